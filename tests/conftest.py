@@ -1,0 +1,73 @@
+"""What every test may rely on: no network, fixed seeds, the shared data where it is present."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def _declare_torchvision_operators() -> torch.library.Library | None:
+    """Let timm import a torchvision whose compiled operators do not load beside a CPU build of torch.
+
+    The schemas alone are enough: no test calls these operators. Where torchvision brings its own, nothing happens.
+    """
+    if find_spec("torchvision") is None or _torchvision_loads():
+        return None
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    for name in ("nms", "qnms"):
+        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    return library
+
+
+def _torchvision_loads() -> bool:
+    """Whether torchvision's compiled operators fit this torch; asked in another process, as a failed import leaves traces."""
+    command = [sys.executable, "-c", "import torchvision"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+_TORCHVISION_LIBRARY = _declare_torchvision_operators()  # kept, because the definitions die with it
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that reaches for another host fails instead of waiting for it."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: object) -> None:
+        host = address[0] if isinstance(address, tuple) else None
+        if self.family in (socket.AF_INET, socket.AF_INET6) and host not in _LOOPBACK:
+            raise RuntimeError(f"a test tried to reach {host!r}")
+        connect(self, address)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    """The same random numbers in every run and every order."""
+    torch.manual_seed(0)
+    np.random.seed(0)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real checkpoints and photos, which lies beside the checkout and is not part of the project."""
+    root = Path(__file__).resolve().parents[1]
+    folders = [os.environ.get("VIT_VIZ_TEST_DATA"), root / ".." / "shared" / "data", root / "shared" / "data"]
+    for folder in folders:
+        if folder and (Path(folder) / "photos").is_dir():
+            return Path(folder).resolve()
+    pytest.skip("the shared test data (real checkpoints, labelled photos) is not on this machine")

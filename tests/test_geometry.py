@@ -1,0 +1,128 @@
+"""Token <-> patch <-> pixel, on layouts in which no two sizes are equal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import CropBox, TokenLayout, format_query, parse_query
+
+LAYOUTS = [
+    TokenLayout(grid=(4, 6), prefix=()),
+    TokenLayout(grid=(4, 6), prefix=("class",)),
+    TokenLayout(grid=(4, 6), prefix=("class", "distillation")),
+    TokenLayout(grid=(4, 6), prefix=("class", "register 0", "register 1", "register 2", "register 3")),
+]
+
+
+def test_prefix_tokens_come_before_patches_in_row_major_order() -> None:
+    layout = TokenLayout(grid=(4, 6), prefix=("class", "register 0"))
+    assert (layout.num_prefix, layout.num_patches, layout.num_tokens) == (2, 24, 26)
+    assert layout.token("register 0") == 1
+    assert layout.token((0, 0)) == 2
+    assert layout.token((1, 3)) == 2 + 6 + 3
+    assert layout.name(11) == "patch (1, 3)"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_token_and_name_are_inverse(layout: TokenLayout) -> None:
+    for token in range(layout.num_tokens):
+        name = layout.name(token)
+        where = name if token < layout.num_prefix else divmod(token - layout.num_prefix, 6)
+        assert layout.token(where) == token
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_query_weights_sum_to_one(layout: TokenLayout) -> None:
+    for query in ["pool", (3, 5), [(0, 0), (3, 5), (0, 0)], *layout.prefix]:
+        assert layout.weights(query).sum() == pytest.approx(1)
+
+
+def test_region_is_the_mean_of_its_different_patches() -> None:
+    weights = TokenLayout(grid=(4, 6)).weights([(0, 0), (0, 1), (0, 0)])
+    assert weights[1] == weights[2] == 0.5
+
+
+def test_pool_is_what_the_output_is_read_from() -> None:
+    class_pool, distilled = LAYOUTS[1].weights("pool"), LAYOUTS[2].weights("pool")
+    assert class_pool[0] == 1
+    assert distilled[0] == distilled[1] == 0.5
+    mean_pool = TokenLayout(grid=(4, 6), pooling="mean")
+    assert mean_pool.weights("pool")[0] == 0
+    assert mean_pool.weights("pool")[1] == pytest.approx(1 / 24)
+    assert mean_pool.default_query == "pool"
+    assert LAYOUTS[0].pooling == "mean"
+
+
+def test_patches_cuts_off_the_prefix_for_numpy_and_torch() -> None:
+    layout = TokenLayout(grid=(4, 6), prefix=("class", "distillation"))
+    values = np.arange(2 * 26).reshape(2, 26)
+    assert layout.patches(values)[1, 0, 0] == 26 + 2
+    assert torch.equal(layout.patches(torch.from_numpy(values)), torch.from_numpy(layout.patches(values)))
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("register 4", "prefix tokens are: class"),
+        ((4, 0), "rows are 0-3"),
+        ((0, -1), "columns 0-5"),
+        ([], "at least one patch"),
+        ([1, 2, 3], "not"),
+    ],
+)
+def test_impossible_query_is_refused_with_the_range(query: object, sentence: str) -> None:
+    with pytest.raises(ParameterError, match=sentence):
+        TokenLayout(grid=(4, 6)).weights(query)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("grid", [(0, 3), (3, -1)])
+def test_empty_grid_is_refused(grid: tuple[int, int]) -> None:
+    with pytest.raises(ParameterError, match="at least 1 x 1"):
+        TokenLayout(grid=grid)
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=5))
+def test_query_text_round_trip(region: list[tuple[int, int]]) -> None:
+    query = region[0] if len(region) == 1 else region
+    assert parse_query(format_query(query)) == query
+
+
+@pytest.mark.parametrize("text", ["", "7", "7,", "a,b", "1,2;x", "${alert(1)}", "<img src=x>", "7,8;-1,2"])
+def test_query_text_that_means_nothing_is_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match="A query is"):
+        parse_query(text)
+
+
+def test_query_names_survive_the_text_form() -> None:
+    assert parse_query("register 12") == format_query("register 12") == "register 12"
+
+
+def test_patch_rectangle_by_hand() -> None:
+    # 300 x 200 original; the centre 180 x 180 became 64 x 64 with 16-pixel patches: 4 x 4 patches of 45 original pixels
+    box = CropBox(original_size=(300, 200), input_size=(64, 64), region=(60, 10, 180, 180))
+    assert box.patch_rect(1, 2, (4, 4)) == (105, 100, 150, 145)
+    assert box.locate(149.9, 100.0, (4, 4)) == (1, 2)
+    assert box.locate(59.9, 100.0, (4, 4)) is None
+    assert box.covers == pytest.approx(180 * 180 / (300 * 200))
+
+
+@given(st.integers(0, 3), st.integers(0, 5), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
+def test_locate_inverts_patch_rectangle(row: int, col: int, down: float, right: float) -> None:
+    box = CropBox(original_size=(100, 300), input_size=(64, 96), region=(-3.5, 20, 107, 240))
+    top, left, bottom, end = box.patch_rect(row, col, (4, 6))
+    assert box.locate(top + down * (bottom - top), left + right * (end - left), (4, 6)) == (row, col)
+
+
+def test_padding_does_not_count_as_covered() -> None:
+    box = CropBox(original_size=(100, 100), input_size=(64, 64), region=(-50, -50, 200, 200))
+    assert box.covers == 1
+
+
+def test_crop_box_survives_json() -> None:
+    box = CropBox(original_size=(300, 200), input_size=(64, 64), region=(60.5, 10, 180, 180))
+    assert CropBox.from_dict(box.to_dict()) == box

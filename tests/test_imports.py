@@ -1,0 +1,107 @@
+"""Imports go downwards only, and each outside library has one door."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "vit_viz"
+
+LEVELS = [
+    {"errors", "geometry", "results", "cache"},
+    {"model", "images", "labels", "samples", "render", "uploads"},
+    {"checkpoints"},
+    {"capture"},
+    {"analyses"},
+    {"session"},
+    {"export"},
+    {"cli", "ui"},
+    {"__main__", "__init__"},
+]
+LEVEL = {name: level for level, names in enumerate(LEVELS) for name in names}
+
+DOORS = {
+    "gradio": ("ui/",),
+    "gradio_client": ("ui/",),
+    "captum": ("analyses/attribution.py",),
+    "plotly": ("render/figures.py",),
+    "huggingface_hub": ("checkpoints/source.py",),
+    "timm": (),
+    "transformers": (),
+    "torchvision": (),
+    "matplotlib": (),
+    "requests": (),
+    "httpx": (),
+    "urllib": (),
+}
+
+SIDEWAYS = {("uploads", "images")}
+LAZY_UI = {"cli", "__init__"}  # `serve` opens the app only when it is called
+HARMLESS = {"urllib.parse.urlencode", "urllib.parse.parse_qsl", "urllib.parse.quote"}
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imported_names(path: Path) -> list[str]:
+    """Dotted names that a file imports, also inside functions; relative ones resolved."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                package = path.relative_to(ROOT).with_suffix("").parts[: -node.level]
+                base = ".".join([*package, *([node.module] if node.module else [])])
+            else:
+                base = node.module or ""
+            names += [f"{base}.{alias.name}" for alias in node.names]
+    return names
+
+
+def top(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def forbidden(here: str, name: str) -> bool:
+    """Whether a module of the top-level part `here` may not import the dotted `name`."""
+    parts = name.split(".")
+    if parts[0] != "vit_viz" or len(parts) < 2 or parts[1] not in LEVEL or parts[1] == here:
+        return False
+    there = parts[1]
+    if there == "ui" and here in LAZY_UI:
+        return False
+    if LEVEL[there] == LEVEL[here]:
+        return LEVEL[here] > 0 and (here, there) not in SIDEWAYS
+    return LEVEL[there] > LEVEL[here]
+
+
+def through_wrong_door(place: str, name: str) -> bool:
+    """Whether the file `place` (relative to the package) may not import the library of the dotted `name`."""
+    library = name.split(".")[0]
+    return library in DOORS and name not in HARMLESS and not place.startswith(DOORS[library] or ("\0",))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_downwards(path: Path) -> None:
+    here = top(path)
+    assert here in LEVEL, f"{here} has no level; add it to this test where it belongs"
+    assert [name for name in imported_names(path) if forbidden(here, name)] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_each_library_has_one_door(path: Path) -> None:
+    place = path.relative_to(PACKAGE).as_posix()
+    assert [name for name in imported_names(path) if through_wrong_door(place, name)] == []
+
+
+def test_the_checks_notice_what_they_forbid() -> None:
+    assert forbidden("analyses", "vit_viz.session.Session")
+    assert forbidden("images", "vit_viz.samples.sample")
+    assert not forbidden("session", "vit_viz.analyses.rollout")
+    assert through_wrong_door("capture/trace.py", "gradio.Blocks")
+    assert through_wrong_door("model/vit.py", "timm.create_model")
+    assert not through_wrong_door("ui/app.py", "gradio.Blocks")
+    assert "vit_viz.errors.CaptureError" in [name for path in FILES for name in imported_names(path)]

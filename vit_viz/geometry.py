@@ -1,0 +1,252 @@
+"""Where things are: token <-> (row, col) <-> pixels of the original image.
+
+Token counts, prefix tokens and patch rectangles are worked out here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vit_viz.errors import ParameterError
+
+Query = str | tuple[int, int] | Sequence[tuple[int, int]]
+"""What is asked about: "class", "pool", "register 0", "distillation", one patch (row, col), or a region [(row, col), ...]."""
+
+Pooling = Literal["class", "mean", "attention"]
+Grid = tuple[int, int]
+
+_PATCH_TEXT = re.compile(r"\(?\s*(\d{1,5})\s*,\s*(\d{1,5})\s*\)?")
+
+
+@dataclass(frozen=True)
+class TokenLayout:
+    """Which token of the sequence is what: prefix tokens first, then the patches row by row.
+
+    Args:
+        grid: patches as (rows, cols).
+        prefix: names of the tokens before the patches, e.g. ("class", "register 0", "register 1").
+        pooling: what the model's output is read from; None means the class token where there is one, else the mean of the patches.
+
+    Raises:
+        ParameterError: the grid is empty, or two prefix tokens have the same name.
+    """
+
+    grid: Grid
+    prefix: tuple[str, ...] = ("class",)
+    pooling: Pooling | None = None
+
+    def __post_init__(self) -> None:
+        rows, cols = (int(n) for n in self.grid)
+        if rows < 1 or cols < 1:
+            raise ParameterError(f"A patch grid has at least 1 x 1 patches, not {rows} x {cols}.")
+        if len(set(self.prefix)) != len(self.prefix):
+            raise ParameterError(f"Prefix tokens need different names, not {list(self.prefix)}.")
+        object.__setattr__(self, "grid", (rows, cols))
+        object.__setattr__(self, "prefix", tuple(self.prefix))
+        if self.pooling is None:
+            object.__setattr__(self, "pooling", "class" if "class" in self.prefix else "mean")
+        if self.pooling == "class" and "class" not in self.prefix:
+            raise ParameterError("Class pooling needs a class token among the prefix tokens.")
+
+    @property
+    def num_prefix(self) -> int:
+        """Tokens before the first patch."""
+        return len(self.prefix)
+
+    @property
+    def num_patches(self) -> int:
+        """Patches of the grid."""
+        return self.grid[0] * self.grid[1]
+
+    @property
+    def num_tokens(self) -> int:
+        """Prefix tokens and patches together: the length of the sequence."""
+        return self.num_prefix + self.num_patches
+
+    @property
+    def default_query(self) -> str:
+        """The query that stands for the model's output: "class" where the class token is pooled, else "pool"."""
+        return "class" if self.pooling == "class" else "pool"
+
+    def token(self, where: str | tuple[int, int]) -> int:
+        """Index of one token in the sequence.
+
+        Raises:
+            ParameterError: the model has no such prefix token, or the patch lies outside the grid.
+        """
+        if isinstance(where, str):
+            if where not in self.prefix:
+                known = ", ".join(self.prefix) or "none"
+                raise ParameterError(f"This model has no token {where!r}; its prefix tokens are: {known}.")
+            return self.prefix.index(where)
+        row, col = where
+        rows, cols = self.grid
+        if not (0 <= row < rows and 0 <= col < cols):
+            raise ParameterError(
+                f"Patch ({row}, {col}) does not exist: rows are 0-{rows - 1} and columns 0-{cols - 1}."
+            )
+        return self.num_prefix + int(row) * cols + int(col)
+
+    def tokens(self, query: Query) -> tuple[int, ...]:
+        """Indices of all tokens that a query stands for, ascending and without repetition."""
+        return tuple(int(i) for i in np.flatnonzero(self.weights(query)))
+
+    def weights(self, query: Query) -> NDArray[np.float64]:
+        """Weight of each token in a query, [tokens]; the sum is 1.
+
+        One token has weight 1; a region is the mean of its patches; "pool" is what the model's output is read from: the class
+        token, half class and half distillation token, or the mean of all patches.
+
+        Raises:
+            ParameterError: the query names no token, or the pool is a learned attention (the trace knows its weights).
+        """
+        chosen = [self.token(part) for part in _parts(query)] if query != "pool" else self._pool()
+        weights = np.zeros(self.num_tokens)
+        weights[sorted(set(chosen))] = 1 / len(set(chosen))
+        return weights
+
+    def name(self, token: int) -> str:
+        """A token in words: "class", "register 0", "patch (3, 5)"."""
+        if not 0 <= token < self.num_tokens:
+            raise ParameterError(f"Token {token} does not exist: tokens are 0-{self.num_tokens - 1}.")
+        if token < self.num_prefix:
+            return self.prefix[token]
+        row, col = divmod(token - self.num_prefix, self.grid[1])
+        return f"patch ({row}, {col})"
+
+    def describe(self, query: Query) -> str:
+        """A query in words, for captions."""
+        if query == "pool":
+            return {"class": "pool (class token)", "mean": "pool (mean of patches)"}.get(
+                self.pooling or "", "pool (learned attention)"
+            )
+        parts = _parts(query)
+        names = [self.name(self.token(part)) for part in parts]
+        if len(set(names)) == 1:
+            return f"{names[0]} token" if isinstance(parts[0], str) else names[0]
+        return f"region of {len(set(names))} patches"
+
+    def patches(self, values: Any) -> Any:
+        """The patch part of `values` as pictures: [..., tokens] -> [..., rows, cols]; NumPy or torch."""
+        return values[..., self.num_prefix :].reshape(*values.shape[:-1], *self.grid)
+
+    def _pool(self) -> list[int]:
+        if self.pooling == "class":
+            return [self.token(name) for name in ("class", "distillation") if name in self.prefix]
+        if self.pooling == "attention":
+            raise ParameterError(
+                "The pool of this model is a learned attention; ask a trace for its weights."
+            )
+        return list(range(self.num_prefix, self.num_tokens))
+
+
+def _parts(query: Query) -> list[str | tuple[int, int]]:
+    """A query as a list of single tokens."""
+    if isinstance(query, str):
+        return [query]
+    items = list(query)
+    if len(items) == 2 and all(isinstance(item, int | np.integer) for item in items):
+        return [(int(items[0]), int(items[1]))]  # type: ignore[call-overload]
+    parts: list[str | tuple[int, int]] = []
+    for item in items:
+        if not (isinstance(item, Sequence) and len(item) == 2 and not isinstance(item, str)):
+            raise ParameterError(
+                f"A query is a token name, (row, col) or a list of (row, col), not {query!r}."
+            )
+        parts.append((int(item[0]), int(item[1])))
+    if not parts:
+        raise ParameterError("A region query needs at least one patch.")
+    return parts
+
+
+def parse_query(text: str) -> Query:
+    """Read a query as permalinks and the command line write it: "class", "register 0", "7,12" or "7,12;7,13".
+
+    Raises:
+        ParameterError: the text is neither a name nor a list of row,col pairs.
+    """
+    text = text.strip()
+    if re.fullmatch(r"[a-z]+( \d{1,3})?", text):
+        return text
+    matches = [_PATCH_TEXT.fullmatch(part.strip()) for part in text.split(";") if part.strip()]
+    patches = [(int(m[1]), int(m[2])) for m in matches if m]
+    if not patches or len(patches) != len(matches):
+        raise ParameterError(
+            f"A query is a token name or row,col pairs such as 7,12;7,13, not {text[:80]!r}."
+        )
+    return patches[0] if len(patches) == 1 else patches
+
+
+def format_query(query: Query) -> str:
+    """Write a query as `parse_query` reads it."""
+    return ";".join(part if isinstance(part, str) else f"{part[0]},{part[1]}" for part in _parts(query))
+
+
+@dataclass(frozen=True)
+class CropBox:
+    """Which part of the original image the model received, and at which scale on each axis.
+
+    Args:
+        original_size: (height, width) of the upright original, in pixels.
+        input_size: (height, width) of the model's input, in pixels.
+        region: (top, left, height, width) in pixels of the original that the input covers; it may reach beyond the image where
+            the input was padded.
+
+    Raises:
+        ParameterError: a size is not positive.
+    """
+
+    original_size: tuple[int, int]
+    input_size: tuple[int, int]
+    region: tuple[float, float, float, float]
+
+    def __post_init__(self) -> None:
+        if min(*self.original_size, *self.input_size, *self.region[2:]) <= 0:
+            raise ParameterError("A crop box needs positive sizes.")
+
+    @property
+    def covers(self) -> float:
+        """Share of the original's area that the model received, in [0, 1]."""
+        top, left, height, width = self.region
+        inside = max(0.0, min(top + height, self.original_size[0]) - max(top, 0.0))
+        inside *= max(0.0, min(left + width, self.original_size[1]) - max(left, 0.0))
+        return inside / (self.original_size[0] * self.original_size[1])
+
+    def patch_rect(self, row: int, col: int, grid: Grid) -> tuple[float, float, float, float]:
+        """Rectangle (top, left, bottom, right) of a patch, in pixels of the original."""
+        top, left, height, width = self.region
+        rows, cols = grid
+        return (
+            top + height * row / rows,
+            left + width * col / cols,
+            top + height * (row + 1) / rows,
+            left + width * (col + 1) / cols,
+        )
+
+    def locate(self, y: float, x: float, grid: Grid) -> tuple[int, int] | None:
+        """The patch (row, col) at a point of the original, or None outside the model's input."""
+        top, left, height, width = self.region
+        row = int(np.floor((y - top) / height * grid[0]))
+        col = int(np.floor((x - left) / width * grid[1]))
+        return (row, col) if 0 <= row < grid[0] and 0 <= col < grid[1] else None
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """As plain lists, for JSON."""
+        return {
+            "original": list(self.original_size),
+            "input": list(self.input_size),
+            "region": list(self.region),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> CropBox:
+        """The inverse of `to_dict`."""
+        top, left, height, width = (float(v) for v in data["region"])
+        (oh, ow), (ih, iw) = data["original"], data["input"]
+        return cls((int(oh), int(ow)), (int(ih), int(iw)), (top, left, height, width))

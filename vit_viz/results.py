@@ -1,0 +1,221 @@
+"""What the analyses return: raw NumPy values with their unit, their possible range and where they came from.
+
+Nothing here is scaled for drawing; that is a separate, visible choice (vit_viz.render).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import CropBox, Grid
+
+ValueRange = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where numbers came from: model, weights, image, preprocessing and parameters, all as text.
+
+    Args:
+        model: name of the model as the user gave it.
+        weights: hash of the weights.
+        image: hash of the decoded image.
+        preprocess: the preprocessing in words.
+        parameters: pairs (name, value), in order.
+    """
+
+    model: str = ""
+    weights: str = ""
+    image: str = ""
+    preprocess: str = ""
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    def with_parameters(self, **parameters: object) -> Provenance:
+        """A copy with these parameters added; a name that is there already is replaced."""
+        merged = dict(self.parameters) | {name: str(value) for name, value in parameters.items()}
+        return replace(self, parameters=tuple(merged.items()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, for JSON and file metadata."""
+        return {
+            "model": self.model,
+            "weights": self.weights,
+            "image": self.image,
+            "preprocess": self.preprocess,
+            "parameters": dict(self.parameters),
+        }
+
+
+def _frozen(values: ArrayLike, ndim: int, what: str) -> NDArray[np.float32]:
+    """A read-only float32 copy of `values`, checked for its number of axes and for NaN."""
+    array = np.array(values, dtype=np.float32)
+    if array.ndim != ndim:
+        raise ParameterError(f"{what} has {ndim} axes, not {array.ndim}.")
+    if np.isnan(array).any():
+        raise ParameterError(f"{what} holds values that are not numbers (NaN).")
+    array.setflags(write=False)
+    return array
+
+
+def _checked_range(value_range: ValueRange) -> ValueRange:
+    low, high = (float(v) for v in value_range)
+    if not low < high:
+        raise ParameterError(f"A value range needs its low end below its high end, not {low} and {high}.")
+    return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class PatchMap:
+    """One number per patch: a map that can be laid over the photo.
+
+    Args:
+        values: [rows, cols], raw.
+        unit: what one value counts, e.g. "attention weight".
+        value_range: (low, high) that the method can give at all; not the observed extrema.
+        signed: whether 0 is a centre between two directions.
+        method: name of the method.
+        class_blind: True where the map does not depend on the class that is explained.
+        prefix: value that fell on each prefix token, by name: what the map alone hides.
+        crop_box: where the patches lie in the original image.
+        caption: the map in words: layer, head, query, direction.
+        note: a caution that belongs beside the picture.
+    """
+
+    values: NDArray[np.float32]
+    unit: str
+    value_range: ValueRange
+    signed: bool
+    method: str
+    class_blind: bool
+    provenance: Provenance = field(default_factory=Provenance)
+    prefix: Mapping[str, float] = field(default_factory=dict)
+    crop_box: CropBox | None = None
+    caption: str = ""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _frozen(self.values, 2, "A patch map"))
+        object.__setattr__(self, "value_range", _checked_range(self.value_range))
+        object.__setattr__(self, "prefix", MappingProxyType(dict(self.prefix)))
+
+    @property
+    def grid(self) -> Grid:
+        """Patches as (rows, cols)."""
+        rows, cols = self.values.shape
+        return rows, cols
+
+    @property
+    def peak(self) -> tuple[int, int]:
+        """The patch (row, col) with the highest value; the first one of equals."""
+        row, col = np.unravel_index(int(self.values.argmax()), self.values.shape)
+        return int(row), int(col)
+
+
+@dataclass(frozen=True, eq=False)
+class HeadTable:
+    """One number per head: [layers, heads], raw."""
+
+    values: NDArray[np.float32]
+    unit: str
+    value_range: ValueRange
+    signed: bool
+    method: str
+    provenance: Provenance = field(default_factory=Provenance)
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _frozen(self.values, 2, "A head table"))
+        object.__setattr__(self, "value_range", _checked_range(self.value_range))
+
+
+@dataclass(frozen=True, eq=False)
+class TokenMatrix:
+    """One number per pair of positions, [n, n], raw.
+
+    Args:
+        grid: the n positions as (rows, cols).
+        extra: rows of further positions against the same n, by name, e.g. {"class": [n]}.
+    """
+
+    values: NDArray[np.float32]
+    unit: str
+    value_range: ValueRange
+    signed: bool
+    method: str
+    grid: Grid
+    provenance: Provenance = field(default_factory=Provenance)
+    extra: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        values = _frozen(self.values, 2, "A token matrix")
+        count = self.grid[0] * self.grid[1]
+        if values.shape != (count, count):
+            raise ParameterError(f"A grid of {count} positions needs a {count} x {count} matrix.")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "value_range", _checked_range(self.value_range))
+        rows = {name: _frozen(row, 1, f"The row of {name}") for name, row in self.extra.items()}
+        object.__setattr__(self, "extra", MappingProxyType(rows))
+
+    def tile(self, row: int, col: int) -> NDArray[np.float32]:
+        """The values of position (row, col) against all others, [rows, cols]."""
+        rows, cols = self.grid
+        if not (0 <= row < rows and 0 <= col < cols):
+            raise ParameterError(f"Position ({row}, {col}) does not exist: the grid is {rows} x {cols}.")
+        tile: NDArray[np.float32] = self.values[row * cols + col].reshape(self.grid)
+        return tile
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A line y(x), with an optional band (low, high) of the same length for comparison."""
+
+    x: NDArray[np.float32]
+    y: NDArray[np.float32]
+    x_label: str
+    y_label: str
+    method: str
+    provenance: Provenance = field(default_factory=Provenance)
+    band: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        x, y = _frozen(self.x, 1, "The x of a curve"), _frozen(self.y, 1, "The y of a curve")
+        if x.shape != y.shape:
+            raise ParameterError(f"A curve needs as many x as y, not {x.size} and {y.size}.")
+        object.__setattr__(self, "x", x)
+        object.__setattr__(self, "y", y)
+        if self.band is not None:
+            low, high = (_frozen(edge, 1, "The band of a curve") for edge in self.band)
+            if not low.shape == high.shape == x.shape:
+                raise ParameterError("The band of a curve is as long as the curve.")
+            object.__setattr__(self, "band", (low, high))
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Names with scores, best first: classes with probabilities, methods with their trust."""
+
+    names: tuple[str, ...]
+    scores: NDArray[np.float32]
+    unit: str
+    method: str
+    provenance: Provenance = field(default_factory=Provenance)
+    indices: tuple[int, ...] = ()
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        scores = _frozen(self.scores, 1, "A ranking")
+        if len(self.names) != scores.size:
+            raise ParameterError(
+                f"A ranking needs as many names as scores, not {len(self.names)} and {scores.size}."
+            )
+        object.__setattr__(self, "scores", scores)
+        object.__setattr__(self, "names", tuple(self.names))
