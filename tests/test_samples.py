@@ -1,0 +1,92 @@
+"""The pictures to start with: there, deterministic, and drawn where their description says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vit_viz import samples
+from vit_viz.errors import ParameterError
+from vit_viz.images import Preprocess, image_hash
+from vit_viz.samples import sample, sample_names
+
+
+def test_the_photographs_come_first() -> None:
+    assert sample_names() == ("cheetah", "lion", "tower", "shapes", "twins", "textures")
+
+
+@pytest.mark.parametrize("name", sample_names())
+def test_every_sample_is_an_rgb_picture_of_useful_size(name: str) -> None:
+    picture = sample(name)
+    assert picture.mode == "RGB"
+    assert min(picture.size) >= 224
+    assert len(picture.getcolors(1 << 20) or []) > 4
+
+
+@pytest.mark.parametrize("name", sample_names())
+def test_every_sample_is_the_same_each_time_and_independent(name: str) -> None:
+    first, second = sample(name), sample(name)
+    assert image_hash(first) == image_hash(second)
+    first.paste("red", (0, 0, 50, 50))
+    assert image_hash(sample(name)) == image_hash(second)
+
+
+def test_the_samples_differ() -> None:
+    assert len({image_hash(sample(name)) for name in sample_names()}) == len(sample_names())
+
+
+def test_an_unknown_sample_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ParameterError, match="cheetah"):
+        sample("unicorn")
+
+
+def test_gradio_is_not_imported_for_its_photographs() -> None:
+    code = "import sys, vit_viz.samples as s; s.sample('lion'); assert 'gradio' not in sys.modules"
+    root = Path(__file__).resolve().parents[1]
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_without_gradio_the_drawings_remain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples, "find_spec", lambda _: None)
+    assert list(samples._find_samples()) == ["shapes", "twins", "textures"]
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "col", "colour"),
+    [
+        ("shapes", 112, 112, (196, 61, 48)),
+        ("shapes", 336, 112, (38, 97, 156)),
+        ("shapes", 150, 336, (236, 178, 45)),
+        ("shapes", 336, 336, (62, 132, 92)),
+        ("shapes", 224, 224, (243, 239, 230)),
+        ("twins", 112, 128, (236, 178, 45)),
+        ("twins", 236, 320, (38, 97, 156)),
+    ],
+)
+def test_drawings_have_their_colours_at_their_places(
+    name: str, row: int, col: int, colour: tuple[int, int, int]
+) -> None:
+    assert sample(name).getpixel((col, row)) == colour
+
+
+def test_the_twins_are_equal_pixel_by_pixel() -> None:
+    pixels = np.asarray(sample("twins"))
+    np.testing.assert_array_equal(pixels[20:260, 40:216], pixels[20:260, 424:600])
+
+
+def test_the_twins_fill_equal_patches() -> None:
+    """They lie 384 px apart, a whole number of patches: equal patches enter the model, apart from their positions."""
+    pixels = Preprocess((320, 320)).apply(sample("twins")).pixels[0]
+    assert pixels.shape == (3, 320, 640)
+    np.testing.assert_array_equal(pixels[:, 16:256, 48:208].numpy(), pixels[:, 16:256, 432:592].numpy())
+
+
+def test_the_last_texture_is_plain() -> None:
+    assert len(set(map(tuple, np.asarray(sample("textures"))[192:, 384:].reshape(-1, 3)))) == 1

@@ -1,0 +1,281 @@
+"""The recipe that turns a picture into a model's input: data that can be stored, shown, applied and undone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import CropBox
+from vit_viz.images.reading import decode, is_upright_rgb
+
+Mode = Literal["fit", "crop", "stretch"]
+Size = tuple[int, int]
+
+MAX_INPUT_SIDE = 2048
+
+_FILTERS = {
+    "nearest": Image.Resampling.NEAREST,
+    "box": Image.Resampling.BOX,
+    "bilinear": Image.Resampling.BILINEAR,
+    "hamming": Image.Resampling.HAMMING,
+    "bicubic": Image.Resampling.BICUBIC,
+    "lanczos": Image.Resampling.LANCZOS,
+}
+
+
+_PICTURE_CHANNELS = (1, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A picture as the model receives it, and where that is in the original.
+
+    Args:
+        pixels: normalised input, float32 [1, channels, height, width].
+        crop_box: the part of the original that the pixels show.
+    """
+
+    pixels: Tensor
+    crop_box: CropBox
+
+
+@dataclass(frozen=True)
+class Preprocess:
+    """How a checkpoint wants its input.
+
+    Args:
+        input_size: (height, width) that the checkpoint was trained for, in pixels.
+        patch_size: (height, width) of a patch, in pixels.
+        resize_to: short side before the centre crop of the evaluation recipe; None means that of `input_size`.
+        interpolation: PIL's filter, always antialiased.
+        mean: per channel, of values in 0..1; one number stands for all channels.
+        std: as `mean`.
+        channels: 3 (RGB) or 1 (luminance); with other numbers a recipe can be kept, but no picture can be turned into them.
+        crop: what the recipe does with the shape: "center" keeps it and cuts the sides off, "squash" gives both sides up to
+            `resize_to` before the cut, so that nothing is lost where that equals the input size.
+
+    Raises:
+        ParameterError: a value is out of bounds; recipes come from checkpoints of strangers.
+    """
+
+    input_size: Size
+    patch_size: Size = (16, 16)
+    resize_to: int | None = None
+    interpolation: str = "bicubic"
+    mean: tuple[float, ...] = (0.5, 0.5, 0.5)
+    std: tuple[float, ...] = (0.5, 0.5, 0.5)
+    channels: int = 3
+    crop: Literal["center", "squash"] = "center"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "input_size", _pair("input_size", self.input_size))
+        object.__setattr__(self, "patch_size", _pair("patch_size", self.patch_size))
+        if self.resize_to is None:
+            object.__setattr__(self, "resize_to", min(self.input_size))
+        _bounded("resize_to", self.resize_to)
+        _bounded("channels", self.channels)
+        if self.interpolation not in _FILTERS:
+            raise ParameterError(
+                f"interpolation is one of {', '.join(_FILTERS)}, not {self.interpolation!r}."
+            )
+        if self.crop not in ("center", "squash"):
+            raise ParameterError(f'crop is "center" or "squash", not {self.crop!r}.')
+        object.__setattr__(self, "mean", _per_channel("mean", self.mean, self.channels))
+        object.__setattr__(self, "std", _per_channel("std", self.std, self.channels))
+        if min(self.std) <= 0:
+            raise ParameterError(f"std is positive in every channel, not {self.std}.")
+
+    def apply(self, image: Image.Image, *, mode: Mode = "fit", max_patches: int = 1024) -> Prepared:
+        """The model's input for a picture.
+
+        fit: the whole picture at its own shape; the short side gets the short side of `input_size`, the long side its proportional
+        length, both rounded to the patch; smaller if that were more than `max_patches`. crop: the checkpoint's evaluation recipe,
+        equal to timm's and torchvision's to the last bit. stretch: `input_size` whatever the shape.
+
+        Args:
+            image: upright RGB from `decode`; any other PIL image is decoded first.
+            max_patches: bound on rows x cols in mode fit.
+
+        Raises:
+            ParameterError: the mode does not exist, `max_patches` is less than 1, or the model takes neither 1 nor 3 channels.
+            ImageError: a picture of another kind cannot be decoded.
+        """
+        if self.channels not in _PICTURE_CHANNELS:
+            raise ParameterError(
+                f"This model takes {self.channels} channels, but a picture gives 1 or 3; please give it its pixels directly."
+            )
+        image = image if is_upright_rgb(image) else decode(image)
+        size = (image.height, image.width)
+        if mode == "crop":
+            prepared, region = self._crop(image)
+        elif mode in ("fit", "stretch"):
+            target = self.input_size if mode == "stretch" else self.fit_size(*size, max_patches=max_patches)
+            prepared, region = self._resize(image, target), (0.0, 0.0, float(size[0]), float(size[1]))
+        else:
+            raise ParameterError(f'mode is "fit", "crop" or "stretch", not {mode!r}.')
+        box = CropBox(size, (prepared.height, prepared.width), region)
+        return Prepared(self._normalise(prepared), box)
+
+    def reverse(self, pixels: Tensor) -> Image.Image:
+        """The picture that a model's input shows: the normalisation undone, clipped to 0..255.
+
+        Args:
+            pixels: [channels, height, width] or [1, channels, height, width].
+
+        Raises:
+            ParameterError: the shape is another one.
+        """
+        values = pixels.detach().to("cpu", torch.float32)
+        values = values[0] if values.ndim == 4 and len(values) == 1 else values
+        if values.ndim != 3 or len(values) != self.channels or self.channels not in _PICTURE_CHANNELS:
+            raise ParameterError(f"pixels are [1, {self.channels}, height, width], not {list(pixels.shape)}.")
+        mean, std = self._statistics()
+        array = values.mul(std).add(mean).mul(255).round().clamp(0, 255).to(torch.uint8).numpy()
+        return Image.fromarray(
+            array[0] if self.channels == 1 else np.ascontiguousarray(array.transpose(1, 2, 0))
+        )
+
+    def fit_size(self, height: int, width: int, *, max_patches: int = 1024) -> Size:
+        """(height, width) of the input in mode fit: whole patches, at most `max_patches`, the shape kept as well as they can."""
+        if max_patches < 1:
+            raise ParameterError(f"max_patches is at least 1, not {max_patches}.")
+        patch_h, patch_w = self.patch_size
+        scale = min(self.input_size) / min(height, width)
+        tall, wide = height * scale / patch_h, width * scale / patch_w  # in patches, before rounding
+        rows, cols = max(1, round(tall)), max(1, round(wide))
+        if rows * cols > max_patches:
+            rows, cols = _largest_grid(tall / wide, max_patches)
+        return rows * patch_h, cols * patch_w
+
+    def describe(self, *, mode: Mode = "crop") -> str:
+        """The recipe in words, for captions and provenance."""
+        height, width = self.input_size
+        shape = {
+            "fit": f"whole image, short side near {min(self.input_size)} px, rounded to patches of {_times(self.patch_size)}",
+            "crop": f"{self._recipe_words()}, centre crop {height} x {width}",
+            "stretch": f"stretched to {height} x {width}",
+        }[mode]
+        colour = "" if self.channels == 3 else ", luminance"
+        return f"{shape}, {self.interpolation}{colour}, mean {_numbers(self.mean)}, std {_numbers(self.std)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Preprocess:
+        """The inverse of `to_dict`.
+
+        Raises:
+            ParameterError: a field is unknown, missing or out of bounds.
+        """
+        fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
+        try:
+            return cls(**fields)
+        except TypeError as error:
+            raise ParameterError(
+                f"This is not a preprocessing recipe: its fields are {sorted(data)}."
+            ) from error
+
+    def _crop(self, image: Image.Image) -> tuple[Image.Image, tuple[float, float, float, float]]:
+        """Resize and centre crop; where the picture is too small for the cut, the border is black, as torchvision pads."""
+        height, width = self._recipe_size(image.height, image.width)
+        crop_h, crop_w = self.input_size
+        top, left = _centre(height, crop_h), _centre(width, crop_w)
+        resized = self._resize(image, (height, width))
+        scale_h, scale_w = image.height / height, image.width / width
+        region = (top * scale_h, left * scale_w, crop_h * scale_h, crop_w * scale_w)
+        return resized.crop((left, top, left + crop_w, top + crop_h)), region
+
+    def _recipe_size(self, height: int, width: int) -> Size:
+        """(height, width) before the centre crop, by the arithmetic of torchvision's Resize and timm's ResizeKeepRatio."""
+        assert self.resize_to is not None
+        short = min(self.input_size)
+        target_h, target_w = (round(side * self.resize_to / short) for side in self.input_size)
+        if self.crop == "squash":
+            return target_h, target_w
+        if target_h == target_w:
+            long_side = int(target_h * max(height, width) / min(height, width))
+            return (target_h, long_side) if height <= width else (long_side, target_h)
+        ratio = min(height / target_h, width / target_w)
+        return round(height / ratio), round(width / ratio)
+
+    def _resize(self, image: Image.Image, size: Size) -> Image.Image:
+        gray_or_rgb = image.convert("L") if self.channels == 1 else image
+        if (image.height, image.width) == size:
+            return gray_or_rgb
+        return gray_or_rgb.resize((size[1], size[0]), _FILTERS[self.interpolation])
+
+    def _normalise(self, image: Image.Image) -> Tensor:
+        """[1, channels, height, width]; the order of operations is torchvision's, so that the bits agree."""
+        array = np.array(image).reshape(image.height, image.width, self.channels)
+        pixels = torch.from_numpy(array).permute(2, 0, 1).contiguous().to(torch.float32).div(255)
+        mean, std = self._statistics()
+        return pixels.sub_(mean).div_(std)[None]
+
+    def _statistics(self) -> tuple[Tensor, Tensor]:
+        """Mean and std, each [channels, 1, 1]."""
+        mean, std = (torch.tensor(v, dtype=torch.float32)[:, None, None] for v in (self.mean, self.std))
+        return mean, std
+
+    def _recipe_words(self) -> str:
+        if self.crop == "squash":
+            return f"stretched to {_times(self._recipe_size(1, 1))}"
+        return f"short side {self.resize_to}"
+
+
+def _centre(size: int, crop: int) -> int:
+    """Where a centre crop starts; negative where the picture is padded. Python's round to even is torchvision's."""
+    return -((crop - size) // 2) if crop > size else round((size - crop) / 2.0)
+
+
+def _largest_grid(aspect: float, max_patches: int) -> Size:
+    """(rows, cols) of at most `max_patches` patches, rows / cols near `aspect`; of equally near ones the larger."""
+    ideal = math.sqrt(max_patches * aspect)
+    candidates = []
+    for rows in {max(1, math.floor(ideal)), max(1, math.ceil(ideal))}:
+        for cols in {
+            max(1, math.floor(rows / aspect)),
+            max(1, math.ceil(rows / aspect)),
+            max(1, max_patches // rows),
+        }:
+            if rows * cols <= max_patches:
+                candidates.append((abs(math.log(rows / cols / aspect)), -rows * cols, rows, cols))
+    return min(candidates)[2:] if candidates else (1, 1)
+
+
+def _pair(name: str, value: Any) -> Size:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ParameterError(f"{name} is (height, width), not {value!r}.")
+    return _bounded(name, value[0]), _bounded(name, value[1])
+
+
+def _bounded(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_INPUT_SIDE:
+        raise ParameterError(f"{name} is a number of pixels from 1 to {MAX_INPUT_SIDE}, not {value!r}.")
+    return value
+
+
+def _per_channel(name: str, value: Any, channels: int) -> tuple[float, ...]:
+    values = tuple(float(v) for v in (value if isinstance(value, tuple | list) else (value,)))
+    if len(values) in (1, 3) and len(set(values)) == 1:  # one number for all, or the default, which has three
+        values = values[:1] * channels
+    if len(values) != channels or not all(map(math.isfinite, values)):
+        raise ParameterError(f"{name} has one finite number per channel ({channels}), not {value!r}.")
+    return values
+
+
+def _times(size: Size) -> str:
+    return f"{size[0]} x {size[1]}"
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    return f"{values[0]:g}" if len(set(values)) == 1 else "(" + ", ".join(f"{v:g}" for v in values) + ")"

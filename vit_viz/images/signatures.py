@@ -1,0 +1,105 @@
+"""What a file is, told from its first bytes; its name is never trusted.
+
+Sources: the formats' specifications; PNG 1.2 section 3.1, ISO/IEC 14496-12 (ftyp brands), RFC 9649 (WebP).
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+READABLE = {
+    "JPEG": "JPEG",
+    "PNG": "PNG",
+    "WEBP": "WebP",
+    "GIF": "GIF",
+    "BMP": "BMP",
+    "TIFF": "TIFF",
+    "AVIF": "AVIF",
+    "HEIF": "HEIC",
+}
+"""Pillow's name of a format that is read here -> its name for people. HEIF only where pillow-heif is installed."""
+
+CHOOSE = "please choose a JPEG, PNG, WebP, GIF, BMP, TIFF or AVIF image"
+
+_PREFIXES = (
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"\x89PNG\r\n\x1a\n", "PNG"),
+    (b"GIF87a", "GIF"),
+    (b"GIF89a", "GIF"),
+    (b"II*\0", "TIFF"),
+    (b"MM\0*", "TIFF"),
+    (b"II+\0", "TIFF"),
+    (b"MM\0+", "TIFF"),
+    (b"BM", "BMP"),
+)
+
+_FOREIGN = (
+    (b"%PDF", "a PDF document"),
+    (b"8BPS", "a Photoshop file"),
+    (b"%!PS", "an EPS drawing"),
+    (b"\xc5\xd0\xd3\xc6", "an EPS drawing"),
+    (b"\0\0\0\x0cjP  ", "a JPEG 2000 image"),
+    (b"\xff\x4f\xff\x51", "a JPEG 2000 image"),
+    (b"\0\0\0\x0cJXL ", "a JPEG XL image"),
+    (b"\xff\x0a", "a JPEG XL image"),
+    (b"\0\0\1\0", "an icon file"),
+    (b"DDS ", "a DDS texture"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"PK\3\4", "a ZIP archive or an office document"),
+    (b"\xd0\xcf\x11\xe0", "an office document"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"\x1aE\xdf\xa3", "a video"),
+)
+
+_AVIF_BRANDS = (b"avif", b"avis")
+_HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
+_SNIFFED_BYTES = 512
+
+
+def readable_format(data: bytes) -> str | None:
+    """Pillow's name of the format that the first bytes announce, if it is one that is read here."""
+    for prefix, name in _PREFIXES:
+        if data.startswith(prefix):
+            return name
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "WEBP"
+    if data[4:8] != b"ftyp":
+        return None
+    brands = {data[i : i + 4] for i in range(8, min(int.from_bytes(data[:4], "big"), 64), 4)}
+    if brands.intersection(_AVIF_BRANDS):
+        return "AVIF"
+    return "HEIF" if brands.intersection(_HEIF_BRANDS) and find_spec("pillow_heif") else None
+
+
+def foreign_kind(data: bytes) -> str:
+    """What a file is that is not read here, in words: "a PDF document", "a text file"."""
+    for prefix, kind in _FOREIGN:
+        if data.startswith(prefix):
+            return kind
+    if b"PNG" in data[:8] and b"IHDR" in data[:24]:
+        return "a PNG whose first bytes are damaged"
+    if data[4:8] == b"ftyp":
+        return "a HEIC photo" if data[8:12] in _HEIF_BRANDS else "a video"
+    return _text_kind(data[:_SNIFFED_BYTES]) or "not an image that can be read here"
+
+
+def _text_kind(start: bytes) -> str | None:
+    """SVG, HTML or plain text; None for binary data."""
+    if b"\0" in start:
+        return None
+    lowered = start.lower()
+    if b"<svg" in lowered:
+        return "an SVG drawing"
+    if b"<html" in lowered or b"<!doctype html" in lowered:
+        return "a web page"
+    printable = sum(byte >= 32 or byte in b"\t\r\n" for byte in start)
+    return "a text file" if printable == len(start) and _is_utf8(start) else None
+
+
+def _is_utf8(start: bytes) -> bool:
+    """Whether the bytes are UTF-8, but for a character that the end cuts in two."""
+    try:
+        start.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start >= len(start) - 3
+    return True

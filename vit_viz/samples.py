@@ -1,0 +1,179 @@
+"""Pictures to start with: photographs that ship inside the gradio package, and drawings of our own that teach something.
+
+The photographs are read from the installed package, which is not imported for it; without it they are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from vit_viz.errors import ParameterError
+from vit_viz.images import decode
+
+_PHOTOS = {"cheetah": "cheetah.jpg", "lion": "lion.jpg", "tower": "tower.jpg"}
+_SMOOTH = 4  # drawings are made this many times larger and reduced, which smooths their edges
+
+Colour = tuple[int, int, int]
+
+_PAPER: Colour = (243, 239, 230)
+_RED: Colour = (196, 61, 48)
+_BLUE: Colour = (38, 97, 156)
+_YELLOW: Colour = (236, 178, 45)
+_GREEN: Colour = (62, 132, 92)
+_INK: Colour = (41, 45, 56)
+
+
+def sample_names() -> tuple[str, ...]:
+    """Names of the samples that this installation has, photographs first."""
+    return tuple(SAMPLES)
+
+
+def sample(name: str) -> Image.Image:
+    """A sample picture, upright RGB; the same pixels every time.
+
+    Raises:
+        ParameterError: there is no sample of that name.
+    """
+    if name not in SAMPLES:
+        raise ParameterError(f"There is no sample {name!r}; there are {', '.join(SAMPLES)}.")
+    return SAMPLES[name]()
+
+
+def shapes() -> Image.Image:
+    """Four shapes of known place on plain ground: which head finds edges, which one colour, which one the ground?"""
+    canvas = _Canvas(height=448, width=448, ground=_PAPER)
+    canvas.disc(centre=(112, 112), radius=72, colour=_RED)
+    canvas.box(top=272, left=48, bottom=400, right=176, colour=_BLUE)
+    canvas.polygon([(48, 336), (176, 264), (176, 408)], colour=_YELLOW)
+    canvas.polygon(_star(centre=(336, 336), outer=80, inner=33), colour=_GREEN)
+    return canvas.finish()
+
+
+def twins() -> Image.Image:
+    """The same flower left and right, and a lone ball between: does a patch of one flower look at the other?"""
+    canvas = _Canvas(height=320, width=640, ground=(222, 231, 236))
+    canvas.box(top=232, left=0, bottom=320, right=640, colour=(196, 204, 178))
+    for left in (128, 512):
+        canvas.box(top=144, left=left - 5, bottom=264, right=left + 5, colour=_GREEN)
+        for angle in np.arange(6) * np.pi / 3:
+            centre = (112 + 40 * float(np.sin(angle)), left + 40 * float(np.cos(angle)))
+            canvas.disc(centre=centre, radius=25, colour=_RED)
+        canvas.disc(centre=(112, left), radius=24, colour=_YELLOW)
+    canvas.disc(centre=(236, 320), radius=36, colour=_BLUE)
+    return canvas.finish()
+
+
+def textures() -> Image.Image:
+    """Six plain textures in a row of fields: what do heads do where there is nothing to recognise?"""
+    fields = [[_gradient(), _checker(24), _stripes(12)], [_checker(6), _rings(), _plain()]]
+    pixels = np.concatenate([np.concatenate(row, axis=1) for row in fields], axis=0)
+    return Image.fromarray(pixels)
+
+
+class _Canvas:
+    """A drawing surface measured in final pixels, (row, col), with smooth edges."""
+
+    def __init__(self, *, height: int, width: int, ground: Colour) -> None:
+        self._image = Image.new("RGB", (width * _SMOOTH, height * _SMOOTH), ground)
+        self._draw = ImageDraw.Draw(self._image)
+
+    def box(self, *, top: float, left: float, bottom: float, right: float, colour: Colour) -> None:
+        self._draw.rectangle(self._corners(top, left, bottom, right), fill=colour)
+
+    def disc(self, *, centre: tuple[float, float], radius: float, colour: Colour) -> None:
+        row, col = centre
+        self._draw.ellipse(self._corners(row - radius, col - radius, row + radius, col + radius), fill=colour)
+
+    def polygon(self, points: list[tuple[float, float]], *, colour: Colour) -> None:
+        self._draw.polygon([(col * _SMOOTH, row * _SMOOTH) for row, col in points], fill=colour)
+
+    def finish(self) -> Image.Image:
+        """The drawing at its final size."""
+        return self._image.reduce(_SMOOTH)
+
+    def _corners(self, top: float, left: float, bottom: float, right: float) -> list[int]:
+        return [
+            round(left * _SMOOTH),
+            round(top * _SMOOTH),
+            round(right * _SMOOTH) - 1,
+            round(bottom * _SMOOTH) - 1,
+        ]
+
+
+def _star(*, centre: tuple[float, float], outer: float, inner: float) -> list[tuple[float, float]]:
+    angles = np.arange(10) * np.pi / 5
+    radii = np.where(np.arange(10) % 2 == 0, outer, inner)
+    rows, cols = centre[0] - radii * np.cos(angles), centre[1] + radii * np.sin(angles)
+    return [(float(row), float(col)) for row, col in zip(rows, cols, strict=True)]
+
+
+_FIELD = 192
+
+
+def _between(share: NDArray[np.float64], low: Colour, high: Colour) -> NDArray[np.uint8]:
+    """Colours from `low` (0) to `high` (1): [rows, cols] -> [rows, cols, 3]."""
+    mixed: NDArray[np.float64] = np.array(low) + share[..., None] * (np.array(high) - np.array(low))
+    return mixed.round().astype(np.uint8)
+
+
+def _axes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    rows, cols = np.indices((_FIELD, _FIELD), dtype=np.float64)
+    return rows, cols
+
+
+def _gradient() -> NDArray[np.uint8]:
+    rows, cols = _axes()
+    return _between((rows + cols) / (2 * _FIELD - 2), _BLUE, _YELLOW)
+
+
+def _checker(side: int) -> NDArray[np.uint8]:
+    rows, cols = _axes()
+    return _between((rows // side + cols // side) % 2, _INK, _PAPER)
+
+
+def _stripes(width: int) -> NDArray[np.uint8]:
+    rows, cols = _axes()
+    return _between(((rows + cols) // width) % 2, _GREEN, _PAPER)
+
+
+def _rings() -> NDArray[np.uint8]:
+    rows, cols = _axes()
+    radius = np.hypot(rows - (_FIELD - 1) / 2, cols - (_FIELD - 1) / 2)
+    return _between(0.5 + 0.5 * np.cos(radius / 4), _RED, _PAPER)
+
+
+def _plain() -> NDArray[np.uint8]:
+    return np.full((_FIELD, _FIELD, 3), _YELLOW, dtype=np.uint8)
+
+
+def _photo(path: Path) -> Image.Image:
+    return decode(path)
+
+
+def _photo_folder() -> Path | None:
+    """Where the installed gradio keeps its pictures, found without running any of it."""
+    spec = find_spec("gradio")
+    places = spec.submodule_search_locations if spec else None
+    folders = [Path(place) / "media_assets" / "images" for place in places or ()]
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def _find_samples() -> Mapping[str, Callable[[], Image.Image]]:
+    folder = _photo_folder()
+    found: dict[str, Callable[[], Image.Image]] = {}
+    for name, file in _PHOTOS.items():
+        if folder and (folder / file).is_file():
+            found[name] = partial(_photo, folder / file)
+    return MappingProxyType(found | {"shapes": shapes, "twins": twins, "textures": textures})
+
+
+SAMPLES = _find_samples()
+"""Name -> loader."""
