@@ -1,0 +1,75 @@
+"""Configurations: what is read, what is refused, and how fast."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from vit_viz.errors import ParameterError
+from vit_viz.model import ViTConfig
+
+
+def test_a_configuration_survives_json() -> None:
+    config = ViTConfig(
+        img_size=(32, 48), patch_size=8, embed_dim=40, num_heads=5, reg_tokens=2, scale=0.5, mlp="swiglu"
+    )
+    assert ViTConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_timms_names_are_read() -> None:
+    config = ViTConfig.from_dict(
+        {
+            "img_size": 128,
+            "embed_dim": 192,
+            "num_heads": 6,
+            "mlp_ratio": 2.5,
+            "global_pool": "avg",
+            "init_values": 1e-5,
+        }
+    )
+    assert (config.img_size, config.mlp_hidden, config.pooling) == ((128, 128), 480, "mean")
+    assert config.fc_norm
+    assert not config.final_norm
+    assert config.layer_scale
+
+
+def test_an_unknown_entry_is_named() -> None:
+    with pytest.raises(ParameterError, match="'depht'"):
+        ViTConfig.from_dict({"depht": 12})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"depth": 10**9}, "depth must lie between"),
+        ({"embed_dim": 10**12}, "embed_dim must lie between"),
+        ({"img_size": 10**9}, "img_size must lie between"),
+        ({"num_classes": -1}, "num_classes must lie between"),
+        ({"embed_dim": 16384, "depth": 256, "num_heads": 4}, "thousand million parameters"),
+        ({"img_size": 16384, "patch_size": 1}, "no usable patch grid"),
+        ({"img_size": 8, "patch_size": 16}, "no usable patch grid"),
+        ({"num_heads": 5}, "multiple of num_heads"),
+        ({"depth": "12"}, "whole number"),
+        ({"depth": float("nan")}, "whole number"),
+        ({"depth": True}, "whole number"),
+        ({"mlp": "relu"}, "mlp must be one of"),
+        ({"class_token": False}, "Class pooling needs a class token"),
+        ({"position": "rotary", "embed_dim": 30, "num_heads": 5}, "head_dim that 4 divides"),
+        ({"norm_eps": 0}, "positive numbers"),
+        ({"mlp_ratio": 10**9}, "mlp_ratio must be"),
+        ({"mlp_ratio": 999, "embed_dim": 768}, "mlp_hidden must lie between"),
+        ({"global_pool": "max"}, "global_pool must be one of"),
+    ],
+)
+def test_what_is_out_of_bounds_is_refused_at_once(values: dict[str, Any], message: str) -> None:
+    start = time.perf_counter()
+    with pytest.raises(ParameterError, match=message):
+        ViTConfig.from_dict(values)
+    assert time.perf_counter() - start < 0.05
+
+
+def test_the_parameter_count_is_close_to_the_truth() -> None:
+    assert ViTConfig().num_parameters == pytest.approx(86_567_656, rel=2e-3)

@@ -1,0 +1,154 @@
+"""Position tables by hand, and resampling against the code that published the checkpoints."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from vit_viz.errors import ParameterError
+from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.model.positions import resample, rotary_angles, rotate, sinusoidal_1d, sinusoidal_2d
+
+
+def test_sinusoidal_1d_by_hand() -> None:
+    table = sinusoidal_1d(3, 4)
+    expected = [
+        [0, 1, 0, 1],
+        *([math.sin(t), math.cos(t), math.sin(t / 100), math.cos(t / 100)] for t in (1, 2)),
+    ]
+    torch.testing.assert_close(table, torch.tensor(expected))
+
+
+def test_sinusoidal_2d_says_the_column_first_then_the_row() -> None:
+    table = sinusoidal_2d((2, 3), 8).reshape(2, 3, 8)
+    col, row = 2, 1
+    expected = [f(t / 10_000**e) for t in (col, row) for f in (math.sin, math.cos) for e in (0, 0.5)]
+    torch.testing.assert_close(table[row, col], torch.tensor(expected))
+
+
+def test_sinusoidal_models_add_their_table_to_any_grid() -> None:
+    config = ViTConfig(
+        img_size=(8, 8), patch_size=4, embed_dim=8, depth=0, num_heads=2, position="sinusoidal_2d", in_chans=1
+    )
+    model = VisionTransformer(config)
+    with torch.no_grad():
+        torch.nn.init.zeros_(model.patch_embed.proj.weight)
+        torch.nn.init.zeros_(model.patch_embed.proj.bias)
+        tokens = model.tokens(torch.zeros(1, 1, 8, 12))
+    torch.testing.assert_close(tokens[0, 1:], sinusoidal_2d((2, 3), 8))
+    assert "pos_embed" not in model.state_dict()
+
+
+def test_resampling_to_the_same_grid_changes_nothing() -> None:
+    table = torch.randn(24, 5)
+    assert resample(table, (4, 6), (4, 6), variant="dino") is table
+
+
+@pytest.mark.parametrize(
+    "variant", ["timm", "bilinear", "dino", "dinov2", "dinov2_reg", "transformers", "torchvision"]
+)
+def test_resampling_keeps_a_constant_table(variant: str) -> None:
+    table = torch.ones(24, 1) * torch.tensor([3.0, -2.0])
+    out = resample(table, (4, 6), (9, 5), variant=variant)  # type: ignore[arg-type]
+    torch.testing.assert_close(out, torch.ones(45, 1) * torch.tensor([3.0, -2.0]))
+
+
+def test_resampling_does_not_confuse_rows_and_columns() -> None:
+    rows = torch.arange(4.0).repeat_interleave(6)[:, None]
+    out = resample(rows, (4, 6), (4, 12)).reshape(4, 12)
+    torch.testing.assert_close(out, torch.arange(4.0)[:, None].expand(4, 12))
+
+
+def test_resampling_by_hand_without_antialiasing() -> None:
+    # half-pixel centres: the first of two new cells lies at -0.25 + 0.25 of a cell; bicubic a = -0.75 at t = 0.25 and t = 0.75
+    table = torch.tensor([[0.0], [1.0], [0.0], [0.0]])
+    out = resample(table, (1, 4), (1, 8), variant="transformers").flatten()
+
+    def cubic(x: float) -> float:
+        a, x = -0.75, abs(x)
+        return (a + 2) * x**3 - (a + 3) * x**2 + 1 if x <= 1 else a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
+
+    centres = [(i + 0.5) / 2 - 0.5 for i in range(8)]
+    expected = [cubic(c - 1) if abs(c - 1) < 2 else 0.0 for c in centres]
+    torch.testing.assert_close(out, torch.tensor(expected))
+
+
+def test_dino_variant_equals_the_published_function() -> None:
+    table = torch.randn(36, 5)
+
+    def published(
+        w0: int, h0: int
+    ) -> torch.Tensor:  # facebookresearch/dino, interpolate_pos_encoding, rows called w there
+        scale = ((w0 + 0.1) / math.sqrt(36), (h0 + 0.1) / math.sqrt(36))
+        picture = table.reshape(1, 6, 6, 5).permute(0, 3, 1, 2)
+        out = F.interpolate(picture, scale_factor=scale, mode="bicubic")
+        assert out.shape[-2:] == (w0, h0)
+        return out.permute(0, 2, 3, 1).reshape(-1, 5)
+
+    torch.testing.assert_close(resample(table, (6, 6), (9, 4), variant="dino"), published(9, 4))
+
+
+def test_the_variants_differ() -> None:
+    table = torch.randn(36, 5)
+    outs = [
+        resample(table, (6, 6), (3, 4), variant=v) for v in ("timm", "dino", "transformers", "torchvision")
+    ]
+    for i, a in enumerate(outs):
+        assert all((a - b).abs().max() > 1e-2 for b in outs[i + 1 :])
+
+
+def test_timm_variant_equals_timm() -> None:
+    oracle = pytest.importorskip("timm.layers").resample_abs_pos_embed
+    table = torch.randn(24, 5)
+    theirs = oracle(table[None], new_size=[9, 5], old_size=[4, 6], num_prefix_tokens=0)[0]
+    torch.testing.assert_close(resample(table, (4, 6), (9, 5)), theirs)
+
+
+def test_a_table_that_does_not_fit_its_grid_is_refused() -> None:
+    with pytest.raises(ParameterError, match="4 x 6 needs 24 positions; the table has 25"):
+        resample(torch.zeros(25, 3), (4, 6), (8, 8))
+
+
+def test_rotary_angles_by_hand() -> None:
+    angles = rotary_angles((2, 4), 8, base=100.0).reshape(2, 4, 4)
+    row, col = 2 * 1.5 / 2 - 1, 2 * 0.5 / 4 - 1
+    expected = [2 * math.pi * row / p for p in (1, 10)] + [2 * math.pi * col / p for p in (1, 10)]
+    torch.testing.assert_close(angles[1, 0], torch.tensor(expected))
+
+
+def test_rotation_keeps_lengths_and_leaves_prefix_tokens_alone() -> None:
+    angles = rotary_angles((2, 3), 8)
+    x = torch.randn(1, 5, 8, 8)
+    out = rotate(x, angles.cos(), angles.sin())
+    torch.testing.assert_close(out[:, :, :2], x[:, :, :2])
+    torch.testing.assert_close(out.norm(dim=-1), x.norm(dim=-1))
+    assert (out[:, :, 2:] - x[:, :, 2:]).abs().max() > 0.1
+
+
+def test_rotated_products_depend_only_on_the_distance_between_patches() -> None:
+    angles = rotary_angles((5, 5), 8)
+    q, k = torch.randn(8), torch.randn(8)
+    turned_q, turned_k = (
+        rotate(v.expand(25, 8), angles.cos(), angles.sin()).reshape(5, 5, 8) for v in (q, k)
+    )
+    torch.testing.assert_close(turned_q[1, 1] @ turned_k[2, 3], turned_q[2, 0] @ turned_k[3, 2])
+
+
+def test_rotary_equals_timms_dinov3() -> None:
+    sincos = pytest.importorskip("timm.layers.pos_embed_sincos")
+    rope = sincos.RotaryEmbeddingDinoV3(8, temperature=100.0, feat_shape=[4, 6], rotate_half=True)
+    x = torch.randn(2, 5, 24, 8)
+    theirs = sincos.apply_rot_embed_cat(x, rope.get_embed(), half=True)
+    angles = rotary_angles((4, 6), 8)
+    torch.testing.assert_close(rotate(x, angles.cos(), angles.sin()), theirs)
+
+
+def test_a_model_without_a_table_says_so() -> None:
+    model = VisionTransformer(
+        ViTConfig(img_size=8, patch_size=4, embed_dim=8, depth=1, num_heads=2, position="rotary")
+    )
+    with pytest.raises(ParameterError, match="rotary"):
+        model.position_table((2, 2))

@@ -1,0 +1,264 @@
+"""What a Vision Transformer is made of, as data: every choice that its forward pass needs and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import Pooling
+
+Position = Literal["learned", "sinusoidal_1d", "sinusoidal_2d", "rotary", "none"]
+Mlp = Literal["gelu", "quick_gelu", "gelu_tanh", "swiglu", "swiglu_packed"]
+Norm = Literal["layer", "rms"]
+Resample = Literal["timm", "bilinear", "dino", "dinov2", "dinov2_reg", "transformers", "torchvision"]
+PatchEmbedding = Literal["conv", "unfold"]
+Size = tuple[int, int]
+
+_LIMITS = {
+    "in_chans": (1, 1024),
+    "embed_dim": (1, 16_384),
+    "depth": (0, 256),
+    "num_heads": (1, 1024),
+    "mlp_hidden": (1, 262_144),
+    "num_classes": (0, 1_000_000),
+    "reg_tokens": (0, 1024),
+}
+_MAX_SIDE = 16_384
+_MAX_PATCHES = 1 << 18
+_MAX_PARAMETERS = 12_000_000_000  # the largest published ViT (DINOv3 7B) has 6.7 thousand million
+
+
+@dataclass(frozen=True)
+class ViTConfig:
+    """The architecture of a Vision Transformer; bounded, so that a hostile file cannot ask for the whole memory.
+
+    Args:
+        img_size: (height, width) in pixels that the position embedding was made for; a number means a square.
+        patch_size: (height, width) of a patch in pixels.
+        mlp_hidden: width of the MLP between its two layers; None means 4 x embed_dim.
+        num_classes: outputs of the head; 0 means no head, and the model returns pooled features.
+        no_embed_class: the prefix tokens have no position embedding of their own.
+        resample: how learned positions are brought to another grid; families differ (METHODS, positions).
+        rotary_base: the longest wavelength of rotary positions, in units of the picture.
+        patch_embed: a strided convolution, or unfold and a linear layer; equal up to a reshape of the weight.
+        patch_norm: a norm right after the patch embedding (AIMv2).
+        pad: fill up sides that the patch does not divide with zeros at the bottom and on the right, instead of refusing them.
+        scale: factor on q k^T; None means head_dim ** -0.5.
+        attn_norm: a norm between attention and its output projection (BEiT-3); mlp_norm likewise in the MLP.
+        pre_norm: a norm before the first block (CLIP).
+        fc_norm: a norm after pooling.
+        pool_prefix: mean and attention pooling see the prefix tokens too.
+        pool_concat: the head reads the class token and the mean of the patches side by side (DINOv2's linear head).
+        dist_head: the distillation token has a head of its own; the output is the mean of both heads (DeiT).
+        projection: the head maps to an embedding (CLIP), so its outputs are no classes.
+
+    Raises:
+        ParameterError: a value is outside its range, or two choices exclude each other.
+    """
+
+    img_size: Size = (224, 224)
+    patch_size: Size = (16, 16)
+    in_chans: int = 3
+    embed_dim: int = 768
+    depth: int = 12
+    num_heads: int = 12
+    mlp_hidden: int | None = None
+    num_classes: int = 1000
+    class_token: bool = True
+    dist_token: bool = False
+    reg_tokens: int = 0
+    no_embed_class: bool = False
+    position: Position = "learned"
+    resample: Resample = "timm"
+    rotary_base: float = 100.0
+    patch_embed: PatchEmbedding = "conv"
+    patch_bias: bool = True
+    patch_norm: bool = False
+    pad: bool = False
+    qkv_bias: bool = True
+    proj_bias: bool = True
+    mlp_bias: bool = True
+    qk_norm: bool = False
+    scale: float | None = None
+    attn_norm: bool = False
+    mlp_norm: bool = False
+    layer_scale: bool = False
+    mlp: Mlp = "gelu"
+    norm: Norm = "layer"
+    norm_eps: float = 1e-6
+    pre_norm: bool = False
+    final_norm: bool = True
+    pooling: Pooling = "class"
+    pool_prefix: bool = False
+    pool_concat: bool = False
+    fc_norm: bool = False
+    head_bias: bool = True
+    dist_head: bool = False
+    projection: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("img_size", "patch_size"):
+            object.__setattr__(self, name, _size(name, getattr(self, name)))
+        if self.mlp_hidden is None:
+            object.__setattr__(self, "mlp_hidden", 4 * _integer("embed_dim", self.embed_dim))
+        for name in _LIMITS:
+            object.__setattr__(self, name, _integer(name, getattr(self, name)))
+        for name, options in _CHOICES.items():
+            _choose(name, getattr(self, name), options)
+        for field in fields(self):
+            if field.type == "bool" and not isinstance(getattr(self, field.name), bool):
+                raise ParameterError(f"{field.name} must be true or false, not {str(getattr(self, field.name))[:40]!r}.")
+        for name in ("norm_eps", "rotary_base", "scale"):
+            _positive(name, getattr(self, name))
+        self._check_combinations()
+
+    @property
+    def grid(self) -> Size:
+        """Patches of an input of `img_size` as (rows, cols)."""
+        (height, width), (patch_height, patch_width) = self.img_size, self.patch_size
+        if self.pad:
+            return -(-height // patch_height), -(-width // patch_width)
+        return height // patch_height, width // patch_width
+
+    @property
+    def head_dim(self) -> int:
+        """Width of one attention head."""
+        return self.embed_dim // self.num_heads
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """Names of the tokens before the patches, in their order."""
+        names = ["class"] * self.class_token + ["distillation"] * self.dist_token
+        return (*names, *(f"register {i}" for i in range(self.reg_tokens)))
+
+    @property
+    def positioned_prefix(self) -> tuple[str, ...]:
+        """The prefix tokens that have a position embedding of their own: the first rows of the position table."""
+        return () if self.no_embed_class or self.position in ("rotary", "none") else self.prefix
+
+    @property
+    def num_parameters(self) -> int:
+        """About how many numbers the model has; norms and other small parts are left out."""
+        dim, hidden = self.embed_dim, int(self.mlp_hidden or 0)
+        block = 4 * dim * dim + (3 if self.mlp == "swiglu" else 2) * dim * hidden
+        positions = self.grid[0] * self.grid[1] * dim if self.position == "learned" else 0
+        embed = self.in_chans * self.patch_size[0] * self.patch_size[1] * dim
+        return self.depth * block + positions + embed + self.num_classes * dim
+
+    def to_dict(self) -> dict[str, Any]:
+        """The configuration as plain JSON values; `from_dict` reads it back."""
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> ViTConfig:
+        """Read our own names, or timm's (global_pool, mlp_ratio, init_values, ...) as checkpoints of timm carry them.
+
+        Raises:
+            ParameterError: a name is unknown or a value is out of range.
+        """
+        values = _from_timm(dict(values))
+        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        if unknown:
+            raise ParameterError(f"A ViT configuration has no entry {', '.join(map(repr, unknown[:5]))}.")
+        return cls(**values)
+
+    def _check_combinations(self) -> None:
+        if self.embed_dim % self.num_heads:
+            raise ParameterError(
+                f"embed_dim {self.embed_dim} cannot be shared by {self.num_heads} heads: it must be a multiple of num_heads."
+            )
+        if self.position == "rotary" and self.head_dim % 4:
+            raise ParameterError(f"Rotary positions need a head_dim that 4 divides, not {self.head_dim}.")
+        if self.position == "sinusoidal_2d" and self.embed_dim % 4:
+            raise ParameterError(
+                f"2-D sinusoidal positions need an embed_dim that 4 divides, not {self.embed_dim}."
+            )
+        if self.mlp == "swiglu_packed" and int(self.mlp_hidden or 0) % 2:
+            raise ParameterError("A packed SwiGLU needs an even mlp_hidden: half of it is the gate.")
+        if self.pooling == "class" and not self.class_token:
+            raise ParameterError("Class pooling needs a class token; choose pooling 'mean' or 'attention'.")
+        if self.pool_concat and (self.pooling != "class" or self.fc_norm or self.dist_head):
+            raise ParameterError(
+                "pool_concat goes with class pooling, without a distillation head or a norm after pooling."
+            )
+        if self.dist_head and not (self.dist_token and self.pooling == "class"):
+            raise ParameterError("A distillation head needs a distillation token and class pooling.")
+        if (
+            not 0 < self.norm_eps < 1
+            or not 0 < self.rotary_base < 1e9
+            or (self.scale is not None and not self.scale > 0)
+        ):
+            raise ParameterError(
+                "norm_eps, rotary_base and scale must be positive numbers of a sensible size."
+            )
+        if min(self.grid) < 1 or self.grid[0] * self.grid[1] > _MAX_PATCHES:
+            raise ParameterError(
+                f"img_size {self.img_size} with patch_size {self.patch_size} gives no usable patch grid."
+            )
+        if self.num_parameters > _MAX_PARAMETERS:
+            raise ParameterError(
+                f"A model of {self.num_parameters / 1e9:.0f} thousand million parameters is more than we load."
+            )
+
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "position": get_args(Position),
+    "mlp": get_args(Mlp),
+    "norm": get_args(Norm),
+    "resample": get_args(Resample),
+    "patch_embed": get_args(PatchEmbedding),
+    "pooling": get_args(Pooling),
+}
+_TIMM_POOLING = {"token": "class", "avg": "mean", "map": "attention"}
+_TIMM_IGNORED = ("architecture", "fix_init", "weight_init", "dynamic_img_size", "drop_path_rate", "head_dim")
+
+
+def _from_timm(values: dict[str, Any]) -> dict[str, Any]:
+    """Translate timm's argument names; ours pass through."""
+    for name in _TIMM_IGNORED:
+        values.pop(name, None)
+    if "global_pool" in values:
+        pool = values.pop("global_pool")
+        _choose("global_pool", pool, tuple(_TIMM_POOLING))
+        values["pooling"] = _TIMM_POOLING[pool]
+        if values.get("fc_norm") is None:  # timm: mean pooling moves the final norm behind the pool
+            values["fc_norm"] = pool == "avg"
+        has_norm = values.get("final_norm", True)
+        values["final_norm"] = bool(has_norm and not values["fc_norm"])
+        values["fc_norm"] = bool(has_norm and values["fc_norm"])
+    if "mlp_ratio" in values:
+        ratio = values.pop("mlp_ratio")
+        if not isinstance(ratio, int | float) or not 0 < ratio < 1000:
+            raise ParameterError(f"mlp_ratio must be a positive number, not {ratio!r}.")
+        values.setdefault("mlp_hidden", int(_integer("embed_dim", values.get("embed_dim", 768)) * ratio))
+    if "init_values" in values:
+        values["layer_scale"] = bool(values.pop("init_values"))
+    if values.get("pre_norm") and "patch_bias" not in values:
+        values["patch_bias"] = False
+    return values
+
+
+def _size(name: str, value: Any) -> Size:
+    pair = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value, value)
+    if len(pair) != 2:
+        raise ParameterError(f"{name} is (height, width) or one number, not {value!r}.")
+    height, width = (_integer(name, side) for side in pair)
+    if not (1 <= height <= _MAX_SIDE and 1 <= width <= _MAX_SIDE):
+        raise ParameterError(f"{name} must lie between 1 and {_MAX_SIDE} pixels, not {height} x {width}.")
+    return height, width
+
+
+def _integer(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or value != int(value):
+        raise ParameterError(f"{name} must be a whole number, not {str(value)[:40]!r}.")
+    low, high = _LIMITS.get(name, (0, _MAX_SIDE))
+    if name in _LIMITS and not low <= value <= high:
+        raise ParameterError(f"{name} must lie between {low} and {high}, not {value}.")
+    return int(value)
+
+
+def _choose(name: str, value: Any, options: tuple[str, ...]) -> None:
+    if value not in options:
+        raise ParameterError(f"{name} must be one of {', '.join(options)}, not {str(value)[:40]!r}.")

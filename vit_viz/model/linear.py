@@ -1,0 +1,91 @@
+"""A linear layer that may use oneDNN's kernel where that is faster; same numbers, same parameter names.
+
+On some CPUs torch's fp32 linear layer reaches less than half of what oneDNN reaches. oneDNN's operator has no gradient (it would be
+wrong, with only a warning), so it is used only while gradients are off, and only after a short timing has shown that it pays.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+_logger = logging.getLogger(__name__)
+
+
+class Linear(nn.Linear):
+    """torch's linear layer with a second kernel for inference in fp32 on the CPU; off until `use_fastest_linear` turns it on."""
+
+    use_onednn = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x W^T + b: [..., in_features] -> [..., out_features]."""
+        if (
+            self.use_onednn
+            and not torch.is_grad_enabled()
+            and x.dtype == torch.float32
+            and x.device.type == "cpu"
+        ):
+            return _onednn(x, self.weight, self.bias)
+        return F.linear(x, self.weight, self.bias)
+
+
+def use_fastest_linear(model: nn.Module, *, tokens: int = 197, min_gain: float = 1.15) -> bool:
+    """Choose the faster of the two kernels for all linear layers of `model`, by timing the largest of them.
+
+    Args:
+        tokens: rows of the matrix that is timed: the length of a usual sequence.
+        min_gain: how much faster oneDNN must be.
+
+    Returns:
+        Whether oneDNN was chosen; False on a GPU, where the operator is missing, or where it does not pay.
+    """
+    layers = [layer for layer in model.modules() if isinstance(layer, Linear)]
+    chosen = (
+        bool(layers) and _onednn_gain(max(layers, key=lambda layer: layer.weight.numel()), tokens) >= min_gain
+    )
+    for layer in layers:
+        layer.use_onednn = chosen
+    _logger.debug("linear kernel: %s", "oneDNN" if chosen else "torch")
+    return chosen
+
+
+def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return result
+
+
+@torch.no_grad()
+def _onednn_gain(layer: Linear, tokens: int) -> float:
+    """Time of torch's kernel over that of oneDNN's; 0 where oneDNN cannot be used.
+
+    The best of several interleaved runs, because another process can only slow a run down.
+    """
+    weight, bias = layer.weight, layer.bias
+    if (
+        weight.device.type != "cpu"
+        or weight.dtype != torch.float32
+        or not hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    ):
+        return 0.0
+    x = torch.linspace(-1, 1, tokens * layer.in_features).reshape(
+        1, tokens, -1
+    )  # the global random state stays as it was
+    try:
+        if not torch.allclose(_onednn(x, weight, bias), F.linear(x, weight, bias), rtol=1e-3, atol=1e-3):
+            return 0.0
+    except (RuntimeError, NotImplementedError) as error:
+        _logger.debug("oneDNN's linear kernel is not available: %s", error)
+        return 0.0
+    kernels: tuple[Callable[[Tensor, Tensor, Tensor | None], Tensor], ...] = (F.linear, _onednn)
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(9):
+        for kernel, record in zip(kernels, times, strict=True):
+            start = time.perf_counter()
+            kernel(x, weight, bias)
+            record.append(time.perf_counter() - start)
+    return min(times[0]) / min(times[1])
