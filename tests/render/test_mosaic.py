@@ -1,0 +1,140 @@
+"""Layers x heads in one picture: every value at its pixel, gaps, labels, and a scale that is said."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from vit_viz.errors import ParameterError
+from vit_viz.render.colormaps import grid_limits, table
+from vit_viz.render.lettering import inks
+from vit_viz.render.mosaic import mosaic_picture, mosaic_png, scale_bar
+
+LAYERS, HEADS, ROWS, COLS = 3, 5, 4, 6
+
+
+def some_maps() -> NDArray[np.float64]:
+    return np.random.default_rng(0).random((LAYERS, HEADS, ROWS, COLS))
+
+
+def opened(file: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(file))
+
+
+def cell(pixels: NDArray[np.uint8], layer: int, head: int, gap: int = 1) -> NDArray[np.uint8]:
+    top, left = layer * (ROWS + gap), head * (COLS + gap)
+    return pixels[top : top + ROWS, left : left + COLS]
+
+
+def test_mosaic_has_one_pixel_per_patch_and_gaps_of_one_pixel() -> None:
+    picture = opened(mosaic_png(some_maps()))
+    assert picture.mode == "P"
+    assert picture.size == (HEADS * COLS + HEADS - 1, LAYERS * ROWS + LAYERS - 1)
+
+
+def test_mosaic_without_gap_is_tight() -> None:
+    assert opened(mosaic_png(some_maps(), gap=0)).size == (HEADS * COLS, LAYERS * ROWS)
+
+
+def test_gaps_are_transparent_and_maps_are_not() -> None:
+    opacity = np.array(opened(mosaic_png(some_maps())).convert("RGBA"))[..., 3]
+    assert (opacity[ROWS] == 0).all()
+    assert (opacity[:, COLS] == 0).all()
+    for layer, head in np.ndindex(LAYERS, HEADS):
+        assert (cell(opacity, layer, head) == 255).all()
+
+
+def test_mosaic_shows_every_value_at_its_place() -> None:
+    maps = some_maps()
+    pixels = np.array(opened(mosaic_png(maps, table="gray")).convert("RGB"))[..., 0].astype(float)
+    share = (maps - maps.min()) / (maps.max() - maps.min())
+    for layer, head in np.ndindex(LAYERS, HEADS):
+        assert abs(cell(pixels, layer, head) - 255 * share[layer, head]).max() <= 1.5
+
+
+def test_the_brightest_pixel_is_the_one_hot_patch() -> None:
+    maps = np.zeros((LAYERS, HEADS, ROWS, COLS))
+    maps[2, 3, 1, 4] = 1
+    pixels = np.array(opened(mosaic_png(maps, table="gray")).convert("RGB"))[..., 0]
+    assert list(zip(*np.nonzero(pixels), strict=True)) == [(2 * (ROWS + 1) + 1, 3 * (COLS + 1) + 4)]
+
+
+def test_own_scale_fills_the_table_in_every_map() -> None:
+    maps = some_maps() * np.arange(1, 16).reshape(LAYERS, HEADS, 1, 1)
+    pixels = np.array(opened(mosaic_png(maps, table="gray", scale="own")).convert("RGB"))[..., 0]
+    for layer, head in np.ndindex(LAYERS, HEADS):
+        assert cell(pixels, layer, head).min() == 0
+        assert cell(pixels, layer, head).max() == 255
+
+
+def test_layer_scale_fills_the_table_once_in_every_layer() -> None:
+    maps = some_maps() * np.arange(1, 16).reshape(LAYERS, HEADS, 1, 1)
+    pixels = np.array(opened(mosaic_png(maps, table="gray", scale="layer", gap=0)).convert("RGB"))[..., 0]
+    by_layer = pixels.reshape(LAYERS, -1)
+    assert by_layer.min(axis=1).tolist() == [0] * LAYERS
+    assert by_layer.max(axis=1).tolist() == [255] * LAYERS
+    assert (pixels == 255).sum() == LAYERS
+
+
+def test_constant_maps_are_drawn_in_the_middle_of_the_table() -> None:
+    pixels = np.array(opened(mosaic_png(np.full((2, 3, 4, 6), 0.2), gap=0)).convert("RGB"))
+    assert abs(pixels.astype(int) - table("viridis")[128]).max() <= 1
+
+
+def test_zero_is_neutral_in_signed_maps() -> None:
+    maps = some_maps() - 0.7
+    maps[1, 2, 3, 4] = 0
+    pixels = np.array(opened(mosaic_png(maps, signed=True)).convert("RGB"))
+    assert (cell(pixels, 1, 2)[3, 4] == table("diverging")[128]).all()
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_mosaic_refuses_values_that_are_no_numbers(wrong: float) -> None:
+    maps = some_maps()
+    maps[0, 0, 0, 0] = wrong
+    with pytest.raises(ParameterError, match="1 of 360"):
+        mosaic_png(maps)
+
+
+def test_mosaic_refuses_maps_that_lack_an_axis() -> None:
+    with pytest.raises(ParameterError, match="3 axes"):
+        mosaic_png(np.zeros((3, 4, 6)))
+
+
+def test_labelled_mosaic_has_whole_pixels_per_patch() -> None:
+    maps = np.zeros((LAYERS, HEADS, ROWS, COLS))
+    maps[1, 2, 3, 4] = 1
+    pixels = np.array(mosaic_picture(maps, cell=60, table="viridis"))
+    lit = (pixels[:330] == table("viridis")[255]).all(axis=-1)
+    assert lit.sum() == 100  # 60 / 6 columns = 10 pixels a side
+    down, across = np.flatnonzero(lit.any(axis=1)), np.flatnonzero(lit.any(axis=0))
+    assert down[-1] - down[0] == across[-1] - across[0] == 9
+
+
+def test_the_ring_of_the_selected_head_hides_no_pixel_of_a_map() -> None:
+    plain, ringed = (np.array(mosaic_picture(some_maps(), selected=chosen)) for chosen in (None, (1, 2)))
+    changed = (plain != ringed).any(axis=-1)
+    assert changed.any()
+    assert (ringed[changed] == inks("light").mark).all()
+    assert (plain[changed] == inks("light").paper).all()
+
+
+def test_names_must_fit_the_maps() -> None:
+    with pytest.raises(ParameterError, match="5 heads need 5 names"):
+        mosaic_picture(some_maps(), heads=["0", "1"])
+
+
+@pytest.mark.parametrize("scale", ["own", "layer"])
+def test_a_bar_of_many_scales_says_that_colours_cannot_be_compared(scale: str) -> None:
+    bar = scale_bar(grid_limits(some_maps(), scale=scale), table="viridis", scale=scale, unit="weight")  # type: ignore[arg-type]
+    assert "not comparable" in bar.unit
+    assert isinstance(bar.low, str)
+
+
+def test_a_bar_of_one_scale_has_its_numbers() -> None:
+    bar = scale_bar(grid_limits(some_maps()), table="viridis", unit="weight")
+    assert (bar.low, bar.high, bar.unit) == (some_maps().min(), some_maps().max(), "weight")

@@ -1,0 +1,303 @@
+"""Figures with axes: position tiles, curves, bars, tables of heads. The only door to plotly.
+
+Every figure has a transparent background and ink that can be read on white and on near-black, titled axes and a colour bar with
+its unit. Its data travel as typed arrays, and a mosaic of tiles is one trace, never one subplot per tile.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vit_viz.errors import ParameterError
+from vit_viz.render.colormaps import Table, limits
+from vit_viz.render.colormaps import table as colour_table
+from vit_viz.render.overlay import default_table
+from vit_viz.results import Curve, HeadTable, Ranking, TokenMatrix
+
+_INK = "#808080"  # the same contrast, 3.9, against white and against the dark theme's panels
+_LINE = "rgba(128, 128, 128, 0.35)"
+_BAND = "rgba(128, 128, 128, 0.25)"
+_CLEAR = "rgba(0, 0, 0, 0)"
+_GAP = "rgba(128, 128, 128, 0.6)"  # between cells: white is a colour of the diverging table
+_LINES = ("#3b82c4", "#d55e00", "#009e73", "#c96a9c", "#b07d00", "#7a6fd0")  # after Okabe and Ito
+_DASHES = ("solid", "dash", "dot", "dashdot")
+_MAX_CELLS = 160_000  # cells of one figure: beyond it the browser takes seconds
+_MAX_TICKS = 8  # numbers on the longer axis, so that they stay apart on a phone
+
+
+def position_tiles(
+    matrix: TokenMatrix, *, table: Table | None = None, max_cells: int = _MAX_CELLS
+) -> go.Figure:
+    """What each position knows of all others: a small map per position, laid out where the position lies in the image.
+
+    One heatmap trace; hovering shows both positions and the value. All tiles share one scale. Where there would be more than
+    `max_cells` cells, every k-th position is shown in both directions, and the axes say so.
+
+    Source: Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7 centre.
+    """
+    rows, cols = matrix.grid
+    every = 1
+    while -(-rows // every) * -(-cols // every) * rows * cols > max_cells and every < max(rows, cols):
+        every += 1
+    cells, positions = _tile_cells(matrix, every)
+    figure = _blank(_heatmap(cells, limits(matrix.values, signed=matrix.signed), matrix, table))
+    figure.update_traces(customdata=positions, hovertemplate=_position_hover(matrix))
+    shown = f" (1 in {every} shown)" if every > 1 else ""
+    ticks = _tick_counts(*cells.shape)
+    figure.update_xaxes(
+        title_text=f"column of the position{shown}", **_tile_ticks(range(0, cols, every), cols, ticks[1])
+    )
+    figure.update_yaxes(
+        title_text=f"row of the position{shown}", **_tile_ticks(range(0, rows, every), rows, ticks[0])
+    )
+    return _square(figure, *cells.shape)
+
+
+def position_tile(matrix: TokenMatrix, row: int, col: int, *, table: Table | None = None) -> go.Figure:
+    """What one position knows of all others, enlarged; the position itself is ringed.
+
+    Raises:
+        ParameterError: the grid has no such position.
+    """
+    figure = _tile_figure(matrix.tile(row, col), matrix, table, f"position ({row}, {col})")
+    figure.add_trace(
+        go.Scatter(
+            x=[col],
+            y=[row],
+            mode="markers",
+            marker={
+                "symbol": "circle-open",
+                "size": 14,
+                "color": "#ffffff",
+                "line": {"width": 2, "color": "#000000"},
+            },
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    )
+    return figure
+
+
+def extra_tile(matrix: TokenMatrix, name: str = "class", *, table: Table | None = None) -> go.Figure:
+    """What a further position, such as the class token's own, has in common with every patch position.
+
+    Raises:
+        ParameterError: the matrix has no row of this name.
+    """
+    if name not in matrix.extra:
+        known = ", ".join(matrix.extra) or "none"
+        raise ParameterError(f"There is no position {name!r} beside the patches; there is: {known}.")
+    return _tile_figure(matrix.extra[name].reshape(matrix.grid), matrix, table, f"{name} position")
+
+
+def head_figure(heads: HeadTable, *, table: Table | None = None) -> go.Figure:
+    """One number per head as a picture: layers down, heads across; hovering shows the number."""
+    figure = _blank(_heatmap(heads.values, limits(heads.values, signed=heads.signed), heads, table))
+    template = f"layer %{{y}}, head %{{x}}<br>%{{z:.4g}} {html.escape(heads.unit)}<extra></extra>"
+    figure.update_traces(hovertemplate=template, xgap=1, ygap=1)
+    layers, count = heads.values.shape
+    figure.update_xaxes(title_text="head", tickvals=list(range(0, count, -(-count // 16))), tickangle=0)
+    figure.update_yaxes(title_text="layer", autorange="reversed", tickvals=list(range(layers)))
+    figure.update_layout(plot_bgcolor=_GAP)
+    return _finished(figure, 150 + 26 * min(max(layers, 4), 24))
+
+
+def curve_figure(curves: Mapping[str, Curve], *, band_name: str = "random order, 95%") -> go.Figure:
+    """Curves over one pair of axes, told apart by colour and dash; the band of the first curve that has one lies behind.
+
+    Args:
+        curves: by name, as the legend shows it; all with the same labels of axes.
+
+    Raises:
+        ParameterError: there is no curve, or two curves measure different things.
+    """
+    if not curves:
+        raise ParameterError("A figure of curves needs at least one curve.")
+    labels = {(curve.x_label, curve.y_label) for curve in curves.values()}
+    if len(labels) > 1:
+        raise ParameterError(
+            f"Curves in one figure share their axes; these have {len(labels)} kinds of axes."
+        )
+    figure = _blank()
+    banded = next((curve for curve in curves.values() if curve.band is not None), None)
+    if banded is not None:
+        _add_band(figure, banded, band_name)
+    for place, (name, curve) in enumerate(curves.items()):
+        figure.add_trace(
+            go.Scatter(
+                x=curve.x,
+                y=curve.y,
+                mode="lines",
+                name=html.escape(name),
+                line={
+                    "color": _LINES[place % len(_LINES)],
+                    "dash": _DASHES[place % len(_DASHES)],
+                    "width": 2,
+                },
+                hovertemplate="%{x:.3g}: %{y:.4g}",
+            )
+        )
+    ((x_label, y_label),) = labels
+    figure.update_xaxes(title_text=html.escape(x_label))
+    figure.update_yaxes(title_text=html.escape(y_label))
+    figure.update_layout(legend={"orientation": "h", "y": -0.25}, hovermode="x unified")
+    return _finished(figure, 380)
+
+
+def bar_figure(ranking: Ranking) -> go.Figure:
+    """Names with their scores as horizontal bars, the first one on top, the number at the end of each."""
+    names = [html.escape(name) for name in ranking.names]
+    places = list(range(len(names)))
+    figure = _blank(
+        go.Bar(
+            x=ranking.scores,
+            y=places,
+            orientation="h",
+            marker={"color": _LINES[0]},
+            text=[f"{score:.3g}" for score in ranking.scores],
+            textposition="outside",
+            cliponaxis=False,
+            customdata=names,
+            hovertemplate="%{customdata}: %{x:.4g}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title_text=html.escape(ranking.unit))
+    # places, not names, on the axis: two classes may share a name
+    figure.update_yaxes(tickvals=places, ticktext=names, autorange="reversed", automargin=True)
+    return _finished(figure, 130 + 30 * len(names))
+
+
+def _tile_cells(matrix: TokenMatrix, every: int) -> tuple[NDArray[np.float32], NDArray[np.unsignedinteger]]:
+    """The tiles with a gap of one NaN cell between them, and for each cell (row, col, other row, other col)."""
+    rows, cols = matrix.grid
+    tiles = matrix.values.reshape(rows, cols, rows, cols)[::every, ::every]
+    down, across = tiles.shape[:2]
+    cells = np.full((down, rows + 1, across, cols + 1), np.nan, np.float32)
+    cells[:, :rows, :, :cols] = tiles.transpose(0, 2, 1, 3)
+    row, other_row, col, other_col = np.indices(cells.shape)
+    positions = np.stack([row * every, col * every, other_row, other_col], axis=-1)
+    shape = (down * (rows + 1), across * (cols + 1))
+    small = np.min_scalar_type(max(rows, cols))  # the numbers travel to the browser: as few bytes as will do
+    flat = positions.astype(small).reshape(*shape, 4)
+    return cells.reshape(shape)[:-1, :-1], flat[:-1, :-1]
+
+
+def _tile_figure(tile: NDArray[np.float32], matrix: TokenMatrix, table: Table | None, what: str) -> go.Figure:
+    """One tile with patch columns and rows as axes, on the scale of the whole matrix."""
+    figure = _blank(_heatmap(tile, limits(matrix.values, signed=matrix.signed), matrix, table))
+    unit = html.escape(matrix.unit)
+    template = f"{html.escape(what)}<br>with (%{{y}}, %{{x}})<br>{unit} %{{z:.3f}}<extra></extra>"
+    figure.update_traces(hovertemplate=template)
+    ticks = _tick_counts(*tile.shape)
+    figure.update_xaxes(title_text="column of the other position", **_few_ticks(tile.shape[1], ticks[1]))
+    figure.update_yaxes(title_text="row of the other position", **_few_ticks(tile.shape[0], ticks[0]))
+    return _square(figure, *tile.shape)
+
+
+def _position_hover(matrix: TokenMatrix) -> str:
+    return (
+        "position (%{customdata[0]}, %{customdata[1]})<br>with (%{customdata[2]}, %{customdata[3]})<br>"
+        f"{html.escape(matrix.unit)} %{{z:.3f}}<extra></extra>"
+    )
+
+
+def _heatmap(
+    values: NDArray[np.float32],
+    ends: tuple[float, float],
+    result: TokenMatrix | HeadTable,
+    table: Table | None,
+) -> go.Heatmap:
+    """Values in a colour table with their unit beside the bar."""
+    colours = colour_table(table or default_table(signed=result.signed))
+    stops = [(place / 255, f"rgb{tuple(map(int, colours[place]))}") for place in range(0, 256, 5)]
+    low, high = ends
+    return go.Heatmap(
+        z=values,
+        zmin=low,
+        zmax=high if high > low else low + 1e-9,
+        colorscale=stops,
+        hoverongaps=False,
+        colorbar={
+            "title": {"text": html.escape(result.unit), "side": "top"},
+            "orientation": "h",
+            "y": 1.0,
+            "yanchor": "bottom",
+            "thickness": 12,
+            "xpad": 0,
+            "ypad": 6,
+            "tickvals": [low, (low + high) / 2, high],
+            "ticktext": [f"{tick:.3g}" for tick in (low, (low + high) / 2, high)],
+            "outlinewidth": 0,
+        },
+    )
+
+
+def _tick_counts(rows: int, cols: int) -> tuple[int, int]:
+    """How many numbers fit on the vertical and the horizontal axis of a figure with square cells."""
+    longer = max(rows, cols)
+    return max(2, _MAX_TICKS * rows // longer), max(2, _MAX_TICKS * cols // longer)
+
+
+def _tile_ticks(positions: range, size: int, most: int) -> dict[str, Any]:
+    """Numbers of at most `most` positions, in the middle of their tiles of `size` cells and a gap."""
+    ticks = range(0, len(positions), -(-len(positions) // most))
+    middles = [place * (size + 1) + (size - 1) / 2 for place in ticks]
+    return {"tickvals": middles, "ticktext": [str(positions[place]) for place in ticks]}
+
+
+def _few_ticks(count: int, most: int) -> dict[str, Any]:
+    """Whole numbers from 0, at most `most` of them."""
+    return {"tickvals": list(range(0, count, -(-count // most)))}
+
+
+def _square(figure: go.Figure, rows: int, cols: int) -> go.Figure:
+    """Finish a figure with square cells, at a height that suits a column of about 560 px."""
+    figure.update_xaxes(constrain="domain", showgrid=False, tickangle=0)
+    figure.update_yaxes(
+        constrain="domain", constraintoward="top", scaleanchor="x", autorange="reversed", showgrid=False
+    )
+    figure.update_layout(plot_bgcolor=_GAP)
+    return _finished(figure, int(np.clip(480 * rows / cols, 60, 560)) + 130)
+
+
+def _add_band(figure: go.Figure, curve: Curve, name: str) -> None:
+    """The area between the band's edges, as one closed outline."""
+    assert curve.band is not None
+    low, high = curve.band
+    figure.add_trace(
+        go.Scatter(
+            x=np.concatenate([curve.x, curve.x[::-1]]),
+            y=np.concatenate([high, low[::-1]]),
+            fill="toself",
+            fillcolor=_BAND,
+            line={"width": 0},
+            mode="lines",
+            name=html.escape(name),
+            hoverinfo="skip",
+        )
+    )
+
+
+def _blank(*traces: Any) -> go.Figure:
+    """A figure without plotly's own template, whose colours would fit one theme only."""
+    return go.Figure(data=list(traces), layout={"template": "none", "plot_bgcolor": _CLEAR})
+
+
+def _finished(figure: go.Figure, height: int) -> go.Figure:
+    """What all figures share: no background of their own, quiet lines, room for the labels."""
+    figure.update_layout(
+        height=height,
+        paper_bgcolor=_CLEAR,
+        font={"color": _INK, "size": 12},
+        margin={"l": 56, "r": 24, "t": 24, "b": 52},
+        dragmode=False,
+    )
+    figure.update_xaxes(zeroline=False, gridcolor=_LINE, automargin=True)
+    figure.update_yaxes(zeroline=False, gridcolor=_LINE, automargin=True)
+    return figure
