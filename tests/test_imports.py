@@ -12,7 +12,8 @@ PACKAGE = ROOT / "vit_viz"
 
 LEVELS = [
     {"errors", "geometry", "results", "cache"},
-    {"model", "images", "labels", "samples", "render", "uploads"},
+    {"model", "images", "labels", "render"},
+    {"samples", "uploads", "handles"},
     {"checkpoints"},
     {"capture"},
     {"analyses"},
@@ -38,7 +39,6 @@ DOORS = {
     "urllib": (),
 }
 
-SIDEWAYS = {("uploads", "images")}
 LAZY_UI = {"cli", "__init__"}  # `serve` opens the app only when it is called
 HARMLESS = {"urllib.parse.urlencode", "urllib.parse.parse_qsl", "urllib.parse.quote"}
 
@@ -74,7 +74,7 @@ def forbidden(here: str, name: str) -> bool:
     if there == "ui" and here in LAZY_UI:
         return False
     if LEVEL[there] == LEVEL[here]:
-        return LEVEL[here] > 0 and (here, there) not in SIDEWAYS
+        return LEVEL[here] > 0
     return LEVEL[there] > LEVEL[here]
 
 
