@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,20 +22,17 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 def _declare_torchvision_operators() -> torch.library.Library | None:
     """Let timm import a torchvision whose compiled operators do not load beside a CPU build of torch.
 
-    The schemas alone are enough: no test calls these operators. Where torchvision brings its own, nothing happens.
+    The schemas alone are enough: no test calls these operators. Where torchvision fits torch, nothing happens. It is asked by its
+    version, because an import that fails leaves traces and a trial in another process takes seconds.
     """
-    if find_spec("torchvision") is None or _torchvision_loads():
+    if find_spec("torchvision") is None or sys.platform != "linux":
+        return None
+    if "+cpu" not in torch.__version__ or "+cpu" in version("torchvision"):
         return None
     library = torch.library.Library("torchvision", "FRAGMENT")
     for name in ("nms", "qnms"):
         library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     return library
-
-
-def _torchvision_loads() -> bool:
-    """Whether torchvision's compiled operators fit this torch; asked in another process, as a failed import leaves traces."""
-    command = [sys.executable, "-c", "import torchvision"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 _TORCHVISION_LIBRARY = _declare_torchvision_operators()  # kept, because the definitions die with it
