@@ -109,9 +109,11 @@ class ViTConfig:
             _choose(name, getattr(self, name), options)
         for field in fields(self):
             if field.type == "bool" and not isinstance(getattr(self, field.name), bool):
-                raise ParameterError(f"{field.name} must be true or false, not {str(getattr(self, field.name))[:40]!r}.")
-        for name in ("norm_eps", "rotary_base", "scale"):
-            _positive(name, getattr(self, name))
+                raise ParameterError(
+                    f"{field.name} must be true or false, not {str(getattr(self, field.name))[:40]!r}."
+                )
+        for name, limit in _POSITIVE.items():
+            _positive(name, getattr(self, name), limit)
         self._check_combinations()
 
     @property
@@ -185,14 +187,6 @@ class ViTConfig:
             )
         if self.dist_head and not (self.dist_token and self.pooling == "class"):
             raise ParameterError("A distillation head needs a distillation token and class pooling.")
-        if (
-            not 0 < self.norm_eps < 1
-            or not 0 < self.rotary_base < 1e9
-            or (self.scale is not None and not self.scale > 0)
-        ):
-            raise ParameterError(
-                "norm_eps, rotary_base and scale must be positive numbers of a sensible size."
-            )
         if min(self.grid) < 1 or self.grid[0] * self.grid[1] > _MAX_PATCHES:
             raise ParameterError(
                 f"img_size {self.img_size} with patch_size {self.patch_size} gives no usable patch grid."
@@ -203,6 +197,7 @@ class ViTConfig:
             )
 
 
+_POSITIVE = {"norm_eps": 1.0, "rotary_base": 1e9, "scale": 1e9}  # and the limit of each
 _CHOICES: dict[str, tuple[str, ...]] = {
     "position": get_args(Position),
     "mlp": get_args(Mlp),
@@ -257,6 +252,13 @@ def _integer(name: str, value: Any) -> int:
     if name in _LIMITS and not low <= value <= high:
         raise ParameterError(f"{name} must lie between {low} and {high}, not {value}.")
     return int(value)
+
+
+def _positive(name: str, value: Any, limit: float) -> None:
+    if name == "scale" and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < limit:
+        raise ParameterError(f"{name} must lie between 0 and {limit:g}, not {str(value)[:40]!r}.")
 
 
 def _choose(name: str, value: Any, options: tuple[str, ...]) -> None:

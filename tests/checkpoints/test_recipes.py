@@ -1,0 +1,205 @@
+"""Preprocessing and class names: as our own files, timm and transformers write them, and as strangers may."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import save_file
+
+from vit_viz.checkpoints import load
+from vit_viz.checkpoints.families.base import CLIP_MEAN, CLIP_STD, Recipe
+from vit_viz.checkpoints.recipes import labels_of, preprocess_of
+from vit_viz.errors import ParameterError, VitVizError
+from vit_viz.model import VisionTransformer, ViTConfig
+
+CONFIG = ViTConfig(img_size=48, patch_size=6, embed_dim=64, depth=1, num_heads=2, num_classes=3)
+
+
+def test_timms_recipe_is_read() -> None:
+    cfg = {
+        "input_size": [3, 48, 48],
+        "crop_pct": 0.9,
+        "interpolation": "bilinear",
+        "mean": [0.1, 0.2, 0.3],
+        "std": [0.4, 0.5, 0.6],
+    }
+    preprocess, origin = preprocess_of(CONFIG, {"pretrained_cfg": cfg}, Recipe())
+    assert (preprocess.resize_to, preprocess.interpolation, preprocess.crop) == (53, "bilinear", "center")
+    assert (preprocess.mean, preprocess.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    assert origin == "from the checkpoint (pretrained_cfg)"
+
+
+def test_timms_squash_is_read() -> None:
+    cfg = {"input_size": [3, 48, 48], "crop_pct": 1.0, "crop_mode": "squash"}
+    assert preprocess_of(CONFIG, {"pretrained_cfg": cfg}, Recipe())[0].crop == "squash"
+
+
+def test_transformers_centre_crop_is_read() -> None:
+    values = {
+        "size": {"shortest_edge": 55},
+        "crop_size": {"height": 48, "width": 48},
+        "do_center_crop": True,
+        "resample": 3,
+        "image_mean": CLIP_MEAN,
+        "image_std": CLIP_STD,
+    }
+    preprocess, _ = preprocess_of(CONFIG, {"preprocessor": values}, Recipe())
+    assert (preprocess.resize_to, preprocess.input_size, preprocess.crop) == (55, (48, 48), "center")
+    assert (preprocess.interpolation, preprocess.mean) == ("bicubic", CLIP_MEAN)
+
+
+def test_transformers_resize_to_both_sides_is_read() -> None:
+    values = {
+        "size": {"height": 48, "width": 48},
+        "resample": 2,
+        "image_mean": [0.5] * 3,
+        "image_std": [0.5] * 3,
+    }
+    preprocess, _ = preprocess_of(CONFIG, {"preprocessor": values}, Recipe())
+    assert (preprocess.crop, preprocess.resize_to, preprocess.interpolation) == ("squash", 48, "bilinear")
+
+
+def test_transformers_without_normalisation_is_read() -> None:
+    values = {"size": 48, "do_normalize": False, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    preprocess, _ = preprocess_of(CONFIG, {"preprocessor": values}, Recipe())
+    assert (preprocess.mean, preprocess.std) == ((0, 0, 0), (1, 1, 1))
+
+
+def test_a_model_of_one_channel_gets_one_mean() -> None:
+    config = ViTConfig(img_size=48, patch_size=6, in_chans=1, embed_dim=64, depth=1, num_heads=2)
+    preprocess, _ = preprocess_of(config, {}, Recipe(mean=(0.2, 0.4, 0.6)))
+    assert preprocess.channels == 1
+    assert preprocess.mean == pytest.approx((0.4,))
+
+
+def test_the_familys_recipe_stands_in_and_says_so() -> None:
+    preprocess, origin = preprocess_of(CONFIG, {}, Recipe(mean=CLIP_MEAN, std=CLIP_STD, crop_fraction=0.5))
+    assert (preprocess.mean, preprocess.resize_to) == (CLIP_MEAN, 96)
+    assert origin == "assumed: the file brings none"
+
+
+def test_names_of_our_own_files() -> None:
+    labels = labels_of(CONFIG, {"labels": ["a", "b", "c"], "synsets": ["n1", "n2", "n3"]})
+    assert labels is not None
+    assert (labels.names, labels.synsets) == (("a", "b", "c"), ("n1", "n2", "n3"))
+
+
+def test_names_of_timm() -> None:
+    labels = labels_of(
+        CONFIG, {"label_names": ["n1", "n2", "n3"], "label_descriptions": {"n1": "apple", "n3": "pear"}}
+    )
+    assert labels is not None
+    assert labels.names == ("apple", "n2", "pear")
+
+
+def test_names_of_transformers_are_put_in_order() -> None:
+    labels = labels_of(CONFIG, {"id2label": {"2": "c", "0": "a", "1": "b"}})
+    assert labels is not None
+    assert labels.names == ("a", "b", "c")
+
+
+def test_transformers_placeholders_are_no_names() -> None:
+    assert labels_of(CONFIG, {"id2label": {str(i): f"LABEL_{i}" for i in range(3)}}) is None
+
+
+def test_names_of_another_number_of_classes_do_not_count() -> None:
+    assert labels_of(CONFIG, {"labels": ["a", "b"]}) is None
+
+
+def test_a_thousand_nameless_classes_are_those_of_imagenet() -> None:
+    config = ViTConfig(img_size=48, patch_size=6, embed_dim=64, depth=1, num_heads=2, num_classes=1000)
+    labels = labels_of(config, {})
+    assert labels is not None
+    assert "tench" in labels.name(0)
+
+
+def test_an_embedding_has_no_class_names() -> None:
+    config = ViTConfig(
+        img_size=48, patch_size=6, embed_dim=64, depth=1, num_heads=2, num_classes=1000, projection=True
+    )
+    assert labels_of(config, {}) is None
+
+
+def test_names_that_cannot_be_read_are_refused() -> None:
+    with pytest.raises(ParameterError, match="class names that came with the checkpoint cannot be read"):
+        labels_of(CONFIG, {"id2label": {"first": "a"}})
+
+
+JUNK: list[Any] = [
+    None,
+    True,
+    -1,
+    0,
+    10**30,
+    1e308,
+    float("nan"),
+    "x",
+    "12",
+    [],
+    {},
+    [[]],
+    [1, 2, 3],
+    ["a", "b", "c"],
+    {"a": []},
+]
+KEYS = [
+    "architecture",
+    "model_args",
+    "pretrained_cfg",
+    "global_pool",
+    "id2label",
+    "label_names",
+    "label_descriptions",
+    "labels",
+    "input_size",
+    "embed_dim",
+    "vision_config",
+    "model_type",
+    "image_size",
+    "num_attention_heads",
+    "layer_norm_eps",
+    "hidden_act",
+]
+INNER = ["input_size", "crop_pct", "crop_mode", "interpolation", "mean", "std"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model")
+    save_file(dict(VisionTransformer(CONFIG).state_dict()), path / "model.safetensors")
+    return path
+
+
+def loads_or_is_refused(folder: Path, config: Any, preprocessor: Any = None) -> None:
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor or {}))
+    with contextlib.suppress(VitVizError):
+        load(folder, device="cpu")
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_no_value_in_a_config_gives_anything_but_a_model_or_a_sentence(folder: Path, key: str) -> None:
+    for value in JUNK:
+        loads_or_is_refused(folder, {"architecture": "vit_tiny_patch16_224", key: value})
+
+
+@pytest.mark.parametrize("key", INNER)
+def test_no_value_in_a_timm_recipe_gives_anything_but_a_model_or_a_sentence(folder: Path, key: str) -> None:
+    recipe = {"input_size": [3, 48, 48], "mean": [0.5] * 3, "std": [0.5] * 3}
+    for value in JUNK:
+        loads_or_is_refused(
+            folder, {"architecture": "vit_tiny_patch16_224", "pretrained_cfg": {**recipe, key: value}}
+        )
+
+
+@pytest.mark.parametrize(
+    "key", ["size", "crop_size", "resample", "image_mean", "image_std", "do_normalize", "do_center_crop"]
+)
+def test_no_value_in_a_preprocessor_gives_anything_but_a_model_or_a_sentence(folder: Path, key: str) -> None:
+    values = {"size": {"height": 48, "width": 48}, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    for value in JUNK:
+        loads_or_is_refused(folder, {"architecture": "vit_tiny_patch16_224"}, {**values, key: value})

@@ -1,0 +1,254 @@
+"""What all families share: renaming, joining q, k and v, and reading the architecture from the shapes of timm-named parameters."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from vit_viz.errors import KeyMismatch, UnknownFamily
+from vit_viz.model import ViTConfig
+
+State = dict[str, Tensor]
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file as it was found: parameters under their own names, what came with them as JSON, and its name."""
+
+    state: Mapping[str, Tensor]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """An architecture, and what had to be assumed because neither the file nor its configuration says it."""
+
+    config: ViTConfig
+    assumed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The preprocessing that a family's published checkpoints share; used where a file brings none of its own."""
+
+    mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
+    std: tuple[float, float, float] = (0.5, 0.5, 0.5)
+    crop_fraction: float = 0.9
+    squash: bool = False
+
+
+class Family(Protocol):
+    """A way of naming the parameters of a Vision Transformer; each module of this package is one."""
+
+    NAME: str
+    RECIPE: Recipe
+
+    def matches(self, checkpoint: Checkpoint) -> bool:
+        """Whether the names are those of this family."""
+
+    def convert(self, checkpoint: Checkpoint) -> State:
+        """The parameters under timm's names; what the family does not know keeps its name, so that it is listed."""
+
+    def infer_config(self, checkpoint: Checkpoint, state: State) -> Inferred:
+        """The architecture, from the configuration that came with the file and the shapes of the converted parameters."""
+
+
+def rename(
+    state: Mapping[str, Tensor], rules: Sequence[tuple[str, str]], *, drop: Iterable[str] = ()
+) -> State:
+    """Apply each rule (a pattern and its replacement) once to every name; names that `drop` matches from their start go."""
+    dropped = [re.compile(pattern) for pattern in drop]
+    compiled = [(re.compile(pattern), new) for pattern, new in rules]
+    renamed: State = {}
+    for name, tensor in state.items():
+        if any(pattern.match(name) for pattern in dropped):
+            continue
+        for pattern, new in compiled:
+            name = pattern.sub(new, name)
+        renamed[name] = tensor
+    return renamed
+
+
+def fuse_qkv(state: State) -> State:
+    """Join blocks.{i}.attn.{q,k,v}.{weight,bias} into attn.qkv; a key without a bias (DINOv3) gets zeros."""
+    fused = {name: tensor for name, tensor in state.items() if not _QKV.fullmatch(name)}
+    parts: dict[tuple[str, str], dict[str, Tensor]] = {}
+    for name, tensor in state.items():
+        if match := _QKV.fullmatch(name):
+            parts.setdefault((match[1], match[3]), {})[match[2]] = tensor
+    for (block, kind), found in parts.items():
+        if kind == "bias" and "k" not in found and {"q", "v"} <= set(found):
+            found["k"] = torch.zeros_like(found["q"])
+        if set(found) == {"q", "k", "v"}:
+            fused[f"{block}.attn.qkv.{kind}"] = torch.cat([found["q"], found["k"], found["v"]])
+        else:  # incomplete: keep what is there, so that it is listed
+            fused.update({f"{block}.attn.{which}.{kind}": tensor for which, tensor in found.items()})
+    return fused
+
+
+_QKV = re.compile(r"(blocks\.\d+)\.attn\.([qkv])\.(weight|bias)")
+
+
+def infer(state: State, *, img_size: Any = None, num_heads: int | None = None, **known: Any) -> Inferred:
+    """The architecture of timm-named parameters: shapes say most of it, `known` the rest.
+
+    Args:
+        img_size: input size that came with the checkpoint, where one did; used only where it fits the position table.
+        num_heads: where it is known; else heads of 64 are assumed, and said.
+        known: entries of ViTConfig that the family or the checkpoint's configuration settles.
+
+    Raises:
+        KeyMismatch: a parameter is missing without which nothing can be inferred.
+        ParameterError: the shapes give no possible architecture.
+    """
+    weight = _need(state, "patch_embed.proj.weight", 4)
+    dim, channels, *patch = weight.shape
+    depth = 1 + max((int(m[1]) for name in state if (m := re.match(r"blocks\.(\d+)\.", name))), default=-1)
+    assumed = []
+    if num_heads is None:
+        if dim % 64:
+            raise KeyMismatch(
+                f"How many heads share the {dim} numbers of a token is in no shape, and nothing that came with the file says it: "
+                "put a config.json with num_heads beside it."
+            )
+        num_heads = dim // 64
+        assumed.append(f"{num_heads} heads of 64, because the file does not say how many")
+    values: dict[str, Any] = {
+        "patch_size": tuple(patch),
+        "in_chans": channels,
+        "embed_dim": dim,
+        "depth": depth,
+        "num_heads": num_heads,
+        **_parts(state),
+        **_block_parts(state),
+        **known,
+    }
+    config_prefix = values["class_token"] + values["dist_token"] + values["reg_tokens"]
+    values.update(_positions(state, tuple(patch), img_size, config_prefix, values))
+    return Inferred(ViTConfig(**values), tuple(assumed))
+
+
+def _parts(state: State) -> dict[str, Any]:
+    """What the presence of parameters outside the blocks says."""
+    head = state.get("head.weight")
+    class_token = "cls_token" in state
+    pooling = "attention" if "attn_pool.latent" in state else "class" if class_token else "mean"
+    return {
+        "class_token": class_token,
+        "dist_token": "dist_token" in state,
+        "reg_tokens": state["reg_token"].shape[1]
+        if "reg_token" in state and state["reg_token"].ndim == 3
+        else 0,
+        "num_classes": 0 if head is None else head.shape[0],
+        "head_bias": "head.bias" in state,
+        "pool_concat": class_token
+        and head is not None
+        and head.ndim == 2
+        and head.shape[1] == 2 * state["cls_token"].shape[-1],
+        "dist_head": "head_dist.weight" in state,
+        "patch_bias": "patch_embed.proj.bias" in state,
+        "patch_norm": "patch_embed.norm.weight" in state,
+        "pre_norm": "norm_pre.weight" in state,
+        "final_norm": "norm.weight" in state,
+        "fc_norm": "fc_norm.weight" in state,
+        "pooling": "mean" if "fc_norm.weight" in state and pooling == "class" else pooling,
+    }
+
+
+def _block_parts(state: State) -> dict[str, Any]:
+    """What the parameters of the first block say."""
+
+    def has(name: str) -> bool:
+        return f"blocks.0.{name}" in state
+
+    fc1, fc2 = (state.get(f"blocks.0.mlp.{name}.weight") for name in ("fc1", "fc2"))
+    gated = state.get("blocks.0.mlp.fc1_g.weight")
+    values: dict[str, Any] = {
+        "qkv_bias": has("attn.qkv.bias"),
+        "proj_bias": has("attn.proj.bias"),
+        "mlp_bias": has("mlp.fc2.bias"),
+        "qk_norm": has("attn.q_norm.weight"),
+        "attn_norm": has("attn.norm.weight"),
+        "mlp_norm": has("mlp.norm.weight"),
+        "layer_scale": has("ls1.gamma"),
+        "norm": "layer" if has("norm1.bias") or not has("norm1.weight") else "rms",
+    }
+    if gated is not None:
+        values |= {"mlp": "swiglu", "mlp_hidden": gated.shape[0]}
+    elif fc1 is not None:
+        packed = fc2 is not None and fc2.ndim == 2 and fc1.shape[0] == 2 * fc2.shape[1]
+        values |= {"mlp_hidden": fc1.shape[0]} | ({"mlp": "swiglu_packed"} if packed else {})
+    return values
+
+
+def _positions(
+    state: State, patch: tuple[int, ...], img_size: Any, prefix: int, known: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The input size and which tokens have positions, from the length of the table; `img_size` decides where it fits."""
+    hinted = _hinted_grid(img_size, patch)
+    if "pos_embed" not in state:
+        rows, cols = hinted or (14, 14)
+        return {
+            "position": known.get("position", "none"),
+            "img_size": (rows * patch[0], cols * patch[1]),
+        }
+    length = _need(state, "pos_embed", 3).shape[1]
+    for patches, alone in ((length - prefix, False), (length, True)):
+        grid = hinted if hinted and hinted[0] * hinted[1] == patches else _square(patches)
+        if grid:
+            size = (grid[0] * patch[0], grid[1] * patch[1])
+            return {"img_size": size, "no_embed_class": alone and prefix > 0}
+    raise KeyMismatch(
+        f"The position table has {length} entries, which fit no square patch grid with {prefix} prefix tokens; "
+        "a configuration that states img_size is needed."
+    )
+
+
+def activation(name: Any, default: str = "gelu") -> str:
+    """Our word for an activation as configurations of transformers call it.
+
+    Raises:
+        UnknownFamily: it is none that our MLP has.
+    """
+    name = default if name is None else str(name)
+    known = {
+        "gelu": "gelu",
+        "quick_gelu": "quick_gelu",
+        "gelu_pytorch_tanh": "gelu_tanh",
+        "gelu_new": "gelu_tanh",
+    }
+    if name not in known:
+        raise UnknownFamily(
+            f"The model's activation {name[:40]!r} is not one of those that we have: {', '.join(known)}."
+        )
+    return known[name]
+
+
+def _hinted_grid(img_size: Any, patch: tuple[int, ...]) -> tuple[int, int] | None:
+    sides = img_size if isinstance(img_size, list | tuple) else (img_size, img_size)
+    if len(sides) != 2 or not all(isinstance(side, int) and side > 0 for side in sides):
+        return None
+    rows, cols = sides[0] // patch[0], sides[1] // patch[1]
+    return (rows, cols) if rows and cols else None
+
+
+def _square(patches: int) -> tuple[int, int] | None:
+    side = math.isqrt(max(patches, 0))
+    return (side, side) if side and side * side == patches else None
+
+
+def _need(state: State, name: str, ndim: int) -> Tensor:
+    tensor = state.get(name)
+    if tensor is None or tensor.ndim != ndim:
+        what = "is missing" if tensor is None else f"has shape {list(tensor.shape)}, not {ndim} axes"
+        raise KeyMismatch(f"The checkpoint cannot be loaded: {name} {what}.")
+    return tensor

@@ -1,0 +1,82 @@
+"""timm's VisionTransformer (ViT, AugReg, DeiT, MAE, CLIP, SigLIP, DINOv2, ...): our own parameter names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from vit_viz.checkpoints.architectures import architecture
+from vit_viz.checkpoints.families.base import Checkpoint, Inferred, Recipe, State, infer
+from vit_viz.errors import UnknownFamily
+from vit_viz.model import ViTConfig
+
+NAME = "timm ViT"
+RECIPE = Recipe()
+_IMAGENET_CLASSES = (1000, 11_821, 21_841, 21_843)
+_POOLING = {"token": "class", "avg": "mean", "map": "attention"}
+
+
+def matches(checkpoint: Checkpoint) -> bool:
+    """Blocks with a fused qkv and either MLP, and nothing that belongs to DINOv3 or the original DINOv2."""
+    state = checkpoint.state
+    fused = "blocks.0.attn.qkv.weight" in state
+    others = (
+        "blocks.0.gamma_1",
+        "storage_tokens",
+        "mask_token",
+        "register_tokens",
+        "blocks.0.attn.relative_position_bias_table",
+    )
+    return fused and "patch_embed.proj.weight" in state and not any(name in state for name in others)
+
+
+def convert(checkpoint: Checkpoint) -> State:
+    """Nothing to rename; timm's first files stored the patch embedding as a linear layer, which becomes a convolution."""
+    state = dict(checkpoint.state)
+    weight = state["patch_embed.proj.weight"]
+    if weight.ndim == 2 and "embed_dim" not in checkpoint.config:
+        for channels in (3, 1):
+            side = math.isqrt(weight.shape[1] // channels)
+            if channels * side * side == weight.shape[1]:
+                state["patch_embed.proj.weight"] = weight.reshape(weight.shape[0], channels, side, side)
+                break
+    return state
+
+
+def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
+    """From our own metadata where the file has it, else from timm's configuration, the architecture's name and the shapes.
+
+    Raises:
+        UnknownFamily: the name is that of an architecture that is no plain ViT.
+    """
+    settings = checkpoint.config
+    if "embed_dim" in settings and "depth" in settings:  # our own files say everything
+        return Inferred(ViTConfig.from_dict(settings))
+    name = str(settings.get("architecture") or checkpoint.name)
+    known = architecture(name) or {}
+    if "refused" in known:
+        raise UnknownFamily(
+            f"{name!r} is not a plain Vision Transformer: its blocks have {known['refused']}, which we do not draw."
+        )
+    known = dict(known)
+    hub_settings(known, settings)
+    head = state.get("head.weight")
+    if "norm_pre.weight" in state and head is not None and head.shape[0] not in _IMAGENET_CLASSES:
+        known["projection"] = True  # CLIP's own projection; fine-tuned ones end in the classes of ImageNet
+    return infer(state, img_size=known.pop("img_size", None), num_heads=known.pop("num_heads", None), **known)
+
+
+def hub_settings(known: dict[str, Any], settings: Mapping[str, Any]) -> None:
+    """Add to `known` what a config.json of timm on the Hub says beyond the architecture's name."""
+    recipe = settings.get("pretrained_cfg")
+    size = (recipe if isinstance(recipe, Mapping) else settings).get("input_size")
+    if isinstance(size, list) and len(size) == 3:
+        known["img_size"] = tuple(size[1:])
+    arguments = settings.get("model_args")
+    for name in ("img_size", "num_heads"):
+        if isinstance(arguments, Mapping) and name in arguments:
+            known[name] = arguments[name]
+    pool = settings.get("global_pool")
+    if isinstance(pool, str) and pool in _POOLING:
+        known["pooling"] = _POOLING[pool]

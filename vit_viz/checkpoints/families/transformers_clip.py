@@ -1,0 +1,88 @@
+"""The vision towers of CLIP and SigLIP as transformers saves them, alone or with the text tower beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vit_viz.checkpoints.families.base import (
+    CLIP_MEAN,
+    CLIP_STD,
+    Checkpoint,
+    Inferred,
+    Recipe,
+    State,
+    activation,
+    fuse_qkv,
+    infer,
+    rename,
+)
+from vit_viz.checkpoints.families.transformers_vit import common
+
+NAME = "transformers CLIP / SigLIP"
+RECIPE = Recipe(mean=CLIP_MEAN, std=CLIP_STD, crop_fraction=1.0)
+
+_MARK = "embeddings.patch_embedding.weight"
+_RULES = [
+    (r"^vision_model\.", ""),
+    (r"^embeddings\.class_embedding$", "cls_token"),
+    (r"^embeddings\.patch_embedding\.", "patch_embed.proj."),
+    (r"^embeddings\.position_embedding\.weight$", "pos_embed"),
+    (r"^encoder\.layers\.(\d+)\.", r"blocks.\1."),
+    (r"^(blocks\.\d+)\.layer_norm([12])\.", r"\1.norm\2."),
+    (r"\.self_attn\.([qkv])_proj\.", r".attn.\1."),
+    (r"\.self_attn\.out_proj\.", ".attn.proj."),
+    (r"^pre_layrnorm\.", "norm_pre."),
+    (r"^post_layernorm\.", "norm."),
+    (r"^head\.probe$", "attn_pool.latent"),
+    (r"^head\.attention\.in_proj_", "attn_pool.in_proj."),
+    (r"^head\.attention\.out_proj\.", "attn_pool.proj."),
+    (r"^head\.layernorm\.", "attn_pool.norm."),
+    (r"^head\.mlp\.", "attn_pool.mlp."),
+    (r"^(visual_projection|classifier)\.", "head."),
+]
+_TEXT = [
+    r"text_model\.",
+    r"text_projection\.",
+    r"logit_(scale|bias)$",
+    r"(vision_model\.)?embeddings\.position_ids$",
+]
+
+
+def matches(checkpoint: Checkpoint) -> bool:
+    """A patch embedding under CLIP's name."""
+    return f"vision_model.{_MARK}" in checkpoint.state or _MARK in checkpoint.state
+
+
+def convert(checkpoint: Checkpoint) -> State:
+    """timm's names; the text tower is left out, and tokens and tables get the axis for the batch."""
+    drop = list(_TEXT)
+    if "classifier.weight" in checkpoint.state:  # a fine-tuned classifier averages the patches itself
+        clip = any(name.endswith("class_embedding") for name in checkpoint.state)
+        drop += [r"(vision_model\.)?post_layernorm\."] if clip else [r"(vision_model\.)?head\."]
+    state = fuse_qkv(rename(checkpoint.state, _RULES, drop=drop))
+    if (token := state.get("cls_token")) is not None and token.ndim == 1:
+        state["cls_token"] = token[None, None]
+    if (table := state.get("pos_embed")) is not None and table.ndim == 2:
+        state["pos_embed"] = table[None]
+    for kind in ("weight", "bias"):
+        joined = state.pop(f"attn_pool.in_proj.{kind}", None)
+        if joined is not None:
+            third = joined.shape[0] // 3
+            state[f"attn_pool.q.{kind}"], state[f"attn_pool.kv.{kind}"] = joined[:third], joined[third:]
+    return state
+
+
+def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
+    """From config.json (its vision_config, where there are two towers), else from the shapes."""
+    settings = checkpoint.config
+    tower = settings.get("vision_config")
+    vision = tower if isinstance(tower, Mapping) else settings
+    clip = "cls_token" in state
+    known: dict[str, Any] = common(vision, default_eps=1e-5 if clip else 1e-6)
+    known["mlp"] = activation(vision.get("hidden_act"), "quick_gelu" if clip else "gelu_pytorch_tanh")
+    if "classifier.weight" in checkpoint.state:
+        known["pooling"] = "mean"
+    elif clip:
+        known["projection"] = "head.weight" in state
+    return infer(state, resample="transformers", **known)

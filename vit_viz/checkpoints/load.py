@@ -1,0 +1,230 @@
+"""From a reference to a model that is ready to be looked into; strict about everything that the file says."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vit_viz.checkpoints.families import family_of
+from vit_viz.checkpoints.families.base import Checkpoint
+from vit_viz.checkpoints.recipes import labels_of, preprocess_of
+from vit_viz.checkpoints.source import Progress, Source, find
+from vit_viz.checkpoints.weights import Weights, read_weights
+from vit_viz.errors import CheckpointError, KeyMismatch, ParameterError
+from vit_viz.images import Preprocess
+from vit_viz.labels import Labels
+from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.model.linear import use_fastest_linear
+from vit_viz.results import Provenance
+
+_logger = logging.getLogger(__name__)
+_MAX_LISTED = 8
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """A model with everything that belongs to it.
+
+    Args:
+        model: in eval mode, fp32, on `device`.
+        preprocess: how it wants its pictures.
+        labels: names of its classes; None where its outputs are no classes or have no names.
+        provenance: its name, the SHA-256 of its file, and what had to be assumed.
+        name: what the user called it.
+        family: whose parameter names the file has.
+        origin: where it came from, in words.
+    """
+
+    model: VisionTransformer
+    config: ViTConfig
+    preprocess: Preprocess
+    labels: Labels | None
+    provenance: Provenance
+    name: str
+    family: str
+    origin: str
+    device: torch.device
+
+    @property
+    def num_parameters(self) -> int:
+        """Numbers in the model."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether the outputs are scores of classes, and not an embedding or pooled features."""
+        return self.config.num_classes > 0 and not self.config.projection
+
+    @property
+    def card(self) -> str:
+        """The model in one line."""
+        config = self.config
+        patch_height, patch_width = config.patch_size
+        parts = [
+            f"{config.depth} layers x {config.num_heads} heads",
+            f"patch {patch_height}"
+            if patch_height == patch_width
+            else f"patch {patch_height} x {patch_width}",
+            f"{config.grid[0]} x {config.grid[1]} patches at {config.img_size[0]} x {config.img_size[1]}",
+            *([f"{config.reg_tokens} registers"] if config.reg_tokens else []),
+            f"{self.num_parameters / 1e6:.1f} M parameters",
+            f"from {self.origin}" if not self.origin.startswith("bundled") else self.origin,
+        ]
+        return ", ".join(parts)
+
+
+def load(
+    ref: str | Path,
+    *,
+    device: str | torch.device | None = None,
+    local_files: bool = True,
+    use_token: bool | None = None,
+    progress: Progress | None = None,
+) -> LoadedModel:
+    """A model that is ready to be looked into.
+
+    Args:
+        ref: "mini" (bundled), a name of the catalog, a path of a .safetensors or .pth file or of a folder, or a Hub id.
+        device: where it computes; None means a GPU where there is one.
+        local_files: whether paths count; False for references that come from a browser.
+        use_token: whether the owner's Hub token may be sent; None means for models of the catalog only.
+        progress: told (bytes fetched, bytes in all) during a download.
+
+    Raises:
+        CheckpointError: there is no such model, or its file is damaged, unsafe, of an unknown family, or does not fit.
+        ParameterError: its configuration is out of bounds, or the device does not exist.
+    """
+    target = choose_device(device)
+    source = find(ref, local_files=local_files, use_token=use_token, progress=progress)
+    return load_source(source, device=target)
+
+
+def load_source(source: Source, *, device: str | torch.device | None = None) -> LoadedModel:
+    """As `load`, for a checkpoint that has been found already."""
+    target = choose_device(device)
+    weights = read_weights(source.weights)
+    settings = _settings(source, weights)
+    checkpoint = Checkpoint(state=weights.state, config=_architecture(settings), name=source.name)
+    family = family_of(checkpoint)
+    state = family.convert(checkpoint)
+    inferred = family.infer_config(checkpoint, state)
+    model = build(inferred.config, state)
+    preprocess, preprocess_origin = preprocess_of(inferred.config, settings, family.RECIPE)
+    model.to(target)
+    fast = use_fastest_linear(model)
+    notes = {
+        "family": family.NAME,
+        "preprocessing": preprocess_origin,
+        "linear": "oneDNN" if fast else "torch",
+    }
+    if inferred.assumed:
+        notes["assumed"] = "; ".join(inferred.assumed)
+    _logger.info("loaded %s as %s (%s)", source.name, family.NAME, notes)
+    return LoadedModel(
+        model=model,
+        config=inferred.config,
+        preprocess=preprocess,
+        labels=labels_of(inferred.config, settings),
+        provenance=Provenance(
+            model=source.name,
+            weights=weights.sha256,
+            preprocess=preprocess.describe(),
+            parameters=tuple(notes.items()),
+        ),
+        name=source.name,
+        family=family.NAME,
+        origin=source.origin,
+        device=target,
+    )
+
+
+def build(config: ViTConfig, state: Mapping[str, Tensor]) -> VisionTransformer:
+    """The model with exactly these parameters, in fp32 and in eval mode; nothing is left at random.
+
+    Raises:
+        KeyMismatch: parameters are missing, extra or misshapen; they are listed.
+    """
+    with torch.device("meta"):
+        model = VisionTransformer(config)
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in state.items()}
+    problems = [
+        _listed("missing", sorted(set(expected) - set(found))),
+        _listed("extra", sorted(set(found) - set(expected))),
+        _listed(
+            "misshapen",
+            [
+                f"{name} {list(found[name])} instead of {list(expected[name])}"
+                for name in sorted(set(found) & set(expected))
+                if found[name] != expected[name]
+            ],
+        ),
+    ]
+    whole = sorted(name for name, tensor in state.items() if not tensor.is_floating_point())
+    problems.append(_listed("not floating-point", whole))
+    if any(problems):
+        raise KeyMismatch(
+            "The checkpoint does not fit its architecture: " + "; ".join(filter(None, problems)) + "."
+        )
+    _check_finite(state)
+    own = {name: tensor.to(torch.float32, copy=True).contiguous() for name, tensor in state.items()}
+    model.load_state_dict(own, strict=True, assign=True)
+    return model.eval()
+
+
+def _check_finite(state: Mapping[str, Tensor]) -> None:
+    for name, tensor in state.items():
+        if not tensor.is_meta and not bool(torch.isfinite(tensor).all()):
+            raise CheckpointError(
+                f"The parameter {name} holds numbers that are not finite: the file is damaged or its training failed."
+            )
+
+
+def choose_device(device: str | torch.device | None = None) -> torch.device:
+    """The given device, or a CUDA GPU, Apple's GPU, or the CPU, in that order.
+
+    Raises:
+        ParameterError: the device does not exist here.
+    """
+    if device is None:
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ParameterError(
+            f"There is no device {str(device)!r} here; expected cpu, cuda or mps."
+        ) from error
+    return chosen
+
+
+def _settings(source: Source, weights: Weights) -> dict[str, Any]:
+    """What the file's own metadata says and what lies beside it; the file's own word counts more."""
+    settings = dict(source.settings)
+    if "architecture" in settings and "pretrained_cfg" not in settings and "mean" in settings:
+        settings["pretrained_cfg"] = dict(settings)  # timm's older config.json is flat
+    for name in ("labels", "synsets", "preprocess", "config"):
+        if name in weights.metadata:
+            settings[name] = weights.metadata[name]
+    return settings
+
+
+def _architecture(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What describes the architecture: our own metadata where the file has it, else config.json."""
+    own = settings.get("config")
+    return own if isinstance(own, Mapping) else settings
+
+
+def _listed(what: str, names: list[str]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    return f"{len(names)} {what}: {', '.join(names[:_MAX_LISTED])}{more}"

@@ -1,0 +1,140 @@
+"""Read parameters from a file of unknown origin: safetensors, or torch's format without running anything in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import warnings
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from vit_viz.errors import CheckpointError, UnsafeFile
+
+SUFFIXES = (".safetensors", ".pth", ".pt", ".bin", ".ckpt")
+_MAX_TENSORS = 20_000
+_MAX_NUMBERS = 12_000_000_000
+_NESTS = ("state_dict", "model", "teacher", "model_state_dict", "module")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What one file holds: parameters by name as they were stored, the text that came with them, and the file's hash."""
+
+    state: Mapping[str, Tensor]
+    metadata: Mapping[str, Any]
+    sha256: str
+
+
+def read_weights(path: Path) -> Weights:
+    """Read a checkpoint file.
+
+    Args:
+        path: a .safetensors file, or one that torch.save wrote (.pth, .pt, .bin, .ckpt).
+
+    Returns:
+        Its parameters, memory-mapped where possible, in the dtype of the file.
+
+    Raises:
+        UnsafeFile: reading it would run code, or it claims to hold more than it does.
+        CheckpointError: it is damaged, or no checkpoint.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise CheckpointError(f"{path.name!r} is not a checkpoint: expected one of {', '.join(SUFFIXES)}.")
+    state, metadata = (
+        _read_safetensors(path) if path.suffix.lower() == ".safetensors" else (_read_torch(path), {})
+    )
+    _check_bounds(state, path.name)
+    return Weights(state=state, metadata=metadata, sha256=hash_file(path))
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 of a file's content, in hex."""
+    with path.open("rb") as file:
+        return (
+            hashlib.file_digest(file, "sha256").hexdigest()
+            if hasattr(hashlib, "file_digest")
+            else _digest(file)
+        )
+
+
+def _digest(file: Any) -> str:
+    """hashlib.file_digest for Python 3.10."""
+    digest = hashlib.sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+            return state, {name: _json(text) for name, text in (file.metadata() or {}).items()}
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(
+            f"{path.name!r} cannot be read as safetensors: it is damaged, cut short, or another kind of file."
+        ) from error
+
+
+def _read_torch(path: Path) -> dict[str, Tensor]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about pickle protocols: what cannot be read is refused below
+            content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+    except pickle.UnpicklingError as error:
+        raise UnsafeFile(
+            f"{path.name!r} holds Python objects besides tensors, which could run code when read, or is damaged; "
+            "save its state_dict as safetensors and load that."
+        ) from error
+    except Exception as error:  # damaged files trip torch's reader in every possible way
+        raise CheckpointError(
+            f"{path.name!r} cannot be read as a PyTorch checkpoint: it is damaged or cut short."
+        ) from error
+    return _state_of(content, path.name)
+
+
+def _state_of(content: Any, name: str) -> dict[str, Tensor]:
+    """The state dict inside the usual wrappers: {"state_dict": ...}, {"model": ...}, {"teacher": ...}."""
+    for _ in range(3):
+        nested = [
+            key for key in _NESTS if isinstance(content, Mapping) and isinstance(content.get(key), Mapping)
+        ]
+        if not nested:
+            break
+        content = content[nested[0]]
+    if (
+        not isinstance(content, Mapping)
+        or not content
+        or not all(isinstance(v, Tensor) for v in content.values())
+    ):
+        raise CheckpointError(
+            f"{name!r} holds no state dict: expected a dictionary from parameter names to tensors."
+        )
+    return {str(key).removeprefix("module."): value.detach() for key, value in content.items()}
+
+
+def _check_bounds(state: Mapping[str, Tensor], name: str) -> None:
+    if len(state) > _MAX_TENSORS or sum(tensor.numel() for tensor in state.values()) > _MAX_NUMBERS:
+        raise UnsafeFile(f"{name!r} asks for more parameters than the largest model that we load.")
+    for key, tensor in state.items():
+        if (
+            tensor.layout != torch.strided
+            or tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes()
+        ):
+            raise UnsafeFile(f"{name!r} holds a tensor {key!r} that claims to be larger than its data.")
+
+
+def _json(text: str) -> Any:
+    """Metadata is text; where it is JSON, what the JSON says."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
