@@ -99,12 +99,12 @@ def test_crop_equals_torchvision_also_where_it_pads(size: tuple[int, int]) -> No
     )
     image = picture(*size)
     steps = [
-        transforms.Resize(90),
+        transforms.Resize(91),
         transforms.CenterCrop(120),
         transforms.ToTensor(),
         transforms.Normalize(0.5, 0.5),
     ]
-    recipe = Preprocess((120, 120), resize_to=90, interpolation="bilinear")
+    recipe = Preprocess((120, 120), resize_to=91, interpolation="bilinear")
     assert torch.equal(recipe.apply(image, mode="crop").pixels[0], transforms.Compose(steps)(image))
 
 
@@ -138,6 +138,7 @@ def test_the_region_reaches_beyond_the_picture_where_it_was_padded() -> None:
         ((600, 300), (448, 224)),
         ((500, 333), (336, 224)),
         ((50, 50), (224, 224)),
+        ((224, 250), (224, 256)),
     ],
 )
 def test_fit_scales_the_short_side_to_the_input_size(
@@ -150,6 +151,8 @@ def test_fit_keeps_the_shape_where_the_patches_would_be_too_many() -> None:
     assert Preprocess((518, 518), patch_size=(14, 14)).fit_size(600, 600) == (32 * 14, 32 * 14)
     assert Preprocess((224, 224)).fit_size(300, 600, max_patches=50) == (5 * 16, 10 * 16)
     assert Preprocess((224, 224)).fit_size(100, 2000, max_patches=1) == (16, 16)
+    assert Preprocess((224, 224)).fit_size(50, 50, max_patches=196) == (224, 224)
+    assert Preprocess((224, 224)).fit_size(50, 50, max_patches=195) == (13 * 16, 13 * 16)
 
 
 sides = st.integers(min_value=2, max_value=3000)

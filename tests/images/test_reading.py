@@ -187,11 +187,14 @@ def undecodable(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 Image.init()
 
 
+@pytest.mark.parametrize(
+    "size", [(9000, 8000), (13000, 13000)]
+)  # below and above the bound at which Pillow warns
 @pytest.mark.parametrize("kind", WRITABLE)
-def test_a_header_that_claims_169_megapixels_is_refused_before_decoding(
-    kind: str, undecodable: list[str]
+def test_a_header_that_claims_many_megapixels_is_refused_before_decoding(
+    kind: str, size: tuple[int, int], undecodable: list[str]
 ) -> None:
-    text = refusal(claims(kind, 13000, 13000))
+    text = refusal(claims(kind, *size))
     assert "megapixels" in text or kind == "AVIF"  # libavif itself refuses sizes that disagree
     assert undecodable == []
 
@@ -264,6 +267,15 @@ def test_a_progressive_jpeg_that_needs_much_memory_is_refused() -> None:
     large = Image.new("L", (5000, 3400))
     assert "at most 16" in refusal(encoded(large, "JPEG", progressive=True))
     assert decode(encoded(large.resize((1000, 680)), "JPEG", progressive=True)).size == (1000, 680)
+
+
+def test_a_jpeg_that_brings_its_colours_one_after_the_other_counts_as_progressive(
+    undecodable: list[str],
+) -> None:
+    data = bytearray(claims("JPEG", 5000, 3400))
+    data[data.index(b"\xff\xda") + 4] = 1  # components in the first scan
+    assert "at most 16" in refusal(bytes(data))
+    assert undecodable == []
 
 
 def test_a_jpeg_of_very_many_scans_is_refused() -> None:
