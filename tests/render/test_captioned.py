@@ -74,6 +74,22 @@ def test_the_margin_stays_free_of_text(theme: str) -> None:
         assert (edge == paper).all()
 
 
+@pytest.mark.parametrize("part", ["title", "caption"])
+def test_no_line_runs_into_the_right_edge_of_its_part(part: str) -> None:
+    picture = Image.new("RGB", (400, 300), inks("light").paper)
+    page = np.array(captioned(picture, **{part: LONG}))  # type: ignore[arg-type]
+    inked = np.flatnonzero((page != inks("light").paper).any(axis=(0, 2)))
+    assert inked[0] >= 15
+    assert (
+        inked[-1] < page.shape[1] - 17
+    )  # the margin has 15 pixels; a line that was cut would fill the last ones
+
+
+def test_a_long_unit_takes_more_lines() -> None:
+    pages = [captioned(noise((300, 400)), bar=ColourBar("gray", 0.0, 1.0, unit)) for unit in ("nats", LONG)]
+    assert pages[1].height > pages[0].height + 50
+
+
 def test_captions_of_any_length_make_the_page_longer_not_wider() -> None:
     short, long = (captioned(noise((300, 400)), caption=text) for text in ("short", LONG))
     assert long.width == short.width
@@ -81,9 +97,9 @@ def test_captions_of_any_length_make_the_page_longer_not_wider() -> None:
 
 
 def test_letters_on_a_large_picture_are_larger() -> None:
-    pages = [np.array(captioned(Image.new("RGB", (side, side)), title="A")) for side in (640, 2560)]
     paper = inks("light").paper
-    heights = [int((page[: page.shape[0] // 12] != paper).any(axis=(1, 2)).sum()) for page in pages]
+    pages = [np.array(captioned(Image.new("RGB", (side, side), paper), title="A")) for side in (640, 2560)]
+    heights = [int((page != paper).any(axis=(1, 2)).sum()) for page in pages]
     assert heights[1] > 3 * heights[0]
 
 
@@ -121,6 +137,12 @@ def test_the_caption_says_model_layer_head_query_direction_and_scale() -> None:
         "A test.",
     ):
         assert part in text
+
+
+def test_the_caption_says_what_fell_on_prefix_tokens() -> None:
+    text = map_caption(a_map(prefix={"class": 0.3125, "register 0": 0.04}), scale_name="own")
+    assert "Prefix tokens, not drawn: class = 0.312, register 0 = 0.04." in text
+    assert "Prefix" not in map_caption(a_map(), scale_name="own")
 
 
 def test_the_caption_of_a_class_sensitive_map_does_not_call_it_blind() -> None:

@@ -133,11 +133,18 @@ def map_caption(
     lines = [
         _sentence(patch_map.caption),
         _sentence("; ".join(part for part in (of_model, patch_map.provenance.preprocess) if part)),
+        _sentence(_beside_patches(patch_map)),
         _sentence(f"Colour scale: {scale_name}; {values}; {drawing}{strength}"),
         "Class-blind: does not depend on the predicted class." if patch_map.class_blind else "",
         _sentence(patch_map.note),
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _beside_patches(patch_map: PatchMap) -> str:
+    """What fell on the prefix tokens: a patch map alone hides it."""
+    parts = [f"{name} = {number(value)}" for name, value in patch_map.prefix.items()]
+    return f"Prefix tokens, not drawn: {', '.join(parts)}" if parts else ""
 
 
 def _sentence(text: str) -> str:

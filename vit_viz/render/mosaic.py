@@ -59,7 +59,7 @@ def mosaic_picture(
     layers: Sequence[str] = (),
     heads: Sequence[str] = (),
     selected: tuple[int, int] | None = None,
-    cell: int = 64,
+    cell: int = 96,
     title: str = "",
     caption: str = "",
     theme: Theme = "light",
