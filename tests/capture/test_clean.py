@@ -1,0 +1,273 @@
+"""What a capture must not do: leave anything behind, mix threads, hand out memory that is still read, or guess."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.capture.models import own, pixels, timm_vit
+from tests.capture.tutorials import FusedQkv, TutorialViT
+from vit_viz.capture import trace
+from vit_viz.capture.buffers import Arena, BufferPool
+from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.geometry import TokenLayout
+
+
+def state_of(model: nn.Module) -> dict[str, object]:
+    """Everything that a capture could leave on a module."""
+    hooks = {
+        (name, kind): len(getattr(part, kind))
+        for name, part in model.named_modules()
+        for kind in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
+    }
+    return {
+        "training": [part.training for part in model.modules()],
+        "grad": [p.grad is None for p in model.parameters()],
+        "requires_grad": [p.requires_grad for p in model.parameters()],
+        "hooks": hooks,
+        "attributes": {name: sorted(vars(part)) for name, part in model.named_modules()},
+        "random": torch.get_rng_state().tolist(),
+        "grad mode": torch.is_grad_enabled(),
+        "modes": torch.overrides._len_torch_function_stack()
+        if hasattr(torch.overrides, "_len_torch_function_stack")
+        else 0,
+    }
+
+
+def broken(model: nn.Module) -> nn.Module:
+    """The model with an exception in its last block, after attention was captured and random numbers drawn."""
+
+    def fail(*_: object) -> None:
+        torch.rand(3)
+        raise RuntimeError("mid-forward")
+
+    list(model.blocks)[-1].mlp.forward = fail  # type: ignore[arg-type, union-attr]
+    return model
+
+
+@pytest.mark.parametrize("choices", [{}, {"target": 1, "keep_values": True, "keep_residual": True}])
+def test_the_model_is_the_same_before_and_after(choices: dict[str, object]) -> None:
+    model = own().train()
+    model.blocks[1].eval()  # a mixture, to be put back as it was
+    before = state_of(model)
+    trace(model, pixels(), **choices)  # type: ignore[arg-type]
+    assert state_of(model) == before
+
+
+@pytest.mark.parametrize("choices", [{}, {"target": 1, "keep_residual": True}])
+def test_the_model_is_the_same_after_an_exception_mid_forward(choices: dict[str, object]) -> None:
+    model = broken(timm_vit()).train()
+    before = state_of(model)
+    with pytest.raises(RuntimeError, match="mid-forward"):
+        trace(model, pixels(), **choices)  # type: ignore[arg-type]
+    assert state_of(model) == before
+
+
+def test_a_model_that_draws_random_numbers_leaves_the_generator_as_it_was() -> None:
+    class Random(FusedQkv):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x) + 0.1 * torch.randn(x.shape)
+
+    model, image = TutorialViT(Random), pixels()
+    before = torch.get_rng_state()
+    trace(model, image, layout=TokenLayout(grid=(4, 6)))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_two_threads_on_one_model_equal_two_serial_runs() -> None:
+    model = own().train()
+    images = [pixels(), 2 * pixels()]
+    expected = [trace(model, image, keep_residual=True) for image in images]
+    found: dict[tuple[int, int], object] = {}
+    gate = threading.Barrier(2)
+
+    def work(number: int) -> None:
+        gate.wait()
+        for run in range(5):
+            found[number, run] = trace(model, images[number], keep_residual=True)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for (number, _), recorded in found.items():
+        assert torch.equal(recorded.q, expected[number].q)  # type: ignore[attr-defined]
+        assert torch.equal(recorded.residual, expected[number].residual)  # type: ignore[attr-defined]
+    assert model.training
+
+
+def test_a_plain_forward_in_another_thread_is_not_recorded() -> None:
+    model, image = own(), pixels()
+    inside, finished = threading.Event(), threading.Event()
+
+    def wait_inside(*_: object) -> None:
+        if threading.current_thread() is threading.main_thread():
+            inside.set()
+            assert finished.wait(10)
+
+    handle = model.blocks[1].register_forward_hook(wait_inside)
+    other = threading.Thread(target=lambda: (inside.wait(10), model(image), finished.set()))
+    other.start()
+    recorded = trace(model, image, keep_residual=True)
+    other.join()
+    handle.remove()
+    assert recorded.num_layers == 3
+    assert recorded.residual is not None
+    assert len(recorded.residual) == 4
+
+
+def test_memory_is_recycled_when_the_trace_is_dropped() -> None:
+    pool, model, image = BufferPool(), own(), pixels()
+    first = trace(model, image, pool=pool)
+    address, size = first.q.data_ptr(), first.q.nbytes
+    assert pool.idle_bytes == 0
+    del first
+    assert pool.idle_bytes >= 2 * size
+    assert address in (
+        trace(model, image, pool=pool).q.data_ptr(),
+        trace(model, image, pool=pool).k.data_ptr(),
+    )
+
+
+def test_a_tensor_that_outlives_its_trace_keeps_its_numbers() -> None:
+    pool, model, image = BufferPool(), own(), pixels()
+    kept = trace(model, image, pool=pool).q
+    array = trace(model, image, pool=pool).k.numpy()
+    expected = kept.clone(), array.copy()
+    gc.collect()
+    for _ in range(3):
+        trace(model, 3 * image, pool=pool)
+    assert torch.equal(kept, expected[0])
+    assert (array == expected[1]).all()
+
+
+def test_a_failed_capture_returns_its_memory() -> None:
+    pool = BufferPool()
+    with pytest.raises(RuntimeError, match="mid-forward"):
+        trace(broken(timm_vit()), pixels(), pool=pool)
+    gc.collect()
+    assert pool.idle_bytes > 0
+
+
+def test_the_pool_frees_what_exceeds_its_bound() -> None:
+    pool = BufferPool(max_idle_bytes=1000)
+    pool.give_back([torch.empty(200), torch.empty(100), torch.empty(50)])
+    assert pool.idle_bytes == 600
+
+
+def test_an_arena_grows_beyond_the_expected_layers() -> None:
+    arena = Arena(BufferPool(), slots=1)
+    parts = [torch.randn(2, 3) for _ in range(5)]
+    for part in parts:
+        arena.store("q", part)
+    stacked = arena.stacked("q")
+    assert stacked is not None
+    assert torch.equal(stacked, torch.stack(parts))
+
+
+def test_nbytes_counts_operands_once() -> None:
+    recorded = trace(own(), pixels())
+    assert recorded.logits is not None
+    lse = 3 * 5 * 25 * 4
+    assert recorded.nbytes == recorded.q.nbytes + recorded.k.nbytes + recorded.logits.nbytes + lse
+
+
+def test_no_attention_is_an_error_that_says_what_was_seen() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 7, 16, 16), nn.Flatten(), nn.Linear(168, 7), nn.Softmax(dim=-1))
+    with pytest.raises(
+        CaptureError, match=r"No self-attention was seen in Sequential: .*seen: 1 x softmax over \[1, 7\]"
+    ):
+        trace(model, pixels())
+
+
+def test_a_block_that_is_skipped_in_our_model_is_an_error() -> None:
+    model = own()
+    model.blocks[1].forward = lambda x, _: x  # type: ignore[assignment]
+    with pytest.raises(CaptureError, match="3 layers, but 2 attention calls"):
+        trace(model, pixels())
+
+
+def test_a_windowed_model_is_refused_in_one_sentence() -> None:
+    from timm.models.swin_transformer import SwinTransformer
+
+    model = SwinTransformer(
+        img_size=64, patch_size=4, embed_dim=24, depths=(2, 2), num_heads=(2, 4), window_size=4
+    )
+    with pytest.raises(CaptureError, match="windowed models"):
+        trace(model, pixels(size=(64, 64)))
+
+
+def test_a_matrix_beyond_the_limit_is_refused() -> None:
+    model = TutorialViT(FusedQkv)
+    with pytest.raises(CaptureError, match="max_attention_bytes"):
+        trace(model, pixels(), layout=TokenLayout(grid=(4, 6)), max_attention_bytes=30_000)
+
+
+def test_an_unknown_layout_is_asked_for_with_an_example() -> None:
+    with pytest.raises(ParameterError, match=r"TokenLayout\(grid=\(4, 6\), prefix=\('class',\)\)"):
+        trace(TutorialViT(FusedQkv), pixels())
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 64, 96), (3, 64, 96)])
+def test_pixels_are_of_one_image(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ParameterError, match="one image"):
+        trace(own(), torch.randn(shape))
+
+
+def test_attention_that_is_changed_before_its_product_is_captured_but_not_proven() -> None:
+    class Mixed(FusedQkv):
+        def forward(self, x: Tensor) -> Tensor:
+            q, k, v = self.qkv(x).reshape(1, -1, 3, 5, 8).permute(2, 0, 3, 1, 4)
+            attention = (q @ k.transpose(-2, -1) / 8**0.5).softmax(-1)
+            return self.proj((1.5 * attention @ v).transpose(1, 2).reshape(1, -1, 40))
+
+    recorded = trace(TutorialViT(Mixed), pixels(), layout=TokenLayout(grid=(4, 6)))
+    assert recorded.proof_status == "captured, not proven"
+
+
+def test_a_kernel_that_computes_something_else_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vit_viz.capture.calls import AttentionCall
+
+    honest: Callable[..., tuple[Tensor, Tensor | None]] = AttentionCall.run_with_normaliser
+    monkeypatch.setattr(
+        AttentionCall, "run_with_normaliser", lambda call: (honest(call)[0] + 1e-3, honest(call)[1])
+    )
+    assert trace(own(), pixels()).proof_status == "refuted"
+
+
+def test_proof_can_be_left_out_or_made_whole() -> None:
+    model, image = own(), pixels()
+    assert trace(model, image, proof_rows=0).proof_status == "captured, not proven"
+    assert trace(model, image, proof_rows=10_000).proof_status == "proven"
+
+
+@pytest.mark.parametrize("make", [own, timm_vit])
+def test_value_norms_find_the_output_projection(make: Callable[[], nn.Module]) -> None:
+    model = make()
+    recorded = trace(model, pixels(), keep_values=True)
+    assert recorded.v is not None
+    weight = model.blocks[1].attn.proj.weight.detach()  # type: ignore[index, union-attr]
+    moved = recorded.v[1, 3] @ weight[:, 24:32].T
+    torch.testing.assert_close(recorded.value_norms(1)[3], moved.norm(dim=-1), rtol=1e-4, atol=1e-5)
+
+
+def test_value_norms_without_a_direct_projection_are_refused() -> None:
+    with pytest.raises(CaptureError, match="output projection of layer 0 is not known"):
+        trace(own(attn_norm=True), pixels(), keep_values=True).value_norms(0)
+
+
+def test_value_norms_with_the_other_linear_kernel() -> None:
+    model, image = own(), pixels()
+    expected = trace(model, image, keep_values=True).value_norms(2)
+    for part in model.modules():
+        if hasattr(part, "use_onednn"):
+            part.use_onednn = True
+    torch.testing.assert_close(
+        trace(model, image, keep_values=True).value_norms(2), expected, rtol=1e-4, atol=1e-5
+    )

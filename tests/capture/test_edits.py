@@ -1,0 +1,369 @@
+"""edit(): heads silenced, edges forbidden, keys masked, temperatures, against the same change made by hand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.capture.models import own, pixels, timm_vit, torchvision_vit, transformers_vit
+from tests.capture.tutorials import FusedQkv, MultiHead, SeparateEinops, TutorialViT, UnfoldSinusoidal
+from vit_viz.capture import edit, trace
+from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.geometry import TokenLayout
+
+TUTORIAL = TokenLayout(grid=(4, 6))
+MAKERS = [own, timm_vit, lambda: TutorialViT(FusedQkv).eval(), lambda: TutorialViT(MultiHead).eval()]
+
+
+def run(model: nn.Module, image: Tensor) -> Tensor:
+    with torch.no_grad():
+        output = model(image)
+    return output if isinstance(output, Tensor) else output.logits
+
+
+def projections(model: nn.Module) -> list[nn.Linear]:
+    """The layers that read the attention's output, in order."""
+    names = ("attn.proj", "attention.proj", "attention.attention.out_proj")
+    return [part for name, part in model.named_modules() if name.endswith(names)]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("factor", [0.0, 0.5, -2.0])
+def test_a_scaled_head_is_a_scaled_slice_of_the_output_projection(
+    make: Callable[[], nn.Module], factor: float
+) -> None:
+    model, image = make(), pixels(2)
+    with edit(heads={(1, 3): factor}):
+        edited = run(model, image)
+    plain = run(model, image)
+    with torch.no_grad():
+        projections(model)[1].weight[:, 3 * 8 : 4 * 8] *= factor
+    torch.testing.assert_close(edited, run(model, image), atol=1e-5, rtol=1e-5)
+    assert (edited - plain).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("what", ["mean", "uniform"])
+@pytest.mark.parametrize("make", MAKERS)
+def test_mean_and_uniform_heads(make: Callable[[], nn.Module], what: str) -> None:
+    model, image = make(), pixels()
+    recorded = trace(model, image, layout=TUTORIAL, keep_values=True)
+    assert recorded.v is not None
+    output = recorded.attention(1) @ recorded.v[1]  # [heads, tokens, head_dim]
+    said = output[3].mean(0) if what == "mean" else recorded.v[1, 3].mean(0)
+    expected = output.clone()
+    expected[3] = said
+    with edit(heads={(1, 3): what}):
+        edited = run(model, image)
+    torch.testing.assert_close(edited, run_with_output(model, image, 1, expected), atol=1e-5, rtol=1e-5)
+
+
+def run_with_output(model: nn.Module, image: Tensor, layer: int, output: Tensor) -> Tensor:
+    """Logits where the output projection of a layer reads given numbers, [heads, tokens, head_dim]."""
+    projection = projections(model)[layer]
+    weight, bias = projection.weight.detach(), projection.bias.detach()
+    said = output.transpose(0, 1).reshape(1, output.shape[1], -1) @ weight.T + bias
+    for name, part in model.named_modules():
+        if name.endswith((f"blocks.{layer}.attn", f"layers.{layer}.attention")):
+            handle = part.register_forward_hook(lambda *_: said)
+    try:
+        return run(model, image)
+    finally:
+        handle.remove()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        own,
+        lambda: own(class_token=False, pooling="mean"),
+        lambda: own(class_token=False, pooling="attention"),
+    ],
+)
+def test_masked_keys_are_tokens_that_are_absent(make: Callable[[], nn.Module]) -> None:
+    model, image = make(), pixels()
+    removed = [3, 4, 11]
+    kept = [token for token in range(model.layout(64, 96).num_tokens) if token not in removed]  # type: ignore[operator]
+    with edit(mask_keys=removed):
+        edited = run(model, image)
+    with torch.no_grad():
+        x = model.tokens(image)[:, kept]  # type: ignore[operator]
+        for block in model.blocks:  # type: ignore[union-attr]
+            x = block(x, None)
+        expected = model.classify(x)  # type: ignore[operator]
+    torch.testing.assert_close(edited, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_masked_keys_of_timm_with_mean_pooling_are_absent() -> None:
+    model, image = timm_vit(global_pool="avg"), pixels()
+    kept = [token for token in range(25) if token not in (3, 4)]
+    with edit(mask_keys=[3, 4]):
+        edited = run(model, image)
+    with torch.no_grad():
+        x = model._pos_embed(model.patch_embed(image))[:, kept]  # type: ignore[operator]
+        expected = model.forward_head(model.norm(model.blocks(x)))  # type: ignore[operator]
+    torch.testing.assert_close(edited, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_masked_keys_of_one_channel_tutorial_are_absent_from_its_mean() -> None:
+    model, image = UnfoldSinusoidal().eval(), pixels(1, 1, (60, 100))
+    with edit(mask_keys=[14]):
+        edited = run(model, image)
+    with torch.no_grad():
+        from tests.capture.tutorials import sinusoids
+
+        patches = image.unfold(2, 20, 20).unfold(3, 20, 20).reshape(1, 15, 400)
+        x = (model.embed(patches) + sinusoids(15, 40))[:, :14]
+        for layer in model.layers:
+            x = layer(x)
+        expected = model.head(x.mean(1))
+    torch.testing.assert_close(edited, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_keys_masked_in_one_layer_change_that_layer_only() -> None:
+    model, image = own(), pixels()
+    plain = trace(model, image)
+    with edit(mask_keys={1: [5, 6]}):
+        edited = trace(model, image)
+    torch.testing.assert_close(edited.attention(0), plain.attention(0))
+    assert edited.attention(1)[..., [5, 6]].abs().max() == 0
+    torch.testing.assert_close(edited.attention(1).sum(-1), torch.ones(5, 25))
+    assert edited.attention(2)[..., [5, 6]].min() > 0
+
+
+def test_a_forbidden_edge_is_a_row_renormalised_without_it() -> None:
+    model, image = own(), pixels()
+    plain = trace(model, image)
+    with edit(knockout={1: [(0, 4), (0, 9), (7, 7)]}):
+        edited = trace(model, image)
+    expected = plain.attention(1).clone()
+    for i, j in [(0, 4), (0, 9), (7, 7)]:
+        expected[:, i, j] = 0
+    expected /= expected.sum(-1, keepdim=True)
+    torch.testing.assert_close(edited.attention(1), expected, atol=1e-6, rtol=1e-5)
+    assert edited.proof_status == "proven"
+
+
+@pytest.mark.parametrize("make", [own, timm_vit, transformers_vit])
+def test_temperature_divides_the_scores(make: Callable[[], nn.Module]) -> None:
+    model, image = make(), pixels()
+    plain = trace(model, image)
+    with edit(temperature={1: 2.5}):
+        edited = trace(model, image)
+    expected = (plain.q[1] @ plain.k[1].transpose(1, 2) * plain.scales[1] / 2.5).softmax(-1)
+    torch.testing.assert_close(edited.attention(1), expected, atol=1e-6, rtol=1e-5)
+    assert edited.scales == pytest.approx((8**-0.5, 8**-0.5 / 2.5, 8**-0.5))
+
+
+def test_temperature_of_written_out_attention_divides_the_scores() -> None:
+    model, image = TutorialViT(SeparateEinops).eval(), pixels()
+    plain = trace(model, image, layout=TUTORIAL)
+    with edit(temperature={0: 2.0}):
+        edited = trace(model, image, layout=TUTORIAL)
+    expected = plain.attention(0) ** 0.5
+    torch.testing.assert_close(
+        edited.attention(0), expected / expected.sum(-1, keepdim=True), atol=1e-6, rtol=1e-5
+    )
+
+
+def test_uniform_attention_is_recorded_as_uniform() -> None:
+    with edit(heads={(2, 4): "uniform"}):
+        recorded = trace(own(), pixels())
+    torch.testing.assert_close(recorded.attention(2, heads=4), torch.full((1, 25, 25), 1 / 25))
+
+
+def test_uniform_attention_ignores_a_bias_of_the_positions() -> None:
+    from tests.capture.test_models import Masked
+
+    model = Masked(attn_mask=torch.randn(1, 5, 24, 24)).eval()
+    with edit(heads={(0, 2): "uniform"}):
+        recorded = trace(model, pixels(), layout=TokenLayout(grid=(4, 6), prefix=()))
+    torch.testing.assert_close(recorded.attention(0, heads=2), torch.full((1, 24, 24), 1 / 24))
+
+
+@pytest.mark.parametrize("make", [own, timm_vit, torchvision_vit])
+def test_values_per_image_equal_one_run_each(make: Callable[[], nn.Module]) -> None:
+    model = make()
+    image = pixels(4, size=(64, 64) if make is torchvision_vit else (64, 96))
+    edits = [0.0, "mean", "uniform", 1.0]
+    with edit(heads={(1, 2): edits}, temperature={0: [1.0, 2.0, 0.5, 1.0]}):
+        together = run(model, image)
+    for i, (value, temperature) in enumerate(zip(edits, [1.0, 2.0, 0.5, 1.0], strict=True)):
+        with edit(heads={(1, 2): value}, temperature={0: temperature}):
+            torch.testing.assert_close(together[[i]], run(model, image[[i]]), atol=1e-5, rtol=1e-5)
+
+
+def test_masks_per_image_equal_one_run_each() -> None:
+    model, image = own(), pixels(3)
+    removed = [[1, 2], [], [24]]
+    edges = [[(0, 1)], [(0, 2), (3, 3)], []]
+    with edit(mask_keys=removed, knockout={1: edges}):
+        together = run(model, image)
+    for i in range(3):
+        with edit(mask_keys=removed[i], knockout={1: edges[i]}):
+            torch.testing.assert_close(together[[i]], run(model, image[[i]]), atol=1e-5, rtol=1e-5)
+
+
+def test_a_boolean_mask_equals_a_list_of_tokens() -> None:
+    model, image = own(), pixels(2)
+    mask = torch.zeros(2, 25, dtype=torch.bool)
+    mask[0, [2, 3]] = mask[1, [20]] = True
+    with edit(mask_keys=mask):
+        edited = run(model, image)
+    with edit(mask_keys=[[2, 3], [20]]):
+        torch.testing.assert_close(edited, run(model, image))
+
+
+def test_a_mask_is_added_to_the_models_own() -> None:
+    from tests.capture.test_models import Masked
+
+    bias = torch.randn(24, 24)
+    layout = TokenLayout(grid=(4, 6), prefix=())
+    with edit(knockout={0: [(1, 2)]}):
+        recorded = trace(Masked(attn_mask=bias).eval(), pixels(), layout=layout)
+        causal = trace(Masked(is_causal=True).eval(), pixels(), layout=layout)
+    assert recorded.layers[0].bias is not None
+    expected = bias.clone()
+    expected[1, 2] = -torch.inf
+    torch.testing.assert_close(recorded.layers[0].bias[0], expected)
+    assert causal.attention(0)[:, 5, 6:].abs().max() == 0
+    assert causal.attention(0)[:, 1, 2].abs().max() == 0
+
+
+def test_nested_edits_add_up() -> None:
+    model, image = own(), pixels()
+    with edit(heads={(0, 1): 0.0}), edit(heads={(2, 3): 0.5}, mask_keys=[7]):
+        nested, recorded = run(model, image), trace(model, image)
+    with edit(heads={(0, 1): 0.0, (2, 3): 0.5}, mask_keys=[7]):
+        expected = run(model, image)
+    torch.testing.assert_close(nested, expected)
+    torch.testing.assert_close(recorded.logits, expected[0])
+
+
+@pytest.mark.parametrize("make", [*MAKERS, transformers_vit, lambda: transformers_vit("eager")])
+def test_a_trace_inside_an_edit_is_the_edited_pass(make: Callable[[], nn.Module]) -> None:
+    model, image = make(), pixels()
+    with edit(heads={(0, 1): 0.0}, mask_keys=[7]):
+        recorded, expected = trace(model, image, layout=TUTORIAL), run(model, image)
+    torch.testing.assert_close(recorded.logits, expected[0], atol=1e-6, rtol=1e-5)
+    assert recorded.attention(1)[..., 7].abs().max() == 0
+
+
+def test_every_forward_inside_is_edited_alike() -> None:
+    model, image = own(), pixels()
+    with edit(heads={(2, 0): 0.0}):
+        first, second = run(model, image), run(model, image)
+    assert torch.equal(first, second)
+    assert not torch.equal(first, run(model, image))
+
+
+def test_blocks_called_one_by_one_count_as_layers() -> None:
+    model, image = own(), pixels()
+    with edit(heads={(2, 0): 0.0}):
+        expected = run(model, image)
+        with torch.no_grad():
+            x = model.tokens(image)
+            for block in model.blocks:
+                x = block(x)
+            stepwise = model.classify(x)
+    torch.testing.assert_close(stepwise, expected)
+
+
+def test_a_pass_may_be_restarted_within_the_model() -> None:
+    model, image = own(), pixels()
+    with edit(heads={(2, 0): 0.0}):
+        expected = run(model, image)
+    with torch.no_grad():
+        x = model.blocks[1](model.blocks[0](model.tokens(image)))
+        with edit(heads={(2, 0): 0.0}, first_layer=2):
+            restarted = model.classify(model.run_blocks(x, (4, 6), start=2))
+    torch.testing.assert_close(restarted, expected)
+
+
+def test_a_model_whose_layers_share_one_module_counts_calls() -> None:
+    class Looped(TutorialViT):
+        def forward(self, image: Tensor) -> Tensor:
+            x = self.embed(image).flatten(2).transpose(1, 2)
+            for _ in range(3):
+                x = self.layers[0](x)
+            return self.head(x.mean(1))
+
+    model, image = Looped(FusedQkv).eval(), pixels()
+    with edit(heads={(1, 0): 0.0}):
+        one = run(model, image), run(model, image)
+    with edit(heads={(0, 0): 0.0, (1, 0): 0.0, (2, 0): 0.0}):
+        every = run(model, image)
+    assert torch.equal(*one)
+    assert (one[0] - every).abs().max() > 1e-4
+
+
+def test_an_edit_acts_in_its_own_thread_only() -> None:
+    model, image = own(), pixels()
+    expected, found = run(model, image), []
+    with edit(heads={(0, 0): 0.0}):
+        thread = threading.Thread(target=lambda: found.append(run(model, image)))
+        thread.start()
+        thread.join()
+        run(model, image)
+    assert torch.equal(found[0], expected)
+
+
+def test_nothing_is_left_after_an_exception() -> None:
+    model, image = own(), pixels()
+    expected = run(model, image)
+    with pytest.raises(RuntimeError, match="stop"), edit(heads={(0, 0): 0.0}):
+        raise RuntimeError("stop")
+    assert torch.equal(run(model, image), expected)
+
+
+def test_gradients_pass_through_an_edit() -> None:
+    model, image = own(), pixels()
+    with edit(heads={(2, 1): 0.0}):
+        recorded = trace(model, image, target=0)
+    assert recorded.attention_gradient(2, heads=1).abs().max() == 0
+    assert recorded.attention_gradient(2, heads=2).abs().max() > 0
+
+
+@pytest.mark.parametrize(
+    ("edits", "message"),
+    [
+        ({"mask_keys": list(range(25))}, "Masking every key"),
+        ({"knockout": {0: [(2, j) for j in range(25)]}}, "Masking every key"),
+        ({"mask_keys": list(range(1, 25)), "knockout": {1: [(3, 0)]}}, "Masking every key"),
+        ({"mask_keys": [25]}, "Token 25 does not exist: tokens are 0-24"),
+        ({"knockout": {0: [(0, 25)]}}, "The edge 0 -> 25 does not exist"),
+        ({"heads": {(0, 5): 0.0}}, "Head 5 does not exist: this model has heads 0-4"),
+        ({"heads": {(3, 0): 0.0}}, "Layer 3 does not exist: this model has layers 0-2"),
+        ({"temperature": {0: 0.0}}, "must be positive"),
+        ({"heads": {(0, 0): "median"}}, '"mean" or "uniform"'),
+        ({"heads": {(0, 0): [0.0, 1.0, 0.0]}}, "one per image of the batch of 1, not 3"),
+    ],
+)
+@pytest.mark.parametrize("how", ["forward", "trace"])
+def test_an_impossible_edit_is_one_sentence(edits: dict[str, object], message: str, how: str) -> None:
+    model, image = own(), pixels()
+    with pytest.raises(ParameterError, match=message), edit(**edits):  # type: ignore[arg-type]
+        run(model, image) if how == "forward" else trace(model, image)
+
+
+def test_an_edit_that_met_no_attention_is_an_error() -> None:
+    with pytest.raises(CaptureError, match="nothing was edited"), edit(heads={(0, 0): 0.0}):
+        run(nn.Linear(3, 3), torch.randn(1, 3))
+
+
+def test_heads_that_share_an_axis_with_the_batch_are_refused() -> None:
+    class Flat(FusedQkv):
+        def forward(self, x: Tensor) -> Tensor:
+            q, k, v = self.qkv(x).reshape(len(x), -1, 3, 5, 8).permute(2, 0, 3, 1, 4).flatten(1, 2)
+            out = ((q @ k.transpose(1, 2)).softmax(-1) @ v).unflatten(0, (len(x), 5))
+            return self.proj(out.transpose(1, 2).flatten(2))
+
+    model = TutorialViT(Flat).eval()
+    with pytest.raises(CaptureError, match="axes of their own"), edit(heads={(0, 0): 0.0}):
+        run(model, pixels(2))
+    with edit(heads={(0, 0): 0.0}):
+        recorded = trace(model, pixels(), layout=TUTORIAL)  # one image: the axis can only be heads
+    assert recorded.num_heads == 5

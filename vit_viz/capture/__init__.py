@@ -1,0 +1,7 @@
+"""Recording and changing the attention of any PyTorch model: `trace`, `Trace`, `edit`."""
+
+from vit_viz.capture.edits import edit
+from vit_viz.capture.trace import Trace
+from vit_viz.capture.tracing import trace
+
+__all__ = ["Trace", "edit", "trace"]

@@ -1,0 +1,150 @@
+"""Recycled memory for traces: copying into a warm buffer is free, allocating a fresh one costs page faults.
+
+A trace owns an `Arena`; when the last holder drops the trace, its buffers return to the pool that they came from. A buffer is given
+out again only when no tensor and no array refers to it any more, so a row that somebody kept can never change under their hands.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+IDLE_BYTES = 256 * 2**20
+"""Idle memory that a pool keeps by default."""
+
+
+class BufferPool:
+    """Buffers that are waiting for the next trace; thread-safe.
+
+    Args:
+        max_idle_bytes: idle memory beyond which buffers are freed, the oldest first.
+    """
+
+    def __init__(self, max_idle_bytes: int = IDLE_BYTES) -> None:
+        self.max_idle_bytes = max_idle_bytes
+        self._idle: list[Tensor] = []
+        self._returned: deque[Tensor] = (
+            deque()
+        )  # appended to by finalizers, which may run while the lock is held
+        self._lock = threading.Lock()
+
+    @property
+    def idle_bytes(self) -> int:
+        """Memory that is held for the next trace."""
+        with self._lock:
+            self._settle()
+            return sum(buffer.nbytes for buffer in self._idle)
+
+    def take(self, numel: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+        """A flat buffer of at least `numel` numbers, content undefined: a recycled one of up to twice the size, else a new one."""
+        with self._lock:
+            self._settle()
+            fits = [
+                i
+                for i, buffer in enumerate(self._idle)
+                if numel <= buffer.numel() <= 2 * numel
+                and buffer.dtype == dtype
+                and buffer.device == device
+                and _is_unshared(buffer)
+            ]
+            if fits:
+                return self._idle.pop(min(fits, key=lambda i: self._idle[i].numel()))
+        return torch.empty(numel, dtype=dtype, device=device)
+
+    def give_back(self, buffers: list[Tensor]) -> None:
+        """Hand buffers back; they are used again once nothing refers to them."""
+        self._returned.extend(buffers)
+        buffers.clear()
+        if self._lock.acquire(
+            blocking=False
+        ):  # a finalizer must never wait; the next call settles what is left
+            try:
+                self._settle()
+            finally:
+                self._lock.release()
+
+    def clear(self) -> None:
+        """Free all idle memory."""
+        with self._lock:
+            self._returned.clear()
+            self._idle.clear()
+
+    def _settle(self) -> None:
+        while self._returned:
+            self._idle.append(self._returned.popleft())
+        excess = sum(buffer.nbytes for buffer in self._idle) - self.max_idle_bytes
+        while excess > 0 and self._idle:
+            excess -= self._idle.pop(0).nbytes
+
+
+@lru_cache(maxsize=1)
+def shared_pool() -> BufferPool:
+    """The pool of this process."""
+    return BufferPool()
+
+
+class Arena:
+    """The memory of one trace: for each role ("q", "k", ...) one buffer with a slot per layer.
+
+    Args:
+        pool: where buffers come from and return to.
+        slots: layers that are expected; a role grows when there are more.
+    """
+
+    def __init__(self, pool: BufferPool, *, slots: int) -> None:
+        self._pool = pool
+        self._expected = max(1, slots)
+        self._buffers: list[Tensor] = []
+        self._roles: dict[str, Tensor] = {}  # role -> [capacity, *shape]
+        self._slots: dict[
+            str, tuple[Tensor, ...]
+        ] = {}  # the same, cut once: indexing costs more than a small copy
+        self._used: dict[str, int] = {}
+        self._finalizer = weakref.finalize(self, pool.give_back, self._buffers)
+
+    def store(self, role: str, tensor: Tensor) -> int:
+        """Copy `tensor` into the next slot of a role as fp32; returns the slot."""
+        slot = self._used.get(role, 0)
+        if slot == len(self._slots.get(role, ())):
+            self._grow(role, tensor)
+        self._slots[role][slot].copy_(tensor)
+        self._used[role] = slot + 1
+        return slot
+
+    def view(self, role: str, slot: int) -> Tensor:
+        """One slot of a role."""
+        return self._slots[role][slot]
+
+    def stacked(self, role: str) -> Tensor | None:
+        """All used slots of a role, [slots, *shape], or None where there are none."""
+        slots = self._roles.get(role)
+        return None if slots is None else slots[: self._used[role]]
+
+    def release(self) -> None:
+        """Return the memory now, after a capture that failed."""
+        self._roles.clear()
+        self._slots.clear()
+        self._finalizer()
+
+    def _grow(self, role: str, like: Tensor) -> None:
+        """Room for the expected layers, or for twice as many as there were."""
+        old = self._roles.get(role)
+        count = self._expected if old is None else 2 * len(old)
+        buffer = self._pool.take(count * like.numel(), torch.float32, like.device)
+        self._buffers.append(buffer)
+        new = buffer[: count * like.numel()].view(count, *like.shape)
+        if old is not None:
+            new[: len(old)].copy_(old)
+        self._roles[role], self._slots[role] = new, new.unbind(0)
+
+
+def _is_unshared(buffer: Tensor) -> bool:
+    """Whether `buffer` is the only tensor on its memory: arrays and views count as others."""
+    storage = buffer.untyped_storage()
+    count: int = torch._C._storage_Use_Count(storage._cdata)
+    return count <= 2  # the buffer itself and `storage`

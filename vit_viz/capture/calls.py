@@ -1,0 +1,138 @@
+"""One call of torch's scaled_dot_product_attention, as a value that can be read, changed and run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vit_viz.errors import CaptureError
+
+_FLASH = 1  # torch.nn.attention.SDPBackend.FLASH_ATTENTION
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionCall:
+    """Arguments of scaled_dot_product_attention, under their own names and in their own order."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None = None
+    dropout_p: float = 0.0
+    is_causal: bool = False
+    scale: float | None = None
+    enable_gqa: bool = False
+
+    @property
+    def is_square(self) -> bool:
+        """Whether there are as many queries as keys: a layer, not a pooling head."""
+        return self.query.shape[-2] == self.key.shape[-2]
+
+    @property
+    def factor(self) -> float:
+        """What the dot products are multiplied by."""
+        return float(self.query.shape[-1] ** -0.5 if self.scale is None else self.scale)
+
+    def run(self) -> Tensor:
+        """The kernel's output, [batch, heads, queries, head_dim]."""
+        return F.scaled_dot_product_attention(
+            self.query,
+            self.key,
+            self.value,
+            self.attn_mask,
+            self.dropout_p,
+            self.is_causal,
+            scale=self.scale,
+            enable_gqa=self.enable_gqa,
+        )
+
+    def run_with_normaliser(self) -> tuple[Tensor, Tensor | None]:
+        """The kernel's output, and the rows' log sum exp [batch, heads, queries] where the kernel that torch chooses returns it."""
+        if not self._uses_cpu_flash():
+            return self.run(), None
+        output, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default(
+            self.query,
+            self.key,
+            self.value,
+            self.dropout_p,
+            self.is_causal,
+            scale=self.scale,
+        )
+        return output, lse
+
+    def weights(self) -> Tensor:
+        """The attention itself, [batch, heads, queries, keys], for a caller that asked for it."""
+        key = self.key
+        if self.enable_gqa:
+            key = key.repeat_interleave(self.query.shape[-3] // key.shape[-3], dim=-3)
+        scores = (self.query * self.factor) @ key.transpose(-2, -1)
+        if self.is_causal:
+            scores = scores + causal_bias(scores.shape[-2], scores.shape[-1], scores.device)
+        if self.attn_mask is not None:
+            scores = scores + as_bias(self.attn_mask).to(scores.dtype)
+        return torch.softmax(scores, dim=-1)
+
+    def operands(self) -> tuple[Tensor, Tensor, Tensor]:
+        """q, k, v of the one image, each [heads, tokens, head_dim], in the precision that the kernel computes in.
+
+        Raises:
+            CaptureError: the call attends within several windows or images.
+        """
+        query, key, value = by_head(self.query), by_head(self.key), by_head(self.value)
+        if self.enable_gqa:
+            repeats = query.shape[0] // key.shape[0]
+            key, value = key.repeat_interleave(repeats, dim=0), value.repeat_interleave(repeats, dim=0)
+        kind = query.device.type
+        if torch.is_autocast_enabled(kind):
+            dtype = torch.get_autocast_dtype(kind)
+            return query.to(dtype), key.to(dtype), value.to(dtype)
+        return query, key, value
+
+    def _uses_cpu_flash(self) -> bool:
+        query = self.query
+        if query.device.type != "cpu" or query.ndim != 4 or self.enable_gqa or self.attn_mask is not None:
+            return False
+        if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
+            return False
+        choice: Callable[..., int] = torch._fused_sdp_choice
+        return (
+            choice(
+                query, self.key, self.value, self.attn_mask, self.dropout_p, self.is_causal, scale=self.scale
+            )
+            == _FLASH
+        )
+
+
+def by_head(tensor: Tensor) -> Tensor:
+    """[batch, heads, rows, cols] or any arrangement of it for one image -> [heads, rows, cols].
+
+    Raises:
+        CaptureError: there is more than one window or image.
+    """
+    lead = tensor.shape[:-2]
+    if len(lead) == 1:
+        return tensor
+    if len(lead) == 2 and lead[0] == 1:
+        return tensor.squeeze(0)
+    if sum(size > 1 for size in lead) > 1:
+        raise CaptureError(
+            f"Attention over a tensor of shape {list(tensor.shape)} runs within several windows or images: "
+            "only attention over all tokens of one image can be traced, so windowed models (Swin) cannot."
+        )
+    return tensor.reshape(-1, *tensor.shape[-2:])
+
+
+def as_bias(mask: Tensor) -> Tensor:
+    """A mask as what is added to the scores, fp32: a Boolean one becomes 0 where attention is allowed and -inf elsewhere."""
+    if mask.dtype != torch.bool:
+        return mask.float()
+    return torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, -torch.inf)
+
+
+def causal_bias(queries: int, keys: int, device: torch.device) -> Tensor:
+    """What forbids a query to see later keys, [queries, keys]."""
+    return torch.full((queries, keys), -torch.inf, device=device).triu(1)

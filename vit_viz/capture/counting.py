@@ -1,0 +1,73 @@
+"""Which layer an attention call belongs to."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+
+from torch import nn
+
+
+class LayerCounter:
+    """Which layer an attention call belongs to, for code that may run a model several times, or only a part of it.
+
+    Within one call of a module the layers count up. When another call begins, the attention module that runs tells where it was
+    before; one that was not seen yet is the next layer (blocks that are called one by one).
+
+    Args:
+        first: index of the first layer.
+        outside: frame of the `with` statement; modules further out do not count.
+    """
+
+    def __init__(self, first: int, outside: FrameType | None) -> None:
+        self._first, self._outside = first, outside
+        self._root: FrameType | None = None
+        self._layer: int | None = None
+        self._known: dict[tuple[int, ...], int] = {}
+        self.seen: set[int] = set()
+
+    def next(self) -> int:
+        """The layer of the call that is being made."""
+        root, site = self._where()
+        if self._layer is None:
+            layer = self._first
+        elif root is self._root or site not in self._known:
+            layer = self._layer + 1
+        else:
+            layer = self._known[site]
+        self._root, self._layer = root, layer
+        self._known.setdefault(site, layer)
+        self.seen.add(layer)
+        return layer
+
+    def forget(self) -> None:
+        """Let go of the frames that were looked at."""
+        self._root = self._outside = None
+
+    def _where(self) -> tuple[FrameType | None, tuple[int, ...]]:
+        """The outermost call of a module on the stack, and the two innermost modules."""
+        frame: FrameType | None = sys._getframe(2)
+        root: FrameType | None = None
+        owners: list[int] = []
+        while frame is not None and frame is not self._outside:
+            code = frame.f_code
+            owner = frame.f_locals.get("self") if code.co_argcount and code.co_varnames[0] == "self" else None
+            if isinstance(owner, nn.Module):
+                root = frame
+                if not owners or owners[-1] != id(owner):
+                    owners.append(id(owner))
+            frame = frame.f_back
+        return root, tuple(owners[:2])
+
+
+class PassCounter(LayerCounter):
+    """Layers of one forward pass, in order."""
+
+    def __init__(self) -> None:
+        super().__init__(0, None)
+
+    def next(self) -> int:
+        """The layer of the call that is being made."""
+        self._layer = 0 if self._layer is None else self._layer + 1
+        self.seen.add(self._layer)
+        return self._layer

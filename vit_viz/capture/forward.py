@@ -1,0 +1,154 @@
+"""A forward pass that leaves the model as it was: eval mode, random state and hooks are restored, also after an exception."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from vit_viz.errors import CaptureError
+
+
+class _Known:
+    """What is remembered about a model without parking it there: its lock, and how many layers it had. It goes with the model."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._locks: weakref.WeakKeyDictionary[nn.Module, threading.RLock] = weakref.WeakKeyDictionary()
+        self._depths: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
+
+    def lock(self, module: nn.Module) -> threading.RLock:
+        with self._guard:
+            return self._locks.setdefault(module, threading.RLock())
+
+    def depth(self, module: nn.Module) -> int | None:
+        with self._guard:
+            return self._depths.get(module)
+
+    def set_depth(self, module: nn.Module, depth: int) -> None:
+        with self._guard:
+            self._depths[module] = depth
+
+
+_KNOWN = _Known()  # of the process, since two sessions may hold the same module
+
+USUAL_DEPTH = 12
+
+
+def expected_layers(module: nn.Module) -> int:
+    """How many layers a pass will likely show, so that memory fits: as many as last time, or as there are blocks."""
+    return _KNOWN.depth(module) or len(block_list(module)) or USUAL_DEPTH
+
+
+def remember_layers(module: nn.Module, count: int) -> None:
+    """Note how many layers a pass showed."""
+    _KNOWN.set_depth(module, count)
+
+
+@contextmanager
+def undisturbed(module: nn.Module) -> Iterator[None]:
+    """Eval mode for one forward pass under the model's lock; training flags and the random state are put back."""
+    with _KNOWN.lock(module):
+        training = [part for part in parts_of(module) if part.training]
+        with torch.random.fork_rng(devices=_random_devices(module)):
+            try:
+                if training:
+                    module.eval()
+                yield
+            finally:
+                for part in training:
+                    part.training = True
+
+
+class ResidualStream:
+    """Records what enters the first block and leaves each block, in this thread only.
+
+    Args:
+        module: the model; its blocks are the longest list of equal children.
+
+    Raises:
+        CaptureError: the model has no such list.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self._blocks = block_list(module)
+        if not self._blocks:
+            raise CaptureError(
+                "keep_residual needs a model with a list of blocks (ModuleList or Sequential); none was found."
+            )
+        self._thread = threading.get_ident()
+        self._handles: list[RemovableHandle] = []
+        self._states: list[Tensor] = []
+
+    def __enter__(self) -> ResidualStream:
+        self._handles.append(self._blocks[0].register_forward_pre_hook(self._before, with_kwargs=True))
+        self._handles.extend(block.register_forward_hook(self._after) for block in self._blocks)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    def stacked(self, *, layers: int, tokens: int) -> Tensor:
+        """The stream before the first and after each layer, fp32 [layers + 1, tokens, dim].
+
+        Raises:
+            CaptureError: the blocks are not the layers, or their outputs are not one vector per token.
+        """
+        shapes = {tuple(state.shape) for state in self._states}
+        if len(self._states) != layers + 1 or len(shapes) != 1:
+            raise CaptureError(
+                f"keep_residual expects one state per block, {layers + 1} in all; the blocks gave {len(self._states)} of shapes "
+                f"{sorted(shapes)}."
+            )
+        stream = torch.stack(self._states).float()
+        batch_axis = next((axis for axis in (1, 2) if stream.ndim == 4 and stream.shape[axis] == 1), None)
+        if batch_axis is not None:
+            stream = stream.squeeze(batch_axis)
+        if stream.ndim != 3 or stream.shape[1] != tokens:
+            raise CaptureError(
+                f"keep_residual expects {tokens} tokens per block, not outputs of shape {list(self._states[0].shape)}."
+            )
+        return stream
+
+    def _before(self, block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:  # noqa: ARG002
+        self._keep(args[0] if args else kwargs.get("hidden_states"))
+
+    def _after(self, block: nn.Module, args: tuple[Any, ...], output: Any) -> None:  # noqa: ARG002
+        self._keep(output[0] if isinstance(output, tuple) else output)
+
+    def _keep(self, state: Any) -> None:
+        if threading.get_ident() == self._thread and isinstance(state, Tensor):
+            self._states.append(state.detach().clone())
+
+
+def parts_of(module: nn.Module) -> list[nn.Module]:
+    """A module and all modules within it; a plain walk, since `modules()` costs as much as a layer of a small model."""
+    parts = [module]
+    for part in parts:  # grows while it is read
+        if part._modules:
+            parts.extend([child for child in part._modules.values() if child is not None])
+    return list(dict.fromkeys(parts))
+
+
+def _random_devices(module: nn.Module) -> list[int]:
+    """GPUs whose random state belongs to the model."""
+    first = next(module.parameters(), None)
+    if first is None or first.device.type != "cuda":
+        return []
+    return sorted({p.device.index or 0 for p in module.parameters() if p.device.type == "cuda"})
+
+
+def block_list(module: nn.Module) -> list[nn.Module]:
+    """The model's blocks: the longest ModuleList or Sequential whose children are all of one class."""
+    lists = [
+        list(part.children()) for part in parts_of(module) if isinstance(part, nn.ModuleList | nn.Sequential)
+    ]
+    alike = [children for children in lists if len({type(child) for child in children}) == 1]
+    return max(alike, key=len, default=[])

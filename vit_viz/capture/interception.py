@@ -1,0 +1,180 @@
+"""The one place where a model's attention is seen and changed: a thread-local mode around torch's own functions.
+
+Nothing is patched and no module is touched: while the mode is active in a thread, torch hands that thread's calls over before it
+runs them. The fused kernels still run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from vit_viz.capture.calls import AttentionCall
+from vit_viz.capture.recorder import Recorder
+from vit_viz.capture.written_out import CASTS, PRODUCTS, SOFTMAXES, Function, is_square
+from vit_viz.errors import CaptureError
+
+if TYPE_CHECKING:
+    from vit_viz.capture.edits import ActiveEdits
+
+Handler = Callable[["Interception", Function, tuple[Any, ...], dict[str, Any]], Any]
+_MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
+
+
+class Interception(TorchFunctionMode):
+    """Shows every attention call to a recorder and lets edits change it.
+
+    Args:
+        recorder: is told of every call; None only edits.
+        edits: change calls before they run, and outputs after; None changes nothing.
+    """
+
+    def __init__(self, recorder: Recorder | None, edits: ActiveEdits | None) -> None:
+        super().__init__()
+        self._recorder, self._edits = recorder, edits
+        self._handlers = _handlers(
+            recorder is not None,
+            recorder is not None and recorder.options.keep_values,
+            edits is not None and edits.masks_everywhere,
+        )
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Called by torch in place of `func`."""
+        handler = self._handlers.get(func)
+        if handler is None or (self._edits is not None and self._edits.is_suspended):
+            return func(*args, **kwargs) if kwargs else func(*args)
+        return handler(self, func, args, kwargs or {})
+
+    def _attention(self, _: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+        call = AttentionCall(*args, **kwargs)
+        layer = None
+        if self._edits is not None:
+            layer = self._edits.next_layer() if call.is_square else None
+            call = self._edits.before(layer, call)
+        recorder = self._recorder
+        output = call.run() if recorder is None else recorder.attention(call, *call.run_with_normaliser())
+        if self._edits is not None:
+            output = self._edits.after(layer, output)
+        if recorder is not None and call.is_square:
+            recorder.output_is(output)
+        return output
+
+    def _multi_head(
+        self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Tensor, Tensor | None]:
+        """torch's own nn.MultiheadAttention, with its call of scaled_dot_product_attention led here.
+
+        Weights that the caller asked for are computed from the same operands.
+        """
+        bound = _MULTI_HEAD.bind(*args, **kwargs)
+        bound.apply_defaults()
+        arguments = bound.arguments
+        wants_weights, arguments["need_weights"] = arguments["need_weights"], False
+        calls: list[AttentionCall] = []
+
+        def attention(*args: Any, **kwargs: Any) -> Tensor:
+            calls.append(AttentionCall(*args, **kwargs))
+            return self._attention(func, args, kwargs)
+
+        output, _ = _led(func, attention)(*bound.args, **bound.kwargs)
+        if self._recorder is not None and calls[0].is_square:
+            self._recorder.projected_by(arguments["out_proj_weight"])
+        if not wants_weights:
+            return output, None
+        weights = calls[0].weights()  # [batch, heads, queries, keys]
+        weights = weights.mean(1) if arguments["average_attn_weights"] else weights
+        return output, weights if arguments["query"].ndim == 3 else weights[0]
+
+    def _softmax(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+        scores = args[0] if args else kwargs["input"]
+        if not is_square(scores):
+            if self._recorder is not None:
+                self._recorder.note("softmax", scores)
+            return func(*args, **kwargs)  # type: ignore[no-any-return]  # torch's function
+        layer = None
+        if self._edits is not None:
+            if kwargs.get("dim", args[1] if len(args) > 1 else None) not in (-1, scores.ndim - 1):
+                raise CaptureError(
+                    "Attention whose softmax does not run over the last axis cannot be edited."
+                )
+            layer = self._edits.next_layer()
+            scores = self._edits.before_softmax(layer, scores)
+            args, kwargs = (
+                (scores, *args[1:]),
+                {name: value for name, value in kwargs.items() if name != "input"},
+            )
+        attention: Tensor = func(*args, **kwargs)
+        if self._recorder is not None:
+            self._recorder.softmax(attention)
+        return attention if self._edits is None else self._edits.after(layer, attention)
+
+    def _mean(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Mean pooling leaves removed tokens out."""
+        axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+        if (
+            self._edits is not None
+            and args
+            and args[0].ndim == 3
+            and axis in (1, -2)
+            and "keepdim" not in kwargs
+        ):
+            pooled = self._edits.mean(args[0])
+            if pooled is not None:
+                return pooled
+        return func(*args, **kwargs)
+
+    def _product(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        output = func(*args, **kwargs)
+        if self._recorder is not None and self._recorder.follows_softmax and not kwargs:
+            self._recorder.product(func, args, output)
+        return output
+
+    def _cast(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = func(*args, **kwargs)
+        if self._recorder is not None and self._recorder.follows_softmax:
+            self._recorder.cast(args[0], result)
+        return result
+
+    def _linear(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._recorder is not None and self._recorder.follows_output and len(args) >= 2:
+            self._recorder.linear(args[0], args[1])
+        return func(*args, **kwargs)
+
+
+def _led(func: Function, attention: Callable[..., Tensor]) -> Function:
+    """torch's `multi_head_attention_forward` with another `scaled_dot_product_attention`, for this call only.
+
+    A second function over the same code: the first one asks every active mode again and would never reach its own body.
+    """
+    names = {
+        **func.__globals__,
+        "has_torch_function": lambda _: False,
+        "scaled_dot_product_attention": attention,
+    }
+    return types.FunctionType(func.__code__, names, func.__name__, func.__defaults__, func.__closure__)
+
+
+@lru_cache
+def _handlers(records: bool, follows_values: bool, removes_tokens: bool) -> dict[Any, Handler]:
+    """Which functions are led where; functions of the class, since bound methods would keep a dropped trace's memory in a cycle."""
+    table: dict[Any, Handler] = {
+        F.scaled_dot_product_attention: Interception._attention,
+        F.multi_head_attention_forward: Interception._multi_head,
+        **dict.fromkeys(SOFTMAXES, Interception._softmax),
+    }
+    if records:
+        table |= dict.fromkeys(PRODUCTS, Interception._product) | dict.fromkeys(CASTS, Interception._cast)
+    if follows_values:
+        onednn = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
+        table |= dict.fromkeys([F.linear] if onednn is None else [F.linear, onednn], Interception._linear)
+    if removes_tokens:
+        table |= dict.fromkeys((torch.mean, torch.Tensor.mean), Interception._mean)
+    return table

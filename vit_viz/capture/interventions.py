@@ -1,0 +1,115 @@
+"""What edits do to tensors: masks and tables of factors from what a user writes, and the calls that they change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vit_viz.capture.calls import AttentionCall, as_bias
+from vit_viz.errors import ParameterError
+
+
+def items_of(values: Any) -> list[Any]:
+    """One value, or one per image, as a list."""
+    if isinstance(values, str) or not isinstance(values, Sequence | Tensor | np.ndarray):
+        return [values]
+    return list(values) if isinstance(values, Sequence) else values.reshape(-1).tolist()
+
+
+def check_batch(count: int, batch: int) -> None:
+    """One value, or as many as images."""
+    if count not in (1, batch):
+        raise ParameterError(f"An edit has one value, or one per image of the batch of {batch}, not {count}.")
+
+
+def head_table(chosen: Mapping[int, Any], what: str, shape: tuple[int, int], like: Tensor) -> Tensor | None:
+    """What is asked of each head, [batch | 1, heads, 1, 1]: its factor, or whether it is `what`; None where nothing is asked.
+
+    Args:
+        chosen: head -> value, or values of the images.
+        what: "factor", "mean" or "uniform".
+        shape: (batch, heads).
+    """
+    batch, heads = shape
+    columns = {}
+    for head, values in chosen.items():
+        if not 0 <= head < heads:
+            raise ParameterError(f"Head {head} does not exist: this model has heads 0-{heads - 1}.")
+        items = items_of(values)
+        check_batch(len(items), batch)
+        if what == "factor":
+            columns[head] = [1.0 if isinstance(item, str) else float(item) for item in items]
+        else:
+            columns[head] = [item == what for item in items]
+    neutral = 1.0 if what == "factor" else False
+    if all(value == neutral for column in columns.values() for value in column):
+        return None
+    length = max(len(column) for column in columns.values())
+    table = torch.full((length, heads), neutral, dtype=like.dtype if what == "factor" else torch.bool)
+    for head, column in columns.items():
+        table[:, head] = torch.tensor(column, dtype=table.dtype)
+    return table.to(like.device)[:, :, None, None]
+
+
+def token_mask(chosen: Any, tokens: int, batch: int) -> Tensor:
+    """Which tokens are removed, Boolean [batch | 1, tokens]."""
+    if isinstance(chosen, Tensor | np.ndarray) and (chosen.dtype in (torch.bool, np.bool_)):
+        mask = torch.as_tensor(chosen).cpu().reshape(-1, chosen.shape[-1])
+        if mask.shape[1] != tokens:
+            raise ParameterError(f"A mask of keys has one value per token ({tokens}), not {mask.shape[1]}.")
+        check_batch(len(mask), batch)
+        return mask
+    per_item = list(chosen)
+    if not per_item or isinstance(per_item[0], int | np.integer):
+        per_item = [per_item]
+    check_batch(len(per_item), batch)
+    mask = torch.zeros(len(per_item), tokens, dtype=torch.bool)
+    for row, indices in zip(mask, per_item, strict=True):
+        for index in indices:
+            if not 0 <= index < tokens:
+                raise ParameterError(f"Token {index} does not exist: tokens are 0-{tokens - 1}.")
+            row[int(index)] = True
+    return mask
+
+
+def edge_mask(edges: Any, queries: int, keys: int, batch: int) -> Tensor:
+    """Which edges are forbidden, Boolean [batch | 1, queries, keys]."""
+    items = list(edges)
+    per_item = items if items and items[0] and not isinstance(items[0][0], int | np.integer) else [items]
+    check_batch(len(per_item), batch)
+    mask = torch.zeros(len(per_item), queries, keys, dtype=torch.bool)
+    for matrix, pairs in zip(mask, per_item, strict=True):
+        for i, j in pairs:
+            if not (0 <= i < queries and 0 <= j < keys):
+                raise ParameterError(f"The edge {i} -> {j} does not exist: tokens are 0-{keys - 1}.")
+            matrix[i, j] = True
+    return mask
+
+
+def masked(call: AttentionCall, allowed: Tensor) -> AttentionCall:
+    """The call with keys forbidden on top of what its own mask forbids."""
+    if call.is_causal:
+        past = torch.ones(
+            call.query.shape[-2], call.key.shape[-2], dtype=torch.bool, device=allowed.device
+        ).tril()
+        allowed = allowed & past
+    mask = call.attn_mask
+    if mask is not None and mask.dtype == torch.bool:
+        mask = mask & allowed
+    elif mask is not None:
+        mask = mask.masked_fill(~allowed, -torch.inf)
+    return replace(call, attn_mask=allowed if mask is None else mask, is_causal=False)
+
+
+def without_scores(call: AttentionCall, uniform: Tensor) -> AttentionCall:
+    """The call with equal scores in some heads, [batch | 1, heads, 1, 1]; what is forbidden stays forbidden."""
+    call = replace(call, query=torch.where(uniform, 0, call.query), scale=call.factor)
+    if call.attn_mask is None or call.attn_mask.dtype == torch.bool:
+        return call
+    bias = as_bias(call.attn_mask)
+    return replace(call, attn_mask=torch.where(uniform & ~bias.isneginf(), 0, bias).to(call.query.dtype))

@@ -1,0 +1,192 @@
+"""The attention of one layer: its operands, from which rows, columns and tiles are formed on demand.
+
+With scores s = q k^T * scale + bias, a row is softmax(s_i). The N x N matrix is formed block by block and never kept, except
+where the model wrote its attention out and only the matrix itself could be captured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+TILE_BYTES = 4 * 2**20
+"""Size of a tile where the caller does not choose: about what a core's cache holds."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayerAttention:
+    """What determines the attention of one layer; all in fp32.
+
+    Args:
+        q, k: [heads, tokens, head_dim], the operands of the dot product; None where only the matrix is known.
+        scale: factor of the dot products.
+        bias: added to the scores, [1 | heads, 1 | queries, keys]; -inf forbids a key. None adds nothing.
+        weights: the attention itself, [heads, queries, keys], where it was written out.
+        v: values, [heads, tokens, head_dim].
+        output_grad: gradient of the target with respect to attention @ v, same shape as v.
+        weights_grad: gradient of the target with respect to `weights`.
+        value_gram: W_O,h^T W_O,h, [heads, head_dim, head_dim], for the length of what a value contributes.
+        lse: log sum exp of each row's scores, [heads, tokens], where the kernel returned it.
+    """
+
+    q: Tensor | None = None
+    k: Tensor | None = None
+    scale: float = 1.0
+    bias: Tensor | None = None
+    weights: Tensor | None = None
+    v: Tensor | None = None
+    output_grad: Tensor | None = None
+    weights_grad: Tensor | None = None
+    value_gram: Tensor | None = None
+    lse: Tensor | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether q, k and the scale say everything."""
+        return self.weights is None and self.bias is None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(heads, queries, keys)."""
+        if self.weights is not None:
+            heads, queries, keys = self.weights.shape
+        else:
+            assert self.q is not None
+            assert self.k is not None
+            (heads, queries, _), keys = self.q.shape, self.k.shape[1]
+        return heads, queries, keys
+
+    @property
+    def device(self) -> torch.device:
+        """Where the operands are."""
+        tensor = self.weights if self.q is None else self.q
+        assert tensor is not None
+        return tensor.device
+
+    def scores(self, heads: list[int] | None, queries: Index) -> Tensor:
+        """Before the softmax, [heads, queries, keys]."""
+        assert self.q is not None
+        assert self.k is not None
+        q, k = _take(self.q, heads), _take(self.k, heads)
+        q = _take(q, queries, axis=1) * self.scale
+        scores = torch.bmm(q, k.transpose(1, 2))
+        if self.bias is not None:
+            bias = self.bias if self.bias.shape[0] == 1 else _take(self.bias, heads)
+            scores += bias if bias.shape[1] == 1 else _take(bias, queries, axis=1)
+        return scores
+
+    def rows(self, heads: list[int] | None, queries: Index) -> Tensor:
+        """Attention of some queries, [heads, queries, keys], in single precision: for statistics."""
+        if self.weights is not None:
+            return _take(_take(self.weights, heads), queries, axis=1).clone()
+        with exact():
+            scores = self.scores(heads, queries)
+            return self._normalised(torch.softmax(scores, dim=-1, out=scores))
+
+    def exact_rows(self, heads: list[int] | None, queries: list[int] | None) -> Tensor:
+        """Attention of some queries, [heads, queries, keys]: fp32, from scores in double precision.
+
+        Scores of trained models reach 20 and more, where the rounding of fp32 alone moves a weight by more than a millionth.
+        """
+        if self.weights is not None:
+            return self.rows(heads, queries)
+        with exact():
+            wide = self._in_double(heads)
+            _, count, keys = self.shape
+            chosen = list(range(count)) if queries is None else queries
+            attention = torch.empty(wide.shape[0], len(chosen), keys, device=wide.device)
+            for block in _blocks(len(chosen), TILE_BYTES // (8 * keys * wide.shape[0])):
+                scores = wide.scores(None, chosen[block] if queries is not None else block)
+                attention[:, block] = self._normalised(torch.softmax(scores, dim=-1))
+            return attention
+
+    def columns(self, heads: list[int] | None, keys: list[int], lse: Tensor) -> Tensor:
+        """Attention that some keys receive, [heads, tokens, keys]; lse: [heads, tokens]."""
+        if self.weights is not None:
+            return _take(_take(self.weights, heads), keys, axis=2).clone()
+        with exact():
+            wide = self._in_double(heads, keys)
+            scores = wide.scores(None, None)
+            attention = scores.sub_(_take(lse, heads)[:, :, None]).exp_().float()
+            return attention if self.is_plain else attention.nan_to_num_(nan=0.0)
+
+    def normaliser(self) -> Tensor:
+        """log sum exp of each row's scores, [heads, tokens]; 0 where the attention was written out, as its rows are normalised."""
+        heads, queries, _ = self.shape
+        if self.weights is not None:
+            return self.weights.new_zeros(heads, queries)
+        if self.lse is not None:
+            return self.lse
+        with exact():
+            parts = [torch.logsumexp(self.scores(None, rows), dim=-1) for rows in self.blocks(None)]
+            return torch.cat(parts, dim=1)
+
+    def gradient(self, heads: list[int] | None, queries: Index) -> Tensor | None:
+        """Gradient of the target with respect to the attention, [heads, queries, keys]; None where none was kept."""
+        if self.weights_grad is not None:
+            return _take(_take(self.weights_grad, heads), queries, axis=1).clone()
+        if self.output_grad is None or self.v is None:
+            return None
+        with exact():
+            grad = _take(_take(self.output_grad, heads), queries, axis=1)
+            return torch.bmm(grad, _take(self.v, heads).transpose(1, 2))
+
+    def blocks(self, block: int | None, num_heads: int | None = None) -> Iterator[slice]:
+        """Consecutive slices of queries; by default of as many as make a tile."""
+        heads, queries, keys = self.shape
+        yield from _blocks(queries, block or TILE_BYTES // (4 * keys * (num_heads or heads)))
+
+    def _in_double(self, heads: list[int] | None, keys: list[int] | None = None) -> LayerAttention:
+        """These heads and keys with operands in double precision, where the device has it."""
+        assert self.q is not None
+        assert self.k is not None
+        dtype = torch.float32 if self.device.type == "mps" else torch.float64
+        bias = self.bias
+        if bias is not None:
+            bias = _take(bias if bias.shape[0] == 1 else _take(bias, heads), keys, axis=2)
+        q, k = _take(self.q, heads), _take(_take(self.k, heads), keys, axis=1)
+        return LayerAttention(q.to(dtype), k.to(dtype), self.scale, bias)
+
+    def _normalised(self, attention: Tensor) -> Tensor:
+        """A query that sees no key has no attention, rather than NaN."""
+        return attention if self.is_plain else attention.nan_to_num_(nan=0.0)
+
+
+Index = list[int] | slice | Tensor | None
+
+
+def exact() -> AbstractContextManager[object]:
+    """Statistics in full precision and outside autograd, whatever surrounds them."""
+    if torch.is_grad_enabled() or torch.is_autocast_enabled():
+        return _precise()
+    return nullcontext()
+
+
+def _precise() -> ExitStack:
+    stack = ExitStack()
+    stack.enter_context(torch.no_grad())
+    for device in ("cpu", "cuda"):
+        stack.enter_context(torch.autocast(device, enabled=False))
+    return stack
+
+
+def _blocks(count: int, size: int) -> Iterator[slice]:
+    for start in range(0, count, max(1, size)):
+        yield slice(start, min(start + max(1, size), count))
+
+
+def _take(tensor: Tensor, index: Index, *, axis: int = 0) -> Tensor:
+    """Some entries along an axis, without a copy where all or a range are asked for."""
+    if index is None:
+        return tensor
+    if isinstance(index, slice):
+        return tensor[(slice(None),) * axis + (index,)]
+    if isinstance(index, list):
+        if len(index) == 1:
+            return tensor.narrow(axis, index[0], 1)
+        index = torch.tensor(index, device=tensor.device)
+    return tensor.index_select(axis, index)

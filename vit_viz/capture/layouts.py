@@ -1,0 +1,119 @@
+"""Which token is what, as far as a module tells it: our own model, timm, transformers, torchvision."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torch import nn
+
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import Grid, Pooling, TokenLayout
+
+_TIMM_POOLING: dict[str, Pooling] = {"token": "class", "map": "attention"}
+
+
+def infer_layout(module: nn.Module, *, size: tuple[int, int], tokens: int) -> TokenLayout:
+    """The token layout of a model's input.
+
+    Args:
+        size: height and width of the pixels.
+        tokens: how many tokens its layers attend over.
+
+    Raises:
+        ParameterError: the module does not tell; the message asks for a layout.
+    """
+    own: Any = getattr(module, "layout", None)
+    if callable(own):
+        layout = own(*size)
+        if isinstance(layout, TokenLayout):
+            return layout
+    for infer in (_timm, _transformers, _torchvision):
+        known = infer(module, size, tokens)
+        if known is not None and known.num_tokens == tokens:
+            return known
+    rows, cols, prefix = _guess(size, tokens)
+    raise ParameterError(
+        f"The token layout of {type(module).__name__} is not known: its layers attend over {tokens} tokens, so pass for example "
+        f"layout=TokenLayout(grid=({rows}, {cols}), prefix={prefix})."
+    )
+
+
+def _timm(module: Any, size: tuple[int, int], tokens: int) -> TokenLayout | None:  # noqa: ARG001
+    embed = getattr(module, "patch_embed", None)
+    if embed is None or not hasattr(module, "num_prefix_tokens"):
+        return None
+    grid = getattr(embed, "grid_size", None)
+    if callable(getattr(embed, "dynamic_feat_size", None)):
+        grid = embed.dynamic_feat_size(size)
+    if grid is None:
+        return None
+    names = [
+        name
+        for token, name in (("cls_token", "class"), ("dist_token", "distillation"))
+        if _has(module, token)
+    ]
+    prefix = _with_registers(names, int(module.num_prefix_tokens))
+    if prefix is None:
+        return None
+    pooling = _TIMM_POOLING.get(getattr(module, "global_pool", "") or "token", "mean")
+    if pooling == "class" and "class" not in prefix:
+        pooling = "mean"
+    return TokenLayout(grid=(int(grid[0]), int(grid[1])), prefix=prefix, pooling=pooling)
+
+
+def _transformers(module: Any, size: tuple[int, int], tokens: int) -> TokenLayout | None:
+    config = getattr(module, "config", None)
+    config = getattr(config, "vision_config", config)
+    grid = _grid(getattr(config, "patch_size", None), size)
+    if grid is None:
+        return None
+    kind = str(getattr(config, "model_type", ""))
+    names = [] if "siglip" in kind else ["class", "distillation"] if kind == "deit" else ["class"]
+    prefix = _with_registers(names, tokens - grid[0] * grid[1])
+    if prefix is None:
+        return None
+    return TokenLayout(grid=grid, prefix=prefix, pooling="attention" if "siglip" in kind else None)
+
+
+def _torchvision(module: Any, size: tuple[int, int], tokens: int) -> TokenLayout | None:  # noqa: ARG001
+    grid = _grid(getattr(module, "patch_size", None), size)
+    return TokenLayout(grid=grid, prefix=("class",)) if grid and _has(module, "class_token") else None
+
+
+def _has(module: Any, name: str) -> bool:
+    return getattr(module, name, None) is not None
+
+
+def _grid(patch: Any, size: tuple[int, int]) -> Grid | None:
+    """Patches that fit into the input; None where the patch size is not one or two numbers."""
+    sides = (patch, patch) if isinstance(patch, int) else patch
+    if (
+        not isinstance(sides, list | tuple)
+        or len(sides) != 2
+        or not all(isinstance(side, int) for side in sides)
+    ):
+        return None
+    rows, cols = size[0] // sides[0], size[1] // sides[1]
+    return (rows, cols) if rows and cols else None
+
+
+def _with_registers(names: list[str], count: int) -> tuple[str, ...] | None:
+    """The prefix of `count` tokens that begins with these names; what is left are registers."""
+    if count < len(names):
+        return None
+    return (*names, *(f"register {i}" for i in range(count - len(names))))
+
+
+def _guess(size: tuple[int, int], tokens: int) -> tuple[int, int, tuple[str, ...]]:
+    """An example for the message: the grid of the image's shape that leaves the fewest tokens over."""
+    aspect = size[0] / size[1]
+    for prefix in (1, 0, 2, 5):
+        patches = tokens - prefix
+        if patches < 1:
+            continue
+        rows = round(math.sqrt(patches * aspect)) or 1
+        if patches % rows == 0 and abs(rows * rows / patches / aspect - 1) < 0.3:
+            names = _with_registers(["class"] if prefix else [], prefix)
+            return rows, patches // rows, names or ()
+    return 1, tokens, ()

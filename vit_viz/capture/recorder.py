@@ -1,0 +1,282 @@
+"""What a forward pass is asked to leave behind: q and k of each layer, and what proves them.
+
+A `Recorder` is told of every attention call of ONE forward pass, in order, and copies what the trace needs into the arena. It knows
+nothing of modules; `Interception` calls it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vit_viz.capture.buffers import Arena
+from vit_viz.capture.calls import AttentionCall, as_bias, by_head, causal_bias
+from vit_viz.capture.layers import LayerAttention, exact
+from vit_viz.capture.proof import PROOF_ROWS, TOLERANCES, largest_difference, proof_queries
+from vit_viz.capture.trace import Pooling, gram
+from vit_viz.capture.written_out import Function, Product, product_of
+from vit_viz.errors import CaptureError
+
+MAX_ATTENTION_BYTES = 2**30
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to keep of a forward pass.
+
+    Args:
+        keep_values: also the values, and what the output projection makes of them.
+        gradients: the pass will be differentiated: keep what the gradient of each attention needs.
+        proof_rows: queries per head that are recomputed and compared; 0 for none.
+        max_attention_bytes: bound on attention and masks that have to be kept as matrices.
+    """
+
+    keep_values: bool = False
+    gradients: bool = False
+    proof_rows: int = PROOF_ROWS
+    max_attention_bytes: int = MAX_ATTENTION_BYTES
+
+
+@dataclass(eq=False)
+class Capture:
+    """One layer while the forward pass is still running: slots of the arena, and tensors of the graph."""
+
+    scale: float = 1.0
+    bias: Tensor | None = None
+    slots: dict[str, int] = field(default_factory=dict)
+    is_transposed: bool = False
+    lse: Tensor | None = None
+    difference: Tensor | None = None
+    differentiable: Tensor | None = None  # the attention's output, or the written-out attention
+    value_gram: Tensor | None = None
+    dtype: torch.dtype = torch.float32
+
+
+class Recorder:
+    """Collects the attention calls of one forward pass.
+
+    Args:
+        arena: the memory that the trace will own.
+    """
+
+    def __init__(self, arena: Arena, options: Options) -> None:
+        self.options = options
+        self.captures: list[Capture] = []
+        self._seen: list[tuple[str, torch.Size]] = []
+        self.pooling: tuple[Tensor, Tensor, Tensor] | None = None  # attention [heads, keys], output, value
+        self._arena = arena
+        self._biases: dict[tuple[Any, ...], tuple[Tensor, Tensor]] = {}
+        self._causal: Tensor | None = None
+        self._matrix_bytes = 0
+        self._softmax: tuple[Capture, list[Tensor]] | None = None
+        self._unprojected: tuple[Capture, Tensor] | None = None
+
+    @property
+    def follows_softmax(self) -> bool:
+        """Whether a written-out attention waits for the product that consumes it."""
+        return self._softmax is not None
+
+    @property
+    def follows_output(self) -> bool:
+        """Whether an attention's output waits for the linear layer that projects it."""
+        return self._unprojected is not None
+
+    def attention(self, call: AttentionCall, output: Tensor, lse: Tensor | None) -> Tensor:
+        """Note one fused call; returns its output, differentiable where gradients are wanted."""
+        if self.options.gradients and torch.is_grad_enabled() and not output.requires_grad:
+            output.requires_grad_()  # the first layer of a frozen model: the graph begins here
+        self.note("scaled_dot_product_attention", call.query)
+        with torch.no_grad() if torch.is_grad_enabled() else nullcontext():
+            q, k, v = call.operands()
+            capture = Capture(call.factor, self._bias(call, q.shape[1], k.shape[1]), dtype=q.dtype)
+            if call.is_square:
+                self._keep(capture, {"q": q, "k": k, "v": v}, lse)
+                self._prove(capture, v, by_head(output))
+                self.captures.append(capture)
+            else:
+                layer = LayerAttention(q.float(), k.float(), call.factor, capture.bias)
+                self.pooling = (layer.rows(None, None).mean(1), output, v)
+        if self.options.gradients:
+            capture.differentiable = output
+        return output
+
+    def projected_by(self, weight: Tensor) -> None:
+        """The last attention's output goes through this projection [dim, heads * head_dim]."""
+        self._unprojected = None
+        if self.options.keep_values and self.captures:
+            heads = self._layer(self.captures[-1]).shape[0]
+            self.captures[-1].value_gram = gram(weight, heads)
+
+    def output_is(self, output: Tensor) -> None:
+        """The last attention's output, as the model goes on with it: [..., heads, tokens, head_dim]."""
+        if self.options.keep_values and self.captures:
+            self._unprojected = (self.captures[-1], by_head(output.detach()))
+
+    def linear(self, inputs: Tensor, weight: Tensor) -> None:
+        """Note a linear layer: the first after an attention is its output projection if it reads exactly that output."""
+        if self._unprojected is None:
+            return
+        (capture, output), self._unprojected = self._unprojected, None
+        heads, tokens, head_dim = output.shape
+        if inputs.numel() != output.numel() or inputs.shape[-1] != heads * head_dim:
+            return
+        with torch.no_grad():
+            last = inputs.reshape(tokens, heads * head_dim)[-1]
+            if torch.equal(last, output[:, -1].reshape(-1)):
+                capture.value_gram = gram(weight, heads)
+
+    def softmax(self, attention: Tensor) -> None:
+        """Note the output of a written-out softmax that is square in its last two axes."""
+        self.note("softmax", attention)
+        self._reserve(4 * attention.numel(), "attention that this model writes out")
+        capture = Capture(dtype=attention.dtype)
+        with torch.no_grad():
+            capture.slots["weights"] = self._arena.store("weights", by_head(attention))
+        if self.options.gradients:
+            capture.differentiable = attention
+        self.captures.append(capture)
+        self._softmax = (capture, [attention])
+
+    def cast(self, source: Any, result: Any) -> None:
+        """Note a change of precision: the product may consume the copy."""
+        if self._softmax is not None and any(source is known for known in self._softmax[1]):
+            self._softmax[1].append(result)
+
+    def product(self, func: Function, args: tuple[Any, ...], output: Tensor) -> None:
+        """Note a matrix product: if it consumes the last written-out attention, it tells the key axis and gives the proof."""
+        if self._softmax is None:
+            return
+        capture, attention = self._softmax
+        with torch.no_grad():
+            product = product_of(func, args, output, attention)
+            if product is None:
+                return
+            self._softmax = None
+            self._consume(capture, product)
+
+    def layers(self, gradients: Sequence[Tensor | None]) -> tuple[LayerAttention, ...]:
+        """The layers of the trace, once the forward pass (and the backward pass, if any) is over.
+
+        Args:
+            gradients: of each capture's differentiable tensor; empty without a target.
+        """
+        for capture, gradient in zip(self.captures, gradients, strict=False):
+            self._keep_gradient(capture, gradient)
+        return tuple(self._layer(capture) for capture in self.captures)
+
+    def pooled(self, gradient: Tensor | None, *, tokens: int, patches: int) -> Pooling | None:
+        """The pooling attention over all tokens; prefix tokens that the pool leaves out get weight 0."""
+        if self.pooling is None or self.pooling[0].shape[1] not in (tokens, patches):
+            return None
+        attention, _, value = self.pooling
+        skipped = (tokens - attention.shape[1], 0)
+        with exact():
+            if gradient is not None:
+                gradient = torch.bmm(by_head(gradient).float(), value.detach().float().transpose(1, 2)).sum(1)
+                gradient = torch.nn.functional.pad(gradient, skipped)
+            return Pooling(torch.nn.functional.pad(attention, skipped), gradient)
+
+    def proof(self) -> list[float]:
+        """Largest difference per layer; NaN where none was computed."""
+        known = [c.difference for c in self.captures if c.difference is not None]
+        values = iter(torch.stack(known).tolist() if known else [])
+        return [float("nan") if c.difference is None else next(values) for c in self.captures]
+
+    def tolerance(self) -> float:
+        """What the kernels' own rounding explains."""
+        return max(TOLERANCES.get(capture.dtype, 1e-4) for capture in self.captures)
+
+    def note(self, what: str, tensor: Tensor) -> None:
+        """Count what was seen, for the message when nothing could be used."""
+        self._seen.append((what, tensor.shape))
+
+    def seen(self) -> str:
+        """What was seen, in words."""
+        counts = Counter(f"{what} over {list(shape)}" for what, shape in self._seen)
+        return ", ".join(f"{count} x {what}" for what, count in counts.items()) or "neither"
+
+    def _keep(self, capture: Capture, operands: dict[str, Tensor], lse: Tensor | None) -> None:
+        for role, operand in operands.items():
+            if role != "v" or self.options.keep_values or self.options.gradients:
+                capture.slots[role] = self._arena.store(role, operand)
+        capture.lse = lse
+
+    def _keep_gradient(self, capture: Capture, gradient: Tensor | None) -> None:
+        role = "weights_grad" if "weights" in capture.slots else "output_grad"
+        if gradient is None:  # the target does not depend on this layer
+            like = capture.differentiable
+            if like is None:
+                return
+            gradient = torch.zeros_like(like)
+        capture.slots[role] = self._arena.store(role, by_head(gradient))
+        capture.differentiable = None
+
+    def _prove(self, capture: Capture, value: Tensor, output: Tensor) -> None:
+        if self.options.proof_rows:
+            queries = proof_queries(output.shape[1], self.options.proof_rows)
+            capture.difference = largest_difference(self._layer(capture), value, output, queries)
+
+    def _consume(self, capture: Capture, product: Product) -> None:
+        capture.is_transposed = not product.keys_last
+        weights = self._arena.view("weights", capture.slots["weights"])
+        heads, tokens, _ = weights.shape
+        value, output = product.value, product.output
+        if value[..., 0, 0].numel() != heads or output.shape[-2] != tokens or value.shape[-2] != tokens:
+            return  # e.g. values shared by all heads: the matrix is what it is, but the product is not understood
+        value, output = by_head(value), by_head(output)
+        self._keep(capture, {"v": value}, None)
+        self._prove(capture, value, output)
+        self.output_is(output)
+
+    def _bias(self, call: AttentionCall, queries: int, keys: int) -> Tensor | None:
+        """What is added to the scores, [1 | heads, 1 | queries, keys]; one copy for all layers that use the same mask."""
+        mask = call.attn_mask
+        if call.is_causal:
+            mask = self._causal = (
+                causal_bias(queries, keys, call.query.device) if self._causal is None else self._causal
+            )
+        if mask is None:
+            return None
+        name = (mask.data_ptr(), mask.shape, mask.stride(), 0 if mask.is_inference() else mask._version)
+        if name not in self._biases:
+            self._reserve(4 * mask.numel(), "attention masks of this model")
+            bias = by_head(as_bias(mask) if mask.dtype == torch.bool else mask.float().clone())
+            self._biases[name] = (
+                mask,
+                bias.expand(*bias.shape[:2], keys),
+            )  # with the mask, so that its address stays its own
+        return self._biases[name][1]
+
+    def _reserve(self, size: int, what: str) -> None:
+        self._matrix_bytes += size
+        if self._matrix_bytes > self.options.max_attention_bytes:
+            raise CaptureError(
+                f"The {what} need more than {self.options.max_attention_bytes / 2**20:.0f} MiB by layer {len(self.captures)}: "
+                "use a smaller image, or pass a larger max_attention_bytes."
+            )
+
+    def _layer(self, capture: Capture) -> LayerAttention:
+        parts = {role: self._arena.view(role, slot) for role, slot in capture.slots.items()}
+        weights = parts.get("weights")
+        if weights is not None and capture.is_transposed:
+            parts = parts | {"weights": weights.transpose(1, 2)}
+            if "weights_grad" in parts:
+                parts["weights_grad"] = parts["weights_grad"].transpose(1, 2)
+        return LayerAttention(
+            q=parts.get("q"),
+            k=parts.get("k"),
+            scale=capture.scale,
+            bias=capture.bias,
+            weights=parts.get("weights"),
+            v=parts.get("v"),
+            output_grad=parts.get("output_grad"),
+            weights_grad=parts.get("weights_grad"),
+            value_gram=capture.value_gram,
+            lse=None if capture.lse is None else capture.lse[0].float(),
+        )

@@ -1,0 +1,387 @@
+"""One recorded forward pass: what every head of every layer looked at, on demand.
+
+A trace keeps q and k of each layer and forms rows (softmax(q_i k^T * scale)), columns and tiles from them, so it needs
+2 head_dim / tokens of the memory of the attention itself. Where a model wrote its attention out, the trace keeps that matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from vit_viz.capture.buffers import Arena
+from vit_viz.capture.layers import LayerAttention
+from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.geometry import CropBox, Query, TokenLayout
+from vit_viz.results import Provenance
+
+Indices = int | Sequence[int] | Tensor | None
+ProofStatus = Literal["proven", "captured, not proven", "refuted"]
+Source = Literal["qk", "attention", "rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Pooling:
+    """The learned attention by which a model reads its output from the tokens.
+
+    Args:
+        attention: [heads, tokens]; prefix tokens that the pool does not see have weight 0.
+        gradient: gradient of the target with respect to it, where a target was given.
+    """
+
+    attention: Tensor
+    gradient: Tensor | None = None
+
+
+@dataclass(eq=False)
+class Trace:
+    """One forward pass of a model on one image: its attention, on demand, and what came with it.
+
+    Args:
+        layers: the attention of each layer, in order.
+        layout: which token is what.
+        logits: the model's output, [classes]; None where it returned something else.
+        residual: the stream before the first and after each layer, [layers + 1, tokens, dim], where it was asked for.
+        proof: per layer the largest difference between attention @ v, recomputed from this trace, and what the model computed;
+            NaN where it could not be compared.
+        tolerance: up to which difference a layer counts as proven.
+        problems: what is wrong with the model's attention, e.g. a softmax over the wrong axis; one sentence each.
+        pooling: the pooling attention, where the model has one.
+        crop_box: which part of the photo the model received.
+        provenance: model, weights, image and preprocessing.
+        arena: the recycled memory that the layers lie in.
+
+    Raises:
+        CaptureError: there is no layer, or layers differ in heads or tokens.
+        ParameterError: the layout does not have as many tokens as the layers.
+    """
+
+    layers: tuple[LayerAttention, ...]
+    layout: TokenLayout
+    logits: Tensor | None = None
+    residual: Tensor | None = None
+    proof: list[float] = field(default_factory=list)
+    tolerance: float = 1e-4
+    problems: tuple[str, ...] = ()
+    pooling: Pooling | None = None
+    crop_box: CropBox | None = None
+    provenance: Provenance = field(default_factory=Provenance)
+    arena: Arena | None = field(default=None, repr=False)
+    _stacks: dict[str, Tensor | None] = field(default_factory=dict, init=False, repr=False)
+    _lse: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.layers:
+            raise CaptureError("A trace needs at least one layer.")
+        shapes = [layer.shape for layer in self.layers]
+        if len(set(shapes)) > 1:
+            words = ", ".join(f"layer {i}: {heads} x {tokens}" for i, (heads, tokens, _) in enumerate(shapes))
+            raise CaptureError(
+                "All layers of a trace need the same numbers of heads and tokens (windowed and pyramid models cannot be "
+                f"traced), but this model has heads x tokens of {words}."
+            )
+        if self.layout.num_tokens != self.num_tokens:
+            rows, cols = self.layout.grid
+            raise ParameterError(
+                f"The layout has {self.layout.num_tokens} tokens ({self.layout.num_prefix} prefix + {rows} x {cols} patches), "
+                f"but the model attends over {self.num_tokens}: pass layout=TokenLayout(grid=(rows, cols), prefix=(...)) that fits."
+            )
+        self.proof = self.proof or [math.nan] * len(self.layers)
+
+    @classmethod
+    def from_tensors(
+        cls,
+        *,
+        q: Tensor | None = None,
+        k: Tensor | None = None,
+        layout: TokenLayout,
+        attention: Tensor | None = None,
+        v: Tensor | None = None,
+        output_grad: Tensor | None = None,
+        logits: Tensor | None = None,
+        residual: Tensor | None = None,
+        scale: float | Sequence[float] | None = None,
+        bias: Tensor | None = None,
+        projections: Sequence[Tensor] | None = None,
+        pooling_attention: Tensor | None = None,
+        pooling_gradient: Tensor | None = None,
+        proof: Sequence[float] = (),
+        crop_box: CropBox | None = None,
+        provenance: Provenance | None = None,
+    ) -> Trace:
+        """A trace of given operands, for tests and replays.
+
+        Args:
+            q, k, v, output_grad: [layers, heads, tokens, head_dim].
+            attention: instead of q and k, the attention itself, [layers, heads, tokens, tokens].
+            scale: of all layers, or one each; None means head_dim ** -0.5.
+            bias: added to the scores of every layer, [1 | heads, 1 | tokens, tokens].
+            projections: output projection of each layer, [dim, heads * head_dim].
+        """
+        operands = q if attention is None else attention
+        if operands is None or (attention is None and k is None):
+            raise ParameterError("A trace needs q and k, or the attention itself.")
+        depth, head_dim = operands.shape[0], operands.shape[-1]
+        scales = (
+            [head_dim**-0.5] * depth
+            if scale is None
+            else [scale] * depth
+            if isinstance(scale, float | int)
+            else scale
+        )
+
+        def part(stack: Tensor | None, layer: int) -> Tensor | None:
+            return None if stack is None else stack[layer].detach().float()
+
+        layers = [
+            LayerAttention(
+                q=part(q, i),
+                k=part(k, i),
+                scale=float(scales[i]),
+                bias=None if bias is None else bias.float(),
+                weights=part(attention, i),
+                v=part(v, i),
+                output_grad=part(output_grad, i),
+                value_gram=None if projections is None else gram(projections[i], operands.shape[1]),
+            )
+            for i in range(depth)
+        ]
+        return cls(
+            tuple(layers),
+            layout,
+            logits=logits,
+            residual=residual,
+            proof=list(proof),
+            pooling=None if pooling_attention is None else Pooling(pooling_attention, pooling_gradient),
+            crop_box=crop_box,
+            provenance=provenance or Provenance(),
+        )
+
+    @property
+    def num_layers(self) -> int:
+        """Attention layers, in the order in which they ran."""
+        return len(self.layers)
+
+    @property
+    def num_heads(self) -> int:
+        """Heads per layer."""
+        return self.layers[0].shape[0]
+
+    @property
+    def num_tokens(self) -> int:
+        """Prefix tokens and patches together."""
+        return self.layers[0].shape[2]
+
+    @property
+    def head_dim(self) -> int:
+        """Numbers per query and key; 0 where only the attention itself is known."""
+        return 0 if self.layers[0].q is None else self.layers[0].q.shape[-1]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the operands are."""
+        return self.layers[0].device
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Factor of the dot products, per layer."""
+        return tuple(layer.scale for layer in self.layers)
+
+    @property
+    def q(self) -> Tensor:
+        """Queries as the dot product saw them, [layers, heads, tokens, head_dim]."""
+        return self._operands("q")
+
+    @property
+    def k(self) -> Tensor:
+        """Keys as the dot product saw them, [layers, heads, tokens, head_dim]."""
+        return self._operands("k")
+
+    @property
+    def v(self) -> Tensor | None:
+        """Values, [layers, heads, tokens, head_dim]; None where they were not kept."""
+        return self._stack("v")
+
+    @property
+    def output_grad(self) -> Tensor | None:
+        """Gradient of the target with respect to each layer's attention @ v, same shape as v; None without a target."""
+        return self._stack("output_grad")
+
+    @property
+    def lse(self) -> Tensor:
+        """log sum exp of each row's scores, [layers, heads, tokens]: attention = exp(score - lse)."""
+        return torch.stack([self.normaliser(layer) for layer in range(self.num_layers)])
+
+    @property
+    def pooling_attention(self) -> Tensor | None:
+        """By how much each token enters the model's output, [heads, tokens], where the model pools by a learned attention."""
+        return None if self.pooling is None else self.pooling.attention
+
+    @property
+    def pooling_gradient(self) -> Tensor | None:
+        """Gradient of the target with respect to the pooling attention, [heads, tokens]."""
+        return None if self.pooling is None else self.pooling.gradient
+
+    @property
+    def proof_status(self) -> ProofStatus:
+        """Whether every layer was compared with what the model computed, and agreed."""
+        if any(value > self.tolerance for value in self.proof):
+            return "refuted"
+        return "captured, not proven" if any(math.isnan(value) for value in self.proof) else "proven"
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that this trace holds."""
+        tensors = [
+            tensor for layer in self.layers for tensor in vars(layer).values() if isinstance(tensor, Tensor)
+        ]
+        tensors += [
+            tensor for tensor in (self.logits, self.residual, *self._lse.values()) if tensor is not None
+        ]
+        return sum({(t.data_ptr(), t.nbytes): t.nbytes for t in tensors}.values())
+
+    def attention(self, layer: int, heads: Indices = None, queries: Indices = None) -> Tensor:
+        """What these queries look at: fp32 [heads, queries, tokens]; each row sums to 1.
+
+        Args:
+            layer: index of the layer.
+            heads: indices of heads, or None for all.
+            queries: indices of tokens (prefix tokens first), or None for all.
+
+        Raises:
+            ParameterError: an index lies outside this trace.
+        """
+        chosen = self._index("Token", queries, self.num_tokens)
+        return self._layer(layer).exact_rows(self._index("Head", heads, self.num_heads), chosen)
+
+    def received(self, layer: int, keys: Indices, heads: Indices = None) -> Tensor:
+        """Who looks at these keys: fp32 [heads, tokens, keys], columns of the attention; they do not sum to 1.
+
+        Raises:
+            ParameterError: an index lies outside this trace.
+        """
+        attention = self._layer(layer)
+        chosen = self._index("Token", keys, self.num_tokens)
+        columns = list(range(self.num_tokens)) if chosen is None else chosen
+        return attention.columns(self._index("Head", heads, self.num_heads), columns, self.normaliser(layer))
+
+    def tiles(
+        self, layer: int, block: int | None = None, heads: Indices = None
+    ) -> Iterator[tuple[slice, Tensor]]:
+        """The attention of a layer in blocks of queries: (slice of queries, fp32 [heads, block, tokens]), in order.
+
+        Args:
+            block: queries per tile; None takes as many as a core's cache holds.
+        """
+        attention, chosen = self._layer(layer), self._index("Head", heads, self.num_heads)
+        for rows in attention.blocks(block, None if chosen is None else len(chosen)):
+            yield rows, attention.rows(chosen, rows)
+
+    def normaliser(self, layer: int) -> Tensor:
+        """log sum exp of each row's scores in one layer, [heads, tokens]; computed when first needed."""
+        attention = self._layer(layer)
+        if layer not in self._lse:
+            self._lse[layer] = attention.normaliser()
+        return self._lse[layer]
+
+    def attention_gradient(self, layer: int, heads: Indices = None, queries: Indices = None) -> Tensor:
+        """How the target would change with each attention weight: dL/dA = (dL/do) v^T, fp32 [heads, queries, tokens].
+
+        Raises:
+            CaptureError: the trace was made without a target.
+            ParameterError: an index lies outside this trace.
+        """
+        chosen = self._index("Token", queries, self.num_tokens)
+        gradient = self._layer(layer).gradient(self._index("Head", heads, self.num_heads), chosen)
+        if gradient is None:
+            raise CaptureError("This trace holds no gradients: pass target= to trace(), e.g. a class index.")
+        return gradient
+
+    def query_weights(self, query: Query) -> Tensor:
+        """Weight of each token in a query, fp32 [tokens]; the sum is 1. The pool of a model with attention pooling is included.
+
+        Raises:
+            ParameterError: the query names no token of this trace.
+        """
+        if query == "pool" and self.layout.pooling == "attention" and self.pooling is not None:
+            return self.pooling.attention.mean(0)
+        return torch.from_numpy(self.layout.weights(query)).to(self.device, torch.float32)
+
+    def value_norms(self, layer: int) -> Tensor:
+        """How much each token has to give: ||v_j W_O,h||, fp32 [heads, tokens].
+
+        Raises:
+            CaptureError: values were not kept, or the layer's output projection is not known.
+        """
+        attention = self._layer(layer)
+        if attention.v is None:
+            raise CaptureError("This trace holds no values: pass keep_values=True to trace().")
+        if attention.value_gram is None:
+            raise CaptureError(
+                f"The output projection of layer {layer} is not known: no linear layer reads the attention's output directly."
+            )
+        squares = ((attention.v @ attention.value_gram) * attention.v).sum(-1)  # [heads, tokens]
+        return squares.clamp_(min=0).sqrt_()
+
+    def determined_by_qk(self, layer: int) -> bool:
+        """Whether softmax(q k^T * scale) is the attention: nothing is masked, added or written out."""
+        return self._layer(layer).is_plain
+
+    def source(self, layer: int) -> Source:
+        """What a viewer needs to form rows: "qk" (q and k suffice), "attention" (the matrix is kept) or "rows" (ask for each)."""
+        attention = self._layer(layer)
+        if attention.is_plain:
+            return "qk"
+        return "attention" if attention.weights is not None else "rows"
+
+    def _layer(self, layer: int) -> LayerAttention:
+        if not 0 <= layer < self.num_layers:
+            raise ParameterError(
+                f"Layer {layer} does not exist: this model has layers 0-{self.num_layers - 1}."
+            )
+        return self.layers[layer]
+
+    def _index(self, what: str, indices: Indices, count: int) -> list[int] | None:
+        if indices is None:
+            return None
+        if isinstance(indices, Tensor):
+            indices = indices.tolist()
+        chosen = [int(indices)] if not isinstance(indices, Sequence) else [int(i) for i in indices]
+        for index in chosen:
+            if not 0 <= index < count:
+                raise ParameterError(
+                    f"{what} {index} does not exist: this model has {what.lower()}s 0-{count - 1}."
+                )
+        return chosen
+
+    def _operands(self, role: str) -> Tensor:
+        stack = self._stack(role)
+        if stack is None:
+            raise CaptureError(
+                f"This trace has no {role}: the model writes its attention out, so the trace holds the attention itself."
+            )
+        return stack
+
+    def _stack(self, role: str) -> Tensor | None:
+        """One role of all layers as one tensor: a view of the arena where they lie there side by side."""
+        if role not in self._stacks:
+            parts = [getattr(layer, role) for layer in self.layers]
+            stacked = None if self.arena is None else self.arena.stacked(role)
+            if any(part is None for part in parts):
+                self._stacks[role] = None
+            elif stacked is not None and len(stacked) == len(parts):
+                self._stacks[role] = stacked
+            else:
+                self._stacks[role] = torch.stack(parts)
+        return self._stacks[role]
+
+
+def gram(projection: Tensor, heads: int) -> Tensor:
+    """W_O,h^T W_O,h of an output projection [dim, heads * head_dim], as [heads, head_dim, head_dim]."""
+    slices = projection.detach().float().reshape(len(projection), heads, -1)  # [dim, heads, head_dim]
+    return torch.einsum("ohd,ohe->hde", slices, slices)

@@ -1,0 +1,225 @@
+"""One forward pass, recorded: `trace(model, image)`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from vit_viz.capture.buffers import Arena, BufferPool, shared_pool
+from vit_viz.capture.edits import active_edits, suspended
+from vit_viz.capture.forward import ResidualStream, expected_layers, remember_layers, undisturbed
+from vit_viz.capture.interception import Interception
+from vit_viz.capture.layers import LayerAttention, exact
+from vit_viz.capture.layouts import infer_layout
+from vit_viz.capture.proof import PROOF_ROWS
+from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Options, Recorder
+from vit_viz.capture.trace import Trace
+from vit_viz.checkpoints import LoadedModel
+from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.geometry import CropBox, TokenLayout
+from vit_viz.images import decode, image_hash
+from vit_viz.model import VisionTransformer
+from vit_viz.results import Provenance
+
+Mode = Literal["fit", "crop", "stretch"]
+Target = int | Callable[[Tensor], Tensor]
+Picture = Image.Image | Path | str | Tensor
+
+
+def trace(
+    model_or_loaded: nn.Module | LoadedModel,
+    image_or_pixels: Picture,
+    *,
+    mode: Mode = "fit",
+    layout: TokenLayout | None = None,
+    keep_values: bool = False,
+    keep_residual: bool = False,
+    target: Target | None = None,
+    proof_rows: int = PROOF_ROWS,
+    max_patches: int = 1024,
+    max_attention_bytes: int = MAX_ATTENTION_BYTES,
+    pool: BufferPool | None = None,
+) -> Trace:
+    """What every head of every layer looked at in one forward pass of one image.
+
+    The model runs unmodified, in eval mode, with its fused kernels on; afterwards it is as it was.
+
+    Args:
+        model_or_loaded: a loaded checkpoint, or any module with attention.
+        image_or_pixels: a picture (for a loaded checkpoint), or pixels [1, channels, height, width], already normalised.
+        mode: how a picture becomes the model's input.
+        layout: which token is what; None asks the module.
+        keep_values: also keep the values, for norm-weighted attention.
+        keep_residual: also keep the residual stream, [layers + 1, tokens, dim].
+        target: class index, or a scalar function of the logits [classes]; one backward pass keeps its gradient per layer.
+        proof_rows: queries per head that are recomputed and compared with the kernel's output; 0 for none.
+        max_patches: bound on the patches of mode "fit".
+        max_attention_bytes: bound on attention and masks that have to be kept as matrices.
+        pool: where the trace's memory comes from; None is the pool of the process.
+
+    Raises:
+        CaptureError: no attention was seen, or of a kind that cannot be traced; the message says what was seen.
+        ParameterError: the pixels, the layout or the target do not fit the model.
+    """
+    module, pixels, crop_box, provenance = _inputs(model_or_loaded, image_or_pixels, mode, max_patches)
+    arena = Arena(pool or shared_pool(), slots=expected_layers(module))
+    try:
+        options = Options(keep_values, target is not None, proof_rows, max_attention_bytes)
+        recorder = Recorder(arena, options)
+        logits, stream = _run(module, pixels, recorder, keep_residual=keep_residual)
+        _check_count(module, recorder)
+        remember_layers(module, len(recorder.captures))
+        gradients, pooling_gradient = _gradients(recorder, logits, target)
+        layers = recorder.layers(gradients)
+        tokens = layers[0].shape[2]
+        size = (int(pixels.shape[-2]), int(pixels.shape[-1]))
+        layout = layout or infer_layout(module, size=size, tokens=tokens)
+        return Trace(
+            layers,
+            layout,
+            logits=None if logits is None else logits.detach().float().clone(),
+            residual=None if stream is None else stream.stacked(layers=len(layers), tokens=tokens),
+            proof=recorder.proof(),
+            tolerance=recorder.tolerance(),
+            problems=_problems(layers),
+            pooling=recorder.pooled(pooling_gradient, tokens=tokens, patches=layout.num_patches),
+            crop_box=crop_box,
+            provenance=provenance,
+            arena=arena,
+        )
+    except BaseException:
+        arena.release()
+        raise
+
+
+def _inputs(
+    source: nn.Module | LoadedModel, picture: Picture, mode: Mode, max_patches: int
+) -> tuple[nn.Module, Tensor, CropBox | None, Provenance]:
+    """The module, its pixels on its device and in its precision, and where they came from."""
+    module = source if isinstance(source, nn.Module) else source.model
+    module = getattr(module, "_orig_mod", module)  # torch.compile's wrapper has no use for one pass
+    provenance = (
+        Provenance(model=type(module).__name__) if isinstance(source, nn.Module) else source.provenance
+    )
+    crop_box = None
+    if isinstance(picture, Tensor):
+        pixels = picture
+    elif isinstance(source, nn.Module):
+        raise ParameterError(
+            "A plain module needs pixels [1, channels, height, width], already normalised, since its preprocessing is not known."
+        )
+    else:
+        image = decode(_source(picture))
+        prepared = source.preprocess.apply(image, mode=mode, max_patches=max_patches)
+        pixels, crop_box = prepared.pixels, prepared.crop_box
+        provenance = Provenance(
+            provenance.model,
+            provenance.weights,
+            image_hash(image),
+            source.preprocess.describe(mode=mode),
+            provenance.parameters,
+        )
+    if pixels.ndim != 4 or len(pixels) != 1:
+        raise ParameterError(
+            f"A trace is of one image: it needs pixels [1, channels, height, width], not {list(pixels.shape)}."
+        )
+    parameter = next((p for p in module.parameters() if p.is_floating_point()), pixels)
+    return module, pixels.detach().to(parameter.device, parameter.dtype), crop_box, provenance
+
+
+def _source(picture: Image.Image | Path | str) -> Image.Image | Path:
+    return Path(picture) if isinstance(picture, str) else picture
+
+
+def _run(
+    module: nn.Module, pixels: Tensor, recorder: Recorder, *, keep_residual: bool
+) -> tuple[Tensor | None, ResidualStream | None]:
+    """The logits of the forward pass; what the recorder saw of it is in the recorder."""
+    edits = active_edits()
+    with ExitStack() as stack:
+        stack.enter_context(undisturbed(module))
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.set_grad_enabled(recorder.options.gradients))
+        stack.enter_context(suspended())
+        stream = stack.enter_context(ResidualStream(module)) if keep_residual else None
+        stack.enter_context(Interception(recorder, edits))
+        logits = _logits(module(pixels))
+    if edits is not None:
+        edits.check_layers(len(recorder.captures))
+    return logits, stream
+
+
+def _check_count(module: nn.Module, recorder: Recorder) -> None:
+    """Nothing seen is an error, and so is one block of our own model that was seen twice or not at all."""
+    count = len(recorder.captures)
+    if isinstance(module, VisionTransformer) and count != module.config.depth:
+        raise CaptureError(
+            f"This model has {module.config.depth} layers, but {count} attention calls were seen."
+        )
+    if count == 0:
+        raise CaptureError(
+            f"No self-attention was seen in {type(module).__name__}: expected calls of scaled_dot_product_attention, "
+            f"nn.MultiheadAttention, or a softmax that is square in its last two axes; seen: {recorder.seen()}."
+        )
+
+
+def _logits(output: Any) -> Tensor | None:
+    """The returned tensor, or its `.logits`, for the one image."""
+    logits = output if isinstance(output, Tensor) else getattr(output, "logits", None)
+    return logits[0] if isinstance(logits, Tensor) and logits.ndim == 2 else None
+
+
+def _gradients(
+    recorder: Recorder, logits: Tensor | None, target: Target | None
+) -> tuple[Sequence[Tensor | None], Tensor | None]:
+    """Gradient of the target with respect to each layer's attention output, keyed by layer, and to the pool's."""
+    if target is None:
+        return (), None
+    if logits is None:
+        raise ParameterError(
+            "A target needs logits, but this model returns no tensor [1, classes] and no `.logits`."
+        )
+    if isinstance(target, int) and not 0 <= target < len(logits):
+        raise ParameterError(f"Class {target} does not exist: this model has classes 0-{len(logits) - 1}.")
+    with torch.inference_mode(False), torch.enable_grad():
+        scalar = logits[target] if isinstance(target, int) else target(logits)
+        if not isinstance(scalar, Tensor) or scalar.numel() != 1:
+            raise ParameterError(
+                "A target is a class index or a function that returns one number as a tensor."
+            )
+        inputs = [capture.differentiable for capture in recorder.captures]
+        if recorder.pooling is not None:
+            inputs.append(recorder.pooling[1])
+        known = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
+        if not scalar.requires_grad or not known:
+            raise CaptureError("The target has no gradient: the model or the target runs without autograd.")
+        found = iter(
+            torch.autograd.grad(scalar.reshape(()), known, allow_unused=True)
+        )  # never touches a parameter's .grad
+    gradients = [next(found) if tensor is not None and tensor.requires_grad else None for tensor in inputs]
+    return gradients[: len(recorder.captures)], gradients[-1] if recorder.pooling is not None else None
+
+
+def _problems(layers: Sequence[LayerAttention]) -> tuple[str, ...]:
+    """What is wrong with written-out attention: rows that do not sum to 1 over the keys."""
+    return tuple(
+        f"Layer {i}: softmax over the wrong axis: the weights sum to 1 over {axis}, not over the keys."
+        for i, layer in enumerate(layers)
+        if layer.weights is not None and (axis := _wrong_axis(layer.weights)) is not None
+    )
+
+
+def _wrong_axis(weights: Tensor) -> str | None:
+    """The axis over which [heads, queries, keys] sum to 1, where that is not the keys."""
+    with exact():
+        off = [float((weights.sum(axis) - 1).abs().max()) for axis in (2, 1, 0)]
+    if not math.isfinite(off[0]) or off[0] <= 1e-2:
+        return None
+    return "the queries" if off[1] <= 1e-2 else "the heads" if off[2] <= 1e-2 else "no axis"
