@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Frame } from '../../vit_viz/ui/explorer/frame.js';
+import { paintMap, tableIndex } from '../../vit_viz/ui/explorer/paint.js';
+import { initialView } from '../../vit_viz/ui/explorer/state.js';
+import { close, makeLayer, makeTrace } from './oracle.js';
+
+const trace = makeTrace();
+const made = [1, 2, 3].map((seed) => makeLayer({ heads: 5, tokens: 26, headDim: 8, seed }));
+const none = () => null;
+
+function frameOf(/** @type {Partial<import('../../vit_viz/ui/explorer/state.js').View>} */ change) {
+  const view = { ...initialView(trace), clip: false, ...change };
+  const frame = new Frame(trace);
+  frame.compute(view, (l) => made[l].layer, none);
+  return { frame, view };
+}
+
+test('the big map is the patch part of the chosen cell', () => {
+  const { frame, view } = frameOf({ layer: 1, head: 3, query: '2,4' });
+  const token = 2 + 2 * 6 + 4;
+  assert.ok(close(frame.map(view), made[1].attention[3][token].slice(2), 1e-6));
+});
+
+test('a shared scale spans all cells, one of a layer its cells, an own one the cell', () => {
+  const { frame, view } = frameOf({ query: 'class' });
+  const patches = made.map(({ attention }) => attention.map((head) => head[0].slice(2)));
+  const all = patches.flat(2);
+  assert.ok(
+    close(
+      frame.range({ ...view, scale: 'shared' }, 0, 0).slice(0, 2),
+      [Math.min(...all), Math.max(...all)],
+      1e-6,
+    ),
+  );
+  const layer = patches[2].flat();
+  assert.ok(
+    close(
+      frame.range({ ...view, scale: 'layer' }, 2, 0).slice(0, 2),
+      [Math.min(...layer), Math.max(...layer)],
+      1e-6,
+    ),
+  );
+  const own = patches[2][4];
+  assert.ok(
+    close(
+      frame.range({ ...view, scale: 'own' }, 2, 4).slice(0, 2),
+      [Math.min(...own), Math.max(...own)],
+      1e-6,
+    ),
+  );
+});
+
+test('a clipped scale ends below the largest value and says what that is', () => {
+  const { frame, view } = frameOf({});
+  const [low, high, top] = frame.range({ ...view, clip: true }, 0, 0);
+  assert.ok(low < high && high < top);
+  assert.equal(top, frame.range(view, 0, 0)[1]);
+});
+
+test('shares of a row sum to 1 for a head and for every fusion', () => {
+  for (const head of [0, 'mean', 'max', 'min']) {
+    const { frame, view } = frameOf({ head, query: '1,1' });
+    assert.ok(Math.abs(frame.mass(view).reduce((a, b) => a + b, 0) - 1) < 1e-6);
+  }
+});
+
+test('a column keeps its raw weights', () => {
+  const { frame, view } = frameOf({ direction: 'column', head: 2, layer: 0, query: '1,1' });
+  const token = 2 + 6 + 1;
+  assert.ok(Math.abs(frame.mass(view)[0] - made[0].attention[2][0][token]) < 1e-6);
+});
+
+test('a layer that is not here is not fresh, and does not count for the scale', () => {
+  const view = { ...initialView(trace), clip: false };
+  const frame = new Frame(trace);
+  frame.compute(view, (l) => (l === 1 ? made[1].layer : null), none);
+  assert.deepEqual([...frame.fresh], [0, 1, 0]);
+  const one = frame.range(view, 1, 0);
+  const layer = made[1].attention.map((head) => head[0].slice(2)).flat();
+  assert.ok(close(one.slice(0, 2), [Math.min(...layer), Math.max(...layer)], 1e-6));
+});
+
+test('rows from the server stand in for a layer, times the norms where asked', () => {
+  const rows = Float32Array.from({ length: 5 * 26 }, (_, i) => i / 1000);
+  const pooled = makeTrace({ pooling: 'mean' });
+  const frame = new Frame(pooled);
+  const view = { ...initialView(pooled), query: 'pool', layer: 0, head: 1 };
+  frame.compute(
+    view,
+    (l) => made[l].layer,
+    () => rows,
+  );
+  assert.ok(close(frame.map(view), rows.subarray(28, 52), 0));
+  frame.compute(
+    { ...view, norm: true },
+    (l) => made[l].layer,
+    () => rows,
+  );
+  const norms = /** @type {Float32Array} */ (made[0].layer.norms);
+  assert.ok(
+    close(
+      frame.map(view),
+      [...rows.subarray(28, 52)].map((v, i) => v * norms[28 + i]),
+      1e-6,
+    ),
+  );
+});
+
+test('colours are placed as vit_viz.render.colormaps places them', () => {
+  assert.deepEqual(
+    [0, 0.5, 1, -1, 2].map((v) => tableIndex(v, 0, 1)),
+    [0, 128, 255, 0, 255],
+  );
+  assert.deepEqual(
+    [1, 2, 3].map((v) => tableIndex(v, 2, 2)),
+    [0, 128, 255],
+  );
+});
+
+test('a painted map has the colour of every value at its own patch', () => {
+  const table = Uint32Array.from({ length: 256 }, (_, i) => i);
+  const values = Float32Array.from({ length: 6 }, (_, i) => i / 7);
+  const pixels = new Uint32Array(5 * 4).fill(999);
+  paintMap(pixels, { at: 6, stride: 5, rows: 2, cols: 3 }, values, table, [0, 0.6, 1]);
+  for (let i = 0; i < 6; i++) {
+    const at = 6 + Math.floor(i / 3) * 5 + (i % 3);
+    assert.equal(pixels[at], tableIndex(values[i], 0, 0.6));
+  }
+  assert.equal(pixels.filter((p) => p === 999).length, 20 - 6);
+});
+
+test('a constant map is painted in the middle of the table', () => {
+  const table = Uint32Array.from({ length: 256 }, (_, i) => i);
+  const pixels = new Uint32Array(4);
+  paintMap(
+    pixels,
+    { at: 0, stride: 2, rows: 2, cols: 2 },
+    new Float32Array(4).fill(0.25),
+    table,
+    [0.25, 0.25, 0.25],
+  );
+  assert.deepEqual([...pixels], [128, 128, 128, 128]);
+});

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { linkMatches } from '../../vit_viz/ui/explorer/address.js';
+import {
+  isLocal,
+  outline,
+  patchQuery,
+  patchRect,
+  queryPatches,
+  queryTokens,
+  queryWords,
+  rectangle,
+} from '../../vit_viz/ui/explorer/geometry.js';
+import { keyIntent } from '../../vit_viz/ui/explorer/gestures.js';
+import { percent } from '../../vit_viz/ui/explorer/labels.js';
+import { cellSize } from '../../vit_viz/ui/explorer/layout.js';
+import {
+  caption,
+  columnHead,
+  formatLink,
+  headColumn,
+  initialView,
+  parseLink,
+  stepHead,
+  stepQuery,
+  updateView,
+} from '../../vit_viz/ui/explorer/state.js';
+import { makeTrace, random } from './oracle.js';
+
+const trace = makeTrace();
+
+test('queries are read as the Python package writes them', () => {
+  assert.deepEqual(queryTokens('class', trace), [0]);
+  assert.deepEqual(queryTokens('register 0', trace), [1]);
+  assert.deepEqual(queryTokens('0,0', trace), [2]);
+  assert.deepEqual(queryTokens('3,5', trace), [25]);
+  assert.deepEqual(queryTokens('1,2;0,1;1,2', trace), [3, 10]);
+});
+
+test('queries that this trace does not have are null', () => {
+  for (const text of ['register 1', '4,0', '0,6', '', '1,2;', '-1,2', '1.5,2', 'patch']) {
+    assert.equal(queryTokens(text, trace), null, text);
+  }
+});
+
+test('the pool is the class token, both tokens of a distilled model, all patches, or the server knows', () => {
+  assert.deepEqual(queryTokens('pool', trace), [0]);
+  assert.deepEqual(queryTokens('pool', makeTrace({ prefix: ['class', 'distillation'] })), [0, 1]);
+  const mean = makeTrace({ prefix: [], pooling: 'mean', tokens: 24 });
+  assert.equal(queryTokens('pool', mean)?.length, 24);
+  assert.equal(queryTokens('pool', makeTrace({ prefix: [], pooling: 'attention' })), 'pool');
+  assert.deepEqual(
+    [isLocal('pool', trace), isLocal('pool', mean), isLocal('1,1', mean)],
+    [true, false, true],
+  );
+});
+
+test('patches are written in order and once', () => {
+  assert.equal(patchQuery([13, 2, 13, 6], 6), '0,2;1,0;2,1');
+  assert.deepEqual(queryPatches('0,2;1,0;2,1', trace), [2, 6, 13]);
+  assert.deepEqual(queryPatches('class', trace), []);
+});
+
+test('a rectangle holds all patches between two corners, whichever comes first', () => {
+  assert.deepEqual(rectangle(1, 8, 6), [1, 2, 7, 8]);
+  assert.deepEqual(rectangle(8, 1, 6), [1, 2, 7, 8]);
+  assert.deepEqual(rectangle(2, 7, 6), [1, 2, 7, 8]);
+});
+
+test('patch rectangles lie in the crop region of the original', () => {
+  const crop = { ...trace.crop, region: /** @type {[number, number, number, number]} */ ([10, 40, 80, 120]) };
+  assert.deepEqual(patchRect(crop, 1, 2, [4, 6]), [30, 80, 50, 100]);
+});
+
+test('the outline of two neighbours leaves out the edge between them', () => {
+  assert.equal((outline([0], [4, 6]).match(/M/g) ?? []).length, 4);
+  assert.equal((outline([0, 1], [4, 6]).match(/M/g) ?? []).length, 6);
+  assert.equal((outline([5, 6], [4, 6]).match(/M/g) ?? []).length, 8); // end of a row and start of the next do not touch
+});
+
+test('a trace opens on its own query in the last third', () => {
+  assert.equal(initialView(trace).query, 'class');
+  assert.equal(initialView(makeTrace({ layers: 6 })).layer, 4);
+  assert.equal(initialView(makeTrace({ layers: 12 })).layer, 8);
+  assert.equal(initialView(makeTrace({ layers: 1 })).layer, 0);
+});
+
+test('a view takes what is valid and leaves the rest', () => {
+  const view = initialView(trace);
+  const next = updateView(
+    view,
+    { layer: 1, head: 9, query: '9,9', alpha: 2, scale: 'own', evil: 1, second: 'x' },
+    trace,
+  );
+  assert.deepEqual(next, { ...view, layer: 1, scale: 'own' });
+  const wrong = {
+    layer: '1',
+    head: -1,
+    query: 5,
+    direction: 'up',
+    table: 'jet',
+    smooth: 1,
+    mask: NaN,
+    norm: 'yes',
+    layers: 2,
+  };
+  assert.deepEqual(updateView(view, wrong, trace), view);
+});
+
+test('every view survives its permalink', () => {
+  const next = random(11);
+  const pick = (/** @type {any[]} */ list) => list[Math.floor(((next() + 1) / 2) * list.length)];
+  for (let round = 0; round < 200; round++) {
+    const change = {
+      layer: pick([0, 1, 2]),
+      head: pick([0, 4, 'mean', 'max', 'min']),
+      query: pick(['class', 'register 0', 'pool', '3,5', '0,1;2,2']),
+      direction: pick(['row', 'column']),
+      scale: pick(['shared', 'layer', 'own']),
+      clip: pick([true, false]),
+      alpha: pick([0, 0.35, 0.65, 1]),
+      table: pick(['viridis', 'magma', 'cividis', 'gray']),
+      smooth: pick([true, false]),
+      mask: pick([0, 0.6, 0.95]),
+      norm: pick([true, false]),
+    };
+    const view = updateView(initialView(trace), change, trace);
+    const link = parseLink(formatLink(view, trace));
+    assert.deepEqual(updateView(initialView(trace), link.change, trace), view);
+    assert.equal(formatLink(view, trace, formatLink(view, trace)), formatLink(view, trace));
+  }
+});
+
+test('a permalink is short, readable, and keeps what is not ours', () => {
+  const view = { ...initialView(trace), query: '1,2;1,3' };
+  assert.equal(formatLink(view, trace), '?model=mini&image=lion&layer=2&head=mean&q=1,2;1,3');
+  assert.equal(
+    formatLink(view, { ...trace, mode: 'crop' }, '?tab=look&mode=fit&scale=own'),
+    '?tab=look&mode=crop&model=mini&image=lion&layer=2&head=mean&q=1,2;1,3',
+  );
+});
+
+test('a link fits the trace that it names, or any where it names none', () => {
+  assert.ok(linkMatches(parseLink('?layer=1'), trace));
+  assert.ok(linkMatches(parseLink('?model=mini&image=lion'), trace));
+  assert.ok(!linkMatches(parseLink('?model=mini&image=tower'), trace));
+  assert.ok(!linkMatches(parseLink('?model=mini&image=lion&mode=crop'), trace));
+});
+
+test('heads and their columns are inverse', () => {
+  for (const head of [0, 4, 'mean', 'max', 'min']) assert.equal(columnHead(headColumn(head, 5), 5), head);
+});
+
+test('arrows walk through heads into the fusions and stop at the edges', () => {
+  let view = { ...initialView(trace), layer: 0, head: /** @type {number | string} */ (3) };
+  const seen = [];
+  for (let i = 0; i < 6; i++) {
+    view = stepHead(view, trace, 0, 1);
+    seen.push(view.head);
+  }
+  assert.deepEqual(seen, [4, 'mean', 'max', 'min', 'min', 'min']);
+  assert.equal(stepHead(view, trace, -1, 0).layer, 0);
+  assert.equal(stepHead({ ...view, layer: 2 }, trace, 1, 0).layer, 2);
+});
+
+test('the query walks over the patches from the centre and stops at the edges', () => {
+  const view = initialView(trace);
+  const centre = stepQuery(view, trace, 0, 1);
+  assert.equal(centre.query, '1,2');
+  assert.equal(stepQuery(centre, trace, 0, 1).query, '1,3');
+  assert.equal(stepQuery({ ...view, query: '0,0' }, trace, -1, 0).query, '0,0');
+  assert.equal(stepQuery({ ...view, query: '3,5' }, trace, 0, 1).query, '3,5');
+});
+
+test('collecting by key makes the region grow', () => {
+  const view = { ...initialView(trace), query: '1,2' };
+  assert.equal(stepQuery(view, trace, 0, 1, true).query, '1,2;1,3');
+});
+
+test('the caption says model, layer, head, query, direction and scale', () => {
+  const view = { ...initialView(trace), head: 3, query: '1,2' };
+  assert.equal(
+    caption(view, trace),
+    'mini, layer 2, head 3: patch (1, 2) looks at; one scale for all cells, peaks clipped',
+  );
+  assert.match(caption({ ...view, direction: 'column', scale: 'own' }, trace), /is looked at by; own scale/);
+  assert.equal(queryWords('0,0;0,1', trace), 'region of 2 patches');
+  assert.equal(queryWords('pool', makeTrace({ pooling: 'mean' })), 'pool (mean of patches)');
+});
+
+test('keys mean what the help says, and combinations with Control are left to the browser', () => {
+  const key = (/** @type {string} */ name, more = {}) =>
+    keyIntent({ key: name, shiftKey: false, ctrlKey: false, metaKey: false, altKey: false, ...more });
+  assert.deepEqual(key('ArrowUp'), { kind: 'head', step: [-1, 0] });
+  assert.deepEqual(key('ArrowUp', { shiftKey: true }), { kind: 'query', step: [-1, 0] });
+  assert.deepEqual(key('D', { shiftKey: true }), { kind: 'query', step: [0, 1] });
+  assert.equal(key('Escape')?.kind, 'reset');
+  assert.equal(key(' ')?.kind, 'play');
+  assert.equal(key('a', { ctrlKey: true }), null);
+  assert.equal(key('Tab'), null);
+});
+
+test('cells keep the shape of the input and are never smaller than 24 px', () => {
+  const size = cellSize({ width: 600, height: 2000, layers: 12, columns: 15, aspect: 1.25 });
+  assert.deepEqual(size, { width: 40, height: 32 });
+  const small = cellSize({ width: 300, height: 400, layers: 24, columns: 19, aspect: 0.5 });
+  assert.ok(small.width >= 25 && small.height >= 48);
+});
+
+test('shares are written with two digits and never as an empty zero', () => {
+  assert.deepEqual(
+    [0, 4e-6, 0.00012345, 0.0816, 0.31449, 1].map((v) => percent(v)),
+    ['0%', '<0.001%', '0.012%', '8.2%', '31.4%', '100%'],
+  );
+});

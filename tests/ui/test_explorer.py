@@ -1,0 +1,438 @@
+"""The live explorer in a real browser: what it draws, what it asks the server for, and what hands can do with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.ui.conftest import ROOT, RunningApp
+from vit_viz.checkpoints import load
+from vit_viz.ui.explorer import script
+
+pytestmark = pytest.mark.browser
+
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+EXPLORER = "#vv-explorer"
+LIBRARY = (
+    script().rsplit("\nmountExplorer(", 1)[0]
+    + "\nreturn { parseLayer, attentionInto, massMask, layerBytes };"
+)
+
+COMPARE = """
+async ([library, handle, layer, sizes, tokens]) => {
+  const { parseLayer, attentionInto } = new Function(library)();
+  const answer = await fetch(`/vit_viz/layer/${handle}/${layer}`);
+  const kind = answer.headers.get('X-Vit-Viz-Kind');
+  const data = parseLayer(await answer.arrayBuffer(), { kind, ...sizes });
+  const found = { worst: 0, same: 0, count: 0 };
+  const mine = new Float32Array(sizes.tokens);
+  for (const direction of ['row', 'column']) {
+    for (const [token, query] of tokens) {
+      const search = new URLSearchParams({ query, direction });
+      const body = await (await fetch(`/vit_viz/rows/${handle}/${layer}?${search}`)).arrayBuffer();
+      const theirs = new Float32Array(body);
+      for (let head = 0; head < sizes.heads; head++) {
+        attentionInto(mine, data, head, token, direction);
+        const row = theirs.subarray(head * sizes.tokens, (head + 1) * sizes.tokens);
+        const top = Math.max(...row);
+        row.forEach((value, j) => (found.worst = Math.max(found.worst, Math.abs(value - mine[j]) / top)));
+        found.same += Number(mine.indexOf(Math.max(...mine)) === row.indexOf(top));
+        found.count += 1;
+      }
+    }
+  }
+  return found;
+}
+"""
+
+PICTURES = """
+() => ['atlas', 'map'].map((name) => {
+  const canvas = document.querySelector(`#vv-explorer [data-vv=${name}]`);
+  return [...canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data].join();
+})
+"""
+
+
+def part(page: Any, name: str) -> Any:
+    """An element of the explorer by its name in the template."""
+    return page.locator(f"{EXPLORER} [data-vv={name}]")
+
+
+def caption(page: Any) -> str:
+    return str(part(page, "caption").text_content())
+
+
+def link(page: Any) -> dict[str, str]:
+    """The query string of the address bar."""
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def pictures(page: Any) -> list[str]:
+    """Every pixel of the mosaic and of the big map, once all layers are there and the numbers have come."""
+    page.wait_for_function(
+        "document.querySelector('#vv-explorer [data-vv=progress]').textContent.indexOf('Fetching') < 0"
+    )
+    page.wait_for_timeout(700)
+    drawn: list[str] = page.evaluate(PICTURES)
+    return drawn
+
+
+def over_photo(page: Any, across: float, down: float) -> tuple[float, float]:
+    """A point of the photo in the window, from shares of its width and height."""
+    part(page, "stage").scroll_into_view_if_needed()
+    box = part(page, "stage").bounding_box()
+    return box["x"] + across * box["width"], box["y"] + down * box["height"]
+
+
+def handle_of(requests: list[str]) -> str:
+    found = [match[1] for url in requests if (match := re.search(r"/vit_viz/layer/([^/]+)/", url))]
+    assert found
+    return found[-1]
+
+
+def opened(visit: Callable[..., Any], url: str) -> tuple[Any, str]:
+    """A page and the handle of its trace."""
+    page = visit(url, ready=False)
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.reload()
+    page.wait_for_selector(f"{EXPLORER} [data-vv=root][data-state=ready]")
+    pictures(page)
+    return page, handle_of(requests)
+
+
+def test_first_paint_has_content(page: Any) -> None:
+    assert "class token looks at" in caption(page)
+    assert len(set(pictures(page)[0].split(","))) > 50
+
+
+def test_the_browsers_rows_and_columns_are_the_servers(visit: Callable[..., Any], app_url: str) -> None:
+    page, handle = opened(visit, app_url)
+    config = load("mini").config
+    head_dim = config.embed_dim // config.num_heads
+    sizes = {"heads": config.num_heads, "tokens": 261, "headDim": head_dim, "scale": head_dim**-0.5}
+    patches = [divmod(i, 16) for i in range(0, 256, 17)]
+    tokens = [(0, "class"), (3, "register 2")] + [(5 + 16 * r + c, f"{r},{c}") for r, c in patches]
+    agree([page.evaluate(COMPARE, [LIBRARY, handle, layer, sizes, tokens]) for layer in range(config.depth)])
+
+
+def agree(found: list[dict[str, float]]) -> None:
+    """The errors that fp16 may make: 0.5% of a row's maximum, and another brightest patch in 1% of the rows."""
+    same, count = (sum(f[name] for f in found) for name in ("same", "count"))
+    worst = max(f["worst"] for f in found)
+    print(
+        f"largest error / row maximum {worst:.3%}; same brightest patch in {same / count:.2%} of {count} rows"
+    )
+    assert worst <= 0.005
+    assert same >= 0.99 * count
+
+
+@pytest.mark.slow
+def test_rows_of_a_real_model_agree_on_real_photos(
+    visit: Callable[..., Any], start_app: Callable[..., RunningApp], shared_data: Path
+) -> None:
+    app = start_app("--model", str(shared_data / "vit_tiny_patch16_224.fp16.safetensors"))
+    sizes = {"heads": 3, "tokens": 197, "headDim": 64, "scale": 0.125}
+    tokens = [(0, "class")] + [(1 + i, f"{i // 14},{i % 14}") for i in range(0, 196, 13)]
+    found = []
+    for image in ("lion", "cheetah", "tower"):
+        page, handle = opened(visit, f"{app.url}?image={image}&mode=crop")
+        found += [page.evaluate(COMPARE, [LIBRARY, handle, layer, sizes, tokens]) for layer in range(12)]
+        page.close()
+    agree(found)
+
+
+def test_hovering_repaints_and_sends_nothing(page: Any) -> None:
+    before = pictures(page)
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    seen = set()
+    for step in range(30):
+        page.mouse.move(*over_photo(page, 0.03 + step / 32, 0.4))
+        page.wait_for_timeout(20)
+        seen.add(caption(page))
+    assert len(seen) >= 10
+    assert page.evaluate(PICTURES) != before
+    assert requests == []
+
+
+def test_leaving_the_photo_returns_to_the_pinned_query(page: Any) -> None:
+    before = pictures(page)
+    page.mouse.move(*over_photo(page, 0.5, 0.5))
+    page.wait_for_timeout(100)
+    assert "patch (" in caption(page)
+    page.mouse.move(2, 2)
+    page.wait_for_timeout(100)
+    assert "class token" in caption(page)
+    assert page.evaluate(PICTURES) == before
+
+
+def test_a_click_pins_a_patch_and_back_returns(page: Any) -> None:
+    page.mouse.click(*over_photo(page, 0.51, 0.51))
+    page.mouse.move(2, 2)
+    page.wait_for_function("location.search.includes('q=8,8')")
+    assert "patch (8, 8) looks at" in caption(page)
+    page.go_back()
+    page.wait_for_function("location.search.includes('q=class')")
+    page.wait_for_function(
+        "document.querySelector('#vv-explorer [data-vv=caption]').textContent.includes('class token')"
+    )
+
+
+def test_dragging_takes_a_region_and_shift_adds_a_patch(page: Any) -> None:
+    page.mouse.move(*over_photo(page, 0.03, 0.03))
+    page.mouse.down()
+    page.mouse.move(*over_photo(page, 0.1, 0.1))
+    page.mouse.up()
+    assert link(page)["q"] == "0,0;0,1;1,0;1,1"
+    page.keyboard.down("Shift")
+    page.mouse.click(*over_photo(page, 0.97, 0.97))
+    page.keyboard.up("Shift")
+    assert link(page)["q"] == "0,0;0,1;1,0;1,1;15,15"
+    assert "region of 5 patches" in caption(page)
+
+
+def test_everything_by_keyboard_alone(page: Any) -> None:
+    pictures(page)
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.dataset.vv === 'stage'"):
+            break
+    for key, expected in (
+        ("d", "patch (7, 7)"),
+        ("d", "patch (7, 8)"),
+        ("Shift+ArrowUp", "patch (6, 8)"),
+        ("ArrowUp", "layer 3"),
+        ("ArrowLeft", "head 5"),
+        ("ArrowRight", "mean over heads"),
+        ("Escape", "class token"),
+    ):
+        page.keyboard.press(key)
+        page.wait_for_timeout(60)
+        assert expected in caption(page), key
+    page.keyboard.press("d")
+    page.keyboard.press("r")
+    page.keyboard.press("d")
+    page.wait_for_timeout(60)
+    assert "region of 2 patches" in caption(page)
+    page.wait_for_function(
+        "document.querySelector('#vv-explorer [data-vv=status]').textContent.includes('region of 2')"
+    )
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.name || document.activeElement.dataset.vv || ''"))
+    wanted = ("direction", "scale", "alpha", "table", "smooth", "masked", "norm", "play", "save", "mosaic")
+    assert [name for name in wanted if not any(r.endswith(name) for r in reached)] == []
+
+
+def test_space_plays_the_layers_and_stops(page: Any) -> None:
+    part(page, "mosaic").focus()
+    page.keyboard.press(" ")
+    first = caption(page)
+    page.wait_for_function(
+        "(first) => document.querySelector('#vv-explorer [data-vv=caption]').textContent !== first", arg=first
+    )
+    page.keyboard.press(" ")
+    assert part(page, "play").get_attribute("aria-pressed") == "false"
+
+
+def test_where_motion_is_unwelcome_space_takes_one_step(browser: Any, app_url: str) -> None:
+    context = browser.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(app_url)
+    page.wait_for_selector(f"{EXPLORER} [data-vv=root][data-state=ready]")
+    pictures(page)
+    part(page, "mosaic").focus()
+    page.keyboard.press(" ")
+    page.wait_for_timeout(1200)
+    assert "layer 5" in caption(page)
+    assert part(page, "play").get_attribute("aria-pressed") == "false"
+    context.close()
+
+
+def test_a_permalink_restores_the_picture_for_another_visitor(
+    visit: Callable[..., Any], app_url: str
+) -> None:
+    first = visit(f"{app_url}?image=tower")
+    part(first, "mosaic").click(position={"x": 120, "y": 120})
+    first.mouse.click(*over_photo(first, 0.3, 0.6))
+    first.get_by_text("looked at by", exact=True).click()
+    first.get_by_text("per layer", exact=True).click()
+    part(first, "controls").locator("select").select_option("magma")
+    first.mouse.move(2, 2)
+    drawn = pictures(first)
+    second = visit(first.url)
+    second.mouse.move(2, 2)
+    assert pictures(second) == drawn
+    assert caption(second) == caption(first)
+    assert link(second) == link(first)
+
+
+def test_own_scale_is_marked(page: Any) -> None:
+    page.get_by_text("own", exact=True).click()
+    page.wait_for_timeout(100)
+    assert "cells do not compare" in str(part(page, "unit").text_content())
+    assert "own scale" in caption(page)
+
+
+def test_numbers_of_the_pinned_query_come_from_the_server(page: Any) -> None:
+    with page.expect_response(lambda r: "/vit_viz/numbers/" in r.url) as answer:
+        page.mouse.click(*over_photo(page, 0.2, 0.2))
+    numbers = answer.value.json()
+    page.mouse.move(2, 2)
+    page.wait_for_timeout(200)
+    readout = str(part(page, "readout").text_content())
+    percent = float(f"{100 * numbers['max']:.4g}")
+    assert f"{percent:g}%" in readout
+    assert "\u2248" not in readout
+
+
+def test_saving_gives_a_png_with_room_for_caption_and_colour_bar(page: Any, tmp_path: Path) -> None:
+    from PIL import Image
+
+    pictures(page)
+    with page.expect_download() as download:
+        part(page, "save").click()
+    target = tmp_path / "saved.png"
+    download.value.save_as(target)
+    assert download.value.suggested_filename.startswith("vit_viz-mini-lion-layer4-headmean-class-row")
+    with Image.open(target) as saved:
+        assert saved.format == "PNG"
+        assert saved.height > saved.width >= 900  # the sample is square; below it are bar and caption
+
+
+def test_another_sample_keeps_the_options(page: Any) -> None:
+    page.get_by_text("own", exact=True).click()
+    page.locator(".vv-sample").nth(0).click()
+    page.wait_for_function("!location.search.includes('image=lion')")
+    page.wait_for_selector(f"{EXPLORER} [data-vv=root][data-state=ready]")
+    page.wait_for_timeout(300)
+    assert "own scale" in caption(page)
+    assert link(page)["scale"] == "own"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_axe_finds_no_serious_violation(
+    visit: Callable[..., Any], app_url: str, width: int, dark: bool
+) -> None:
+    if not AXE.is_file():
+        assert not os.environ.get("CI"), "CI has to run axe-core: npm ci comes first"
+        pytest.skip("axe-core is not installed: npm ci")
+    page = visit(f"{app_url}?__theme={'dark' if dark else 'light'}", width=width, dark=dark)
+    pictures(page)
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate(f"axe.run('{EXPLORER}')")
+    serious = [v for v in found["violations"] if v["impact"] in ("serious", "critical")]
+    assert serious == [], json.dumps([(v["id"], [n["html"] for n in v["nodes"]][:3]) for v in serious])
+
+
+@pytest.mark.parametrize("width", [390, 768, 1440, 2560])
+def test_nothing_is_wider_than_the_window(visit: Callable[..., Any], app_url: str, width: int) -> None:
+    page = visit(app_url, width=width)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    box = part(page, "stage").bounding_box()
+    assert box["width"] >= min(300, width - 60)
+
+
+def test_a_finger_previews_while_it_moves_and_pins_when_it_lifts(browser: Any, app_url: str) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    page.goto(app_url)
+    page.wait_for_selector(f"{EXPLORER} [data-vv=root][data-state=ready]")
+    x, y = over_photo(page, 0.51, 0.51)
+    page.touchscreen.tap(x, y)
+    page.wait_for_function("location.search.includes('q=8,8')")
+    assert part(page, "stage").evaluate("(stage) => getComputedStyle(stage).touchAction") == "none"
+    context.close()
+
+
+@pytest.mark.parametrize("times", [1, 1000])
+def test_a_trace_that_is_gone_is_asked_for_once_more(browser: Any, app_url: str, times: int) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    refused = 0
+
+    def answer(route: Any) -> None:
+        nonlocal refused
+        if refused == times:
+            return route.continue_()
+        refused += 1
+        return route.fulfill(status=404, headers={"Cache-Control": "no-store"}, body="gone")
+
+    page.route("**/vit_viz/layer/**", answer)
+    page.goto(app_url)
+    page.wait_for_selector(f"{EXPLORER} [data-vv=root][data-state=ready]")
+    if times == 1:
+        page.wait_for_function(
+            "document.querySelector('#vv-explorer [data-vv=readout]').textContent.includes('most on')"
+        )
+    else:
+        page.wait_for_function(
+            "document.querySelector('#vv-explorer [data-vv=message]').textContent.includes('no longer keeps')"
+        )
+        page.wait_for_timeout(1500)
+    assert refused <= 2
+    context.close()
+
+
+@pytest.mark.slow
+def test_a_thousand_random_actions_leave_no_trace(visit: Callable[..., Any], app_url: str) -> None:
+    import random
+
+    page = visit(app_url)
+    pictures(page)
+    pick = random.Random(7)
+    heap = page.context.new_cdp_session(page)
+
+    def used() -> float:
+        heap.send("HeapProfiler.collectGarbage")
+        return float(heap.send("Runtime.getHeapUsage")["usedSize"])
+
+    keys = (
+        "w",
+        "a",
+        "s",
+        "d",
+        "ArrowUp",
+        "ArrowDown",
+        "ArrowLeft",
+        "ArrowRight",
+        "Escape",
+        "Shift+ArrowLeft",
+    )
+    words = ("looks at", "looked at by", "shared", "per layer", "own", "r1", "r3")
+
+    def act() -> None:
+        kind = pick.random()
+        x, y = over_photo(page, pick.random(), pick.random())
+        if kind < 0.5:
+            page.mouse.move(x, y)
+        elif kind < 0.65:
+            page.mouse.click(x, y)
+        elif kind < 0.9:
+            part(page, pick.choice(("stage", "mosaic"))).focus()
+            page.keyboard.press(pick.choice(keys))
+        else:
+            page.locator(EXPLORER).get_by_text(pick.choice(words), exact=True).click()
+
+    for _ in range(200):
+        act()
+    page.wait_for_timeout(1500)
+    start = used()
+    for _ in range(1000):
+        act()
+    page.mouse.move(2, 2)
+    page.wait_for_timeout(2000)
+    assert used() <= 1.1 * start
+    fresh = visit(page.url)
+    fresh.mouse.move(2, 2)
+    assert pictures(fresh) == pictures(page)

@@ -1,0 +1,66 @@
+"""The explorer as a Gradio component: its text, its template, its tables. The browser tests are in test_explorer.py."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from vit_viz.render.colormaps import TABLES, table
+from vit_viz.ui.explorer import EVENTS, SCRIPTS, Explorer, _read, colour_tables, script
+
+
+def test_the_script_is_one_text_without_imports_and_exports() -> None:
+    text = script()
+    assert not re.search(r"^\s*(import|export)\b", text, re.MULTILINE)
+    assert text.endswith("mountExplorer(element, trigger, props, watch);\n")
+
+
+def test_no_two_modules_declare_the_same_name() -> None:
+    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", script(), re.MULTILINE)
+    assert [name for name, times in Counter(names).items() if times > 1] == []
+
+
+def test_every_module_comes_after_those_it_imports() -> None:
+    for place, name in enumerate(SCRIPTS):
+        imported = re.findall(r"from '\./([\w.]+)'", "\n".join(_imports(name)))
+        assert set(imported) <= set(SCRIPTS)
+        late = [other for other in imported if SCRIPTS.index(other) > place]
+        assert late == []
+
+
+def _imports(name: str) -> list[str]:
+    return re.findall(r"^import\s[^;]*;", _read(name), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["explorer.html", "explorer.css"])
+def test_templates_hold_nothing_that_gradio_would_run(name: str) -> None:
+    text = _read(name)
+    assert not any(sign in text for sign in ("${", "{{", "`", "\\"))
+
+
+def test_ids_differ_between_two_explorers() -> None:
+    first, second = (set(re.findall(r'\bid="([^"]+)"', Explorer().html_template)) for _ in range(2))
+    assert first
+    assert not first & second
+
+
+def test_labels_by_id_point_to_elements_of_the_same_explorer() -> None:
+    template = Explorer().html_template
+    assert set(re.findall(r'aria-describedby="([^"]+)"', template)) <= set(
+        re.findall(r'\bid="([^"]+)"', template)
+    )
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_python_can_listen_to_every_event(event: str) -> None:
+    assert callable(getattr(Explorer(), event))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_colour_tables_are_those_of_the_renderer(name: str) -> None:
+    sent = np.frombuffer(base64.b64decode(colour_tables()[name]), np.uint8).reshape(256, 3)
+    np.testing.assert_array_equal(sent, table(name))  # type: ignore[arg-type]  # a name from TABLES
