@@ -17,6 +17,7 @@ LEVELS = [
     {"checkpoints"},
     {"capture"},
     {"analyses"},
+    {"explaining"},
     {"session"},
     {"export"},
     {"cli", "ui"},

@@ -1,0 +1,113 @@
+"""Small traces of odd sizes, made by hand, and their written-out matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from vit_viz.capture import Trace
+from vit_viz.geometry import TokenLayout
+from vit_viz.model import VisionTransformer, ViTConfig
+
+LAYERS, HEADS, HEAD_DIM, GRID, CLASSES = 3, 5, 8, (4, 6), 7
+PREFIXES = {
+    0: (),
+    1: ("class",),
+    2: ("class", "distillation"),
+    5: ("class", "register 0", "register 1", "register 2", "register 3"),
+}
+
+
+MakeTrace = Callable[..., Any]
+
+
+@pytest.fixture
+def make_trace() -> MakeTrace:
+    """Builds a trace of random operands: make_trace(prefix=1, pooling=None, residual=..., ...)."""
+
+    def make(
+        *,
+        prefix: int = 1,
+        seed: int = 0,
+        spread: float = 2.0,
+        pooling: str | None = None,
+        **options: Any,
+    ) -> Trace:
+        layout = TokenLayout(grid=GRID, prefix=PREFIXES[prefix], pooling=pooling)
+        random = torch.Generator().manual_seed(seed)
+        shape = (LAYERS, HEADS, layout.num_tokens, HEAD_DIM)
+        q, k, v, grad = (torch.randn(shape, generator=random) for _ in range(4))
+        operands = {"q": q * spread, "k": k, "v": v, "output_grad": grad}
+        return Trace.from_tensors(**operands | options, layout=layout)
+
+    return make
+
+
+@pytest.fixture
+def trace_of() -> MakeTrace:
+    """Builds a trace whose attention (and its gradient) is exactly what is given: trace_of(attention [layers, heads, N, N])."""
+
+    def make(
+        attention: Any,
+        *,
+        prefix: tuple[str, ...] = ("class",),
+        grid: Any = None,
+        gradient: Any = None,
+        **options: Any,
+    ) -> Trace:
+        attention = torch.as_tensor(attention)
+        tokens = attention.shape[-1]
+        layout = TokenLayout(grid=grid or (1, tokens - len(prefix)), prefix=prefix)
+        if gradient is not None:  # dA = do v^T with v = I
+            same = torch.eye(tokens).expand(attention.shape).contiguous()
+            options |= {"v": same, "output_grad": torch.as_tensor(gradient)}
+        return Trace.from_tensors(attention=attention, layout=layout, **options)
+
+    return make
+
+
+@pytest.fixture
+def matrices() -> Callable[[Trace], Tensor]:
+    """All attention of a trace, written out in fp64: [layers, heads, tokens, tokens]."""
+
+    def written_out(trace: Trace) -> Tensor:
+        scores = trace.q.double() @ trace.k.double().transpose(-1, -2) * HEAD_DIM**-0.5
+        scores -= scores.amax(-1, keepdim=True)
+        return torch.exp(scores) / torch.exp(scores).sum(-1, keepdim=True)
+
+    return written_out
+
+
+@pytest.fixture
+def make_model() -> Callable[..., VisionTransformer]:
+    """Builds a tiny model of random weights: make_model(reg_tokens=4, pooling="mean", ...)."""
+
+    def make(**options: Any) -> VisionTransformer:
+        sizes = {
+            "img_size": (16, 36),
+            "patch_size": (4, 6),
+            "embed_dim": HEADS * HEAD_DIM,
+            "num_heads": HEADS,
+        }
+        config = ViTConfig(**sizes | {"depth": LAYERS, "num_classes": CLASSES, "mlp_hidden": 48} | options)
+        model = VisionTransformer(config).eval()
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                parameter.normal_(std=0.3) if parameter.ndim > 1 else parameter.add_(
+                    0.1 * torch.randn_like(parameter)
+                )
+                if name.endswith("qkv.weight"):
+                    parameter.mul_(1.5)  # attention that differs from uniform
+        return model
+
+    return make
+
+
+@pytest.fixture
+def pixels() -> Tensor:
+    """One random input of the tiny models, [1, 3, 16, 36]."""
+    return torch.randn(1, 3, 16, 36, generator=torch.Generator().manual_seed(11))

@@ -1,0 +1,241 @@
+"""Captum's methods: what the view shows is what captum gives; completeness; exact values where they are known."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import captum.attr
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from vit_viz.analyses import attribution
+from vit_viz.analyses.patchwise import patch_mask
+from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.targets import class_logit
+from vit_viz.errors import Cancelled, ParameterError
+from vit_viz.geometry import TokenLayout
+
+METHODS = ["saliency", "input_x_gradient", "integrated_gradients", "smoothgrad", "gradient_shap", "occlusion"]
+METHODS += ["feature_ablation", "kernel_shap"]
+
+
+def by_patch(values):
+    """Sum over channels and pixels of each 4 x 6 patch: [1, channels, 16, 36] -> [4, 6]."""
+    return values.detach().sum((0, 1)).reshape(4, 4, 6, 6).sum((1, 3)).numpy()
+
+
+class Linear(nn.Module):
+    """A model that is linear in its pixels, so that every attribution is known: logits [batch, 2]."""
+
+    def __init__(self, shape):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(2, *shape, generator=torch.Generator().manual_seed(5)))
+
+    def forward(self, pixels):
+        return torch.einsum("bchw,kchw->bk", pixels, self.weight) + 3
+
+
+@pytest.fixture
+def linear(pixels):
+    return Subject(Linear(pixels.shape[1:]), pixels, TokenLayout(grid=(4, 6), prefix=()), has_classes=True)
+
+
+@pytest.fixture
+def subject(make_model, pixels):
+    model = make_model()
+    with torch.no_grad():
+        model.patch_embed.proj.weight.mul_(
+            0.05
+        )  # a smooth way from the mean image, so that few steps suffice
+    return Subject.of(model, pixels)
+
+
+@pytest.mark.parametrize("method", METHODS[1:3] + METHODS[4:])
+def test_a_linear_model_gives_its_exact_contributions(linear, method):
+    exact = by_patch(linear.pixels * linear.model.weight[1])
+    options = {"samples": 200} if method == "kernel_shap" else {}
+    got = getattr(attribution, method)(linear, target=class_logit(1), **options)
+    tolerance = 0.35 if method == "gradient_shap" else 2e-3  # GradientShap adds noise to the input
+    np.testing.assert_allclose(got.values, exact, atol=tolerance * np.abs(exact).max())
+    assert got.signed
+
+
+@pytest.mark.parametrize("method", ["saliency", "smoothgrad"])
+def test_a_linear_model_reacts_by_its_weights(linear, method):
+    exact = linear.model.weight[1].detach().abs().amax(0).reshape(4, 4, 6, 6).mean((1, 3)).numpy()
+    got = getattr(attribution, method)(linear, target=class_logit(1))
+    np.testing.assert_allclose(got.values, exact, rtol=1e-4)
+    assert not got.signed
+
+
+def test_maps_are_what_captum_gives(subject):
+    def forward(pixels):
+        return subject.model(pixels)[:, 2]
+
+    inputs = subject.pixels.clone().requires_grad_()
+    expected = {
+        "input_x_gradient": captum.attr.InputXGradient(forward).attribute(inputs),
+        "integrated_gradients": captum.attr.IntegratedGradients(forward).attribute(inputs, n_steps=50),
+        "occlusion": captum.attr.Occlusion(forward).attribute(inputs, (3, 4, 6), strides=(3, 4, 6)) / 72,
+    }
+    for method, values in expected.items():
+        options = {"tolerance": 1.0} if method == "integrated_gradients" else {}
+        got = getattr(attribution, method)(subject, target=class_logit(2), **options)
+        np.testing.assert_allclose(got.values, by_patch(values), rtol=1e-3, atol=1e-4, err_msg=method)
+
+
+def test_occlusion_is_the_plain_loop_over_patches_and_equals_feature_ablation(subject):
+    with torch.no_grad():
+        whole = subject.model(subject.pixels)[0, 2]
+        expected = np.zeros((4, 6))
+        for row, col in itertools.product(range(4), range(6)):
+            painted = subject.pixels.clone()
+            painted[:, :, 4 * row : 4 * row + 4, 6 * col : 6 * col + 6] = 0
+            expected[row, col] = float(whole - subject.model(painted)[0, 2])
+    for method in (attribution.occlusion, attribution.feature_ablation):
+        np.testing.assert_allclose(method(subject, target=class_logit(2)).values, expected, atol=1e-4)
+
+
+def test_integrated_gradients_add_up_to_the_change_of_the_target(subject):
+    result = attribution.integrated_gradients(subject, target=class_logit(2))
+    with torch.no_grad():
+        change = subject.model(subject.pixels)[0, 2] - subject.model(torch.zeros_like(subject.pixels))[0, 2]
+    assert abs(result.values.sum() - float(change)) < 0.02 * abs(float(change))
+    assert result.note.startswith("Convergence delta")
+
+
+def test_integrated_gradients_equal_a_riemann_sum(subject):
+    total = torch.zeros_like(subject.pixels)
+    steps = 150
+    for i in range(steps):
+        point = (subject.pixels * (i + 0.5) / steps).requires_grad_()
+        total += torch.autograd.grad(subject.model(point)[0, 2], point)[0] / steps
+    result = attribution.integrated_gradients(subject, target=class_logit(2), steps=64)
+    expected = by_patch(total * subject.pixels)
+    np.testing.assert_allclose(result.values, expected, atol=0.01 * np.abs(expected).max())
+
+
+def test_steps_are_added_until_the_delta_is_small_and_its_failure_is_said(subject):
+    few = attribution.integrated_gradients(subject, target=class_logit(2), steps=1, tolerance=1e-3)
+    assert int(dict(few.provenance.parameters)["steps"]) > 1
+    never = attribution.integrated_gradients(
+        subject, target=class_logit(2), steps=1, max_steps=1, tolerance=1e-9
+    )
+    assert never.note.startswith("Not converged")
+
+
+class Product(nn.Module):
+    """Three patches of one pixel: 2 a + 3 a b + 5 b c, so that Shapley values are 2a + 1.5ab, 1.5ab + 2.5bc, 2.5bc."""
+
+    def forward(self, pixels):
+        a, b, c = pixels[:, 0, 0].unbind(-1)
+        return torch.stack([2 * a + 3 * a * b + 5 * b * c, a], dim=-1)
+
+
+def test_kernel_shap_gives_shapley_values_worked_by_hand():
+    pixels = torch.tensor([1.0, 2.0, 3.0]).reshape(1, 1, 1, 3)
+    subject = Subject(Product(), pixels, TokenLayout(grid=(1, 3), prefix=()), has_classes=True)
+    got = attribution.kernel_shap(subject, target=class_logit(0), samples=1500)
+    np.testing.assert_allclose(got.values, [[5, 18, 15]], atol=1.2)
+    assert got.values.sum() == pytest.approx(38, abs=1e-2)  # the end points are met exactly
+
+
+def test_kernel_shap_approaches_exact_shapley_values_of_a_model(make_model):
+    model = make_model(img_size=(4, 24))
+    pixels = torch.randn(1, 3, 4, 24)
+    subject = Subject.of(model, pixels)
+
+    def value(kept):
+        mask = torch.zeros(1, 1, 4, 24)
+        for patch in kept:
+            mask[..., 6 * patch : 6 * patch + 6] = 1
+        with torch.no_grad():
+            return float(model(pixels * mask)[0, 1])
+
+    exact = np.zeros(4)
+    for patch in range(4):
+        for size in range(4):
+            for others in itertools.combinations([p for p in range(4) if p != patch], size):
+                weight = math.factorial(size) * math.factorial(3 - size) / math.factorial(4)
+                exact[patch] += weight * (value([*others, patch]) - value(others))
+    got = attribution.kernel_shap(subject, target=class_logit(1), samples=600)
+    np.testing.assert_allclose(got.values[0], exact, atol=0.05 * np.abs(exact).max())
+
+
+def test_smoothgrad_averages_signed_gradients_as_captum_does(subject):
+    def forward(pixels):
+        return subject.model(pixels)[:, 2]
+
+    spread = float(subject.pixels.max() - subject.pixels.min())
+    torch.manual_seed(7)
+    gradient = captum.attr.NoiseTunnel(captum.attr.Saliency(forward)).attribute(
+        subject.pixels.clone().requires_grad_(), nt_samples=6, stdevs=0.5 * spread, abs=False
+    )
+    expected = gradient.abs().amax(1).reshape(4, 4, 6, 6).mean((1, 3))
+    got = attribution.smoothgrad(subject, target=class_logit(2), samples=6, noise=0.5, seed=7)
+    np.testing.assert_allclose(got.values, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap", "kernel_shap"])
+def test_random_methods_do_not_depend_on_the_random_state_outside(subject, method):
+    function = getattr(attribution, method)
+    one = function(subject, target=class_logit(2))
+    torch.rand(3), np.random.rand(3)
+    np.testing.assert_array_equal(function(subject, target=class_logit(2)).values, one.values)
+
+
+@pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap", "kernel_shap"])
+def test_random_methods_repeat_for_a_seed_and_leave_the_random_state(subject, method):
+    function = getattr(attribution, method)
+    before, numpy_before = torch.random.get_rng_state(), np.random.get_state()[1].copy()
+    one, again, other = (function(subject, target=class_logit(2), seed=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one.values, again.values)
+    assert not np.array_equal(one.values, other.values)
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert (numpy_before == np.random.get_state()[1]).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_reports_progress_and_can_be_cancelled(subject, method):
+    function, seen = getattr(attribution, method), []
+    result = function(subject, target=class_logit(2), progress=seen.append)
+    assert seen[-1] == pytest.approx(1)
+    assert not result.class_blind
+    assert dict(result.provenance.parameters)["method"]
+    with pytest.raises(Cancelled):
+        function(subject, target=class_logit(2), cancelled=lambda: True)
+
+
+def test_the_patch_mask_names_each_pixels_patch(subject):
+    mask = patch_mask(subject)[0, 0]
+    assert mask.shape == (16, 36)
+    assert mask[0, 5] == 0
+    assert mask[0, 6] == 1
+    assert mask[4, 0] == 6
+    assert mask[15, 35] == 23
+
+
+def test_an_incomplete_last_patch_is_filled_with_nothing(make_model):
+    model = make_model(img_size=(14, 32), pad=True)
+    pixels = torch.randn(1, 3, 14, 32)
+    subject = Subject.of(model, pixels)
+    result = attribution.input_x_gradient(subject, target=class_logit(2))
+    inputs = pixels.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(model(inputs)[0, 2], inputs)
+    assert result.values.sum() == pytest.approx(float((gradient * pixels).sum()), rel=1e-4)
+    assert np.isfinite(attribution.occlusion(subject, target=class_logit(2)).values).all()
+
+
+@pytest.mark.parametrize("options", [{"steps": 0}, {"steps": 9, "max_steps": 8}, {"tolerance": 0.0}])
+def test_steps_out_of_range_are_refused(subject, options):
+    with pytest.raises(ParameterError):
+        attribution.integrated_gradients(subject, target=class_logit(0), **options)
+
+
+@pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap", "kernel_shap"])
+def test_no_samples_are_refused(subject, method):
+    with pytest.raises(ParameterError, match="At least one sample"):
+        getattr(attribution, method)(subject, target=class_logit(0), samples=0)

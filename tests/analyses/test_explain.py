@@ -1,0 +1,168 @@
+"""explain(): many methods from one shared pass, each equal to the method alone, each saying what it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from vit_viz.analyses.attention import attention_map
+from vit_viz.analyses.explain import FAST, SLOW, explain
+from vit_viz.analyses.layerwise import legrad
+from vit_viz.analyses.relevance import gradient_rollout, relevance
+from vit_viz.analyses.rollout import rollout
+from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.targets import class_logit, class_probability, similarity
+from vit_viz.capture import trace as capture
+from vit_viz.errors import Cancelled, ParameterError
+
+KINDS = [
+    {},
+    {"reg_tokens": 4},
+    {"dist_token": True, "dist_head": True},
+    {"class_token": False, "pooling": "mean", "fc_norm": True},
+    {"class_token": False, "pooling": "attention"},
+    {"num_classes": 0},
+    {"num_classes": 0, "class_token": False, "pooling": "mean"},
+]
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_every_fast_method_works_on_every_kind_of_model(make_model, pixels, options):
+    maps = explain(make_model(**options), pixels, methods=FAST)
+    assert list(maps) == list(FAST)
+    for method, result in maps.items():
+        assert result.grid == (4, 6), method
+        assert np.isfinite(result.values).all(), method
+        assert result.values.std() > 0, method  # no method is silent, not even without classes
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_the_shared_pass_gives_the_numbers_of_each_method_alone(make_model, pixels, options):
+    model = make_model(**options)
+    together = explain(model, pixels, methods=FAST)
+    target = Subject.of(model, pixels).target()
+    trace = capture(model, pixels, target=target)
+    query = "pool" if "distillation" in trace.layout.prefix else None
+    alone = {
+        "attention": attention_map(trace, layer=2, query=query),
+        "rollout": rollout(trace),
+        "gradient_rollout": gradient_rollout(trace),
+        "relevance": relevance(trace),
+        "legrad": legrad(Subject.of(model, pixels), target.resolved(trace.logits)),
+    }
+    for method, result in alone.items():
+        np.testing.assert_allclose(
+            together[method].values, result.values, rtol=1e-4, atol=1e-6, err_msg=method
+        )
+
+
+def test_one_forward_is_shared_and_legrad_adds_one(make_model, pixels):
+    model = make_model()
+    calls = []
+    model.patch_embed.register_forward_hook(lambda *_: calls.append(1))
+    explain(model, pixels, methods=["attention", "rollout", "gradient_rollout", "relevance", "gradcam"])
+    assert len(calls) == 1
+    explain(model, pixels, methods=FAST)
+    assert len(calls) == 3
+
+
+def test_a_slow_method_runs_only_if_it_is_named(make_model, pixels):
+    assert set(explain(make_model(), pixels)) == {"relevance"}
+    assert set(FAST).isdisjoint(SLOW)
+
+
+def test_class_blind_methods_say_so_and_do_not_change_with_the_target(make_model, pixels):
+    model = make_model()
+    one, other = (explain(model, pixels, methods=FAST, target=index) for index in (0, 6))
+    for method in FAST:
+        same = np.array_equal(one[method].values, other[method].values)
+        assert one[method].class_blind == same, method
+        assert ("target" in dict(one[method].provenance.parameters)) != same
+    assert "towards the logit of class 6" in other["relevance"].caption
+
+
+@pytest.mark.parametrize(
+    "target", [3, (3, 5), class_logit(3), class_probability(3), similarity(torch.linspace(-1, 1, 7))]
+)
+def test_any_scalar_of_the_output_can_be_explained(make_model, pixels, target):
+    result = explain(make_model(), pixels, methods=["relevance", "gradcam"], target=target)
+    assert result["relevance"].values.max() > 0
+
+
+def test_relevance_towards_a_difference_is_that_of_the_difference(make_model, pixels):
+    model = make_model()
+    expected = relevance(capture(model, pixels, target=lambda logits: logits[3] - logits[5]))
+    got = explain(model, pixels, target=(3, 5))["relevance"]
+    np.testing.assert_allclose(got.values, expected.values, rtol=1e-5, atol=1e-7)
+
+
+def test_any_module_can_be_explained_with_its_layout(make_model, pixels):
+    model = make_model()
+    wrapped = torch.nn.Sequential(model)
+    subject = Subject.of(wrapped, pixels, layout=model.layout(16, 36))
+    assert subject.layout.grid == (4, 6)
+    from vit_viz.analyses.explain import explain_subject
+
+    got = explain_subject(subject, methods=["relevance"], target=2)["relevance"]
+    expected = explain(model, pixels, methods=["relevance"], target=2)["relevance"]
+    np.testing.assert_allclose(got.values, expected.values, rtol=1e-5, atol=1e-7)
+
+
+def test_a_model_without_head_is_explained_by_its_own_embedding(make_model, pixels):
+    result = explain(make_model(num_classes=0), pixels)["relevance"]
+    assert "own embedding" in result.caption
+    assert result.values.max() > 0
+
+
+def test_progress_reaches_one_and_never_falls(make_model, pixels):
+    seen = []
+    explain(make_model(), pixels, methods=["relevance", "saliency", "occlusion"], progress=seen.append)
+    assert seen == sorted(seen)
+    assert seen[-1] == pytest.approx(1)
+
+
+def test_a_slow_method_can_be_cancelled_between_batches(make_model, pixels):
+    calls = []
+
+    def cancelled():
+        calls.append(1)
+        return len(calls) > 2
+
+    with pytest.raises(Cancelled):
+        explain(make_model(), pixels, methods=["occlusion"], cancelled=cancelled)
+    assert len(calls) == 3
+
+
+def test_the_model_is_left_as_it_was(make_model, pixels):
+    model = make_model().train()
+    before = torch.random.get_rng_state()
+    explain(model, pixels, methods=[*FAST, "smoothgrad", "kernel_shap", "gradient_shap"])
+    assert model.training
+    assert all(block.training for block in model.blocks)
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"methods": ["magic"]}, "no method 'magic'"),
+        ({"target": 7}, "classes 0-6"),
+        ({"target": -1}, "classes 0-6"),
+        ({"layers": (2, 2)}, "not a range"),
+    ],
+)
+def test_what_does_not_exist_is_refused(make_model, pixels, options, words):
+    with pytest.raises(ParameterError, match=words):
+        explain(make_model(), pixels, **options)
+
+
+def test_a_class_of_a_model_without_classes_is_refused(make_model, pixels):
+    with pytest.raises(ParameterError, match="no classes"):
+        explain(make_model(num_classes=0), pixels, target=3)
+
+
+def test_a_picture_for_a_module_without_preprocessing_is_refused(make_model):
+    with pytest.raises(ParameterError, match="takes pixels"):
+        explain(make_model(), "photo.jpg")

@@ -1,0 +1,214 @@
+"""Deletion and insertion: against a plain loop, by hand, and beside the band of random orders."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from vit_viz.analyses.explain import explain
+from vit_viz.analyses.faithfulness import (
+    RandomBand,
+    area,
+    faithfulness,
+    faithfulness_of,
+    patch_order,
+    random_band,
+    step_counts,
+)
+from vit_viz.analyses.removal import baseline_pixels
+from vit_viz.analyses.subject import Subject
+from vit_viz.errors import Cancelled, ParameterError
+from vit_viz.geometry import TokenLayout
+from vit_viz.results import PatchMap
+
+
+def map_of(values):
+    return PatchMap(np.array(values, dtype=np.float32), "test", (0, np.inf), False, "test", False)
+
+
+def by_loop(model, pixels, order, other, target, steps=20, *, insertion=False):
+    """One image at a time, painted with slices, softmax by hand: [(fraction, probability)]."""
+    patches = [divmod(int(patch), 6) for patch in order]
+    points = []
+    for step in range(steps + 1):
+        count = round(step * len(patches) / steps)
+        image = (other if insertion else pixels).clone()
+        for row, col in patches[:count]:
+            rows, cols = slice(4 * row, 4 * row + 4), slice(6 * col, 6 * col + 6)
+            image[:, :, rows, cols] = (pixels if insertion else other)[:, :, rows, cols]
+        with torch.no_grad():
+            logits = model(image)[0].double()
+        points.append((count / len(patches), float(torch.exp(logits[target]) / torch.exp(logits).sum())))
+    return np.array(points)
+
+
+def trapezoid(points):
+    return sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in itertools.pairwise(points))
+
+
+def test_deletion_and_insertion_equal_a_plain_loop(make_model, pixels):
+    model = make_model()
+    subject = Subject.of(model, pixels)
+    patch_map = explain(model, pixels)["relevance"]
+    got = faithfulness(model, pixels, patch_map)
+    target = int(model(pixels)[0].argmax())
+    order = sorted(range(24), key=lambda patch: (-patch_map.values.ravel()[patch], patch))
+    deletion = by_loop(model, pixels, order, torch.zeros_like(pixels), target)
+    insertion = by_loop(model, pixels, order, baseline_pixels(subject, "blur"), target, insertion=True)
+    np.testing.assert_allclose(got.deletion.x, deletion[:, 0], atol=1e-6)
+    np.testing.assert_allclose(got.deletion.y, deletion[:, 1], atol=1e-5)
+    np.testing.assert_allclose(got.insertion.y, insertion[:, 1], atol=1e-5)
+    assert got.deletion_auc == pytest.approx(trapezoid(deletion), abs=1e-3)
+    assert got.insertion_auc == pytest.approx(trapezoid(insertion), abs=1e-3)
+
+
+class Counting(nn.Module):
+    """Two classes whose log odds are the sum of the first pixel of each of four patches."""
+
+    def forward(self, pixels):
+        total = pixels[:, 0, 0].sum(-1)
+        return torch.stack([total, torch.zeros_like(total)], dim=-1)
+
+
+def counting_subject():
+    pixels = torch.tensor([4.0, 0.0, 1.0, 0.0]).log1p().reshape(1, 1, 1, 4)
+    return Subject(Counting(), pixels, TokenLayout(grid=(1, 4), prefix=()), has_classes=True)
+
+
+def test_deletion_worked_by_hand():
+    # odds 5 * 1 * 2 * 1 = 10; best first, the map's order 0, 2, 1, 3: odds 10, 2, 1, 1, 1
+    subject = counting_subject()
+    band = random_band(subject)
+    got = faithfulness_of(subject, map_of([[9, 2, 5, 1]]), band)
+    np.testing.assert_allclose(got.deletion.y, [10 / 11, 2 / 3, 1 / 2, 1 / 2, 1 / 2], rtol=1e-5)
+    assert got.deletion_auc == pytest.approx((10 / 22 + 2 / 3 + 1 / 2 + 1 / 2 + 1 / 4) / 4, rel=1e-5)
+
+
+def test_order_is_by_value_and_equal_patches_go_by_index():
+    assert patch_order(map_of([[1, 3, 3], [0, 3, 2]])).tolist() == [1, 2, 4, 5, 0, 3]
+    assert patch_order(map_of([[0, 0], [0, 0]])).tolist() == [0, 1, 2, 3]
+
+
+def test_twenty_steps_or_one_per_patch():
+    assert step_counts(6).tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert step_counts(196).tolist()[:4] == [0, 10, 20, 29]
+    assert len(step_counts(196)) == 21
+    assert step_counts(1).tolist() == [0, 1]
+
+
+def test_area_is_the_trapezoid():
+    assert area(np.array([0, 0.25, 1.0]), np.array([1.0, 0.5, 0.0])) == pytest.approx(
+        0.25 * 0.75 + 0.75 * 0.25
+    )
+
+
+def test_all_orders_share_their_ends(make_model, pixels):
+    band = random_band(Subject.of(make_model(), pixels))
+    for scores in (band.deletion, band.insertion):
+        assert np.ptp(scores[:, 0]) == 0
+        assert np.ptp(scores[:, -1]) == 0
+    np.testing.assert_allclose(band.deletion[0, 0], band.insertion[0, -1], atol=1e-6)
+
+
+def test_the_band_is_that_of_random_orders_one_by_one(make_model, pixels):
+    model = make_model()
+    band = random_band(Subject.of(model, pixels), seed=3)
+    target = int(model(pixels)[0].argmax())
+    for i in (0, 9):
+        order = np.random.default_rng([3, i]).permutation(24)
+        expected = by_loop(model, pixels, order, torch.zeros_like(pixels), target)
+        np.testing.assert_allclose(band.deletion[i], expected[:, 1], atol=1e-5)
+
+
+def test_the_band_worked_by_hand():
+    scores = np.array([[1.0, value] for value in (0, 1, 0, 1, 0, 1, 0, 1, 0, 1)])
+    band = RandomBand(np.array([0.0, 1.0]), scores, scores, ("mean", "blur"), "test")
+    mean, low, high = band.interval("deletion")
+    deviation = np.sqrt(10 * 0.25**2 / 9)  # areas 0.5 and 1
+    assert mean == pytest.approx(0.75)
+    assert (low, high) == pytest.approx((0.75 - 2.37 * deviation, 0.75 + 2.37 * deviation))
+    edges = band.edges("deletion")
+    assert edges[0][0] == edges[1][0] == 1
+
+
+def test_the_width_of_the_band_is_a_95_percent_prediction_interval():
+    from scipy.stats import t
+
+    from vit_viz.analyses.faithfulness import BAND_WIDTH
+
+    assert pytest.approx(t.ppf(0.975, 9) * np.sqrt(1.1), abs=5e-3) == BAND_WIDTH
+
+
+def test_the_band_is_the_same_for_a_seed_and_is_not_computed_again(make_model, pixels):
+    model = make_model()
+    subject = Subject.of(model, pixels)
+    band = random_band(subject)
+    np.testing.assert_array_equal(band.deletion, random_band(subject).deletion)
+    assert not np.array_equal(band.deletion, random_band(subject, seed=1).deletion)
+    images = []
+    model.register_forward_hook(lambda _module, args, _output: images.append(len(args[0])))
+    faithfulness_of(subject, map_of(np.random.rand(4, 6)), band, target=None)
+    assert sum(images) == 2 * 21 + 1  # both curves of one map, and one image to fix the class
+
+
+def test_an_informed_order_beats_random_and_its_reverse_does_not():
+    pixels = torch.tensor([1.0] * 4 + [-0.5] * 8).reshape(1, 1, 1, 12)
+    subject = Subject(Counting(), pixels, TokenLayout(grid=(1, 12), prefix=()), has_classes=True)
+    band = random_band(subject, baselines=("mean", "mean"), target=0)
+    good = faithfulness_of(subject, map_of(pixels[0, 0].numpy()), band, target=0)
+    bad = faithfulness_of(subject, map_of(-pixels[0, 0].numpy()), band, target=0)
+    assert good.beats_random == (True, True)
+    assert good.verdict.startswith("Better than random")
+    assert bad.beats_random == (False, False)
+    assert bad.verdict == "No better than patches chosen at random."
+    assert good.relative_deletion < 1 < bad.relative_deletion
+
+
+def test_removal_is_compared_beside_painting(make_model, pixels):
+    for options, last in (({}, 1.0), ({"class_token": False, "pooling": "mean"}, 23 / 24)):
+        model = make_model(**options)
+        got = faithfulness(model, pixels, explain(model, pixels)["relevance"], removal=True)
+        assert got.removal.x[-1] == pytest.approx(last)
+        assert got.removal.y[0] == pytest.approx(got.deletion.y[0], abs=1e-5)
+        assert "leave the sequence" in got.removal.note
+        assert 0 <= got.removal_auc <= 1
+
+
+def test_a_model_without_classes_is_followed_by_its_own_embedding(make_model, pixels):
+    model = make_model(num_classes=0)
+    got = faithfulness(model, pixels, explain(model, pixels)["relevance"])
+    assert got.deletion.y[0] == pytest.approx(1, abs=1e-6)
+    assert "cosine" in got.deletion.y_label
+
+
+def test_curves_name_their_baseline_and_what_is_followed(make_model, pixels):
+    model = make_model()
+    got = faithfulness(model, pixels, explain(model, pixels)["relevance"], target=3)
+    assert "preprocessing mean" in got.deletion.note
+    assert "blur" in got.insertion.note
+    assert got.deletion.y_label == "probability of class 3"
+    assert got.deletion.band is not None
+
+
+def test_progress_covers_band_and_map_and_stops_when_cancelled(make_model, pixels):
+    model, seen = make_model(), []
+    patch_map = explain(model, pixels)["relevance"]
+    faithfulness(model, pixels, patch_map, progress=seen.append)
+    assert seen == sorted(seen)
+    assert seen[-1] == pytest.approx(1)
+    with pytest.raises(Cancelled):
+        faithfulness(model, pixels, patch_map, cancelled=lambda: True)
+
+
+def test_a_map_of_another_grid_or_a_band_of_another_target_is_refused(make_model, pixels):
+    model = make_model()
+    subject = Subject.of(model, pixels)
+    band = random_band(subject, target=2)
+    with pytest.raises(ParameterError, match="grid"):
+        faithfulness_of(subject, map_of(np.ones((3, 3))), band, target=2)
+    with pytest.raises(ParameterError, match="follows the probability of class 2"):
+        faithfulness_of(subject, map_of(np.ones((4, 6))), band, target=3)

@@ -1,0 +1,158 @@
+"""LeGrad and Grad-CAM on tokens: by hand, and against autograd on a model whose attention is written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from vit_viz.analyses.layerwise import legrad, token_gradcam
+from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.targets import Target, class_logit
+from vit_viz.capture import trace as capture
+from vit_viz.errors import CaptureError, ParameterError
+
+KINDS = [
+    {},
+    {"reg_tokens": 4},
+    {"class_token": False, "pooling": "mean", "fc_norm": True},
+    {"class_token": False, "pooling": "attention"},
+    {"position": "rotary", "layer_scale": True},
+]
+
+
+def legrad_by_autograd(model, pixels, target, monkeypatch):
+    """Per layer: run to it, answer from it, differentiate with respect to its written-out attention."""
+    seen = []
+
+    def attention(q, k, v, scale=None, **_):
+        scale = q.shape[-1] ** -0.5 if scale is None else scale
+        weights = torch.softmax(q @ k.transpose(-1, -2) * scale, dim=-1)
+        if q.shape == k.shape:  # not the pool's
+            weights = weights.detach().requires_grad_()
+            seen.append(weights)
+        return weights @ v
+
+    total = 0
+    rotary = model.rotary(model.grid_of(*pixels.shape[-2:]))
+    with monkeypatch.context() as patch:
+        patch.setattr(F, "scaled_dot_product_attention", attention)
+        for layer in range(len(model.blocks)):
+            seen.clear()
+            x = model.tokens(pixels)
+            for block in model.blocks[: layer + 1]:
+                x = block(x, rotary)
+            (gradient,) = torch.autograd.grad(target(model.classify(x)[0]), seen[layer])
+            total = total + gradient[0].clamp(min=0).mean((0, 1))
+    return total
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_legrad_equals_autograd_layer_by_layer(make_model, pixels, monkeypatch, options):
+    model = make_model(**options)
+    subject = Subject.of(model, pixels)
+    expected = legrad_by_autograd(model, pixels, class_logit(2), monkeypatch)[subject.layout.num_prefix :]
+    got = legrad(subject, class_logit(2))
+    np.testing.assert_allclose(got.values.ravel(), expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_legrad_of_layers_adds_up(make_model, pixels):
+    subject = Subject.of(make_model(), pixels)
+    parts = sum(legrad(subject, class_logit(2), layers=(i, i + 1)).values for i in range(3))
+    np.testing.assert_allclose(legrad(subject, class_logit(2)).values, parts, rtol=1e-5)
+
+
+def test_legrad_of_the_last_layer_is_the_gradient_of_the_whole_model_without_the_attention(
+    make_model, pixels
+):
+    model = make_model()
+    trace = capture(model, pixels, target=4)
+    expected = trace.attention_gradient(2).clamp(min=0).mean((0, 1))[1:]
+    got = legrad(Subject.of(model, pixels), class_logit(4), layers=(2, 3))
+    np.testing.assert_allclose(got.values.ravel(), expected.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def plain_model(make_model, **options):
+    """One head of two numbers, uniform attention, identity projection, no MLP, no final norm; class 0 reads (3, -1)."""
+    model = make_model(embed_dim=2, num_heads=1, mlp_hidden=1, final_norm=False, img_size=(4, 24), **options)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "norm1" not in name:
+                parameter.zero_()
+        for block in model.blocks:
+            block.norm1.weight.fill_(1)
+            block.norm1.bias.zero_()
+            block.attn.proj.weight.copy_(torch.eye(2))
+        model.head.weight[0] = torch.tensor([3.0, -1.0])
+    return model
+
+
+def test_legrad_worked_by_hand(make_model):
+    # values (1, 2) for every token: dA of the class row is 3 * 1 - 1 * 2 = 1, of other rows 0; 5 tokens, 2 layers: 2 / 5
+    model = plain_model(make_model, depth=2)
+    with torch.no_grad():
+        for block in model.blocks:
+            block.attn.qkv.bias[4:] = torch.tensor([1.0, 2.0])
+    got = legrad(Subject.of(model, torch.zeros(1, 3, 4, 24)), class_logit(0))
+    np.testing.assert_allclose(got.values, np.full((1, 4), 0.4), rtol=1e-5)
+
+
+def test_gradcam_worked_by_hand(make_model):
+    # normed features (1, -1) or (-1, 1), values equal to them, uniform attention over 5 tokens: gradient (3, -1) / 5 each
+    model = plain_model(make_model, depth=1)
+    with torch.no_grad():
+        model.blocks[0].attn.qkv.weight[4:] = torch.eye(2)
+        model.pos_embed[0] = torch.tensor([[1.0, 0], [5, 0], [0, 5], [9, 1], [1, 2]])
+    pixels = torch.zeros(1, 3, 4, 24)
+    trace = capture(model, pixels, keep_residual=True)
+    got = token_gradcam(Subject.of(model, pixels), trace, class_logit(0))
+    np.testing.assert_allclose(got.values, [[0.8, 0, 0.8, 0]], atol=1e-4)
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_gradcam_equals_hooks_on_the_whole_model(make_model, pixels, options):
+    model = make_model(**options)
+    kept = []
+
+    def keep(module, args, output):
+        output.retain_grad()
+        kept.append(output)
+
+    handle = model.blocks[-1].norm1.register_forward_hook(keep)
+    model(pixels)[0, 5].backward()
+    handle.remove()
+    model.zero_grad(set_to_none=True)
+    prefix = len(model.config.prefix)
+    features, gradient = kept[0].detach()[0, prefix:], kept[0].grad[0, prefix:]
+    expected = (features @ gradient.mean(0)).clamp(min=0)
+    trace = capture(model, pixels, keep_residual=True)
+    got = token_gradcam(Subject.of(model, pixels), trace, class_logit(5))
+    np.testing.assert_allclose(got.values.ravel(), expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_after_the_last_block_the_gradient_of_patches_is_exactly_zero(make_model, pixels):
+    model = make_model()
+    x = model.run_blocks(model.tokens(pixels), (4, 6)).detach().requires_grad_()
+    model.classify(x)[0, 5].backward()
+    assert (x.grad[0, 1:] == 0).all()  # why Grad-CAM is taken before the last attention
+
+
+def test_nothing_is_left_on_the_parameters(make_model, pixels):
+    model = make_model()
+    subject = Subject.of(model, pixels)
+    legrad(subject, class_logit(1))
+    token_gradcam(subject, subject.trace(keep_residual=True), Target("own embedding"))
+    assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
+
+
+def test_gradcam_needs_the_residual_stream(make_model, pixels):
+    subject = Subject.of(make_model(), pixels)
+    with pytest.raises(CaptureError, match="keep_residual"):
+        token_gradcam(subject, subject.trace(), class_logit(0))
+
+
+def test_a_module_that_is_not_ours_is_told_what_is_missing(make_model, pixels):
+    subject = Subject.of(torch.nn.Sequential(make_model()), pixels, layout=make_model().layout(16, 36))
+    with pytest.raises(ParameterError, match="LeGrad needs the blocks"):
+        legrad(subject, class_logit(0))

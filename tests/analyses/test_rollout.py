@@ -1,0 +1,176 @@
+"""Rollout: the row chain against products of matrices, and the errors in circulation."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from vit_viz.analyses.chains import FusedCache
+from vit_viz.analyses.rollout import rollout
+from vit_viz.errors import ParameterError
+
+OPTIONS = list(itertools.product((0.0, 0.3, 0.5, 1.0), ("mean", "max", "min"), (0.0, 0.3, 0.9)))
+
+
+def by_matrices(attention, *, num_prefix, share=0.5, fusion="mean", discard=0.0, layers=None):
+    """R_L [tokens, tokens] as the product of whole matrices, row renormalisation after the identity; an oracle in plain loops."""
+    tokens = attention.shape[-1]
+    first, end = layers or (0, len(attention))
+    result = torch.eye(tokens, dtype=torch.float64)
+    for heads in attention[first:end]:
+        fused = {"mean": heads.mean(0), "max": heads.max(0).values, "min": heads.min(0).values}[
+            fusion
+        ].clone()
+        dropped = int(np.floor(discard * (tokens - num_prefix) + 1e-9))
+        for row in fused.numpy():
+            row[num_prefix + np.argsort(row[num_prefix:], kind="stable")[:dropped]] = 0
+        layer = share * fused + (1 - share) * torch.eye(tokens, dtype=torch.float64)
+        layer = layer / layer.sum(dim=1, keepdim=True)
+        result = layer @ result  # the new layer multiplies from the left
+    return result
+
+
+@pytest.mark.parametrize(("share", "fusion", "discard"), OPTIONS)
+def test_rollout_rows_sum_to_one_for_every_option(make_trace, share, fusion, discard):
+    trace = make_trace(prefix=5)
+    for query in ("class", "register 2", (3, 1), [(0, 0), (2, 5)]):
+        result = rollout(trace, query=query, attention_share=share, head_fusion=fusion, discard=discard)
+        assert result.values.sum() + sum(result.prefix.values()) == pytest.approx(1, abs=1e-6)
+        assert (result.values >= 0).all()
+
+
+@pytest.mark.parametrize(("share", "fusion", "discard"), OPTIONS)
+@pytest.mark.parametrize("prefix", [0, 1, 2, 5])
+def test_row_chain_equals_the_product_of_matrices(make_trace, matrices, prefix, share, fusion, discard):
+    trace = make_trace(prefix=prefix)
+    expected = by_matrices(matrices(trace), num_prefix=prefix, share=share, fusion=fusion, discard=discard)
+    got = rollout(trace, query=(2, 3), attention_share=share, head_fusion=fusion, discard=discard)
+    row = expected[trace.layout.token((2, 3))]
+    np.testing.assert_allclose(got.values.ravel(), row[prefix:].numpy(), atol=1e-6)
+
+
+def test_row_chain_equals_the_product_of_matrices_in_fp32(make_trace, matrices):
+    trace = make_trace(prefix=5)
+    for fusion in ("mean", "max", "min"):
+        expected = by_matrices(matrices(trace), num_prefix=5, fusion=fusion)[0, 5:]
+        got = rollout(trace, query="class", head_fusion=fusion).values.ravel()
+        np.testing.assert_allclose(got, expected.numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.999999, 1.0])
+def test_min_fusion_keeps_its_digits_in_fp32_beside_the_identity(make_trace, matrices, share):
+    trace = make_trace(prefix=1, spread=9.0)  # sharp heads: their minimum is tiny
+    attention = matrices(trace)
+    expected = by_matrices(attention, num_prefix=1, share=share, fusion="min")[0, 1:]
+    got = rollout(trace, query="class", attention_share=share, head_fusion="min").values.ravel()
+    assert float(attention.min(1).values.sum(-1).min()) < 1e-7
+    np.testing.assert_allclose(got, expected.numpy(), rtol=1e-3)
+
+
+def test_two_tokens_and_two_layers_worked_by_hand(trace_of):
+    # layer 0: [[.8 .2] [.4 .6]], layer 1: [[.6 .4] [0.2 .8]]; with a = 1/2:
+    # A'_0 = [[.9 .1] [.2 .8]], A'_1 = [[.8 .2] [.1 .9]]; row 0 of A'_1 A'_0 = .8 (.9 .1) + .2 (.2 .8) = (.76 .24)
+    trace = trace_of([[[[0.8, 0.2], [0.4, 0.6]]], [[[0.6, 0.4], [0.2, 0.8]]]])
+    result = rollout(trace, query="class")
+    assert result.prefix["class"] == pytest.approx(0.76, abs=1e-6)
+    assert result.values.item() == pytest.approx(0.24, abs=1e-6)
+
+
+def test_the_new_layer_multiplies_from_the_left(trace_of):
+    first, second = [[0.8, 0.2], [0.4, 0.6]], [[0.5, 0.5], [0.1, 0.9]]
+    forwards = rollout(trace_of([[first], [second]]), query="class").values.item()
+    backwards = rollout(trace_of([[second], [first]]), query="class").values.item()
+    assert forwards != pytest.approx(backwards, abs=1e-3)
+    assert forwards == pytest.approx(0.75 * 0.1 + 0.25 * 0.8, abs=1e-6)
+
+
+def test_discarding_acts_on_each_row_and_never_on_prefix_keys(make_trace):
+    trace = make_trace(prefix=5)
+    kept = rollout(trace, query="class", discard=0.99, layers=(0, 1), attention_share=1.0)
+    assert (kept.values > 0).sum() == 24 - int(0.99 * 24)
+    assert all(value > 0 for value in kept.prefix.values())
+
+
+def test_a_mean_pool_draws_the_change_against_its_uniform_start(make_trace, matrices):
+    trace = make_trace(prefix=0)
+    result = rollout(trace)  # no class token: the pool is what the output is read from
+    expected = by_matrices(matrices(trace), num_prefix=0).mean(0) - 1 / 24
+    np.testing.assert_allclose(result.values.ravel(), expected.numpy(), atol=1e-6)
+    assert result.signed
+    assert result.value_range == (-1, 1)
+    assert "change" in result.note
+
+
+def test_a_distilled_model_starts_from_the_mean_of_its_two_tokens(make_trace, matrices):
+    trace = make_trace(prefix=2)
+    expected = by_matrices(matrices(trace), num_prefix=2)[:2].mean(0)[2:]
+    np.testing.assert_allclose(rollout(trace, query="pool").values.ravel(), expected.numpy(), atol=1e-6)
+
+
+def test_an_attention_pool_starts_from_its_fused_row(make_trace, matrices):
+    pooling = torch.rand(5, 24, generator=torch.Generator().manual_seed(3))
+    pooling /= pooling.sum(-1, keepdim=True)
+    trace = make_trace(prefix=0, pooling="attention", pooling_attention=pooling)
+    start = pooling.mean(0).double()
+    expected = start @ by_matrices(matrices(trace), num_prefix=0) - start
+    np.testing.assert_allclose(rollout(trace).values.ravel(), expected.numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("layers", [(0, 1), (1, 3), (2, 3)])
+def test_layer_range_takes_only_those_layers(make_trace, matrices, layers):
+    trace = make_trace(prefix=1)
+    expected = by_matrices(matrices(trace), num_prefix=1, layers=layers)[0, 1:]
+    np.testing.assert_allclose(rollout(trace, layers=layers).values.ravel(), expected.numpy(), atol=1e-6)
+
+
+def test_without_attention_the_query_keeps_everything(make_trace):
+    result = rollout(make_trace(prefix=1), query=(1, 2), attention_share=0.0)
+    assert result.values[1, 2] == 1
+    assert result.values.sum() == 1
+
+
+@pytest.mark.parametrize("budget", [0, 2 * 25 * 25 * 4, 10**9])
+def test_a_cache_of_any_budget_changes_no_number(make_trace, budget):
+    trace = make_trace(prefix=1)
+    cache = FusedCache(trace, max_bytes=budget)
+    for query in ("class", (0, 3), [(1, 1), (2, 2)]):
+        plain = rollout(trace, query=query, head_fusion="max", discard=0.2)
+        cached = rollout(trace, query=query, head_fusion="max", discard=0.2, cache=cache)
+        np.testing.assert_allclose(plain.values, cached.values, atol=1e-7)
+    assert cache.nbytes <= budget
+
+
+def test_a_cache_of_another_trace_is_refused(make_trace):
+    cache = FusedCache(make_trace(), max_bytes=10**6)
+    with pytest.raises(ParameterError, match="one trace"):
+        rollout(make_trace(), cache=cache)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"attention_share": 1.1},
+        {"attention_share": float("nan")},
+        {"discard": 1.0},
+        {"discard": -0.1},
+        {"head_fusion": "median"},
+        {"layers": (1, 1)},
+        {"layers": (0, 4)},
+        {"query": "register 9"},
+        {"query": (4, 0)},
+    ],
+)
+def test_options_outside_their_range_are_refused_in_one_sentence(make_trace, options):
+    with pytest.raises(ParameterError):
+        rollout(make_trace(), **options)
+
+
+def test_rollout_says_what_it_is(make_trace):
+    result = rollout(make_trace(prefix=1), query=(1, 2), discard=0.25)
+    assert result.class_blind
+    assert dict(result.provenance.parameters)["discard"] == "0.25"
+    assert dict(result.provenance.parameters)["query"] == "(1, 2)"
+    assert result.caption == "rollout through layers 0-2: patch (1, 2) draws on"

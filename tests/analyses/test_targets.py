@@ -1,0 +1,98 @@
+"""Targets: which scalar of the output is explained."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from vit_viz.analyses.targets import (
+    Target,
+    as_target,
+    class_logit,
+    class_probability,
+    logit_difference,
+    similarity,
+)
+from vit_viz.errors import ParameterError
+
+LOGITS = torch.tensor([0.0, math.log(2), math.log(5), -1e9])
+
+
+def test_the_default_is_the_logit_of_the_first_class():
+    assert as_target(None, has_classes=True)(LOGITS) == LOGITS[2]
+    assert as_target(None, has_classes=True).resolved(LOGITS).index == 2
+
+
+def test_logit_probability_and_difference_worked_by_hand():
+    assert class_logit(1)(LOGITS).item() == pytest.approx(math.log(2))
+    assert class_probability(1)(LOGITS).item() == pytest.approx(2 / 8)
+    assert logit_difference(2, 1)(LOGITS).item() == pytest.approx(math.log(2.5))
+
+
+def test_a_batch_gives_one_number_per_image():
+    batch = torch.stack([LOGITS, LOGITS.flip(0)])
+    assert class_logit(0)(batch).tolist() == [0.0, -1e9]
+    assert class_probability(0)(batch).shape == (2,)
+
+
+def test_similarity_is_the_cosine():
+    target = similarity(torch.tensor([3.0, 4.0]))
+    assert target(torch.tensor([4.0, 3.0])).item() == pytest.approx(24 / 25)
+    assert target(torch.tensor([[30.0, 40.0]])).tolist() == pytest.approx([1.0])
+
+
+def test_the_gradient_of_the_own_embedding_is_its_direction_and_not_zero():
+    features = torch.tensor([3.0, 4.0], requires_grad=True)
+    Target("own embedding")(features).backward()
+    assert features.grad.tolist() == pytest.approx([0.6, 0.8])
+    fixed = Target("own embedding").resolved(features)
+    cosine = torch.tensor([3.0, 4.0], requires_grad=True)
+    fixed.followed(cosine).backward()
+    assert cosine.grad.abs().max() < 1e-6  # why the cosine to itself explains nothing
+
+
+def test_a_target_fixed_by_one_output_stays_fixed_on_another():
+    fixed = class_logit().resolved(LOGITS)
+    assert fixed(LOGITS.flip(0)) == LOGITS.flip(0)[2]
+
+
+def test_deletion_follows_the_probability_of_the_class():
+    assert class_logit(1).followed(LOGITS).item() == pytest.approx(0.25)
+    assert logit_difference(1, 2).followed(LOGITS).item() == pytest.approx(0.25)
+
+
+def test_numbers_and_pairs_are_short_forms():
+    assert as_target(1, has_classes=True).describe() == "logit of class 1"
+    assert as_target((1, 2), has_classes=True).describe() == "logit of class 1 minus logit of class 2"
+
+
+@pytest.mark.parametrize("index", [-1, 4])
+def test_a_class_that_does_not_exist_is_refused(index):
+    with pytest.raises(ParameterError, match="classes 0-3"):
+        class_logit(index)(LOGITS)
+
+
+def test_a_model_without_classes_explains_its_own_embedding_or_says_what_is_missing():
+    assert as_target(None, has_classes=False).kind == "own embedding"
+    with pytest.raises(ParameterError, match="no classes"):
+        as_target(3, has_classes=False)
+
+
+def test_a_difference_needs_two_classes():
+    with pytest.raises(ParameterError, match="twice"):
+        as_target((2, 2), has_classes=True)
+
+
+@pytest.mark.parametrize(
+    "embedding", [torch.zeros(3), torch.tensor([1.0, float("nan")]), torch.zeros(2, 2, 2)]
+)
+def test_an_embedding_without_direction_is_refused(embedding):
+    with pytest.raises(ParameterError, match="embedding"):
+        similarity(embedding)
+
+
+def test_an_embedding_of_another_length_is_refused():
+    with pytest.raises(ParameterError, match="4 numbers"):
+        similarity(torch.ones(3))(LOGITS)

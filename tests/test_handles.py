@@ -1,0 +1,57 @@
+"""Handles: what the browser may fetch, and for how long."""
+
+from __future__ import annotations
+
+from vit_viz.handles import Handles, Subject
+
+LION = Subject("mini", "lion", "fit", "ada")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_handle_finds_its_subject() -> None:
+    handles = Handles()
+    assert handles.find(handles.issue(LION)) == LION
+
+
+def test_the_same_subject_has_one_handle_and_another_owner_has_another() -> None:
+    handles = Handles()
+    assert handles.issue(LION) == handles.issue(Subject("mini", "lion", "fit", "ada"))
+    assert handles.issue(LION) != handles.issue(Subject("mini", "lion", "fit", "bob"))
+
+
+def test_a_handle_cannot_be_guessed_and_says_nothing() -> None:
+    handles = Handles()
+    issued = {handles.issue(Subject("mini", f"image {i}", "fit", "ada")) for i in range(200)}
+    assert len(issued) == 200
+    assert all(len(handle) >= 32 and "image" not in handle for handle in issued)
+
+
+def test_an_unknown_handle_finds_nothing() -> None:
+    assert Handles().find("nobody") is None
+
+
+def test_a_handle_expires_after_its_last_use() -> None:
+    clock = Clock()
+    handles = Handles(max_seconds=10, clock=clock)
+    handle = handles.issue(LION)
+    clock.now = 9
+    assert handles.find(handle) == LION
+    clock.now = 18
+    assert handles.find(handle) == LION  # the use at 9 kept it
+    clock.now = 29
+    assert handles.find(handle) is None
+    assert handles.issue(LION) != handle
+
+
+def test_the_oldest_of_too_many_handles_is_forgotten() -> None:
+    handles = Handles(max_count=3)
+    issued = [handles.issue(Subject("mini", str(i))) for i in range(5)]
+    assert [handles.find(handle) is None for handle in issued] == [True, True, False, False, False]
+    assert len(handles) == 3

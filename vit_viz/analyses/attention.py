@@ -1,0 +1,261 @@
+"""What a token looks at in one layer, and who looks at it: maps, head fusion, prefix mass, mass mask.
+
+Sources: DINO, Caron et al. 2021, arXiv:2104.14294 (mass mask); Kobayashi et al. 2020, arXiv:2004.10102 (norm weighting).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vit_viz.capture.trace import Trace
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import Query
+from vit_viz.results import PatchMap
+
+HeadFusion = Literal["mean", "max", "min"]
+Direction = Literal["row", "column"]
+
+_QUERIES_AT_ONCE = 256  # rows of attention formed together: bounds the memory of a region or pool query
+
+
+def attention_map(
+    trace: Trace,
+    *,
+    layer: int,
+    query: Query | None = None,
+    head: int | HeadFusion = "mean",
+    direction: Direction = "row",
+    norm_weighted: bool = False,
+) -> PatchMap:
+    """Where the query token looks in one layer (row), or who looks at it (column).
+
+    Row: sum_i w_i A[i, :], column: sum_j w_j A[:, j], with w the weights of the query: 1 for a token, the mean for a region, the
+    pooling weights for the pool. Norm-weighted: A_ij * ||v_j W_O,h|| instead of A_ij. Heads are fused last.
+
+    Args:
+        query: a token, a region or "pool"; None asks for what the model's output is read from.
+        head: one head, or the mean, maximum or minimum over heads.
+        norm_weighted: weigh each value by how much it moves through the head's part of the output projection.
+
+    Returns:
+        Weights over the patch grid, raw; `prefix` has what fell on the prefix tokens. For one head or the mean, a row with its
+        prefix sums to 1; a column does not.
+
+    Raises:
+        ParameterError: layer, head, direction or query do not exist.
+        CaptureError: norm weighting without captured values.
+    """
+    check_layer(trace, layer)
+    query = trace.layout.default_query if query is None else query
+    heads = head_indices(trace, head)
+    parts = _gathered(trace, layer, trace.query_weights(query), heads, direction, norm_weighted)
+    values = fuse_heads(parts, head if isinstance(head, str) else "mean")
+    name = "norm-weighted attention" if norm_weighted else "attention"
+    return PatchMap(
+        trace.layout.patches(to_numpy(values)),
+        unit="attention weight x value norm" if norm_weighted else "attention weight",
+        value_range=(0.0, float("inf")) if norm_weighted else (0.0, 1.0),
+        signed=False,
+        method=f"{name} ({direction})",
+        class_blind=True,
+        provenance=trace.provenance.with_parameters(
+            method=name, layer=layer, head=head, query=query, direction=direction
+        ),
+        prefix=prefix_values(trace, values),
+        crop_box=trace.crop_box,
+        caption=f"layer {layer}, {head_words(head)}: {trace.layout.describe(query)} {_direction_words(direction)}",
+    )
+
+
+def mosaic_maps(
+    trace: Trace, *, query: Query | None = None, direction: Direction = "row"
+) -> NDArray[np.float32]:
+    """The same query in every head of every layer: [layers, heads, rows, cols], raw attention weights."""
+    weights = trace.query_weights(trace.layout.default_query if query is None else query)
+    layers = [_gathered(trace, layer, weights, None, direction, False) for layer in range(trace.num_layers)]
+    maps: NDArray[np.float32] = trace.layout.patches(to_numpy(torch.stack(layers)))
+    return maps.astype(np.float32, copy=False)
+
+
+def pooling_map(trace: Trace, *, head: int | HeadFusion = "mean") -> PatchMap:
+    """Where a learned pooling head looks after the last layer, as in SigLIP: its own attention, not that of a layer.
+
+    Raises:
+        ParameterError: the model does not pool by attention, or the head does not exist.
+    """
+    pooling = trace.pooling_attention
+    if pooling is None:
+        raise ParameterError(
+            f"This model pools by {trace.layout.pooling}, not by a learned attention, so it has no pooling map."
+        )
+    if isinstance(head, int) and not 0 <= head < len(pooling):
+        raise ParameterError(f"Pooling head {head} does not exist: this model has 0-{len(pooling) - 1}.")
+    values = pooling[head] if isinstance(head, int) else fuse_heads(pooling, head)
+    return PatchMap(
+        trace.layout.patches(to_numpy(values)),
+        unit="attention weight",
+        value_range=(0.0, 1.0),
+        signed=False,
+        method="pooling attention (row)",
+        class_blind=True,
+        provenance=trace.provenance.with_parameters(method="pooling attention", head=head),
+        prefix=prefix_values(trace, values),
+        crop_box=trace.crop_box,
+        caption=f"attention pooling, {head_words(head)}: the pool looks at",
+    )
+
+
+def prefix_mass(
+    trace: Trace, *, layer: int, query: Query | None = None, head: int | HeadFusion = "mean"
+) -> Mapping[str, float]:
+    """How the attention of a query splits over class token, registers and patches; the parts sum to 1.
+
+    A patch map alone hides how much of the row went to prefix tokens. Fused by max or min, the row is renormalised once.
+
+    Returns:
+        One share in [0, 1] per prefix token, by name, and "patches" for all patches together.
+    """
+    check_layer(trace, layer)
+    query = trace.layout.default_query if query is None else query
+    parts = weighted_rows(trace, layer, trace.query_weights(query), head_indices(trace, head))
+    row = fuse_heads(parts, head if isinstance(head, str) else "mean").cpu().double()
+    row = row / row.sum()
+    shares = prefix_values(trace, row)
+    return {**shares, "patches": float(row[trace.layout.num_prefix :].sum())}
+
+
+def mass_mask(patch_map: PatchMap, share: float = 0.6) -> NDArray[np.bool_]:
+    """The smallest set of patches that holds at least `share` of the map's mass, [rows, cols].
+
+    The map is renormalised over patches; equal values are taken in the order of their index. A map of zeros has an empty mask.
+
+    Raises:
+        ParameterError: `share` lies outside (0, 1], or the map has negative values.
+
+    Source: DINO, Caron et al. 2021, arXiv:2104.14294, Fig. 1 and appendix (mass 0.6).
+    """
+    if not 0 < share <= 1:
+        raise ParameterError(f"The share of a mass mask lies above 0 and at most at 1, not at {share}.")
+    values = patch_map.values.astype(np.float64).ravel()
+    if (values < 0).any():
+        raise ParameterError("A mass mask needs a map without negative values.")
+    mask = np.zeros(values.size, dtype=bool)
+    if values.sum() > 0:
+        order = np.argsort(-values, kind="stable")
+        mass = np.cumsum(values[order]) / values.sum()
+        kept = (
+            int(np.searchsorted(mass, share - 1e-7)) + 1
+        )  # rounding of fp32 must not ask for one patch more
+        mask[order[:kept]] = True
+    return mask.reshape(patch_map.grid)
+
+
+# --- parts that other analyses share
+
+
+def fuse_heads(attention: Tensor, fusion: HeadFusion) -> Tensor:
+    """Heads to one: [heads, ...] -> [...] by mean, max or min; not renormalised."""
+    if fusion == "mean":
+        return attention.mean(0)
+    if fusion == "max":
+        return attention.amax(0)
+    if fusion == "min":
+        return attention.amin(0)
+    raise ParameterError(f"Heads are fused by mean, max or min, not by {fusion!r}.")
+
+
+def weighted_rows(trace: Trace, layer: int, weights: Tensor, heads: list[int] | None = None) -> Tensor:
+    """sum_i w_i A[i, :] per head, [heads, tokens]: only rows with weight are formed, in blocks."""
+    wanted = weights.nonzero().flatten()
+    total: Tensor | None = None
+    for chosen in torch.split(wanted, _QUERIES_AT_ONCE):
+        rows = trace.attention(layer, heads=heads, queries=chosen)  # [heads, block, tokens]
+        part = torch.einsum("q,hqn->hn", weights[chosen].to(rows), rows)
+        total = part if total is None else total + part
+    assert total is not None  # the weights of a query sum to 1
+    return total
+
+
+def weighted_columns(trace: Trace, layer: int, weights: Tensor, heads: list[int] | None = None) -> Tensor:
+    """sum_j w_j A[:, j] per head, [heads, tokens]."""
+    wanted = weights.nonzero().flatten()
+    total: Tensor | None = None
+    for chosen in torch.split(wanted, _QUERIES_AT_ONCE):
+        columns = trace.received(layer, keys=chosen, heads=heads)  # [heads, tokens, block]
+        part = columns @ weights[chosen].to(columns)
+        total = part if total is None else total + part
+    assert total is not None
+    return total
+
+
+def check_layer(trace: Trace, layer: int) -> None:
+    """Raise ParameterError unless the layer exists."""
+    if not 0 <= layer < trace.num_layers:
+        raise ParameterError(f"Layer {layer} does not exist: this model has layers 0-{trace.num_layers - 1}.")
+
+
+def head_indices(trace: Trace, head: int | HeadFusion) -> list[int] | None:
+    """The heads that take part: one, or None for all.
+
+    Raises:
+        ParameterError: there is no such head, or no such fusion.
+    """
+    if isinstance(head, str):
+        if head not in get_args(HeadFusion):
+            raise ParameterError(f"Heads are fused by mean, max or min, not by {head!r}.")
+        return None
+    if not 0 <= head < trace.num_heads:
+        raise ParameterError(f"Head {head} does not exist: this model has heads 0-{trace.num_heads - 1}.")
+    return [head]
+
+
+def head_words(head: int | HeadFusion) -> str:
+    """A head or a fusion in words, for captions."""
+    return f"head {head}" if isinstance(head, int) else f"{head} over heads"
+
+
+def prefix_values(trace: Trace, row: Tensor) -> dict[str, float]:
+    """The entries of a [tokens] row that belong to prefix tokens, by name."""
+    return {name: float(row[i]) for i, name in enumerate(trace.layout.prefix)}
+
+
+def to_numpy(values: Tensor) -> NDArray[Any]:
+    """A tensor as a NumPy array on the CPU."""
+    array: NDArray[Any] = values.detach().cpu().numpy()
+    return array
+
+
+def _gathered(
+    trace: Trace,
+    layer: int,
+    weights: Tensor,
+    heads: list[int] | None,
+    direction: Direction,
+    norm_weighted: bool,
+) -> Tensor:
+    """Rows or columns of a query per head, [heads, tokens], norm-weighted where asked."""
+    if direction not in get_args(Direction):
+        raise ParameterError(f"The direction is row or column, not {direction!r}.")
+    if not norm_weighted:
+        gather = weighted_rows if direction == "row" else weighted_columns
+        return gather(trace, layer, weights, heads)
+    norms = trace.value_norms(layer)  # [heads, tokens]
+    norms = norms if heads is None else norms[heads]
+    if direction == "row":
+        rows = weighted_rows(trace, layer, weights, heads)
+        return rows * norms.to(rows)
+    columns = [
+        weighted_columns(trace, layer, weights * norm.to(weights), [head])
+        for head, norm in zip(heads or range(trace.num_heads), norms, strict=True)
+    ]  # the norm belongs to the key, which differs by head
+    return torch.cat(columns)
+
+
+def _direction_words(direction: Direction) -> str:
+    return "looks at" if direction == "row" else "is looked at by"

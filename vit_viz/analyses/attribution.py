@@ -1,0 +1,378 @@
+"""Attribution by captum, brought to patches: the only module that knows captum.
+
+Pixel attributions are summed over the pixels of each patch, so completeness holds on patches too. Methods that remove whole patches
+replace them by the preprocessing mean, which is 0 in the model's input.
+
+Source: Kokhlikyan et al. 2020, arXiv:2009.07896. captum's LRP raises on ViTs, its LayerGradCam averages the wrong axis of tokens,
+and its Insights UI is gone: none of them is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from captum._utils.models.model import Model
+from captum.attr import (
+    FeatureAblation,
+    GradientShap,
+    InputXGradient,
+    IntegratedGradients,
+    KernelShap,
+    NoiseTunnel,
+    Occlusion,
+    Saliency,
+)
+from torch import Tensor
+
+from vit_viz.analyses.attention import to_numpy
+from vit_viz.analyses.patchwise import patch_mask, patch_mean, patch_sum, patch_value
+from vit_viz.analyses.subject import BATCH, Subject
+from vit_viz.analyses.targets import Target
+from vit_viz.analyses.watch import Progress, StopCheck, Watch
+from vit_viz.errors import ParameterError
+from vit_viz.results import PatchMap
+
+INFINITE = (-math.inf, math.inf)
+
+
+def saliency(
+    subject: Subject,
+    *,
+    target: Target,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> PatchMap:
+    """How strongly the target reacts to a small change of each patch's pixels.
+
+    |d target / d pixel|, its maximum over channels, averaged over the pixels of the patch.
+
+    Source: Simonyan et al. 2014, arXiv:1312.6034.
+    """
+    forward = _Watched(subject, target, Watch(1, progress=progress, cancelled=cancelled))
+    gradient = Saliency(forward).attribute(_leaf(subject))
+    return _map(
+        subject,
+        patch_mean(subject, gradient.amax(1)),
+        "saliency",
+        unit="target per unit of input",
+        signed=False,
+    )
+
+
+def input_x_gradient(
+    subject: Subject,
+    *,
+    target: Target,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> PatchMap:
+    """What each patch adds to the target if the model were linear around this image: sum of pixel * d target / d pixel.
+
+    Source: Shrikumar et al. 2016, arXiv:1605.01713.
+    """
+    forward = _Watched(subject, target, Watch(1, progress=progress, cancelled=cancelled))
+    attributions = InputXGradient(forward).attribute(_leaf(subject))
+    return _map(subject, patch_sum(subject, attributions), "input x gradient")
+
+
+def integrated_gradients(
+    subject: Subject,
+    *,
+    target: Target,
+    steps: int = 50,
+    max_steps: int = 1600,
+    tolerance: float = 0.02,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> PatchMap:
+    """What each patch adds to the target on the way from the mean image to this one; the parts sum to the change of the target.
+
+    (x - x') * integral of d target / d x along the straight line from the baseline x' = 0, the preprocessing mean.
+
+    Args:
+        steps: points of the integral to begin with; doubled until the convergence delta is small enough.
+        max_steps: where doubling ends, even without convergence.
+        tolerance: largest delta, as a share of the target's change, that counts as converged.
+
+    Returns:
+        A signed map; the note and provenance show the convergence delta, sum of the map minus the target's change.
+
+    Raises:
+        ParameterError: steps or tolerance are not positive.
+        Cancelled: `cancelled` said so.
+
+    Source: Sundararajan et al. 2017, arXiv:1703.01365.
+    """
+    if not 0 < steps <= max_steps or not tolerance > 0:
+        raise ParameterError("Integrated gradients need 0 < steps <= max_steps and a positive tolerance.")
+    baseline = torch.zeros_like(subject.pixels)
+    ends = subject.scores(torch.cat([subject.pixels, baseline]), target)
+    change = float(ends[0] - ends[1])
+    while True:
+        forward = _Watched(subject, target, Watch(steps + 2, progress=progress, cancelled=cancelled))
+        attributions, delta = IntegratedGradients(forward).attribute(
+            subject.pixels,
+            baselines=baseline,
+            n_steps=steps,
+            internal_batch_size=BATCH,
+            return_convergence_delta=True,
+        )
+        error = abs(float(delta)) / max(abs(change), 1e-12)
+        if error < tolerance or 2 * steps > max_steps:
+            break
+        steps *= 2
+    words = f"Convergence delta {float(delta):+.3g}, {100 * error:.1f}% of the change {change:+.3g}, at {steps} steps."
+    note = words if error < tolerance else f"Not converged: {words[0].lower()}{words[1:]}"
+    result = patch_sum(subject, attributions)
+    return _map(
+        subject, result, "integrated gradients", note=note, steps=steps, convergence_delta=float(delta)
+    )
+
+
+def smoothgrad(
+    subject: Subject,
+    *,
+    target: Target,
+    samples: int = 16,
+    noise: float = 0.15,
+    seed: int = 0,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> PatchMap:
+    """Saliency averaged over noisy copies of the image, which removes what changes from pixel to pixel by chance.
+
+    The gradients are averaged with their sign, then treated as in saliency.
+
+    Args:
+        noise: standard deviation of the noise, as a share of the range of the input.
+
+    Source: Smilkov et al. 2017, arXiv:1706.03825.
+    """
+    _check_samples(samples)
+    forward = _Watched(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
+    spread = float(subject.pixels.max() - subject.pixels.min())
+    with _seeded(seed, subject):
+        gradient = NoiseTunnel(Saliency(forward)).attribute(
+            _leaf(subject),
+            nt_type="smoothgrad",
+            nt_samples=samples,
+            nt_samples_batch_size=min(samples, BATCH),
+            stdevs=noise * spread,
+            abs=False,
+        )
+    values = patch_mean(subject, gradient.abs().amax(1))
+    return _map(
+        subject,
+        values,
+        "SmoothGrad",
+        unit="target per unit of input",
+        signed=False,
+        samples=samples,
+        noise=noise,
+        seed=seed,
+    )
+
+
+def gradient_shap(
+    subject: Subject,
+    *,
+    target: Target,
+    samples: int = 32,
+    seed: int = 0,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> PatchMap:
+    """Integrated gradients with random points on the way from the mean image, a little noise added.
+
+    Source: Lundberg & Lee 2017, arXiv:1705.07874, as captum has it.
+    """
+    _check_samples(samples)
+    forward = _Watched(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
+    method = GradientShap(forward)
+    total = torch.zeros_like(subject.pixels)
+    with _seeded(seed, subject):
+        for count in _batches(samples):
+            total += count * method.attribute(
+                subject.pixels, baselines=torch.zeros_like(subject.pixels), n_samples=count, stdevs=0.09
+            )
+    return _map(subject, patch_sum(subject, total / samples), "GradientShap", samples=samples, seed=seed)
+
+
+def occlusion(
+    subject: Subject,
+    *,
+    target: Target,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> PatchMap:
+    """By how much the target falls when one patch is painted with the preprocessing mean.
+
+    Source: Zeiler & Fergus 2014, arXiv:1311.2901; one window per patch.
+    """
+    patches = subject.layout.num_patches
+    forward = _Watched(subject, target, Watch(patches + 1, progress=progress, cancelled=cancelled))
+    window = (subject.pixels.shape[1], *subject.patch_size)
+    with torch.no_grad():
+        attributions = Occlusion(forward).attribute(
+            subject.pixels,
+            sliding_window_shapes=window,
+            strides=window,
+            baselines=0,
+            perturbations_per_eval=BATCH,
+        )
+    return _map(subject, patch_value(subject, attributions), "occlusion")
+
+
+def feature_ablation(
+    subject: Subject,
+    *,
+    target: Target,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> PatchMap:
+    """By how much the target falls when one patch is replaced by the preprocessing mean: occlusion, by way of a feature mask."""
+    patches = subject.layout.num_patches
+    forward = _Watched(subject, target, Watch(patches + 1, progress=progress, cancelled=cancelled))
+    with torch.no_grad():
+        attributions = FeatureAblation(forward).attribute(
+            subject.pixels, baselines=0, feature_mask=patch_mask(subject), perturbations_per_eval=BATCH
+        )
+    return _map(subject, patch_value(subject, attributions), "feature ablation")
+
+
+def kernel_shap(
+    subject: Subject,
+    *,
+    target: Target,
+    samples: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> PatchMap:
+    """Shapley values of the patches, estimated by a weighted regression on random subsets of them.
+
+    Args:
+        samples: subsets that are tried; None means four per patch. With fewer than patches the regression has many solutions, of
+            which the smallest is taken.
+
+    Source: Lundberg & Lee 2017, arXiv:1705.07874. The sum over patches is the target's change from the mean image.
+    """
+    patches = subject.layout.num_patches
+    if patches < 2:
+        raise ParameterError("KernelShap needs at least two patches to tell apart.")
+    samples = 4 * patches if samples is None else samples
+    _check_samples(samples)
+    forward = _Watched(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
+    method = KernelShap(forward)
+    method.interpretable_model = _LeastSquares()
+    with torch.no_grad(), _seeded(seed, subject):
+        attributions = method.attribute(
+            subject.pixels,
+            baselines=0,
+            feature_mask=patch_mask(subject),
+            n_samples=samples,
+            perturbations_per_eval=BATCH,
+        )
+    return _map(subject, patch_value(subject, attributions), "KernelShap", samples=samples, seed=seed)
+
+
+# --- parts
+
+
+class _Watched:
+    """The target as captum wants it: pixels [batch, ...] -> [batch], counted and cancellable."""
+
+    def __init__(self, subject: Subject, target: Target, watch: Watch) -> None:
+        self._subject, self._target, self._watch = subject, target, watch
+
+    def __call__(self, pixels: Tensor) -> Tensor:
+        self._watch.check()
+        scores = self._target(self._subject.outputs(pixels))
+        self._watch.advance(len(pixels))
+        return scores
+
+
+class _LeastSquares(Model):  # type: ignore[misc]  # captum's base class is untyped
+    """Weighted least squares with an intercept; captum's own needs scikit-learn."""
+
+    def fit(self, train_data: Any, **_: object) -> dict[str, float]:
+        """Fit to captum's batches of (subset [n, features], value [n], weight [n])."""
+        batches = list(train_data)
+        self._device = batches[0][0].device
+        subsets, values, weights = (torch.cat(parts).cpu().double() for parts in zip(*batches, strict=True))
+        root = weights.sqrt()
+        design = torch.cat([subsets, torch.ones_like(values)[:, None]], dim=1) * root[:, None]
+        solution = torch.linalg.lstsq(
+            design, (values * root)[:, None], driver="gelsd"
+        ).solution  # also where rank is lacking
+        self._solution = solution[:, 0]
+        return {}
+
+    def representation(self) -> Tensor:
+        """One coefficient per patch, [1, features]."""
+        coefficients: Tensor = self._solution[None, :-1].float().to(self._device)
+        return coefficients
+
+    def __call__(self, subsets: Tensor) -> Tensor:
+        """Predicted values [n]."""
+        values: Tensor = subsets.cpu().double() @ self._solution[:-1] + self._solution[-1]
+        return values
+
+
+def _map(
+    subject: Subject,
+    values: Tensor,
+    method: str,
+    *,
+    unit: str = "change of the target",
+    signed: bool = True,
+    note: str = "",
+    **parameters: object,
+) -> PatchMap:
+    name = method.lower().replace(" ", "_")
+    return PatchMap(
+        to_numpy(values.float()),
+        unit=unit,
+        value_range=INFINITE if signed else (0.0, math.inf),
+        signed=signed,
+        method=method,
+        class_blind=False,
+        provenance=subject.provenance.with_parameters(method=name, **parameters),
+        crop_box=subject.crop_box,
+        caption=method,
+        note=note,
+    )
+
+
+def _leaf(subject: Subject) -> Tensor:
+    """A copy of the input that gradients are taken to; captum warns where it has to make one."""
+    return subject.pixels.detach().clone().requires_grad_()
+
+
+@contextmanager
+def _seeded(seed: int, subject: Subject) -> Iterator[None]:
+    """Random numbers from this seed; the random state outside stays as it was."""
+    devices = [subject.pixels.device] if subject.pixels.device.type == "cuda" else []
+    state = np.random.get_state()  # captum draws from NumPy's generator, too
+    try:
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(seed)
+            np.random.seed(seed)
+            yield
+    finally:
+        np.random.set_state(state)
+
+
+def _batches(samples: int) -> Iterator[int]:
+    for start in range(0, samples, BATCH):
+        yield min(BATCH, samples - start)
+
+
+def _check_samples(samples: int) -> None:
+    if samples < 1:
+        raise ParameterError(f"At least one sample is needed, not {samples}.")

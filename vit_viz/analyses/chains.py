@@ -1,0 +1,206 @@
+"""One row through all layers: what rollout, gradient rollout and relevance share.
+
+Each of these methods is defined as a product of one matrix per layer, R = M_L ... M_1. The map of a token is one row of R, and one
+row r needs no product of matrices: r <- r M_l for l = L..1, with M_l formed in blocks of rows from queries and keys and dropped
+again. Several chains run over the same blocks, so each block of attention is formed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from vit_viz.analyses.attention import HeadFusion, fuse_heads
+from vit_viz.capture.trace import Trace
+from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.geometry import Query
+
+LayerRange = tuple[int, int]
+Source = Literal["attention", "gradient"]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Which matrix M each layer contributes.
+
+    With F the head-fused matrix of the layer, M = a F + (1 - a) I with rows renormalised, or M = F + I where `share` is None.
+
+    Args:
+        source: F = fuse_h(A_h), or F = E_h[(dA_h * A_h)+], clamped before the mean over heads.
+        share: a, the share of the attention branch; None adds the identity without renormalising.
+        fusion: over heads, where the source is attention.
+        discard: share of the patch keys that each row of F drops, lowest first.
+    """
+
+    source: Source
+    share: float | None = None
+    fusion: HeadFusion = "mean"
+    discard: float = 0.0
+
+
+def run_chains(
+    trace: Trace,
+    chains: Sequence[Chain],
+    starts: Sequence[Tensor],
+    *,
+    layers: LayerRange | None = None,
+    cache: FusedCache | None = None,
+) -> list[Tensor]:
+    """The start row [tokens] of each chain, carried through the layers from the last to the first."""
+    first, end = layer_range(trace, layers)
+    rows = list(starts)
+    if not chains:
+        return rows
+    for layer in reversed(range(first, end)):
+        results = [torch.zeros_like(row) for row in rows]
+        support = torch.stack(rows).ne(0).any(0).nonzero().flatten()
+        for queries, fused in _fused_blocks(trace, layer, chains, support, cache):
+            for chain, row, result, matrix in zip(chains, rows, results, fused, strict=True):
+                _step(chain, row, result, queries, matrix)
+        rows = results
+    return rows
+
+
+def layer_range(trace: Trace, layers: LayerRange | None) -> LayerRange:
+    """The layers that take part, as (first, end) with `end` excluded; None means all.
+
+    Raises:
+        ParameterError: the range is empty or reaches beyond the model.
+    """
+    first, end = (0, trace.num_layers) if layers is None else layers
+    if not 0 <= first < end <= trace.num_layers:
+        raise ParameterError(
+            f"Layers {first} to {end} (end excluded) are not a range within 0 to {trace.num_layers}."
+        )
+    return first, end
+
+
+def output_query(trace: Trace) -> str:
+    """The query that stands for the model's output: its class token, or its pool where that is anything else."""
+    return "pool" if "distillation" in trace.layout.prefix else trace.layout.default_query
+
+
+def start_row(trace: Trace, query: Query, *, gradient: bool = False) -> Tensor:
+    """Where a chain starts, [tokens]: the weights of the query, or of the pool's own attention.
+
+    A pool that is a learned attention starts gradient-weighted where the chain is: E_h[(dA * A)+] of the pooling head.
+    """
+    if gradient and query == "pool" and trace.layout.pooling == "attention":
+        return _pooling_relevance(trace)
+    return trace.query_weights(query)
+
+
+class FusedCache:
+    """Head-fused matrices of one trace, kept within a byte budget so that a second query is a mat-vec per layer.
+
+    Layers are kept in the order in which they first come, the last layer first, until the budget is full.
+    """
+
+    def __init__(self, trace: Trace, *, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.nbytes = 0
+        self._trace = trace
+        self._kept: dict[tuple[int, HeadFusion, float], Tensor] = {}
+        self._lock = Lock()
+
+    def get(self, trace: Trace, layer: int, chain: Chain) -> Tensor | None:
+        """The fused matrix [tokens, tokens] of a layer, formed and kept where the budget allows; else None.
+
+        Raises:
+            ParameterError: the trace is not the one that this cache belongs to.
+        """
+        if trace is not self._trace:
+            raise ParameterError("A cache of fused attention serves one trace only; make one per trace.")
+        if chain.source != "attention":
+            return None
+        key = (layer, chain.fusion, chain.discard)
+        with self._lock:
+            if key not in self._kept:
+                size = 4 * trace.num_tokens**2  # fp32
+                if self.nbytes + size > self.max_bytes:
+                    return None
+                blocks = [_fuse(trace, chain, attention, None) for _, attention in trace.tiles(layer)]
+                self._kept[key] = torch.cat(blocks)
+                self.nbytes += size
+            return self._kept[key]
+
+
+# --- parts
+
+
+def _step(chain: Chain, row: Tensor, result: Tensor, queries: Tensor, fused: Tensor) -> None:
+    """Add the part of `row M` that comes from these queries to `result`; `fused` is [queries, tokens]."""
+    start = row[queries]
+    if chain.share is None:
+        result[queries] += start
+        result += start @ fused
+        return
+    keep = 1 - chain.share
+    norm = chain.share * fused.sum(-1) + keep
+    empty = norm == 0  # share 1 and nothing left in the row: the token keeps what it has
+    scaled = torch.where(empty, 0, start / torch.where(empty, 1, norm))
+    result += chain.share * (scaled @ fused)
+    result[queries] += keep * scaled + torch.where(empty, start, 0)
+
+
+def _fused_blocks(
+    trace: Trace, layer: int, chains: Sequence[Chain], support: Tensor, cache: FusedCache | None
+) -> Iterator[tuple[Tensor, list[Tensor]]]:
+    """The rows of each chain's F that matter, as (queries, one [queries, tokens] per chain)."""
+    kept = [cache.get(trace, layer, chain) for chain in chains] if cache is not None else []
+    if kept and all(matrix is not None for matrix in kept):
+        yield support, [matrix[support] for matrix in kept if matrix is not None]
+        return
+    for queries, attention in _attention_blocks(trace, layer, support):
+        product: Tensor | None = None
+        if any(chain.source == "gradient" for chain in chains):
+            product = gradient_product(trace, layer, queries, attention)
+        yield queries, [_fuse(trace, chain, attention, product) for chain in chains]
+
+
+def _attention_blocks(trace: Trace, layer: int, support: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Attention in blocks of queries, [heads, queries, tokens]; only the rows in `support` where these are few."""
+    if 4 * len(support) <= trace.num_tokens:
+        yield support, trace.attention(layer, queries=support)
+        return
+    index = torch.arange(trace.num_tokens, device=trace.device)
+    for queries, attention in trace.tiles(layer):
+        yield index[queries], attention
+
+
+def gradient_product(trace: Trace, layer: int, queries: Tensor, attention: Tensor) -> Tensor:
+    """E_h[(dA_h * A_h)+] for some rows, [queries, tokens]; clamped before the mean over heads."""
+    gradient = trace.attention_gradient(layer, queries=queries)
+    return gradient.mul_(attention).clamp_(min=0).mean(0)
+
+
+def _fuse(trace: Trace, chain: Chain, attention: Tensor, product: Tensor | None) -> Tensor:
+    fused = fuse_heads(attention, chain.fusion) if chain.source == "attention" else product
+    assert fused is not None
+    return _without_lowest(fused, chain.discard, trace.layout.num_prefix)
+
+
+def _without_lowest(fused: Tensor, discard: float, num_prefix: int) -> Tensor:
+    """Each row without the floor(discard * n) lowest of its n patch keys; prefix keys stay."""
+    patches = fused[:, num_prefix:]
+    count = int(discard * patches.shape[1] + 1e-9)  # 0.29 * 100 is 28.999999999999996
+    if count == 0:
+        return fused
+    lowest = patches.argsort(dim=-1, stable=True)[:, :count]
+    kept = fused.clone()
+    kept[:, num_prefix:].scatter_(-1, lowest, 0)
+    return kept
+
+
+def _pooling_relevance(trace: Trace) -> Tensor:
+    attention, gradient = trace.pooling_attention, trace.pooling_gradient  # [heads, tokens]
+    if attention is None or gradient is None:
+        raise CaptureError(
+            "Relevance of a model with attention pooling needs the gradient of that attention: pass target= to trace()."
+        )
+    return (attention * gradient).clamp(min=0).mean(0)

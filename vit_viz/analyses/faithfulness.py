@@ -1,0 +1,300 @@
+"""How far to trust a map: does the target fall when the map's best patches go, more than for patches taken at random?
+
+Source: Petsiuk et al. 2018, arXiv:1806.07421 (deletion and insertion), here on patches. METHODS, section 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from vit_viz.analyses.removal import BASELINES, Baseline, baseline_pixels, painted_scores, removed_scores
+from vit_viz.analyses.subject import Mode, Picture, Subject
+from vit_viz.analyses.targets import Target, TargetLike
+from vit_viz.analyses.watch import Progress, StopCheck, Watch
+from vit_viz.checkpoints import LoadedModel
+from vit_viz.errors import ParameterError
+from vit_viz.results import Curve, PatchMap
+
+Test = Literal["deletion", "insertion"]
+
+STEPS = 20
+RANDOM_ORDERS = 10
+BAND_WIDTH = 2.37
+"""Half width of a 95% prediction interval in standard deviations: t(0.975, 9) * sqrt(1 + 1/10), for 10 orders."""
+
+
+@dataclass(frozen=True, eq=False)
+class RandomBand:
+    """What random orders of patches score: computed once per image and target, shared by all maps.
+
+    Args:
+        fractions: share of the patches that is gone, or there, at each step, [steps + 1].
+        deletion: the target at each step of each order, [orders, steps + 1]; `insertion` likewise.
+        baselines: what stands in for patches, of deletion and of insertion.
+        target: what is followed, in words.
+    """
+
+    fractions: NDArray[np.float64]
+    deletion: NDArray[np.float64]
+    insertion: NDArray[np.float64]
+    baselines: tuple[Baseline, Baseline]
+    target: str
+
+    def interval(self, test: Test) -> tuple[float, float, float]:
+        """(mean, low, high) of the areas under the curves: the 95% prediction band of one more random order."""
+        areas = np.array([area(self.fractions, scores) for scores in getattr(self, test)])
+        spread = BAND_WIDTH * float(areas.std(ddof=1))
+        return float(areas.mean()), float(areas.mean()) - spread, float(areas.mean()) + spread
+
+    def edges(self, test: Test) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The same band at each step, for drawing: (low, high), each [steps + 1]."""
+        scores: NDArray[np.float64] = getattr(self, test)
+        spread = BAND_WIDTH * scores.std(axis=0, ddof=1)
+        return scores.mean(0) - spread, scores.mean(0) + spread
+
+
+@dataclass(frozen=True, eq=False)
+class Faithfulness:
+    """How a map's order of patches does against random orders.
+
+    Args:
+        deletion: the target while patches go, best first; the lower, the better. With the random band.
+        insertion: the target while patches come, best first; the higher, the better. With the random band.
+        removal: as deletion, with patches removed from the sequence instead of painted over; None where not asked for.
+        deletion_auc, insertion_auc, removal_auc: areas under the curves.
+        band: the random orders.
+    """
+
+    deletion: Curve
+    insertion: Curve
+    deletion_auc: float
+    insertion_auc: float
+    band: RandomBand
+    removal: Curve | None = None
+    removal_auc: float | None = None
+
+    @property
+    def beats_random(self) -> tuple[bool, bool]:
+        """Whether deletion lies below, and insertion above, the band of random orders."""
+        return (
+            self.deletion_auc < self.band.interval("deletion")[1],
+            self.insertion_auc > self.band.interval("insertion")[2],
+        )
+
+    @property
+    def relative_deletion(self) -> float:
+        """Deletion AUC as a share of that of random orders: the lower, the better; methods are sorted by it."""
+        return self.deletion_auc / max(self.band.interval("deletion")[0], 1e-12)
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in one sentence."""
+        deletion, insertion = self.beats_random
+        if deletion and insertion:
+            return "Better than random: its patches carry the answer, taken away and put back."
+        if deletion:
+            return "Better than random when its patches are taken away, not when they are put back."
+        if insertion:
+            return "Better than random when its patches are put back, not when they are taken away."
+        return "No better than patches chosen at random."
+
+
+def faithfulness(
+    loaded: LoadedModel | nn.Module,
+    image: Picture | Tensor,
+    patch_map: PatchMap,
+    *,
+    target: TargetLike = None,
+    mode: Mode = "fit",
+    band: RandomBand | None = None,
+    baselines: tuple[Baseline, Baseline] = ("mean", "blur"),
+    removal: bool = False,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> Faithfulness:
+    """Deletion and insertion of a map's patches, beside ten random orders.
+
+    Patches are ranked by the map, equal ones by their index, and go (or come) in 20 steps, or one by one if there are fewer. The
+    class is fixed at the model's first answer, and its probability is followed; without classes, the cosine to the image's own
+    embedding. The area is by trapezoid over the share of patches.
+
+    Args:
+        patch_map: over this model's grid for this image and mode.
+        target: whose probability is followed; None means the first class.
+        band: random orders of the same image and target, as `random_band` gives them; None computes them.
+        baselines: what stands in for patches in deletion, and in insertion.
+        removal: also with patches truly removed.
+        progress: told the share that is done.
+        cancelled: asked between batches; True ends with `Cancelled`.
+
+    Raises:
+        ParameterError: the map has another grid, a baseline does not exist, or the band is of other baselines or another target.
+        Cancelled: `cancelled` said so.
+    """
+    subject = Subject.of(loaded, image, mode=mode)
+    if band is None:
+        both = (None, None) if progress is None else _shared(progress, RANDOM_ORDERS)
+        band = random_band(subject, target=target, baselines=baselines, progress=both[0], cancelled=cancelled)
+        progress = both[1]
+    return faithfulness_of(
+        subject, patch_map, band, target=target, removal=removal, progress=progress, cancelled=cancelled
+    )
+
+
+def random_band(
+    subject: Subject,
+    *,
+    target: TargetLike = None,
+    baselines: tuple[Baseline, Baseline] = ("mean", "blur"),
+    seed: int = 0,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> RandomBand:
+    """Deletion and insertion of ten random orders; the same orders for the same seed."""
+    followed = subject.resolved(target).followed
+    orders = np.stack(
+        [
+            np.random.default_rng([seed, i]).permutation(subject.layout.num_patches)
+            for i in range(RANDOM_ORDERS)
+        ]
+    )
+    counts = step_counts(subject.layout.num_patches)
+    watch = Watch(2 * (RANDOM_ORDERS * (len(counts) - 2) + 2), progress=progress, cancelled=cancelled)
+    deletion, insertion = _both_curves(subject, followed, orders, counts, baselines, watch)
+    return RandomBand(counts / counts[-1], deletion, insertion, baselines, followed.describe())
+
+
+def faithfulness_of(
+    subject: Subject,
+    patch_map: PatchMap,
+    band: RandomBand,
+    *,
+    target: TargetLike = None,
+    removal: bool = False,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> Faithfulness:
+    """As `faithfulness`, for an image that is prepared already and whose random band is known."""
+    followed = subject.resolved(target).followed
+    if patch_map.grid != subject.layout.grid:
+        raise ParameterError(
+            f"The map has a grid of {patch_map.grid}, the model one of {subject.layout.grid} for this image."
+        )
+    if band.target != followed.describe():
+        raise ParameterError(f"The random band follows the {band.target}, not the {followed.describe()}.")
+    order = patch_order(patch_map)[None]
+    counts = step_counts(subject.layout.num_patches)
+    total = 2 * len(counts) + (len(counts) if removal else 0)
+    watch = Watch(total, progress=progress, cancelled=cancelled)
+    deletion, insertion = _both_curves(subject, followed, order, counts, band.baselines, watch)
+    removed = _removal_curve(subject, followed, order, watch) if removal else None
+    fractions = counts / counts[-1]
+    return Faithfulness(
+        _curve(subject, patch_map, "deletion", fractions, deletion[0], band),
+        _curve(subject, patch_map, "insertion", fractions, insertion[0], band),
+        area(fractions, deletion[0]),
+        area(fractions, insertion[0]),
+        band,
+        None if removed is None else _curve(subject, patch_map, "removal", *removed, band),
+        None if removed is None else area(*removed),
+    )
+
+
+def patch_order(patch_map: PatchMap) -> NDArray[np.intp]:
+    """Patch indices from the highest value to the lowest; equal ones by index."""
+    return np.argsort(-patch_map.values.ravel(), kind="stable")
+
+
+def step_counts(patches: int) -> NDArray[np.int64]:
+    """How many patches are gone after each step: 0 to all in 20 steps, or one by one if there are fewer."""
+    return np.rint(np.linspace(0, patches, min(STEPS, patches) + 1)).astype(np.int64)
+
+
+def area(fractions: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
+    """Area under a curve by trapezoid, as a share of its width: the mean height."""
+    return float(np.trapezoid(scores, fractions) / (fractions[-1] - fractions[0]))
+
+
+# --- parts
+
+
+def _both_curves(
+    subject: Subject,
+    target: Target,
+    orders: NDArray[np.intp],
+    counts: NDArray[np.int64],
+    baselines: tuple[Baseline, Baseline],
+    watch: Watch,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Deletion and insertion of several orders, each [orders, steps + 1]; what all orders share is computed once."""
+    gone = _first(orders, counts[1:-1])  # [orders * inner steps, patches]
+    none, every = np.zeros_like(gone[:1]), np.ones_like(gone[:1])
+    curves = []
+    for baseline, is_deletion in zip(baselines, (True, False), strict=True):
+        other = baseline_pixels(subject, baseline)
+        sets = np.concatenate([none, every, gone])
+        scores = painted_scores(subject, target, sets if is_deletion else ~sets, other, watch=watch)
+        inner = scores[2:].reshape(len(orders), -1)
+        ends = np.broadcast_to(scores[:2], (len(orders), 2))
+        curves.append(np.concatenate([ends[:, :1], inner, ends[:, 1:]], axis=1))
+    return curves[0], curves[1]
+
+
+def _removal_curve(
+    subject: Subject, target: Target, order: NDArray[np.intp], watch: Watch
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(fractions, target) with patches taken out of the sequence; a pool over patches keeps the last one."""
+    patches = subject.layout.num_patches
+    counts = step_counts(patches)
+    if subject.layout.pooling != "class":
+        counts = np.unique(np.minimum(counts, patches - 1))
+    return counts / patches, removed_scores(subject, target, _first(order, counts), watch=watch)
+
+
+def _first(orders: NDArray[np.intp], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """The first k patches of each order, for each count k: [orders * counts, patches]."""
+    ranks = np.argsort(orders, axis=1)  # rank of each patch
+    sets: NDArray[np.bool_] = ranks[:, None, :] < counts[None, :, None]
+    return sets.reshape(-1, orders.shape[1])
+
+
+def _curve(
+    subject: Subject,
+    patch_map: PatchMap,
+    test: Literal["deletion", "insertion", "removal"],
+    fractions: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    band: RandomBand,
+) -> Curve:
+    deletion, insertion = (BASELINES[baseline] for baseline in band.baselines)
+    words = {
+        "deletion": ("share of patches painted over, best first", f"Painted over with {deletion}."),
+        "insertion": ("share of patches put back, best first", f"Starts from {insertion}."),
+        "removal": (
+            "share of patches removed, best first",
+            "Patches leave the sequence; nothing is painted over.",
+        ),
+    }
+    label, note = words[test]
+    provenance = subject.provenance.with_parameters(
+        method=f"{test} of {patch_map.method}", followed=band.target
+    )
+    x, y = (values.astype(np.float32) for values in (fractions, scores))
+    edges = None
+    if test != "removal":
+        low, high = band.edges(test)
+        edges = (low.astype(np.float32), high.astype(np.float32))
+    return Curve(x, y, label, band.target, f"{test} of {patch_map.method}", provenance, edges, note)
+
+
+def _shared(progress: Progress, orders: int) -> tuple[Progress, Progress]:
+    """Progress of the random band and of the map itself, as parts of one whole."""
+    return (
+        lambda share: progress(share * orders / (orders + 1)),
+        lambda share: progress((orders + share) / (orders + 1)),
+    )

@@ -1,0 +1,115 @@
+"""Attention through the layers towards a class: relevance (Chefer 2021b) and gradient rollout, as row chains."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from vit_viz.analyses.attention import prefix_values, to_numpy
+from vit_viz.analyses.chains import Chain, LayerRange, layer_range, run_chains, start_row
+from vit_viz.analyses.rollout import drawn_part
+from vit_viz.capture.trace import Trace
+from vit_viz.errors import ParameterError
+from vit_viz.results import PatchMap
+
+RELEVANCE = Chain("gradient")
+
+
+def relevance(trace: Trace, *, layers: LayerRange | None = None) -> PatchMap:
+    """Which patches made the model say the traced target, through all layers.
+
+    With Abar_l = E_h[(dA_lh * A_lh)+], clamped before the mean over heads, and dA the gradient of the target: r <- r + r Abar_l for
+    l = L..1, from the token that the output is read from. Not row-normalised. A pool that lies on patches starts from its weights
+    r_0 (attention pooling: gradient-weighted), and r - r_0 is drawn.
+
+    Args:
+        trace: taken with a target, so that it holds the gradient of every layer's output.
+        layers: (first, end) of the layers that take part, end excluded; None means all.
+
+    Returns:
+        Non-negative relevance over the patch grid, in units of the target.
+
+    Raises:
+        CaptureError: the trace has no gradient.
+
+    Source: Chefer, Gur & Wolf 2021, arXiv:2103.15679, rules 5 and 6 for self-attention.
+    """
+    start = start_row(trace, "pool", gradient=True)
+    (row,) = run_chains(trace, [RELEVANCE], [start], layers=layers)
+    return relevance_map(trace, row, start, layers=layers)
+
+
+def gradient_rollout(
+    trace: Trace, *, attention_share: float = 0.5, layers: LayerRange | None = None
+) -> PatchMap:
+    """Rollout with each head's attention weighted by its gradient towards the traced target.
+
+    As rollout, with fuse(A_l) replaced by E_h[(dA_lh * A_lh)+]; rows are renormalised after the identity is added, so that they
+    sum to 1.
+
+    Args:
+        trace: taken with a target.
+        attention_share: weight of the attention branch against the identity, in [0, 1].
+        layers: (first, end) of the layers that take part, end excluded; None means all.
+
+    Raises:
+        CaptureError: the trace has no gradient.
+        ParameterError: an option lies outside its range.
+
+    Source: widely copied code after Abnar & Zuidema 2020. Ours clamps before the mean over heads, and takes each layer's own
+    gradient.
+    """
+    chain = gradient_chain(attention_share)
+    start = start_row(trace, "pool")
+    (row,) = run_chains(trace, [chain], [start], layers=layers)
+    return gradient_rollout_map(trace, row, start, chain=chain, layers=layers)
+
+
+def gradient_chain(attention_share: float) -> Chain:
+    """The chain of a gradient rollout, its option checked."""
+    if not 0 <= attention_share <= 1:
+        raise ParameterError(f"The attention share lies between 0 and 1, not at {attention_share}.")
+    return Chain("gradient", attention_share)
+
+
+def relevance_map(trace: Trace, row: Tensor, start: Tensor, *, layers: LayerRange | None = None) -> PatchMap:
+    """The result of a relevance chain as a map."""
+    first, end = layer_range(trace, layers)
+    values, note = drawn_part(trace, row, start, "pool")
+    return PatchMap(
+        trace.layout.patches(
+            to_numpy(values.clamp(min=0))
+        ),  # r - r_0 rounds to -1e-8 where nothing was added
+        unit="relevance",
+        value_range=(0.0, float("inf")),
+        signed=False,
+        method="relevance",
+        class_blind=False,
+        provenance=trace.provenance.with_parameters(method="relevance", layers=f"{first}-{end - 1}"),
+        prefix=prefix_values(trace, row),
+        crop_box=trace.crop_box,
+        caption=f"relevance through layers {first}-{end - 1}",
+        note=note,
+    )
+
+
+def gradient_rollout_map(
+    trace: Trace, row: Tensor, start: Tensor, *, chain: Chain, layers: LayerRange | None = None
+) -> PatchMap:
+    """The result of a gradient rollout chain as a map."""
+    first, end = layer_range(trace, layers)
+    values, note = drawn_part(trace, row, start, "pool")
+    return PatchMap(
+        trace.layout.patches(to_numpy(values)),
+        unit="share of the query",
+        value_range=(-1.0, 1.0) if note else (0.0, 1.0),
+        signed=bool(note),
+        method="gradient rollout",
+        class_blind=False,
+        provenance=trace.provenance.with_parameters(
+            method="gradient_rollout", attention_share=chain.share, layers=f"{first}-{end - 1}"
+        ),
+        prefix=prefix_values(trace, row),
+        crop_box=trace.crop_box,
+        caption=f"gradient rollout through layers {first}-{end - 1}",
+        note=note,
+    )

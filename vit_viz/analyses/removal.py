@@ -1,0 +1,133 @@
+"""Taking patches away: painted over in the input, or truly removed from the sequence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vit_viz.analyses.subject import BATCH, Subject
+from vit_viz.analyses.targets import Target
+from vit_viz.analyses.watch import Watch
+from vit_viz.capture import edit
+from vit_viz.errors import ParameterError
+
+Baseline = Literal["mean", "blur", "gray", "black"]
+
+BASELINES: dict[Baseline, str] = {
+    "mean": "the preprocessing mean (0 in the model's input)",
+    "blur": "a Gaussian blur of the image with a standard deviation of one patch",
+    "gray": "mid gray",
+    "black": "black",
+}
+
+
+def baseline_pixels(subject: Subject, baseline: Baseline) -> Tensor:
+    """What stands in for patches that are painted over, in the model's input, [1, channels, height, width].
+
+    Raises:
+        ParameterError: there is no such baseline, or gray or black are asked for while the preprocessing is not known.
+    """
+    if baseline not in BASELINES:
+        raise ParameterError(f"A baseline is one of {', '.join(BASELINES)}, not {baseline!r}.")
+    if baseline == "mean":
+        return torch.zeros_like(subject.pixels)
+    if baseline == "blur":
+        return _blurred(subject.pixels, subject.patch_size)
+    if subject.preprocess is None:
+        raise ParameterError(
+            f"The baseline {baseline!r} needs the preprocessing of the model; use mean or blur."
+        )
+    mean, std = (
+        torch.tensor(values, device=subject.pixels.device)[None, :, None, None]
+        for values in (subject.preprocess.mean, subject.preprocess.std)
+    )
+    level = 0.5 if baseline == "gray" else 0.0
+    return ((level - mean) / std).expand_as(subject.pixels)
+
+
+def painted_scores(
+    subject: Subject, target: Target, gone: NDArray[np.bool_], other: Tensor, *, watch: Watch | None = None
+) -> NDArray[np.float64]:
+    """The target for each set of patches that shows `other` instead of the image, [sets].
+
+    Args:
+        gone: [sets, patches].
+    """
+    scores = []
+    for part in torch.split(torch.from_numpy(gone), BATCH):
+        mask = _pixel_mask(subject, part)
+        scores.append(subject.scores(torch.where(mask, other, subject.pixels), target, watch=watch))
+    return torch.cat(scores).cpu().double().numpy()
+
+
+def removed_scores(
+    subject: Subject, target: Target, gone: NDArray[np.bool_], *, watch: Watch | None = None
+) -> NDArray[np.float64]:
+    """The target for each set of patches that is taken out of the sequence, [sets]; positions of the others are kept.
+
+    Args:
+        gone: [sets, patches].
+
+    Raises:
+        ParameterError: a set leaves nothing that the output could be read from.
+    """
+    scores = [target(_without(subject, part, watch)) for part in torch.split(torch.from_numpy(gone), BATCH)]
+    return torch.cat(scores).cpu().double().numpy()
+
+
+def outputs_without(subject: Subject, patches: Sequence[tuple[int, int]]) -> Tensor:
+    """What the model says when these patches (row, col) are absent: outputs [classes].
+
+    Their keys are masked in every layer and they are left out of mean or attention pooling, which equals a sequence without
+    these tokens in which the others keep their positions.
+
+    Raises:
+        ParameterError: a patch does not exist, or nothing would be left.
+    """
+    gone = torch.zeros(1, subject.layout.num_patches, dtype=torch.bool)
+    for patch in patches:
+        gone[0, subject.layout.token(patch) - subject.layout.num_prefix] = True
+    return _without(subject, gone, None)[0]
+
+
+def _without(subject: Subject, gone: Tensor, watch: Watch | None) -> Tensor:
+    """Outputs [sets, outputs] with the keys of some patches masked everywhere; gone: [sets, patches]."""
+    if watch is not None:
+        watch.check()
+    if subject.layout.pooling != "class" and gone.all(1).any():
+        raise ParameterError("Removing every patch leaves nothing to look at: keep at least one.")
+    tokens = F.pad(gone, (subject.layout.num_prefix, 0))  # prefix tokens stay
+    with torch.no_grad(), edit(mask_keys=tokens):
+        outputs = subject.outputs(subject.pixels.expand(len(gone), -1, -1, -1))
+    if watch is not None:
+        watch.advance(len(gone))
+    return outputs
+
+
+def _pixel_mask(subject: Subject, gone: Tensor) -> Tensor:
+    """[sets, patches] -> Boolean [sets, 1, height, width] in pixels of the input."""
+    (height, width), (patch_h, patch_w) = subject.pixels.shape[-2:], subject.patch_size
+    mask = gone.reshape(-1, 1, *subject.layout.grid).to(subject.pixels.device)
+    mask = mask.repeat_interleave(patch_h, -2).repeat_interleave(patch_w, -1)
+    return mask[..., :height, :width]
+
+
+def _blurred(pixels: Tensor, sigma: tuple[int, int]) -> Tensor:
+    """Gaussian blur per axis; the border repeats its last pixel."""
+    channels = pixels.shape[1]
+    for axis, width in ((2, sigma[0]), (3, sigma[1])):
+        radius = math.ceil(3 * width)
+        offset = torch.arange(-radius, radius + 1, dtype=torch.float32, device=pixels.device)
+        kernel = torch.exp(-(offset**2) / (2 * width**2))
+        shape = (channels, 1, -1, 1) if axis == 2 else (channels, 1, 1, -1)
+        weight = (kernel / kernel.sum()).expand(channels, -1).reshape(shape)
+        padding = (0, 0, radius, radius) if axis == 2 else (radius, radius, 0, 0)
+        pixels = F.conv2d(F.pad(pixels, padding, mode="replicate"), weight, groups=channels)
+    return pixels
