@@ -1,0 +1,209 @@
+"""A real app in a process of its own, and a real browser that looks at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 120.0  # generous: CI machines are slow and shared; the time itself is measured in benchmarks/
+LEAVING = (
+    "AbortError",
+    "BrokenConnectionError",
+)  # what Gradio's own client says when its page is left or reloaded
+CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Return once the app answers; fail with its output if it ends or stays silent."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError(f"the app did not answer at {url}")
+
+
+@dataclass
+class RunningApp:
+    """An app that runs, its address, its process and the file that it logs to."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+
+@pytest.fixture(scope="session")
+def start_app() -> Iterator[Callable[..., RunningApp]]:
+    """Start `python app.py` with flags on a free port; whatever was started is stopped at the end."""
+    started: list[RunningApp] = []
+    folder = Path(tempfile.mkdtemp(prefix="vit_viz-app-"))
+
+    def start(*flags: str, **environment: str) -> RunningApp:
+        port = free_port()
+        log = folder / f"{port}.log"
+        variables = os.environ | {
+            "GRADIO_ANALYTICS_ENABLED": "False",
+            "HF_HUB_OFFLINE": "1",
+            "GRADIO_TEMP_DIR": str(folder / f"{port}-files"),
+        }
+        command = [sys.executable, str(ROOT / "app.py"), "--port", str(port), "--device", "cpu", *flags]
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command, cwd=ROOT, env=variables | environment, stdout=output, stderr=subprocess.STDOUT
+            )
+        app = RunningApp(f"http://127.0.0.1:{port}/", process, log)
+        started.append(app)
+        try:
+            wait_for(app.url, process)
+        except RuntimeError as error:
+            raise RuntimeError(f"{error}; it said:\n{log.read_text('utf-8', 'replace')[-3000:]}") from None
+        return app
+
+    yield start
+    for app in started:
+        app.process.send_signal(signal.SIGTERM)
+        try:
+            app.process.wait(20)
+        except subprocess.TimeoutExpired:
+            app.process.kill()
+            app.process.wait()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def app(start_app: Callable[..., RunningApp]) -> RunningApp:
+    """The app with the bundled model."""
+    return start_app("--model", "mini")
+
+
+@pytest.fixture(scope="session")
+def app_url(app: RunningApp) -> str:
+    """Address of the app with the bundled model."""
+    return app.url
+
+
+def _no_browser(reason: str) -> None:
+    if os.environ.get("CI", "").lower() in ("1", "true"):
+        pytest.fail(f"CI has to run the browser tests: {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium: the one named by VIT_VIZ_CHROMIUM, the system's, or Playwright's own."""
+    try:
+        from playwright.sync_api import Error, sync_playwright
+    except ImportError:
+        _no_browser("playwright is not installed")
+    path = os.environ.get("VIT_VIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    with sync_playwright() as playwright:
+        try:
+            chromium = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        except Error as error:
+            _no_browser(f"no Chromium could be started: {str(error).splitlines()[0]}")
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Visit:
+    """A page of one visitor, and everything that must not happen while it is open."""
+
+    page: Any
+    problems: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+
+    def listen(self, url: str) -> None:
+        """Collect console errors, exceptions and requests to other hosts."""
+        self.page.on("console", lambda m: self._complaint(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda e: self.problems.append(str(e)))
+        self.page.on("request", lambda r: self._host(r.url, url))
+
+    def _complaint(self, text: str) -> None:
+        if not text.startswith(LEAVING):
+            self.problems.append(text)
+
+    def _host(self, requested: str, url: str) -> None:
+        if not requested.startswith((url, "data:", "blob:", "about:")):
+            self.foreign.append(requested)
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open an address as a new visitor and wait for the first pictures; at the end no page may have complained."""
+    visits: list[Visit] = []
+
+    def open_page(
+        url: str, *, width: int = 1440, height: int = 900, dark: bool = False, ready: bool = True
+    ) -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
+        one = Visit(context.new_page())
+        one.page.set_default_timeout(60_000)
+        one.listen(url.split("?")[0])
+        visits.append(one)
+        one.page.goto(url)
+        if ready:
+            wait_until_ready(one.page)
+        return one.page
+
+    yield open_page
+    problems = [problem for one in visits for problem in one.problems]
+    foreign = [request for one in visits for request in one.foreign]
+    for one in visits:
+        one.page.context.close()
+    assert problems == []
+    assert foreign == []
+
+
+@pytest.fixture
+def page(visit: Callable[..., Any], app_url: str) -> Any:
+    """A page of the app with its first pictures."""
+    return visit(app_url)
+
+
+def wait_until_ready(page: Any) -> None:
+    """Wait for the facts in the header; on the Look tab also for the explorer."""
+    page.wait_for_selector("#vv-facts .vv-card:not(:empty)")
+    page.wait_for_function("!document.querySelector('#vv-facts .vv-busy, #vv-facts.vv-busy')")
+    if page.get_by_role("tab", name="Look").get_attribute("aria-selected") == "true":
+        page.wait_for_selector("#vv-explorer [data-vv=root][data-state=ready]")
+
+
+def open_tab(page: Any, name: str) -> None:
+    """Open a view and wait until its pictures are there."""
+    page.get_by_role("tab", name=name).click()
+    panel = page.locator(f"#vv-tab-{name.lower()}")
+    if name in ("Explain", "Patches"):
+        panel.locator(".vv-part-picture:not(.vv-busy) .vv-image:not([hidden])").first.wait_for()
+    elif name == "Positions":
+        panel.locator(".js-plotly-plot .main-svg").first.wait_for()
+    else:
+        panel.locator("[data-vv=root][data-state=ready]").wait_for()

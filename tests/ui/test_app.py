@@ -1,0 +1,293 @@
+"""The app as a visitor meets it, in a real browser: every view, uploads, links, errors, and what it looks like on a phone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.ui.conftest import open_tab, wait_until_ready
+
+pytestmark = pytest.mark.browser
+VIEWS = ("Look", "Explain", "Positions", "Patches")
+
+
+def photo(path: Path, *, seed: int = 0, width: int = 900, height: int = 300) -> Path:
+    """A picture of soft blobs, three times as wide as high, different for every seed."""
+    rng = np.random.default_rng(seed)
+    small = Image.fromarray(rng.integers(0, 256, (4, 12, 3), dtype=np.uint8))
+    small.resize((width, height), Image.Resampling.BICUBIC).save(path)
+    return path
+
+
+def upload(page: Any, path: Path) -> None:
+    page.locator("#vv-upload input[type=file]").first.set_input_files(str(path))
+
+
+def upload_and_wait(page: Any, path: Path) -> None:
+    """Upload a picture and wait until the header speaks of it."""
+    before = page.evaluate("new URLSearchParams(location.search).get('image')")
+    upload(page, path)
+    page.wait_for_function(
+        "before => { const now = new URLSearchParams(location.search).get('image'); return now && now !== before; }",
+        arg=before,
+    )
+    wait_until_ready(page)
+
+
+def shown(page: Any, selector: str) -> str:
+    """A fingerprint of what an element shows."""
+    return hashlib.sha256(page.locator(selector).screenshot()).hexdigest()
+
+
+def explorer_pixels(page: Any) -> list[int]:
+    """The pixels of the explorer's mosaic."""
+    script = """() => { const c = document.querySelector('#vv-explorer [data-vv=atlas]');
+        return Array.from(c.getContext('2d').getImageData(0, 0, c.width, c.height).data); }"""
+    return list(page.evaluate(script))
+
+
+def picture_loaded(page: Any, selector: str) -> None:
+    page.wait_for_function(
+        """selector => { const part = document.querySelector(selector); const image = part && part.querySelector('.vv-image');
+        const busy = part && (part.classList.contains('vv-busy') || part.querySelector('.vv-busy'));
+        return image && image.complete && image.naturalWidth > 0 && !busy; }""",
+        arg=selector,
+    )
+
+
+def test_the_first_screen_has_a_traced_sample(page: Any) -> None:
+    assert page.locator("#vv-top li").count() == 5
+    assert "6 layers x 6 heads" in page.locator("#vv-facts .vv-card").inner_text()
+    assert page.locator("#vv-facts .vv-proof").get_attribute("data-state") == "proven"
+    assert "class token" in page.locator("#vv-explorer [data-vv=caption]").inner_text()
+    assert any(explorer_pixels(page))
+
+
+def test_a_wide_photo_walks_through_all_views_and_a_click_changes_the_picture(
+    page: Any, tmp_path: Path
+) -> None:
+    upload_and_wait(page, photo(tmp_path / "wide.png"))
+    for name in VIEWS:
+        open_tab(page, name)
+    open_tab(page, "Explain")
+    picture_loaded(page, "#vv-explain-picture")
+    drawn = page.locator("#vv-explain-picture .vv-image").bounding_box()
+    assert drawn["width"] / drawn["height"] == pytest.approx(3, rel=0.02)
+    before, caption = (
+        shown(page, "#vv-explain-picture .vv-stage"),
+        page.locator("#vv-explain-picture .vv-caption").inner_text(),
+    )
+    box = page.locator("#vv-explain-picture .vv-image").bounding_box()
+    page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 0.5 * box["height"])
+    page.wait_for_function(
+        "old => document.querySelector('#vv-explain-picture .vv-caption').textContent !== old", arg=caption
+    )
+    picture_loaded(page, "#vv-explain-picture")
+    assert "patch (" in page.locator("#vv-explain-picture .vv-caption").inner_text()
+    assert shown(page, "#vv-explain-picture .vv-stage") != before
+
+
+def test_a_patch_clicked_in_one_view_is_the_query_of_all(page: Any) -> None:
+    open_tab(page, "Patches")
+    picture_loaded(page, "#vv-grid-picture")
+    box = page.locator("#vv-grid-picture .vv-image").bounding_box()
+    page.mouse.click(box["x"] + (3 + 0.5) / 16 * box["width"], box["y"] + (5 + 0.5) / 16 * box["height"])
+    page.locator("#vv-grid-picture .vv-ring").wait_for()
+    open_tab(page, "Explain")
+    page.locator("#vv-explain-picture .vv-caption").get_by_text("patch (5, 3)").wait_for()
+    open_tab(page, "Look")
+    page.wait_for_function(
+        "() => document.querySelector('#vv-explorer [data-vv=caption]').textContent.includes('(5, 3)')"
+    )
+    assert "q=5,3" in page.url
+
+
+def test_a_query_pinned_in_the_explorer_reaches_the_other_views(page: Any) -> None:
+    box = page.locator("#vv-explorer [data-vv=photo]").bounding_box()
+    page.mouse.click(box["x"] + (10 + 0.5) / 16 * box["width"], box["y"] + (2 + 0.5) / 16 * box["height"])
+    page.wait_for_function("() => location.search.includes('q=2,10')")
+    open_tab(page, "Explain")
+    page.locator("#vv-explain-picture .vv-caption").get_by_text("patch (2, 10)").wait_for()
+
+
+def test_arrow_keys_move_the_query_in_a_picture(page: Any) -> None:
+    open_tab(page, "Explain")
+    picture_loaded(page, "#vv-explain-picture")
+    page.locator("#vv-explain-picture .vv-stage").focus()
+    page.keyboard.press("ArrowRight")
+    page.locator("#vv-explain-picture .vv-caption").get_by_text("patch (8, 8)").wait_for()
+    page.keyboard.press("ArrowUp")
+    page.locator("#vv-explain-picture .vv-caption").get_by_text("patch (7, 8)").wait_for()
+
+
+def test_options_of_rollout_change_its_picture_and_its_link(page: Any) -> None:
+    open_tab(page, "Explain")
+    picture_loaded(page, "#vv-explain-picture")
+    before = page.locator("#vv-explain-picture .vv-image").get_attribute("src")
+    page.get_by_label("max", exact=True).check()
+    page.wait_for_function(
+        "old => document.querySelector('#vv-explain-picture .vv-image').getAttribute('src') !== old",
+        arg=before,
+    )
+    assert "fusion=max" in page.url
+
+
+def test_a_position_is_enlarged_by_a_click(page: Any) -> None:
+    open_tab(page, "Positions")
+    page.wait_for_timeout(500)
+    plot = page.locator("#vv-position-tiles .nsewdrag").first.bounding_box()
+    page.mouse.click(plot["x"] + plot["width"] * 2.5 / 16, plot["y"] + plot["height"] * 1.5 / 16)
+    page.locator("#vv-tab-positions .block.vv-plot-caption").get_by_text("position (1, 2)").wait_for()
+    assert "q=1,2" in page.url
+
+
+def test_another_sample_changes_the_picture_and_back_returns(page: Any) -> None:
+    before = explorer_pixels(page)
+    page.get_by_role("button", name="Sample image tower").click()
+    page.wait_for_function("() => location.search.includes('image=tower')")
+    page.wait_for_function(
+        "() => document.querySelector('#vv-samples [aria-label=\"Sample image tower\"]').getAttribute('aria-pressed') === 'true'"
+    )
+    wait_until_ready(page)
+    assert explorer_pixels(page) != before
+    page.go_back()
+    page.wait_for_function("() => location.search.includes('image=lion')")
+    page.wait_for_function(
+        "() => document.querySelector('#vv-samples [aria-label=\"Sample image lion\"]').getAttribute('aria-pressed') === 'true'"
+    )
+
+
+def test_two_visitors_at_once_get_their_own_pictures(
+    visit: Callable[..., Any], app_url: str, tmp_path: Path
+) -> None:
+    pages = [visit(app_url) for _ in range(2)]
+    files = [photo(tmp_path / f"{i}.png", seed=i, width=600 + 300 * i) for i in range(2)]
+    for page, file in zip(pages, files, strict=True):
+        upload(page, file)
+    sizes = []
+    for page in pages:
+        page.wait_for_function(
+            "() => (new URLSearchParams(location.search).get('image') || '').startsWith('u')"
+        )
+        page.wait_for_function(
+            "() => ![0, 256].includes(document.querySelector('#vv-explorer [data-vv=photo]').naturalWidth)"
+        )
+        sizes.append(page.evaluate("document.querySelector('#vv-explorer [data-vv=photo]').naturalWidth"))
+    assert sizes == [600, 900]
+    ids = [page.evaluate("new URLSearchParams(location.search).get('image')") for page in pages]
+    stranger = visit(f"{app_url}?image={ids[0]}")
+    assert "uploaded elsewhere" in stranger.locator("#vv-facts .vv-status").inner_text()
+
+
+def test_a_link_restores_the_view(visit: Callable[..., Any], app_url: str) -> None:
+    page = visit(f"{app_url}?image=tower&layer=2&head=3&q=4,5&dir=column&tab=explain&share=0.8", ready=False)
+    page.locator("#vv-explain-picture .vv-caption").get_by_text("patch (4, 5)").wait_for()
+    assert page.get_by_role("tab", name="Explain").get_attribute("aria-selected") == "true"
+    open_tab(page, "Look")
+    caption = page.locator("#vv-explorer [data-vv=caption]")
+    caption.get_by_text("layer 2, head 3").wait_for()
+    assert "is looked at by" in caption.inner_text()
+
+
+def test_a_reload_keeps_an_upload_in_its_own_tab(page: Any, tmp_path: Path) -> None:
+    upload_and_wait(page, photo(tmp_path / "mine.png", seed=5))
+    image = page.evaluate("new URLSearchParams(location.search).get('image')")
+    page.reload()
+    wait_until_ready(page)
+    assert page.evaluate("new URLSearchParams(location.search).get('image')") == image
+    assert page.locator("#vv-facts .vv-status").is_hidden()
+
+
+def test_what_a_link_asks_in_vain_is_said(visit: Callable[..., Any], app_url: str) -> None:
+    page = visit(f"{app_url}?layer=77&model=%3Cimg%20src=x%20onerror=alert(1)%3E")
+    said = page.locator("#vv-facts .vv-status").inner_text()
+    assert "Layer 77 does not exist" in said
+    assert "not offered here" in said
+    assert page.locator("#vv-facts .vv-status img").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("text.png", b"this is no picture"), ("empty.jpg", b""), ("cut.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")],
+)
+def test_a_bad_upload_gives_one_sentence_and_keeps_the_picture(
+    page: Any, tmp_path: Path, name: str, content: bytes
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    before = page.locator("#vv-top li").first.inner_text()
+    upload(page, tmp_path / name)
+    toast = page.locator(".toast-body")
+    toast.first.wait_for()
+    words = page.locator(".toast-message-item").first.inner_text().strip()
+    assert len(words) > 20
+    assert "Traceback" not in words
+    assert page.locator("#vv-top li").first.inner_text() == before
+
+
+def test_every_picture_has_a_caption_and_can_be_saved(page: Any) -> None:
+    for name in ("Explain", "Patches"):
+        open_tab(page, name)
+        for part in page.locator(f"#vv-tab-{name.lower()} .block.vv-part-picture").all():
+            assert "mini" in part.locator(".vv-caption").inner_text()
+            assert part.locator(".vv-save").get_attribute("href")
+    explain = page.locator("#vv-explain-picture .vv-caption").text_content()
+    assert all(word in explain for word in ("layers 0-5", "class token", "class-blind", "scale"))
+    with page.expect_download() as download:
+        page.locator("#vv-grid-picture .vv-save").click()
+    assert download.value.suggested_filename.endswith(".png")
+
+
+OVERLAPS = """() => {
+  const seen = [...document.querySelectorAll('button, input, select, a, .vv-caption, .vv-card, .vv-proof, li')].filter((e) => {
+    const b = e.getBoundingClientRect(), s = getComputedStyle(e);
+    return b.width > 1 && b.height > 1 && s.visibility !== 'hidden' && s.opacity !== '0' && !e.closest('[aria-hidden=true]')
+      && e.type !== 'file' && e.checkVisibility();
+  });
+  const bad = [];
+  for (let i = 0; i < seen.length; i++) for (let j = i + 1; j < seen.length; j++) {
+    const [p, q] = [seen[i], seen[j]];
+    if (p.contains(q) || q.contains(p)) continue;
+    if (p.closest('label') && p.closest('label') === q.closest('label')) continue;
+    const a = p.getBoundingClientRect(), b = q.getBoundingClientRect();
+    const w = Math.min(a.right, b.right) - Math.max(a.left, b.left), h = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    if (w > 2 && h > 2) bad.push([p.outerHTML.slice(0, 120), q.outerHTML.slice(0, 120)]);
+  }
+  return bad;
+}"""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_nothing_overlaps_and_the_page_never_scrolls_sideways(
+    visit: Callable[..., Any], app_url: str, width: int, dark: bool
+) -> None:
+    page = visit(app_url, width=width, dark=dark)
+    assert page.evaluate("document.body.classList.contains('dark')") == dark
+    for name in VIEWS:
+        open_tab(page, name)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert page.evaluate(OVERLAPS) == [], name
+        outside = page.evaluate(
+            "width => [...document.querySelectorAll('button, img, canvas, p')].filter(e => e.checkVisibility() && "
+            "!e.closest('[data-vv=scroll]') && !e.closest('[aria-hidden=true]') && e.getBoundingClientRect().right > width + 1)"
+            ".map(e => e.outerHTML.slice(0, 120))",
+            width,
+        )
+        assert outside == [], name
+
+
+def test_hovering_the_map_tells_the_number_under_the_pointer(page: Any) -> None:
+    open_tab(page, "Explain")
+    picture_loaded(page, "#vv-explain-picture")
+    box = page.locator("#vv-explain-picture .vv-image").bounding_box()
+    page.mouse.move(box["x"] + (2 + 0.5) / 16 * box["width"], box["y"] + (9 + 0.5) / 16 * box["height"])
+    tip = page.locator("#vv-explain-picture .vv-tip")
+    tip.wait_for()
+    assert tip.inner_text().startswith("row 9, column 2: 0.0")
+    assert "%" in tip.inner_text()

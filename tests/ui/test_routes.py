@@ -1,0 +1,216 @@
+"""The routes: true bytes for those who hold a handle, one sentence and a 4xx for everything else."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from vit_viz.handles import Subject
+from vit_viz.session import Session
+from vit_viz.ui.routes import GONE, PREFIX, routes
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return Session(model="mini", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def client(session: Session) -> Iterator[TestClient]:
+    with TestClient(Starlette(routes=routes(session)), raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def handle(session: Session) -> str:
+    return session.handles.issue(Subject("mini", "shapes", "fit", "ada"))
+
+
+def test_a_layer_holds_what_determines_its_attention(
+    session: Session, client: TestClient, handle: str
+) -> None:
+    answer = client.get(f"{PREFIX}/layer/{handle}/2")
+    trace = session.trace("mini", "shapes", owner="ada")
+    heads, tokens, dim = trace.num_heads, trace.num_tokens, trace.head_dim
+    assert answer.headers["X-Vit-Viz-Kind"] == "qk"
+    floats = np.frombuffer(answer.content[: 8 * heads * tokens], "<f4").reshape(2, heads, tokens)
+    halves = np.frombuffer(answer.content[8 * heads * tokens :], "<f2").reshape(2, heads, tokens, dim)
+    q, k = halves.astype(np.float32)
+    scores = np.einsum("hqd,hkd->hqk", q, k) * trace.scales[2]
+    attention = np.exp(scores - floats[0][..., None])
+    np.testing.assert_allclose(attention, trace.attention(2).numpy(), atol=5e-3)
+    np.testing.assert_allclose(floats[1], trace.value_norms(2).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("direction", ["row", "column"])
+@pytest.mark.parametrize("query", ["class", "pool", "3,4", "3,4;5,6"])
+def test_rows_are_the_weighted_rows_of_the_trace(
+    session: Session, client: TestClient, handle: str, query: str, direction: str
+) -> None:
+    answer = client.get(f"{PREFIX}/rows/{handle}/1", params={"query": query, "direction": direction})
+    trace = session.trace("mini", "shapes", owner="ada")
+    values = np.frombuffer(answer.content, "<f4").reshape(trace.num_heads, trace.num_tokens)
+    tokens = {"class": [0], "pool": [0]}.get(query) or [
+        trace.layout.token((int(p.split(",")[0]), int(p.split(",")[1]))) for p in query.split(";")
+    ]
+    attention = trace.attention(1).numpy()
+    expected = attention[:, tokens].mean(1) if direction == "row" else attention[:, :, tokens].mean(2)
+    np.testing.assert_allclose(values, expected, atol=1e-6)
+
+
+def test_numbers_are_those_of_the_trace(session: Session, client: TestClient, handle: str) -> None:
+    params = {"layer": "3", "head": "2", "query": "4,5", "direction": "row", "at": "6,7"}
+    numbers = client.get(f"{PREFIX}/numbers/{handle}", params=params).json()
+    trace = session.trace("mini", "shapes", owner="ada")
+    row = trace.attention(3, heads=2, queries=trace.layout.token((4, 5)))[0, 0]
+    assert numbers["value"] == pytest.approx(float(row[trace.layout.token((6, 7))]), rel=1e-5)
+    assert numbers["patches"] + sum(numbers["prefix"].values()) == pytest.approx(1, abs=1e-5)
+    assert numbers["at"] == [6, 7]
+
+
+def test_the_photo_is_the_whole_picture(client: TestClient, handle: str) -> None:
+    answer = client.get(f"{PREFIX}/photo/{handle}")
+    assert answer.headers["content-type"] == "image/jpeg"
+    width, height = Image.open(io.BytesIO(answer.content)).size
+    assert width == height  # the sample is square
+
+
+@pytest.mark.parametrize("kind", ["map", "mosaic", "explain", "patches", "numbered", "sequence"])
+def test_every_picture_can_be_saved_as_png_with_more_than_the_picture(
+    client: TestClient, handle: str, kind: str
+) -> None:
+    saved = client.get(f"{PREFIX}/picture/{handle}.png", params={"kind": kind})
+    shown = client.get(f"{PREFIX}/picture/{handle}.png", params={"kind": kind, "bare": "1"})
+    assert saved.status_code == shown.status_code == 200
+    assert saved.headers["content-type"] == "image/png"
+    assert "attachment" in saved.headers["content-disposition"]
+    picture = Image.open(io.BytesIO(saved.content))
+    assert picture.height > 0
+    assert "vit_viz" in picture.text  # type: ignore[attr-defined]  # the provenance, in the file itself
+    assert "content-disposition" not in shown.headers
+
+
+def test_a_saved_picture_says_nothing_about_the_upload(session: Session, client: TestClient) -> None:
+    image = session.add_upload(Image.new("RGB", (40, 30), (200, 30, 30)), owner="ada")
+    handle = session.handles.issue(Subject("mini", image, "fit", "ada"))
+    saved = client.get(f"{PREFIX}/picture/{handle}.png", params={"kind": "explain"})
+    assert image not in saved.headers["content-disposition"]
+    assert image.encode() not in saved.content
+
+
+@pytest.mark.parametrize(
+    "path", ["layer/{h}/0", "rows/{h}/0", "numbers/{h}?layer=0", "photo/{h}", "picture/{h}.png"]
+)
+def test_answers_are_kept_privately_and_never_sniffed(client: TestClient, handle: str, path: str) -> None:
+    answer = client.get(f"{PREFIX}/" + path.replace("{h}", handle))
+    assert answer.status_code == 200
+    assert answer.headers["cache-control"].startswith("private")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", ["layer/{h}/0", "rows/{h}/0", "numbers/{h}", "photo/{h}", "picture/{h}.png"])
+def test_an_unknown_handle_is_gone_and_the_browser_must_not_remember_it(
+    client: TestClient, path: str
+) -> None:
+    answer = client.get(f"{PREFIX}/" + path.replace("{h}", "A" * 32))
+    assert (answer.status_code, answer.text) == (404, GONE)
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_a_handle_of_an_upload_that_is_gone_answers_with_a_sentence(
+    session: Session, client: TestClient
+) -> None:
+    image = session.add_upload(Image.new("RGB", (40, 30)), owner="ada")
+    handle = session.handles.issue(Subject("mini", image, "fit", "ada"))
+    assert client.get(f"{PREFIX}/photo/{handle}").status_code == 200
+    session.uploads.forget("ada")
+    answer = client.get(f"{PREFIX}/photo/{handle}")
+    assert answer.status_code == 404
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_an_evicted_trace_is_computed_again(session: Session, client: TestClient, handle: str) -> None:
+    before = client.get(f"{PREFIX}/layer/{handle}/0").content
+    session.cache.clear()
+    assert client.get(f"{PREFIX}/layer/{handle}/0").content == before
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "layer/{h}/99",
+        "layer/{h}/x",
+        "layer/{h}/-1",
+        "layer/{h}/٣",
+        "layer/{h}/99999999999999999999",
+        "rows/{h}/0?query=nobody",
+        "rows/{h}/0?query=99,99",
+        "rows/{h}/0?direction=up",
+        "rows/{h}/77",
+        "numbers/{h}?layer=88",
+        "numbers/{h}?head=88&layer=0",
+        "numbers/{h}?at=1",
+        "numbers/{h}?at=99,99",
+        "numbers/{h}?at=class",
+        "numbers/{h}?at=1,2;3,4",
+        "picture/{h}.png?kind=secrets",
+        "picture/{h}.png?alpha=9",
+        "picture/{h}.png?kind=explain&method=astrology",
+        "picture/{h}.png?kind=explain&share=nan",
+    ],
+)
+def test_garbage_is_refused_in_one_sentence(client: TestClient, handle: str, path: str) -> None:
+    answer = client.get(f"{PREFIX}/" + path.replace("{h}", handle))
+    assert 400 <= answer.status_code < 500
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.headers["cache-control"] == "no-store"
+    assert 10 < len(answer.text) < 400
+    assert "\n" not in answer.text
+
+
+def test_other_methods_are_refused(client: TestClient, handle: str) -> None:
+    assert client.post(f"{PREFIX}/photo/{handle}").status_code == 405
+
+
+_NAMES = st.sampled_from(
+    [
+        "layer",
+        "head",
+        "query",
+        "q",
+        "direction",
+        "at",
+        "kind",
+        "alpha",
+        "mask",
+        "share",
+        "first",
+        "last",
+        "bare",
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    path=st.sampled_from(["numbers/{h}", "rows/{h}/0", "picture/{h}.png", "layer/{h}/0"]),
+    params=st.dictionaries(
+        _NAMES, st.one_of(st.text(max_size=20), st.integers(-3, 300).map(str)), max_size=5
+    ),
+)
+def test_no_garbage_makes_the_server_fail(
+    client: TestClient, handle: str, path: str, params: dict[str, str]
+) -> None:
+    answer = client.get(f"{PREFIX}/" + path.replace("{h}", handle), params=params)
+    assert answer.status_code < 500, (params, answer.text)
+    if answer.status_code == 200 and answer.headers["content-type"] == "application/json":
+        json.loads(answer.content)

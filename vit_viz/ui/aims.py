@@ -1,0 +1,105 @@
+"""What the Explain tab explains, in words for people: a class, one class and not another, or the image's own embedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vit_viz.handles import Subject
+from vit_viz.labels import Labels
+from vit_viz.session import Session
+from vit_viz.ui.methods import aim_of
+from vit_viz.ui.state import ViewState
+
+MOST_HITS = 12
+
+
+@dataclass(frozen=True)
+class Aimed:
+    """A view whose target is fixed and exists in its model.
+
+    Args:
+        view: with the model's first class where none was chosen.
+        words: the target in words; "" for the image's own embedding.
+        problem: one sentence where the chosen target does not exist.
+        labels: names of the classes, or None where they have none.
+        classes: how many there are; 0 for a model without a head.
+    """
+
+    view: ViewState
+    words: str
+    problem: str
+    labels: Labels | None
+    classes: int
+
+    def name(self, index: int) -> str:
+        """What a class is called."""
+        return class_name(self.labels, index)
+
+
+def class_name(labels: Labels | None, index: int) -> str:
+    """What a class is called; its number where names are not known."""
+    return labels.name(index) if labels else f"class {index}"
+
+
+def aimed(session: Session, subject: Subject, view: ViewState) -> Aimed:
+    """Fix the target of a view: the model's first class unless one that exists was chosen."""
+    trace = session.trace(subject.model, subject.image, mode=subject.mode, owner=subject.owner)
+    prepared = session.subject(subject.model, subject.image, mode=subject.mode, owner=subject.owner)
+    labels = session.model(subject.model).labels
+    assert trace.logits is not None
+    classes = trace.logits.numel() if prepared.has_classes else 0
+    wanted = aim_of(view)
+    chosen: tuple[int, ...] = () if wanted is None else (wanted,) if isinstance(wanted, int) else wanted
+    problem = ""
+    if any(index >= classes for index in chosen) or len(set(chosen)) < len(chosen):
+        problem = _refused(chosen, classes)
+        chosen = ()
+    if not classes:
+        return Aimed(replace(view, target=""), "", problem, None, 0)
+    if not chosen:
+        chosen = (int(trace.logits.argmax()),)
+    words = " and not ".join(class_name(labels, index) for index in chosen)
+    fixed = replace(view, target="-".join(map(str, chosen)))
+    return Aimed(fixed, words, problem, labels, classes)
+
+
+def aim_value(session: Session, subject: Subject, aim: Aimed) -> dict[str, Any]:
+    """The value of the Aim component: the first classes, those that are chosen, and what this means."""
+    if not aim.classes:
+        words = (
+            "This model has no classes. The maps explain its own embedding of this photo: what makes the embedding what it is. "
+            "Class sensitivity cannot be measured without classes."
+        )
+        return {"classes": [], "words": f"{words} {aim.problem}".strip()}
+    trace = session.trace(subject.model, subject.image, mode=subject.mode, owner=subject.owner)
+    assert trace.logits is not None
+    probabilities = trace.logits.float().softmax(-1).cpu()
+    best = probabilities.topk(min(5, aim.classes)).indices.tolist()
+    chosen = [int(part) for part in aim.view.target.split("-")]
+    shown = list(dict.fromkeys([*best, *chosen]))
+    entries = [{"index": i, "name": aim.name(i), "probability": float(probabilities[i])} for i in shown]
+    return {
+        "classes": entries,
+        "chosen": chosen[0],
+        "other": chosen[1] if len(chosen) == 2 else None,
+        "words": aim.problem,
+    }
+
+
+def found(labels: Labels | None, classes: int, text: str) -> list[dict[str, Any]]:
+    """Classes that a text means, the best first."""
+    if labels is None:
+        number = text.strip()
+        indices = (int(number),) if number.isascii() and number.isdigit() and len(number) < 7 else ()
+    else:
+        indices = labels.search(text, limit=MOST_HITS)
+    return [{"index": i, "name": class_name(labels, i)} for i in indices if i < classes]
+
+
+def _refused(chosen: tuple[int, ...], classes: int) -> str:
+    if not classes:
+        return "A class was asked for, but this model has none."
+    if len(set(chosen)) < len(chosen):
+        return "A class cannot be set against itself; the first class is explained."
+    return f"This model has classes 0-{classes - 1}; its first class is explained instead."

@@ -1,0 +1,91 @@
+"""Which models and samples the page offers, and what a name in a link stands for. Paths never come from the page."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from vit_viz import samples
+from vit_viz.checkpoints.catalog import BUNDLED, CATALOG
+from vit_viz.errors import ParameterError
+from vit_viz.handles import Subject
+from vit_viz.session import Session
+from vit_viz.ui.state import ViewState
+
+FIRST_SAMPLE = "lion"
+_THUMBNAIL = 96  # pixels: twice what the page shows, for dense screens
+
+
+def model_choices(session: Session) -> list[tuple[str, str]]:
+    """Pairs (words, name) for the model picker, the session's own model first."""
+    own = default_name(session)
+    others = [(f"{entry.title} ({entry.megabytes} MB)", entry.name) for entry in CATALOG if entry.name != own]
+    bundled = [(name, name) for name in BUNDLED if name != own]
+    return [(own, own), *bundled, *others]
+
+
+def default_name(session: Session) -> str:
+    """The session's own model as the page and its links call it: never a path of this machine."""
+    path = Path(session.default_model)
+    return path.name if path.exists() else session.default_model
+
+
+def model_reference(session: Session, name: str) -> str:
+    """What `Session.model` takes for a name on the page.
+
+    Raises:
+        ParameterError: the page does not offer this name.
+    """
+    if name in ("", default_name(session)):
+        return session.default_model
+    if name not in {offered for _words, offered in model_choices(session)}:
+        raise ParameterError(
+            f"The model {name[:60]!r} is not offered here; {default_name(session)} is shown instead."
+        )
+    return name
+
+
+def first_image() -> str:
+    """The image that a visitor finds on arrival."""
+    names = samples.sample_names()
+    return FIRST_SAMPLE if FIRST_SAMPLE in names else names[0]
+
+
+def settled(session: Session, view: ViewState) -> tuple[ViewState, tuple[str, ...]]:
+    """The view with a model that is offered and an image that has a name; one sentence for each thing that had to change."""
+    problems: list[str] = []
+    try:
+        model_reference(session, view.model)
+    except ParameterError as error:
+        problems.append(str(error))
+        view = view.on_subject(model="")
+    if not view.image:
+        view = view.next_turn(image=first_image())
+    return view.next_turn(model=view.model or default_name(session)), tuple(problems)
+
+
+def subject_of(session: Session, view: ViewState, owner: str) -> Subject:
+    """What the view is about, as the session knows it."""
+    return Subject(model_reference(session, view.model), view.image or first_image(), view.mode, owner)
+
+
+def sample_buttons(chosen: str) -> dict[str, Any]:
+    """The value of the Samples component."""
+    buttons = [{"name": name, "thumbnail": _thumbnail(name)} for name in samples.sample_names()]
+    return {"samples": buttons, "chosen": chosen}
+
+
+def _thumbnail(name: str) -> str:
+    picture = samples.sample(name)
+    side = min(picture.size)
+    left, top = (picture.width - side) // 2, (picture.height - side) // 2
+    square = picture.crop((left, top, left + side, top + side)).resize(
+        (_THUMBNAIL, _THUMBNAIL), Image.Resampling.LANCZOS
+    )
+    file = io.BytesIO()
+    square.save(file, "JPEG", quality=80)
+    return "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode("ascii")

@@ -1,0 +1,87 @@
+"""The Look tab: what one token looks at, in every head of every layer, live under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from vit_viz.ui.boundary import sentence
+from vit_viz.ui.explorer import Explorer
+from vit_viz.ui.page import QUICK, Page
+from vit_viz.ui.payload import explorer_value
+from vit_viz.ui.state import ViewState
+from vit_viz.ui.views import words
+
+
+@dataclass(frozen=True)
+class Look:
+    """The components of the tab."""
+
+    explorer: Explorer
+
+
+def build() -> Look:
+    """Lay out the tab."""
+    explorer = Explorer(elem_id="vv-explorer")
+    words.explain(
+        shows="how one token, the query, spreads its attention over the photo in each head of each layer; point at a patch to "
+        "make it the query, click to pin it.",
+        hides="what the model did with what it saw: attention weights are not importance, and what falls on the class token and "
+        "the registers is outside the photo (see the bars).",
+    )
+    words.formula(
+        (
+            "A = softmax(q kᵀ · scale);  looks at: A[i, :];  looked at by: A[:, j]",
+            "Each row of A sums to 1 over all tokens. Vaswani et al. 2017, arXiv:1706.03762; Dosovitskiy et al. 2021, "
+            "arXiv:2010.11929.",
+        ),
+        (
+            "norm-weighted: A_ij · ‖v_j W_O,h‖",
+            "How much moves, not only its weight. Kobayashi et al. 2020, arXiv:2004.10102.",
+        ),
+        (
+            "mass mask: the smallest set of patches whose renormalised weights sum to the chosen share",
+            "Caron et al. 2021 (DINO), arXiv:2104.14294.",
+        ),
+    )
+    return Look(explorer)
+
+
+def wire(look: Look, page: Page) -> None:
+    """Let the explorer pin queries for the whole page, and follow what is chosen elsewhere."""
+
+    def follow(view: ViewState, event: gr.EventData) -> ViewState:
+        return followed(view, dict(event._data or {}))
+
+    for listener in (look.explorer.pin, look.explorer.view):
+        listener(follow, [page.view], [page.view], **QUICK)
+    page.gesture(look.explorer.recompute, lambda view, _owner, _data: view.next_turn())
+    page.drawing("look", _draw, [look.explorer])
+
+
+def _draw(page: Page, view: ViewState, owner: str) -> Iterator[Any]:
+    """Dim, then the trace to show, or the one sentence that says why there is none."""
+    yield gr.update(busy=f"Running {view.model} …")
+    try:
+        value = explorer_value(page.session, view, owner)
+    except Exception as error:
+        value = {"seq": view.turn, "trace": "", "note": sentence(error)}
+    yield gr.update(value=value, busy="")
+
+
+def followed(view: ViewState, data: dict[str, Any]) -> ViewState:
+    """The view after what the explorer says; what is not possible in it is left as it was."""
+    for name, value in data.items():
+        try:
+            view = view.with_options({name: value}) if name in _FOLLOWED else view
+        except ValueError:
+            continue
+    return view
+
+
+_FOLLOWED = frozenset(
+    ("layer", "head", "query", "direction", "scale", "alpha", "table", "smooth", "mask", "norm")
+)

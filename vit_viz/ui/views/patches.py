@@ -1,0 +1,138 @@
+"""The Patches tab: how the photo becomes the sequence of tokens that the model receives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from vit_viz.capture import Trace
+from vit_viz.checkpoints import LoadedModel
+from vit_viz.geometry import CropBox
+from vit_viz.render.patches import visible_area
+from vit_viz.ui.boundary import sentence
+from vit_viz.ui.choices import subject_of
+from vit_viz.ui.page import Page
+from vit_viz.ui.parts import Picture
+from vit_viz.ui.payload import picture_address, picture_value
+from vit_viz.ui.state import ViewState
+from vit_viz.ui.views import words
+from vit_viz.ui.views.queries import pick, step
+
+
+@dataclass(frozen=True)
+class Patches:
+    """The components of the tab."""
+
+    shapes: gr.HTML
+    grid: Picture
+    sequence: Picture
+    numbers: gr.Checkbox
+
+
+def build() -> Patches:
+    """Lay out the tab."""
+    with gr.Row(elem_classes="vv-view"):
+        with gr.Column(scale=3, min_width=320):
+            grid = Picture(elem_id="vv-grid-picture")
+            numbers = gr.Checkbox(False, label="number the patches", container=False, elem_id="vv-numbers")
+        with gr.Column(scale=2, min_width=320):
+            shapes = gr.HTML("", elem_classes="vv-shapes", apply_default_css=False)
+            sequence = Picture(elem_id="vv-sequence-picture")
+    words.explain(
+        shows="where the model cuts the photo, what it leaves out (hatched), and the patches in the order in which it "
+        "receives them.",
+        hides="what the model makes of a patch: each becomes one vector by a single linear map; all else happens in the layers.",
+    )
+    words.formula(
+        (
+            "image [C, H, W] → patches [n, P·P·C] → tokens [p + n, D],  n = (H / P) · (W / P)",
+            "p prefix tokens (class, registers) come first; a position embedding is added where the model has one. "
+            "Dosovitskiy et al. 2021, An Image is Worth 16x16 Words, arXiv:2010.11929, section 3.1.",
+        )
+    )
+    return Patches(shapes, grid, sequence, numbers)
+
+
+def wire(tab: Patches, page: Page) -> None:
+    """Draw the tab, and let a click in it pin the query for all views."""
+    page.gesture(tab.grid.pick, lambda view, owner, data: pick(page.session, view, owner, data))
+    page.gesture(tab.grid.step, lambda view, owner, data: step(page.session, view, owner, data))
+    page.action(tab.numbers.input, lambda view, on: view.next_turn(numbers=bool(on)), inputs=[tab.numbers])
+    page.drawing("patches", _draw, [tab.grid, tab.sequence, tab.shapes, tab.numbers])
+
+
+def _draw(page: Page, view: ViewState, owner: str) -> Iterator[tuple[Any, ...]]:
+    busy = {"turn": view.turn, "busy": True}
+    yield busy, busy, gr.skip(), gr.skip()
+    try:
+        yield _drawn(page, view, owner)
+    except Exception as error:
+        failed = {"turn": view.turn, "error": sentence(error)}
+        yield failed, failed, "", gr.skip()
+
+
+def _drawn(page: Page, view: ViewState, owner: str) -> tuple[Any, ...]:
+    session = page.session
+    subject = subject_of(session, view, owner)
+    loaded = session.model(subject.model)
+    trace = session.trace(subject.model, subject.image, mode=subject.mode, owner=owner)
+    view, problems = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
+    box = trace.crop_box
+    assert box is not None
+    rows, cols = trace.layout.grid
+    grid = picture_value(
+        view,
+        picture_address(session, subject, view, "numbered" if view.numbers else "patches"),
+        caption=f"{view.model} · {rows} rows x {cols} columns of patches · {_left_out(box)}",
+        trace=trace,
+        area=visible_area(box.original_size, box.region),
+        note=" ".join(problems),
+    )
+    sequence = picture_value(
+        view,
+        picture_address(session, subject, view, "sequence"),
+        caption=f"{view.model} · the sequence: {_prefix_words(trace)}then {rows * cols} patches, row by row",
+        trace=trace,
+        area=(0.0, 0.0, 1.0, 1.0),
+        pick=False,
+    )
+    sequence["area"] = None
+    return grid, sequence, shapes_html(loaded, trace), gr.update(value=view.numbers)
+
+
+def shapes_html(loaded: LoadedModel, trace: Trace) -> str:
+    """The three shapes between pixels and tokens, with their names."""
+    box, recipe = trace.crop_box, loaded.preprocess
+    assert box is not None
+    (height, width), (tall, wide) = box.input_size, recipe.patch_size
+    dim = loaded.config.embed_dim if loaded.config is not None else trace.num_heads * trace.head_dim
+    count, prefix = trace.layout.num_patches, trace.layout.num_prefix
+    steps = [
+        ("image", f"[{recipe.channels}, {height}, {width}]", "channels, height, width"),
+        (
+            "patches",
+            f"[{count}, {tall * wide * recipe.channels}]",
+            f"{tall} x {wide} pixels x {recipe.channels} channels each",
+        ),
+        ("tokens", f"[{prefix + count}, {dim}]", f"{prefix} prefix + {count} patches"),
+    ]
+    cells = [
+        f"<div class=vv-step><b>{name}</b><code>{shape}</code><span>{what}</span></div>"
+        for name, shape, what in steps
+    ]
+    return f"<div class='vv-steps'>{'<i aria-hidden=true>→</i>'.join(cells)}</div>"
+
+
+def _left_out(box: CropBox) -> str:
+    share = 1 - box.covers
+    words_of = "the whole photo" if share < 0.0005 else f"{share:.1%} of the photo left out"
+    height, width = box.original_size
+    return f"photo {height} x {width} px to input {box.input_size[0]} x {box.input_size[1]} px, {words_of}"
+
+
+def _prefix_words(trace: Trace) -> str:
+    names = list(trace.layout.prefix)
+    return f"{', '.join(names)}, " if names else ""

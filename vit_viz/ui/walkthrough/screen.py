@@ -1,0 +1,149 @@
+"""One step as it stands on the screen: words, shapes, pictures, a control, a question, and the code that does it."""
+
+from __future__ import annotations
+
+import ast
+import html
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+STEPS = (
+    "Patches",
+    "Embedding",
+    "Extra tokens",
+    "Positions",
+    "Attention",
+    "Heads",
+    "Block",
+    "Class",
+)
+"""Names of the steps, in the order of the data."""
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A control of whole numbers from `low` to `high`."""
+
+    label: str
+    low: int
+    high: int
+    value: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A control of a few named options; its value is the place among them."""
+
+    label: str
+    options: tuple[str, ...]
+    value: int
+
+
+@dataclass(frozen=True)
+class Code:
+    """A function of ours and the pieces of it that do this step.
+
+    Args:
+        what: the function itself, so that what is shown is what runs.
+        marks: texts; the lines that contain one of them are marked.
+    """
+
+    what: Callable[..., Any]
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Screen:
+    """One step, ready to be laid out; plain text everywhere but in `figures`, which is escaped HTML.
+
+    Args:
+        title: what happens, in a few words.
+        words: three sentences that need no knowledge of transformers.
+        formula: in one line; `letters` says what its letters mean.
+        shapes: (name, shape, what it is), in the order of the data.
+        control: to play with; None where layer and head are the controls.
+        shared: controls of the whole page that matter here.
+        question, answer: the answer is in the pictures.
+        papers: (words, address).
+        follows: what the photo beside the step shows: the followed patch, the followed token, what that token looks at, or nothing.
+    """
+
+    title: str
+    words: tuple[str, str, str]
+    formula: str
+    letters: str
+    shapes: tuple[tuple[str, str, str], ...]
+    figures: str
+    question: str
+    answer: str
+    code: tuple[Code, ...]
+    papers: tuple[tuple[str, str], ...]
+    hides: str
+    control: Slider | Choice | None = None
+    shared: tuple[Literal["layer", "head"], ...] = ()
+    follows: Literal["patch", "token", "map", "nothing"] = "nothing"
+
+
+_LEGEND = (
+    "<p class=vv-w-quiet>Strips: one field per number; blue is below 0, white is 0, red is above, and the darkest field is the "
+    "number farthest from 0.</p>"
+)
+
+
+def html_of(screen: Screen, number: int) -> str:
+    """The whole step as HTML; every text escaped."""
+    words = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in screen.words)
+    papers = "; ".join(
+        f'<a href="{html.escape(address)}" target="_blank" rel="noopener noreferrer">{html.escape(text)}</a>'
+        for text, address in screen.papers
+    )
+    parts = [
+        f"<h2>{number}. {html.escape(screen.title)}</h2>",
+        f"<div class=vv-w-words>{words}</div>",
+        _shapes(screen.shapes),
+        f"<div class=vv-w-figures>{screen.figures}</div>",
+        _LEGEND if "vv-w-strip" in screen.figures else "",
+        f"<details class=vv-w-quiz><summary>{html.escape(screen.question)}</summary>"
+        f"<p>{html.escape(screen.answer)}</p></details>",
+        f"<p class=vv-w-formula><code>{html.escape(screen.formula)}</code></p>",
+        f"<p class=vv-w-quiet>{html.escape(screen.letters)} Paper: {papers}.</p>",
+        f"<p class=vv-w-quiet><b>Does not show</b> {html.escape(screen.hides)}</p>",
+        *(code_html(code) for code in screen.code),
+    ]
+    return f"<div class=vv-w data-step={number}>{''.join(parts)}</div>"
+
+
+def code_html(code: Code) -> str:
+    """The source of a function as it is on disk, with its place and its marked lines."""
+    lines, first = inspect.getsourcelines(code.what)
+    place = f"{code.what.__module__.replace('.', '/')}.py, lines {first}-{first + len(lines) - 1}"
+    shown = _without_long_docstring(textwrap.dedent("".join(lines)))
+    marked = [
+        f"<mark>{html.escape(line)}</mark>" if any(mark in line for mark in code.marks) else html.escape(line)
+        for line in shown
+    ]
+    name = html.escape(code.what.__qualname__)
+    return (
+        f"<figure class=vv-w-code><figcaption>our code: <b>{name}</b> <span>{html.escape(place)}</span></figcaption>"
+        f'<pre tabindex=0 aria-label="Source of {name}"><code>' + "\n".join(marked) + "</code></pre></figure>"
+    )
+
+
+def _without_long_docstring(source: str) -> list[str]:
+    """The lines of a function with only the first line of its docstring, so that the code stays on the screen."""
+    lines = source.rstrip("\n").split("\n")
+    first = ast.parse(source).body[0].body[0]  # type: ignore[attr-defined]  # the source of one function
+    if isinstance(first, ast.Expr) and first.end_lineno is not None and first.end_lineno > first.lineno:
+        lines[first.lineno - 1 : first.end_lineno] = [f'{lines[first.lineno - 1]} ..."""']
+    return lines
+
+
+def _shapes(shapes: tuple[tuple[str, str, str], ...]) -> str:
+    cells = [
+        f"<div class=vv-step><b>{html.escape(name)}</b><code>{html.escape(shape)}</code><span>{html.escape(what)}</span></div>"
+        for name, shape, what in shapes
+    ]
+    return f"<div class='vv-steps'>{'<i aria-hidden=true>→</i>'.join(cells)}</div>"
