@@ -1,0 +1,1 @@
+"""How the bundled model was trained: not part of the app, never imported by it."""
