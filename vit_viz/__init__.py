@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vit_viz.analyses.ablation import ablate_heads
 from vit_viz.analyses.attention import attention_map
+from vit_viz.analyses.explain import explain
+from vit_viz.analyses.faithfulness import faithfulness
 from vit_viz.analyses.heads import head_table
 from vit_viz.analyses.positions import position_similarity
 from vit_viz.analyses.rollout import rollout
@@ -68,8 +71,11 @@ __all__ = [
     "ViTConfig",
     "VisionTransformer",
     "VitVizError",
+    "ablate_heads",
     "attention_map",
     "edit",
+    "explain",
+    "faithfulness",
     "head_table",
     "load",
     "position_similarity",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -162,10 +163,27 @@ def test_an_informed_order_beats_random_and_its_reverse_does_not():
     good = faithfulness_of(subject, map_of(pixels[0, 0].numpy()), band, target=0)
     bad = faithfulness_of(subject, map_of(-pixels[0, 0].numpy()), band, target=0)
     assert good.beats_random == (True, True)
-    assert good.verdict.startswith("Better than random")
+    assert good.beaten == (10, 10)
+    assert good.verdict == "Better than random when its patches are taken away and put back."
     assert bad.beats_random == (False, False)
+    assert bad.beaten[0] < 10
     assert bad.verdict == "No better than patches chosen at random."
     assert good.relative_deletion < 1 < bad.relative_deletion
+
+
+def test_ahead_of_every_order_but_within_the_band_is_said_as_such():
+    subject = counting_subject()
+    scattered = np.array([[1.0, 0.02 * i + 0.2 * (i > 6)] for i in range(10)])
+    band = RandomBand(
+        np.array([0.0, 1.0]), scattered * 10, -scattered, ("mean", "mean"), "probability of class 0"
+    )
+    result = faithfulness_of(subject, map_of([[9, 2, 5, 1]]), random_band(subject, target=0), target=0)
+    moved = replace(result, band=band, deletion_auc=4.9, insertion_auc=-9.0)
+    assert moved.beaten == (10, 0)
+    assert moved.beats_random == (False, False)
+    assert moved.verdict == (
+        "Ahead of each of 10 random orders, but within their 95% band, when its patches are taken away."
+    )
 
 
 def test_removal_is_compared_beside_painting(make_model, pixels):

@@ -24,7 +24,7 @@ from vit_viz.analyses.walkthrough_layers import (
     class_step,
     heads_step,
 )
-from vit_viz.analyses.walkthrough_tokens import position_step, prefix_step
+from vit_viz.analyses.walkthrough_tokens import position_colours, position_step, prefix_step
 from vit_viz.capture import Trace, trace
 from vit_viz.checkpoints import load
 from vit_viz.errors import ParameterError
@@ -441,3 +441,22 @@ def test_a_photo_becomes_15_gray_patches(make_model: Callable[..., VisionTransfo
     recipe = Preprocess(input_size=(60, 100), patch_size=(20, 20), channels=1, mean=(0.5,), std=(0.5,))
     walk = Walk.of(model, recipe.apply(sample("shapes"), mode="stretch").pixels)
     assert [patch_step(walk, place=(r, c)).flat.size for r in range(3) for c in range(5)] == [400] * 15
+
+
+def test_colours_of_positions_are_their_three_main_directions(registers: Subject) -> None:
+    model = registers[0].model
+    found = position_colours(model)
+    assert found is not None
+    assert model.pos_embed is not None
+    table = model.pos_embed[0, 5:].detach().double().numpy()
+    values, vectors = np.linalg.eigh(np.cov(table.T))
+    assert values[-1] > values[-4]
+    for place in range(3):
+        assert abs(found.axes[place] @ vectors[:, -1 - place]) == pytest.approx(1, abs=1e-6)
+    colours = found.of(table)
+    assert (colours.min(0), colours.max(0)) == (pytest.approx([0, 0, 0]), pytest.approx([255, 255, 255]))
+    assert colours.shape == (24, 3)
+
+
+def test_positions_that_are_not_learned_have_no_colours(gray: Subject) -> None:
+    assert position_colours(gray[0].model) is None

@@ -24,7 +24,10 @@ LEAVING = (
     "AbortError",
     "BrokenConnectionError",
 )  # what Gradio's own client says when its page is left or reloaded
-CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+CHROMIUM_FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
 
 
 def free_port() -> int:

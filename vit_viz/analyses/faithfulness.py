@@ -92,16 +92,37 @@ class Faithfulness:
         return self.deletion_auc / max(self.band.interval("deletion")[0], 1e-12)
 
     @property
+    def beaten(self) -> tuple[int, int]:
+        """How many of the ten random orders do worse, in deletion and in insertion.
+
+        Beside the band, whose low edge falls below 0 where random orders scatter much around a low probability.
+        """
+        deletion = [area(self.band.fractions, scores) for scores in self.band.deletion]
+        insertion = [area(self.band.fractions, scores) for scores in self.band.insertion]
+        return (
+            sum(self.deletion_auc < score for score in deletion),
+            sum(self.insertion_auc > score for score in insertion),
+        )
+
+    @property
     def verdict(self) -> str:
-        """The outcome in one sentence."""
-        deletion, insertion = self.beats_random
-        if deletion and insertion:
-            return "Better than random: its patches carry the answer, taken away and put back."
-        if deletion:
-            return "Better than random when its patches are taken away, not when they are put back."
-        if insertion:
-            return "Better than random when its patches are put back, not when they are taken away."
-        return "No better than patches chosen at random."
+        """The outcome in words: better than random, ahead of each random order, or no better than random."""
+        words = ("taken away", "put back")
+        outside = [word for word, better in zip(words, self.beats_random, strict=True) if better]
+        ahead = [
+            word
+            for word, beaten in zip(words, self.beaten, strict=True)
+            if beaten == RANDOM_ORDERS and word not in outside
+        ]
+        sentences = []
+        if outside:
+            sentences.append(f"Better than random when its patches are {' and '.join(outside)}.")
+        if ahead:
+            sentences.append(
+                f"Ahead of each of {RANDOM_ORDERS} random orders, but within their 95% band, when its patches are "
+                f"{' and '.join(ahead)}."
+            )
+        return " ".join(sentences) or "No better than patches chosen at random."
 
 
 def faithfulness(

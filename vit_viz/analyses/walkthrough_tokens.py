@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -17,6 +18,7 @@ from vit_viz.analyses.walkthrough import Array, Size, Walk, patch_index
 from vit_viz.capture import Trace
 from vit_viz.capture.forward import undisturbed
 from vit_viz.geometry import Grid
+from vit_viz.model import VisionTransformer
 from vit_viz.model.positions import rotary_angles, sinusoidal_1d
 
 
@@ -157,6 +159,44 @@ def position_step(walk: Walk, *, place: Size, seed: int = 1) -> PositionStep:
         unplaced_shuffled=to_numpy(unplaced_shuffled),
         order=to_numpy(order),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class PositionColours:
+    """Three directions in which learned positions differ most, so that each position becomes a colour.
+
+    Args:
+        mean: of the positions as trained, [dim].
+        axes: the directions, [3, dim], sign fixed by the largest entry; zeros where there are fewer.
+        low, high: ends of the positions as trained along each direction, [3].
+    """
+
+    mean: Array
+    axes: Array
+    low: Array
+    high: Array
+
+    def of(self, table: Array) -> Array:
+        """Positions [n, dim] as colours, bytes [n, 3]; what lies beyond the trained ends is clipped."""
+        along = (table - self.mean) @ self.axes.T
+        share = np.clip((along - self.low) / np.maximum(self.high - self.low, 1e-12), 0, 1)
+        colours: Array = np.round(255 * share).astype(np.uint8)
+        return colours
+
+
+@torch.no_grad()
+def position_colours(model: VisionTransformer) -> PositionColours | None:
+    """Colours for the positions of a model; None where it has learned none."""
+    if model.config.position != "learned":
+        return None
+    table = model.position_table(model.config.grid)[len(model.config.positioned_prefix) :].double().cpu()
+    mean = table.mean(0)
+    axes = torch.linalg.svd(table - mean, full_matrices=False).Vh[:3]
+    axes = axes * axes.gather(1, axes.abs().argmax(1, keepdim=True)).sign()
+    axes = F.pad(axes, (0, 0, 0, 3 - len(axes)))
+    along = (table - mean) @ axes.T
+    ends = along.min(0).values, along.max(0).values
+    return PositionColours(to_numpy(mean), to_numpy(axes), to_numpy(ends[0]), to_numpy(ends[1]))
 
 
 def _similarity(table: Tensor | None, angles: Tensor | None, index: int, grid: Grid) -> Array | None:

@@ -45,6 +45,11 @@ class Source:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
+def is_hub_id(text: str) -> bool:
+    """Whether a text has the form of a Hub id, "owner/name" or "owner/name@revision"; nobody is asked whether it exists."""
+    return _HUB_ID.fullmatch(text) is not None
+
+
 def find(
     ref: str | Path,
     *,
@@ -71,7 +76,7 @@ def find(
     entry = entry_of(repo)
     if entry is None and local_files and (local := _local(ref)) is not None:
         return local
-    if entry is not None or _HUB_ID.fullmatch(text):
+    if entry is not None or is_hub_id(text):
         return _Hub(entry.hub_id if entry else repo, revision or "main", entry, use_token, progress).fetch()
     expected = "a checkpoint file, a folder with config.json, or a Hub id" if local_files else "or a Hub id"
     names = ", ".join([*BUNDLED, *(known.name for known in CATALOG)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from PIL import Image
 
 from vit_viz import samples
 from vit_viz.checkpoints.catalog import BUNDLED, CATALOG
+from vit_viz.checkpoints.source import is_hub_id
 from vit_viz.errors import ParameterError
 from vit_viz.handles import Subject
 from vit_viz.session import Session
@@ -34,14 +36,21 @@ def default_name(session: Session) -> str:
     return path.name if path.exists() else session.default_model
 
 
+def own_hub_ids() -> bool:
+    """Whether visitors may name any model of the Hub; VIT_VIZ_OWN_HUB_IDS=0 leaves them the catalog."""
+    return os.environ.get("VIT_VIZ_OWN_HUB_IDS", "1") != "0"
+
+
 def model_reference(session: Session, name: str) -> str:
-    """What `Session.model` takes for a name on the page.
+    """What `Session.model` takes for a name on the page: one of those offered, or a Hub id of the visitor's own.
 
     Raises:
         ParameterError: the page does not offer this name.
     """
     if name in ("", default_name(session)):
         return session.default_model
+    if own_hub_ids() and is_hub_id(name):
+        return name
     if name not in {offered for _words, offered in model_choices(session)}:
         raise ParameterError(
             f"The model {name[:60]!r} is not offered here; {default_name(session)} is shown instead."

@@ -46,9 +46,12 @@ def build(page: Page) -> Header:
                 value=choices.default_name(session),
                 label="model",
                 filterable=True,
+                allow_custom_value=choices.own_hub_ids(),
                 container=True,
                 elem_id="vv-model",
             )
+            if choices.own_hub_ids():
+                gr.HTML("or type a Hub id: owner/name", elem_classes="vv-hint", apply_default_css=False)
             mode = gr.Dropdown(MODES, value="fit", label="size", elem_id="vv-mode")
         with (
             gr.Column(scale=0, min_width=300, elem_classes="vv-image-column"),

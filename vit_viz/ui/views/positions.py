@@ -32,6 +32,8 @@ class Positions:
     tiles: gr.Plot
     tile: gr.Plot
     caption: gr.HTML
+    prefix_tile: gr.Plot
+    prefix_caption: gr.HTML
     clicks: PlotClicks
 
 
@@ -41,6 +43,8 @@ def build() -> Positions:
     with gr.Row(elem_classes="vv-view"):
         with gr.Column(scale=3, min_width=320):
             tiles = gr.Plot(show_label=False, container=False, elem_id="vv-position-tiles", buttons=[])
+            prefix_tile = gr.Plot(show_label=False, container=False, elem_id="vv-prefix-tile", buttons=[])
+            prefix_caption = gr.HTML("", elem_classes="vv-plot-caption", apply_default_css=False)
         with gr.Column(scale=2, min_width=320):
             tile = gr.Plot(show_label=False, container=False, elem_id="vv-position-tile", buttons=[])
             caption = gr.HTML("", elem_classes="vv-plot-caption", apply_default_css=False)
@@ -59,7 +63,7 @@ def build() -> Positions:
         )
     )
     clicks = PlotClicks({"plot": "vv-position-tiles"}, elem_id="vv-position-clicks")
-    return Positions(message, places, tiles, tile, caption, clicks)
+    return Positions(message, places, tiles, tile, caption, prefix_tile, prefix_caption, clicks)
 
 
 def wire(tab: Positions, page: Page) -> None:
@@ -70,7 +74,7 @@ def wire(tab: Positions, page: Page) -> None:
         lambda view, places: view.next_turn().with_options({"places": places}),
         inputs=[tab.places],
     )
-    outputs = [tab.message, tab.tiles, tab.tile, tab.caption, tab.places]
+    outputs = [tab.message, tab.tiles, tab.tile, tab.caption, tab.places, tab.prefix_tile, tab.prefix_caption]
     page.drawing("positions", _draw, outputs)
 
 
@@ -79,41 +83,51 @@ def _draw(page: Page, view: ViewState, owner: str) -> Iterator[tuple[Any, ...]]:
         yield _drawn(page, view, owner)
     except ParameterError as error:  # no position embedding: that is an answer, not a failure
         gone = gr.update(value=None, visible=False)
-        yield (
-            gr.update(value=words.plain(sentence(error)), visible=True),
-            gone,
-            gone,
-            "",
-            gr.update(visible=False),
-        )
+        yield (_told(error), gone, gone, "", gr.update(visible=False), gone, "")
     except Exception as error:
         gone = gr.update(value=None)
-        yield gr.update(value=words.plain(sentence(error)), visible=True), gone, gone, "", gr.skip()
+        yield (_told(error), gone, gone, "", gr.skip(), gone, "")
+
+
+def _told(error: Exception) -> Any:
+    return gr.update(value=words.plain(sentence(error)), visible=True)
 
 
 def _drawn(page: Page, view: ViewState, owner: str) -> tuple[Any, ...]:
     matrix, image_grid = _matrix(page, view, owner)
-    place = _place(view, image_grid, matrix.grid)
-    if isinstance(place, tuple):
-        figure, what = position_tile(matrix, *place), f"position ({place[0]}, {place[1]})"
-    else:
-        figure, what = extra_tile(matrix, place), f"{place} position"
+    row, col = _place(view, image_grid, matrix.grid)
     rows, cols = matrix.grid
     origin = "as trained" if view.places == "trained" else "resampled to this image where its grid differs"
-    caption = f"{view.model} · {what} against all {rows} x {cols} patch positions, {origin} · {matrix.unit}, one scale for all maps"
+    against = f"against all {rows} x {cols} patch positions, {origin} · {matrix.unit}, one scale for all maps"
     note = f" {matrix.note}" if matrix.note else ""
-    tiles = position_tiles(matrix)
-    for drawn in (tiles, figure):
-        drawn.update_layout(
-            title={"text": f"{view.model}: {matrix.method}, grid {rows} x {cols}", "font": {"size": 13}}
-        )
-    shown = gr.update(value="", visible=False)
+    caption = f"{view.model} · position ({row}, {col}) {against}{note}"
     return (
-        shown,
-        gr.update(value=tiles, visible=True),
-        gr.update(value=figure, visible=True),
-        words.plain(caption + note),
+        gr.update(value="", visible=False),
+        gr.update(value=_titled(position_tiles(matrix), view, matrix), visible=True),
+        gr.update(value=_titled(position_tile(matrix, row, col), view, matrix), visible=True),
+        words.plain(caption),
         gr.update(value=view.places, visible=True),
+        *_prefix_part(view, matrix, against),
+    )
+
+
+def _prefix_part(view: ViewState, matrix: TokenMatrix, against: str) -> tuple[Any, Any]:
+    """The row of the class token, or of the prefix token that is the query, where it has a position of its own."""
+    if not matrix.extra:
+        return gr.update(value=None, visible=False), words.plain(
+            "The class token and the registers of this model, where it has any, have no position of their own."
+        )
+    name = view.query if view.query in matrix.extra else next(iter(matrix.extra))
+    figure = _titled(extra_tile(matrix, name), view, matrix)
+    return gr.update(value=figure, visible=True), words.plain(
+        f"{view.model} · the {name} token's own position {against}"
+    )
+
+
+def _titled(figure: Any, view: ViewState, matrix: TokenMatrix) -> Any:
+    rows, cols = matrix.grid
+    return figure.update_layout(
+        title={"text": f"{view.model}: {matrix.method}, grid {rows} x {cols}", "font": {"size": 13}}
     )
 
 
@@ -128,8 +142,8 @@ def _matrix(page: Page, view: ViewState, owner: str) -> tuple[TokenMatrix, Grid]
     return matrix, trace.layout.grid
 
 
-def _place(view: ViewState, image_grid: Grid, grid: Grid) -> tuple[int, int] | str:
-    """The position to enlarge: that of the pinned patch, scaled to the grid shown; else the class token's, else the centre."""
+def _place(view: ViewState, image_grid: Grid, grid: Grid) -> tuple[int, int]:
+    """The position to enlarge: that of the pinned patch, scaled to the grid shown; else the centre."""
     first = view.query.split(";")[0]
     if first[:1].isdigit():
         row, col = (int(n) for n in first.split(","))
