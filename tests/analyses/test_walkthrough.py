@@ -304,6 +304,13 @@ def test_what_heads_contribute_adds_up_to_the_projection(subject: Subject) -> No
     _close(step.concatenated, step.outputs.ravel(), 0)
 
 
+def test_the_projected_row_is_what_the_attention_module_returns(subject: Subject) -> None:
+    walk, _ = subject
+    block = walk.model.blocks[1]
+    expected = block.attn(block.norm1(walk.stream[1])[None], walk.model.rotary(walk.grid))[0]
+    _close(heads_step(walk, layer=1, token=3).projected, expected[3])
+
+
 def test_branches_add_up_to_the_block(subject: Subject) -> None:
     walk, _ = subject
     step = block_step(walk, layer=1, token=2)

@@ -62,13 +62,13 @@ def build() -> Walkthrough:
             with gr.Row():
                 layer = gr.Slider(0, 1, 0, step=1, label="layer", elem_id="vv-w-layer", visible=False)
                 head = gr.Slider(0, 1, 0, step=1, label="head", elem_id="vv-w-head", visible=False)
-            words.explain(
-                shows="how this photo becomes the answer above, one step at a time: every number and picture is computed by the "
-                "chosen model from this photo.",
-                hides="how the model was trained: its weights are taken as they are.",
-            )
         with gr.Column(scale=5, min_width=320):
             content = gr.HTML("", elem_id="vv-w-content", apply_default_css=False)
+    words.explain(
+        shows="how this photo becomes the answer above, one step at a time: every number and picture is computed by the "
+        "chosen model from this photo.",
+        hides="how the model was trained: its weights are taken as they are.",
+    )
     return Walkthrough(steps, previous, following, photo, slider, choice, layer, head, content)
 
 

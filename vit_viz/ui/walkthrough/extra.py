@@ -14,6 +14,7 @@ from vit_viz.ui.walkthrough.scene import Scene
 from vit_viz.ui.walkthrough.screen import Code, Screen
 
 _STRIPS = 5
+_PATCHES = 48
 _FOR = {
     "class": "gathers what the answer is read from",
     "distillation": "gathers the answer of a teacher model",
@@ -71,14 +72,16 @@ def _words(step: PrefixStep) -> tuple[str, str, str]:
 
 
 def _figures(scene: Scene, step: PrefixStep) -> str:
-    order = patch_sequence(
-        scene.padded_input(), grid=scene.trace.layout.grid, prefix=step.names, width=720, tile=18
+    (tall, cols), shown = scene.trace.layout.grid, scene.padded_input()
+    lines = min(tall, max(1, _PATCHES // cols))
+    first = shown.crop((0, 0, shown.width, shown.height // tall * lines))
+    order = patch_sequence(first, grid=(lines, cols), prefix=step.names, width=440, tile=34)
+    words = f"The first {lines * cols} of {step.num_patches} patches, line by line" + (
+        f", after {len(step.names)} tokens that are no patch." if step.names else "."
     )
     sequence = draw.part(
-        "The sequence that goes on",
-        draw.picture(
-            order, alt="Extra tokens, then patches row by row", width="min(100%, 720px)", sharp=False
-        ),
+        "How the sequence begins",
+        draw.picture(order, alt=words, width="min(100%, 440px)", caption=words, sharp=False),
     )
     if not step.names:
         return sequence

@@ -75,7 +75,7 @@ def screen(scene: Scene) -> Screen:
 
 def _code(kind: str) -> tuple[Code, ...]:
     if kind == "rotary":
-        return Code(VisionTransformer.rotary, ("angles",)), Code(rotate, ("first *", "second *"))
+        return Code(VisionTransformer.rotary, ("angles",)), Code(rotate, ("first *",))
     tokens = Code(VisionTransformer.tokens, ("x = x + F.pad",))
     if kind == "learned":
         return tokens, Code(resample, ("F.interpolate", "new_rows + 0.1"))
@@ -83,7 +83,7 @@ def _code(kind: str) -> tuple[Code, ...]:
 
 
 def _figures(scene: Scene, step: PositionStep) -> str:
-    return _shuffle(scene, step) + _where(scene, step) + _grids(step) + _waves(step)
+    return _shuffle(scene, step) + _where(scene, step) + _grids(scene, step) + _waves(step)
 
 
 def _shuffle(scene: Scene, step: PositionStep) -> str:
@@ -128,12 +128,12 @@ def _where(scene: Scene, step: PositionStep) -> str:
     )
 
 
-def _grids(step: PositionStep) -> str:
+def _grids(scene: Scene, step: PositionStep) -> str:
     """Before and after resampling, in the three directions in which positions differ most."""
-    if step.table is None or step.trained_table is None or step.kind != "learned":
+    if step.table is None or step.trained_table is None or scene.colours is None:
         return ""
     old, new = step.trained_grid, step.grid
-    before, after = _colours(step.trained_table, step.table)
+    before, after = scene.colours.of(step.trained_table), scene.colours.of(step.table)
     pictures = draw.row(
         draw.picture(
             Image.fromarray(before.reshape(*old, 3)),
@@ -209,19 +209,6 @@ def _mixed(scene: Scene, step: PositionStep) -> Image.Image:
         tile = source.crop((across * wide, down * tall, (across + 1) * wide, (down + 1) * tall))
         sheet.paste(tile, (place % cols * wide, place // cols * tall))
     return sheet
-
-
-def _colours(before: Array, after: Array) -> tuple[Array, Array]:
-    """Two tables [n, dim] in the first three principal directions of the first, as bytes [n, 3] on one scale."""
-    mean = before.mean(0)
-    _, _, directions = np.linalg.svd(before - mean, full_matrices=False)
-    axes = directions[:3]
-    axes = axes * np.sign(axes[np.arange(len(axes)), abs(axes).argmax(1)])[:, None]
-    both = [np.pad((part - mean) @ axes.T, ((0, 0), (0, 3 - len(axes)))) for part in (before, after)]
-    low, high = both[0].min(0), both[0].max(0)
-    scaled = [np.clip((part - low) / np.maximum(high - low, 1e-12), 0, 1) for part in both]
-    first, second = ((255 * part).round().astype(np.uint8) for part in scaled)
-    return first, second
 
 
 def _top(scene: Scene, output: Array) -> str:

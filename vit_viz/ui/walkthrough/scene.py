@@ -8,6 +8,7 @@ import numpy as np
 from PIL import Image
 
 from vit_viz.analyses.walkthrough import Array, FilterComponents, Walk, filter_components
+from vit_viz.analyses.walkthrough_tokens import PositionColours, position_colours
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.session import Session
@@ -25,7 +26,7 @@ class Scene:
         view: as this model and image allow it, with a layer.
         received: the input as a picture, its normalisation undone; mode RGB or L.
         components: what the patch embedding reacts to.
-        play: the value of the step's own control; None means its default.
+        colours: of learned positions; None where the model has none.
     """
 
     loaded: LoadedModel
@@ -34,6 +35,7 @@ class Scene:
     view: ViewState
     received: Image.Image
     components: FilterComponents
+    colours: PositionColours | None
 
     @classmethod
     def of(cls, session: Session, view: ViewState, owner: str) -> Scene:
@@ -55,8 +57,11 @@ class Scene:
             lambda: filter_components(loaded.model),
             size_of=lambda c: c.filters.nbytes,
         )
+        colours: PositionColours | None = session.cache.get_or_compute(
+            ("position colours", *weights), lambda: position_colours(loaded.model), size_of=lambda _: 65_536
+        )
         received = loaded.preprocess.reverse(walk.pixels)
-        return cls(loaded, walk, trace, view, received, components)
+        return cls(loaded, walk, trace, view, received, components, colours)
 
     @property
     def layer(self) -> int:
