@@ -126,7 +126,8 @@ def test_arrow_keys_move_the_query_in_a_picture(page: Any) -> None:
     page.locator("#vv-explain-picture .vv-caption").get_by_text("patch (7, 8)").wait_for()
 
 
-def test_options_of_rollout_change_its_picture_and_its_link(page: Any) -> None:
+def test_options_of_rollout_change_its_picture_and_its_link(visit: Callable[..., Any], app_url: str) -> None:
+    page = visit(app_url + "?method=rollout")
     open_tab(page, "Explain")
     picture_loaded(page, "#vv-explain-picture")
     before = page.locator("#vv-explain-picture .vv-image").get_attribute("src")

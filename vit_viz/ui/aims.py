@@ -91,7 +91,9 @@ def found(labels: Labels | None, classes: int, text: str) -> list[dict[str, Any]
     """Classes that a text means, the best first."""
     if labels is None:
         number = text.strip()
-        indices = (int(number),) if number.isascii() and number.isdigit() and len(number) < 7 else ()
+        indices: tuple[int, ...] = (
+            (int(number),) if number.isascii() and number.isdigit() and len(number) < 7 else ()
+        )
     else:
         indices = labels.search(text, limit=MOST_HITS)
     return [{"index": i, "name": class_name(labels, i)} for i in indices if i < classes]

@@ -177,7 +177,7 @@ function draw() {
   find('test').hidden = running || !open.length;
   find('test').disabled = asked === key && !running && !(test && test.error);
   find('test').textContent = any ? 'Test the new maps too' : 'How far can each map be trusted?';
-  const said = running ? test.words : any ? 'Sorted by trust, the best first.' : 'Compares each with random orders of patches, on this photo.';
+  const said = running ? test.words : any ? 'Sorted by trust, the best first: each map’s area vs the mean of random orders; 95% of those lie in the gray.' : 'Compares each with random orders of patches, on this photo.';
   element.querySelector('[data-job=trust] .vv-job-words').textContent = (test && test.error) || said;
   const progress = element.querySelector('[data-job=trust] .vv-progress');
   progress.hidden = element.querySelector('[data-job=trust] .vv-stop').hidden = !running;

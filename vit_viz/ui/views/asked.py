@@ -50,8 +50,14 @@ class Asked:
         return pictures.explanation_request(self.page.session, self.subject, self.view(method))
 
     def options(self, method: Method) -> tuple[tuple[str, Any], ...]:
-        """The options of rollout; other methods have none."""
-        return self.request(method).parameters if method.analysis == "rollout" else ()
+        """The options of rollout where they are not the usual ones; other methods have none."""
+        view, usual = self.aim.view, ViewState()
+        last = view.last in (-1, self.trace.num_layers - 1)
+        changed = any(
+            getattr(view, name) != getattr(usual, name) for name in ("share", "fusion", "discard", "first")
+        )
+        is_usual = method.analysis != "rollout" or (last and not changed)
+        return () if is_usual else self.request(method).parameters
 
     def trust_request(self, method: Method) -> Request:
         """What is asked for the trust of a card."""

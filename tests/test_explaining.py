@@ -1,0 +1,188 @@
+"""What a session keeps of explanations: one forward and backward for all quick maps, trust, patches taken away, cancelling."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from tests.test_session import Counted, picture
+from vit_viz.analyses.explain import FAST, explain
+from vit_viz.analyses.faithfulness import faithfulness
+from vit_viz.analyses.removal import outputs_without
+from vit_viz.analyses.sanity import class_sensitivity, stability
+from vit_viz.errors import Cancelled, ParameterError
+from vit_viz.explaining import Explanations, InTurn, Trust, WithoutPatches
+from vit_viz.results import Curve, PatchMap
+from vit_viz.session import Request, Session
+
+
+@pytest.fixture
+def counted() -> Counted:
+    return Counted()
+
+
+@pytest.fixture
+def image(counted: Counted) -> str:
+    return counted.session.add_upload(picture(0))
+
+
+def ask(session: Session, image: str, analysis: str, **parameters: object) -> object:
+    return session.run(Request.of("tiny", image, analysis, **parameters))
+
+
+def test_all_quick_maps_share_one_computation(counted: Counted, image: str) -> None:
+    for method in FAST:
+        found = ask(counted.session, image, "explain", method=method, target=3)
+        assert isinstance(found, PatchMap)
+        if method == FAST[0]:
+            counted.forwards = 0
+    assert counted.forwards == 0
+
+
+def test_a_map_of_the_session_is_that_of_the_library(counted: Counted, image: str) -> None:
+    expected = explain(
+        counted.session.model("tiny"),
+        counted.session.image(image),
+        methods=["relevance", "occlusion"],
+        target=2,
+    )
+    for method, one in expected.items():
+        found = ask(counted.session, image, "explain", method=method, target=2)
+        assert isinstance(found, PatchMap)
+        np.testing.assert_allclose(found.values, one.values, rtol=1e-4, atol=1e-6)
+
+
+def test_why_a_and_not_b_is_another_map_than_why_a(counted: Counted, image: str) -> None:
+    one = ask(counted.session, image, "explain", method="relevance", target=2)
+    other = ask(counted.session, image, "explain", method="relevance", target=(2, 4))
+    assert isinstance(one, PatchMap)
+    assert isinstance(other, PatchMap)
+    assert not np.allclose(one.values, other.values)
+    assert "minus logit of class 4" in other.caption
+
+
+def test_trust_is_that_of_the_library(counted: Counted, image: str) -> None:
+    session = counted.session
+    found = ask(session, image, "trust", method="relevance", target=3)
+    assert isinstance(found, Trust)
+    one = ask(session, image, "explain", method="relevance", target=3)
+    assert isinstance(one, PatchMap)
+    expected = faithfulness(session.model("tiny"), session.image(image), one, target=3)
+    assert found.faithfulness.deletion_auc == pytest.approx(expected.deletion_auc, abs=1e-4)
+    assert found.faithfulness.insertion_auc == pytest.approx(expected.insertion_auc, abs=1e-4)
+    subject = session.subject("tiny", image)
+    assert found.class_sensitivity == pytest.approx(class_sensitivity(subject, method="relevance"), abs=1e-3)
+    mirror = stability(subject, method="relevance", target=3, samples=0).mirror
+    assert found.mirror == pytest.approx(mirror, abs=1e-3)
+
+
+@pytest.mark.parametrize("method", ["attention", "rollout"])
+def test_class_blind_maps_have_exactly_no_class_sensitivity(
+    counted: Counted, image: str, method: str
+) -> None:
+    found = ask(counted.session, image, "trust", method=method, target=3)
+    assert isinstance(found, Trust)
+    assert found.class_sensitivity == 0.0
+
+
+def test_the_random_band_is_computed_once_for_all_maps(counted: Counted, image: str) -> None:
+    session = counted.session
+    bands = [ask(session, image, "trust", method=m, target=3) for m in ("relevance", "rollout")]
+    one, other = (found.faithfulness.band for found in bands if isinstance(found, Trust))
+    assert one is other
+
+
+def test_taking_patches_away_equals_the_model_without_them(counted: Counted, image: str) -> None:
+    session, gone = counted.session, ((0, 1), (2, 3))
+    found = ask(session, image, "without", gone=gone)
+    assert isinstance(found, WithoutPatches)
+    expected = outputs_without(session.subject("tiny", image), gone).softmax(-1)
+    np.testing.assert_allclose(found.top.scores, expected[list(found.top.indices)].numpy(), rtol=1e-4)
+    logits = session.trace("tiny", image).logits
+    assert logits is not None
+    before = torch.softmax(logits, -1)
+    np.testing.assert_allclose(found.before, before[list(found.top.indices)].numpy(), rtol=1e-4)
+    assert found.first[0] == f"class {int(before.argmax())}"
+
+
+def test_taking_nothing_away_changes_nothing(counted: Counted, image: str) -> None:
+    found = ask(counted.session, image, "without", gone=())
+    assert isinstance(found, WithoutPatches)
+    np.testing.assert_allclose(found.top.scores, found.before, rtol=1e-4)
+
+
+def test_randomisation_starts_at_one(counted: Counted, image: str) -> None:
+    found = ask(counted.session, image, "randomisation", method="relevance", target=3)
+    assert isinstance(found, Curve)
+    assert found.y[0] == 1.0
+    assert len(found.y) == 5  # the trained model, the head, three blocks
+
+
+def test_a_slow_method_tells_how_far_it_is_and_can_be_cancelled(counted: Counted, image: str) -> None:
+    told: list[float] = []
+    request = Request.of("tiny", image, "explain", method="occlusion", target=1)
+    with pytest.raises(Cancelled):
+        counted.session.run(request, progress=told.append, cancelled=lambda: bool(told))
+    assert 0 < told[-1] < 1
+    assert not counted.session.keeps(request)
+    assert isinstance(counted.session.run(request), PatchMap)
+    assert counted.session.keeps(request)
+
+
+def test_who_waits_for_a_cancelled_computation_gets_it_all_the_same(counted: Counted, image: str) -> None:
+    session, request = counted.session, Request.of("tiny", image, "explain", method="kernel_shap", target=1)
+    started, stop, found = threading.Event(), threading.Event(), list[object]()
+
+    def halt() -> bool:
+        started.set()
+        stop.wait(10)
+        return True
+
+    def first() -> None:
+        with pytest.raises(Cancelled):
+            session.run(request, cancelled=halt)
+
+    threads = [
+        threading.Thread(target=first),
+        threading.Thread(target=lambda: found.append(session.run(request))),
+    ]
+    threads[0].start()
+    assert started.wait(20)
+    threads[1].start()
+    stop.set()
+    for thread in threads:
+        thread.join(60)
+    assert isinstance(found[0], PatchMap)
+
+
+def test_forwards_of_a_subject_take_turns_with_those_of_the_session(counted: Counted, image: str) -> None:
+    subject = counted.session.subject("tiny", image)
+    assert isinstance(subject, InTurn)
+    assert subject.turn is counted.session.subject("tiny", counted.session.add_upload(picture(1))).turn  # type: ignore[attr-defined]
+    threads = [
+        threading.Thread(target=lambda i=i: ask(counted.session, image, "without", gone=((0, i),)))
+        for i in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert counted.most_at_once == 1
+
+
+def test_results_are_counted_with_all_their_arrays(counted: Counted, image: str) -> None:
+    before = counted.session.cache.stats.used_bytes
+    maps = ask(counted.session, image, "explain all", target=1, mirror=False)
+    assert isinstance(maps, Explanations)
+    size = sum(one.values.nbytes for one in maps.maps.values())
+    assert counted.session.cache.stats.used_bytes - before >= size
+
+
+def test_an_unknown_method_or_class_is_refused(counted: Counted, image: str) -> None:
+    with pytest.raises(ParameterError, match="astrology"):
+        ask(counted.session, image, "explain", method="astrology", target=1)
+    with pytest.raises(ParameterError, match="Class 99"):
+        ask(counted.session, image, "explain", method="relevance", target=99)
