@@ -23,6 +23,7 @@ START_SECONDS = 120.0  # generous: CI machines are slow and shared; the time its
 LEAVING = (
     "AbortError",
     "BrokenConnectionError",
+    "Unexpected error Connection errored out.",
 )  # what Gradio's own client says when its page is left or reloaded
 CHROMIUM_FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run"),

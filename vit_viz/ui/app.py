@@ -108,12 +108,12 @@ def _choose(name: Tab) -> Any:
 
 
 def _select_tab_of_link(page: Page, tabs: gr.Tabs) -> None:
-    """A link to a view opens its tab."""
+    """A link to a view opens its tab, as do Back and Forward; nothing else moves a visitor to another one."""
 
     def select(view: ViewState) -> gr.Tabs:
         return gr.Tabs(selected=view.tab)
 
-    page.wake["subject"].change(select, [page.view], [tabs], **QUICK)
+    page.arrival.change(select, [page.view], [tabs], **QUICK)
 
 
 _VIEWS: dict[Tab, Any] = {

@@ -38,11 +38,15 @@ DRAWING: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Page:
-    """One visit: its view, its owner (the random identity of the tab), and a state per part that wakes it when it changes."""
+    """One visit: its view, its owner (the random identity of the tab), and a state per part that wakes it when it changes.
+
+    `arrival` changes when the page opens and when Back or Forward was pressed, and at no other time.
+    """
 
     session: Session
     view: gr.State
     owner: gr.State
+    arrival: gr.State
     address: Address
     wake: dict[str, gr.State]
 
@@ -50,7 +54,7 @@ class Page:
     def create(cls, session: Session) -> Page:
         """The states of a visit; call inside `gr.Blocks`."""
         wake = {part: gr.State(None) for part in ("subject", *get_args(Tab))}
-        return cls(session, gr.State(ViewState()), gr.State(""), Address(), wake)
+        return cls(session, gr.State(ViewState()), gr.State(""), gr.State(0), Address(), wake)
 
     @property
     def outputs(self) -> list[Any]:

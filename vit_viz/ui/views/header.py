@@ -124,9 +124,9 @@ def _wire_arrival(page: Page) -> None:
         owner = said if _OWNER.fullmatch(said) else known or secrets.token_hex(24)
         view, problems = arrived(page, str(data.get("search", "")), owner)
         view = view.next_turn(turn=before.turn + 1, notes=problems, awaits_upload=view.awaits_upload)
-        return owner, *page.after(view, view, push=False)
+        return owner, view.turn, *page.after(view, view, push=False)
 
-    page.address.arrive(arrive, [page.view, page.owner], [page.owner, *page.outputs], **QUICK)
+    page.address.arrive(arrive, [page.view, page.owner], [page.owner, page.arrival, *page.outputs], **QUICK)
 
 
 def arrived(page: Page, search: str, owner: str) -> tuple[ViewState, tuple[str, ...]]:
