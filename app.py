@@ -2,6 +2,7 @@
 
 import argparse
 
+from vit_viz.errors import VitVizError
 from vit_viz.session import Session
 from vit_viz.ui.app import build_app, launch_options
 
@@ -15,7 +16,10 @@ def main() -> None:
     parser.add_argument("--device", help="cpu, cuda or mps; default: the best that is there")
     parser.add_argument("--share", action="store_true", help="make a public link through Gradio's servers")
     flags = parser.parse_args()
-    session = Session(model=flags.model, device=flags.device)
+    try:
+        session = Session(model=flags.model, device=flags.device)
+    except VitVizError as error:
+        parser.error(str(error))
     options = launch_options(session) | {"share": flags.share}
     if flags.host:
         options["server_name"] = flags.host

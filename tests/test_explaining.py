@@ -79,6 +79,17 @@ def test_trust_is_that_of_the_library(counted: Counted, image: str) -> None:
     assert found.mirror == pytest.approx(mirror, abs=1e-3)
 
 
+def test_the_mirrored_image_is_asked_about_the_class_of_the_original(counted: Counted, image: str) -> None:
+    session = counted.session
+    subject = session.subject("tiny", image)
+    top = int(subject.outputs(subject.pixels)[0].argmax())
+    unnamed = ask(session, image, "trust", method="relevance")
+    named = ask(session, image, "trust", method="relevance", target=top)
+    assert isinstance(unnamed, Trust)
+    assert isinstance(named, Trust)
+    assert unnamed.mirror == named.mirror
+
+
 @pytest.mark.parametrize("method", ["attention", "rollout"])
 def test_class_blind_maps_have_exactly_no_class_sensitivity(
     counted: Counted, image: str, method: str

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
-from vit_viz.checkpoints import LoadedModel
+from vit_viz.checkpoints import LoadedModel, load
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
@@ -198,3 +200,35 @@ def test_top_classes_are_sorted_probabilities_with_names(counted: Counted) -> No
     best = int(logits.argmax())
     assert ranking.names[0] == f"class {best}"
     np.testing.assert_allclose(ranking.scores[0], torch.softmax(logits, -1)[best].item(), rtol=1e-5)
+
+
+def test_classes_without_names_are_numbered(counted: Counted) -> None:
+    session = counted.session
+    loaded = session.model("tiny")
+    session.add_model(replace(loaded, labels=None, name="nameless"))
+    image = session.add_upload(picture(3))
+    named, numbered = session.top_classes("tiny", image), session.top_classes("nameless", image)
+    assert named is not None
+    assert numbered is not None
+    assert numbered.names == tuple(f"class {index}" for index in named.indices)
+
+
+@pytest.mark.parametrize("text", ["2GB", "-1", "0", ""])
+def test_a_cache_size_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("VIT_VIZ_CACHE_BYTES", text)
+    with pytest.raises(ParameterError, match="VIT_VIZ_CACHE_BYTES is a number of bytes"):
+        Session()
+
+
+def test_the_own_model_is_kept_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, loads = Session(model="mini", device="cpu"), []
+
+    def counting(name: str, **options: Any) -> LoadedModel:
+        loads.append(name)
+        return load(name, **options)
+
+    monkeypatch.setattr("vit_viz.session.load", counting)
+    monkeypatch.setattr("vit_viz.session._model_bytes", lambda _loaded: 2**40)
+    session.model()
+    session.model("mini")
+    assert loads == ["mini"]

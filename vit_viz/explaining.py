@@ -263,7 +263,12 @@ def _mirror_stability(job: Job, found: PatchMap) -> float | None:
     """Of the fast methods with their usual options, whose maps of the mirrored image are shared."""
     if job.method not in FAST or job.parameters.get("options"):
         return None
-    other = job.maps(job.target, mirror=True).maps.get(job.method)
+    target = job.target
+    if target is None:  # the mirrored image must be asked about the same class, not about its own first one
+        if not job.subject.has_classes:
+            return None
+        target = int(job.outputs.argmax())
+    other = job.maps(target, mirror=True).maps.get(job.method)
     return None if other is None else spearman(found.values, other.values[:, ::-1])
 
 

@@ -2,15 +2,17 @@
 
 A `Session` owns the models, the traces and the uploads of one process. Traces and results live in byte-bounded caches, equal
 requests compute once, one forward runs at a time per device, and whatever was evicted is computed again when it is asked for: no
-caller depends on having been called before. Order of locks: single-flight, model, device.
+caller depends on having been called before. Order of locks: single-flight, device, model.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -96,9 +98,10 @@ class Session:
         self.device = device
         self.uploads = UploadStore()
         self.handles = Handles()
-        budget = cache_bytes or int(os.environ.get("VIT_VIZ_CACHE_BYTES", CACHE_BYTES))
+        budget = cache_bytes or _cache_bytes()
         self.cache: ByteCache[Any] = ByteCache(budget)
         self._models: ByteCache[LoadedModel] = ByteCache(max(budget, CACHE_BYTES))
+        self._own: ByteCache[LoadedModel] = ByteCache(sys.maxsize)  # the owner's model stays, however large
         self._given: dict[str, LoadedModel] = {}
         self._forward = threading.Lock()
 
@@ -117,7 +120,8 @@ class Session:
         if name in self._given:
             return self._given[name]
         own = name == self.default_model
-        return self._models.get_or_compute(
+        pool = self._own if own else self._models
+        return pool.get_or_compute(
             name, lambda: load(name, device=self.device, local_files=own), size_of=_model_bytes
         )
 
@@ -237,10 +241,10 @@ class Session:
         """The most probable classes with their probability, or None where the model has no head."""
         logits = self.trace(model, image, mode=mode, owner=owner).logits
         loaded = self.model(model)
-        if logits is None or loaded.labels is None:
+        if logits is None or not loaded.has_classes:
             return None
         scores, indices = torch.softmax(logits.float(), dim=-1).topk(min(count, logits.numel()))
-        names = tuple(loaded.labels.name(int(i)) for i in indices)
+        names = tuple(loaded.labels.name(int(i)) if loaded.labels else f"class {int(i)}" for i in indices)
         return Ranking(
             names,
             scores.cpu().numpy(),
@@ -252,10 +256,25 @@ class Session:
 
     def _image(self, name: str, owner: str) -> tuple[Image.Image, str]:
         if name in samples.sample_names():
-            picture = samples.sample(name)
-            return picture, image_hash(picture)
+            return _sample(name)
         stored = self.uploads.get(name, owner=owner)
         return stored.image, stored.digest
+
+
+@lru_cache(maxsize=32)
+def _sample(name: str) -> tuple[Image.Image, str]:
+    """A sample with its hash; both are asked for again at every drawing."""
+    picture = samples.sample(name)
+    return picture, image_hash(picture)
+
+
+def _cache_bytes() -> int:
+    text = os.environ.get("VIT_VIZ_CACHE_BYTES", str(CACHE_BYTES))
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise ParameterError(
+            f"VIT_VIZ_CACHE_BYTES is a number of bytes such as {CACHE_BYTES}, not {text[:40]!r}."
+        )
+    return int(text)
 
 
 def _model_bytes(loaded: LoadedModel) -> int:

@@ -8,7 +8,8 @@ import pytest
 
 from vit_viz.errors import CheckpointError, ParameterError
 from vit_viz.session import Session
-from vit_viz.ui.choices import default_name, model_choices, model_reference
+from vit_viz.ui.choices import default_name, model_choices, model_reference, settled
+from vit_viz.ui.state import ViewState
 
 
 @pytest.fixture
@@ -67,3 +68,10 @@ def test_a_path_that_the_owner_gave_is_called_by_its_file_name(tmp_path: Path) -
     session = Session(model=weights, device="cpu")
     assert default_name(session) == "mine.safetensors"
     assert model_reference(session, "mine.safetensors") == str(weights)
+
+
+def test_an_unknown_method_or_model_falls_back_and_is_said(session: Session) -> None:
+    view, problems = settled(session, ViewState(model="dino", method="astrology"))
+    assert (view.model, view.method) == ("mini", ViewState().method)
+    assert len(problems) == 2
+    assert "astrology" in problems[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -11,6 +12,9 @@ from torch.nn import functional as F
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
+from vit_viz.labels import Labels
+from vit_viz.results import PatchMap
+from vit_viz.session import Request
 from vit_viz.ui.payload import explorer_value, facts_value
 from vit_viz.ui.serve import session_of
 from vit_viz.ui.state import ViewState
@@ -51,3 +55,19 @@ def test_a_module_is_shown_like_any_model_once_its_layout_is_given() -> None:
 def test_a_module_without_a_recipe_is_refused_in_one_sentence() -> None:
     with pytest.raises(ParameterError, match="preprocess="):
         session_of(Tutorial())
+
+
+@pytest.mark.parametrize("labels", [None, Labels(("a", "b", "c", "d", "e", "f", "g"))])
+def test_a_module_is_explained_like_any_model(labels: Labels | None) -> None:
+    session = session_of(Tutorial().eval(), preprocess=RECIPE, labels=labels, layout=TokenLayout(grid=(4, 6)))
+    rng = np.random.default_rng(0)
+    photo = Image.fromarray(rng.integers(0, 256, (64, 96, 3), dtype=np.uint8))
+    image = session.add_upload(photo, owner="ada")
+    target = None if labels is None else 3
+    request = Request.of("Tutorial", image, "explain", owner="ada", method="relevance", target=target)
+    found = session.run(request)
+    assert isinstance(found, PatchMap)
+    assert found.values.shape == (4, 6)
+    assert found.values.max() > 0
+    request = Request.of("Tutorial", image, "without", owner="ada", gone=((0, 1), (2, 3)))
+    assert session.run(request) is not None

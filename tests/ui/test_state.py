@@ -130,3 +130,9 @@ def test_another_image_drops_a_patch_and_keeps_a_token() -> None:
 def test_every_action_is_a_new_turn_without_old_notes() -> None:
     view = ViewState(turn=3, notes=("old",)).next_turn(layer=1)
     assert (view.turn, view.notes, view.layer) == (4, (), 1)
+
+
+def test_a_link_with_too_many_options_is_not_read_and_says_so() -> None:
+    view, problems = ViewState.from_address("?" + "&".join(f"a{i}=1" for i in range(101)) + "&layer=3")
+    assert view == ViewState()
+    assert "more options" in problems[0]

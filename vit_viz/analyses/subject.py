@@ -66,12 +66,12 @@ class Subject:
             ParameterError: a module got a picture without its preprocessing, or its layout cannot be told.
             CaptureError: the module has no attention that can be seen.
         """
-        model = loaded.model if isinstance(loaded, LoadedModel) else loaded
+        model = loaded if isinstance(loaded, nn.Module) else loaded.model
         crop_box: CropBox | None = None
-        provenance = loaded.provenance if isinstance(loaded, LoadedModel) else Provenance()
+        provenance = Provenance() if isinstance(loaded, nn.Module) else loaded.provenance
         if isinstance(image, Tensor):
             pixels = image
-        elif isinstance(loaded, LoadedModel):
+        elif not isinstance(loaded, nn.Module):
             picture = image if isinstance(image, Image.Image) else decode(Path(image))
             prepared = loaded.preprocess.apply(picture, mode=mode)
             pixels, crop_box = prepared.pixels, prepared.crop_box
@@ -89,8 +89,9 @@ class Subject:
         if layout is None:
             ours = model if isinstance(model, VisionTransformer) else None
             layout = ours.layout(*pixels.shape[-2:]) if ours else trace(model, pixels).layout
-        recipe = loaded.preprocess if isinstance(loaded, LoadedModel) else None
-        return cls(model, pixels, layout, _has_classes(model), crop_box, provenance, recipe)
+        recipe = None if isinstance(loaded, nn.Module) else loaded.preprocess
+        classes = _has_classes(loaded) if isinstance(loaded, nn.Module) else loaded.has_classes
+        return cls(model, pixels, layout, classes, crop_box, provenance, recipe)
 
     @property
     def patch_size(self) -> tuple[int, int]:

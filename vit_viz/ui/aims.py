@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vit_viz.errors import ParameterError
 from vit_viz.handles import Subject
 from vit_viz.labels import Labels
 from vit_viz.session import Session
@@ -47,7 +48,8 @@ def aimed(session: Session, subject: Subject, view: ViewState) -> Aimed:
     trace = session.trace(subject.model, subject.image, mode=subject.mode, owner=subject.owner)
     prepared = session.subject(subject.model, subject.image, mode=subject.mode, owner=subject.owner)
     labels = session.model(subject.model).labels
-    assert trace.logits is not None
+    if trace.logits is None:
+        raise ParameterError("This model returns no scores [1, classes], so there is nothing to explain.")
     classes = trace.logits.numel() if prepared.has_classes else 0
     wanted = aim_of(view)
     chosen: tuple[int, ...] = () if wanted is None else (wanted,) if isinstance(wanted, int) else wanted

@@ -16,6 +16,7 @@ from vit_viz.checkpoints.source import is_hub_id
 from vit_viz.errors import ParameterError
 from vit_viz.handles import Subject
 from vit_viz.session import Session
+from vit_viz.ui.methods import METHODS
 from vit_viz.ui.state import ViewState
 
 FIRST_SAMPLE = "lion"
@@ -72,6 +73,9 @@ def settled(session: Session, view: ViewState) -> tuple[ViewState, tuple[str, ..
     except ParameterError as error:
         problems.append(str(error))
         view = view.on_subject(model="")
+    if view.method not in {method.name for method in METHODS}:
+        problems.append(f"There is no method {view.method[:40]!r}; {ViewState().method} is shown instead.")
+        view = view.next_turn(method=ViewState().method)
     if not view.image:
         view = view.next_turn(image=first_image())
     return view.next_turn(model=view.model or default_name(session)), tuple(problems)

@@ -88,7 +88,11 @@ class ViewState:
     def from_address(cls, search: str) -> tuple[ViewState, tuple[str, ...]]:
         """Read the part of an address after the question mark: the view, and one sentence for each thing that was refused."""
         view, problems = cls(), []
-        for name, text in parse_qsl(search.lstrip("?")[:_LONGEST], max_num_fields=100)[:100]:
+        try:
+            pairs = parse_qsl(search.lstrip("?")[:_LONGEST], max_num_fields=100)
+        except ValueError:
+            return view, ("The link holds more options than a view has; it was not read.",)
+        for name, text in pairs:
             try:
                 view = view.with_options({_OPTION_NAMES.get(name, name): text})
             except ParameterError as error:

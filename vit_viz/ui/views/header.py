@@ -78,13 +78,19 @@ def build(page: Page) -> Header:
 
 def wire(header: Header, page: Page) -> None:
     """Let the header choose what the page is about, and say what it is."""
-    page.action(header.model.input, lambda view, name: view.on_subject(model=name), inputs=[header.model])
+    page.action(header.model.input, lambda view, name: _on_model(page, view, name), inputs=[header.model])
     page.action(header.mode.input, lambda view, mode: view.on_subject(mode=mode), inputs=[header.mode])
     page.gesture(header.samples.choose, lambda view, _, data: view.on_subject(image=_sample(data)))
     _wire_arrival(page)
     _wire_upload(header, page)
 
     page.drawing("subject", _show, [header.top, header.facts, header.samples, header.model, header.mode])
+
+
+def _on_model(page: Page, view: ViewState, name: str | None) -> ViewState:
+    """The view on the model that was chosen or typed; on the own model, saying so, where there is no such name."""
+    view, problems = choices.settled(page.session, view.on_subject(model=str(name or "").strip()))
+    return view.next_turn(notes=problems)
 
 
 def _show(page: Page, view: ViewState, owner: str) -> Iterator[tuple[Any, ...]]:
