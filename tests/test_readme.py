@@ -61,3 +61,20 @@ def test_dependencies_have_a_reason_each() -> None:
 def test_space_runs_the_gradio_that_is_pinned() -> None:
     (version,) = re.findall(r"^sdk_version: (\S+)$", README, re.MULTILINE)
     assert f"gradio=={version} " in (ROOT / "requirements.txt").read_text()
+
+
+def tracked_pages() -> list[Path]:
+    return [
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        ROOT / "assets" / "README.md",
+        ROOT / "training" / "README.md",
+    ]
+
+
+@pytest.mark.parametrize("page", tracked_pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_hold_no_gap_and_link_to_files_that_exist(page: Path) -> None:
+    text = page.read_text()
+    assert re.findall(r"@[A-Z_]{3,}@|TODO|FIXME", text) == []
+    linked = [name for name in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in name]
+    assert [name for name in linked if not (page.parent / name).exists()] == []

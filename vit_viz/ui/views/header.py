@@ -51,7 +51,7 @@ def build(page: Page) -> Header:
                 elem_id="vv-model",
             )
             if choices.own_hub_ids():
-                gr.HTML("or type a Hub id: owner/name", elem_classes="vv-hint", apply_default_css=False)
+                gr.HTML("or a Hub id: owner/name", elem_classes="vv-hint", apply_default_css=False)
             mode = gr.Dropdown(MODES, value="fit", label="size", elem_id="vv-mode")
         with (
             gr.Column(scale=0, min_width=300, elem_classes="vv-image-column"),
