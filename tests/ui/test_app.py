@@ -52,6 +52,15 @@ def explorer_pixels(page: Any) -> list[int]:
     return list(page.evaluate(script))
 
 
+def repainted(page: Any, before: list[int]) -> None:
+    """Wait until the mosaic is another one: the explorer begins to load a moment after the header has answered."""
+    for _ in range(100):
+        if explorer_pixels(page) != before:
+            return
+        page.wait_for_timeout(100)
+    pytest.fail("the mosaic still shows the picture from before")
+
+
 def picture_loaded(page: Any, selector: str) -> None:
     page.wait_for_function(
         """selector => { const part = document.querySelector(selector); const image = part && part.querySelector('.vv-image');
@@ -156,7 +165,7 @@ def test_another_sample_changes_the_picture_and_back_returns(page: Any) -> None:
         "() => document.querySelector('#vv-samples [aria-label=\"Sample image tower\"]').getAttribute('aria-pressed') === 'true'"
     )
     wait_until_ready(page)
-    assert explorer_pixels(page) != before
+    repainted(page, before)
     page.go_back()
     page.wait_for_function("() => location.search.includes('image=lion')")
     page.wait_for_function(

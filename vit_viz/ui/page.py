@@ -1,20 +1,22 @@
 """What the views share: the state of a visit, and how an action of the user becomes a new view that wakes what shows it.
 
-Two kinds of handlers. An ACTION is quick: it reads the view, returns the next one, and wakes the parts of the page that now
-show something else. A DRAWING may be slow: it is started by being woken, reads the newest view, and never writes it. So actions
-cannot overwrite each other, and of several drawings that wait only the last one runs.
+Two kinds of handlers. An ACTION reads the newest view, returns the next one, and wakes the parts of the page that now show
+something else; where another action came first meanwhile, it is applied again to what that one made (vit_viz.ui.latest), so actions
+cannot undo each other. A DRAWING is started by being woken, reads the newest view, and never writes it; of several that wait only
+the last one runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 import gradio as gr
 
 from vit_viz.session import Session
 from vit_viz.ui.boundary import guarded
+from vit_viz.ui.latest import Latest
 from vit_viz.ui.parts import Address
 from vit_viz.ui.state import Tab, ViewState
 
@@ -49,6 +51,7 @@ class Page:
     arrival: gr.State
     address: Address
     wake: dict[str, gr.State]
+    latest: Latest = field(default_factory=Latest)
 
     @classmethod
     def create(cls, session: Session) -> Page:
@@ -73,12 +76,19 @@ class Page:
             push = _place(before) != _place(view)
         return view, {"set": _link(before, view), "push": push, "turn": view.turn}, *_wakes(view)
 
+    def changed(
+        self, request: gr.Request, seen: ViewState, change: Callable[[ViewState], ViewState]
+    ) -> tuple[Any, ...]:
+        """The values for `outputs` once the newest view of this page was changed, whatever happened since it was `seen`."""
+        before, view = self.latest.apply(request.session_hash or "", seen, change)
+        return self.after(before, view)
+
     def action(self, listener: Listener, reduce: Reducer, *, inputs: Sequence[Any] = ()) -> None:
         """Let an event with inputs lead to a new view: reduce(view, *values) -> view."""
 
         @guarded
-        def handle(view: ViewState, *values: Any) -> tuple[Any, ...]:
-            return self.after(view, reduce(view, *values))
+        def handle(request: gr.Request, view: ViewState, *values: Any) -> tuple[Any, ...]:
+            return self.changed(request, view, lambda newest: reduce(newest, *values))
 
         listener(handle, [self.view, *inputs], self.outputs, **QUICK)
 
@@ -86,8 +96,9 @@ class Page:
         """Let an event of one of our own components lead to a new view: reduce(view, owner, data) -> view."""
 
         @guarded
-        def handle(view: ViewState, owner: str, event: gr.EventData) -> tuple[Any, ...]:
-            return self.after(view, reduce(view, owner, dict(event._data or {})))
+        def handle(request: gr.Request, view: ViewState, owner: str, event: gr.EventData) -> tuple[Any, ...]:
+            data = dict(event._data or {})
+            return self.changed(request, view, lambda newest: reduce(newest, owner, data))
 
         listener(handle, [self.view, self.owner], self.outputs, **QUICK)
 

@@ -154,7 +154,7 @@ def _wire_upload(header: Header, page: Page) -> None:
     """A picture that is dropped, pasted or taken becomes the image; the box is empty again for the next one."""
     inbox = Inbox()
 
-    def bring(view: ViewState, owner: str, path: str | None) -> tuple[Any, ...]:
+    def bring(request: gr.Request, view: ViewState, owner: str, path: str | None) -> tuple[Any, ...]:
         empty = gr.update(value=None)
         if path is None:
             return gr.skip(), *(gr.skip() for _ in page.outputs)
@@ -163,9 +163,11 @@ def _wire_upload(header: Header, page: Page) -> None:
         except Exception as error:  # not raised on: the box has to be emptied too
             gr.Warning(escaped(error), title="This picture was not taken")
             return empty, *(gr.skip() for _ in page.outputs)
-        if view.awaits_upload:
-            return empty, *page.after(view, view.next_turn(image=image))
-        return empty, *page.after(view, view.on_subject(image=image))
+
+        def look_at(newest: ViewState) -> ViewState:
+            return newest.next_turn(image=image) if newest.awaits_upload else newest.on_subject(image=image)
+
+        return empty, *page.changed(request, view, look_at)
 
     options = DRAWING | {"trigger_mode": "once", "show_progress": "minimal"}
     inputs = [page.view, page.owner, header.image]

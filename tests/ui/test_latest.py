@@ -1,0 +1,68 @@
+"""Two actions of one visitor at the same moment: both count."""
+
+from __future__ import annotations
+
+import threading
+
+from vit_viz.ui.latest import Latest
+from vit_viz.ui.state import ViewState
+
+
+def test_an_action_alone_changes_the_view_it_saw() -> None:
+    seen = ViewState(turn=4)
+    before, after = Latest().apply("page", seen, lambda view: view.next_turn(query="2,3"))
+    assert before == seen
+    assert (after.query, after.turn) == ("2,3", 5)
+
+
+def test_a_slow_action_does_not_undo_a_quick_one() -> None:
+    latest, seen = Latest(), ViewState(model="slow", turn=4)
+    waiting, quick_is_done = threading.Event(), threading.Event()
+    results: list[tuple[ViewState, ViewState]] = []
+
+    def slow(view: ViewState) -> ViewState:
+        waiting.set()
+        assert quick_is_done.wait(5)
+        return view.next_turn(query="2,3")
+
+    thread = threading.Thread(target=lambda: results.append(latest.apply("page", seen, slow)))
+    thread.start()
+    assert waiting.wait(5)
+    latest.apply("page", seen, lambda view: view.on_subject(model="mini"))
+    quick_is_done.set()
+    thread.join(5)
+    ((before, after),) = results
+    assert before.model == "mini"
+    assert (after.model, after.query) == ("mini", "2,3")
+    assert after.turn == seen.turn + 2
+
+
+def test_many_actions_at_once_all_count() -> None:
+    latest, seen, start = Latest(), ViewState(first=0), threading.Barrier(8)
+
+    def act() -> None:
+        start.wait()
+        latest.apply("page", seen, lambda view: view.next_turn(first=view.first + 1))
+
+    threads = [threading.Thread(target=act) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(5)
+    before, _after = latest.apply("page", seen, lambda view: view)
+    assert before.first == 8
+
+
+def test_pages_know_nothing_of_each_other() -> None:
+    latest, seen = Latest(), ViewState()
+    latest.apply("one", seen, lambda view: view.next_turn(query="2,3"))
+    before, _after = latest.apply("two", seen, lambda view: view)
+    assert before == seen
+
+
+def test_of_too_many_pages_the_quietest_is_forgotten() -> None:
+    latest, seen = Latest(max_pages=2), ViewState()
+    for page in ("one", "two", "three"):
+        latest.apply(page, seen, lambda view: view.next_turn(query="2,3"))
+    assert latest.apply("one", seen, lambda view: view)[0] == seen
+    assert latest.apply("three", seen, lambda view: view)[0].query == "2,3"
