@@ -86,7 +86,7 @@ def device_words(device: torch.device) -> str:
 def _explorer_view(view: ViewState, trace: Trace) -> Value:
     query = view.query or format_query(trace.layout.default_query)
     names = ("layer", "head", "direction", "scale", "alpha", "table", "smooth", "mask", "norm")
-    return {name: getattr(view, name) for name in names} | {"query": query}
+    return {name: getattr(view, name) for name in names} | {"query": query, "seq": view.heard}
 
 
 def _proof(trace: Trace) -> Value:

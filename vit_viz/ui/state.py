@@ -50,6 +50,7 @@ class ViewState:
         places: whether positions are shown on the grid of the image or on that of the training.
         step: step of the Walkthrough tab, from 1; play: the value of that step's own control, -1 its default.
         notes: sentences about what a link asked for and did not get; never in a link.
+        heard: number of the explorer's last event that is in this view; sent back, so that it can tell an echo of an older one.
         awaits_upload: the link is to a picture that is not here; once it is brought, the rest of the link still holds.
         turn: counts the user's actions, so that an answer to an older one can be recognised; never in a link.
     """
@@ -83,6 +84,7 @@ class ViewState:
     notes: tuple[str, ...] = ()
     awaits_upload: bool = False
     turn: int = 0
+    heard: int = 0
 
     @classmethod
     def from_address(cls, search: str) -> tuple[ViewState, tuple[str, ...]]:

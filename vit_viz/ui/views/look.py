@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
 
-from vit_viz.ui.boundary import sentence
+from vit_viz.ui.boundary import guarded, sentence
 from vit_viz.ui.explorer import Explorer
 from vit_viz.ui.page import QUICK, Page
 from vit_viz.ui.payload import explorer_value
@@ -53,8 +53,11 @@ def build() -> Look:
 def wire(look: Look, page: Page) -> None:
     """Let the explorer pin queries for the whole page, and follow what is chosen elsewhere."""
 
-    def follow(view: ViewState, event: gr.EventData) -> ViewState:
-        return followed(view, dict(event._data or {}))
+    @guarded
+    def follow(request: gr.Request, view: ViewState, event: gr.EventData) -> ViewState:
+        data = dict(event._data or {})
+        page_id = request.session_hash or ""
+        return page.latest.apply(page_id, view, lambda newest: followed(newest, data))[1]
 
     for listener in (look.explorer.pin, look.explorer.view):
         listener(follow, [page.view], [page.view], **QUICK)
@@ -79,7 +82,8 @@ def followed(view: ViewState, data: dict[str, Any]) -> ViewState:
             view = view.with_options({name: value}) if name in _FOLLOWED else view
         except ValueError:
             continue
-    return view
+    number = data.get("seq")
+    return replace(view, heard=number) if isinstance(number, int) and 0 <= number < 2**53 else view
 
 
 _FOLLOWED = frozenset(
