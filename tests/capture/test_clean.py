@@ -16,6 +16,7 @@ from vit_viz.capture import trace
 from vit_viz.capture.buffers import Arena, BufferPool
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
+from vit_viz.model import VisionTransformer, ViTConfig
 
 
 def state_of(model: nn.Module) -> dict[str, object]:
@@ -271,3 +272,17 @@ def test_value_norms_with_the_other_linear_kernel() -> None:
     torch.testing.assert_close(
         trace(model, image, keep_values=True).value_norms(2), expected, rtol=1e-4, atol=1e-5
     )
+
+
+def test_nbytes_counts_a_recycled_buffer_whole() -> None:
+    pool, model = (
+        BufferPool(),
+        VisionTransformer(
+            ViTConfig(img_size=(32, 48), patch_size=(8, 8), embed_dim=40, depth=3, num_heads=5, num_classes=7)
+        ),
+    )
+    trace(model, torch.randn(1, 3, 32, 48), pool=pool)
+    idle = pool.idle_bytes
+    smaller = trace(model, torch.randn(1, 3, 32, 32), pool=pool)
+    assert smaller.q.untyped_storage().nbytes() > smaller.q.nbytes
+    assert smaller.nbytes >= idle - pool.idle_bytes > smaller.q.nbytes + smaller.k.nbytes

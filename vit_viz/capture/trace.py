@@ -236,14 +236,15 @@ class Trace:
 
     @property
     def nbytes(self) -> int:
-        """Memory that this trace holds."""
+        """Memory that this trace holds, whole buffers: a recycled one may be larger than what lies in it."""
         tensors = [
             tensor for layer in self.layers for tensor in vars(layer).values() if isinstance(tensor, Tensor)
         ]
         tensors += [
             tensor for tensor in (self.logits, self.residual, *self._lse.values()) if tensor is not None
         ]
-        return sum({(t.data_ptr(), t.nbytes): t.nbytes for t in tensors}.values())
+        storages = [tensor.untyped_storage() for tensor in tensors]
+        return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
     def attention(self, layer: int, heads: Indices = None, queries: Indices = None) -> Tensor:
         """What these queries look at: fp32 [heads, queries, tokens]; each row sums to 1.

@@ -13,7 +13,6 @@ from urllib.parse import parse_qsl, urlencode
 
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query, TokenLayout, format_query, parse_query
-from vit_viz.handles import Subject
 from vit_viz.images import Mode
 
 Tab = Literal["look", "explain", "positions", "patches", "walkthrough"]
@@ -134,10 +133,6 @@ class ViewState:
         kept = self.query if self.query and not self.query[0].isdigit() else ""
         target = self.target if set(changes) == {"mode"} else ""  # another image, or other classes
         return self.next_turn(query=kept, target=target, **changes)
-
-    def subject(self, owner: str) -> Subject:
-        """Image, model and mode, for a visitor."""
-        return Subject(self.model, self.image, self.mode, owner)
 
     def query_of(self, layout: TokenLayout) -> Query:
         """The query that is pinned; the model's own where none is."""
