@@ -48,6 +48,7 @@ class Recipe:
     logit_weight: float = 0.5
     token_weight: float = 16.0
     class_weight: float = 4.0
+    look_weight: float = 1.0
     crop_area: tuple[float, float] = (0.35, 1.0)
     crop_ratio: tuple[float, float] = (0.75, 1.3333)
     jitter: float = 0.3

@@ -11,19 +11,35 @@ from torch import Tensor, nn
 from training.recipe import Recipe
 
 TEACHER_DIM = 192
+GUIDED_LAYERS = 3
 
 
 class Targets(NamedTuple):
     """What a batch is to be told: the labels, and the teacher's answers about the same photos and crops.
 
     labels [batch, classes] and soft [batch, classes] (the teacher at a temperature) are probabilities; tokens [batch,
-    patches, dim]; summary [batch, dim], the teacher's class token.
+    patches, dim]; summary [batch, dim], the teacher's class token; evidence [batch, patches] >= 0, where it finds
+    the label.
     """
 
     labels: Tensor
     soft: Tensor
     tokens: Tensor
     summary: Tensor
+    evidence: Tensor
+
+
+class Guess(NamedTuple):
+    """What the student says: logits [batch, classes], the teacher's tokens and summary as it guesses them.
+
+    looks [guided layers, batch, patches]: the attention of the class token to the patches, mean over heads, as
+    shares that sum to 1 over the patches.
+    """
+
+    logits: Tensor
+    tokens: Tensor
+    summary: Tensor
+    looks: Tensor
 
 
 class Student(nn.Module):
@@ -35,39 +51,45 @@ class Student(nn.Module):
         self.to_tokens = nn.Linear(dim, TEACHER_DIM)
         self.to_summary = nn.Linear(dim, TEACHER_DIM)
 
-    def forward(self, pixels: Tensor, keep: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits [batch, classes], and the teacher's tokens and summary as the student guesses them."""
-        tokens = student_tokens(self.model, pixels, keep)
-        num_prefix = tokens.shape[1] - (
-            keep.shape[1] if keep is not None else _num_patches(self.model, pixels)
-        )
+    def forward(self, pixels: Tensor, keep: Tensor | None = None) -> Guess:
+        """The student on a batch, on the patches `keep` [batch, kept] alone if given."""
+        tokens, rows = student_tokens(self.model, pixels, keep)
+        num_prefix = 1 + self.model.reg_token.shape[1]
+        looks = torch.stack(rows[-GUIDED_LAYERS:])[..., num_prefix:].float().mean(2)
         first = tokens[:, 0]
-        return self.model.head(first), self.to_tokens(tokens[:, num_prefix:]), self.to_summary(first)
+        shares = looks / looks.sum(-1, keepdim=True)
+        return Guess(
+            self.model.head(first), self.to_tokens(tokens[:, num_prefix:]), self.to_summary(first), shares
+        )
 
 
-def student_tokens(model: Any, pixels: Tensor, keep: Tensor | None = None) -> Tensor:
+def student_tokens(model: Any, pixels: Tensor, keep: Tensor | None = None) -> tuple[Tensor, list[Tensor]]:
     """The model's own forward pass up to the final norm, on the patches `keep` [batch, kept] alone.
 
-    Positions are added before patches are dropped, so that each kept patch knows where it lies. Equal to the
-    model's forward pass where nothing is dropped (a test says so).
+    Returns the tokens and each layer's attention of the class token: [batch, heads, tokens]. Positions are added
+    before patches are dropped, so that each kept patch knows where it lies. Equal to the model's forward pass where
+    nothing is dropped (a test says so).
     """
     patches = embed(model, pixels)
     if keep is not None:
         patches = patches.gather(1, keep[:, :, None].expand(-1, -1, patches.shape[-1]))
     prefix = torch.cat([model.cls_token, model.reg_token], 1).expand(len(pixels), -1, -1)
     x = torch.cat([prefix.to(patches.dtype), patches], 1)
+    rows = []
     for block in model.blocks:
-        x = x + attend(block.attn, block.norm1(x))
+        mixed, row = attend(block.attn, block.norm1(x))
+        x = x + mixed
         x = x + block.mlp(block.norm2(x))
+        rows.append(row)
     normed: Tensor = model.norm(x)
-    return normed
+    return normed, rows
 
 
-def attend(layer: Any, x: Tensor) -> Tensor:
-    """Self-attention as two batched products: softmax(q k^T / sqrt(head_dim)) v, projected.
+def attend(layer: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Self-attention as two batched products, softmax(q k^T / sqrt(head_dim)) v, projected; and its first row.
 
-    For short sequences this is 3 to 9 times faster forwards and backwards than the fused kernel of a CPU in
-    bfloat16 (41 to 133 tokens; even at 261).
+    The row [batch, heads, tokens] is the attention of the class token. For short sequences this is 3 to 9 times
+    faster forwards and backwards than the fused kernel of a CPU in bfloat16 (41 to 133 tokens; even at 261).
     """
     batch, tokens, dim = x.shape
     heads, head_dim = layer.num_heads, dim // layer.num_heads
@@ -76,7 +98,7 @@ def attend(layer: Any, x: Tensor) -> Tensor:
     attention = torch.softmax(torch.bmm(q * head_dim**-0.5, k.mT), -1)  # [batch * heads, queries, keys]
     mixed = torch.bmm(attention, v).view(batch, heads, tokens, head_dim).transpose(1, 2)
     projected: Tensor = layer.proj(mixed.reshape(batch, tokens, dim))
-    return projected
+    return projected, attention[:, 0].view(batch, heads, tokens)
 
 
 @torch.no_grad()
@@ -140,28 +162,29 @@ def paste(pixels: Tensor, targets: Targets, replaced: Tensor) -> tuple[Tensor, T
     labels, soft, summary = (
         torch.lerp(part, part.flip(0), share) for part in (targets.labels, targets.soft, targets.summary)
     )
-    tokens = torch.where(replaced.flatten(1)[:, :, None], targets.tokens.flip(0), targets.tokens)
-    return torch.where(mask, pixels.flip(0), pixels), Targets(labels, soft, tokens, summary)
+    swapped = replaced.flatten(1)
+    tokens = torch.where(swapped[:, :, None], targets.tokens.flip(0), targets.tokens)
+    evidence = torch.where(swapped, targets.evidence.flip(0), targets.evidence)
+    return torch.where(mask, pixels.flip(0), pixels), Targets(labels, soft, tokens, summary, evidence)
 
 
-def losses(answers: tuple[Tensor, Tensor, Tensor], targets: Targets, recipe: Recipe) -> dict[str, Tensor]:
-    """The four terms of the loss, already weighted.
+def losses(guess: Guess, targets: Targets, recipe: Recipe) -> dict[str, Tensor]:
+    """The five terms of the loss, already weighted.
 
     label: cross-entropy with smoothing. logit: T^2 KL(teacher || student) at temperature T. token and class:
-    mean squared distance to the teacher's standardised tokens, patch by patch, and to its class token.
+    mean squared distance to the teacher's standardised tokens, patch by patch, and to its class token. look: KL
+    from the teacher's evidence, as shares of the photo, to the student's class-token attention, mean over layers.
     """
-    logits, tokens, summary = (answer.float() for answer in answers)
+    logits, tokens, summary = guess.logits.float(), guess.tokens.float(), guess.summary.float()
     warm = recipe.temperature
     distance = F.kl_div(F.log_softmax(logits / warm, 1), targets.soft, reduction="batchmean")
     smoothing = recipe.smoothing
+    shares = targets.evidence / targets.evidence.sum(1, keepdim=True).clamp(min=1e-3)
+    look = F.kl_div(guess.looks.clamp(min=1e-9).log(), shares.expand_as(guess.looks), reduction="none")
     return {
         "label": recipe.label_weight * F.cross_entropy(logits, targets.labels, label_smoothing=smoothing),
         "logit": recipe.logit_weight * warm**2 * distance,
         "token": recipe.token_weight * F.mse_loss(tokens, targets.tokens),
         "class": recipe.class_weight * F.mse_loss(summary, targets.summary),
+        "look": recipe.look_weight * look.sum(-1).mean(),
     }
-
-
-def _num_patches(model: Any, pixels: Tensor) -> int:
-    size = model.patch_embed.proj.weight.shape[-1]
-    return (pixels.shape[-2] // int(size)) * (pixels.shape[-1] // int(size))

@@ -64,11 +64,13 @@ class Material:
         labels = F.one_hot(self.labels[chosen], answer.logits.shape[1]).float()
         soft = (answer.logits / self.recipe.temperature).softmax(1)
         replaced = random_rectangles(len(chosen), grid, self.recipe.paste_share, rng=rng)
-        pixels, targets = paste(pixels, Targets(labels, soft, answer.tokens, answer.summary), replaced)
+        pixels, targets = paste(
+            pixels, Targets(labels, soft, answer.tokens, answer.summary, answer.evidence), replaced
+        )
         keep = random_patches(len(chosen), grid**2, stage.keep, rng=rng)
         if keep is not None:
             shown = targets.tokens.gather(1, keep[:, :, None].expand(-1, -1, targets.tokens.shape[-1]))
-            targets = targets._replace(tokens=shown)
+            targets = targets._replace(tokens=shown, evidence=targets.evidence.gather(1, keep))
         return Batch(pixels, keep, targets)
 
 

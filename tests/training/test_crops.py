@@ -47,18 +47,20 @@ def test_crops_lie_inside_the_photo_and_keep_their_area() -> None:
     assert (width * height).min() > 0.3
 
 
-def test_pasted_region_has_the_other_photos_pixels_tokens_and_share_of_the_label() -> None:
+def test_pasted_region_has_the_other_photos_pixels_tokens_evidence_and_share_of_the_label() -> None:
     grid, size = 4, 3
     replaced = torch.zeros(2, grid, grid, dtype=torch.bool)
     replaced[0, 1:3, 2:4] = True  # 4 of 16 patches of the first photo come from the second
     pixels = torch.stack([torch.zeros(3, 12, 12), torch.ones(3, 12, 12)])
     tokens = torch.stack([torch.zeros(16, 5), torch.ones(16, 5)])
     one_hot, summary = torch.eye(2), torch.eye(2)
-    mixed, targets = paste(pixels, Targets(one_hot, one_hot, tokens, summary), replaced)
+    evidence = torch.stack([torch.zeros(16), torch.ones(16)])
+    mixed, targets = paste(pixels, Targets(one_hot, one_hot, tokens, summary, evidence), replaced)
     assert mixed[0].sum() == 3 * 4 * size**2
     assert mixed[0, :, 3:9, 6:12].eq(1).all()
     assert targets.tokens[0].view(grid, grid, 5)[1:3, 2:4].eq(1).all()
     assert targets.tokens[0].sum() == 4 * 5
+    torch.testing.assert_close(targets.evidence[0], targets.tokens[0, :, 0])
     torch.testing.assert_close(targets.labels, torch.tensor([[0.75, 0.25], [0.0, 1.0]]))
     torch.testing.assert_close(targets.soft, targets.labels)
 
