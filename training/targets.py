@@ -9,7 +9,7 @@ import argparse
 import csv
 import logging
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +74,7 @@ class Teacher:
     """ViT-Tiny on photos enlarged to 176 px, answering about the 200 classes of the photos alone."""
 
     def __init__(self, folder: Path) -> None:
-        self.model = VisionTransformer(ViTConfig.from_dict(TEACHER_CONFIG))
+        self.model: Any = VisionTransformer(ViTConfig.from_dict(TEACHER_CONFIG))
         weights = load_file(folder / TEACHER)
         self.model.load_state_dict({name: value.float() for name, value in weights.items()})
         self.model.eval()
@@ -105,7 +105,8 @@ class Teacher:
     def query(self, photos: npt.NDArray[np.uint8]) -> Tensor:
         """The mean over photos of what the class token asks for in the last block: [heads, head_dim]."""
         first = self.model.blocks[-1].norm1(self.before_last(photos)[:, 0])
-        return self._heads(first)[:, 0].mean(0)
+        query: Tensor = self._heads(first)[:, 0].mean(0)
+        return query
 
     @torch.no_grad()
     def evidence(self, tokens: Tensor, labels: Tensor, query: Tensor) -> Tensor:
@@ -127,7 +128,8 @@ class Teacher:
     def _heads(self, normed: Tensor) -> Tensor:
         """Queries, keys and values of the last block: [batch, ..., 3, heads, head_dim]."""
         attention = self.model.blocks[-1].attn
-        return attention.qkv(normed).unflatten(-1, (3, attention.num_heads, -1))
+        heads: Tensor = attention.qkv(normed).unflatten(-1, (3, attention.num_heads, -1))
+        return heads
 
 
 def imagenet_columns(synsets: list[str]) -> list[int]:
