@@ -83,7 +83,7 @@ class Teacher:
     @torch.no_grad()
     def before_last(self, photos: npt.NDArray[np.uint8]) -> Tensor:
         """The tokens that enter the last block, class token first: [batch, 1 + patches, dim]."""
-        x = self.model.tokens(data.enlarge(data.pixels(photos), SIZE))
+        x: Tensor = self.model.tokens(data.enlarge(data.pixels(photos), SIZE))
         with torch.autocast("cpu", torch.bfloat16):
             for block in list(self.model.blocks)[:-1]:
                 x = block(x)
