@@ -39,9 +39,13 @@ def screen(scene: Scene) -> Screen:
         f"{head_dim}; s: the scale, here "
         f"{number(step.scale)}; a_j: the weights, one per key.",
         shapes=(
-            ("tokens", f"[{tokens}, {dim}]", "after a norm"),
+            ("tokens", f"[{tokens}, {dim}]", "brought to one size (norm)"),
             ("q, k, v in one", f"[{tokens}, {3 * dim}]", f"3 x {dim}"),
-            ("per head", f"3 x [{heads}, {tokens}, {head_dim}]", f"{heads} heads x {head_dim} = {dim}"),
+            (
+                "per head",
+                f"3 x [{heads}, {tokens}, {head_dim}]",
+                f"{heads} heads, next step: {heads} x {head_dim} = {dim}",
+            ),
             ("weights", f"[{heads}, {tokens}, {tokens}]", "each row sums to 1"),
         ),
         figures=_figures(scene, step, variant),

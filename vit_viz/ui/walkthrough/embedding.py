@@ -30,8 +30,8 @@ def screen(scene: Scene) -> Screen:
             f"numbers, its embedding.",
             "Each of these numbers is a weighted sum of all pixels of the patch; the weights were learned in training and are the "
             "same for every patch, and drawn as a picture they are called a filter.",
-            "A program can do this by cutting first and multiplying then, or by one convolution whose stride is the side of a "
-            "patch: both give the same numbers.",
+            "Such a map made of weighted sums is called linear; a program can cut first and multiply then, or slide the filters "
+            "over the image in strides of one patch (a convolution): both give the same numbers.",
         ),
         formula="z = E x + b        (convolution with stride P  =  unfold, then linear)",
         letters=f"x: the flattened patch, {size} numbers; E: the learned weights, {dim} x {size}; b: the bias; z: the "
@@ -93,7 +93,8 @@ def _components(scene: Scene) -> str:
     shown = scene.components.filters[:_SHOWN]
     sheet = draw.sheet_of([draw.weights_picture(one) for one in shown], across=14)
     words = (
-        f"The first {len(shown)} principal components of the {scene.loaded.config.embed_dim} filters, the most important first; "
+        f"The first {len(shown)} principal components of the {scene.loaded.config.embed_dim} filters (the patterns that all of "
+        "them are mixed from), the most important first; "
         f"the first explains {float(scene.components.shares[0]):.0%} of their variance, all shown "
         f"{_explained(scene, len(shown)):.0%}."
     )

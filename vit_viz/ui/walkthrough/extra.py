@@ -61,9 +61,11 @@ def _words(step: PrefixStep) -> tuple[str, str, str]:
     registers = sum(name.startswith("register") for name in step.names)
     return (
         f"{len(step.names)} learned vectors are put before the patches; they are the same for every image.",
-        "The class token is an empty page: in every layer it collects from the patches, and the answer is read from it at the end."
+        "The class token is an empty page: in every layer, a round in which tokens look at each other (steps 5 to 7), it "
+        "collects from the patches, and the answer is read from it at the end."
         if step.pooling == "class" and "class" in step.names
-        else "They collect from the patches in every layer, but the answer is read from elsewhere.",
+        else "They collect from the patches in every layer, a round in which tokens look at each other (steps 5 to 7), but the "
+        "answer is read from elsewhere.",
         f"The {registers} registers are spare pages where the model can note what belongs to no place, instead of writing it over "
         "unimportant patches."
         if registers
@@ -112,9 +114,11 @@ def _figures(scene: Scene, step: PrefixStep) -> str:
             "What the patches look at among them",
             draw.grid(head, rows),
             draw.line(
-                f"Of all attention of the patches in layer {step.layer}, {float(step.received.sum()):.1%} goes to these tokens. "
+                f"Of all looking that the patches do in layer {step.layer} (their attention), "
+                f"{float(step.received.sum()):.1%} goes to these tokens. "
                 f"The length of a vector is the root of its sum of squares; a patch's has {number(step.patch_norm)} (median). "
-                "Start and end alike: cosine similarity before the first and after the last block, 1 for unchanged."
+                "Start and end alike: cosine similarity of the token before the first and after the last layer: 1 for the same "
+                "direction, 0 for unrelated, -1 for the opposite."
             ),
         )
         + draw.part("The vectors themselves", strips)

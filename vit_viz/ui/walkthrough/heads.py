@@ -13,6 +13,8 @@ from vit_viz.ui.walkthrough import papers
 from vit_viz.ui.walkthrough.scene import Scene
 from vit_viz.ui.walkthrough.screen import Code, Screen, Slider
 
+_SHOWN = 0.99  # share of the weights that the scale tells apart; a few peaks would leave all else black
+
 
 def screen(scene: Scene) -> Screen:
     """The screen of this step."""
@@ -55,7 +57,8 @@ def screen(scene: Scene) -> Screen:
 
 def _figures(scene: Scene, step: HeadsStep, lengths: np.ndarray) -> str:
     maps = scene.patch_map(step.weights)  # [heads, rows, cols]
-    scale = limits(maps)
+    scale = (float(maps.min()), float(np.quantile(maps, _SHOWN)))
+    scale = scale if scale[0] < scale[1] else limits(maps)
     side = "84px" if len(maps) <= 8 else "66px"
     pictures = draw.row(
         *(
@@ -65,7 +68,7 @@ def _figures(scene: Scene, step: HeadsStep, lengths: np.ndarray) -> str:
     )
     scale_words = draw.line(
         f"What {scene.token_name} looks at in each head of layer {step.layer}; one scale for all, {number(scale[0])} to "
-        f"{number(scale[1])}."
+        f"{number(scale[1])}, which {_SHOWN:.0%} of the weights do not exceed."
     )
     largest = float(lengths.max()) or 1.0
     parts = draw.bars(
