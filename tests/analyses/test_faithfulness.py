@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.special import expit
 from torch import nn
 
 from vit_viz.analyses.explain import explain
@@ -17,6 +18,7 @@ from vit_viz.analyses.faithfulness import (
     faithfulness,
     faithfulness_of,
     patch_order,
+    prediction_band,
     random_band,
     step_counts,
 )
@@ -126,14 +128,35 @@ def test_the_band_is_that_of_random_orders_one_by_one(make_model, pixels):
 
 
 def test_the_band_worked_by_hand():
-    scores = np.array([[1.0, value] for value in (0, 1, 0, 1, 0, 1, 0, 1, 0, 1)])
+    scores = np.array([[0.5, 0.5 + value] for value in (0, 0.4) * 5])  # areas 0.5 and 0.7
     band = RandomBand(np.array([0.0, 1.0]), scores, scores, ("mean", "blur"), "test")
     mean, low, high = band.interval("deletion")
-    deviation = np.sqrt(10 * 0.25**2 / 9)  # areas 0.5 and 1
-    assert mean == pytest.approx(0.75)
-    assert (low, high) == pytest.approx((0.75 - 2.37 * deviation, 0.75 + 2.37 * deviation))
+    half = np.log(0.7 / 0.3) / 2  # log-odds 0 and 0.847: their mean, and their distance from it
+    spread = 2.37 * half * np.sqrt(10 / 9)
+    assert mean == pytest.approx(0.6)
+    assert (low, high) == pytest.approx((1 / (1 + np.exp(spread - half)), 1 / (1 + np.exp(-spread - half))))
     edges = band.edges("deletion")
-    assert edges[0][0] == edges[1][0] == 1
+    assert (edges[0][0], edges[1][0]) == pytest.approx((0.5, 0.5))
+
+
+def test_the_band_stays_where_scores_can_be():
+    scores = np.random.default_rng(0).beta(0.5, 20, (10, 7))  # near 0, with a long tail upwards
+    low, high = prediction_band(scores)
+    assert (low > 0).all()
+    assert (scores.mean(0) - 2.37 * scores.std(0, ddof=1) < 0).any()  # where a symmetric band would end
+    similar = prediction_band(2 * scores - 1, value_range=(-1.0, 1.0))
+    np.testing.assert_allclose(similar, (2 * low - 1, 2 * high - 1))
+
+
+@pytest.mark.parametrize("centre", [-3.0, 0.0, 2.0])
+def test_the_band_covers_95_percent_of_further_orders(centre):
+    generator = np.random.default_rng(1)
+    draws = expit(centre + 0.8 * generator.standard_normal((11, 20_000)))
+    low, high = prediction_band(draws[:10])
+    outside = [(draws[10] < low).mean(), (draws[10] > high).mean()]
+    assert outside == pytest.approx(
+        [0.025, 0.025], abs=0.004
+    )  # 20,000 draws: +-0.0022 is two standard errors
 
 
 def test_the_width_of_the_band_is_a_95_percent_prediction_interval():
@@ -173,12 +196,12 @@ def test_an_informed_order_beats_random_and_its_reverse_does_not():
 
 def test_ahead_of_every_order_but_within_the_band_is_said_as_such():
     subject = counting_subject()
-    scattered = np.array([[1.0, 0.02 * i + 0.2 * (i > 6)] for i in range(10)])
+    scattered = np.array([[0.1, 0.002 * i + 0.02 * (i > 6)] for i in range(10)])
     band = RandomBand(
-        np.array([0.0, 1.0]), scattered * 10, -scattered, ("mean", "mean"), "probability of class 0"
+        np.array([0.0, 1.0]), scattered, 1 - scattered, ("mean", "mean"), "probability of class 0"
     )
     result = faithfulness_of(subject, map_of([[9, 2, 5, 1]]), random_band(subject, target=0), target=0)
-    moved = replace(result, band=band, deletion_auc=4.9, insertion_auc=-9.0)
+    moved = replace(result, band=band, deletion_auc=0.0499, insertion_auc=0.1)
     assert moved.beaten == (10, 0)
     assert moved.beats_random == (False, False)
     assert moved.verdict == (

@@ -83,6 +83,12 @@ class Target:
             return Target("probability", self.index)
         return Target("similarity", embedding=self.embedding) if self.kind == "own embedding" else self
 
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """The smallest and largest value that the target can take."""
+        unbounded = (-float("inf"), float("inf"))
+        return {"probability": (0.0, 1.0), "similarity": (-1.0, 1.0)}.get(self.kind, unbounded)
+
     def describe(self) -> str:
         """The target in words, for captions and provenance."""
         name = "top-1" if self.index is None else str(self.index)

@@ -29,7 +29,7 @@ def build() -> Explain:
         (
             "deletion: area under p(target) while the map's best patches are painted over, the lower the better;  insertion: while "
             "they are put back into a blurred photo, the higher the better",
-            "20 steps; gray marks where 95% of random orders lie (mean ± 2.37 standard deviations of 10). Petsiuk et al. 2018, "
+            "20 steps; gray marks where 95% of random orders lie (10 orders: mean ± 2.37 standard deviations of their log-odds). Petsiuk et al. 2018, "
             "arXiv:1806.07421, on patches.",
         ),
         (
