@@ -29,8 +29,8 @@ def build() -> Explain:
         (
             "deletion: area under p(target) while the map's best patches are painted over, the lower the better;  insertion: while "
             "they are put back into a blurred photo, the higher the better",
-            "20 steps; gray marks where 95% of random orders lie (10 orders: mean ± 2.37 standard deviations of their log-odds). Petsiuk et al. 2018, "
-            "arXiv:1806.07421, on patches.",
+            "20 steps; gray marks where 95% of random orders lie (10 orders: mean ± 2.37 standard deviations of their log-odds). "
+            "Petsiuk et al. 2018, arXiv:1806.07421, on patches.",
         ),
         (
             "class sensitivity = 1 − ρ(map for the first class, map for the second);  mirror stability = ρ(map, map of the "
