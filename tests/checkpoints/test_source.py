@@ -3,133 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import huggingface_hub
 import pytest
 import torch
 from huggingface_hub import constants
-from safetensors.torch import save
 
+from tests.checkpoints.fake_hub import COMMIT, REPO, Hub, remains, weights
 from vit_viz.checkpoints import CATALOG, catalog, default_model, load, source
 from vit_viz.errors import CheckpointError, UnknownFamily
-from vit_viz.model import VisionTransformer, ViTConfig
-
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
-CONFIG = ViTConfig(img_size=24, patch_size=6, embed_dim=128, depth=2, num_heads=2, num_classes=7)
-REPO = "someone/tiny-vit"
-
-
-def weights() -> bytes:
-    torch.manual_seed(1)
-    return save(dict(VisionTransformer(CONFIG).state_dict()))
-
-
-@dataclass
-class Hub:
-    """Files by (repo, name), faults to play, and what was asked with which token."""
-
-    files: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    fault: dict[str, Any] = field(default_factory=dict)
-    asked: list[tuple[str, str, str | None]] = field(default_factory=list)
-    port: int = 0
-
-    def answer(self, handler: BaseHTTPRequestHandler, *, body: bool) -> None:
-        parts = handler.path.split("?")[0].strip("/").split("/")
-        repo, revision, name = "/".join(parts[:2]), parts[3] if len(parts) > 3 else "", "/".join(parts[4:])
-        self.asked.append((handler.command, handler.path, handler.headers.get("authorization")))
-        known = any(repo == owner for owner, _ in self.files)
-        if self.fault.get("gated") and "authorization" not in handler.headers:
-            return self.refuse(handler, 401, "GatedRepo", "Access to this model is restricted")
-        if not known:
-            return self.refuse(handler, 401, "RepoNotFound", "Repository not found")
-        if revision not in ("main", COMMIT):
-            return self.refuse(handler, 404, "RevisionNotFound", "no such revision")
-        content = self.files.get((repo, name))
-        if content is None:
-            return self.refuse(handler, 404, "EntryNotFound", "no such file")
-        announced = self.fault.get("announced", hashlib.sha256(content).hexdigest())
-        large = name.endswith(".safetensors")
-        handler.send_response(200)
-        handler.send_header("X-Repo-Commit", COMMIT)
-        handler.send_header("ETag", f'"{announced if large else hashlib.sha1(content).hexdigest()}"')
-        handler.send_header("Content-Length", str(len(content)))
-        handler.end_headers()
-        if body:
-            cut = large and self.fault.get("cut")
-            handler.wfile.write(content[: len(content) // 2] if cut else content)
-            if cut:
-                handler.close_connection = True
-        return None
-
-    @staticmethod
-    def refuse(handler: BaseHTTPRequestHandler, status: int, code: str, message: str) -> None:
-        handler.send_response(status)
-        handler.send_header("X-Error-Code", code)
-        handler.send_header("X-Error-Message", message)
-        if code != "RepoNotFound":
-            handler.send_header("X-Repo-Commit", COMMIT)
-        handler.send_header("Content-Length", "0")
-        handler.end_headers()
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    served = Hub()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_HEAD(self) -> None:
-            served.answer(self, body=False)
-
-        def do_GET(self) -> None:
-            served.answer(self, body=True)
-
-        def log_message(self, *_args: Any) -> None:
-            return None
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    served.port = server.server_port
-    endpoint = f"http://127.0.0.1:{server.server_port}"
-    monkeypatch.setattr(constants, "ENDPOINT", endpoint)
-    monkeypatch.setattr(
-        constants, "HUGGINGFACE_CO_URL_TEMPLATE", endpoint + "/{repo_id}/resolve/{revision}/{filename}"
-    )
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no token"))
-    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield served
-    server.shutdown()
-    server.server_close()
-    thread.join()
-    huggingface_hub.close_session()
-
-
-def offer(hub: Hub, repo: str = REPO, **config: Any) -> None:
-    settings = {"architecture": "vit_tiny_patch16_224", "model_args": {"num_heads": 2}, **config}
-    hub.files[repo, "config.json"] = json.dumps(settings).encode()
-    hub.files[repo, "model.safetensors"] = weights()
-
-
-def remains(folder: Path) -> list[str]:
-    """Weights in the cache, whole or not."""
-    large = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size > 10_000]
-    return [path.name for path in large] + [path.name for path in folder.rglob("*.incomplete")]
 
 
 def test_a_hub_id_is_fetched_at_one_commit_and_says_so(hub: Hub) -> None:
-    offer(hub)
+    hub.offer()
     loaded = load(REPO, device="cpu")
     assert loaded.origin == f"{REPO} on the Hub at 0123456"
     assert loaded.config.num_heads == 2
@@ -139,8 +26,7 @@ def test_a_hub_id_is_fetched_at_one_commit_and_says_so(hub: Hub) -> None:
 
 
 def test_the_preprocessing_comes_with_the_download(hub: Hub) -> None:
-    offer(
-        hub,
+    hub.offer(
         pretrained_cfg={
             "input_size": [3, 24, 24],
             "crop_pct": 0.8,
@@ -154,7 +40,7 @@ def test_the_preprocessing_comes_with_the_download(hub: Hub) -> None:
 
 
 def test_the_second_load_fetches_nothing(hub: Hub) -> None:
-    offer(hub)
+    hub.offer()
     load(REPO, device="cpu")
     hub.asked.clear()
     load(REPO, device="cpu")
@@ -162,7 +48,7 @@ def test_the_second_load_fetches_nothing(hub: Hub) -> None:
 
 
 def test_the_cache_answers_when_the_hub_is_out_of_reach(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    offer(hub)
+    hub.offer()
     expected = load(REPO, device="cpu").provenance.weights
     hub.asked.clear()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -171,7 +57,7 @@ def test_the_cache_answers_when_the_hub_is_out_of_reach(hub: Hub, monkeypatch: p
 
 
 def test_progress_is_told_up_to_the_last_byte(hub: Hub) -> None:
-    offer(hub)
+    hub.offer()
     seen: list[tuple[int, int]] = []
     load(REPO, device="cpu", progress=lambda done, total: seen.append((done, total)))
     size = len(hub.files[REPO, "model.safetensors"])
@@ -202,13 +88,13 @@ def test_an_unknown_id_is_one_sentence(hub: Hub) -> None:
 
 
 def test_an_unknown_revision_is_one_sentence(hub: Hub) -> None:
-    offer(hub)
+    hub.offer()
     with pytest.raises(CheckpointError, match="has no revision 'v9'"):
         load(f"{REPO}@v9")
 
 
 def test_a_gated_model_says_how_to_get_in(hub: Hub) -> None:
-    offer(hub)
+    hub.offer()
     hub.fault["gated"] = True
     with pytest.raises(
         CheckpointError,
@@ -222,7 +108,7 @@ def test_the_owners_token_goes_to_catalog_models_only(hub: Hub, monkeypatch: pyt
     entry = catalog.entry_of("augreg-ti16")
     assert entry is not None
     for repo in (REPO, entry.hub_id):
-        offer(hub, repo)
+        hub.offer(repo)
     load(REPO, device="cpu")
     assert {token for _, _, token in hub.asked} == {None}
     hub.asked.clear()
@@ -233,7 +119,7 @@ def test_the_owners_token_goes_to_catalog_models_only(hub: Hub, monkeypatch: pyt
 
 def test_a_token_can_be_allowed_for_an_own_model(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    offer(hub)
+    hub.offer()
     hub.fault["gated"] = True
     assert load(REPO, device="cpu", use_token=True).name == REPO
 
@@ -242,7 +128,7 @@ def test_a_cut_connection_leaves_nothing_behind(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _seconds: None, raising=False)
-    offer(hub)
+    hub.offer()
     hub.fault["cut"] = True
     with pytest.raises(CheckpointError, match="failed midway; nothing was kept, try again"):
         load(REPO)
@@ -252,7 +138,7 @@ def test_a_cut_connection_leaves_nothing_behind(
 
 
 def test_a_wrong_hash_is_noticed_and_the_file_deleted(hub: Hub, tmp_path: Path) -> None:
-    offer(hub)
+    hub.offer()
     hub.fault["announced"] = "0" * 64
     with pytest.raises(CheckpointError, match=r"arrived damaged .* were deleted"):
         load(REPO)
@@ -262,7 +148,7 @@ def test_a_wrong_hash_is_noticed_and_the_file_deleted(hub: Hub, tmp_path: Path) 
 
 
 def test_a_file_that_was_damaged_in_the_cache_is_noticed_too(hub: Hub, tmp_path: Path) -> None:
-    offer(hub)
+    hub.offer()
     load(REPO, device="cpu")
     (blob,) = [path for path in (tmp_path / "cache").rglob("blobs/*") if path.stat().st_size > 10_000]
     blob.chmod(0o644)
@@ -284,14 +170,14 @@ def test_a_file_that_was_damaged_in_the_cache_is_noticed_too(hub: Hub, tmp_path:
 def test_what_is_no_vit_is_refused_before_its_weights_are_fetched(
     hub: Hub, config: dict[str, Any], message: str
 ) -> None:
-    offer(hub, **config)
+    hub.offer(**config)
     with pytest.raises(UnknownFamily, match=message):
         load(REPO)
     assert not [path for method, path, _ in hub.asked if method == "GET" and path.endswith("safetensors")]
 
 
 def test_a_model_without_safetensors_is_refused(hub: Hub) -> None:
-    offer(hub)
+    hub.offer()
     hub.files[REPO, "pytorch_model.bin"] = hub.files.pop((REPO, "model.safetensors"))
     with pytest.raises(CheckpointError, match=r"has no model.safetensors; other formats can run code"):
         load(REPO)
@@ -314,22 +200,56 @@ def test_a_local_folder_cannot_pose_as_a_hub_id_for_a_browser(
     (tmp_path / "someone" / "tiny-vit").mkdir(parents=True)
     (tmp_path / "someone" / "tiny-vit" / "model.safetensors").write_bytes(b"local")
     monkeypatch.chdir(tmp_path)
-    offer(hub)
+    hub.offer()
     assert "on the Hub" in load(REPO, device="cpu", local_files=False).origin
 
 
 @pytest.mark.parametrize(
     "ref",
     [
-        "a/b/c",
-        "../../etc/passwd",
-        "owner/..",
-        "/etc/passwd",
-        "a//b",
-        "-a/b",
-        "owner/name@../x y",
-        "",
-        "a" * 5000,
+        *("a/b/c", "../../etc/passwd", "owner/..", "/etc/passwd", "a//b", "-a/b", "", "a" * 5000),
+        *("~/model", "~root/model", ".", "..", "./a", "a/", "/a", "C:\\models\\a", "a\\b", "\\\\host\\share"),
+        *(
+            "http://127.0.0.1/a",
+            "https://huggingface.co/a/b",
+            "file:///etc/passwd",
+            "file:/etc/passwd",
+            "hf://a/b",
+        ),
+        *(
+            "a/b\n",
+            "a/b\x00",
+            "\ta/b",
+            "a/b c",
+            " a/b",
+            "a/b\u202e",
+            "оwner/name",
+            "a/名前",
+            "a/nаme",
+            "a/b.git",
+            "a/b.",
+            "a/b-",
+        ),
+        *(
+            "owner/name@../x y",
+            "a/b@/etc/passwd",
+            "a/b@..",
+            "a/b@x//y",
+            "a/b@-x",
+            "a/b@",
+            "a/b@x@y",
+            "a/b@refs/../main",
+        ),
+        *(
+            "mini@main",
+            "dino-s16@main",
+            "dino-s16@../../x",
+            "mini/",
+            "a/b?x=1",
+            "a/b#x",
+            "a/b%2f..",
+            "a--b/c",
+        ),
     ],
 )
 def test_what_is_no_hub_id_never_reaches_the_network(hub: Hub, ref: str) -> None:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from vit_viz.errors import CheckpointError, ParameterError
+from vit_viz.handles import Subject
 from vit_viz.session import Session
 from vit_viz.ui.choices import default_name, model_choices, model_reference, settled
+from vit_viz.ui.routes import PREFIX, routes
 from vit_viz.ui.state import ViewState
+from vit_viz.ui.views import header
 
 
 @pytest.fixture
@@ -43,7 +48,41 @@ def test_own_hub_ids_can_be_switched_off(session: Session, monkeypatch: pytest.M
         "a/../b",
         "${x}/y",
         "<img src=x onerror=1>/y",
-        "a/b/c",
+        *(
+            "a/b/c",
+            "/etc",
+            "..",
+            ".",
+            "~",
+            "~/model",
+            "~root/a",
+            "a/",
+            "C:\\a\\b",
+            "a\\b",
+            "owner/..",
+            "mini/../mini",
+        ),
+        *(
+            "file:///etc/passwd",
+            "file:/a",
+            "http://127.0.0.1/a",
+            "https://huggingface.co/a/b",
+            "hf://a/b",
+            "//host/a",
+        ),
+        *(
+            "a/b\n",
+            "a/b\x00",
+            "\x1ba/b",
+            "a/b\u202e",
+            "оwner/name",
+            "a/nаme",
+            " a/b",
+            "a/b.git",
+            "a/b@/etc/passwd",
+            "a/b@../x",
+        ),
+        *("mini@main", "dino-s16@refs/pr/1", "mini\n", "MINI", "a" * 5000),
     ],
 )
 def test_a_visitor_cannot_name_a_path(session: Session, name: str) -> None:
@@ -68,6 +107,47 @@ def test_a_path_that_the_owner_gave_is_called_by_its_file_name(tmp_path: Path) -
     session = Session(model=weights, device="cpu")
     assert default_name(session) == "mine.safetensors"
     assert model_reference(session, "mine.safetensors") == str(weights)
+
+
+def test_a_missing_path_of_the_owner_is_called_by_its_file_name_too(tmp_path: Path) -> None:
+    session = Session(model=tmp_path / "secret folder" / "gone.safetensors", device="cpu")
+    assert default_name(session) == "gone.safetensors"
+    with pytest.raises(CheckpointError, match=r"There is no model 'gone.safetensors'") as caught:
+        session.model()
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("switch", ["0", "1"])
+def test_own_hub_ids_are_switched_off_in_picker_link_and_message(
+    session: Session, switch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VIT_VIZ_OWN_HUB_IDS", switch)
+    view, problems = settled(session, ViewState.from_address("?model=someone/their-vit")[0])
+    with pytest.raises(ParameterError) as caught:
+        model_reference(session, "nonsense")
+    allowed = switch == "1"
+    assert header.model_picker(session).allow_custom_value is allowed
+    assert (view.model, problems) == (
+        ("someone/their-vit", ())
+        if allowed
+        else ("mini", ("The model 'someone/their-vit' is not offered here; mini is shown instead.",))
+    )
+    assert ("type a Hub id" in str(caught.value)) is allowed
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../../mini", "someone/their-vit", "dino-s16", "file:///a"])
+def test_a_route_shows_the_model_of_its_handle_whatever_its_address_says(session: Session, name: str) -> None:
+    asked: list[str | None] = []
+    model = session.model
+    session.model = lambda ref=None, **options: asked.append(ref) or model(ref, **options)  # type: ignore[method-assign,func-returns-value,assignment]
+    handle = session.handles.issue(Subject("mini", "shapes", "fit", "ada"))
+    with TestClient(Starlette(routes=routes(session))) as client:
+        answers = [
+            client.get(f"{PREFIX}/{path}", params={"model": name})
+            for path in (f"picture/{handle}.png", f"numbers/{handle}", f"layer/{handle}/0", f"photo/{handle}")
+        ]
+    assert [answer.status_code for answer in answers] == [200] * 4
+    assert set(asked) == {"mini"}
 
 
 def test_an_unknown_method_or_model_falls_back_and_is_said(session: Session) -> None:

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from vit_viz.checkpoints.families import family_of
-from vit_viz.checkpoints.families.base import Checkpoint
+from vit_viz.checkpoints.families.base import Checkpoint, Family, Inferred
+from vit_viz.checkpoints.local import Source
 from vit_viz.checkpoints.recipes import labels_of, preprocess_of
-from vit_viz.checkpoints.source import Progress, Source, find
+from vit_viz.checkpoints.source import Progress, StopCheck, find, max_numbers
 from vit_viz.checkpoints.weights import Weights, read_weights
-from vit_viz.errors import CheckpointError, KeyMismatch, ParameterError
+from vit_viz.errors import Cancelled, CheckpointError, KeyMismatch, ParameterError, UnsafeFile, VitVizError
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
@@ -25,6 +26,8 @@ from vit_viz.results import Provenance
 
 _logger = logging.getLogger(__name__)
 _MAX_LISTED = 8
+_MAX_STRANGERS_PATCHES = 4096  # 64 x 64: what one picture of a stranger's model may cost everybody
+_ODD_SHAPES = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +89,7 @@ def load(
     local_files: bool = True,
     use_token: bool | None = None,
     progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
 ) -> LoadedModel:
     """A model that is ready to be looked into.
 
@@ -95,27 +99,29 @@ def load(
         local_files: whether paths count; False for references that come from a browser.
         use_token: whether the owner's Hub token may be sent; None means for models of the catalog only.
         progress: told (bytes fetched, bytes in all) during a download.
+        cancelled: asked during a download and after it.
 
     Raises:
         CheckpointError: there is no such model, or its file is damaged, unsafe, of an unknown family, or does not fit.
         ParameterError: its configuration is out of bounds, or the device does not exist.
+        Cancelled: `cancelled` said so.
     """
     target = choose_device(device)
-    source = find(ref, local_files=local_files, use_token=use_token, progress=progress)
+    source = find(ref, local_files=local_files, use_token=use_token, progress=progress, cancelled=cancelled)
+    if cancelled is not None and cancelled():
+        raise Cancelled(f"Loading {source.name!r} was cancelled.")
     return load_source(source, device=target)
 
 
 def load_source(source: Source, *, device: str | torch.device | None = None) -> LoadedModel:
     """As `load`, for a checkpoint that has been found already."""
     target = choose_device(device)
-    weights = read_weights(source.weights)
+    weights = read_weights(source.weights, max_numbers=max_numbers(strangers=source.is_strangers))
     settings = _settings(source, weights)
-    checkpoint = Checkpoint(state=weights.state, config=_architecture(settings), name=source.name)
-    family = family_of(checkpoint)
-    state = family.convert(checkpoint)
-    inferred = family.infer_config(checkpoint, state)
-    model = build(inferred.config, state)
+    family, inferred, model = _model_of(source, weights, settings)
     preprocess, preprocess_origin = preprocess_of(inferred.config, settings, family.RECIPE)
+    if source.is_strangers:
+        _check_strangers_input(source.name, inferred.config, preprocess)
     model.to(target)
     fast = use_fastest_linear(model)
     notes = {
@@ -142,6 +148,37 @@ def load_source(source: Source, *, device: str | torch.device | None = None) -> 
         origin=source.origin,
         device=target,
     )
+
+
+def _model_of(
+    source: Source, weights: Weights, settings: Mapping[str, Any]
+) -> tuple[Family, Inferred, VisionTransformer]:
+    """The family, the architecture and the model of a file whose shapes nobody has checked yet."""
+    try:
+        checkpoint = Checkpoint(state=weights.state, config=_architecture(settings), name=source.name)
+        family = family_of(checkpoint)
+        state = family.convert(checkpoint)
+        inferred = family.infer_config(checkpoint, state)
+        return family, inferred, build(inferred.config, state)
+    except VitVizError:
+        raise
+    except _ODD_SHAPES as error:
+        _logger.info("%s cannot be built", source.name, exc_info=error)
+        raise UnsafeFile(
+            f"{source.name!r} cannot be loaded: its parameters or its configuration have shapes that no Vision Transformer has."
+        ) from error
+
+
+def _check_strangers_input(name: str, config: ViTConfig, preprocess: Preprocess) -> None:
+    """Refuse a model that wants its pictures so large that one of them would occupy the machine."""
+    height, width = preprocess.input_size
+    patches = -(-height // config.patch_size[0]) * -(-width // config.patch_size[1])
+    largest = max(patches, config.grid[0] * config.grid[1])
+    if largest > _MAX_STRANGERS_PATCHES:
+        raise CheckpointError(
+            f"{name!r} cuts a picture into {largest:,} patches; a model that is opened here may have {_MAX_STRANGERS_PATCHES:,}: "
+            "choose one with larger patches, or start an app of your own with --model."
+        )
 
 
 def build(config: ViTConfig, state: Mapping[str, Tensor]) -> VisionTransformer:

@@ -2,47 +2,52 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import secrets
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
+from vit_viz.checkpoints.announced import check_announced
 from vit_viz.checkpoints.catalog import BUNDLED, CATALOG, Entry, entry_of
 from vit_viz.checkpoints.families import refuse_strangers
-from vit_viz.checkpoints.weights import SUFFIXES, hash_file
-from vit_viz.errors import CheckpointError
+from vit_viz.checkpoints.local import MAX_JSON_BYTES, Source, local_checkpoint, read_settings
+from vit_viz.checkpoints.weights import MAX_NUMBERS, hash_file
+from vit_viz.errors import Cancelled, CheckpointError
 
 Progress = Callable[[int, int], None]
 """Called with (bytes fetched, bytes in all; 0 where unknown) while a file is downloaded."""
+StopCheck = Callable[[], bool]
+"""Asked during a download; True ends it with `Cancelled`."""
+
+MAX_STRANGERS_BYTES = 2_000_000_000
+"""Bytes that a model which a visitor names may take as fp32 (ViT-L: 1.2): it shares the process with everybody's pictures."""
 
 _logger = logging.getLogger(__name__)
-_GENERIC = ("model", "pytorch_model")  # save_pretrained's names, which say nothing
-_MAX_JSON_BYTES = 20_000_000
-_MAX_DOWNLOAD_BYTES = 32_000_000_000
+_MAX_BYTES = 32_000_000_000
+_WEIGHTS = "model.safetensors"
+_ANSWER_SECONDS = 10.0
+_RESERVE_BYTES = 1_000_000_000  # of the disk, which a stranger's model may not take
+_ATTEMPTS = 3  # each goes on where the one before it was cut
+_ABANDONED_SECONDS = 3600  # since the last byte: a part so old was left by a process that was killed
 _ASSETS = Path(__file__).resolve().parents[2] / "assets"
-_HUB_ID = re.compile(r"(?!.*(\.\.|--))[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}(@[\w./-]{1,100})?")
+_PART = r"[A-Za-z0-9](?:[\w.-]{0,94}[\w])?"
+_HUB_ID = re.compile(
+    rf"(?!.*(?:\.\.|--)){_PART}/(?!.*\.git(?:@|$)){_PART}(?:@{_PART}(?:/{_PART}){{0,3}})?", re.ASCII
+)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_ETAG = re.compile(r"[\w-]{1,128}", re.ASCII)
+_CLIENTS = ("httpx", "httpx2", "httpcore")  # whose errors differ between versions of huggingface_hub
 
 
-@dataclass(frozen=True)
-class Source:
-    """A checkpoint that lies on this machine now.
-
-    Args:
-        name: what the user calls it.
-        weights: the file with the parameters.
-        origin: in words, for the model card: "bundled with vit_viz", "a local file", "timm/... on the Hub at 0a1b2c3".
-        settings: what config.json says, and under "preprocessor" what preprocessor_config.json says.
-    """
-
-    name: str
-    weights: Path
-    origin: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+def max_numbers(*, strangers: bool) -> int:
+    """Parameters that a model may have, after who named it."""
+    return MAX_STRANGERS_BYTES // 4 if strangers else MAX_NUMBERS
 
 
 def is_hub_id(text: str) -> bool:
@@ -56,43 +61,47 @@ def find(
     local_files: bool = True,
     use_token: bool | None = None,
     progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
 ) -> Source:
     """The checkpoint that a reference means, fetched where it is not here yet.
 
     Args:
         ref: "mini", a name of the catalog, a path of a file or a folder, or a Hub id with or without "@revision".
-        local_files: whether paths count; False for references that come from a browser.
+        local_files: whether paths count; False for references that come from a browser. Those are held to `MAX_STRANGERS_BYTES`,
+            unless they are models of the catalog as it names them: a revision may hold what a stranger proposed.
         use_token: whether the owner's Hub token may be sent; None means for models of the catalog only.
-        progress: told about a download.
+        progress: told about the download of the weights.
+        cancelled: asked during a download.
 
     Raises:
-        CheckpointError: there is no such model, or it cannot be fetched; the message says what to do.
+        CheckpointError: there is no such model, it is too large, or it cannot be fetched; the message says what to do.
         UnknownFamily: its configuration says that it is no Vision Transformer.
+        Cancelled: `cancelled` said so; nothing half-written stays.
     """
     text = str(ref)
     if text in BUNDLED:
         return _bundled(text)
     repo, _, revision = text.partition("@")
-    entry = entry_of(repo)
-    if entry is None and local_files and (local := _local(ref)) is not None:
+    entry = entry_of(repo) if local_files or not revision else None
+    if entry is None and local_files and (local := local_checkpoint(ref)) is not None:
         return local
-    if entry is not None or is_hub_id(text):
-        return _Hub(entry.hub_id if entry else repo, revision or "main", entry, use_token, progress).fetch()
+    if is_hub_id(text) or (entry is not None and is_hub_id(f"a/{text}")):
+        hub = _Hub(
+            repo=entry.hub_id if entry else repo,
+            revision=revision or "main",
+            entry=entry,
+            token=None if (entry is not None if use_token is None else use_token) else False,
+            is_strangers=entry is None and not local_files,
+            progress=progress,
+            cancelled=cancelled,
+        )
+        return hub.fetch()
     expected = "a checkpoint file, a folder with config.json, or a Hub id" if local_files else "or a Hub id"
     names = ", ".join([*BUNDLED, *(known.name for known in CATALOG)])
-    raise CheckpointError(f"There is no model {text[:120]!r}: expected {names}, {expected}.")
-
-
-def read_settings(config: Path | None, preprocessor: Path | None) -> dict[str, Any]:
-    """The two JSON files that accompany a checkpoint, as one dictionary; a file that is not there says nothing.
-
-    Raises:
-        CheckpointError: one of them is too large, or is not a JSON object.
-    """
-    settings = _read_json(config)
-    if extra := _read_json(preprocessor):
-        settings["preprocessor"] = extra
-    return settings
+    shown = (
+        text if is_hub_id(text) else Path(text).name
+    )  # visitors read this too, and the owner's folders are not theirs to know
+    raise CheckpointError(f"There is no model {shown[:120]!r}: expected {names}, {expected}.")
 
 
 def _bundled(name: str) -> Source:
@@ -104,73 +113,21 @@ def _bundled(name: str) -> Source:
     return Source(name, path, "bundled with vit_viz")
 
 
-def _local(ref: str | Path) -> Source | None:
-    """The file or folder of that path, or None."""
-    try:
-        path = Path(ref).expanduser()
-        is_folder, is_file = path.is_dir(), path.is_file()
-    except (OSError, RuntimeError, ValueError):  # too long, an unknown ~user, a NUL
-        return None
-    if is_folder:
-        return _folder(path)
-    return Source(path.stem, path, f"the local file {path.name}", _settings_beside(path)) if is_file else None
-
-
-def _folder(path: Path) -> Source:
-    """A folder as save_pretrained writes it."""
-    if (path / "model.safetensors.index.json").is_file():
-        raise CheckpointError(
-            f"The folder {path.name!r} holds a model in several files; join them into one model.safetensors."
-        )
-    safe = sorted(path.glob("*.safetensors"))
-    preferred = [file for file in safe if file.name == "model.safetensors"]
-    files = preferred or safe or sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
-    folder = path.resolve().name
-    if len(files) != 1:
-        what = "no checkpoint" if not files else f"{len(files)} checkpoints"
-        raise CheckpointError(
-            f"The folder {folder!r} holds {what}: expected one model.safetensors beside config.json."
-        )
-    return Source(
-        name=folder if files[0].stem in _GENERIC else files[0].stem,
-        weights=files[0],
-        origin=f"the local folder {folder}",
-        settings=read_settings(path / "config.json", path / "preprocessor_config.json"),
-    )
-
-
-def _settings_beside(weights: Path) -> dict[str, Any]:
-    """config.json beside a lone file counts only where it clearly belongs to it: the file has save_pretrained's name."""
-    if weights.stem not in _GENERIC:
-        return {}
-    return read_settings(weights.parent / "config.json", weights.parent / "preprocessor_config.json")
-
-
-def _read_json(path: Path | None) -> dict[str, Any]:
-    if path is None or not path.is_file():
-        return {}
-    if path.stat().st_size > _MAX_JSON_BYTES:
-        raise CheckpointError(f"{path.name} is larger than any configuration.")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError, RecursionError) as error:
-        raise CheckpointError(f"{path.name} cannot be read: it is no JSON.") from error
-    if not isinstance(content, dict):
-        raise CheckpointError(f"{path.name} must hold a JSON object.")
-    return content
-
-
+@dataclass(frozen=True)
 class _Hub:
-    """One fetch from the Hub: every file at the same commit, hashes compared, errors in one sentence each."""
+    """One fetch from the Hub: every file at the same commit, sizes asked first, hashes compared, errors in one sentence each.
 
-    def __init__(
-        self, repo: str, revision: str, entry: Entry | None, use_token: bool | None, progress: Progress | None
-    ) -> None:
-        self.repo = repo
-        self.revision = revision
-        self.entry = entry
-        self.token = None if (entry is not None if use_token is None else use_token) else False
-        self.progress = progress
+    Args:
+        token: None sends the owner's token where there is one, False sends none.
+    """
+
+    repo: str
+    revision: str
+    entry: Entry | None
+    token: bool | None
+    is_strangers: bool
+    progress: Progress | None
+    cancelled: StopCheck | None
 
     def fetch(self) -> Source:
         """Configuration first, so that what is no ViT is refused before its weights are fetched."""
@@ -197,13 +154,9 @@ class _Hub:
                 f"{self.repo!r} is not on this machine and the Hub cannot be reached: check the network (or HF_HUB_OFFLINE), or "
                 "use the bundled model 'mini'."
             ) from error
-        except (errors.HfHubHTTPError, errors.FileMetadataError, errors.HFValidationError, OSError) as error:
-            _logger.info("fetching %s failed: %s", self.repo, error)
-            raise CheckpointError(
-                f"Fetching {self.repo!r} from the Hub failed midway; nothing was kept, try again."
-            ) from error
         except Exception as error:
-            if type(error).__module__.split(".")[0] not in ("httpx", "httpx2", "httpcore", "hf_xet"):
+            known = (errors.HfHubHTTPError, errors.FileMetadataError, errors.HFValidationError, OSError)
+            if not isinstance(error, known) and not _is_transport(error):
                 raise
             _logger.info("fetching %s failed: %s", self.repo, error)
             raise CheckpointError(
@@ -215,13 +168,18 @@ class _Hub:
         commit = config.parent.name if config is not None else self.revision
         settings = read_settings(config, self._optional("preprocessor_config.json", commit, offline))
         refuse_strangers(settings, self.repo)
+        check_announced(settings, self.repo, max_numbers=max_numbers(strangers=self.is_strangers))
         if self.entry is not None:
             settings.setdefault("pretrained_cfg", self.entry.settings)
         weights = self._weights(commit, offline)
         commit = weights.parent.name
         name = self.entry.name if self.entry is not None else self.repo
         return Source(
-            name, weights, f"{self.repo} on the Hub at {commit[:7]}", {"architecture": self.repo, **settings}
+            name=name,
+            weights=weights,
+            origin=f"{self.repo} on the Hub at {commit[:7]}",
+            settings={"architecture": self.repo, **settings},
+            is_strangers=self.is_strangers,
         )
 
     def _unreachable(self) -> bool:
@@ -231,7 +189,7 @@ class _Hub:
 
         url = huggingface_hub.hf_hub_url(self.repo, "config.json", revision=self.revision)
         try:
-            huggingface_hub.get_hf_file_metadata(url, token=self.token, timeout=10)
+            huggingface_hub.get_hf_file_metadata(url, token=self.token, timeout=_ANSWER_SECONDS)
         except errors.EntryNotFoundError:
             return False
         except errors.HfHubHTTPError as error:
@@ -250,7 +208,7 @@ class _Hub:
         from huggingface_hub import errors
 
         try:
-            path = self._file("model.safetensors", commit, offline)
+            path = self._file(_WEIGHTS, commit, offline)
         except errors.LocalEntryNotFoundError:
             raise
         except errors.EntryNotFoundError as error:
@@ -276,19 +234,136 @@ class _Hub:
             return None
 
     def _file(self, filename: str, revision: str, offline: bool) -> Path:
+        """A file in huggingface_hub's cache, brought there where it is not."""
         import huggingface_hub
 
-        path = huggingface_hub.hf_hub_download(
-            self.repo,
-            filename,
-            revision=revision,
-            token=self.token,
-            local_files_only=offline,
-            tqdm_class=_bar(self.progress) if self.progress is not None else None,
+        if not offline:
+            self._bring(filename, revision)
+        path = Path(
+            huggingface_hub.hf_hub_download(
+                self.repo, filename, revision=revision, token=self.token, local_files_only=offline
+            )
         )
-        if os.path.getsize(path) > _MAX_DOWNLOAD_BYTES:
+        self._check_size(filename, os.path.getsize(path))
+        return path
+
+    def _bring(self, filename: str, revision: str) -> None:
+        """Download a file into the cache, as huggingface_hub would, but of a size that was asked first, and until told to stop."""
+        import huggingface_hub
+        from huggingface_hub import constants, try_to_load_from_cache
+
+        if _is_commit(revision) and isinstance(
+            try_to_load_from_cache(self.repo, filename, revision=revision), str
+        ):
+            return
+        url = huggingface_hub.hf_hub_url(self.repo, filename, revision=revision)
+        announced = huggingface_hub.get_hf_file_metadata(url, token=self.token, timeout=_ANSWER_SECONDS)
+        if announced.size is not None:
+            self._check_size(filename, announced.size)
+        etag, commit = announced.etag or "", announced.commit_hash or ""
+        if not (_ETAG.fullmatch(etag) and _is_commit(commit)):
+            raise OSError("the answer names no file at a commit")
+        blobs = Path(constants.HF_HUB_CACHE) / f"models--{self.repo.replace('/', '--')}" / "blobs"
+        if (blobs / etag).exists():
+            return
+        blobs.mkdir(parents=True, exist_ok=True)
+        _sweep(blobs)
+        self._check_space(blobs, announced.size or 0)
+        part = blobs / f"{etag}.{secrets.token_hex(4)}.incomplete"
+        try:
+            with part.open("wb") as file:
+                self._stream(
+                    huggingface_hub.hf_hub_url(self.repo, filename, revision=commit),
+                    file,
+                    filename,
+                    announced.size,
+                )
+            part.replace(blobs / etag)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _stream(self, url: str, file: BinaryIO, filename: str, size: int | None) -> None:
+        """Write what an address answers; a cut connection is taken up again where it ended, as long as bytes arrive."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            start = file.tell()
+            try:
+                self._receive(url, file, filename, size)
+                break
+            except Exception as error:
+                if not _is_transport(error) or attempt == _ATTEMPTS or file.tell() <= start:
+                    raise
+                _logger.info("fetching %s goes on at byte %d: %s", self.repo, file.tell(), error)
+        if size is not None and file.tell() != size:
+            raise OSError(f"{file.tell()} bytes arrived instead of {size}")
+
+    def _receive(self, url: str, file: BinaryIO, filename: str, size: int | None) -> None:
+        import huggingface_hub
+        from huggingface_hub import constants
+        from huggingface_hub.utils import (  # type: ignore[attr-defined]  # documented, not re-exported in so many words
+            build_hf_headers,
+            hf_raise_for_status,
+        )
+
+        headers = build_hf_headers(token=self.token) | {"Accept-Encoding": "identity"}
+        if start := file.tell():
+            headers["Range"] = f"bytes={start}-"
+        with huggingface_hub.get_session().stream(
+            "GET", url, headers=headers, timeout=constants.HF_HUB_DOWNLOAD_TIMEOUT, follow_redirects=True
+        ) as response:
+            if response.status_code >= 400:
+                response.read()
+                hf_raise_for_status(response)
+            if start and response.status_code != 206:  # the whole file again
+                file.seek(0)
+                file.truncate()
+            for chunk in response.iter_bytes():
+                if self.cancelled is not None and self.cancelled():
+                    raise Cancelled(f"The download of {self.repo!r} was cancelled; nothing of it was kept.")
+                file.write(chunk)
+                if size is not None and file.tell() > size:
+                    raise OSError(f"more than the announced {size} bytes arrive")
+                self._check_size(filename, file.tell())
+                if self.progress is not None and filename == _WEIGHTS:
+                    self.progress(file.tell(), size or 0)
+
+    def _check_size(self, filename: str, size: int) -> None:
+        """Refuse what is larger than it may be, before the download where the Hub says how large it is."""
+        if filename != _WEIGHTS:
+            if size > MAX_JSON_BYTES:
+                raise CheckpointError(f"The {filename} of {self.repo!r} is larger than any configuration.")
+        elif self.is_strangers and size > MAX_STRANGERS_BYTES:
+            raise CheckpointError(
+                f"{self.repo!r} is too large to be opened here: its weights take more than {MAX_STRANGERS_BYTES / 1e9:g} GB; "
+                "choose a smaller model, or start an app of your own with --model."
+            )
+        elif size > _MAX_BYTES:
             raise CheckpointError(f"{self.repo!r} is larger than any model that we load.")
-        return Path(path)
+
+    def _check_space(self, folder: Path, size: int) -> None:
+        reserve = _RESERVE_BYTES if self.is_strangers else 0
+        if shutil.disk_usage(folder).free < size + reserve:
+            raise CheckpointError(
+                f"There is no room on the disk for the {size / 1e6:.0f} MB of {self.repo!r}; choose a model that is here already."
+            )
+
+
+def _is_commit(revision: str) -> bool:
+    return re.fullmatch(r"[0-9a-f]{40}", revision) is not None
+
+
+def _is_transport(error: Exception) -> bool:
+    """Whether the connection failed, and not what was asked for."""
+    return type(error).__module__.split(".")[0] in _CLIENTS
+
+
+def _sweep(blobs: Path) -> None:
+    """Remove parts of files that a process left behind which was killed."""
+    for part in blobs.glob("*.incomplete"):
+        try:
+            if time.time() - part.stat().st_mtime > _ABANDONED_SECONDS:
+                part.unlink()
+        except OSError:  # somebody else removed it
+            continue
 
 
 def _announced_hash(path: Path) -> str | None:
@@ -302,18 +377,3 @@ def _forget(path: Path) -> None:
     blob = path.resolve()
     path.unlink(missing_ok=True)
     blob.unlink(missing_ok=True)
-
-
-def _bar(progress: Progress) -> type[Any]:
-    """A progress bar that tells `progress` instead of drawing."""
-    from huggingface_hub.utils.tqdm import tqdm
-
-    class Bar(tqdm):
-        fetched = 0
-
-        def update(self, n: float | None = 1) -> bool | None:
-            self.fetched += int(n or 0)
-            progress(self.fetched, int(self.total or 0))
-            return None
-
-    return Bar

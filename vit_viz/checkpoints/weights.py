@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import pickle
 import warnings
 import zipfile
@@ -19,8 +20,12 @@ from torch import Tensor
 from vit_viz.errors import CheckpointError, UnsafeFile
 
 SUFFIXES = (".safetensors", ".pth", ".pt", ".bin", ".ckpt")
+MAX_NUMBERS = 12_000_000_000
 _MAX_TENSORS = 20_000
-_MAX_NUMBERS = 12_000_000_000
+_MAX_AXES = 8
+_MAX_HEADER_BYTES = (
+    10_000_000  # of JSON at the start of a safetensors file; a ViT of 7 thousand million numbers has 0.1
+)
 _NESTS = ("state_dict", "model", "teacher", "model_state_dict", "module")
 
 
@@ -33,11 +38,12 @@ class Weights:
     sha256: str
 
 
-def read_weights(path: Path) -> Weights:
+def read_weights(path: Path, *, max_numbers: int = MAX_NUMBERS) -> Weights:
     """Read a checkpoint file.
 
     Args:
         path: a .safetensors file, or one that torch.save wrote (.pth, .pt, .bin, .ckpt).
+        max_numbers: what all its tensors may hold together; each becomes 4 bytes, whatever it takes in the file.
 
     Returns:
         Its parameters, memory-mapped where possible, in the dtype of the file.
@@ -48,10 +54,14 @@ def read_weights(path: Path) -> Weights:
     """
     if path.suffix.lower() not in SUFFIXES:
         raise CheckpointError(f"{path.name!r} is not a checkpoint: expected one of {', '.join(SUFFIXES)}.")
-    state, metadata = (
-        _read_safetensors(path) if path.suffix.lower() == ".safetensors" else (_read_torch(path), {})
-    )
-    _check_bounds(state, path.name)
+    state: Mapping[str, Tensor]
+    metadata: Mapping[str, Any] = {}
+    if path.suffix.lower() == ".safetensors":
+        _check_header(path, max_numbers)
+        state, metadata = _read_safetensors(path)
+    else:
+        state = _read_torch(path)
+    _check_bounds(state, path.name, max_numbers)
     return Weights(state=state, metadata=metadata, sha256=hash_file(path))
 
 
@@ -73,12 +83,42 @@ def _digest(file: Any) -> str:
     return digest.hexdigest()
 
 
+def _check_header(path: Path, max_numbers: int) -> None:
+    """Refuse by its first bytes a safetensors file that announces too much; whether its offsets are true, its reader checks."""
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if length > _MAX_HEADER_BYTES:
+                raise UnsafeFile(
+                    f"{path.name!r} has a table of contents of more than {_MAX_HEADER_BYTES // 10**6} MB, or is no safetensors: "
+                    "it is not read."
+                )
+            header = json.loads(file.read(length))
+            shapes = [entry["shape"] for name, entry in header.items() if name != "__metadata__"]
+            sizes = [math.prod(shape) if len(shape) <= _MAX_AXES else 0 for shape in shapes]
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise CheckpointError(
+            f"{path.name!r} cannot be read as safetensors: it is damaged, cut short, or another kind of file."
+        ) from error
+    if len(sizes) > _MAX_TENSORS or sum(sizes) > max_numbers:
+        raise UnsafeFile(_too_much(path.name, max_numbers))
+    if any(size < 1 for size in sizes):
+        raise UnsafeFile(f"{path.name!r} holds a tensor without numbers, or of more than {_MAX_AXES} axes.")
+
+
+def _too_much(name: str, max_numbers: int) -> str:
+    return (
+        f"{name!r} asks for more than the {max_numbers / 1e6:,.0f} million parameters in {_MAX_TENSORS:,} tensors that are loaded "
+        "here; choose a smaller model."
+    )
+
+
 def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt") as file:
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
             return state, {name: _json(text) for name, text in (file.metadata() or {}).items()}
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, RuntimeError) as error:
         raise CheckpointError(
             f"{path.name!r} cannot be read as safetensors: it is damaged, cut short, or another kind of file."
         ) from error
@@ -121,9 +161,9 @@ def _state_of(content: Any, name: str) -> dict[str, Tensor]:
     return {str(key).removeprefix("module."): value.detach() for key, value in content.items()}
 
 
-def _check_bounds(state: Mapping[str, Tensor], name: str) -> None:
-    if len(state) > _MAX_TENSORS or sum(tensor.numel() for tensor in state.values()) > _MAX_NUMBERS:
-        raise UnsafeFile(f"{name!r} asks for more parameters than the largest model that we load.")
+def _check_bounds(state: Mapping[str, Tensor], name: str, max_numbers: int) -> None:
+    if len(state) > _MAX_TENSORS or sum(tensor.numel() for tensor in state.values()) > max_numbers:
+        raise UnsafeFile(_too_much(name, max_numbers))
     for key, tensor in state.items():
         if (
             tensor.layout != torch.strided

@@ -33,8 +33,8 @@ def model_choices(session: Session) -> list[tuple[str, str]]:
 
 def default_name(session: Session) -> str:
     """The session's own model as the page and its links call it: never a path of this machine."""
-    path = Path(session.default_model)
-    return path.name if path.exists() else session.default_model
+    name = session.default_model
+    return name if is_hub_id(name) and not Path(name).exists() else Path(name).name
 
 
 def own_hub_ids() -> bool:
@@ -53,9 +53,8 @@ def model_reference(session: Session, name: str) -> str:
     if own_hub_ids() and is_hub_id(name):
         return name
     if name not in {offered for _words, offered in model_choices(session)}:
-        raise ParameterError(
-            f"The model {name[:60]!r} is not offered here; {default_name(session)} is shown instead."
-        )
+        own = ", or type a Hub id as owner/name" if own_hub_ids() else ""
+        raise ParameterError(f"The model {name[:60]!r} is not offered here; choose one of the list{own}.")
     return name
 
 
@@ -70,8 +69,9 @@ def settled(session: Session, view: ViewState) -> tuple[ViewState, tuple[str, ..
     problems: list[str] = []
     try:
         model_reference(session, view.model)
-    except ParameterError as error:
-        problems.append(str(error))
+    except ParameterError:
+        shown = default_name(session)
+        problems.append(f"The model {view.model[:60]!r} is not offered here; {shown} is shown instead.")
         view = view.on_subject(model="")
     if view.method not in {method.name for method in METHODS}:
         problems.append(f"There is no method {view.method[:40]!r}; {ViewState().method} is shown instead.")

@@ -16,7 +16,8 @@ _HERE = Path(__file__).parent
 def stylesheet() -> str:
     """The rules of the page, for `launch(css=...)`."""
     return "\n".join(
-        (_HERE / name).read_text("utf-8") for name in ("page.css", "walkthrough.css", "explain.css")
+        (_HERE / name).read_text("utf-8")
+        for name in ("page.css", "walkthrough.css", "explain.css", "loading.css")
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,17 @@ import gradio as gr
 
 from vit_viz import samples
 from vit_viz.errors import ImageError, VitVizError
+from vit_viz.session import Session
 from vit_viz.ui import choices
-from vit_viz.ui.boundary import escaped, guarded, sentence
+from vit_viz.ui.boundary import escaped, sentence
+from vit_viz.ui.loading import Loads
 from vit_viz.ui.page import DRAWING, QUICK, Page
 from vit_viz.ui.parts import Facts, Samples, Top
+from vit_viz.ui.parts.loading import Loading
 from vit_viz.ui.payload import facts_value
 from vit_viz.ui.state import ViewState
 from vit_viz.ui.upload import Inbox, SafeImage
+from vit_viz.ui.views import models
 
 MODES = [("fit: whole image", "fit"), ("crop: as evaluated", "crop"), ("stretch to the input", "stretch")]
 _OWNER = re.compile(r"[0-9a-f]{48}")
@@ -33,6 +37,7 @@ class Header:
     samples: Samples
     mode: gr.Dropdown
     top: Top
+    loading: Loading
     facts: Facts
 
 
@@ -41,15 +46,7 @@ def build(page: Page) -> Header:
     session = page.session
     with gr.Row(elem_id="vv-header", equal_height=False):
         with gr.Column(scale=0, min_width=190, elem_classes="vv-pickers"):
-            model = gr.Dropdown(
-                choices.model_choices(session),
-                value=choices.default_name(session),
-                label="model",
-                filterable=True,
-                allow_custom_value=choices.own_hub_ids(),
-                container=True,
-                elem_id="vv-model",
-            )
+            model = model_picker(session)
             if choices.own_hub_ids():
                 gr.HTML("or a Hub id: owner/name", elem_classes="vv-hint", apply_default_css=False)
             mode = gr.Dropdown(MODES, value="fit", label="size", elem_id="vv-mode")
@@ -72,25 +69,34 @@ def build(page: Page) -> Header:
         with gr.Column(scale=1, min_width=240, elem_classes="vv-top-column"):
             top = Top(elem_id="vv-top")
         with gr.Column(scale=1, min_width=240):
+            loading = Loading(elem_id="vv-loading")
             facts = Facts(elem_id="vv-facts")
-    return Header(model, image, thumbnails, mode, top, facts)
+    return Header(model, image, thumbnails, mode, top, loading, facts)
+
+
+def model_picker(session: Session) -> gr.Dropdown:
+    """The models that are offered; where visitors may name models of the Hub, it takes any text."""
+    return gr.Dropdown(
+        choices.model_choices(session),
+        value=choices.default_name(session),
+        label="model",
+        filterable=True,
+        allow_custom_value=choices.own_hub_ids(),
+        container=True,
+        elem_id="vv-model",
+    )
 
 
 def wire(header: Header, page: Page) -> None:
     """Let the header choose what the page is about, and say what it is."""
-    page.action(header.model.input, lambda view, name: _on_model(page, view, name), inputs=[header.model])
+    loads = Loads(page.session)
+    models.wire(header.model, header.loading, page, loads)
     page.action(header.mode.input, lambda view, mode: view.on_subject(mode=mode), inputs=[header.mode])
     page.gesture(header.samples.choose, lambda view, _, data: view.on_subject(image=_sample(data)))
-    _wire_arrival(page)
+    _wire_arrival(header, page, loads)
     _wire_upload(header, page)
 
     page.drawing("subject", _show, [header.top, header.facts, header.samples, header.model, header.mode])
-
-
-def _on_model(page: Page, view: ViewState, name: str | None) -> ViewState:
-    """The view on the model that was chosen or typed; on the own model, saying so, where there is no such name."""
-    view, problems = choices.settled(page.session, view.on_subject(model=str(name or "").strip()))
-    return view.next_turn(notes=problems)
 
 
 def _show(page: Page, view: ViewState, owner: str) -> Iterator[tuple[Any, ...]]:
@@ -120,19 +126,39 @@ def _sample(data: dict[str, Any]) -> str:
     return name
 
 
-def _wire_arrival(page: Page) -> None:
-    """A page that opens, or goes Back or Forward, shows what its address says."""
+def _wire_arrival(header: Header, page: Page, loads: Loads) -> None:
+    """A page that opens, or goes Back or Forward, shows what its address says, once the model of that address is there."""
 
-    @guarded
-    def arrive(before: ViewState, known: str, event: gr.EventData) -> tuple[Any, ...]:
+    async def arrive(
+        request: gr.Request, before: ViewState, known: str, event: gr.EventData
+    ) -> AsyncIterator[tuple[Any, ...]]:
         data = dict(event._data or {})
         said = str(data.get("owner", ""))
         owner = said if _OWNER.fullmatch(said) else known or secrets.token_hex(24)
-        view, problems = arrived(page, str(data.get("search", "")), owner)
-        view = view.next_turn(turn=before.turn + 1, notes=problems, awaits_upload=view.awaits_upload)
-        return owner, view.turn, *page.after(view, view, push=False)
+        page_id = request.session_hash or ""
+        page.pages.open(page_id, owner)
+        asked, problems = arrived(page, str(data.get("search", "")), owner)
+        outcome = models.Outcome(asked.model)
+        async for value in models.fetched(page, loads, page_id, outcome):
+            yield owner, gr.skip(), *(gr.skip() for _ in page.outputs), value
+        if outcome.is_replaced:
+            return
+        view = asked
+        if outcome.problem:
+            view = asked.on_subject(model=before.model or choices.default_name(page.session))
+            problems = (*problems, outcome.problem)
 
-    page.address.arrive(arrive, [page.view, page.owner], [page.owner, page.arrival, *page.outputs], **QUICK)
+        def newest_with(newest: ViewState) -> ViewState:
+            """What the address says; where the visitor did something meanwhile, only its model."""
+            base = view if newest.turn == before.turn else newest.on_subject(model=view.model)
+            return base.next_turn(turn=newest.turn + 1, notes=problems, awaits_upload=asked.awaits_upload)
+
+        seen, view = page.latest.apply(page_id, before, newest_with)
+        link_of = asked if seen.turn == before.turn else seen
+        yield owner, view.turn, *page.after(link_of, view, push=False), {}
+
+    inputs, outputs = [page.view, page.owner], [page.owner, page.arrival, *page.outputs, header.loading]
+    page.address.arrive(arrive, inputs, outputs, **QUICK)
 
 
 def arrived(page: Page, search: str, owner: str) -> tuple[ViewState, tuple[str, ...]]:

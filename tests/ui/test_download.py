@@ -1,0 +1,202 @@
+"""A model that has to be downloaded first, as a visitor meets it: how far it is, how to end it, and a Hub that goes away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.checkpoints.fake_hub import REPO, Hub, remains, running_hub, weights
+from tests.ui.conftest import open_tab, wait_until_ready
+from vit_viz.model import ViTConfig
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+BIG = weights(ViTConfig(img_size=24, patch_size=6, embed_dim=128, depth=6, num_heads=2, num_classes=7))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Hub]:
+    with running_hub() as served:
+        yield served
+
+
+@pytest.fixture
+def hub(server: Hub) -> Iterator[Hub]:
+    """The Hub without faults; every test offers a model of its own."""
+    server.fault.clear()
+    server.asked.clear()
+    yield server
+    server.fault.clear()
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hub cache")
+
+
+@pytest.fixture(scope="module")
+def url(start_app: Callable[..., Any], server: Hub, cache: Path) -> str:
+    """Address of an app that reaches the Hub of this test."""
+    environment = {
+        "HF_ENDPOINT": server.endpoint,
+        "HF_HUB_CACHE": str(cache),
+        "HF_HUB_OFFLINE": "0",
+        "HF_HUB_DOWNLOAD_TIMEOUT": "3",
+        "HF_TOKEN": "hf_secret",
+        "VIT_VIZ_OWN_HUB_IDS": "1",
+    }
+    address: str = start_app("--model", "mini", **environment).url
+    return address
+
+
+def choose(page: Any, name: str) -> None:
+    """Type the name of a model into the picker."""
+    box = page.locator("#vv-model input")
+    box.fill(name)
+    box.press("Enter")
+
+
+def card(page: Any) -> str:
+    return str(page.locator("#vv-facts .vv-card").inner_text())
+
+
+def test_a_download_says_how_far_it_is_while_others_go_on(
+    visit: Callable[..., Any], url: str, hub: Hub
+) -> None:
+    hub.offer(content=BIG)
+    hub.fault["pace"] = 0.12
+    page = visit(url)
+    choose(page, REPO)
+    job = page.locator("#vv-loading .vv-job")
+    job.get_by_text(f"Downloading {REPO}").wait_for()
+    page.wait_for_function(
+        r"() => /^[1-4] of 5 MB$/.test(document.querySelector('#vv-loading .vv-job-amount').textContent)"
+    )
+    assert "6 layers x 6 heads" in card(page)  # still the one before
+    other = visit(url)
+    open_tab(other, "Patches")
+    other.locator("#vv-samples button").nth(2).click()
+    wait_until_ready(other)
+    page.wait_for_function(
+        "() => document.querySelector('#vv-facts .vv-card').textContent.includes('6 layers x 2 heads')"
+    )
+    wait_until_ready(page)
+    assert job.is_hidden()
+    assert f"model={REPO.replace('/', '%2F')}" in page.url
+    assert {token for _, _, token in hub.asked} == {None}
+
+
+def test_a_cancelled_download_leaves_the_page_as_it_was(
+    visit: Callable[..., Any], url: str, hub: Hub, cache: Path
+) -> None:
+    hub.offer("someone/unwanted", content=BIG)
+    hub.fault["pace"] = 0.3
+    page = visit(url)
+    before = page.url
+    kept = remains(cache)
+    choose(page, "someone/unwanted")
+    page.locator("#vv-loading .vv-job-amount").get_by_text("MB").wait_for()
+    page.locator("#vv-loading .vv-stop").click()
+    error = page.locator("#vv-loading .vv-error")
+    error.get_by_text("The download of someone/unwanted was cancelled; nothing of it was kept.").wait_for()
+    assert page.locator("#vv-loading .vv-job").is_hidden()
+    assert page.locator("#vv-model input").input_value() == "mini"
+    assert page.url == before
+    wait_until_ready(page)
+    page.wait_for_timeout(800)  # until the download has noticed
+    assert remains(cache) == kept
+
+
+def test_a_page_that_is_closed_ends_its_download(
+    visit: Callable[..., Any], url: str, hub: Hub, cache: Path
+) -> None:
+    hub.offer("someone/left", content=BIG)
+    hub.fault["pace"] = 2.0  # more than a minute for all of it
+    page = visit(url)
+    choose(page, "someone/left")
+    page.locator("#vv-loading .vv-job-amount").get_by_text("MB").wait_for()
+    assert list(cache.rglob("*.incomplete"))
+    page.close()
+    deadline = time.monotonic() + 20
+    while list(cache.rglob("*.incomplete")):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_another_choice_ends_the_download_before_it(
+    visit: Callable[..., Any], url: str, hub: Hub, cache: Path
+) -> None:
+    hub.offer("someone/slow", content=BIG)
+    hub.offer("someone/quick", num_features=1)
+    page = visit(url)
+    hub.fault["pace"] = 0.3
+    choose(page, "someone/slow")
+    page.locator("#vv-loading .vv-job-amount").get_by_text("MB").wait_for()
+    hub.fault.clear()
+    choose(page, "someone/quick")
+    page.wait_for_function(
+        "() => document.querySelector('#vv-facts .vv-card').textContent.includes('someone/quick')"
+    )
+    wait_until_ready(page)
+    assert page.locator("#vv-loading .vv-error").is_hidden()
+    assert not list(cache.rglob("*.incomplete"))
+    assert not (cache / "models--someone--slow" / "snapshots").exists() or not list(
+        (cache / "models--someone--slow" / "snapshots").rglob("*.safetensors")
+    )
+
+
+@pytest.mark.parametrize("fault", ["cut", "reset", "stall"])
+def test_a_hub_that_goes_away_midway_is_one_sentence_and_the_app_goes_on(
+    visit: Callable[..., Any], url: str, hub: Hub, cache: Path, fault: str
+) -> None:
+    repo = f"someone/gone-{fault}"
+    hub.offer(repo, content=BIG)
+    hub.fault[fault] = 30
+    page = visit(url)
+    choose(page, repo)
+    error = page.locator("#vv-loading .vv-error")
+    error.get_by_text(
+        f"Fetching '{repo}' from the Hub failed midway; nothing was kept, try again."
+    ).wait_for()
+    assert page.locator("#vv-model input").input_value() == "mini"
+    assert not list(cache.rglob("*.incomplete"))
+    page.locator("#vv-samples button").nth(1).click()
+    wait_until_ready(page)
+    assert "6 layers x 6 heads" in card(page)
+    hub.fault.clear()
+    choose(page, repo)
+    page.wait_for_function(
+        "repo => document.querySelector('#vv-facts .vv-card').textContent.includes(repo)", arg=repo
+    )
+    assert error.is_hidden()
+
+
+def test_a_link_to_a_model_waits_for_it_and_keeps_the_rest_of_the_link(
+    visit: Callable[..., Any], url: str, hub: Hub
+) -> None:
+    hub.offer("someone/linked", content=BIG, num_features=2)
+    hub.fault["pace"] = 0.05
+    page = visit(f"{url}?model=someone/linked&tab=patches&layer=4&image=shapes", ready=False)
+    page.locator("#vv-loading .vv-job").get_by_text("Downloading someone/linked").wait_for()
+    page.wait_for_function(
+        "() => document.querySelector('#vv-facts .vv-card').textContent.includes('someone/linked')"
+    )
+    assert page.get_by_role("tab", name="Patches").get_attribute("aria-selected") == "true"
+    assert "layer=4" in page.url
+    assert "image=shapes" in page.url
+
+
+def test_a_link_whose_download_is_cancelled_shows_the_own_model_and_says_so(
+    visit: Callable[..., Any], url: str, hub: Hub
+) -> None:
+    hub.offer("someone/never", content=BIG)
+    hub.fault["pace"] = 0.3
+    page = visit(f"{url}?model=someone/never&image=shapes", ready=False)
+    page.locator("#vv-loading .vv-stop").click()
+    wait_until_ready(page)
+    assert "6 layers x 6 heads" in card(page)
+    assert "The download of someone/never was cancelled" in page.locator("#vv-facts .vv-status").inner_text()
+    assert "model=mini" in page.url

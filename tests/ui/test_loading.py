@@ -1,0 +1,158 @@
+"""Waiting for a model: one download however many wait, no thread per page, and an end when nobody waits any more."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from vit_viz.errors import BusyError, Cancelled, CheckpointError
+from vit_viz.ui.loading import MOST_LOADS, Loads, Value
+
+
+class SlowSession:
+    """A session whose models take until they are released."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.loaded: set[str] = set()
+        self.ended: list[str] = []
+        self.release = threading.Event()
+        self.error: Exception | None = None
+
+    def has_model(self, ref: str) -> bool:
+        return ref in self.loaded
+
+    def model(self, ref: str, *, progress: Callable[[int, int], None], cancelled: Callable[[], bool]) -> None:
+        self.asked.append(ref)
+        progress(43_000_000, 88_000_000)
+        while not self.release.wait(0.01):
+            if cancelled():
+                self.ended.append(ref)
+                raise Cancelled("cancelled")
+        if self.error is not None:
+            raise self.error
+        self.loaded.add(ref)
+
+
+@pytest.fixture
+def session() -> SlowSession:
+    return SlowSession()
+
+
+@pytest.fixture
+def loads(session: SlowSession) -> Loads:
+    return Loads(session)  # type: ignore[arg-type]  # has what Loads asks of a session
+
+
+async def wait_for(loads: Loads, ref: str, page: str) -> list[Value]:
+    """Everything that a page is told while it waits."""
+    return [value async for value in loads.until_loaded(ref, page, loads.begin(page))]
+
+
+def run(play: Coroutine[Any, Any, Any]) -> Any:
+    """Play it to its end, which may not take for ever."""
+    return asyncio.run(asyncio.wait_for(play, 20))
+
+
+async def soon(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+def test_fifty_pages_wait_for_one_download_without_a_thread_each(loads: Loads, session: SlowSession) -> None:
+    async def play() -> list[list[Value]]:
+        threads = threading.active_count()
+        pages = [asyncio.create_task(wait_for(loads, "a/b", f"page {i}")) for i in range(50)]
+        await asyncio.sleep(0.4)
+        assert threading.active_count() <= threads + 1
+        session.release.set()
+        return await asyncio.gather(*pages)
+
+    told = run(play())
+    assert session.asked == ["a/b"]
+    assert all(values[0]["amount"] == "43 of 88 MB" for values in told)
+    assert told[0][0]["words"] == "Downloading a/b"
+
+
+def test_a_model_that_is_there_is_not_waited_for(loads: Loads, session: SlowSession) -> None:
+    session.loaded.add("a/b")
+    assert run(wait_for(loads, "a/b", "page")) == []
+    assert session.asked == []
+
+
+def test_a_download_goes_on_while_somebody_waits_and_ends_with_the_last(
+    loads: Loads, session: SlowSession
+) -> None:
+    async def play() -> None:
+        pages = [asyncio.create_task(wait_for(loads, "a/b", name)) for name in ("ada", "ben")]
+        await soon(lambda: session.asked)
+        await asyncio.sleep(0.2)
+        assert loads.cancel("ada")
+        await pages[0]
+        await asyncio.sleep(0.1)
+        assert session.ended == []
+        loads.cancel("ben")
+        await pages[1]
+        await soon(lambda: session.ended == ["a/b"])
+
+    run(play())
+
+
+def test_a_page_that_is_closed_ends_its_download(loads: Loads, session: SlowSession) -> None:
+    async def play() -> None:
+        page = asyncio.create_task(wait_for(loads, "a/b", "ada"))
+        await soon(lambda: session.asked)
+        page.cancel()
+        await soon(lambda: session.ended == ["a/b"])
+
+    run(play())
+
+
+def test_another_choice_ends_the_one_before(loads: Loads, session: SlowSession) -> None:
+    async def play() -> None:
+        first = loads.begin("ada")
+        page = asyncio.create_task(_all(loads.until_loaded("a/b", "ada", first)))
+        await soon(lambda: session.asked)
+        second = asyncio.create_task(wait_for(loads, "c/d", "ada"))
+        await page
+        assert first.ended == "replaced"
+        await soon(lambda: session.ended == ["a/b"])
+        session.release.set()
+        await second
+        assert session.loaded == {"c/d"}
+
+    run(play())
+
+
+def test_a_failure_reaches_everyone_who_waits(loads: Loads, session: SlowSession) -> None:
+    session.error = CheckpointError("one sentence")
+    session.release.set()
+
+    async def play() -> list[Any]:
+        pages = [wait_for(loads, "a/b", name) for name in ("ada", "ben")]
+        return await asyncio.gather(*pages, return_exceptions=True)
+
+    assert [str(error) for error in run(play())] == ["one sentence"] * 2
+
+
+def test_too_many_downloads_at_once_are_refused_in_a_sentence(loads: Loads, session: SlowSession) -> None:
+    async def play() -> None:
+        pages = [asyncio.create_task(wait_for(loads, f"a/{i}", f"page {i}")) for i in range(MOST_LOADS)]
+        await soon(lambda: len(session.asked) == MOST_LOADS)
+        with pytest.raises(BusyError, match="try again in a minute"):
+            await wait_for(loads, "one/more", "page")
+        session.release.set()
+        await asyncio.gather(*pages)
+
+    run(play())
+
+
+async def _all(values: Any) -> list[Value]:
+    return [value async for value in values]

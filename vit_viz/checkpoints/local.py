@@ -1,0 +1,102 @@
+"""Checkpoints that lie on this machine: a file, a folder as save_pretrained writes it, and the JSON beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vit_viz.checkpoints.weights import SUFFIXES
+from vit_viz.errors import CheckpointError
+
+MAX_JSON_BYTES = 10_000_000
+_GENERIC = ("model", "pytorch_model")  # save_pretrained's names, which say nothing
+
+
+@dataclass(frozen=True)
+class Source:
+    """A checkpoint that lies on this machine now.
+
+    Args:
+        name: what the user calls it.
+        weights: the file with the parameters.
+        origin: in words, for the model card: "bundled with vit_viz", "a local file", "timm/... on the Hub at 0a1b2c3".
+        settings: what config.json says, and under "preprocessor" what preprocessor_config.json says.
+        is_strangers: a visitor of the app named it, and not the owner of the process: it has to be of bounded size.
+    """
+
+    name: str
+    weights: Path
+    origin: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    is_strangers: bool = False
+
+
+def local_checkpoint(ref: str | Path) -> Source | None:
+    """The checkpoint that a path means: a file, or a folder as save_pretrained writes it; None where nothing is there."""
+    try:
+        path = Path(ref).expanduser()
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except (OSError, RuntimeError, ValueError):  # too long, an unknown ~user, a NUL
+        return None
+    if is_folder:
+        return _folder(path)
+    return Source(path.stem, path, f"the local file {path.name}", _settings_beside(path)) if is_file else None
+
+
+def read_settings(config: Path | None, preprocessor: Path | None) -> dict[str, Any]:
+    """The two JSON files that accompany a checkpoint, as one dictionary; a file that is not there says nothing.
+
+    Raises:
+        CheckpointError: one of them is too large, or is not a JSON object.
+    """
+    settings = _read_json(config)
+    if extra := _read_json(preprocessor):
+        settings["preprocessor"] = extra
+    return settings
+
+
+def _folder(path: Path) -> Source:
+    """A folder as save_pretrained writes it."""
+    if (path / "model.safetensors.index.json").is_file():
+        raise CheckpointError(
+            f"The folder {path.name!r} holds a model in several files; join them into one model.safetensors."
+        )
+    safe = sorted(path.glob("*.safetensors"))
+    preferred = [file for file in safe if file.name == "model.safetensors"]
+    files = preferred or safe or sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
+    folder = path.resolve().name
+    if len(files) != 1:
+        what = "no checkpoint" if not files else f"{len(files)} checkpoints"
+        raise CheckpointError(
+            f"The folder {folder!r} holds {what}: expected one model.safetensors beside config.json."
+        )
+    return Source(
+        name=folder if files[0].stem in _GENERIC else files[0].stem,
+        weights=files[0],
+        origin=f"the local folder {folder}",
+        settings=read_settings(path / "config.json", path / "preprocessor_config.json"),
+    )
+
+
+def _settings_beside(weights: Path) -> dict[str, Any]:
+    """config.json beside a lone file counts only where it clearly belongs to it: the file has save_pretrained's name."""
+    if weights.stem not in _GENERIC:
+        return {}
+    return read_settings(weights.parent / "config.json", weights.parent / "preprocessor_config.json")
+
+
+def _read_json(path: Path | None) -> dict[str, Any]:
+    if path is None or not path.is_file():
+        return {}
+    if path.stat().st_size > MAX_JSON_BYTES:
+        raise CheckpointError(f"{path.name} is larger than any configuration.")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError, RecursionError) as error:
+        raise CheckpointError(f"{path.name} cannot be read: it is no JSON.") from error
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{path.name} must hold a JSON object.")
+    return content
