@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -14,8 +16,8 @@ from vit_viz.analyses.faithfulness import faithfulness
 from vit_viz.analyses.removal import outputs_without
 from vit_viz.analyses.sanity import class_sensitivity, stability
 from vit_viz.errors import Cancelled, ParameterError
-from vit_viz.explaining import Explanations, InTurn, Trust, WithoutPatches
-from vit_viz.results import Curve, PatchMap
+from vit_viz.explaining import Explanations, Trust, WithoutPatches
+from vit_viz.results import Curve, PatchMap, Provenance
 from vit_viz.session import Request, Session
 
 
@@ -169,19 +171,142 @@ def test_who_waits_for_a_cancelled_computation_gets_it_all_the_same(counted: Cou
     assert isinstance(found[0], PatchMap)
 
 
-def test_forwards_of_a_subject_take_turns_with_those_of_the_session(counted: Counted, image: str) -> None:
-    subject = counted.session.subject("tiny", image)
-    assert isinstance(subject, InTurn)
-    assert subject.turn is counted.session.subject("tiny", counted.session.add_upload(picture(1))).turn  # type: ignore[attr-defined]
-    threads = [
-        threading.Thread(target=lambda i=i: ask(counted.session, image, "without", gone=((0, i),)))
-        for i in range(4)
-    ]
+@pytest.mark.parametrize("analysis", ["without", "explain all", "randomisation", "saliency", "kernel_shap"])
+def test_everything_that_runs_the_model_takes_turns(counted: Counted, image: str, analysis: str) -> None:
+    session, running, outside = counted.session, list[str](), list[str]()
+    model = session.model("tiny").model
+
+    def check(*_: object) -> None:
+        running.append(threading.current_thread().name)
+        line = session.turns._lines.get(("cpu", 0))
+        if line is None or line.holder != threading.get_ident():
+            outside.append(threading.current_thread().name)
+
+    def check_there_and_back(_block: object, _inputs: object, output: torch.Tensor) -> None:
+        check()
+        if output.requires_grad:
+            output.register_hook(check)
+
+    for block in model.blocks:
+        block.mlp.register_forward_hook(check_there_and_back)  # Grad-CAM runs parts of the last block
+    if analysis in ("saliency", "kernel_shap"):
+        ask(session, image, "explain", method=analysis, target=1)
+    elif analysis == "randomisation":
+        ask(session, image, analysis, method="legrad", target=1)
+    else:
+        ask(session, image, analysis, **({"gone": ((0, 1),)} if analysis == "without" else {"target": 1}))
+    assert running
+    assert outside == []
+
+
+def test_a_slow_method_lets_others_have_a_turn_between_its_batches(counted: Counted, image: str) -> None:
+    session, other = counted.session, counted.session.add_upload(picture(1))
+    done, order = threading.Event(), list[str]()
+
+    def slow() -> None:
+        ask(session, image, "explain", method="occlusion", target=1)
+        order.append("slow")
+        done.set()
+
+    counted.in_forward.clear()
+    thread = threading.Thread(target=slow)
+    session.trace("tiny", image)
+    thread.start()
+    assert counted.in_forward.wait(10)
+    session.trace("tiny", other)
+    order.append("quick")
+    assert done.wait(60)
+    thread.join(10)
+    assert order == ["quick", "slow"]
+
+
+def test_who_waits_for_somebodys_computation_may_give_up_and_it_goes_on(counted: Counted, image: str) -> None:
+    session, request = counted.session, Request.of("tiny", image, "explain", method="occlusion", target=1)
+    found, started, stop = list[object](), threading.Event(), threading.Event()
+
+    def begun(_share: float) -> None:
+        if not started.is_set():
+            counted.may_go.clear()
+            started.set()
+
+    first = threading.Thread(target=lambda: found.append(session.run(request, progress=begun)))
+    session.trace("tiny", image)
+    first.start()
+    assert started.wait(20)
+
+    def give_up() -> None:
+        with pytest.raises(Cancelled):
+            session.run(request, cancelled=stop.is_set)
+        found.append("gave up")
+
+    second = threading.Thread(target=give_up)
+    second.start()
+    stop.set()
+    second.join(10)
+    counted.may_go.set()
+    first.join(60)
+    assert found[0] == "gave up"
+    assert isinstance(found[1], PatchMap)
+
+
+def test_a_visitor_who_leaves_ends_a_slow_method(counted: Counted) -> None:
+    session = counted.session
+    image = session.add_upload(picture(0), owner="ada")
+    request = Request.of("tiny", image, "explain", owner="ada", method="occlusion", target=1)
+    with pytest.raises(Cancelled):
+        session.run(request, progress=lambda _share: session.leave("ada"))
+    assert not session.keeps(request)
+
+
+def test_slow_answers_to_one_visitor_wait_for_each_other_and_quick_ones_do_not(counted: Counted) -> None:
+    session = counted.session
+    images = {o: session.add_upload(picture(i), owner=o) for i, o in enumerate(["ada", "bob"])}
+    began, go, order = threading.Semaphore(0), threading.Event(), list[str]()
+
+    def slow(owner: str, target: int) -> None:
+        def hold(_share: float) -> None:
+            if f"{owner} {target}" not in order:
+                order.append(f"{owner} {target}")
+                began.release()
+            go.wait(20)
+
+        request = Request.of("tiny", images[owner], "explain", owner=owner, method="occlusion", target=target)
+        session.run(request, progress=hold)
+
+    threads = [threading.Thread(target=slow, args=task) for task in (("ada", 1), ("ada", 2), ("bob", 1))]
     for thread in threads:
         thread.start()
+    assert began.acquire(timeout=20)
+    assert began.acquire(timeout=20)
+    session.run(Request.of("tiny", images["ada"], "explain", owner="ada", method="relevance", target=1))
+    assert not began.acquire(timeout=0.3)
+    assert len({entry.split()[0] for entry in order}) == 2
+    go.set()
     for thread in threads:
         thread.join(60)
-    assert counted.most_at_once == 1
+    assert len(order) == 3
+
+
+def test_copies_of_a_model_are_made_one_at_a_time(
+    counted: Counted, image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, inside, most, lock = counted.session, 0, 0, threading.Lock()
+
+    def randomisation(*_args: object, **_options: object) -> Curve:
+        nonlocal inside, most
+        with lock:
+            inside += 1
+            most = max(most, inside)
+        time.sleep(0.05)
+        with lock:
+            inside -= 1
+        values = np.ones(2, np.float32)
+        return Curve(values, values, "x", "y", "method", Provenance())
+
+    monkeypatch.setattr("vit_viz.explaining.parameter_randomisation", randomisation)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda i: ask(session, image, "randomisation", method="relevance", target=i), range(4)))
+    assert most == 1
 
 
 def test_results_are_counted_with_all_their_arrays(counted: Counted, image: str) -> None:

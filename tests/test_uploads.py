@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+import weakref
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from vit_viz.errors import ImageError
-from vit_viz.uploads import UploadStore
+from vit_viz.images import image_hash
+from vit_viz.uploads import UploadStore, picture_bytes, sweep_every
+
+SIDE = 100
+ONE = 4 * SIDE**2 + 4096  # bytes that a picture counts
 
 
-def picture(seed: int = 0, *, side: int = 10) -> Image.Image:
+def picture(seed: int = 0, *, side: int = SIDE) -> Image.Image:
     return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (side, side, 3), dtype=np.uint8))
 
 
@@ -46,11 +54,11 @@ def test_equal_pictures_have_different_ids_and_the_same_digest() -> None:
 
 
 def test_the_budget_holds_and_the_least_recently_used_leaves_first() -> None:
-    store = UploadStore(max_bytes=3 * 300)  # three pictures of 10 x 10 x 3 bytes
+    store = UploadStore(max_bytes=3 * ONE, owner_share=1)
     keys = [store.add(picture(i)) for i in range(3)]
     store.get(keys[0])
     keys.append(store.add(picture(3)))
-    assert store.used_bytes == 900
+    assert store.used_bytes == 3 * ONE
     with pytest.raises(ImageError):
         store.get(keys[1])
     for kept in (keys[0], keys[2], keys[3]):
@@ -58,10 +66,10 @@ def test_the_budget_holds_and_the_least_recently_used_leaves_first() -> None:
 
 
 def test_a_picture_larger_than_the_budget_is_refused_and_nothing_else_leaves() -> None:
-    store = UploadStore(max_bytes=400)
+    store = UploadStore(max_bytes=2 * ONE, owner_share=1)
     kept = store.add(picture())
     with pytest.raises(ImageError, match="larger"):
-        store.add(picture(side=20))
+        store.add(picture(side=2 * SIDE))
     store.get(kept)
 
 
@@ -82,7 +90,115 @@ def test_an_upload_expires_after_its_last_use() -> None:
 def test_forgetting_an_owner_deletes_only_what_is_theirs() -> None:
     store = UploadStore()
     mine, theirs = [store.add(picture(i), owner="ada") for i in range(2)], store.add(picture(2), owner="bob")
-    assert store.forget("ada") == 2
+    store.forget("ada")
+    assert store.used_bytes == ONE
     store.get(theirs, owner="bob")
     with pytest.raises(ImageError):
         store.get(mine[0], owner="ada")
+
+
+def test_one_owner_cannot_push_out_the_pictures_of_others() -> None:
+    store = UploadStore(max_bytes=8 * ONE, owner_share=0.25)
+    theirs = [store.add(picture(i), owner="bob") for i in range(2)]
+    mine = [store.add(picture(i), owner="ada") for i in range(50)]
+    for key in theirs:
+        store.get(key, owner="bob")
+    for key in mine[-2:]:
+        store.get(key, owner="ada")
+    assert store.used_bytes == 4 * ONE
+
+
+def test_a_picture_larger_than_an_owners_share_is_refused() -> None:
+    store = UploadStore(max_bytes=8 * ONE, owner_share=0.25)
+    with pytest.raises(ImageError, match="larger"):
+        store.add(picture(side=2 * SIDE))
+
+
+def test_a_picture_counts_what_pillow_keeps() -> None:
+    assert picture_bytes(Image.new("RGB", (10, 20))) == 800
+    assert picture_bytes(Image.new("L", (10, 20))) == 200
+
+
+def test_tiny_pictures_count_too() -> None:
+    store = UploadStore(max_bytes=10 * 4112, owner_share=1)
+    keys = [store.add(picture(i, side=2)) for i in range(30)]
+    with pytest.raises(ImageError):
+        store.get(keys[19])
+    store.get(keys[20])
+
+
+def test_uploads_of_a_visitor_who_left_expire_sooner() -> None:
+    clock = Clock()
+    store = UploadStore(max_seconds=3600, clock=clock)
+    mine, theirs = store.add(picture(0), owner="ada"), store.add(picture(1), owner="bob")
+    store.forget("ada", after=600)
+    clock.now = 599
+    store.sweep()
+    assert store.used_bytes == 2 * ONE
+    clock.now = 601
+    store.sweep()
+    assert store.used_bytes == ONE
+    with pytest.raises(ImageError):
+        store.get(mine, owner="ada")
+    store.get(theirs, owner="bob")
+
+
+def test_a_visitor_who_comes_back_in_time_keeps_the_picture() -> None:
+    clock = Clock()
+    store = UploadStore(max_seconds=3600, clock=clock)
+    key = store.add(picture(0), owner="ada")
+    store.forget("ada", after=600)
+    clock.now = 599
+    store.get(key, owner="ada")
+    clock.now = 4000
+    store.get(key, owner="ada")
+
+
+def test_uploads_expire_while_nobody_asks_for_anything() -> None:
+    clock, gone = Clock(), threading.Event()
+    store = UploadStore(max_seconds=60, clock=clock, on_gone=lambda _digest: gone.set())
+    store.add(picture())
+    stop = sweep_every(store, 0.01)
+    assert not gone.wait(0.1)
+    clock.now = 61
+    assert gone.wait(10)
+    assert store.used_bytes == 0
+    stop.set()
+
+
+def test_sweeping_ends_with_the_store_or_when_it_is_told_to() -> None:
+    stores = [UploadStore(), UploadStore()]
+    before = threading.active_count()
+    stops = [sweep_every(store, 60) for store in stores]
+    assert threading.active_count() == before + 2
+    reference = weakref.ref(stores[0])
+    stops[1].set()
+    del stores
+    gc.collect()
+    assert reference() is None
+    for thread in threading.enumerate():
+        if thread.name == "vit_viz uploads":
+            thread.join(10)
+    assert threading.active_count() == before
+
+
+def test_the_last_upload_of_a_picture_tells_when_it_goes() -> None:
+    gone: list[str] = []
+    store = UploadStore(on_gone=gone.append)
+    store.add(picture(0), owner="ada")
+    store.add(picture(0), owner="bob")
+    store.add(picture(1), owner="bob")
+    store.forget("ada")
+    assert gone == []
+    store.forget("bob")
+    assert sorted(gone) == sorted(image_hash(picture(i)) for i in range(2))
+
+
+def test_who_is_told_may_ask_the_store() -> None:
+    found: list[int] = []
+    store = UploadStore(
+        max_bytes=2 * ONE, owner_share=1, on_gone=lambda _digest: found.append(store.used_bytes)
+    )
+    for i in range(3):
+        store.add(picture(i))
+    assert found == [2 * ONE]

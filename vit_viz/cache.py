@@ -1,20 +1,26 @@
 """A thread-safe cache bounded by BYTES that computes each value once.
 
-It knows nothing about Vision Transformers: keys are hashable, values are anything, the caller says how large a value is.
+It knows nothing about Vision Transformers: keys are hashable, values are anything, the caller says how large a value is. Keys are
+counted too, since some hold more than their value.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
-from dataclasses import dataclass
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Generic, TypeVar
 
-from vit_viz.errors import ParameterError
+from vit_viz.errors import Cancelled, ParameterError
+from vit_viz.turns import POLL_SECONDS, StopCheck, stop_if
 
 Value = TypeVar("Value")
+
+_PLACE_BYTES = 512  # of an entry in the tables
 
 
 @dataclass(frozen=True)
@@ -32,10 +38,10 @@ class ByteCache(Generic[Value]):
     """Least recently used values within a byte budget; equal keys compute once, also at the same moment.
 
     A value larger than the whole budget is returned and not kept. An exception of `compute` reaches everyone who waits for that
-    key and is not kept either.
+    key and is not kept either; only when it was cancelled, one of those who wait computes it instead.
 
     Args:
-        max_bytes: bound on the sum of the sizes of all kept values.
+        max_bytes: bound on the sum of the sizes of all kept values and their keys.
 
     Raises:
         ParameterError: the bound is not positive.
@@ -51,24 +57,41 @@ class ByteCache(Generic[Value]):
         self._used = self._hits = self._misses = self._evictions = 0
 
     def get_or_compute(
-        self, key: Hashable, compute: Callable[[], Value], *, size_of: Callable[[Value], int]
+        self,
+        key: Hashable,
+        compute: Callable[[], Value],
+        *,
+        size_of: Callable[[Value], int],
+        cancelled: StopCheck | None = None,
     ) -> Value:
-        """The value of `key`: kept, awaited from whoever is computing it, or computed here."""
-        with self._lock:
-            if key in self._kept:
-                self._hits += 1
-                self._kept.move_to_end(key)
-                return self._kept[key][0]
-            pending = self._pending.get(key)
+        """The value of `key`: kept, awaited from whoever is computing it, or computed here.
+
+        Args:
+            cancelled: asked while waiting for somebody else's computation, which goes on without us.
+
+        Raises:
+            Cancelled: `cancelled` said so.
+        """
+        while True:
+            with self._lock:
+                if key in self._kept:
+                    self._hits += 1
+                    self._kept.move_to_end(key)
+                    return self._kept[key][0]
+                pending = self._pending.get(key)
+                if pending is None:
+                    self._misses += 1
+                    mine: Future[Value] = Future()
+                    self._pending[key] = mine
+                else:
+                    self._hits += 1
             if pending is None:
-                self._misses += 1
-                mine: Future[Value] = Future()
-                self._pending[key] = mine
-            else:
-                self._hits += 1
-        if pending is not None:
-            return pending.result()
-        return self._compute(key, mine, compute, size_of)
+                return self._compute(key, mine, compute, size_of)
+            while not pending.done():
+                stop_if(cancelled)
+                wait([pending], timeout=None if cancelled is None else POLL_SECONDS)
+            if not isinstance(pending.exception(), Cancelled):
+                return pending.result()
 
     def peek(self, key: Hashable) -> Value | None:
         """The kept value of `key`, or None; never computes."""
@@ -105,7 +128,7 @@ class ByteCache(Generic[Value]):
     ) -> Value:
         try:
             value = compute()
-            size = size_of(value)
+            size = size_of(value) + _key_bytes(key) + _PLACE_BYTES
         except BaseException as error:
             with self._lock:
                 del self._pending[key]
@@ -129,3 +152,25 @@ class ByteCache(Generic[Value]):
         _value, size = self._kept.pop(key)
         self._used -= size
         self._evictions += 1
+
+
+def bytes_from_environment(name: str, default: int) -> int:
+    """A number of bytes that the owner of the process may set.
+
+    Raises:
+        ParameterError: the variable holds something else.
+    """
+    text = os.environ.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise ParameterError(f"{name} is a number of bytes such as {default}, not {text[:40]!r}.")
+    return int(text)
+
+
+def _key_bytes(key: object) -> int:
+    """Memory of a key and its parts."""
+    size = sys.getsizeof(key)
+    if isinstance(key, tuple | frozenset):
+        return size + sum(_key_bytes(part) for part in key)
+    if is_dataclass(key) and not isinstance(key, type):
+        return size + sum(_key_bytes(getattr(key, field.name)) for field in fields(key))
+    return size

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,41 +12,21 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vit_viz.analyses.explain import FAST, check_methods, explain_subject
+from vit_viz.analyses.explain import FAST, SLOW, check_methods, explain_subject
 from vit_viz.analyses.faithfulness import Faithfulness, RandomBand, faithfulness_of, random_band
 from vit_viz.analyses.removal import outputs_without
 from vit_viz.analyses.sanity import CLASS_BLIND, map_correlation, parameter_randomisation, spearman
 from vit_viz.analyses.subject import Subject
-from vit_viz.analyses.targets import Target, TargetLike
+from vit_viz.analyses.targets import TargetLike
 from vit_viz.analyses.watch import Progress, StopCheck
-from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer
 from vit_viz.results import Curve, PatchMap, Ranking
 
-__all__ = ["LONG_ANALYSES", "Explanations", "InTurn", "Job", "Trust", "WithoutPatches"]
+__all__ = ["LONG_ANALYSES", "Explanations", "Job", "Trust", "WithoutPatches", "is_slow"]
 
 _OURS_ONLY = ("legrad", "gradcam")
-
-
-@dataclass(frozen=True, eq=False)
-class InTurn(Subject):
-    """A subject whose forwards wait for their turn on the device: a slow method holds it for one batch at a time."""
-
-    turn: threading.Lock = field(default_factory=threading.Lock)
-
-    def outputs(self, pixels: Tensor) -> Tensor:
-        """As `Subject.outputs`, one batch at a time per device."""
-        with self.turn:
-            return super().outputs(pixels)
-
-    def trace(
-        self, target: Target | None = None, *, keep_values: bool = False, keep_residual: bool = False
-    ) -> Trace:
-        """As `Subject.trace`, one at a time per device."""
-        with self.turn:
-            return super().trace(target, keep_values=keep_values, keep_residual=keep_residual)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +150,7 @@ class Job:
         parameters: of the request, by name.
         part: the result of another analysis of the same image, by its name and parameters.
         intact: what the model says of the whole image, outputs [outputs].
+        alone: entered around what needs a copy of the model, of which there is one at a time.
         progress: told the share that is done.
         cancelled: asked between batches.
     """
@@ -179,6 +160,7 @@ class Job:
     parameters: Mapping[str, Any]
     part: Callable[..., Any]
     intact: Callable[[], Tensor | None]
+    alone: Callable[[], AbstractContextManager[None]]
     progress: Progress | None = None
     cancelled: StopCheck | None = None
 
@@ -273,15 +255,21 @@ def _mirror_stability(job: Job, found: PatchMap) -> float | None:
 
 
 def _randomisation(job: Job) -> Curve:
-    return parameter_randomisation(
-        job.subject, method=job.method, target=job.target, progress=job.progress, cancelled=job.cancelled
-    )
+    with job.alone():
+        return parameter_randomisation(
+            job.subject, method=job.method, target=job.target, progress=job.progress, cancelled=job.cancelled
+        )
 
 
 def _without(job: Job) -> WithoutPatches:
     known = job.labels.names if job.labels else ()
     names = dict(enumerate(known)) if job.subject.has_classes else None
     return without_patches(job.subject, job.parameters.get("gone", ()), job.outputs, names)
+
+
+def is_slow(analysis: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether a request runs the model so often that a visitor gets one such answer at a time."""
+    return analysis in ("random band", "trust", "randomisation") or parameters.get("method") in SLOW
 
 
 LONG_ANALYSES: dict[str, Callable[[Job], Any]] = {

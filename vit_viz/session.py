@@ -1,85 +1,52 @@
 """The one path from a request to a result, for the user interface, the command line, REST and MCP alike.
 
 A `Session` owns the models, the traces and the uploads of one process. Traces and results live in byte-bounded caches, equal
-requests compute once, one forward runs at a time per device, and whatever was evicted is computed again when it is asked for: no
-caller depends on having been called before. Order of locks: single-flight, device, model.
+requests compute once, one batch runs at a time per device (vit_viz.turns), and whatever was evicted is computed again when it is
+asked for: no caller depends on having been called before. Order of locks: single-flight, device, model. Nothing that is kept holds
+on to a model, so a model that was evicted is gone.
 """
 
 from __future__ import annotations
 
-import os
+import copy
+import logging
 import sys
-import threading
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import lru_cache
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, TypeVar
 
-import numpy as np
 import torch
 from PIL import Image
+from torch import nn
 
 from vit_viz import samples
 from vit_viz.analyses.attention import attention_map
-from vit_viz.analyses.faithfulness import RandomBand
 from vit_viz.analyses.positions import position_similarity
 from vit_viz.analyses.rollout import rollout
 from vit_viz.analyses.subject import Subject
-from vit_viz.analyses.watch import Progress, StopCheck
-from vit_viz.cache import ByteCache
+from vit_viz.analyses.watch import Progress
+from vit_viz.cache import ByteCache, bytes_from_environment
 from vit_viz.capture import Trace, trace
+from vit_viz.capture.buffers import IDLE_BYTES, BufferPool
 from vit_viz.checkpoints import LoadedModel, load
-from vit_viz.errors import Cancelled, ParameterError
-from vit_viz.explaining import LONG_ANALYSES, Explanations, InTurn, Job, Trust, WithoutPatches
+from vit_viz.checkpoints.catalog import default_model
+from vit_viz.checkpoints.source import Progress as Fetched
+from vit_viz.devices import Lender, Notice, anywhere, copied_to_cpu
+from vit_viz.errors import ParameterError
+from vit_viz.explaining import LONG_ANALYSES, Job, is_slow
 from vit_viz.handles import Handles
-from vit_viz.images import decode, image_hash
-from vit_viz.results import Curve, HeadTable, PatchMap, Ranking, TokenMatrix
-from vit_viz.uploads import UploadStore
+from vit_viz.images import Mode, decode, image_hash
+from vit_viz.request import Request, Result, check_mode, is_about, model_bytes, result_bytes, trace_bytes
+from vit_viz.results import Ranking
+from vit_viz.turns import LONGEST_SECONDS, SLOW_WAIT_SECONDS, StopCheck, Turns, Visits, stop_if, within
+from vit_viz.uploads import LEFT_SECONDS, UploadStore
 
-Mode = Literal["fit", "crop", "stretch"]
-Result = (
-    PatchMap | HeadTable | TokenMatrix | Ranking | Curve | Explanations | RandomBand | Trust | WithoutPatches
-)
+T = TypeVar("T")
 CACHE_BYTES = 2 * 2**30
-DEFAULT_MODEL = "mini"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is asked, completely: the cache key and, in words, the provenance of the answer.
-
-    Args:
-        model: name of a model as `load` takes it.
-        image: name of a sample, or the id of an upload.
-        mode: how the image becomes the model's input.
-        analysis: name of the analysis, one of `Session.analyses`.
-        parameters: pairs (name, value), sorted; every value hashable.
-        owner: whose uploads may be read; not part of the result.
-    """
-
-    model: str
-    image: str
-    mode: Mode = "fit"
-    analysis: str = "attention"
-    parameters: tuple[tuple[str, Hashable], ...] = ()
-    owner: str = ""
-
-    @classmethod
-    def of(
-        cls, model: str, image: str, analysis: str, *, mode: Mode = "fit", owner: str = "", **parameters: Any
-    ) -> Request:
-        """Build a request from keyword parameters; lists become tuples, so that it can be a key."""
-        pairs = tuple(sorted((name, _hashable(value)) for name, value in parameters.items()))
-        return cls(model, image, mode, analysis, pairs, owner)
-
-
-def _hashable(value: Any) -> Hashable:
-    if isinstance(value, list | tuple):
-        return tuple(_hashable(item) for item in value)
-    if not isinstance(value, Hashable):
-        raise ParameterError(f"A parameter cannot be of type {type(value).__name__}.")
-    return value
+_COPY = "a copy of a model"  # of which there is one at a time, as of a device's turns
 
 
 class Session:
@@ -88,42 +55,96 @@ class Session:
     Args:
         model: the model that is used where none is named; a name, a Hub id, or a path given by the owner of the process.
         device: "cpu", "cuda", "mps"; None takes the best that is there.
-        cache_bytes: bound on traces and results; None reads VIT_VIZ_CACHE_BYTES, else 2 GiB.
+        cache_bytes: bound on traces, results and the memory that waits for the next trace; None reads VIT_VIZ_CACHE_BYTES, else
+            2 GiB.
+        lender: lends a GPU for what is worth one; `device` is then the CPU.
     """
 
     def __init__(
-        self, *, model: str | Path | None = None, device: str | None = None, cache_bytes: int | None = None
+        self,
+        *,
+        model: str | Path | None = None,
+        device: str | None = None,
+        cache_bytes: int | None = None,
+        lender: Lender | None = None,
     ) -> None:
-        self.default_model = str(model or os.environ.get("VIT_VIZ_MODEL") or DEFAULT_MODEL)
-        self.device = device
-        self.uploads = UploadStore()
+        self.default_model = str(model or default_model())
+        self.device = device if lender is None else "cpu"
+        self.lender = lender
+        self.notice: Notice = logging.getLogger(__name__).warning
+        self.turns = Turns()
+        self._slow = Turns(max_waiting=8, max_seconds=SLOW_WAIT_SECONDS)  # by visitor
+        self.uploads = UploadStore(on_gone=self._forget_picture)
         self.handles = Handles()
-        budget = cache_bytes or _cache_bytes()
-        self.cache: ByteCache[Any] = ByteCache(budget)
+        self._visits = Visits()
+        budget = cache_bytes or bytes_from_environment("VIT_VIZ_CACHE_BYTES", CACHE_BYTES)
+        idle = min(IDLE_BYTES, budget // 8)
+        self.cache: ByteCache[Any] = ByteCache(budget - idle)
+        self._pool = BufferPool(max_idle_bytes=idle)
         self._models: ByteCache[LoadedModel] = ByteCache(max(budget, CACHE_BYTES))
         self._own: ByteCache[LoadedModel] = ByteCache(sys.maxsize)  # the owner's model stays, however large
         self._given: dict[str, LoadedModel] = {}
-        self._forward = threading.Lock()
+        self._fetched: dict[str, tuple[int, int]] = {}  # of models that are being loaded
 
     def add_model(self, loaded: LoadedModel) -> str:
         """Offer a model that is loaded already under its own name; returns the name."""
         self._given[loaded.name] = loaded
         return loaded.name
 
-    def model(self, name: str | None = None) -> LoadedModel:
+    def model(
+        self,
+        name: str | None = None,
+        *,
+        progress: Fetched | None = None,
+        cancelled: StopCheck | None = None,
+    ) -> LoadedModel:
         """The model of a name, loaded once. Only the owner of the process names files; any other name is a catalog or Hub name.
+
+        Args:
+            progress: told (bytes fetched, bytes in all) of a download, also of one that somebody else began.
+            cancelled: asked meanwhile; True ends the waiting, and the download where it is ours.
 
         Raises:
             CheckpointError: it cannot be loaded; the message says why.
+            Cancelled: `cancelled` said so.
         """
         name = name or self.default_model
         if name in self._given:
             return self._given[name]
         own = name == self.default_model
         pool = self._own if own else self._models
-        return pool.get_or_compute(
-            name, lambda: load(name, device=self.device, local_files=own), size_of=_model_bytes
-        )
+
+        def waits() -> bool:
+            if progress is not None and name in self._fetched:
+                progress(*self._fetched[name])
+            return cancelled is not None and cancelled()
+
+        def fetched(done: int, total: int) -> None:
+            self._fetched[name] = done, total
+            stop_if(waits)
+
+        def fetch() -> LoadedModel:
+            try:
+                return self._load(name, local_files=own, progress=fetched)
+            finally:
+                self._fetched.pop(name, None)
+
+        return pool.get_or_compute(name, fetch, size_of=model_bytes, cancelled=waits)
+
+    def _load(self, name: str, *, local_files: bool, progress: Fetched) -> LoadedModel:
+        """The model on this session's device; on the CPU where that has no room for it."""
+
+        def on(device: str | None) -> LoadedModel:
+            return load(name, device=device, local_files=local_files, progress=progress)
+
+        cpu = None if self.device == "cpu" else partial(on, "cpu")
+        return anywhere(None, lambda: on(self.device), cpu, notice=self.notice)
+
+    def has_model(self, name: str | None = None) -> bool:
+        """Whether a model is loaded, so that `model` returns at once."""
+        name = name or self.default_model
+        pool = self._own if name == self.default_model else self._models
+        return name in self._given or pool.peek(name) is not None
 
     def add_upload(self, source: bytes | Path | Image.Image, *, owner: str = "") -> str:
         """Decode and keep a user's picture; returns its random id.
@@ -137,27 +158,54 @@ class Session:
         """The upright RGB picture of a sample's name or an upload's id."""
         return self._image(name, owner)[0]
 
+    def leave(self, owner: str) -> None:
+        """End what is computed for a visitor who left; the pictures stay a while, in case the visitor comes back."""
+        self._visits.end(owner)
+        self.uploads.forget(owner, after=LEFT_SECONDS)
+
+    def turn(self, loaded: LoadedModel, cancelled: StopCheck | None = None) -> AbstractContextManager[None]:
+        """A turn at a model's device, for one batch; see `Turns.turn`."""
+        return self.turns.turn((loaded.device.type, loaded.device.index or 0), cancelled=cancelled)
+
     def trace(self, model: str | None, image: str, *, mode: Mode = "fit", owner: str = "") -> Trace:
         """The recorded forward pass of an image through a model; one forward per (model, image, mode).
 
         Raises:
             CheckpointError, ImageError, CaptureError, ParameterError: as the steps say.
+            BusyError: too many wait for the device.
+            Cancelled: the visitor left before it began.
         """
-        if mode not in get_args(Mode):
-            raise ParameterError(f"A mode is one of {', '.join(get_args(Mode))}, not {mode!r}.")
         loaded = self.model(model)
+        check_mode(loaded, mode)
         picture, digest = self._image(image, owner)
+        left = self._visits.check(owner)
         key = ("trace", loaded.provenance.weights, loaded.name, digest, mode)
 
-        def record() -> Trace:
-            with self._forward:
-                return trace(loaded, picture, mode=mode, keep_values=True)
+        def here() -> Trace:
+            with self.turn(loaded, left):
+                return trace(loaded, picture, mode=mode, keep_values=True, pool=self._pool)
 
-        recorded: Trace = self.cache.get_or_compute(key, record, size_of=lambda t: t.nbytes)
+        request = Request(model or self.default_model, image, mode, "trace", owner=owner)
+
+        def record() -> Trace:
+            return self._anywhere(request, here, lambda cpu: cpu.trace(model, image, mode=mode, owner=owner))
+
+        recorded: Trace = self.cache.get_or_compute(key, record, size_of=trace_bytes, cancelled=left)
         return recorded
 
-    def subject(self, model: str | None, image: str, *, mode: Mode = "fit", owner: str = "") -> Subject:
-        """The image as the model receives it, for what runs the model again; every forward of it waits for its turn.
+    def subject(
+        self,
+        model: str | None,
+        image: str,
+        *,
+        mode: Mode = "fit",
+        owner: str = "",
+        cancelled: StopCheck | None = None,
+    ) -> Subject:
+        """The image as the model receives it, for what runs the model again; every batch of it waits for its turn.
+
+        Args:
+            cancelled: asked while it waits.
 
         Raises:
             CheckpointError, ImageError, ParameterError: as the steps say.
@@ -167,12 +215,12 @@ class Session:
         key = ("subject", loaded.provenance.weights, loaded.name, digest, mode)
 
         def prepare() -> Subject:
-            subject = InTurn.of(loaded, picture, mode=mode)
-            assert isinstance(subject, InTurn)
-            return replace(subject, turn=self._forward)
+            layout = self.trace(model, image, mode=mode, owner=owner).layout
+            subject = Subject.of(loaded, picture, mode=mode, layout=layout)
+            return replace(subject, model=nn.Identity())  # kept without the model
 
-        prepared: Subject = self.cache.get_or_compute(key, prepare, size_of=lambda s: 4 * s.pixels.numel())
-        return prepared
+        kept: Subject = self.cache.get_or_compute(key, prepare, size_of=lambda s: s.pixels.nbytes)
+        return replace(kept, model=loaded.model, pool=self._pool, turn=lambda: self.turn(loaded, cancelled))
 
     def run(
         self, request: Request, *, progress: Progress | None = None, cancelled: StopCheck | None = None
@@ -181,11 +229,13 @@ class Session:
 
         Args:
             progress: told the share that is done, where it is computed now and takes long.
-            cancelled: asked now and then; True ends a long computation with `Cancelled`.
+            cancelled: asked now and then; True ends a long computation with `Cancelled`, as do the time limit and the visitor who
+                leaves.
 
         Raises:
             ParameterError: the analysis is unknown, or a parameter is outside what is possible.
-            Cancelled: `cancelled` said so.
+            BusyError: too many wait for the device.
+            Cancelled: `cancelled` said so, it took longer than `LONGEST_SECONDS`, or the visitor left.
             VitVizError: whatever the model, the image or the analysis says.
         """
         if request.analysis not in ANALYSES and request.analysis not in LONG_ANALYSES:
@@ -193,20 +243,59 @@ class Session:
             raise ParameterError(f"There is no analysis {request.analysis!r}; there are: {known}.")
         key = self._key(request)
 
+        def here() -> Result:
+            made: Result = LONG_ANALYSES[request.analysis](self._job(request, progress, ends))
+            return made
+
         def compute() -> Result:
             if request.analysis in ANALYSES:
                 return ANALYSES[request.analysis](self, request, dict(request.parameters))
-            made: Result = LONG_ANALYSES[request.analysis](self._job(request, progress, cancelled))
-            return made
+            return self._anywhere(
+                request, here, lambda cpu: cpu.run(request, progress=progress, cancelled=ends)
+            )
 
-        while True:
-            try:
-                result: Result = self.cache.get_or_compute(key, compute, size_of=_result_bytes)
-            except Cancelled:
-                if cancelled is not None and cancelled():
-                    raise
-                continue  # somebody else ended the computation that we waited for: it is ours now
-            return result
+        with self._one_slow_at_a_time(request, key, cancelled):
+            ends = within(LONGEST_SECONDS, cancelled, self._visits.check(request.owner))
+            result: Result = self.cache.get_or_compute(key, compute, size_of=result_bytes, cancelled=ends)
+        return result
+
+    def _one_slow_at_a_time(
+        self, request: Request, key: Hashable, cancelled: StopCheck | None
+    ) -> AbstractContextManager[None]:
+        """Let slow answers to one visitor wait for each other, so that nobody has more than a share of the device."""
+        is_quick = not is_slow(request.analysis, dict(request.parameters))
+        if is_quick or not request.owner or self.cache.peek(key) is not None:
+            return nullcontext()
+        left = self._visits.check(request.owner)
+        return self._slow.turn(request.owner, cancelled=within(SLOW_WAIT_SECONDS, cancelled, left))
+
+    def _anywhere(self, request: Request, here: Callable[[], T], on_cpu: Callable[[Session], T]) -> T:
+        """What `here` computes: on a GPU that is lent, on this session's device, or `on_cpu` where that has no room."""
+        lender, cpu = self.lender, self.on_cpu
+
+        def lent(lender: Lender) -> T | None:
+            loaded, picture = self.model(request.model), self._image(request.image, request.owner)[0]
+            found: T | None = lender.compute(request, loaded, picture, own_model=self.default_model)
+            return found
+
+        return anywhere(
+            None if lender is None or request.model in self._given else partial(lent, lender),
+            here,
+            None if cpu is None else partial(on_cpu, cpu),
+            notice=self.notice,
+        )
+
+    @cached_property
+    def on_cpu(self) -> Session | None:
+        """This session once more, on the CPU, for what its GPU has no room for; None where it is on the CPU anyway."""
+        if self.device == "cpu":
+            return None
+        twin = copy.copy(self)  # the same pictures, turns and limits; models and results of its own
+        twin.device = "cpu"
+        twin.cache = ByteCache(self.cache.max_bytes)
+        twin._models, twin._own = ByteCache(self._models.max_bytes), ByteCache(sys.maxsize)
+        twin._given = {name: copied_to_cpu(loaded) for name, loaded in self._given.items()}
+        return twin
 
     def keeps(self, request: Request) -> bool:
         """Whether the result of a request is at hand, so that `run` need not compute it."""
@@ -226,11 +315,14 @@ class Session:
             return self.run(another, progress=progress, cancelled=cancelled)
 
         return Job(
-            subject=self.subject(request.model, request.image, mode=request.mode, owner=request.owner),
+            subject=self.subject(
+                request.model, request.image, mode=request.mode, owner=request.owner, cancelled=cancelled
+            ),
             labels=self.model(request.model).labels,
             parameters=dict(request.parameters),
             part=part,
             intact=lambda: _trace_of(self, request).logits,
+            alone=lambda: self.turns.turn(_COPY, cancelled=cancelled),
             progress=progress,
             cancelled=cancelled,
         )
@@ -254,6 +346,15 @@ class Session:
             tuple(int(i) for i in indices),
         )
 
+    def digest(self, name: str, *, owner: str = "") -> str:
+        """The identity of a picture's pixels. What is kept of a picture has it in its key, and goes when its last upload goes."""
+        return self._image(name, owner)[1]
+
+    def _forget_picture(self, digest: str) -> None:
+        for session in (self, self.__dict__.get("on_cpu")):  # not made only for this
+            if session is not None:
+                session.cache.evict(lambda key: is_about(key, digest))
+
     def _image(self, name: str, owner: str) -> tuple[Image.Image, str]:
         if name in samples.sample_names():
             return _sample(name)
@@ -266,34 +367,6 @@ def _sample(name: str) -> tuple[Image.Image, str]:
     """A sample with its hash; both are asked for again at every drawing."""
     picture = samples.sample(name)
     return picture, image_hash(picture)
-
-
-def _cache_bytes() -> int:
-    text = os.environ.get("VIT_VIZ_CACHE_BYTES", str(CACHE_BYTES))
-    if not (text.isascii() and text.isdigit() and int(text)):
-        raise ParameterError(
-            f"VIT_VIZ_CACHE_BYTES is a number of bytes such as {CACHE_BYTES}, not {text[:40]!r}."
-        )
-    return int(text)
-
-
-def _model_bytes(loaded: LoadedModel) -> int:
-    return sum(p.numel() * p.element_size() for p in loaded.model.parameters())
-
-
-def _result_bytes(result: Result) -> int:
-    return 4096 + _array_bytes(result)
-
-
-def _array_bytes(value: object) -> int:
-    """Bytes of all arrays in a value, its fields and its entries."""
-    if isinstance(value, np.ndarray):
-        return int(value.nbytes)
-    if isinstance(value, Mapping):
-        return sum(_array_bytes(part) for part in value.values())
-    if is_dataclass(value):
-        return sum(_array_bytes(getattr(value, field.name)) for field in fields(value))
-    return sum(_array_bytes(part) for part in value) if isinstance(value, tuple) else 0
 
 
 def _attention(session: Session, request: Request, parameters: Mapping[str, Any]) -> Result:

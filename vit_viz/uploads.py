@@ -1,7 +1,7 @@
 """Pictures that users brought: kept under a random id each, within a byte budget and for a limited time.
 
 The decoded picture is kept as it will be used, never the file; an id says nothing about the picture and is worthless to any
-other owner. Evicting a trace never deletes an upload; only its age or the budget does.
+other owner. Evicting a trace never deletes an upload; only its age, its owner's share, the budget, or the end of the visit does.
 """
 
 from __future__ import annotations
@@ -9,40 +9,56 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+import weakref
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from PIL import Image
 
 from vit_viz.errors import ImageError
 from vit_viz.images import image_hash
+from vit_viz.memory import give_memory_back
 
 UPLOAD_BYTES = 512 * 2**20
 UPLOAD_SECONDS = 3600.0
+LEFT_SECONDS = 600.0
+"""How long pictures stay after their visitor left: a page that is loaded again, or a laptop that wakes up, finds them."""
+
+OWNER_SHARE = 0.25
+SWEEP_SECONDS = 60.0
+_ENTRY_BYTES = 4096  # of an upload beside its pixels
 
 
 @dataclass(frozen=True)
 class StoredImage:
-    """One picture with its hash, its owner and the moment it was last asked for."""
+    """One picture with its hash, its owner and the moment at which it is deleted if nobody asks for it until then."""
 
     image: Image.Image
     digest: str
     owner: str
-    used_at: float
+    expires_at: float
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the decoded pixels."""
-        return self.image.width * self.image.height * len(self.image.getbands())
+        """Memory of the decoded picture."""
+        return _ENTRY_BYTES + picture_bytes(self.image)
+
+
+def picture_bytes(image: Image.Image) -> int:
+    """Memory of a picture's pixels: Pillow keeps four bytes for each in colour, also where there are three channels."""
+    return image.width * image.height * (4 if len(image.getbands()) > 1 else 1)
 
 
 class UploadStore:
-    """Uploads of all owners; the least recently used leave first when the budget is full.
+    """Uploads of all owners; the least recently used leave first when the budget, or their owner's share of it, is full.
 
     Args:
-        max_bytes: bound on the decoded pixels of all uploads.
+        max_bytes: bound on the memory of all uploads.
         max_seconds: an upload that nobody asked for during this time is deleted.
+        owner_share: the part of the budget that one owner may fill, in (0, 1]; beyond it their own oldest picture leaves.
+        on_gone: told the digest of a picture that nobody has uploaded any more.
         clock: seconds, monotonic; a parameter so that tests need not wait.
     """
 
@@ -51,29 +67,39 @@ class UploadStore:
         *,
         max_bytes: int = UPLOAD_BYTES,
         max_seconds: float = UPLOAD_SECONDS,
+        owner_share: float = OWNER_SHARE,
+        on_gone: Callable[[str], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.max_bytes = max_bytes
+        self.owner_bytes = int(max_bytes * owner_share)
         self.max_seconds = max_seconds
+        self._on_gone = on_gone
         self._clock = clock
         self._lock = threading.Lock()
         self._stored: OrderedDict[str, StoredImage] = OrderedDict()
+        self._used: Counter[str] = Counter()  # bytes by owner
+        self._copies: Counter[str] = Counter()  # uploads by digest
 
     def add(self, image: Image.Image, *, owner: str = "") -> str:
         """Keep a decoded picture and return its random id.
 
         Raises:
-            ImageError: the picture alone is larger than the whole budget.
+            ImageError: the picture alone is larger than an owner's share.
         """
-        entry = StoredImage(image, image_hash(image), owner, self._clock())
-        if entry.nbytes > self.max_bytes:
+        entry = StoredImage(image, image_hash(image), owner, self._clock() + self.max_seconds)
+        if entry.nbytes > self.owner_bytes:
             raise ImageError("This picture is larger than the space for uploads; please send a smaller one.")
         key = "u" + secrets.token_urlsafe(18)
-        with self._lock:
+        with self._changing():
             self._expire()
-            while self._stored and self._used() + entry.nbytes > self.max_bytes:
-                self._stored.popitem(last=False)
+            while self._used[owner] + entry.nbytes > self.owner_bytes:
+                self._drop(next(key for key, other in self._stored.items() if other.owner == owner))
+            while self._used.total() + entry.nbytes > self.max_bytes:
+                self._drop(next(iter(self._stored)))
             self._stored[key] = entry
+            self._used[owner] += entry.nbytes
+            self._copies[entry.digest] += 1
         return key
 
     def get(self, key: str, *, owner: str = "") -> StoredImage:
@@ -82,34 +108,86 @@ class UploadStore:
         Raises:
             ImageError: the id is unknown, expired, or another owner's: the three look alike from outside.
         """
-        with self._lock:
-            self._expire()
+        with self._changing():
             entry = self._stored.get(key)
+            if entry is not None and entry.expires_at <= self._clock():
+                self._drop(key)
+                entry = None
             if entry is None or entry.owner != owner:
                 raise ImageError("This upload is no longer here; please choose the picture again.")
-            fresh = StoredImage(entry.image, entry.digest, entry.owner, self._clock())
+            fresh = replace(entry, expires_at=self._clock() + self.max_seconds)
             self._stored[key] = fresh
             self._stored.move_to_end(key)
             return fresh
 
-    def forget(self, owner: str) -> int:
-        """Delete every upload of an owner; returns how many."""
-        with self._lock:
-            mine = [key for key, entry in self._stored.items() if entry.owner == owner]
-            for key in mine:
-                del self._stored[key]
-            return len(mine)
+    def forget(self, owner: str, *, after: float = 0.0) -> None:
+        """Delete every upload of an owner, at once or after some seconds; one that is asked for until then stays as before."""
+        soon = self._clock() + after
+        with self._changing():
+            for key, entry in self._stored.items():
+                if entry.owner == owner and entry.expires_at > soon:
+                    self._stored[key] = replace(entry, expires_at=soon)
+            self._expire()
+
+    def sweep(self) -> None:
+        """Delete what has expired."""
+        with self._changing():
+            self._expire()
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of decoded pixels now kept."""
+        """Memory of the pictures now kept."""
         with self._lock:
-            return self._used()
-
-    def _used(self) -> int:
-        return sum(entry.nbytes for entry in self._stored.values())
+            return self._used.total()
 
     def _expire(self) -> None:
-        oldest = self._clock() - self.max_seconds
-        for key in [key for key, entry in self._stored.items() if entry.used_at < oldest]:
-            del self._stored[key]
+        now = self._clock()
+        for key in [key for key, entry in self._stored.items() if entry.expires_at <= now]:
+            self._drop(key)
+
+    def _drop(self, key: str) -> None:
+        entry = self._stored.pop(key)
+        self._used[entry.owner] -= entry.nbytes
+        self._used += Counter()  # forgets owners of nothing
+        self._copies[entry.digest] -= 1
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """The lock; what is gone when it is free again is told then, so that who is told may ask back."""
+        gone: list[str] = []
+        try:
+            with self._lock:
+                try:
+                    yield
+                finally:
+                    gone = [digest for digest, copies in self._copies.items() if not copies]
+                    self._copies += Counter()
+        finally:
+            for digest in gone:
+                if self._on_gone is not None:
+                    self._on_gone(digest)
+
+
+def sweep_every(store: UploadStore, seconds: float = SWEEP_SECONDS) -> threading.Event:
+    """Delete expired uploads now and then, also while nobody asks for anything.
+
+    Returns:
+        A signal that ends this when it is set; it also ends with the store.
+    """
+    stop = threading.Event()
+    reference = weakref.ref(store)
+    weakref.finalize(store, stop.set)
+
+    def work() -> None:
+        kept = 0
+        while not stop.wait(seconds):
+            found = reference()
+            if found is not None:
+                found.sweep()
+                before, kept = kept, found.used_bytes
+                if kept < before:
+                    give_memory_back()
+            del found
+
+    threading.Thread(target=work, name="vit_viz uploads", daemon=True).start()
+    return stop

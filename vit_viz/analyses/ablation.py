@@ -12,13 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vit_viz.analyses.subject import BATCH, Mode, Picture, Subject
+from vit_viz.analyses.batches import in_batches
+from vit_viz.analyses.subject import Picture, Subject
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.analyses.watch import Progress, StopCheck, Watch
 from vit_viz.capture import Trace, edit
 from vit_viz.capture.forward import undisturbed
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.images import Mode
 from vit_viz.model import VisionTransformer
 from vit_viz.results import HeadTable
 
@@ -180,7 +182,7 @@ def _start(subject: Subject, trace: Trace, layer: int) -> _Start:
     entering = stream[layer]  # [tokens, dim]
 
     def run(batch: int) -> Tensor:
-        with undisturbed(model):
+        with subject.turn(), undisturbed(model):
             x = model.run_blocks(entering.expand(batch, -1, -1), subject.layout.grid, start=layer)
             return model.classify(x)
 
@@ -191,18 +193,17 @@ def _layer_scores(
     start: _Start, target: Target, layer: int, heads: int, how: Ablation, watch: Watch
 ) -> NDArray[np.float64]:
     """The target with each head of a layer switched off alone, [heads]; as many heads at once as a batch holds."""
-    scores = []
-    for chosen in torch.split(torch.arange(heads), BATCH):
+
+    def run(part: slice) -> Tensor:
         watch.check()
-        places = range(len(chosen))
-        off = {
-            (layer, head): [_EDITS[how] if item == place else 1.0 for item in places]
-            for place, head in zip(places, chosen.tolist(), strict=True)
-        }
+        chosen = range(heads)[part]
+        off = {(layer, head): [_EDITS[how] if item == head else 1.0 for item in chosen] for head in chosen}
         with torch.no_grad(), edit(heads=off, first_layer=start.first_layer):
-            scores.append(target(start.run(len(chosen))))
+            scores = target(start.run(len(chosen)))
         watch.advance(len(chosen))
-    return torch.cat(scores).cpu().double().numpy()
+        return scores
+
+    return in_batches(run, heads).cpu().double().numpy()
 
 
 def _check(how: str) -> None:

@@ -30,8 +30,9 @@ from captum.attr import (
 from torch import Tensor
 
 from vit_viz.analyses.attention import to_numpy
+from vit_viz.analyses.batches import BATCH
 from vit_viz.analyses.patchwise import patch_mask, patch_mean, patch_sum, patch_value
-from vit_viz.analyses.subject import BATCH, Subject
+from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import Target
 from vit_viz.analyses.watch import Progress, StopCheck, Watch
 from vit_viz.errors import ParameterError
@@ -54,7 +55,7 @@ def saliency(
     Source: Simonyan et al. 2014, arXiv:1312.6034.
     """
     forward = _Watched(subject, target, Watch(1, progress=progress, cancelled=cancelled))
-    gradient = Saliency(forward).attribute(_leaf(subject))
+    gradient = _in_turn(Saliency(forward), subject).attribute(_leaf(subject))
     return _map(
         subject,
         patch_mean(subject, gradient.amax(1)),
@@ -76,7 +77,7 @@ def input_x_gradient(
     Source: Shrikumar et al. 2016, arXiv:1605.01713.
     """
     forward = _Watched(subject, target, Watch(1, progress=progress, cancelled=cancelled))
-    attributions = InputXGradient(forward).attribute(_leaf(subject))
+    attributions = _in_turn(InputXGradient(forward), subject).attribute(_leaf(subject))
     return _map(subject, patch_sum(subject, attributions), "input x gradient")
 
 
@@ -115,7 +116,7 @@ def integrated_gradients(
     change = float(ends[0] - ends[1])
     while True:
         forward = _Watched(subject, target, Watch(steps + 2, progress=progress, cancelled=cancelled))
-        attributions, delta = IntegratedGradients(forward).attribute(
+        attributions, delta = _in_turn(IntegratedGradients(forward), subject).attribute(
             subject.pixels,
             baselines=baseline,
             n_steps=steps,
@@ -157,7 +158,7 @@ def smoothgrad(
     forward = _Watched(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
     spread = float(subject.pixels.max() - subject.pixels.min())
     with _seeded(seed, subject):
-        gradient = NoiseTunnel(Saliency(forward)).attribute(
+        gradient = NoiseTunnel(_in_turn(Saliency(forward), subject)).attribute(
             _leaf(subject),
             nt_type="smoothgrad",
             nt_samples=samples,
@@ -193,7 +194,7 @@ def gradient_shap(
     """
     _check_samples(samples)
     forward = _Watched(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
-    method = GradientShap(forward)
+    method = _in_turn(GradientShap(forward), subject)
     total = torch.zeros_like(subject.pixels)
     with _seeded(seed, subject):
         for count in _batches(samples):
@@ -295,6 +296,18 @@ class _Watched:
         scores = self._target(self._subject.outputs(pixels))
         self._watch.advance(len(pixels))
         return scores
+
+
+def _in_turn(method: Any, subject: Subject) -> Any:
+    """A gradient method of captum whose forward and backward of each batch are one turn at the device."""
+    gradient_of = method.gradient_func
+
+    def in_turn(*args: Any, **kwargs: Any) -> Any:
+        with subject.turn():
+            return gradient_of(*args, **kwargs)
+
+    method.gradient_func = in_turn
+    return method
 
 
 class _LeastSquares(Model):  # type: ignore[misc]  # captum's base class is untyped

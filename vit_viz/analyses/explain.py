@@ -13,12 +13,13 @@ from vit_viz.analyses.chains import LayerRange, output_query, run_chains, start_
 from vit_viz.analyses.layerwise import legrad, token_gradcam
 from vit_viz.analyses.relevance import RELEVANCE, gradient_chain, gradient_rollout_map, relevance_map
 from vit_viz.analyses.rollout import rollout_chain, rollout_map
-from vit_viz.analyses.subject import Mode, Picture, Subject
+from vit_viz.analyses.subject import Picture, Subject
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.analyses.watch import Progress, StopCheck
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
+from vit_viz.images import Mode
 from vit_viz.results import PatchMap
 
 Method = Literal[

@@ -41,7 +41,10 @@ def legrad(subject: Subject, target: Target, *, layers: LayerRange | None = None
     """
     model = subject.transformer("LeGrad")
     probe = _EachLayer(model, target)
-    recorded = trace(probe, subject.pixels, layout=subject.layout, target=torch.sum)
+    with subject.turn():
+        recorded = trace(
+            probe, subject.pixels, layout=subject.layout, target=torch.sum, pool=subject.pool
+        )
     first, end = layer_range(recorded, layers)
     total = torch.zeros(subject.layout.num_tokens, device=recorded.device)
     for layer in range(first, end):
@@ -82,7 +85,8 @@ def token_gradcam(subject: Subject, recorded: Trace, target: Target) -> PatchMap
     model = subject.transformer("Token Grad-CAM")
     if recorded.residual is None:
         raise CaptureError("Token Grad-CAM needs a trace that kept the residual stream (keep_residual=True).")
-    features, gradient = _last_features(model, recorded.residual[-2][None], subject, target)
+    with subject.turn():
+        features, gradient = _last_features(model, recorded.residual[-2][None], subject, target)
     patches = slice(subject.layout.num_prefix, None)
     weights = gradient[patches].mean(0)  # [dim]
     return PatchMap(

@@ -12,7 +12,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vit_viz.analyses.subject import BATCH, Subject
+from vit_viz.analyses.batches import in_batches
+from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import Target
 from vit_viz.analyses.watch import Watch
 from vit_viz.capture import edit
@@ -60,11 +61,13 @@ def painted_scores(
     Args:
         gone: [sets, patches].
     """
-    scores = []
-    for part in torch.split(torch.from_numpy(gone), BATCH):
-        mask = _pixel_mask(subject, part)
-        scores.append(subject.scores(torch.where(mask, other, subject.pixels), target, watch=watch))
-    return torch.cat(scores).cpu().double().numpy()
+    sets = torch.from_numpy(gone)
+
+    def run(part: slice) -> Tensor:
+        painted = torch.where(_pixel_mask(subject, sets[part]), other, subject.pixels)
+        return subject.batch_scores(painted, target, watch=watch)
+
+    return in_batches(run, len(sets)).cpu().double().numpy()
 
 
 def removed_scores(
@@ -78,8 +81,9 @@ def removed_scores(
     Raises:
         ParameterError: a set leaves nothing that the output could be read from.
     """
-    scores = [target(_without(subject, part, watch)) for part in torch.split(torch.from_numpy(gone), BATCH)]
-    return torch.cat(scores).cpu().double().numpy()
+    sets = torch.from_numpy(gone)
+    scores = in_batches(lambda part: target(_without(subject, sets[part], watch)), len(sets))
+    return scores.cpu().double().numpy()
 
 
 def outputs_without(subject: Subject, patches: Sequence[tuple[int, int]]) -> Tensor:

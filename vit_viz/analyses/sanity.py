@@ -117,7 +117,8 @@ def parameter_randomisation(
     stages = _stages(model)
     watch = Watch(len(stages) + 1, progress=progress, cancelled=cancelled)
     original = _map_of(subject, subject.pixels, method, fixed, watch)
-    randomised = replace(subject, model=copy.deepcopy(model))
+    with subject.turn():  # nobody else's pass may have hooks on what is copied
+        randomised = replace(subject, model=copy.deepcopy(model))
     fresh = _fresh(model, seed)
     correlations = [1.0]
     for names in stages:

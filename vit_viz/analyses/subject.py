@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import torch
 from PIL import Image
 from torch import Tensor, nn
 
+from vit_viz.analyses.batches import in_batches
 from vit_viz.analyses.targets import Target, TargetLike, as_target
 from vit_viz.analyses.watch import Watch
 from vit_viz.capture import Trace, trace
+from vit_viz.capture.buffers import BufferPool
 from vit_viz.capture.forward import undisturbed
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
-from vit_viz.images import Preprocess, decode, image_hash
+from vit_viz.images import Mode, Preprocess, decode, image_hash
 from vit_viz.model import VisionTransformer
 from vit_viz.results import Provenance
 
-Mode = Literal["fit", "crop", "stretch"]
 Picture = Image.Image | Path | str
-
-BATCH = 8
-"""Images per forward; more is no faster on a CPU and needs more memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +39,8 @@ class Subject:
         crop_box: where the input lies in the original image.
         provenance: of model and image.
         preprocess: how the input was made, where that is known.
+        turn: entered around everything that runs the model, one batch at a time; waits where the device is shared.
+        pool: where the memory of traces comes from; None is the pool of the process.
     """
 
     model: nn.Module
@@ -49,6 +50,8 @@ class Subject:
     crop_box: CropBox | None = None
     provenance: Provenance = field(default_factory=Provenance)
     preprocess: Preprocess | None = None
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext
+    pool: BufferPool | None = None
 
     @classmethod
     def of(
@@ -120,7 +123,7 @@ class Subject:
 
     def outputs(self, pixels: Tensor) -> Tensor:
         """What the model says of a batch, [batch, outputs]; gradients as the caller has them."""
-        with undisturbed(self.model):
+        with self.turn(), undisturbed(self.model):
             result = self.model(pixels)
         output = result if isinstance(result, Tensor) else getattr(result, "logits", None)
         if not isinstance(output, Tensor) or output.ndim != 2:
@@ -131,15 +134,17 @@ class Subject:
 
     def scores(self, pixels: Tensor, target: Target, *, watch: Watch | None = None) -> Tensor:
         """The target of each image of a batch, [batch], without gradients and in small batches."""
-        parts = []
-        for part in torch.split(pixels, BATCH):
-            if watch is not None:
-                watch.check()
-            with torch.no_grad():
-                parts.append(target(self.outputs(part)))
-            if watch is not None:
-                watch.advance(len(part))
-        return torch.cat(parts)
+        return in_batches(lambda part: self.batch_scores(pixels[part], target, watch=watch), len(pixels))
+
+    def batch_scores(self, pixels: Tensor, target: Target, *, watch: Watch | None = None) -> Tensor:
+        """As `scores`, for images that are one batch."""
+        if watch is not None:
+            watch.check()
+        with torch.no_grad():
+            scores = target(self.outputs(pixels))
+        if watch is not None:
+            watch.advance(len(scores))
+        return scores
 
     def resolved(self, target: TargetLike = None) -> Target:
         """A target with its class or embedding fixed by this image; runs the model where it has to be asked.
@@ -155,14 +160,16 @@ class Subject:
         self, target: Target | None = None, *, keep_values: bool = False, keep_residual: bool = False
     ) -> Trace:
         """The recorded forward pass, with the gradient towards a target where one is given."""
-        recorded = trace(
-            self.model,
-            self.pixels,
-            layout=self.layout,
-            keep_values=keep_values,
-            keep_residual=keep_residual,
-            target=target,
-        )
+        with self.turn():
+            recorded = trace(
+                self.model,
+                self.pixels,
+                layout=self.layout,
+                keep_values=keep_values,
+                keep_residual=keep_residual,
+                target=target,
+                pool=self.pool,
+            )
         recorded.crop_box, recorded.provenance = self.crop_box, self.provenance
         return recorded
 

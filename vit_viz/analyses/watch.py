@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vit_viz.errors import Cancelled
+from vit_viz.turns import StopCheck, stop_if
+
+__all__ = ["Progress", "StopCheck", "Watch"]
 
 Progress = Callable[[float], None]
 """Told the share that is done, in [0, 1]."""
-
-StopCheck = Callable[[], bool]
-"""Asked between batches; True ends the computation with `Cancelled`."""
 
 
 class Watch:
@@ -35,8 +34,7 @@ class Watch:
         Raises:
             Cancelled: the caller's check said so.
         """
-        if self._cancelled is not None and self._cancelled():
-            raise Cancelled("The computation was cancelled; nothing of it was kept.")
+        stop_if(self._cancelled)
 
     def advance(self, steps: int = 1) -> None:
         """Note finished steps and report the share; more steps than announced stay at 1."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from PIL import Image
@@ -24,11 +24,10 @@ from vit_viz.capture.trace import Trace
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
-from vit_viz.images import decode, image_hash
+from vit_viz.images import Mode, decode, image_hash
 from vit_viz.model import VisionTransformer
 from vit_viz.results import Provenance
 
-Mode = Literal["fit", "crop", "stretch"]
 Target = int | Callable[[Tensor], Tensor]
 Picture = Image.Image | Path | str | Tensor
 

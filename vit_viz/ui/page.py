@@ -19,6 +19,7 @@ from vit_viz.ui.boundary import guarded
 from vit_viz.ui.latest import Latest
 from vit_viz.ui.parts import Address
 from vit_viz.ui.state import Tab, ViewState
+from vit_viz.ui.watching import Pages
 
 Reducer = Callable[..., ViewState]
 Listener = Callable[..., Any]
@@ -52,6 +53,7 @@ class Page:
     address: Address
     wake: dict[str, gr.State]
     latest: Latest = field(default_factory=Latest)
+    pages: Pages = field(default_factory=Pages)
 
     @classmethod
     def create(cls, session: Session) -> Page:

@@ -28,6 +28,7 @@ from vit_viz.results import PatchMap, Provenance
 from vit_viz.session import Request, Session
 from vit_viz.ui.methods import aim_of, method_named
 from vit_viz.ui.state import ViewState
+from vit_viz.uploads import picture_bytes
 
 Kind = Literal["map", "mosaic", "explain", "card", "patches", "numbered", "sequence"]
 CARD_SIDE = 720  # of a picture that stands beside others
@@ -108,8 +109,8 @@ def photo(session: Session, subject: Subject) -> Image.Image:
         small.thumbnail((SCREEN_SIDE, SCREEN_SIDE), Image.Resampling.LANCZOS, reducing_gap=2.0)
         return small
 
-    key = ("screen photo", subject.image, subject.owner)
-    kept: Image.Image = session.cache.get_or_compute(key, shrink, size_of=lambda p: 3 * p.width * p.height)
+    key = ("screen photo", session.digest(subject.image, owner=subject.owner))
+    kept: Image.Image = session.cache.get_or_compute(key, shrink, size_of=picture_bytes)
     return kept
 
 

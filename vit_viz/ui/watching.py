@@ -1,8 +1,9 @@
-"""Long computations on the page: each runs beside its handler, which says how far it is, and ends when the visitor says so."""
+"""Long computations on the page: each runs beside its handler, which says how far it is, until its visitor stops it or leaves."""
 
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from vit_viz.analyses.watch import Progress, StopCheck
 
 POLL_SECONDS = 0.2
 MOST_STOPS = 4096
+MOST_PAGES = 10_000
 
 Run = Callable[[Progress, StopCheck], Any]
 
@@ -61,6 +63,33 @@ class Stops:
         for key in keys:
             if key in self._running:
                 self._running.pop(key)[1].set()
+
+
+class Pages:
+    """Whose page is open: a visitor has left when the last of their pages is closed. Loading a page again opens it anew.
+
+    Args:
+        most: pages that are remembered; closing one that was forgotten tells nothing.
+    """
+
+    def __init__(self, *, most: int = MOST_PAGES) -> None:
+        self.most = most
+        self._owners: OrderedDict[str, str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def open(self, page: str, owner: str) -> None:
+        """A page is here, and whose it is."""
+        with self._lock:
+            self._owners[page] = owner
+            self._owners.move_to_end(page)
+            while len(self._owners) > self.most:
+                self._owners.popitem(last=False)
+
+    def close(self, page: str) -> str:
+        """A page is gone; returns the visitor who left with it, or "" while another of their pages is open."""
+        with self._lock:
+            owner = self._owners.pop(page, "")
+            return "" if owner in self._owners.values() else owner
 
 
 def steps(run: Run, stop: threading.Event) -> Iterator[Step]:

@@ -89,7 +89,7 @@ def wire(tab: Walkthrough, page: Page) -> None:
 
 def at_step(view: ViewState, number: Any) -> ViewState:
     """The view at another step, its control at its default; there is none before the first and after the last."""
-    number = min(max(int(number), 1), len(STEPS))
+    number = min(max(int(number or view.step), 1), len(STEPS))
     return view if number == view.step else view.next_turn(step=number, play=-1)
 
 
@@ -112,7 +112,8 @@ def _draw(page: Page, view: ViewState, owner: str) -> Iterator[tuple[Any, ...]]:
 
 def _drawn(page: Page, view: ViewState, owner: str) -> tuple[Any, ...]:
     scene = Scene.of(page.session, view, owner)
-    screen = screen_of(scene, view.step)
+    with page.session.turn(scene.loaded):  # the steps run parts of the model
+        screen = screen_of(scene, view.step)
     return (
         _photo(page, scene, screen, owner),
         gr.update(value=html_of(screen, view.step), elem_classes=["vv-w-ready"]),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
+from torch import Tensor
 
 from vit_viz.analyses.walkthrough import Array, FilterComponents, Walk, filter_components
 from vit_viz.analyses.walkthrough_tokens import PositionColours, position_colours
@@ -46,12 +47,15 @@ class Scene:
         view, _ = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
         weights = (loaded.provenance.weights, loaded.name)
 
-        def run() -> Walk:
+        def run() -> tuple[Tensor, Tensor]:
             photo = session.image(subject.image, owner=owner)
-            return Walk.of(loaded.model, loaded.preprocess.apply(photo, mode=subject.mode).pixels)
+            with session.turn(loaded):
+                walk = Walk.of(loaded.model, loaded.preprocess.apply(photo, mode=subject.mode).pixels)
+            return walk.pixels, walk.stream  # kept without the model
 
         key = ("walkthrough", *weights, trace.provenance.image, subject.mode)
-        walk: Walk = session.cache.get_or_compute(key, run, size_of=lambda w: w.nbytes)
+        kept = session.cache.get_or_compute(key, run, size_of=lambda kept: sum(one.nbytes for one in kept))
+        walk = Walk(loaded.model, *kept)
         components: FilterComponents = session.cache.get_or_compute(
             ("filter components", *weights),
             lambda: filter_components(loaded.model),

@@ -1,0 +1,235 @@
+"""Turns at a device: one at a time, in order, never a long queue; and what ends a computation early."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from vit_viz.errors import BusyError, Cancelled
+from vit_viz.turns import Turns, Visits, within
+
+
+@contextmanager
+def held(turns: Turns, device: str = "cpu") -> Iterator[Callable[[], None]]:
+    """Another thread that holds a device until it is told to let go, at the latest at the end."""
+    inside, free = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with turns.turn(device):
+            inside.set()
+            free.wait(20)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert inside.wait(10)
+    yield free.set
+    free.set()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+class Waiter:
+    """A thread that asks for a turn and notes what became of it."""
+
+    def __init__(self, turns: Turns, log: list[object], name: object, **options: object) -> None:
+        self.error: BaseException | None = None
+
+        def ask() -> None:
+            try:
+                with turns.turn("cpu", **options):  # type: ignore[arg-type]
+                    log.append(name)
+            except Exception as error:
+                self.error = error
+
+        before = turns.waiting("cpu")
+        self.thread = threading.Thread(target=ask)
+        self.thread.start()
+        until(lambda: turns.waiting("cpu") > before or not self.thread.is_alive())
+
+    def end(self) -> BaseException | None:
+        """What ended it."""
+        self.thread.join(10)
+        assert not self.thread.is_alive()
+        return self.error
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition that is about to hold."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.002)
+
+
+def test_who_came_first_is_served_first() -> None:
+    turns, log = Turns(), list[object]()
+    with held(turns) as let_go:
+        waiters = [Waiter(turns, log, place) for place in range(6)]
+        let_go()
+        assert [waiter.end() for waiter in waiters] == [None] * 6
+    assert log == [0, 1, 2, 3, 4, 5]
+
+
+def test_one_holds_a_device_at_a_time() -> None:
+    turns, inside, most = Turns(), 0, 0
+
+    def work() -> None:
+        nonlocal inside, most
+        for _ in range(20):
+            with turns.turn("cpu"):
+                inside += 1
+                most = max(most, inside)
+                time.sleep(0.0005)
+                inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert most == 1
+
+
+def test_devices_do_not_wait_for_each_other() -> None:
+    turns = Turns(max_seconds=0.0)
+    with held(turns, "cuda"), turns.turn("cpu"):
+        assert turns.waiting("cuda") == 0
+
+
+def test_who_holds_a_turn_may_take_it_again() -> None:
+    turns, log = Turns(max_seconds=1.0), list[object]()
+    with turns.turn("cpu"):
+        with turns.turn("cpu"):
+            waiter = Waiter(turns, log, "other")
+        assert log == []  # the inner end gave nothing away
+    assert waiter.end() is None
+
+
+def test_one_too_many_is_told_at_once_that_the_machine_is_busy() -> None:
+    turns, log = Turns(max_waiting=2), list[object]()
+    with held(turns) as let_go:
+        waiters = [Waiter(turns, log, place) for place in range(2)]
+        with pytest.raises(BusyError, match=r"^The machine is busy: 2 .* please try again in a moment\.$"):
+            turns.turn("cpu").__enter__()
+        let_go()
+        assert [waiter.end() for waiter in waiters] == [None, None]
+
+
+def test_who_waits_too_long_is_told_that_the_machine_is_busy() -> None:
+    turns = Turns(max_seconds=0.2)
+    with held(turns), pytest.raises(BusyError, match="not free for 0 seconds"), turns.turn("cpu"):
+        pass
+    assert turns.waiting("cpu") == 0
+
+
+def test_a_cancelled_waiter_leaves_the_queue_and_the_next_one_moves_up() -> None:
+    turns, log, leave = Turns(max_waiting=2), list[object](), threading.Event()
+    with held(turns) as let_go:
+        leaver = Waiter(turns, log, "leaver", cancelled=leave.is_set)
+        stayer = Waiter(turns, log, "stayer")
+        leave.set()
+        assert isinstance(leaver.end(), Cancelled)
+        assert turns.waiting("cpu") == 1
+        let_go()
+        assert stayer.end() is None
+    assert log == ["stayer"]
+
+
+def test_a_turn_that_comes_to_a_cancelled_waiter_goes_to_the_next() -> None:
+    turns, log = Turns(), list[object]()
+    asked = 0
+
+    def cancelled() -> bool:  # true only once the turn has come
+        return turns.waiting("cpu") < 2 and asked > 0
+
+    with held(turns) as let_go:
+        leaver = Waiter(turns, log, "leaver", cancelled=cancelled)
+        stayer = Waiter(turns, log, "stayer")
+        asked = 1
+        let_go()
+        assert isinstance(leaver.end(), Cancelled)
+        assert stayer.end() is None
+    assert log == ["stayer"]
+
+
+def test_an_exception_in_a_turn_gives_the_device_back() -> None:
+    turns = Turns(max_seconds=1.0)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError), turns.turn("cpu"), turns.turn("cpu"):
+            _ = 1 / 0
+    with held(turns):
+        assert turns.waiting("cpu") == 0
+
+
+def test_a_crowd_with_failures_and_cancellations_ends() -> None:
+    turns, ended = Turns(max_waiting=5, max_seconds=5), list[str]()
+
+    def try_it(number: int) -> None:
+        with suppress(ValueError, BusyError, Cancelled), turns.turn("cpu", cancelled=lambda: number % 5 == 0):
+            if number % 3 == 0:
+                raise ValueError
+
+    def work(place: int) -> None:
+        for step in range(30):
+            try_it(place + step)
+        ended.append("done")
+
+    threads = [threading.Thread(target=work, args=(place,), daemon=True) for place in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(ended) == 16
+    with turns.turn("cpu"):
+        assert turns.waiting("cpu") == 0
+
+
+# --- what ends a computation
+
+
+def test_a_computation_that_takes_too_long_ends_in_one_sentence() -> None:
+    check = within(0.05)
+    assert not check()
+    time.sleep(0.1)
+    with pytest.raises(Cancelled, match=r"^This took longer than 0 seconds and was ended; .*\.$"):
+        check()
+
+
+def test_any_check_ends_it() -> None:
+    first, second = threading.Event(), threading.Event()
+    check = within(60, first.is_set, None, second.is_set)
+    assert not check()
+    second.set()
+    assert check()
+
+
+def test_a_visitor_who_leaves_ends_what_runs_and_nothing_that_begins_later() -> None:
+    visits = Visits()
+    mine, other = visits.check("ada"), visits.check("bob")
+    assert mine is not None
+    assert other is not None
+    visits.end("ada")
+    again = visits.check("ada")
+    assert again is not None
+    assert (mine(), other(), again()) == (True, False, False)
+
+
+def test_nobody_in_particular_cannot_leave() -> None:
+    visits = Visits()
+    assert visits.check("") is None
+    visits.end("")
+
+
+def test_visitors_without_computations_are_not_remembered() -> None:
+    visits = Visits()
+    kept = visits.check("bob")
+    for i in range(100):
+        visits.check(f"owner {i}")
+    gc.collect()
+    assert len(visits._signals) == 1
+    assert kept is not None

@@ -1,0 +1,120 @@
+"""Many visitors with many pictures, one after the other; run by test_soak, in a process of its own where memory is measured.
+
+python -m tests.ui.soak IMAGES CACHE_BYTES UPLOAD_BYTES FOLDER      prints one JSON object
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+
+from vit_viz.handles import Subject
+from vit_viz.session import Request, Session
+from vit_viz.ui import pictures
+from vit_viz.ui.state import ViewState
+from vit_viz.ui.upload import Inbox
+from vit_viz.uploads import UploadStore
+
+SIZES = ((16, 16), (60, 40), (40, 90), (224, 224), (640, 480), (300, 600), (1600, 1200))
+PICTURES_OF_ONE = 7  # before the next visitor comes
+
+
+def rss() -> int:
+    """Memory of this process in bytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096
+
+
+@dataclass
+class Highest:
+    """The largest memory of this process while the block runs, looked at every few milliseconds."""
+
+    seen: int = 0
+    _done: threading.Event = field(default_factory=threading.Event)
+
+    def __enter__(self) -> Highest:
+        self._thread = threading.Thread(target=self._look)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._done.wait(0.005):
+            self.seen = max(self.seen, rss())
+
+
+def visit(session: Session, inbox: Inbox, file: Path, number: int) -> None:
+    """One picture of one visitor: uploaded, traced, drawn on the page; now and then also what other tabs need."""
+    owner = f"owner {number // PICTURES_OF_ONE}"
+    image = session.add_upload(inbox.take(str(file)), owner=owner)
+    subject = Subject("mini", image, "fit", owner)
+    pictures.photo_jpeg(session, subject)
+    pictures.picture(session, subject, ViewState(layer=number % 6), "map", bare=True)
+    if number % 4 == 0:
+        session.run(Request.of("mini", image, "rollout", owner=owner, query="class"))
+        session.subject("mini", image, owner=owner)
+    if number % PICTURES_OF_ONE == PICTURES_OF_ONE - 1:
+        session.leave(owner)
+
+
+def written(folder: Path, number: int, size: tuple[int, int]) -> Path:
+    """A new file with a picture that is different for every number."""
+    random = np.random.default_rng(number)
+    blobs = Image.fromarray(random.integers(0, 256, (5, 7, 3), dtype=np.uint8))
+    file = folder / f"{number}" / "photo.jpg"  # a folder for each file, as Gradio makes them
+    file.parent.mkdir()
+    blobs.resize(size, Image.Resampling.BILINEAR).save(file)
+    return file
+
+
+def soak(
+    images: int,
+    cache_bytes: int,
+    upload_bytes: int,
+    folder: Path,
+    *,
+    sizes: tuple[tuple[int, int], ...] = SIZES,
+    check: bool = False,
+) -> dict[str, int]:
+    """Let visitors bring this many pictures; returns memory before and at its highest, and what is kept at the end.
+
+    Args:
+        check: also look at the budgets after every picture.
+    """
+    session = Session(model="mini", device="cpu", cache_bytes=cache_bytes)
+    session.uploads = UploadStore(max_bytes=upload_bytes, on_gone=session._forget_picture)
+    inbox = Inbox(delete_after=0, max_bytes=2**20)
+    session.trace("mini", "lion")
+    pictures.picture(session, Subject("mini", "lion"), ViewState(layer=0), "map", bare=True)
+    gc.collect()
+    idle = rss()
+    with Highest() as highest:
+        for number in range(images):
+            visit(session, inbox, written(folder, number, sizes[number % len(sizes)]), number)
+            if check:
+                assert session.cache.stats.used_bytes + session._pool.idle_bytes <= cache_bytes
+                assert session.uploads.used_bytes <= upload_bytes
+    stats = session.cache.stats
+    return {
+        "idle": idle,
+        "highest": highest.seen,
+        "evictions": stats.evictions,
+        "kept": stats.used_bytes + session._pool.idle_bytes,
+        "uploads": session.uploads.used_bytes,
+    }
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    print(json.dumps(soak(*map(int, sys.argv[1:4]), Path(sys.argv[4]))))
