@@ -4,6 +4,7 @@ import argparse
 
 from vit_viz.errors import VitVizError
 from vit_viz.session import Session
+from vit_viz.space import GpuWorker
 from vit_viz.ui.app import build_app, launch_options
 
 
@@ -17,7 +18,7 @@ def main() -> None:
     parser.add_argument("--share", action="store_true", help="make a public link through Gradio's servers")
     flags = parser.parse_args()
     try:
-        session = Session(model=flags.model, device=flags.device)
+        session = Session(model=flags.model, device=flags.device, lender=GpuWorker.found())
     except VitVizError as error:
         parser.error(str(error))
     options = launch_options(session) | {"share": flags.share}

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import requires, version
 from pathlib import Path
 
 import pytest
+from huggingface_hub import SpaceHardware
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import vit_viz
-from vit_viz.checkpoints.catalog import CATALOG, Entry
+from tests.test_docker import copied
+from vit_viz.checkpoints.catalog import CATALOG, Entry, entry_of
+from vit_viz.checkpoints.source import MAX_STRANGERS_BYTES
+from vit_viz.session import LEFT_SECONDS
+from vit_viz.turns import LONGEST_SECONDS, MAX_WAIT_SECONDS
 from vit_viz.ui.app import TABS
+from vit_viz.uploads import UPLOAD_BYTES, UPLOAD_SECONDS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -78,3 +87,89 @@ def test_pages_hold_no_gap_and_link_to_files_that_exist(page: Path) -> None:
     assert re.findall(r"@[A-Z_]{3,}@|TODO|FIXME", text) == []
     linked = [name for name in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in name]
     assert [name for name in linked if not (page.parent / name).exists()] == []
+
+
+# --- what a Space reads
+
+
+def front_matter() -> dict[str, str | list[str]]:
+    """The settings between the first two lines of dashes: words, and lists of words."""
+    settings: dict[str, str | list[str]] = {}
+    for line in README.split("---\n")[1].splitlines():
+        if line.startswith("  - "):
+            values = settings[last]  # noqa: F821 - a list follows its name
+            assert isinstance(values, list)
+            values.append(line.removeprefix("  - "))
+        else:
+            last, value = line.split(":", 1)
+            settings[last] = value.strip().strip('"') or []
+    return settings
+
+
+def test_the_space_has_its_settings_and_a_readable_title() -> None:
+    settings = front_matter()
+    assert settings["sdk"] == "gradio"
+    assert settings["license"] == "apache-2.0"
+    assert len(str(settings["short_description"])) <= 60
+    assert (ROOT / str(settings["app_file"])).is_file()
+    assert {settings["colorFrom"], settings["colorTo"]} <= {
+        *("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
+    }
+
+
+def test_the_space_has_a_python_that_zerogpu_offers() -> None:
+    assert front_matter()["python_version"] in ("3.10.13", "3.12.12")  # its documentation, and live Spaces
+
+
+def test_the_space_suggests_hardware_that_exists() -> None:
+    assert front_matter()["suggested_hardware"] in [hardware.value for hardware in SpaceHardware]
+
+
+def test_the_space_preloads_a_model_of_the_catalog_and_only_what_is_read_of_it() -> None:
+    settings = front_matter()
+    (line,) = settings["preload_from_hub"]
+    repo, files = line.split(" ")
+    assert entry_of(repo) is not None
+    assert files.split(",") == ["config.json", "model.safetensors"]
+    assert settings["models"] == [repo]
+    assert entry_of(repo).title in README.split("## Share it")[1]
+
+
+def test_the_steps_upload_all_that_the_space_needs() -> None:
+    included = re.findall(r'--include "?([\w.]+)', README)
+    assert sorted(included) == sorted([*copied(), "README.md"])
+
+
+def test_requirements_do_not_contradict_what_a_space_installs() -> None:
+    theirs: dict[str, list[Requirement]] = {}
+    for text in requires("gradio") or []:
+        requirement = Requirement(text)
+        if requirement.marker is None or any(
+            requirement.marker.evaluate({"extra": extra}) for extra in ("", "oauth", "mcp")
+        ):
+            theirs.setdefault(canonicalize_name(requirement.name), []).append(requirement)
+    shared = []
+    for line in (ROOT / "requirements.txt").read_text().splitlines():
+        ours = Requirement(line.split("#")[0].strip())
+        for requirement in theirs.get(canonicalize_name(ours.name), []):
+            shared.append(ours.name)
+            assert (ours.specifier & requirement.specifier).contains(version(ours.name), prereleases=True), (
+                line
+            )
+    assert {"numpy", "pillow", "huggingface_hub"} <= set(shared)
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ("180 seconds each", LONGEST_SECONDS == 180),
+        ("60 seconds in the queue", MAX_WAIT_SECONDS == 60),
+        ("an hour after its last use", UPLOAD_SECONDS == 3600),
+        ("ten minutes after the page is closed", LEFT_SECONDS == 600),
+        ("512 MB in all", UPLOAD_BYTES == 512 * 2**20),
+        ("up to 2 GB", MAX_STRANGERS_BYTES == 2 * 10**9),
+    ],
+)
+def test_limits_are_those_of_the_code(words: str, value: bool) -> None:
+    assert words in " ".join(README.split())
+    assert value

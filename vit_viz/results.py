@@ -6,9 +6,9 @@ Nothing here is scaled for drawing; that is a separate, visible choice (vit_viz.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,8 +71,16 @@ def _checked_range(value_range: ValueRange) -> ValueRange:
     return low, high
 
 
+class _Portable:
+    """Travels to another process by being built anew there: checked, and read-only again."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = [getattr(self, part.name) for part in fields(cast(Any, self))]
+        return type(self), tuple(dict(p) if isinstance(p, MappingProxyType) else p for p in parts)
+
+
 @dataclass(frozen=True, eq=False)
-class PatchMap:
+class PatchMap(_Portable):
     """One number per patch: a map that can be laid over the photo.
 
     Args:
@@ -119,7 +127,7 @@ class PatchMap:
 
 
 @dataclass(frozen=True, eq=False)
-class HeadTable:
+class HeadTable(_Portable):
     """One number per head: [layers, heads], raw."""
 
     values: NDArray[np.float32]
@@ -136,7 +144,7 @@ class HeadTable:
 
 
 @dataclass(frozen=True, eq=False)
-class TokenMatrix:
+class TokenMatrix(_Portable):
     """One number per pair of positions, [n, n], raw.
 
     Args:
@@ -174,7 +182,7 @@ class TokenMatrix:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(_Portable):
     """A line y(x), with an optional band (low, high) of the same length for comparison."""
 
     x: NDArray[np.float32]
@@ -200,7 +208,7 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(_Portable):
     """Names with scores, best first: classes with probabilities, methods with their trust."""
 
     names: tuple[str, ...]

@@ -1,0 +1,170 @@
+"""The app as a Space runs it: with its variables, behind its proxy, from the files of the image; a visitor walks through it."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.test_docker import copied, health_command, variables
+from tests.ui.conftest import ROOT, RunningApp, free_port, open_tab
+from vit_viz.session import Session
+from vit_viz.ui.app import launch_options
+
+SPACE = {
+    "SYSTEM": "spaces",
+    "SPACE_ID": "someone/vit_viz",
+    "SPACE_HOST": "someone-vit-viz.hf.space",
+    "SPACE_AUTHOR_NAME": "someone",
+    "SPACE_REPO_NAME": "vit_viz",
+    "SPACE_TITLE": "vit_viz",
+    "GRADIO_SERVER_NAME": "127.0.0.1",  # a Space says 0.0.0.0; a test must not be reachable from outside
+    "GRADIO_NUM_PORTS": "1",
+    "GRADIO_ALLOW_FLAGGING": "never",
+    "GRADIO_THEME": "huggingface",
+    "VIT_VIZ_OWN_HUB_IDS": "0",
+}
+
+
+def walk(page: Any) -> None:
+    """What a visitor does first; the page's console and its requests to other hosts are checked when it is closed."""
+    caption = page.locator("#vv-explorer [data-vv=caption]")
+    assert "class token" in caption.inner_text()
+    box = page.locator("#vv-explorer [data-vv=photo]").bounding_box()
+    page.mouse.move(box["x"] + (10 + 0.5) / 16 * box["width"], box["y"] + (2 + 0.5) / 16 * box["height"])
+    page.wait_for_function(
+        "() => document.querySelector('#vv-explorer [data-vv=caption]').textContent.includes('(2, 10)')"
+    )
+    open_tab(page, "Explain")
+    page.wait_for_function("() => document.querySelector('#vv-explain-picture .vv-image').naturalWidth > 100")
+    page.get_by_role("tab", name="Walkthrough").click()
+    page.locator("#vv-w-content.vv-w-ready .vv-w").first.wait_for()
+
+
+@pytest.mark.browser
+def test_a_visitor_walks_through_the_space(
+    start_app: Callable[..., RunningApp], visit: Callable[..., Any], tmp_path: Path
+) -> None:
+    app = start_app(**SPACE, HF_HOME=str(tmp_path))
+    page = visit(app.url)
+    walk(page)
+    assert page.get_by_text("or a Hub id: owner/name").count() == 0
+    log = app.log.read_text()  # Gradio's reloading wants the package `spaces`, which every Space has
+    assert log.count("Traceback") == log.count("`spaces` package is required to run hot-reloading")
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_a_visitor_walks_through_the_app_behind_a_path_prefix(
+    start_app: Callable[..., RunningApp], visit: Callable[..., Any]
+) -> None:
+    app = start_app(**SPACE, GRADIO_ROOT_PATH="/tools/vit_viz")
+    with proxy("/tools/vit_viz", app.url) as (url, strays):
+        walk(visit(url))
+    assert strays == []
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_files_of_the_image_are_enough(
+    start_app: Callable[..., RunningApp], visit: Callable[..., Any], tmp_path: Path
+) -> None:
+    for name in copied():
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyi"))
+        else:
+            shutil.copy(source, tmp_path / name)
+    app = start_app(root=tmp_path, **variables() | {"GRADIO_SERVER_NAME": "127.0.0.1"})
+    walk(visit(app.url))
+
+
+def test_the_health_check_of_the_image_says_how_the_app_is(app: RunningApp) -> None:
+    def healthy(port: int) -> bool:
+        command = [sys.executable, *health_command()[1:]]
+        environment = os.environ | {"GRADIO_SERVER_PORT": str(port)}
+        return subprocess.run(command, env=environment, capture_output=True, timeout=30).returncode == 0
+
+    assert healthy(urlsplit(app.url).port or 0)
+    assert not healthy(free_port())
+
+
+@pytest.mark.parametrize("name", [None, "0.0.0.0"])
+def test_the_app_listens_where_the_space_says_and_else_on_this_machine(
+    name: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GRADIO_SERVER_NAME", raising=False)
+    if name is not None:
+        monkeypatch.setenv("GRADIO_SERVER_NAME", name)
+    assert launch_options(Session(model="mini", device="cpu"))["server_name"] == (name or "127.0.0.1")
+
+
+@contextmanager
+def proxy(prefix: str, target: str) -> Iterator[tuple[str, list[str]]]:
+    """A reverse proxy that serves `target` under a path and forwards it without that path.
+
+    Yields the address for visitors, and the list of what they asked for beside that path.
+    """
+    port = urlsplit(target).port
+    strays: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.forward()
+
+        def do_POST(self) -> None:
+            self.forward()
+
+        def forward(self) -> None:
+            if not self.path.startswith(prefix):
+                if self.path != "/favicon.ico":  # the browser's own idea: it is the host's icon
+                    strays.append(self.path)
+                self.send_response(204)
+                self.end_headers()
+                return
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            headers = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
+            upstream = http.client.HTTPConnection("127.0.0.1", port)
+            try:
+                upstream.request(self.command, self.path.removeprefix(prefix) or "/", body, headers)
+                self.answer(upstream.getresponse())
+            except OSError:
+                pass  # a visitor who left
+            finally:
+                upstream.close()
+
+        def answer(self, answer: http.client.HTTPResponse) -> None:
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in ("transfer-encoding", "connection", "date", "server"):
+                    self.send_header(name, value)
+            self.send_header("Connection", "close")
+            self.end_headers()
+            while part := answer.read1(65536):  # as it comes: events are a stream
+                self.wfile.write(part)
+                self.wfile.flush()
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}{prefix}/", strays
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
