@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from vit_viz.handles import Handles, Subject
+import pytest
+
+from vit_viz.handles import COOKIE, VISITOR, Handles, Subject, visitor_in
 
 LION = Subject("mini", "lion", "fit", "ada")
 
@@ -55,3 +57,26 @@ def test_the_oldest_of_too_many_handles_is_forgotten() -> None:
     issued = [handles.issue(Subject("mini", str(i))) for i in range(5)]
     assert [handles.find(handle) is None for handle in issued] == [True, True, False, False, False]
     assert len(handles) == 3
+
+
+def test_a_handle_is_worth_nothing_in_another_browser() -> None:
+    handles, name = Handles(), "a" * 32
+    before = VISITOR.set(name)
+    handle = handles.issue(LION)
+    VISITOR.reset(before)
+    assert handles.find(handle, visitor=name) == LION
+    assert handles.find(handle, visitor="b" * 32) is None
+    assert handles.find(handle) is None
+    assert handles.issue(LION) != handle
+
+
+def test_the_handle_of_a_browser_without_a_name_is_bound_to_none() -> None:
+    handles = Handles()
+    assert handles.find(handles.issue(LION), visitor="b" * 32) == LION
+
+
+@pytest.mark.parametrize("name", ["", "short", "a" * 33, "a" * 31 + ";", "ä" * 32])
+def test_a_name_that_was_not_given_by_us_is_no_name(name: str) -> None:
+    assert visitor_in({COOKIE: name}) == ""
+    assert visitor_in({COOKIE: "a" * 32}) == "a" * 32
+    assert visitor_in({}) == ""

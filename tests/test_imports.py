@@ -11,15 +11,16 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "vit_viz"
 
 LEVELS = [
-    {"errors", "geometry", "results", "cache"},
+    {"errors", "geometry", "results", "cache", "memory", "turns"},
     {"model", "images", "labels", "render"},
     {"samples", "uploads", "handles"},
     {"checkpoints"},
     {"capture"},
     {"analyses"},
-    {"explaining"},
+    {"explaining", "devices"},
+    {"request"},
     {"session"},
-    {"export"},
+    {"export", "space"},
     {"cli", "ui"},
     {"__main__", "__init__"},
 ]
@@ -31,6 +32,7 @@ DOORS = {
     "captum": ("analyses/attribution.py",),
     "plotly": ("render/figures.py",),
     "huggingface_hub": ("checkpoints/source.py",),
+    "spaces": ("space.py",),
     "timm": (),
     "transformers": (),
     "torchvision": (),
@@ -41,7 +43,7 @@ DOORS = {
 }
 
 LAZY_UI = {"cli", "__init__"}  # `serve` opens the app only when it is called
-HARMLESS = {"urllib.parse.urlencode", "urllib.parse.parse_qsl", "urllib.parse.quote"}
+HARMLESS = {"urllib.parse.urlencode", "urllib.parse.parse_qsl", "urllib.parse.quote", "urllib.parse.unquote"}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 

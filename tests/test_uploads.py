@@ -168,18 +168,18 @@ def test_uploads_expire_while_nobody_asks_for_anything() -> None:
 
 def test_sweeping_ends_with_the_store_or_when_it_is_told_to() -> None:
     stores = [UploadStore(), UploadStore()]
-    before = threading.active_count()
+    before = set(threading.enumerate())
     stops = [sweep_every(store, 60) for store in stores]
-    assert threading.active_count() == before + 2
+    sweepers = set(threading.enumerate()) - before
+    assert len(sweepers) == 2
     reference = weakref.ref(stores[0])
     stops[1].set()
     del stores
     gc.collect()
     assert reference() is None
-    for thread in threading.enumerate():
-        if thread.name == "vit_viz uploads":
-            thread.join(10)
-    assert threading.active_count() == before
+    for thread in sweepers:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in sweepers)
 
 
 def test_the_last_upload_of_a_picture_tells_when_it_goes() -> None:

@@ -1,23 +1,32 @@
 """Unguessable names under which the browser may fetch what belongs to one visitor, for a limited time.
 
-A handle stands for a subject: which visitor, which model, which image, which mode. It is worth nothing once it has expired, says
-nothing about the image, and is the same for the same subject, so that the browser's cache is of use.
+A handle stands for a subject: which visitor, which model, which image, which mode. It is worth nothing once it has expired, and in
+any other browser than the one that it was issued to; it says nothing about the image, and is the same for the same subject, so that
+the browser's cache is of use.
+
+A browser is known by a cookie that holds a random name. One that keeps no cookies has no name, and its handles are not bound.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal
+
+from vit_viz.images import Mode
+
+COOKIE = "vit_viz"
+VISITOR: ContextVar[str] = ContextVar("visitor", default="")
+"""Name of the browser whose request is being handled; "" where it has none."""
+_NAME = re.compile(r"[A-Za-z0-9_-]{32}")
 
 HANDLE_SECONDS = 3600.0
 MAX_HANDLES = 20_000
-
-Mode = Literal["fit", "crop", "stretch"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,20 @@ class Subject:
     image: str
     mode: Mode = "fit"
     owner: str = ""
+
+
+def visitor_in(cookies: Mapping[str, str]) -> str:
+    """The name of a browser by the cookies that it sends; "" where it has none."""
+    name = cookies.get(COOKIE, "")
+    return name if _NAME.fullmatch(name) else ""
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """What a handle stands for, and the browser that it is bound to."""
+
+    subject: Subject
+    visitor: str
 
 
 class Handles:
@@ -50,45 +73,46 @@ class Handles:
         self.max_count = max_count
         self._clock = clock
         self._lock = threading.Lock()
-        self._subjects: OrderedDict[str, tuple[Subject, float]] = OrderedDict()
-        self._handles: dict[Subject, str] = {}
+        self._bound: OrderedDict[str, tuple[_Bound, float]] = OrderedDict()
+        self._handles: dict[_Bound, str] = {}
 
     def issue(self, subject: Subject) -> str:
-        """The handle of a subject: the one it has, or a new random one."""
+        """The handle of a subject for the browser that asks: the one it has, or a new random one."""
+        bound = _Bound(subject, VISITOR.get())
         with self._lock:
             self._expire()
-            handle = self._handles.get(subject) or secrets.token_urlsafe(24)
-            self._handles[subject] = handle
-            self._touch(handle, subject)
-            while len(self._subjects) > self.max_count:
-                _old, (forgotten, _used_at) = self._subjects.popitem(last=False)
+            handle = self._handles.get(bound) or secrets.token_urlsafe(24)
+            self._handles[bound] = handle
+            self._touch(handle, bound)
+            while len(self._bound) > self.max_count:
+                _old, (forgotten, _used_at) = self._bound.popitem(last=False)
                 del self._handles[forgotten]
             return handle
 
-    def find(self, handle: str) -> Subject | None:
-        """The subject of a handle, or None where it is unknown or expired."""
+    def find(self, handle: str, *, visitor: str = "") -> Subject | None:
+        """The subject of a handle, or None where it is unknown, expired, or another browser's."""
         with self._lock:
             self._expire()
-            entry = self._subjects.get(handle)
-            if entry is None:
+            entry = self._bound.get(handle)
+            if entry is None or entry[0].visitor not in ("", visitor):
                 return None
             self._touch(handle, entry[0])
-            return entry[0]
+            return entry[0].subject
 
     def __len__(self) -> int:
         with self._lock:
             self._expire()
-            return len(self._subjects)
+            return len(self._bound)
 
-    def _touch(self, handle: str, subject: Subject) -> None:
-        self._subjects[handle] = (subject, self._clock())
-        self._subjects.move_to_end(handle)
+    def _touch(self, handle: str, bound: _Bound) -> None:
+        self._bound[handle] = (bound, self._clock())
+        self._bound.move_to_end(handle)
 
     def _expire(self) -> None:
         oldest = self._clock() - self.max_seconds
-        while self._subjects:
-            handle, (subject, used_at) = next(iter(self._subjects.items()))
+        while self._bound:
+            handle, (bound, used_at) = next(iter(self._bound.items()))
             if used_at >= oldest:
                 return
-            del self._subjects[handle]
-            del self._handles[subject]
+            del self._bound[handle]
+            del self._handles[bound]

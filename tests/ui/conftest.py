@@ -64,11 +64,11 @@ class RunningApp:
 
 @pytest.fixture(scope="session")
 def start_app() -> Iterator[Callable[..., RunningApp]]:
-    """Start `python app.py` with flags on a free port; whatever was started is stopped at the end."""
+    """Start `python app.py` with flags on a free port, from `root`; whatever was started is stopped at the end."""
     started: list[RunningApp] = []
     folder = Path(tempfile.mkdtemp(prefix="vit_viz-app-"))
 
-    def start(*flags: str, **environment: str) -> RunningApp:
+    def start(*flags: str, root: Path = ROOT, **environment: str) -> RunningApp:
         port = free_port()
         log = folder / f"{port}.log"
         variables = os.environ | {
@@ -76,10 +76,10 @@ def start_app() -> Iterator[Callable[..., RunningApp]]:
             "HF_HUB_OFFLINE": "1",
             "GRADIO_TEMP_DIR": str(folder / f"{port}-files"),
         }
-        command = [sys.executable, str(ROOT / "app.py"), "--port", str(port), "--device", "cpu", *flags]
+        command = [sys.executable, str(root / "app.py"), "--port", str(port), "--device", "cpu", *flags]
         with log.open("wb") as output:
             process = subprocess.Popen(
-                command, cwd=ROOT, env=variables | environment, stdout=output, stderr=subprocess.STDOUT
+                command, cwd=root, env=variables | environment, stdout=output, stderr=subprocess.STDOUT
             )
         app = RunningApp(f"http://127.0.0.1:{port}/", process, log)
         started.append(app)

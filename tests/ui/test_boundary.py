@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import Any
 
 import gradio as gr
 import pytest
+from starlette.requests import Request as HttpRequest
 
+from tests.ui.loops import played
 from vit_viz.errors import BusyError, ImageError, ParameterError
-from vit_viz.ui.boundary import GENERIC, escaped, guarded, sentence
+from vit_viz.handles import VISITOR
+from vit_viz.ui.boundary import (
+    GENERIC,
+    NO_FILES_HERE,
+    NOT_OFFERED,
+    NOT_READABLE,
+    GuardedBlocks,
+    escaped,
+    guarded,
+    sentence,
+    toast,
+)
+from vit_viz.ui.tray import Tray
 
 HOSTILE = "<img src=x onerror=alert(1)> ${window.x} `tick`"
 
@@ -67,3 +83,96 @@ def test_a_guarded_generator_raises_the_sentence_after_what_it_yielded() -> None
 
 def test_a_guarded_handler_returns_what_it_returns() -> None:
     assert guarded(lambda x: x + 1)(2) == 3
+
+
+class Door(gr.Textbox):
+    """Admits nothing that says no."""
+
+    def admit(self, value: object, _tray: Tray) -> None:
+        if value == "no":
+            raise toast("This is not admitted.")
+
+
+def call(value: object, answer: Callable[[Any], Any] = str, **more: Any) -> Any:
+    """What Blocks answer to an event with a value; the inputs are a `Door` and a plain component."""
+
+    async def play() -> Any:
+        with GuardedBlocks() as blocks:
+            door, plain = Door(), gr.JSON()
+            door.change(lambda one, _two: answer(one), [door, plain], door)
+        values = value if isinstance(value, list) else [value, None]
+        return await blocks.process_api(blocks.fns[0], values, state=None, **more)
+
+    return played(play())["data"][0]
+
+
+def test_guarded_blocks_answer_as_blocks_do() -> None:
+    assert call("yes") == "yes"
+
+
+def test_a_component_judges_what_it_receives() -> None:
+    with pytest.raises(gr.Error, match="not admitted"):
+        call("no")
+
+
+FILE = {"path": "http://127.0.0.1:9/x.png", "meta": {"_type": "gradio.FileData"}}
+
+
+@pytest.mark.parametrize("value", [FILE, [FILE], {"deep": [{"er": FILE}]}, {"url": "x"}])
+def test_a_file_is_refused_where_none_is_admitted(value: object) -> None:
+    with pytest.raises(gr.Error) as caught:
+        call(["yes", value])
+    assert caught.value.message == NO_FILES_HERE
+
+
+def test_what_cannot_be_read_is_refused_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING), pytest.raises(gr.Error) as caught:
+        call(["too few"])
+    assert caught.value.message == NOT_READABLE
+    assert not caught.value.print_exception
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("data", ["x", 5, [], [["a", 1]]])
+def test_what_an_event_says_is_a_dict_or_nothing(data: object) -> None:
+    assert call("yes", event_data=gr.EventData(None, {"x": 1})) == "yes"
+    assert call("yes", event_data=gr.EventData(None, None)) == "yes"
+    with pytest.raises(gr.Error) as caught:
+        call("yes", event_data=gr.EventData(None, data))
+    assert caught.value.message == NOT_READABLE
+
+
+def test_a_choice_that_is_not_offered_is_not_repeated() -> None:
+    async def play() -> None:
+        with GuardedBlocks() as blocks:
+            radio = gr.Radio(["a", "b"])
+            radio.change(lambda value: value, radio, radio)
+        await blocks.process_api(blocks.fns[0], [HOSTILE], state=None)
+
+    with pytest.raises(gr.Error) as caught:
+        played(play())
+    assert caught.value.message == NOT_OFFERED
+
+
+def test_a_handler_that_fails_unguarded_ends_in_the_generic_sentence() -> None:
+    with pytest.raises(gr.Error) as caught:
+        call("yes", lambda _: 1 / 0)
+    assert "went wrong" in caught.value.message
+    assert not caught.value.print_exception
+
+
+def test_a_message_of_gradio_itself_is_escaped() -> None:
+    def fail(_: object) -> None:
+        raise gr.Error(HOSTILE)
+
+    with pytest.raises(gr.Error) as caught:
+        call("yes", fail)
+    assert "<img" not in caught.value.message
+    assert not caught.value.print_exception
+
+
+def test_a_handler_knows_the_browser_that_asks() -> None:
+    request = gr.Request(HttpRequest({"type": "http", "headers": [(b"cookie", b"vit_viz=" + b"a" * 32)]}))
+    assert call("x", lambda _: VISITOR.get(), request=request) == "a" * 32
+    assert call("x", lambda _: VISITOR.get()) == ""
+    assert VISITOR.get() == ""

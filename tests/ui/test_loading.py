@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.ui.loops import played
 from vit_viz.errors import BusyError, Cancelled, CheckpointError
 from vit_viz.ui.loading import MOST_LOADS, Loads, Value
 
@@ -54,11 +55,6 @@ async def wait_for(loads: Loads, ref: str, page: str) -> list[Value]:
     return [value async for value in loads.until_loaded(ref, page, loads.begin(page))]
 
 
-def run(play: Coroutine[Any, Any, Any]) -> Any:
-    """Play it to its end, which may not take for ever."""
-    return asyncio.run(asyncio.wait_for(play, 20))
-
-
 async def soon(condition: Callable[[], Any]) -> None:
     deadline = time.monotonic() + 5
     while not condition():
@@ -75,7 +71,7 @@ def test_fifty_pages_wait_for_one_download_without_a_thread_each(loads: Loads, s
         session.release.set()
         return await asyncio.gather(*pages)
 
-    told = run(play())
+    told = played(play())
     assert session.asked == ["a/b"]
     assert all(values[0]["amount"] == "43 of 88 MB" for values in told)
     assert told[0][0]["words"] == "Downloading a/b"
@@ -83,7 +79,7 @@ def test_fifty_pages_wait_for_one_download_without_a_thread_each(loads: Loads, s
 
 def test_a_model_that_is_there_is_not_waited_for(loads: Loads, session: SlowSession) -> None:
     session.loaded.add("a/b")
-    assert run(wait_for(loads, "a/b", "page")) == []
+    assert played(wait_for(loads, "a/b", "page")) == []
     assert session.asked == []
 
 
@@ -102,7 +98,7 @@ def test_a_download_goes_on_while_somebody_waits_and_ends_with_the_last(
         await pages[1]
         await soon(lambda: session.ended == ["a/b"])
 
-    run(play())
+    played(play())
 
 
 def test_a_page_that_is_closed_ends_its_download(loads: Loads, session: SlowSession) -> None:
@@ -112,7 +108,7 @@ def test_a_page_that_is_closed_ends_its_download(loads: Loads, session: SlowSess
         page.cancel()
         await soon(lambda: session.ended == ["a/b"])
 
-    run(play())
+    played(play())
 
 
 def test_another_choice_ends_the_one_before(loads: Loads, session: SlowSession) -> None:
@@ -128,7 +124,7 @@ def test_another_choice_ends_the_one_before(loads: Loads, session: SlowSession) 
         await second
         assert session.loaded == {"c/d"}
 
-    run(play())
+    played(play())
 
 
 def test_a_failure_reaches_everyone_who_waits(loads: Loads, session: SlowSession) -> None:
@@ -139,7 +135,7 @@ def test_a_failure_reaches_everyone_who_waits(loads: Loads, session: SlowSession
         pages = [wait_for(loads, "a/b", name) for name in ("ada", "ben")]
         return await asyncio.gather(*pages, return_exceptions=True)
 
-    assert [str(error) for error in run(play())] == ["one sentence"] * 2
+    assert [str(error) for error in played(play())] == ["one sentence"] * 2
 
 
 def test_too_many_downloads_at_once_are_refused_in_a_sentence(loads: Loads, session: SlowSession) -> None:
@@ -151,7 +147,7 @@ def test_too_many_downloads_at_once_are_refused_in_a_sentence(loads: Loads, sess
         session.release.set()
         await asyncio.gather(*pages)
 
-    run(play())
+    played(play())
 
 
 async def _all(values: Any) -> list[Value]:

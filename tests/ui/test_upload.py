@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from gradio.data_classes import ImageData
 from PIL import Image
 
 from vit_viz.errors import ImageError
+from vit_viz.ui.tray import Tray
 from vit_viz.ui.upload import Inbox, SafeImage
 
 
@@ -47,7 +49,6 @@ def test_a_file_is_deleted_once_it_was_read(folder: Path, component: SafeImage) 
     file = uploaded(folder)
     Inbox(delete_after=0).take(component.preprocess(ImageData(path=str(file))))
     assert not file.exists()
-    assert not file.parent.exists()
 
 
 def test_a_file_stays_a_moment_for_the_preview_in_the_browser(folder: Path) -> None:
@@ -103,7 +104,7 @@ def test_equal_files_of_two_visitors_do_not_take_each_other_away(folder: Path) -
     assert np.array_equal(np.asarray(first), np.asarray(second))
 
 
-def test_a_taken_file_is_remembered_for_a_minute_only(folder: Path) -> None:
+def test_a_taken_file_is_remembered_for_a_while_only(folder: Path) -> None:
     now = [0.0]
     inbox, file = Inbox(delete_after=0, clock=lambda: now[0]), uploaded(folder)
     inbox.take(str(file))
@@ -113,7 +114,7 @@ def test_a_taken_file_is_remembered_for_a_minute_only(folder: Path) -> None:
 
 
 def test_what_is_remembered_stays_within_its_bytes(folder: Path) -> None:
-    inbox = Inbox(delete_after=0, max_bytes=2 * 30 * 20 * 3)
+    inbox = Inbox(delete_after=0, max_bytes=2 * 30 * 20 * 4)
     files = [uploaded(folder, f"{i}.png") for i in range(3)]
     for file in files:
         inbox.take(str(file))
@@ -132,7 +133,7 @@ def test_every_odd_file_is_a_right_size_picture_or_one_sentence(
     assert all(10 < len(sentence) < 400 and str(folder) not in sentence for sentence in sentences)
     assert all(outcome.mode == "RGB" for outcome in outcomes if not isinstance(outcome, str))
     assert len(outcomes) - len(sentences) > 100
-    assert not list(folder.rglob("*.*"))
+    assert not [path for path in folder.rglob("*.*") if path.is_file()]
 
 
 def _outcome(file: Path, folder: Path, component: SafeImage) -> Image.Image | str:
@@ -144,3 +145,51 @@ def _outcome(file: Path, folder: Path, component: SafeImage) -> Image.Image | st
         return Inbox(delete_after=0).take(component.preprocess(ImageData(path=str(copy))))
     except ImageError as error:
         return str(error)
+
+
+def test_a_crowd_of_uploads_is_deleted_by_one_thread(folder: Path) -> None:
+    inbox, before = Inbox(delete_after=0.3), threading.active_count()
+    files = [uploaded(folder, f"{i}.png") for i in range(20)]
+    for file in files:
+        inbox.take(str(file))
+    assert threading.active_count() <= before + 1
+    deadline = time.monotonic() + 20
+    while any(file.exists() for file in files) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(file.exists() for file in files)
+
+
+def test_a_file_of_another_visitor_is_refused(folder: Path, component: SafeImage) -> None:
+    tray, path = Tray(), str(uploaded(folder))
+    with pytest.raises(gr.Error, match="no longer here"):
+        component.admit({"path": path}, tray)
+    tray.note([path], "")
+    component.admit({"path": path}, tray)
+
+
+HIDDEN = {"path": "http://127.0.0.1:9/x.png", "meta": {"_type": "gradio.FileData"}}
+
+
+@pytest.mark.parametrize(
+    "extra", [{"more": HIDDEN}, {"meta": {"_type": "x", "more": HIDDEN}}, {"more": [HIDDEN]}]
+)
+def test_a_second_file_in_a_payload_is_refused(
+    folder: Path, component: SafeImage, extra: dict[str, object]
+) -> None:
+    with pytest.raises(gr.Error, match="upload an image file"):
+        component.admit({"path": str(uploaded(folder)), **extra})
+
+
+@pytest.mark.parametrize(
+    "value", ["x", 5, [], {}, {"path": 5}, {"path": None}, {"path": "http://127.0.0.1:9/x"}]
+)
+def test_a_payload_that_names_no_file_is_refused(folder: Path, component: SafeImage, value: object) -> None:
+    with pytest.raises(gr.Error, match="upload an image file"):
+        component.admit(value)
+
+
+@pytest.mark.parametrize("name", ["x\0.png", "x" * 5000, "x" * 300])
+def test_a_path_that_no_file_can_have_is_refused(folder: Path, component: SafeImage, name: str) -> None:
+    tray = Tray()
+    with pytest.raises(gr.Error, match=r"through the app|no longer here"):
+        component.admit({"path": f"{folder}/{name}"}, tray)

@@ -24,6 +24,7 @@ from PIL import Image, TiffImagePlugin
 
 from vit_viz.errors import ImageError
 from vit_viz.images.colours import rgb_over_white
+from vit_viz.images.parts import MOST_PARTS, check_gif, check_jpeg
 from vit_viz.images.signatures import CHOOSE, READABLE, foreign_kind, readable_format
 
 MAX_BYTES = 20_000_000
@@ -163,9 +164,10 @@ def _one_sentence(label: str) -> Iterator[None]:
 
 
 def _open(data: bytes, kind: str) -> Image.Image:
-    """Parse the header; no pixel is decoded yet."""
-    if kind == "PNG":
-        _check_png(data)
+    """Look at the parts, then parse the header; no pixel is decoded yet."""
+    check = _CHECKS.get(kind)
+    if check is not None:
+        check(data)
     if kind == "HEIF":
         import pillow_heif  # type: ignore[import-not-found,unused-ignore]  # optional package
 
@@ -232,7 +234,9 @@ def _check_layout(image: Image.Image, max_pixels: int) -> None:
 def _check_png(data: bytes) -> None:
     """Refuse a PNG whose pixels do not match their checksums; Pillow reads it without a word."""
     position = 8
-    while position + 12 <= len(data):
+    for _ in range(MOST_PARTS):
+        if position + 12 > len(data):
+            raise EOFError
         end = position + 12 + int.from_bytes(data[position : position + 4], "big")
         kind = data[position + 4 : position + 8]
         needed = kind[:1].isupper()
@@ -241,7 +245,10 @@ def _check_png(data: bytes) -> None:
         if kind == b"IEND":
             return
         position = end
-    raise EOFError
+    raise ValueError("too many parts")
+
+
+_CHECKS = {"PNG": _check_png, "JPEG": check_jpeg, "GIF": check_gif}
 
 
 def _jpeg_has_many_scans(data: bytes) -> bool:

@@ -5,22 +5,28 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
+from starlette.middleware import Middleware
 
 from vit_viz.session import Session
 from vit_viz.ui import choices
+from vit_viz.ui.boundary import GuardedBlocks, notice
+from vit_viz.ui.gate import Gate
 from vit_viz.ui.page import QUICK, Page
 from vit_viz.ui.parts import stylesheet
 from vit_viz.ui.routes import routes
 from vit_viz.ui.state import Tab, ViewState
 from vit_viz.ui.views import explain, header, look, patches, positions, walkthrough
+from vit_viz.uploads import sweep_every
 
 logger = logging.getLogger(__name__)
 
 MAX_FILE_SIZE = "20mb"
 QUEUE_LENGTH = 64
+MAX_THREADS = 64  # more than may wait for a device, so that what is at hand is still served; our routes have threads of their own
 TABS: tuple[tuple[Tab, str], ...] = (
     ("look", "Look"),
     ("explain", "Explain"),
@@ -32,7 +38,9 @@ TABS: tuple[tuple[Tab, str], ...] = (
 
 def build_app(session: Session) -> gr.Blocks:
     """The page for a session: laid out first, wired second."""
-    demo = gr.Blocks(title="vit_viz", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600))
+    session.notice = notice
+    demo = GuardedBlocks(title="vit_viz", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600))
+    demo.space_id = None  # a Space's page is ours alone: else Gradio fetches a header for it from elsewhere
     with demo:
         page = Page.create(session)
         top = header.build(page)
@@ -47,9 +55,22 @@ def build_app(session: Session) -> gr.Blocks:
         for name, _label in TABS:
             _VIEWS[name].wire(views[name], page)
         _select_tab_of_link(page, tabs)
+        demo.unload(leaving(page))
     demo.queue(max_size=QUEUE_LENGTH, api_open=False, default_concurrency_limit=8)
     threading.Thread(target=_warm_up, args=(session,), daemon=True).start()
+    sweep_every(session.uploads)
     return demo
+
+
+def leaving(page: Page) -> Callable[[gr.Request], None]:
+    """What happens when a page is closed: with the last page of a visitor, what runs for that visitor ends."""
+
+    def leave(request: gr.Request) -> None:
+        owner = page.pages.close(request.session_hash or "")
+        if owner:
+            page.session.leave(owner)
+
+    return leave
 
 
 def _warm_up(session: Session) -> None:
@@ -65,8 +86,9 @@ def launch_options(session: Session) -> dict[str, Any]:
     return {
         "server_name": os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"),
         "share": False,
-        "app_kwargs": {"routes": routes(session), "openapi_url": None},
+        "app_kwargs": {"routes": routes(session), "middleware": [Middleware(Gate)], "openapi_url": None},
         "max_file_size": MAX_FILE_SIZE,
+        "max_threads": MAX_THREADS,
         "run_history": False,
         "footer_links": [],
         "allowed_paths": [],

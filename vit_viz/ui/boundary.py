@@ -1,6 +1,7 @@
 """Where exceptions end: one plain, escaped sentence for the user, the traceback for the log.
 
-Every handler and every route of the user interface passes through here and nowhere else.
+Every handler and every route of the user interface passes through here and nowhere else. What comes before and after a handler is
+Gradio's own: `GuardedBlocks` stands around it, because Gradio would show the bare word "Error" and log what was sent.
 """
 
 from __future__ import annotations
@@ -13,13 +14,21 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 import gradio as gr
+from gradio.context import LocalContext
+from starlette.requests import HTTPConnection
 
 from vit_viz.errors import VitVizError
+from vit_viz.handles import VISITOR, visitor_in
+from vit_viz.ui.tray import Tray
 
 logger = logging.getLogger(__name__)
 
 GENERIC = "Something went wrong inside vit_viz; the log of the server says what. Please try again or reload the page."
 _LONGEST = 400
+
+NOT_READABLE = "The page sent something that cannot be read; please reload it and try again."
+NOT_OFFERED = "This choice is not offered here; please reload the page and choose another one."
+NO_FILES_HERE = "The page sent a file where none belongs; please reload it and try again."
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -71,13 +80,98 @@ def guarded(handler: Handler) -> Handler:
     return cast(Handler, call)
 
 
+class GuardedBlocks(gr.Blocks):
+    """Blocks that let no file in but through a component that admits it, and end every failure in one escaped sentence.
+
+    Gradio fetches addresses and looks at paths that stand anywhere in a request, before any component or handler is asked. So
+    files are judged here first: by `admit(value, tray)` of the component that receives the value, or else refused. What a request
+    holds that Gradio cannot read is refused in one sentence, and not logged, because it is the visitor's.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.tray = Tray()
+
+    async def preprocess_data(self, block_fn: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Turn what arrived into what the handler takes.
+
+        Raises:
+            gr.Error: it cannot be read, or holds a file that is not admitted.
+        """
+        try:
+            for block, value in zip(block_fn.inputs, inputs, strict=False):
+                if hasattr(block, "admit"):
+                    block.admit(value, self.tray)
+                elif _holds_file(value):
+                    raise toast(NO_FILES_HERE)
+            return await super().preprocess_data(block_fn, inputs, *args, **kwargs)
+        except gr.Error as error:
+            offered = "list of choices" not in str(
+                error.message
+            )  # Gradio repeats what was sent and all that there is
+            raise (_quiet(error) if offered else toast(NOT_OFFERED)) from None
+        except Exception as error:
+            logger.info("refused a request: %s", type(error).__name__)
+            raise toast(NOT_READABLE) from None
+
+    async def process_api(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Read the request, run the handler, write the answer.
+
+        Raises:
+            gr.Error: any of this failed.
+        """
+        before = VISITOR.set(_visitor(kwargs.get("request")))
+        try:
+            if not isinstance(getattr(kwargs.get("event_data"), "_data", None), dict | None):
+                raise toast(NOT_READABLE)
+            return await super().process_api(*args, **kwargs)
+        except gr.Error as error:
+            raise _quiet(error) from None
+        except Exception as error:
+            raise _toast(error) from None
+        finally:
+            VISITOR.reset(before)
+
+
 def toast(text: str) -> gr.Error:
     """An error message that appears over the page; `text` is plain and is escaped here."""
     return gr.Error(html.escape(_one_line(text), quote=True), print_exception=False)
 
 
+def notice(text: str) -> None:
+    """Tell whoever waits what takes longer than it should; the log, where nobody waits."""
+    logger.warning(text)
+    if LocalContext.event_id.get(None) is not None:
+        gr.Warning(html.escape(_one_line(text), quote=True), title="This takes longer")
+
+
 def _toast(error: BaseException) -> gr.Error:
     return toast(sentence(error))
+
+
+def _quiet(error: gr.Error) -> gr.Error:
+    """Our own message as it is; one of Gradio's components escaped, and out of the log."""
+    return error if not error.print_exception else toast(str(error.message))
+
+
+def _visitor(request: Any) -> str:
+    """The name of the browser that asks; "" where there is no request, or no name."""
+    asking = getattr(request, "request", None)
+    return visitor_in(asking.cookies) if isinstance(asking, HTTPConnection) else ""
+
+
+def _holds_file(value: Any) -> bool:
+    """Whether a value holds, at any depth, what Gradio would take for a file."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if {"path", "url", "meta"} & part.keys():
+                return True
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return False
 
 
 def _one_line(text: str) -> str:

@@ -6,8 +6,9 @@
     GET /vit_viz/photo/<handle>            JPEG
     GET /vit_viz/picture/<handle>.png      ?kind=map|mosaic|explain|patches|...&bare=1   PNG to save, or JPEG for the screen
 
-A handle is unguessable and expires. Every refusal is a 4xx with one plain sentence and `no-store`, because browsers remember
-refusals otherwise. Answers never change under their handle, so they may be kept by the browser of the one who asked.
+A handle is unguessable, expires, and is worth nothing in another browser. Every refusal is a 4xx with one plain sentence and
+`no-store`, because browsers remember refusals otherwise. Answers never change under their handle, so they may be kept by the
+browser of the one who asked.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from vit_viz.capture import Trace
-from vit_viz.errors import BusyError, CaptureError, ImageError, ParameterError
+from vit_viz.errors import BusyError, Cancelled, CaptureError, ImageError, ParameterError
 from vit_viz.geometry import parse_query
-from vit_viz.handles import Subject
+from vit_viz.handles import Subject, visitor_in
 from vit_viz.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.boundary import sentence
@@ -35,6 +36,9 @@ LAYER_BYTES = (
     60 * 2**20
 )  # a layer that is larger than this stays on the server, which then answers row by row
 GONE = "This picture is no longer kept; please reload the page."
+NOTHING_HERE = "There is nothing at this address; please reload the page."
+ONLY_GET = "This address only answers GET; please reload the page."
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 
 Answer = Callable[[HttpRequest, Subject], Response]
 
@@ -64,7 +68,17 @@ def routes(session: Session) -> list[BaseRoute]:
         route("/numbers/{handle}", lambda r, s: _numbers(session, r, s)),
         route("/photo/{handle}", lambda _, s: _picture_response(pictures.photo_jpeg(session, s), save=False)),
         route("/picture/{handle}.png", lambda r, s: _picture(session, r, s)),
+        Route(
+            PREFIX + "/{rest:path}", _nothing_here, methods=_METHODS
+        ),  # the last, so that it takes what is left
     ]
+
+
+def _nothing_here(request: HttpRequest) -> Response:
+    """The answer to whatever else is asked of our addresses."""
+    if request.method in ("GET", "HEAD"):
+        return Response(NOTHING_HERE, 404, _NOT_KEPT, "text/plain; charset=utf-8")
+    return Response(ONLY_GET, 405, {**_NOT_KEPT, "Allow": "GET"}, "text/plain; charset=utf-8")
 
 
 def refusal(error: Exception) -> Response:
@@ -74,12 +88,13 @@ def refusal(error: Exception) -> Response:
     elif isinstance(error, ParameterError | CaptureError):
         status, text = 400, sentence(error)
     else:
-        status, text = 429 if isinstance(error, BusyError) else 500, sentence(error)
+        status, text = 429 if isinstance(error, BusyError | Cancelled) else 500, sentence(error)
     return Response(text, status, _NOT_KEPT, "text/plain; charset=utf-8")
 
 
 def _subject(session: Session, request: HttpRequest) -> Subject:
-    subject = session.handles.find(request.path_params["handle"])
+    visitor = visitor_in(request.cookies)
+    subject = session.handles.find(request.path_params["handle"], visitor=visitor)
     if subject is None:
         raise Gone
     return subject

@@ -75,6 +75,7 @@ class Explorer(gr.HTML):
             tables=colour_tables(),
             **options,
         )
+        self.busy = busy  # the name stands in quotes in the script, so Gradio would take it for an event and copy all Blocks
 
 
 @cache

@@ -1,0 +1,94 @@
+"""Bombs through the real upload: each is refused, or harmless, within the memory that a refusal may cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.http.bombs import EITHER, REFUSED, png_of_blank_pixels
+from tests.http.hostile import encoded, photo
+from tests.http.server import Server
+from tests.http.visitor import Told, Visitor
+
+MOST_MEGABYTES = 150.0
+SECONDS = 10.0
+
+
+@pytest.fixture(scope="module")
+def fresh(start_server: Callable[..., Server]) -> Server:
+    """An app of its own, loaded and warm."""
+    server = start_server()
+    with Visitor(server) as visitor:
+        visitor.arrive()
+        for kind in ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF"):
+            visitor.bring("warm", encoded(photo(1), kind))
+    return server
+
+
+def cost(server: Server, content: bytes) -> tuple[Told, float, float]:
+    """What is said about a file, the seconds until then, and the MiB above what was in use before."""
+    with Visitor(server, timeout=60) as visitor:
+        visitor.arrive()
+        before = server.memory()
+        server.reset_peak()
+        started = time.monotonic()
+        told = visitor.bring("bomb", content)
+        return told, time.monotonic() - started, server.memory("VmHWM") - before
+
+
+def test_a_bomb_of_twenty_kilobytes_is_refused_in_one_sentence(fresh: Server) -> None:
+    content = png_of_blank_pixels()
+    assert len(content) < 25_000
+    told, seconds, megabytes = cost(fresh, content)
+    assert told.refusals == [
+        "This PNG claims 169 megapixels and at most 25 are read; please make it smaller."
+    ]
+    assert seconds < SECONDS
+    assert megabytes < 20
+
+
+@pytest.mark.slow
+def test_no_bomb_costs_more_than_a_refusal_may(fresh: Server) -> None:
+    outcomes = {}
+    for bomb in (*REFUSED, *EITHER):
+        content = bomb()
+        told, seconds, megabytes = cost(fresh, content)
+        outcomes[bomb.__name__] = (len(content), round(seconds, 2), round(megabytes), told.refusals)
+        assert seconds < SECONDS, (bomb.__name__, seconds)
+        assert megabytes <= MOST_MEGABYTES, (bomb.__name__, megabytes)
+        if bomb in REFUSED:
+            assert len(told.refusals) == 1, (bomb.__name__, told)
+        assert all(len(text) > 20 and text.endswith(".") for text in told.refusals), told
+    print(*outcomes.items(), sep="\n")
+    assert "Traceback" not in fresh.said()
+
+
+def test_a_request_that_is_larger_than_any_picture_is_refused_before_it_is_kept(fresh: Server) -> None:
+    with Visitor(fresh) as visitor:
+        before = len(fresh.uploaded())
+        answer = visitor.upload("large.jpg", bytes(21 * 2**20))
+        assert (answer.status_code, answer.text) == (
+            413,
+            "This is more than 20 MB; please send a smaller picture, a JPEG for example.",
+        )
+        assert len(fresh.uploaded()) == before
+
+
+def test_many_files_in_one_request_are_one_too_large_request(fresh: Server) -> None:
+    with Visitor(fresh) as visitor:
+        many = [("files", (f"{i}.png", bytes(3 * 2**20))) for i in range(8)]
+        answer = visitor.http.post("/gradio_api/upload", files=many)
+        assert answer.status_code == 413
+
+
+def test_a_body_without_a_length_is_bounded_too(fresh: Server) -> None:
+    with Visitor(fresh) as visitor:
+        fresh.reset_peak()
+        before = fresh.memory()
+        pieces = (b'{"data": ["' + bytes(2**16) if i == 0 else b"x" * 2**16 for i in range(800))
+        headers = {"content-type": "application/json"}
+        answer = visitor.http.post("/gradio_api/queue/join", content=pieces, headers=headers)
+        assert answer.status_code == 413
+        assert fresh.memory("VmHWM") - before < 30

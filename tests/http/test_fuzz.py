@@ -1,0 +1,142 @@
+"""2,500 odd and damaged files through the real upload: each is a picture or one sentence, and nothing stays behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.http.hostile import KINDS, encoded, mutated, photo, valid_files
+from tests.http.server import Server
+from tests.http.visitor import Told, Visitor
+
+pytestmark = pytest.mark.slow
+WORKERS = 3
+SLOWEST = 10.0  # seconds for one file
+SETTLE_SECONDS = 60.0  # that the server gets to delete files and to give memory back
+QUIET_SECONDS = 25  # without any change; the inbox remembers pictures for 20 seconds
+AT_ONCE = """
+import vit_viz.session, vit_viz.uploads
+vit_viz.session.LEFT_SECONDS = 1.0
+vit_viz.uploads.sweep_every.__defaults__ = (1.0,)
+"""  # a visitor's pictures stay for ten minutes after the visit; the test cannot
+
+
+@dataclass
+class Run:
+    """What happened to the files, and how long the slowest of them took."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    slowest: float = 0.0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a visitor reads our words: one line that ends as a sentence does, and nothing of the machine."""
+    foreign = ("Traceback", 'File "', "Error(", "<img", "/tmp", "site-packages")
+    return (
+        10 < len(text) <= 400
+        and text[-1] in ".…"
+        and "\n" not in text
+        and not any(f in text for f in foreign)
+    )
+
+
+def judge(name: str, told: Told, seconds: float, run: Run) -> None:
+    """Note what became of one file."""
+    run.slowest = max(run.slowest, seconds)
+    if not told.refusals:
+        run.outcomes["picture" if told.woken else "silence"] += 1
+    for text in told.refusals:
+        run.outcomes[text] += 1
+        if not is_sentence(text):
+            run.wrong.append(f"{name}: {text!r}")
+
+
+def feed(server: Server, files: Iterator[tuple[str, bytes]], config: dict[str, Any], run: Run) -> None:
+    """One visitor who brings file after file."""
+    with Visitor(server, timeout=SLOWEST, config=config) as visitor:
+        visitor.arrive()
+        while True:
+            with run.lock:
+                file = next(files, None)
+            if file is None:
+                return
+            started = time.monotonic()
+            try:
+                told = visitor.bring(*file)
+            except Exception as error:
+                run.wrong.append(f"{file[0]}: {error!r}")
+                continue
+            with run.lock:
+                judge(file[0], told, time.monotonic() - started, run)
+
+
+def feed_all(server: Server, files: Iterator[tuple[str, bytes]]) -> Run:
+    """Some visitors at once who bring all files."""
+    run = Run()
+    with Visitor(server) as first:
+        config = first.config
+    threads = [
+        threading.Thread(target=feed, args=(server, files, config, run), daemon=True) for _ in range(WORKERS)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(200)
+    return run
+
+
+def warmed_up(server: Server) -> float:
+    """MiB of the app after it has done once what the files will let it do again and again, and has come to rest."""
+    small = valid_files()
+    large = [encoded(photo(seed, width=1800, height=1200), kind) for seed in range(3) for kind in KINDS]
+    feed_all(server, (("warm.png", data) for data in small + large))
+    return settled(server)
+
+
+def settled(server: Server) -> float:
+    """MiB of the app once its files are deleted and it gives no more memory back."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    quiet, least = 0, server.memory()
+    while time.monotonic() < deadline and (server.uploaded() or quiet < QUIET_SECONDS):
+        time.sleep(1)
+        quiet = quiet + 1 if server.memory() > least - 1 else 0
+        least = min(least, server.memory())
+    return server.memory()
+
+
+def test_no_odd_or_damaged_file_harms_the_server(
+    start_server: Callable[..., Server], shared_data: Path
+) -> None:
+    server = start_server(before=AT_ONCE)
+    idle = warmed_up(server)
+    odd = [p for p in sorted((shared_data / "odd_images").rglob("*")) if p.is_file()]
+    valid = valid_files()
+    started = time.monotonic()
+    first = feed_all(server, ((p.name, p.read_bytes()) for p in odd))
+    second = feed_all(server, (mutated(i, valid) for i in range(2000)))
+    seconds = time.monotonic() - started
+    after = settled(server)
+    figures = (
+        f"{seconds:.0f} s, slowest {max(first.slowest, second.slowest):.2f} s, {idle:.0f} -> {after:.0f} MiB"
+    )
+    print(figures, first.outcomes.most_common(30), second.outcomes.most_common(30), sep="\n")
+    assert first.wrong + second.wrong == []
+    assert first.outcomes["silence"] + second.outcomes["silence"] == 0
+    assert sum(first.outcomes.values()) == len(odd)
+    assert sum(second.outcomes.values()) == 2000
+    assert first.outcomes["picture"] > 300
+    assert 200 < second.outcomes["picture"] < 1500
+    assert max(first.slowest, second.slowest) < SLOWEST
+    assert server.is_alive()
+    assert server.uploaded() == []
+    assert "Traceback" not in server.said()
+    assert after <= 1.1 * idle, figures

@@ -1,0 +1,168 @@
+"""32 visitors at once, each with pictures of their own: nobody sees another's, nothing fails, and what is kept comes at once."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.http.hostile import encoded, photo
+from tests.http.server import Server
+from tests.http.visitor import Visitor
+
+pytestmark = pytest.mark.slow
+VISITORS = 32
+SECONDS = 60.0  # of the crowd, the arrivals included
+EVERY = 2.0  # seconds between the actions of one visitor
+MOST_SECONDS = 1.0  # p95 of a view that is kept
+TABS = ("look", "patches", "explain", "positions")
+
+
+@dataclass
+class Tally:
+    """What the crowd saw."""
+
+    wrong: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    actions: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def own_picture(number: int) -> bytes:
+    """The picture of one visitor, as different from all others as colours allow; the sizes differ too."""
+    return encoded(photo(1000 + number, width=160 + 8 * (number % 4), height=128), "PNG")
+
+
+def addresses(value: dict[str, Any]) -> dict[str, str]:
+    """What a page fetches for the picture that it shows, by name."""
+    trace = value["trace"]
+    return {
+        "photo": value["photo"],
+        "layer": f"/vit_viz/layer/{trace}/3",
+        "rows": f"/vit_viz/rows/{trace}/4?query=class",
+        "numbers": f"/vit_viz/numbers/{trace}?layer=2&head=1&query=3,4&at=5,6",
+        "mosaic": f"/vit_viz/picture/{trace}.png?kind=mosaic&bare=1",
+        "patches": f"/vit_viz/picture/{trace}.png?kind=patches&bare=1",
+    }
+
+
+def fingerprint(answer: bytes) -> str:
+    return hashlib.sha256(answer).hexdigest()
+
+
+def expected(server: Server, config: dict[str, Any]) -> list[dict[str, str]]:
+    """The fingerprints of every visitor's own answers, from a calm visit each."""
+    found = []
+    for number in range(VISITORS):
+        with Visitor(server, timeout=120, config=config) as visitor:
+            visitor.arrive()
+            told = visitor.bring("calm.png", own_picture(number), follow=True)
+            assert told.refusals == []
+            names = addresses(visitor.value("vv-explorer"))
+            found.append({name: fingerprint(visitor.http.get(path).content) for name, path in names.items()})
+    for name in found[0]:
+        assert len({prints[name] for prints in found}) == VISITORS, f"{name} does not tell the pictures apart"
+    return found
+
+
+class Guest:
+    """One of the crowd: brings a picture, and then looks at it in ever other ways."""
+
+    def __init__(self, visitor: Visitor, number: int, prints: dict[str, str], tally: Tally) -> None:
+        self.visitor, self.number, self.prints, self.tally = visitor, number, prints, tally
+        self.dice = random.Random(number)
+
+    def stay(self, until: float) -> None:
+        """Act every two seconds until the crowd leaves."""
+        time.sleep(EVERY * self.number / VISITORS)
+        try:
+            self.visitor.arrive()
+            self.bring()
+            while time.monotonic() < until:
+                started = time.monotonic()
+                self.act()
+                time.sleep(max(0.0, EVERY - (time.monotonic() - started)))
+        except Exception as error:
+            self.note_error(repr(error))
+        finally:
+            self.visitor.close()
+
+    def act(self) -> None:
+        """One thing that a visitor does."""
+        self.tally.actions += 1
+        kind = self.dice.choice(("fetch", "fetch", "fetch", "tab", "bring", "page"))
+        if kind == "fetch":
+            self.fetch(self.dice.choice(list(self.prints)))
+        elif kind == "tab":
+            self.hear(self.visitor.act(f"vv-tab-{self.dice.choice(TABS)}", "select"))
+        elif kind == "bring":
+            self.bring()
+        else:
+            self.check(self.visitor.http.get("/"))
+
+    def bring(self) -> None:
+        """Bring the own picture, again."""
+        self.hear(self.visitor.bring("mine.png", own_picture(self.number), follow=True))
+
+    def fetch(self, name: str) -> None:
+        """Fetch something of the picture that the page shows, and compare it with what it must be."""
+        self.hear(self.visitor.act("vv-tab-look", "select"))
+        path = addresses(self.visitor.value("vv-explorer"))[name]
+        self.check(self.visitor.http.get(path))  # the first time it may have to be drawn
+        started = time.monotonic()
+        answer = self.visitor.http.get(path)
+        seconds = time.monotonic() - started
+        self.check(answer)
+        with self.tally.lock:
+            self.tally.seconds.append(seconds)
+            if answer.status_code == 200 and fingerprint(answer.content) != self.prints[name]:
+                self.tally.wrong.append(f"visitor {self.number}, {name}")
+
+    def check(self, answer: Any) -> None:
+        if answer.status_code != 200:
+            self.note_error(f"{answer.request.url.path[:40]}: {answer.status_code} {answer.text[:100]}")
+
+    def hear(self, told: Any) -> None:
+        for text in told.refusals:
+            self.note_error(text)
+
+    def note_error(self, text: str) -> None:
+        with self.tally.lock:
+            self.tally.errors.append(text)
+
+
+def percentile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def test_a_crowd_gets_its_own_pictures_at_once(start_server: Callable[..., Server]) -> None:
+    server, tally = start_server(), Tally()
+    with Visitor(server) as first:
+        config = first.config
+    prints = expected(server, config)
+    until = time.monotonic() + SECONDS
+    threads = []
+    for number in range(VISITORS):
+        guest = Guest(Visitor(server, timeout=60, config=config), number, prints[number], tally)
+        threads.append(threading.Thread(target=guest.stay, args=(until,), daemon=True))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS + 120)
+    busy = [text for text in tally.errors if "busy" in text]
+    p50, p95 = percentile(tally.seconds, 0.5), percentile(tally.seconds, 0.95)
+    print(
+        f"{tally.actions} actions, {len(tally.seconds)} views, p50 {p50:.3f} s, p95 {p95:.3f} s, {len(busy)} times busy"
+    )
+    assert tally.wrong == []
+    assert [text for text in tally.errors if text not in busy] == []
+    assert len(tally.seconds) > VISITORS
+    assert "Traceback" not in server.said()
+    assert p95 <= MOST_SECONDS

@@ -1,0 +1,164 @@
+"""What is one visitor's stays with that visitor: pictures, files, handles; and the log says nothing of any of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from http.cookiejar import DefaultCookiePolicy
+from pathlib import Path
+
+import pytest
+
+from tests.http.hostile import encoded, photo
+from tests.http.server import Server
+from tests.http.visitor import Visitor
+
+
+class _NoCookies(DefaultCookiePolicy):
+    """A browser that keeps no cookies."""
+
+    def set_ok(self, *_: object) -> bool:
+        return False
+
+
+GONE = "The uploaded file is no longer here; please choose the picture again."
+
+
+@pytest.fixture
+def ada(meet: Callable[..., Visitor]) -> Visitor:
+    """A visitor with a picture of her own."""
+    visitor = meet()
+    visitor.arrive()
+    visitor.bring("ada-and-her-cat.png", encoded(photo(11), "PNG"), follow=True)
+    return visitor
+
+
+@pytest.fixture
+def eve(meet: Callable[..., Visitor]) -> Visitor:
+    visitor = meet()
+    visitor.arrive()
+    return visitor
+
+
+def test_the_id_of_an_upload_is_worthless_to_another_visitor(
+    ada: Visitor, meet: Callable[..., Visitor]
+) -> None:
+    image, eve = ada.value("vv-explorer")["image"], meet()
+    assert image.startswith("u")
+    eve.arrive(f"?image={image}")
+    assert eve.value("vv-explorer")["image"] != image
+    assert "uploaded elsewhere" in " ".join(eve.value("vv-facts")["notes"])
+
+
+def test_the_owner_finds_the_upload_again_by_its_id(ada: Visitor) -> None:
+    image = ada.value("vv-explorer")["image"]
+    ada.arrive(f"?image={image}&layer=2")
+    assert ada.value("vv-explorer")["image"] == image
+
+
+def test_another_visitor_cannot_bring_the_same_file_by_its_path(ada: Visitor, eve: Visitor) -> None:
+    path = ada.upload("private.png", encoded(photo(12), "PNG")).json()[0]
+    assert eve.choose(path).refusals == [GONE]
+    assert ada.choose(path).refusals == []
+
+
+def test_another_visitor_cannot_fetch_the_same_file(ada: Visitor, eve: Visitor) -> None:
+    path = ada.upload("private.png", encoded(photo(13), "PNG")).json()[0]
+    assert ada.http.get(f"/gradio_api/file={path}").status_code == 200
+    assert eve.http.get(f"/gradio_api/file={path}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "trick", ["passwd", "dots", "link", "null", "long", "other", "url", "nested", "folder"]
+)
+def test_a_path_that_was_never_uploaded_is_refused(
+    eve: Visitor, server: Server, tmp_path: Path, trick: str
+) -> None:
+    secret = tmp_path / "secret.png"
+    secret.write_bytes(encoded(photo(14), "PNG"))
+    link = server.files / "link.png"
+    if trick == "link":
+        link.symlink_to(secret)
+    tricks = {
+        "passwd": "/etc/passwd",
+        "dots": f"{server.files}/../../../../../etc/passwd",
+        "link": str(link),
+        "null": "/etc/passwd\0.png",
+        "long": f"{server.files}/{'x' * 5000}",
+        "other": f"{server.files}/{'0' * 64}/photo.png",
+        "url": "http://127.0.0.1:9/x.png",
+        "folder": str(server.files),
+        "nested": "x",
+    }
+    fields = {"url": {"path": "http://127.0.0.1:9/y.png", "meta": {"_type": "gradio.FileData"}}}
+    told = eve.choose(tricks[trick], **(fields if trick == "nested" else {}))
+    link.unlink(missing_ok=True)
+    assert len(told.refusals) == 1
+    assert told.refusals[0].startswith(("Please upload", "The uploaded file"))
+    assert secret.exists()
+
+
+def test_the_log_says_nothing_of_pictures_and_their_names(ada: Visitor, eve: Visitor, server: Server) -> None:
+    image = ada.value("vv-explorer")["image"]
+    ada.bring("broken-holiday.jpg", b"\xff\xd8\xff" + bytes(50))
+    ada.choose("/nowhere/hidden-name.png", orig_name="hidden-name.png")
+    eve.arrive(f"?image={image}&layer=999&model=a-strange-model")
+    ada.http.get("/vit_viz/photo/not-a-handle")
+    log = server.said()
+    for word in (
+        "ada-and-her-cat",
+        "broken-holiday",
+        "hidden-name",
+        image,
+        "not-a-handle",
+        "a-strange-model",
+        ada.owner,
+    ):
+        assert word not in log
+    assert "Traceback" not in log
+
+
+def test_own_answers_are_private_and_never_sniffed(ada: Visitor) -> None:
+    value = ada.value("vv-explorer")
+    handle = value["trace"]
+    for path in (
+        f"/vit_viz/layer/{handle}/0",
+        f"/vit_viz/picture/{handle}.png?kind=mosaic&bare=1",
+        value["photo"],
+    ):
+        answer = ada.http.get(path)
+        assert answer.status_code == 200
+        assert answer.headers["cache-control"].startswith("private")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_name_of_a_browser_is_out_of_reach_of_scripts(meet: Callable[..., Visitor]) -> None:
+    cookie = meet().http.get("/").headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Lax" in cookie
+    assert "set-cookie" not in meet().http.get("/config").headers
+
+
+def test_behind_https_the_name_travels_inside_another_page_too(meet: Callable[..., Visitor]) -> None:
+    cookie = meet().http.get("/", headers={"x-forwarded-proto": "https"}).headers["set-cookie"]
+    assert "SameSite=None; Secure; Partitioned" in cookie
+
+
+def test_a_visitor_without_cookies_is_served_as_well(meet: Callable[..., Visitor]) -> None:
+    visitor = meet()
+    visitor.http.cookies.jar.set_policy(_NoCookies())
+    visitor.arrive()
+    assert visitor.bring("photo.png", encoded(photo(15), "PNG"), follow=True).refusals == []
+    value = visitor.value("vv-explorer")
+    assert value["image"].startswith("u")
+    assert visitor.http.get(value["photo"]).status_code == 200
+
+
+def test_a_file_is_gone_soon_after_it_was_read(ada: Visitor, server: Server) -> None:
+    path = Path(ada.upload("soon.png", encoded(photo(16), "PNG")).json()[0])
+    assert path.exists()
+    ada.choose(str(path))
+    deadline = time.monotonic() + 30
+    while path.exists() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not path.exists()
