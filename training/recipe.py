@@ -28,8 +28,8 @@ class Recipe:
 
     stages: tuple[Stage, ...] = (
         Stage(until=0.40, size=48, batch=128),
-        Stage(until=0.76, size=64, batch=128),
-        Stage(until=0.92, size=128, batch=96, keep=0.5),
+        Stage(until=0.70, size=64, batch=128),
+        Stage(until=0.90, size=128, batch=96, keep=0.5),
         Stage(until=1.00, size=128, batch=64),
     )
     warm_up: float = 0.015
@@ -48,7 +48,7 @@ class Recipe:
     logit_weight: float = 0.5
     token_weight: float = 16.0
     class_weight: float = 4.0
-    look_weight: float = 1.0
+    look_weight: float = 3.0
     crop_area: tuple[float, float] = (0.35, 1.0)
     crop_ratio: tuple[float, float] = (0.75, 1.3333)
     jitter: float = 0.3

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from training.recipe import Recipe
 
 TEACHER_DIM = 192
-GUIDED_LAYERS = 3
+GUIDED_LAYERS = 4
 
 
 class Targets(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 
 import gradio as gr
 import pytest
+from gradio.state_holder import SessionState
 from starlette.requests import Request as HttpRequest
 
 from tests.ui.loops import played
@@ -176,3 +177,18 @@ def test_a_handler_knows_the_browser_that_asks() -> None:
     assert call("x", lambda _: VISITOR.get(), request=request) == "a" * 32
     assert call("x", lambda _: VISITOR.get()) == ""
     assert VISITOR.get() == ""
+
+
+def test_a_session_keeps_no_component_that_an_update_replaced() -> None:
+    async def play() -> list[int]:
+        with GuardedBlocks() as blocks:
+            box = gr.Textbox()
+            box.change(lambda _: gr.update(value=None), box, box)
+        state = SessionState(blocks)
+        counts = []
+        for _ in range(5):
+            await blocks.process_api(blocks.fns[0], ["x"], state=state)
+            counts.append(len(state.blocks_config.blocks))
+        return counts
+
+    assert len(set(played(play()))) == 1

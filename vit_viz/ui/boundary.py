@@ -92,7 +92,7 @@ class GuardedBlocks(gr.Blocks):
         super().__init__(*args, **kwargs)
         self.tray = Tray()
 
-    async def preprocess_data(self, block_fn: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    async def preprocess_data(self, block_fn: Any, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
         """Turn what arrived into what the handler takes.
 
         Raises:
@@ -104,7 +104,8 @@ class GuardedBlocks(gr.Blocks):
                     block.admit(value, self.tray)
                 elif _holds_file(value):
                     raise toast(NO_FILES_HERE)
-            return await super().preprocess_data(block_fn, inputs, *args, **kwargs)
+            _keep_names(block_fn.inputs, state)
+            return await super().preprocess_data(block_fn, inputs, state, *args, **kwargs)
         except gr.Error as error:
             offered = "list of choices" not in str(
                 error.message
@@ -158,6 +159,16 @@ def _visitor(request: Any) -> str:
     """The name of the browser that asks; "" where there is no request, or no name."""
     asking = getattr(request, "request", None)
     return visitor_in(asking.cookies) if isinstance(asking, HTTPConnection) else ""
+
+
+def _keep_names(blocks: Any, state: Any) -> None:
+    """Let components that updates replaced keep the ids of those before them.
+
+    Gradio gives each a new id and, when it is an input, files it under that id too: a session would never let go of any.
+    """
+    for block in blocks:
+        if state is not None and not block.stateful and block._id in state:
+            state[block._id]._id = block._id
 
 
 def _holds_file(value: Any) -> bool:
