@@ -308,7 +308,7 @@ def test_every_odd_file_gives_a_picture_or_one_sentence_in_time(shared_data: Pat
 
 
 @pytest.mark.slow
-def test_two_thousand_damaged_files_give_a_picture_or_one_sentence(shared_data: Path) -> None:
+def test_hundreds_of_damaged_files_give_a_picture_or_one_sentence(shared_data: Path) -> None:
     rng = np.random.default_rng(0)
     folders = ("pngsuite/png", "exif-orientation", "pillow")
     seeds = [
@@ -318,7 +318,7 @@ def test_two_thousand_damaged_files_give_a_picture_or_one_sentence(shared_data: 
         if p.is_file()
     ]
     seeds = [data for data in seeds if 20 < len(data) < 400_000]
-    for i in range(2000):
+    for i in range(600):
         data = bytearray(seeds[i % len(seeds)])
         for _ in range(int(rng.integers(1, 12))):
             at = int(rng.integers(0, min(len(data), 600) if rng.random() < 0.7 else len(data)))
