@@ -42,9 +42,7 @@ def legrad(subject: Subject, target: Target, *, layers: LayerRange | None = None
     model = subject.transformer("LeGrad")
     probe = _EachLayer(model, target)
     with subject.turn():
-        recorded = trace(
-            probe, subject.pixels, layout=subject.layout, target=torch.sum, pool=subject.pool
-        )
+        recorded = trace(probe, subject.pixels, layout=subject.layout, target=torch.sum, pool=subject.pool)
     first, end = layer_range(recorded, layers)
     total = torch.zeros(subject.layout.num_tokens, device=recorded.device)
     for layer in range(first, end):
