@@ -42,9 +42,8 @@ def test_a_bomb_of_twenty_kilobytes_is_refused_in_one_sentence(fresh: Server) ->
     content = png_of_blank_pixels()
     assert len(content) < 25_000
     told, seconds, megabytes = cost(fresh, content)
-    assert told.refusals == [
-        "This PNG claims 169 megapixels and at most 25 are read; please make it smaller."
-    ]
+    assert len(told.refusals) == 1
+    assert told.refusals[0].startswith("This PNG claims 169 megapixels")
     assert seconds < SECONDS
     assert megabytes < 20
 

@@ -18,7 +18,7 @@ from tests.http.visitor import Visitor
 
 pytestmark = pytest.mark.slow
 VISITORS = 32
-SECONDS = 60.0  # of the crowd, the arrivals included
+SECONDS = 30.0  # of the crowd, the arrivals included
 EVERY = 2.0  # seconds between the actions of one visitor
 MOST_SECONDS = 1.0  # p95 of a view that is kept
 TABS = ("look", "patches", "explain", "positions")
