@@ -47,6 +47,7 @@ NEEDED = {  # parameters of which nothing in GARBAGE is possible, and the addres
 FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
 REMOTE = {"path": "http://127.0.0.1:9/x.png", "meta": {"_type": "gradio.FileData"}}
 EVENT_DATA = (None, "x", [], 5, {"a": 1}, {"x": "nan", "y": None}, {"name": HOSTILE_TEXT, "data": [[[]]]})
+LONG = ("trust", "curves", "start")  # what these are told hardly matters: they would run for minutes
 
 
 @pytest.fixture
@@ -169,9 +170,10 @@ def lists_for(event: dict[str, Any]) -> Iterator[list[Any]]:
 def answers(visitor: Visitor, event: dict[str, Any]) -> Told:
     """Everything that is said to all garbage for one event."""
     told = Told()
+    is_long = any(name in LONG for _, name in event["targets"])
     for values in lists_for(event):
-        assert visitor.join(event["id"], values, {"x": 1}).status_code == 200
-    for data in EVENT_DATA:
+        assert visitor.join(event["id"], values, "x" if is_long else {"x": 1}).status_code == 200
+    for data in EVENT_DATA[1:4] if is_long else EVENT_DATA:
         assert visitor.join(event["id"], [None] * len(event["inputs"]), data).status_code == 200
     for message in visitor.messages():
         if message["msg"] == "process_completed" and not message["success"]:
