@@ -245,7 +245,7 @@ def prediction_band(
 
     mean +- 2.37 standard deviations of the log-odds log(x / (1 - x)), x the score as a share of its range, then turned back. A
     probability near 0 scatters upwards only: on the plain scale the low edge of such a band lies below 0, where no map can be
-    (in 1 of 8 photos with ViT-Tiny); on log-odds equally many orders fall out on either side.
+    (in 1 of 6 photos with ViT-Tiny); on log-odds equally many orders fall out on either side.
     """
     low, high = value_range
     odds = logit(np.clip((scores - low) / (high - low), _NEVER, 1 - _NEVER))
