@@ -52,9 +52,11 @@ CASES = {
     "small-3601": Case(384, 6, 8, 480),
 }
 LIMITS = {  # what a ratio may be, by number of tokens
+    "our forward": {"": 1.0},
+    "trace of ours, no proof": {"": 1.03},
+    "trace of ours, 16-row proof": {"": 1.08},
     "trace of timm, no proof": {"": 1.03},
     "trace of timm, 16-row proof": {"": 1.08},
-    "our forward": {"": 1.0},
     "trace of ours, fast linear": {"197": 0.65, "785": 0.70},
 }
 MEMORY_LIMITS = {"small-785": 0.25, "small-3601": 0.10}
@@ -156,6 +158,8 @@ METHODS: dict[str, Callable[[Case], Callable[[Tensor], object]]] = {
     "timm forward": lambda case: plain(timm_model(case)),
     "our forward": lambda case: plain(our_model(case, fast=False)),
     PLAIN_FAST: lambda case: plain(our_model(case, fast=True)),
+    "trace of ours, no proof": lambda case: traced(our_model(case, fast=False), proof_rows=0),
+    "trace of ours, 16-row proof": lambda case: traced(our_model(case, fast=False)),
     "trace of timm, no proof": lambda case: traced(timm_model(case), proof_rows=0),
     TRACE: lambda case: traced(timm_model(case)),
     FAST: lambda case: traced(our_model(case, fast=True)),

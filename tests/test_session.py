@@ -367,7 +367,7 @@ def test_no_visitor_gets_anothers_map(counted: Counted) -> None:
 def test_an_analysis_that_takes_too_long_ends_in_one_sentence(
     counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vit_viz.session.LONGEST_SECONDS", 0.1)
+    monkeypatch.setattr("vit_viz.session.LONGEST_SECONDS", 1e-3)
     request = Request.of(
         "tiny", counted.session.add_upload(picture(0)), "explain", method="occlusion", target=1
     )

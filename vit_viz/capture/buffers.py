@@ -132,15 +132,16 @@ class Arena:
         self._finalizer()
 
     def _grow(self, role: str, like: Tensor) -> None:
-        """Room for the expected layers, or for twice as many as there were."""
+        """Room for the expected layers, or for twice as many as there were; ordinary tensors, also within an inference mode."""
         old = self._roles.get(role)
         count = self._expected if old is None else 2 * len(old)
-        buffer = self._pool.take(count * like.numel(), torch.float32, like.device)
-        self._buffers.append(buffer)
-        new = buffer[: count * like.numel()].view(count, *like.shape)
-        if old is not None:
-            new[: len(old)].copy_(old)
-        self._roles[role], self._slots[role] = new, new.unbind(0)
+        with torch.inference_mode(False), torch.no_grad():
+            buffer = self._pool.take(count * like.numel(), torch.float32, like.device)
+            self._buffers.append(buffer)
+            new = buffer[: count * like.numel()].view(count, *like.shape)
+            if old is not None:
+                new[: len(old)].copy_(old)
+            self._roles[role], self._slots[role] = new, new.unbind(0)
 
 
 def _is_unshared(buffer: Tensor) -> bool:

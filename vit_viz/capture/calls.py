@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -12,10 +12,10 @@ from torch import Tensor
 from vit_viz.errors import CaptureError
 
 _FLASH = 1  # torch.nn.attention.SDPBackend.FLASH_ATTENTION
+_FLASH_FOR_CPU: Callable[..., tuple[Tensor, Tensor]] = torch._scaled_dot_product_flash_attention_for_cpu
 
 
-@dataclass(frozen=True, eq=False)
-class AttentionCall:
+class AttentionCall(NamedTuple):
     """Arguments of scaled_dot_product_attention, under their own names and in their own order."""
 
     query: Tensor
@@ -54,13 +54,8 @@ class AttentionCall:
         """The kernel's output, and the rows' log sum exp [batch, heads, queries] where the kernel that torch chooses returns it."""
         if not self._uses_cpu_flash():
             return self.run(), None
-        output, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default(
-            self.query,
-            self.key,
-            self.value,
-            self.dropout_p,
-            self.is_causal,
-            scale=self.scale,
+        output, lse = _FLASH_FOR_CPU(
+            self.query, self.key, self.value, self.dropout_p, self.is_causal, scale=self.scale
         )
         return output, lse
 
@@ -76,21 +71,17 @@ class AttentionCall:
             scores = scores + as_bias(self.attn_mask).to(scores.dtype)
         return torch.softmax(scores, dim=-1)
 
-    def operands(self) -> tuple[Tensor, Tensor, Tensor]:
-        """q, k, v of the one image, each [heads, tokens, head_dim], in the precision that the kernel computes in.
+    def operand(self, tensor: Tensor) -> Tensor:
+        """The query, key or value of the one image, [heads, tokens, head_dim], in the precision that the kernel computes in.
 
         Raises:
             CaptureError: the call attends within several windows or images.
         """
-        query, key, value = by_head(self.query), by_head(self.key), by_head(self.value)
+        operand = by_head(tensor)
         if self.enable_gqa:
-            repeats = query.shape[0] // key.shape[0]
-            key, value = key.repeat_interleave(repeats, dim=0), value.repeat_interleave(repeats, dim=0)
-        kind = query.device.type
-        if torch.is_autocast_enabled(kind):
-            dtype = torch.get_autocast_dtype(kind)
-            return query.to(dtype), key.to(dtype), value.to(dtype)
-        return query, key, value
+            operand = operand.repeat_interleave(self.query.shape[-3] // operand.shape[0], dim=0)
+        kind = operand.device.type
+        return operand.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else operand
 
     def _uses_cpu_flash(self) -> bool:
         query = self.query
@@ -113,11 +104,11 @@ def by_head(tensor: Tensor) -> Tensor:
     Raises:
         CaptureError: there is more than one window or image.
     """
-    lead = tensor.shape[:-2]
-    if len(lead) == 1:
-        return tensor
-    if len(lead) == 2 and lead[0] == 1:
+    if tensor.ndim == 4 and len(tensor) == 1:
         return tensor.squeeze(0)
+    if tensor.ndim == 3:
+        return tensor
+    lead = tensor.shape[:-2]
     if sum(size > 1 for size in lead) > 1:
         raise CaptureError(
             f"Attention over a tensor of shape {list(tensor.shape)} runs within several windows or images: "

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -255,9 +255,9 @@ class ActiveEdits:
         batch, heads = self._shape(call.query)
         temperature = edits.temperatures(layer, batch, call.query)
         if temperature is not None and temperature.numel() == 1:
-            call = replace(call, scale=call.factor / float(temperature))
+            call = call._replace(scale=call.factor / float(temperature))
         elif temperature is not None:
-            call = replace(call, query=call.query / temperature, scale=call.factor)
+            call = call._replace(query=call.query / temperature, scale=call.factor)
         uniform = edits.head_table(layer, "uniform", (batch, heads), call.query)
         if uniform is not None:
             call = without_scores(call, uniform)

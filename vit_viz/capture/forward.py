@@ -129,12 +129,15 @@ class ResidualStream:
 
 
 def parts_of(module: nn.Module) -> list[nn.Module]:
-    """A module and all modules within it; a plain walk, since `modules()` costs as much as a layer of a small model."""
+    """A module and all modules within it; a plain walk, since `modules()` costs as much as a layer of a small model.
+
+    One that is used in several places is named as often.
+    """
     parts = [module]
     for part in parts:  # grows while it is read
         if part._modules:
             parts.extend([child for child in part._modules.values() if child is not None])
-    return list(dict.fromkeys(parts))
+    return parts
 
 
 def _random_devices(module: nn.Module) -> list[int]:

@@ -1,26 +1,29 @@
 """The one place where a model's attention is seen and changed: a thread-local mode around torch's own functions.
 
 Nothing is patched and no module is touched: while the mode is active in a thread, torch hands that thread's calls over before it
-runs them. The fused kernels still run.
+runs them. The fused kernels still run. Our own model hands over nothing but its attention calls (`Interception.around`): cheaper.
 """
 
 from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vit_viz.capture.calls import AttentionCall
 from vit_viz.capture.recorder import Recorder
 from vit_viz.capture.written_out import CASTS, PRODUCTS, SOFTMAXES, Function, is_square
 from vit_viz.errors import CaptureError
+from vit_viz.model.kernel import attending_through
+from vit_viz.model.vit import Attention, AttentionPool, Block, VisionTransformer
 
 if TYPE_CHECKING:
     from vit_viz.capture.edits import ActiveEdits
@@ -41,10 +44,34 @@ class Interception(TorchFunctionMode):
         super().__init__()
         self._recorder, self._edits = recorder, edits
         self._handlers = _handlers(
-            recorder is not None,
-            recorder is not None and recorder.options.keep_values,
-            edits is not None and edits.masks_everywhere,
+            records=recorder is not None,
+            follows_values=recorder is not None and recorder.options.keep_values,
+            removes_tokens=edits is not None and edits.masks_everywhere,
         )
+
+    def around(self, module: nn.Module) -> AbstractContextManager[object]:
+        """In which a pass of `module` is seen: this mode, or our own model's kernel where its calls are all that matters."""
+        recorder = self._recorder
+        if (
+            recorder is None
+            or not _is_ours(module)
+            or self._handlers is not _handlers(records=True, follows_values=False, removes_tokens=False)
+        ):
+            return self
+        needs_autograd = (
+            recorder.options.gradients or self._edits is not None
+        )  # edits keep tensors for later passes
+        return self._in_the_kernel(inference=not needs_autograd)
+
+    @contextmanager
+    def _in_the_kernel(self, *, inference: bool) -> Iterator[None]:
+        """Our model keeps no tensor of a pass, so that one without gradients can do without autograd's bookkeeping."""
+
+        def attention(*args: Any, **kwargs: Any) -> Tensor:
+            return self._attention(F.scaled_dot_product_attention, args, kwargs)
+
+        with torch.inference_mode() if inference else nullcontext(), attending_through(attention):
+            yield
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Called by torch in place of `func`."""
@@ -63,7 +90,7 @@ class Interception(TorchFunctionMode):
         output = call.run() if recorder is None else recorder.attention(call, *call.run_with_normaliser())
         if self._edits is not None:
             output = self._edits.after(layer, output)
-        if recorder is not None and call.is_square:
+        if recorder is not None and recorder.options.keep_values and call.is_square:
             recorder.output_is(output)
         return output
 
@@ -149,6 +176,15 @@ class Interception(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+def _is_ours(module: nn.Module) -> bool:
+    """Whether all attention of a model goes through our kernel: nobody has put a class of their own anywhere it is called."""
+    return (
+        type(module) is VisionTransformer
+        and type(module.attn_pool) in (type(None), AttentionPool)
+        and all(type(block) is Block and type(block.attn) is Attention for block in module.blocks)
+    )
+
+
 def _led(func: Function, attention: Callable[..., Tensor]) -> Function:
     """torch's `multi_head_attention_forward` with another `scaled_dot_product_attention`, for this call only.
 
@@ -163,7 +199,7 @@ def _led(func: Function, attention: Callable[..., Tensor]) -> Function:
 
 
 @lru_cache
-def _handlers(records: bool, follows_values: bool, removes_tokens: bool) -> dict[Any, Handler]:
+def _handlers(*, records: bool, follows_values: bool, removes_tokens: bool) -> dict[Any, Handler]:
     """Which functions are led where; functions of the class, since bound methods would keep a dropped trace's memory in a cycle."""
     table: dict[Any, Handler] = {
         F.scaled_dot_product_attention: Interception._attention,

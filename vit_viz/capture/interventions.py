@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -103,13 +102,13 @@ def masked(call: AttentionCall, allowed: Tensor) -> AttentionCall:
         mask = mask & allowed
     elif mask is not None:
         mask = mask.masked_fill(~allowed, -torch.inf)
-    return replace(call, attn_mask=allowed if mask is None else mask, is_causal=False)
+    return call._replace(attn_mask=allowed if mask is None else mask, is_causal=False)
 
 
 def without_scores(call: AttentionCall, uniform: Tensor) -> AttentionCall:
     """The call with equal scores in some heads, [batch | 1, heads, 1, 1]; what is forbidden stays forbidden."""
-    call = replace(call, query=torch.where(uniform, 0, call.query), scale=call.factor)
+    call = call._replace(query=torch.where(uniform, 0, call.query), scale=call.factor)
     if call.attn_mask is None or call.attn_mask.dtype == torch.bool:
         return call
     bias = as_bias(call.attn_mask)
-    return replace(call, attn_mask=torch.where(uniform & ~bias.isneginf(), 0, bias).to(call.query.dtype))
+    return call._replace(attn_mask=torch.where(uniform & ~bias.isneginf(), 0, bias).to(call.query.dtype))

@@ -72,12 +72,12 @@ class LayerAttention:
         assert self.q is not None
         assert self.k is not None
         q, k = _take(self.q, heads), _take(self.k, heads)
-        q = _take(q, queries, axis=1) * self.scale
-        scores = torch.bmm(q, k.transpose(1, 2))
-        if self.bias is not None:
-            bias = self.bias if self.bias.shape[0] == 1 else _take(self.bias, heads)
-            scores += bias if bias.shape[1] == 1 else _take(bias, queries, axis=1)
-        return scores
+        q = _take(q, queries, axis=1)
+        if self.bias is None:
+            return torch.baddbmm(q.new_empty(()), q, k.transpose(1, 2), beta=0, alpha=self.scale)
+        bias = self.bias if self.bias.shape[0] == 1 else _take(self.bias, heads)
+        bias = bias if bias.shape[1] == 1 else _take(bias, queries, axis=1)
+        return torch.baddbmm(bias.to(q.dtype), q, k.transpose(1, 2), alpha=self.scale)
 
     def rows(self, heads: list[int] | None, queries: Index) -> Tensor:
         """Attention of some queries, [heads, queries, keys], in single precision: for statistics."""

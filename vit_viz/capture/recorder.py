@@ -18,7 +18,7 @@ from torch import Tensor
 from vit_viz.capture.buffers import Arena
 from vit_viz.capture.calls import AttentionCall, as_bias, by_head, causal_bias
 from vit_viz.capture.layers import LayerAttention, exact
-from vit_viz.capture.proof import PROOF_ROWS, TOLERANCES, largest_difference, proof_queries
+from vit_viz.capture.proof import PROOF_ROWS, TOLERANCES, differences, largest, proof_queries
 from vit_viz.capture.trace import Pooling, gram
 from vit_viz.capture.written_out import Function, Product, product_of
 from vit_viz.errors import CaptureError
@@ -51,8 +51,7 @@ class Capture:
     bias: Tensor | None = None
     slots: dict[str, int] = field(default_factory=dict)
     is_transposed: bool = False
-    lse: Tensor | None = None
-    difference: Tensor | None = None
+    differences: Tensor | None = None
     differentiable: Tensor | None = None  # the attention's output, or the written-out attention
     value_gram: Tensor | None = None
     dtype: torch.dtype = torch.float32
@@ -71,6 +70,7 @@ class Recorder:
         self._seen: list[tuple[str, torch.Size]] = []
         self.pooling: tuple[Tensor, Tensor, Tensor] | None = None  # attention [heads, keys], output, value
         self._arena = arena
+        self._needs_values = options.keep_values or options.gradients or options.proof_rows > 0
         self._biases: dict[tuple[Any, ...], tuple[Tensor, Tensor]] = {}
         self._causal: Tensor | None = None
         self._matrix_bytes = 0
@@ -93,15 +93,16 @@ class Recorder:
             output.requires_grad_()  # the first layer of a frozen model: the graph begins here
         self.note("scaled_dot_product_attention", call.query)
         with torch.no_grad() if torch.is_grad_enabled() else nullcontext():
-            q, k, v = call.operands()
-            capture = Capture(call.factor, self._bias(call, q.shape[1], k.shape[1]), dtype=q.dtype)
+            q, k = call.operand(call.query), call.operand(call.key)
+            capture = Capture(call.factor, self._bias(call), dtype=q.dtype)
             if call.is_square:
-                self._keep(capture, {"q": q, "k": k, "v": v}, lse)
-                self._prove(capture, v, by_head(output))
+                self._keep(capture, q=q, k=k, lse=None if lse is None else lse[0])
+                if self._needs_values:
+                    self._keep_and_prove(capture, call.operand(call.value), by_head(output))
                 self.captures.append(capture)
             else:
                 layer = LayerAttention(q.float(), k.float(), call.factor, capture.bias)
-                self.pooling = (layer.rows(None, None).mean(1), output, v)
+                self.pooling = (layer.rows(None, None).mean(1), output, call.operand(call.value))
         if self.options.gradients:
             capture.differentiable = output
         return output
@@ -184,9 +185,8 @@ class Recorder:
 
     def proof(self) -> list[float]:
         """Largest difference per layer; NaN where none was computed."""
-        known = [c.difference for c in self.captures if c.difference is not None]
-        values = iter(torch.stack(known).tolist() if known else [])
-        return [float("nan") if c.difference is None else next(values) for c in self.captures]
+        found = iter(largest([c.differences for c in self.captures if c.differences is not None]))
+        return [float("nan") if c.differences is None else next(found) for c in self.captures]
 
     def tolerance(self) -> float:
         """What the kernels' own rounding explains."""
@@ -201,11 +201,10 @@ class Recorder:
         counts = Counter(f"{what} over {list(shape)}" for what, shape in self._seen)
         return ", ".join(f"{count} x {what}" for what, count in counts.items()) or "neither"
 
-    def _keep(self, capture: Capture, operands: dict[str, Tensor], lse: Tensor | None) -> None:
+    def _keep(self, capture: Capture, **operands: Tensor | None) -> None:
         for role, operand in operands.items():
-            if role != "v" or self.options.keep_values or self.options.gradients:
+            if operand is not None:
                 capture.slots[role] = self._arena.store(role, operand)
-        capture.lse = lse
 
     def _keep_gradient(self, capture: Capture, gradient: Tensor | None) -> None:
         role = "weights_grad" if "weights" in capture.slots else "output_grad"
@@ -217,10 +216,13 @@ class Recorder:
         capture.slots[role] = self._arena.store(role, by_head(gradient))
         capture.differentiable = None
 
-    def _prove(self, capture: Capture, value: Tensor, output: Tensor) -> None:
+    def _keep_and_prove(self, capture: Capture, value: Tensor, output: Tensor) -> None:
+        """Keep the values and compare the output with them, where that is asked for."""
+        if self.options.keep_values or self.options.gradients:
+            self._keep(capture, v=value)
         if self.options.proof_rows:
             queries = proof_queries(output.shape[1], self.options.proof_rows)
-            capture.difference = largest_difference(self._layer(capture), value, output, queries)
+            capture.differences = differences(self._layer(capture), value, output, queries)
 
     def _consume(self, capture: Capture, product: Product) -> None:
         capture.is_transposed = not product.keys_last
@@ -230,17 +232,16 @@ class Recorder:
         if value[..., 0, 0].numel() != heads or output.shape[-2] != tokens or value.shape[-2] != tokens:
             return  # e.g. values shared by all heads: the matrix is what it is, but the product is not understood
         value, output = by_head(value), by_head(output)
-        self._keep(capture, {"v": value}, None)
-        self._prove(capture, value, output)
+        self._keep_and_prove(capture, value, output)
         self.output_is(output)
 
-    def _bias(self, call: AttentionCall, queries: int, keys: int) -> Tensor | None:
+    def _bias(self, call: AttentionCall) -> Tensor | None:
         """What is added to the scores, [1 | heads, 1 | queries, keys]; one copy for all layers that use the same mask."""
-        mask = call.attn_mask
+        mask, keys = call.attn_mask, call.key.shape[-2]
         if call.is_causal:
-            mask = self._causal = (
-                causal_bias(queries, keys, call.query.device) if self._causal is None else self._causal
-            )
+            if self._causal is None:
+                self._causal = causal_bias(call.query.shape[-2], keys, call.query.device)
+            mask = self._causal
         if mask is None:
             return None
         name = (mask.data_ptr(), mask.shape, mask.stride(), 0 if mask.is_inference() else mask._version)
@@ -278,5 +279,5 @@ class Recorder:
             output_grad=parts.get("output_grad"),
             weights_grad=parts.get("weights_grad"),
             value_gram=capture.value_gram,
-            lse=None if capture.lse is None else capture.lse[0].float(),
+            lse=parts.get("lse"),
         )

@@ -148,7 +148,7 @@ def _run(
         stack.enter_context(torch.set_grad_enabled(recorder.options.gradients))
         stack.enter_context(suspended())
         stream = stack.enter_context(ResidualStream(module)) if keep_residual else None
-        stack.enter_context(Interception(recorder, edits))
+        stack.enter_context(Interception(recorder, edits).around(module))
         logits = _logits(module(pixels))
     if edits is not None:
         edits.check_layers(len(recorder.captures))

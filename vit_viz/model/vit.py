@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid, TokenLayout
 from vit_viz.model.config import ViTConfig
+from vit_viz.model.kernel import scaled_dot_product_attention
 from vit_viz.model.linear import Linear
 from vit_viz.model.positions import resample, rotary_angles, rotate, sinusoidal_1d, sinusoidal_2d
 
@@ -232,7 +233,7 @@ class Attention(nn.Module):
         q, k = self.q_norm(q), self.k_norm(k)
         if rotary is not None:
             q, k = rotate(q, *rotary), rotate(k, *rotary)
-        x = F.scaled_dot_product_attention(q, k, v, scale=self.scale)  # [B, H, N, d]
+        x = scaled_dot_product_attention(q, k, v, scale=self.scale)  # [B, H, N, d]
         x = x.transpose(1, 2).reshape(batch, tokens, dim)  # [B, N, D]
         return self.proj(self.norm(x))
 
@@ -328,7 +329,7 @@ class AttentionPool(nn.Module):
         kv = self.kv(x)  # [B, n, 2 D]
         kv = kv.reshape(batch, tokens, 2, self.num_heads, self.head_dim)  # [B, n, 2, H, d]
         k, v = kv.permute(2, 0, 3, 1, 4).unbind(0)  # each [B, H, n, d]
-        x = F.scaled_dot_product_attention(q, k, v)  # [B, H, 1, d]
+        x = scaled_dot_product_attention(q, k, v)  # [B, H, 1, d]
         x = self.proj(x.transpose(1, 2).reshape(batch, 1, dim))  # [B, 1, D]
         x = x + self.mlp(self.norm(x))
         return x[:, 0]  # [B, D]

@@ -1,0 +1,168 @@
+"""Our own model hands over its attention calls alone: the same trace as through the mode, in one thread, and nothing left behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tests.capture.models import SIZE, own, pixels
+from vit_viz.capture import Trace, edit, trace
+from vit_viz.capture.interception import Interception
+from vit_viz.geometry import TokenLayout
+from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.model.kernel import attending_through, scaled_dot_product_attention
+from vit_viz.model.vit import Attention
+
+LAYOUT = TokenLayout(grid=(4, 6), prefix=("class",))
+
+
+class Wrapped(nn.Module):
+    """A foreign module around our model, which is watched through the mode."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.model(x)
+        return logits
+
+
+class Sharper(Attention):
+    """A user's own attention in our model's block."""
+
+    def forward(self, x: Tensor, rotary: object = None) -> Tensor:
+        return super().forward(2 * x, rotary)  # type: ignore[arg-type]
+
+
+class WrittenOut(Attention):
+    """Attention by hand, which does not call our kernel."""
+
+    def forward(self, x: Tensor, rotary: object = None) -> Tensor:  # noqa: ARG002
+        q, k, v = self.qkv(x).reshape(1, -1, 3, 5, 8).permute(2, 0, 3, 1, 4)
+        attention = (q @ k.transpose(-2, -1) * self.scale).softmax(-1)
+        out: Tensor = self.proj((attention @ v).transpose(1, 2).reshape(1, -1, 40))
+        return out
+
+
+@pytest.fixture
+def calls_of_the_mode(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Every function that a mode is asked about."""
+    seen: list[object] = []
+    honest = Interception.__torch_function__
+
+    def asked(self: Interception, func: object, *rest: object) -> object:
+        seen.append(func)
+        return honest(self, func, *rest)
+
+    monkeypatch.setattr(Interception, "__torch_function__", asked)
+    return seen
+
+
+def tensors(recorded: Trace) -> Iterator[Tensor]:
+    """Everything that a trace holds."""
+    for layer in recorded.layers:
+        yield from (part for part in vars(layer).values() if isinstance(part, Tensor))
+    pooling = recorded.pooling
+    for tensor in (recorded.logits, recorded.residual, pooling and pooling.attention):
+        if tensor is not None:
+            yield tensor
+
+
+@pytest.mark.parametrize("choices", [{}, {"target": 2}, {"keep_residual": True}, {"proof_rows": 0}])
+def test_both_ways_record_the_same_bits(choices: dict[str, object]) -> None:
+    model = own()
+    ours = trace(model, pixels(), **choices)  # type: ignore[arg-type]
+    through_the_mode = trace(Wrapped(model), pixels(), layout=LAYOUT, **choices)  # type: ignore[arg-type]
+    pairs = list(zip(tensors(ours), tensors(through_the_mode), strict=True))
+    assert len(pairs) >= 4
+    for mine, other in pairs:
+        torch.testing.assert_close(mine, other, rtol=0, atol=0)
+    assert ours.proof_status == through_the_mode.proof_status
+
+
+def test_only_a_foreign_module_is_watched_through_the_mode(calls_of_the_mode: list[object]) -> None:
+    model = own()
+    trace(model, pixels())
+    assert calls_of_the_mode == []
+    trace(Wrapped(model), pixels(), layout=LAYOUT)
+    assert calls_of_the_mode.count(F.scaled_dot_product_attention) == 3
+
+
+@pytest.mark.parametrize("kind", [Sharper, WrittenOut])
+def test_a_class_of_the_users_own_inside_our_model_is_seen_too(kind: type[Attention]) -> None:
+    model = own()
+    attention = kind(model.config)
+    attention.load_state_dict(model.blocks[1].attn.state_dict())  # type: ignore[union-attr]
+    model.blocks[1].attn = attention
+    recorded = trace(model, pixels())
+    assert recorded.num_layers == 3
+    assert recorded.proof_status == "proven"
+
+
+@pytest.mark.parametrize("choices", [{}, {"pooling": "attention", "class_token": False}])
+def test_a_trace_holds_ordinary_tensors(choices: dict[str, object]) -> None:
+    recorded = trace(own(**choices), pixels(), keep_residual=True)
+    found = list(tensors(recorded))
+    assert len(found) >= 3 * 3 + 2
+    assert not any(tensor.is_inference() for tensor in found)
+
+
+def test_ordinary_tensors_also_where_the_memory_had_to_grow() -> None:
+    model = own(depth=2)
+    trace(model, pixels())  # two layers are expected from now on
+    model.blocks.append(own(depth=1).blocks[0])
+    model.config = ViTConfig(**(vars(model.config) | {"depth": 3}))
+    recorded = trace(model, pixels())
+    assert recorded.num_layers == 3
+    assert not any(tensor.is_inference() for tensor in tensors(recorded))
+
+
+def test_edits_reach_a_traced_model_of_ours() -> None:
+    model = own()
+    plain = trace(model, pixels())
+    with edit(heads={(1, 2): 0.0}, temperature={2: 0.5}):
+        edited = trace(model, pixels())
+        assert edited.logits is not None
+        torch.testing.assert_close(edited.logits, model(pixels())[0].detach())
+    assert plain.logits is not None
+    assert not torch.equal(edited.logits, plain.logits)
+
+
+def test_removed_tokens_are_left_out_of_a_mean_pooling() -> None:
+    model = own(pooling="mean", class_token=False)
+    with edit(mask_keys=[3, 4]):
+        inside = trace(model, pixels())
+        assert inside.logits is not None
+        torch.testing.assert_close(inside.logits, model(pixels())[0].detach())
+
+
+def test_another_thread_and_the_time_after_keep_torchs_function() -> None:
+    q = torch.randn(1, 2, 5, 4)
+    expected = F.scaled_dot_product_attention(q, q, q)
+    elsewhere: list[Tensor] = []
+
+    def fail(*_: Tensor, **__: object) -> Tensor:
+        raise RuntimeError("in the seat")
+
+    with pytest.raises(RuntimeError, match="in the seat"), attending_through(fail):
+        other = threading.Thread(target=lambda: elsewhere.append(scaled_dot_product_attention(q, q, q)))
+        other.start()
+        other.join()
+        scaled_dot_product_attention(q, q, q)
+    torch.testing.assert_close(elsewhere[0], expected, rtol=0, atol=0)
+    torch.testing.assert_close(scaled_dot_product_attention(q, q, q), expected, rtol=0, atol=0)
+
+
+def test_a_model_of_ours_compiles_in_one_piece() -> None:
+    model = VisionTransformer(
+        ViTConfig(img_size=SIZE, patch_size=(16, 16), embed_dim=16, num_heads=2, depth=1)
+    )
+    with torch.no_grad():
+        compiled = torch.compile(model.eval(), backend="eager", fullgraph=True)
+        torch.testing.assert_close(compiled(pixels()), model(pixels()))

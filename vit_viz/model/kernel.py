@@ -1,0 +1,51 @@
+"""The attention kernel of our own model, and the seat in which a trace may sit for one forward pass.
+
+A foreign model has to be watched through every torch function that it calls (capture/interception.py). Ours names the one call that
+matters, so watching it costs nothing for the others: 12 calls of a ViT-Tiny instead of 214, which is 6 to 8% of its forward pass.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch.nn.functional as F
+from torch import Tensor
+
+Kernel = Callable[..., Tensor]
+
+
+class _Seat(threading.local):
+    """What computes attention in this thread; None for torch's function."""
+
+    kernel: Kernel | None = None
+
+
+_SEAT = _Seat()
+
+
+def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = None) -> Tensor:
+    """softmax(q k^T * scale) v: torch's function of that name, unless `attending_through` put another in its place.
+
+    Args:
+        q: queries [B, H, N, d].
+        k, v: keys and values [B, H, M, d].
+        scale: factor of the dot products; None is d ** -0.5.
+
+    Returns:
+        [B, H, N, d].
+    """
+    kernel = _SEAT.kernel or F.scaled_dot_product_attention
+    return kernel(q, k, v, scale=scale)
+
+
+@contextmanager
+def attending_through(kernel: Kernel) -> Iterator[None]:
+    """Let `kernel` compute the attention of our models, in this thread and within the `with` statement only."""
+    before = _SEAT.kernel
+    _SEAT.kernel = kernel
+    try:
+        yield
+    finally:
+        _SEAT.kernel = before
