@@ -16,7 +16,7 @@ from vit_viz.samples import sample, sample_names
 
 
 def test_the_photographs_come_first() -> None:
-    assert sample_names() == ("cheetah", "lion", "tower", "shapes", "twins", "textures")
+    assert sample_names() == ("lion", "cheetah", "runner", "tower", "shapes", "twins", "textures")
 
 
 @pytest.mark.parametrize("name", sample_names())

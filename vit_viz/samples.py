@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw
 from vit_viz.errors import ParameterError
 from vit_viz.images import decode
 
-_PHOTOS = {"cheetah": "cheetah.jpg", "lion": "lion.jpg", "tower": "tower.jpg"}
+_PHOTOS = {"lion": "lion.jpg", "cheetah": "cheetah1.jpg", "runner": "cheetah.jpg", "tower": "tower.jpg"}
 _SMOOTH = 4  # drawings are made this many times larger and reduced, which smooths their edges
 
 Colour = tuple[int, int, int]
