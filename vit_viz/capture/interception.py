@@ -43,25 +43,18 @@ class Interception(TorchFunctionMode):
     def __init__(self, recorder: Recorder | None, edits: ActiveEdits | None) -> None:
         super().__init__()
         self._recorder, self._edits = recorder, edits
-        self._handlers = _handlers(
-            records=recorder is not None,
-            follows_values=recorder is not None and recorder.options.keep_values,
-            removes_tokens=edits is not None and edits.masks_everywhere,
-        )
+        follows_values = recorder is not None and recorder.options.keep_values
+        removes_tokens = edits is not None and edits.masks_everywhere
+        self._handlers = _handlers(recorder is not None, follows_values, removes_tokens)
+        self._needs_attention_only = not follows_values and not removes_tokens
 
     def around(self, module: nn.Module) -> AbstractContextManager[object]:
         """In which a pass of `module` is seen: this mode, or our own model's kernel where its calls are all that matters."""
-        recorder = self._recorder
-        if (
-            recorder is None
-            or not _is_ours(module)
-            or self._handlers is not _handlers(records=True, follows_values=False, removes_tokens=False)
-        ):
+        if not self._needs_attention_only or not _is_ours(module):
             return self
-        needs_autograd = (
-            recorder.options.gradients or self._edits is not None
-        )  # edits keep tensors for later passes
-        return self._in_the_kernel(inference=not needs_autograd)
+        keeps_graph = self._recorder is not None and self._recorder.options.gradients
+        keeps_tables = self._edits is not None  # for later passes, perhaps differentiated ones
+        return self._in_the_kernel(inference=not keeps_graph and not keeps_tables)
 
     @contextmanager
     def _in_the_kernel(self, *, inference: bool) -> Iterator[None]:
@@ -199,7 +192,7 @@ def _led(func: Function, attention: Callable[..., Tensor]) -> Function:
 
 
 @lru_cache
-def _handlers(*, records: bool, follows_values: bool, removes_tokens: bool) -> dict[Any, Handler]:
+def _handlers(records: bool, follows_values: bool, removes_tokens: bool) -> dict[Any, Handler]:
     """Which functions are led where; functions of the class, since bound methods would keep a dropped trace's memory in a cycle."""
     table: dict[Any, Handler] = {
         F.scaled_dot_product_attention: Interception._attention,
