@@ -4,8 +4,10 @@
     python benchmarks/capture.py --cases tiny-197       one case; see CASES
     python benchmarks/capture.py --json capture.json    also as JSON
 
-Time: all methods interleaved in one process on one thread, CPU time (CUDA events on a GPU), medians over the rounds, relative to
-the plain forward of timm's model = 1.00. Memory: the peak above the model, each method in a process of its own.
+Time: all methods interleaved in one process on one thread, CPU time (CUDA events on a GPU). Each call follows a plain forward of
+timm's model (1.00); a ratio is the median over the rounds of a call's time over that of the forward before it, so that
+changes of the machine's speed do not matter. timm's forward against itself shows how much of a ratio is noise.
+Memory: the peak above the model, each method in a process of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +45,13 @@ class Case:
         return (self.pixels // self.patch) ** 2 + 1
 
 
+class Timing(NamedTuple):
+    """Seconds of a call, and how many plain forwards that is."""
+
+    seconds: float
+    ratio: float
+
+
 CASES = {
     "tiny-197": Case(192, 3, 16, 224),
     "small-197": Case(384, 6, 16, 224),
@@ -60,6 +69,7 @@ LIMITS = {  # what a ratio may be, by number of tokens
     "trace of ours, fast linear": {"197": 0.65, "785": 0.70},
 }
 MEMORY_LIMITS = {"small-785": 0.25, "small-3601": 0.10}
+PLAIN = "timm forward"
 EXTRACT = "timm AttentionExtract (fx)"
 TRACE = "trace of timm, 16-row proof"
 FAST = "trace of ours, fast linear"
@@ -155,7 +165,7 @@ def explained(model: nn.Module) -> Callable[[Tensor], object]:
 
 
 METHODS: dict[str, Callable[[Case], Callable[[Tensor], object]]] = {
-    "timm forward": lambda case: plain(timm_model(case)),
+    PLAIN: lambda case: plain(timm_model(case)),
     "our forward": lambda case: plain(our_model(case, fast=False)),
     PLAIN_FAST: lambda case: plain(our_model(case, fast=True)),
     "trace of ours, no proof": lambda case: traced(our_model(case, fast=False), proof_rows=0),
@@ -170,17 +180,26 @@ METHODS: dict[str, Callable[[Case], Callable[[Tensor], object]]] = {
 }
 
 
-def measure(case: Case, rounds: int, device: str, methods: list[str]) -> dict[str, float]:
-    """Median seconds per method, rounds interleaved."""
+def measure(case: Case, rounds: int, device: str, methods: list[str]) -> dict[str, Timing]:
+    """Each method against the plain forward that ran just before it, rounds interleaved."""
     pixels = torch.randn(1, 3, case.pixels, case.pixels, device=device)
+    plain_forward = on(METHODS[PLAIN], case, device)
     prepared = {name: on(METHODS[name], case, device) for name in methods}
-    times: dict[str, list[float]] = {name: [] for name in methods}
+    pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in methods}
     for number in range(rounds + 1):  # the first round warms up
         for name, run in prepared.items():
-            seconds = timed(run, pixels, device)
+            pair = timed(plain_forward, pixels, device), timed(run, pixels, device)
             if number:
-                times[name].append(seconds)
-    return {name: statistics.median(values) for name, values in times.items()}
+                pairs[name].append(pair)
+    return {name: timing(values) for name, values in pairs.items()}
+
+
+def timing(pairs: list[tuple[float, float]]) -> Timing:
+    """Median seconds, and median ratio to the plain forward, of (plain, method) pairs."""
+    return Timing(
+        statistics.median(method for _, method in pairs),
+        statistics.median(method / plain for plain, method in pairs),
+    )
 
 
 def on(
@@ -250,27 +269,22 @@ def limit(method: str, tokens: int) -> float | None:
 def table(results: dict[str, Any]) -> str:
     lines = []
     for name, result in results.items():
-        lines.append(
-            f"\n{name}: N = {result['tokens']}, plain timm forward {1e3 * result['seconds']['timm forward']:.1f} ms"
-        )
-        for method, seconds in result["seconds"].items():
-            ratio, bound = seconds / result["seconds"]["timm forward"], limit(method, result["tokens"])
-            memory = result["peak_mib"].get(method)
+        time_of: dict[str, Timing] = result["time"]
+        tokens, memory = result["tokens"], result["peak_mib"]
+        lines.append(f"\n{name}: N = {tokens}, plain timm forward {1e3 * time_of[PLAIN].seconds:.1f} ms")
+        onednn_pays = PLAIN_FAST not in time_of or time_of[PLAIN_FAST].ratio <= 0.8
+        for method, (_, ratio) in time_of.items():
+            bound = limit(method, tokens)
             note = "" if bound is None else f"  limit {bound:.2f} {'ok' if ratio <= bound else 'MISSED'}"
-            if (
-                method == FAST
-                and result["seconds"].get(PLAIN_FAST, 0) > 0.8 * result["seconds"]["timm forward"]
-            ):
+            if method == FAST and not onednn_pays:
                 note = "  (oneDNN does not pay on this CPU, so its limit does not apply)"
+            peak_of = f" {memory[method]:9.1f} MiB" if method in memory else ""
+            lines.append(f"  {method:40s} {ratio:6.3f}{peak_of}{note}")
+        if EXTRACT in memory and TRACE in memory:
+            share, bound = memory[TRACE] / memory[EXTRACT], MEMORY_LIMITS.get(name)
             lines.append(
-                f"  {method:40s} {ratio:6.2f}" + ("" if memory is None else f" {memory:9.1f} MiB") + note
-            )
-        if EXTRACT in result["peak_mib"] and TRACE in result["peak_mib"]:
-            ratio, bound = result["peak_mib"][TRACE] / result["peak_mib"][EXTRACT], MEMORY_LIMITS.get(name)
-            lines.append(
-                f"  peak of the trace / peak of AttentionExtract: {ratio:.3f}"
-                + (f"  limit {bound:.2f}" if bound else "")
-            )
+                f"  peak of the trace / peak of AttentionExtract: {share:.3f}" + (f"  limit {bound:.2f}" if bound else "")
+            )  # fmt: skip
     return "\n".join(lines)
 
 
@@ -294,11 +308,12 @@ def main() -> None:
         return
     results: dict[str, Any] = {}
     for name in options.cases:
-        methods = list(dict.fromkeys(["timm forward", *options.methods]))
-        seconds = measure(CASES[name], options.rounds, options.device, methods)
+        methods = list(dict.fromkeys([PLAIN, *options.methods]))
+        times = measure(CASES[name], options.rounds, options.device, methods)
         memory = {} if options.no_memory else {method: peak(CASES[name], method) for method in methods}
-        results[name] = {"tokens": CASES[name].tokens, "seconds": seconds, "peak_mib": memory}
-        print(table({name: results[name]}), flush=True)
+        result = {"tokens": CASES[name].tokens, "time": times, "peak_mib": memory}
+        print(table({name: result}), flush=True)
+        results[name] = result | {"time": {method: time._asdict() for method, time in times.items()}}
     if options.json:
         options.json.write_text(json.dumps({"torch": torch.__version__, "cases": results}, indent=1))
     del library

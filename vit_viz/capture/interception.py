@@ -43,25 +43,28 @@ class Interception(TorchFunctionMode):
     def __init__(self, recorder: Recorder | None, edits: ActiveEdits | None) -> None:
         super().__init__()
         self._recorder, self._edits = recorder, edits
-        follows_values = recorder is not None and recorder.options.keep_values
-        removes_tokens = edits is not None and edits.masks_everywhere
-        self._handlers = _handlers(recorder is not None, follows_values, removes_tokens)
-        self._needs_attention_only = not follows_values and not removes_tokens
+        self._keeps_values = recorder is not None and recorder.options.keep_values
+        self._removes_tokens = edits is not None and edits.masks_everywhere
+        self._handlers = _handlers(recorder is not None, self._keeps_values, self._removes_tokens)
 
     def around(self, module: nn.Module) -> AbstractContextManager[object]:
         """In which a pass of `module` is seen: this mode, or our own model's kernel where its calls are all that matters."""
-        if not self._needs_attention_only or not _is_ours(module):
+        if self._removes_tokens or not _is_ours(module):  # a mean over tokens is seen by the mode alone
             return self
         keeps_graph = self._recorder is not None and self._recorder.options.gradients
         keeps_tables = self._edits is not None  # for later passes, perhaps differentiated ones
-        return self._in_the_kernel(inference=not keeps_graph and not keeps_tables)
+        inference = not keeps_graph and not keeps_tables and not self._keeps_values
+        return self._in_the_kernel(_projections(module) if self._keeps_values else [], inference=inference)
 
     @contextmanager
-    def _in_the_kernel(self, *, inference: bool) -> Iterator[None]:
+    def _in_the_kernel(self, projections: list[Tensor], *, inference: bool) -> Iterator[None]:
         """Our model keeps no tensor of a pass, so that one without gradients can do without autograd's bookkeeping."""
 
         def attention(*args: Any, **kwargs: Any) -> Tensor:
-            return self._attention(F.scaled_dot_product_attention, args, kwargs)
+            output = self._attention(F.scaled_dot_product_attention, args, kwargs)
+            if self._recorder is not None and projections:
+                self._recorder.projected_by(projections[len(self._recorder.captures) - 1])
+            return output
 
         with torch.inference_mode() if inference else nullcontext(), attending_through(attention):
             yield
@@ -83,7 +86,7 @@ class Interception(TorchFunctionMode):
         output = call.run() if recorder is None else recorder.attention(call, *call.run_with_normaliser())
         if self._edits is not None:
             output = self._edits.after(layer, output)
-        if recorder is not None and recorder.options.keep_values and call.is_square:
+        if recorder is not None and self._keeps_values and call.is_square:
             recorder.output_is(output)
         return output
 
@@ -176,6 +179,12 @@ def _is_ours(module: nn.Module) -> bool:
         and type(module.attn_pool) in (type(None), AttentionPool)
         and all(type(block) is Block and type(block.attn) is Attention for block in module.blocks)
     )
+
+
+def _projections(module: Any) -> list[Tensor]:
+    """The output projection of each layer of our model, [dim, heads * head_dim]; none where a norm stands before it."""
+    attentions = [block.attn for block in module.blocks]
+    return [attn.proj.weight for attn in attentions if isinstance(attn.norm, nn.Identity)]
 
 
 def _led(func: Function, attention: Callable[..., Tensor]) -> Function:
