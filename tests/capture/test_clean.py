@@ -136,6 +136,16 @@ def test_memory_is_recycled_when_the_trace_is_dropped() -> None:
     )
 
 
+def test_layers_of_different_shapes_are_refused_in_one_sentence() -> None:
+    model = own()
+    other = own(num_heads=4)
+    model.blocks[2] = other.blocks[2]
+    with pytest.raises(
+        CaptureError, match=r"same numbers of heads .*\[5, 25, 8\] in one layer .* \[4, 25, 10\] in another"
+    ):
+        trace(model, pixels())
+
+
 def test_a_tensor_that_outlives_its_trace_keeps_its_numbers() -> None:
     pool, model, image = BufferPool(), own(), pixels()
     kept = trace(model, image, pool=pool).q

@@ -233,6 +233,17 @@ def test_a_mask_is_added_to_the_models_own() -> None:
     assert causal.attention(0)[:, 1, 2].abs().max() == 0
 
 
+@torch.no_grad()
+def test_attention_may_be_asked_for_inside_an_edit() -> None:
+    model, image = own(), pixels()
+    with edit(heads={(1, 2): 0.0}, temperature={0: 2.0}):
+        recorded = trace(model, image)
+        inside = recorded.attention(0), recorded.received(0, [3]), list(recorded.tiles(0))
+    torch.testing.assert_close(inside[0], recorded.attention(0), rtol=0, atol=0)
+    torch.testing.assert_close(inside[1][..., 0], inside[0][..., 3])
+    torch.testing.assert_close(torch.cat([tile for _, tile in inside[2]], dim=1), inside[0])
+
+
 def test_nested_edits_add_up() -> None:
     model, image = own(), pixels()
     with edit(heads={(0, 1): 0.0}), edit(heads={(2, 3): 0.5}, mask_keys=[7]):

@@ -14,6 +14,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from vit_viz.errors import CaptureError
+
 IDLE_BYTES = 256 * 2**20
 """Idle memory that a pool keeps by default."""
 
@@ -108,11 +110,21 @@ class Arena:
         self._finalizer = weakref.finalize(self, pool.give_back, self._buffers)
 
     def store(self, role: str, tensor: Tensor) -> int:
-        """Copy `tensor` into the next slot of a role as fp32; returns the slot."""
+        """Copy `tensor` into the next slot of a role as fp32; returns the slot.
+
+        Raises:
+            CaptureError: it is not of the shape of the layers before.
+        """
         slot = self._used.get(role, 0)
         if slot == len(self._slots.get(role, ())):
             self._grow(role, tensor)
-        self._slots[role][slot].copy_(tensor)
+        place = self._slots[role][slot]
+        if place.shape != tensor.shape:
+            raise CaptureError(
+                "All layers of a trace need the same numbers of heads and tokens (windowed and pyramid models cannot be traced), "
+                f"but {role} is {list(place.shape)} in one layer of this model and {list(tensor.shape)} in another."
+            )
+        place.copy_(tensor)
         self._used[role] = slot + 1
         return slot
 

@@ -160,14 +160,15 @@ Index = list[int] | slice | Tensor | None
 
 
 def exact() -> AbstractContextManager[object]:
-    """Statistics in full precision and outside autograd, whatever surrounds them."""
-    if torch.is_grad_enabled() or torch.is_autocast_enabled():
+    """Statistics in full precision, outside autograd, and unseen by the modes of surrounding edits."""
+    if torch.is_grad_enabled() or torch.is_autocast_enabled() or torch._C._is_torch_function_mode_enabled():
         return _precise()
     return nullcontext()
 
 
 def _precise() -> ExitStack:
     stack = ExitStack()
+    stack.enter_context(torch._C.DisableTorchFunction())
     stack.enter_context(torch.no_grad())
     for device in ("cpu", "cuda"):
         stack.enter_context(torch.autocast(device, enabled=False))
