@@ -142,7 +142,7 @@ def parts_of(module: nn.Module) -> list[nn.Module]:
 
 def _random_devices(module: nn.Module) -> list[int]:
     """GPUs whose random state belongs to the model; none where no GPU was used in this process yet."""
-    if not torch.cuda.is_initialized():
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return []
     return sorted({p.device.index or 0 for p in module.parameters() if p.device.type == "cuda"})
 
