@@ -70,12 +70,15 @@ def random_crops(
 
     Coordinates are those of `grid_sample` without aligned corners: -1 and 1 are the outer edges, so one map
     serves every resolution, that of the photo and that of the teacher's patch grid.
+
+    An area above 1 shows the photo small, somewhere in a larger frame: objects in people's photos are smaller than in these.
     """
+    largest = max(1.0, area[1]) ** 0.5
     share = torch.empty(count).uniform_(*area, generator=rng)
     low, high = (float(np.log(bound)) for bound in ratio)
     aspect = torch.empty(count).uniform_(low, high, generator=rng).exp()
-    width = (share * aspect).sqrt().clamp_(max=1.0)
-    height = (share / aspect).sqrt().clamp_(max=1.0)
+    width = (share * aspect).sqrt().clamp_(max=largest)
+    height = (share / aspect).sqrt().clamp_(max=largest)
     x = (torch.rand(count, generator=rng) * 2 - 1) * (1 - width)
     y = (torch.rand(count, generator=rng) * 2 - 1) * (1 - height)
     flip = torch.randint(0, 2, (count,), generator=rng) * 2.0 - 1.0
@@ -83,19 +86,25 @@ def random_crops(
     return torch.stack([torch.stack([width * flip, zero, x], 1), torch.stack([zero, height, y], 1)], 1)
 
 
-def sample(maps: Tensor, crops: Tensor, size: int) -> Tensor:
-    """What lies under the crops, at `size` x `size`: [batch, channels, size, size]. Bilinear."""
+def sample(maps: Tensor, crops: Tensor, size: int, *, around: str = "border") -> Tensor:
+    """What lies under the crops, at `size` x `size`: [batch, channels, size, size]. Bilinear.
+
+    Args:
+        around: what lies around the photo: "border" goes on with its outermost pixels, "zeros" with nothing.
+    """
     grid = F.affine_grid(crops, [len(maps), maps.shape[1], size, size], align_corners=False)
-    return F.grid_sample(maps, grid, mode="bilinear", padding_mode="border", align_corners=False)
+    return F.grid_sample(maps, grid, mode="bilinear", padding_mode=around, align_corners=False)
 
 
-def jitter(batch: Tensor, strength: float, *, rng: torch.Generator) -> Tensor:
-    """Change brightness, contrast, saturation and sharpness of each photo by a random amount."""
+def jitter(batch: Tensor, strength: float, grey_share: float, *, rng: torch.Generator) -> Tensor:
+    """Change brightness, contrast, saturation and sharpness of each photo by a random amount; some lose all colour."""
     brightness, contrast, saturation, sharpness = (
         (torch.rand(len(batch), 1, 1, 1, generator=rng) * 2 - 1) * strength for _ in range(4)
     )
+    colourless = torch.rand(len(batch), 1, 1, 1, generator=rng) < grey_share
     mean = batch.mean((1, 2, 3), keepdim=True)
     grey = batch.mean(1, keepdim=True)
+    batch = torch.where(colourless, grey, batch)
     smooth = F.avg_pool2d(batch, 3, 1, 1, count_include_pad=False)
     changed = (
         batch + contrast * (batch - mean) + saturation * (batch - grey) + 3 * sharpness * (batch - smooth)

@@ -49,9 +49,10 @@ class Recipe:
     token_weight: float = 16.0
     class_weight: float = 4.0
     look_weight: float = 3.0
-    crop_area: tuple[float, float] = (0.35, 1.0)
+    crop_area: tuple[float, float] = (0.35, 1.3)
     crop_ratio: tuple[float, float] = (0.75, 1.3333)
     jitter: float = 0.3
+    grey_share: float = 0.2
     paste_share: float = 0.35
     model: dict[str, object] = field(
         default_factory=lambda: {

@@ -66,7 +66,7 @@ class TeacherAnswers:
         maps = torch.from_numpy(self.tokens[chosen]).permute(0, 3, 1, 2).float().div_(TOKEN_STEP)
         tokens = data.sample(maps, crops, grid).flatten(2).mT
         heat = torch.from_numpy(self.evidence[chosen].astype(np.float32))[:, None]
-        evidence = data.sample(heat, crops, grid).flatten(1)
+        evidence = data.sample(heat, crops, grid, around="zeros").flatten(1)
         return Hint(logits, (summary - self.mean) / self.deviation, tokens, evidence)
 
 

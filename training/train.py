@@ -59,7 +59,8 @@ class Material:
             len(chosen), area=self.recipe.crop_area, ratio=self.recipe.crop_ratio, rng=rng
         )
         photos = data.enlarge(data.pixels(self.photos[chosen]), max(stage.size, data.SIDE))
-        pixels = data.jitter(data.sample(photos, crops, stage.size), self.recipe.jitter, rng=rng)
+        shown = data.sample(photos, crops, stage.size)
+        pixels = data.jitter(shown, self.recipe.jitter, self.recipe.grey_share, rng=rng)
         answer = self.answers.about(chosen, crops, grid)
         labels = F.one_hot(self.labels[chosen], answer.logits.shape[1]).float()
         soft = (answer.logits / self.recipe.temperature).softmax(1)

@@ -47,6 +47,28 @@ def test_crops_lie_inside_the_photo_and_keep_their_area() -> None:
     assert (width * height).min() > 0.3
 
 
+def test_an_area_above_one_shows_the_whole_photo_small() -> None:
+    rng = torch.Generator().manual_seed(3)
+    crops = data.random_crops(200, area=(1.8, 2.0), ratio=(1.0, 1.0), rng=rng)
+    assert (crops[:, 0, 0].abs() > 1.3).all()
+    photo = torch.full((1, 1, 64, 64), 5.0)
+    inside = data.sample(photo.expand(200, -1, -1, -1), crops, 128, around="zeros")
+    torch.testing.assert_close(  # a photo of half the frame's area covers that share of it, wherever it lies
+        inside.mean((1, 2, 3)), 5.0 / (crops[:, 0, 0].abs() * crops[:, 1, 1]), atol=0.02, rtol=0
+    )
+    around = data.sample(photo.expand(200, -1, -1, -1), crops, 32)
+    torch.testing.assert_close(around, torch.full_like(around, 5.0))
+
+
+def test_a_share_of_the_photos_loses_its_colour() -> None:
+    rng = torch.Generator().manual_seed(4)
+    photos = torch.rand(400, 3, 4, 4, generator=rng) * 0.2
+    changed = data.jitter(photos, 0.1, 0.25, rng=rng)
+    grey = (changed.amax(1) - changed.amin(1)).amax((1, 2)) < 1e-6
+    assert 70 < int(grey.sum()) < 130
+    assert not (data.jitter(photos, 0.1, 0.0, rng=rng).std(1).amax((1, 2)) < 1e-6).any()
+
+
 def test_pasted_region_has_the_other_photos_pixels_tokens_evidence_and_share_of_the_label() -> None:
     grid, size = 4, 3
     replaced = torch.zeros(2, grid, grid, dtype=torch.bool)
