@@ -326,7 +326,7 @@ def test_saving_gives_a_png_with_room_for_caption_and_colour_bar(page: Any, tmp_
 
 def test_another_sample_keeps_the_options(page: Any) -> None:
     page.get_by_text("own", exact=True).click()
-    page.locator(".vv-sample").nth(0).click()
+    page.get_by_label("Sample image tower").click()
     page.wait_for_function("!location.search.includes('image=lion')")
     page.wait_for_selector(f"{EXPLORER} [data-vv=root][data-state=ready]")
     page.wait_for_timeout(300)
