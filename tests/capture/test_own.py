@@ -98,6 +98,15 @@ def test_only_a_foreign_module_is_watched_through_the_mode(calls_of_the_mode: li
     assert calls_of_the_mode.count(F.scaled_dot_product_attention) == 3
 
 
+@pytest.mark.parametrize("choices", [
+    {"mlp": "swiglu", "norm": "rms", "layer_scale": True}, {"mlp": "swiglu_packed", "qk_norm": True, "attn_norm": True},
+    {"patch_embed": "unfold", "pooling": "attention", "class_token": False}, {"dist_token": True, "dist_head": True},
+])  # fmt: skip
+def test_every_kind_of_our_model_is_ours(calls_of_the_mode: list[object], choices: dict[str, object]) -> None:
+    assert trace(own(**choices), pixels()).proof_status == "proven"
+    assert calls_of_the_mode == []
+
+
 @pytest.mark.parametrize("kind", [Sharper, WrittenOut])
 def test_a_class_of_the_users_own_inside_our_model_is_seen_too(kind: type[Attention]) -> None:
     model = own()
@@ -110,12 +119,39 @@ def test_a_class_of_the_users_own_inside_our_model_is_seen_too(kind: type[Attent
 
 
 @pytest.mark.parametrize("choices", [{}, {"pooling": "attention", "class_token": False}])
-@pytest.mark.parametrize("keep_values", [False, True])
-def test_a_trace_holds_ordinary_tensors(choices: dict[str, object], keep_values: bool) -> None:
-    recorded = trace(own(**choices), pixels(), keep_residual=True, keep_values=keep_values)
+@pytest.mark.parametrize("kept", [{}, {"keep_residual": True}, {"keep_values": True}])
+def test_a_trace_holds_ordinary_tensors(choices: dict[str, object], kept: dict[str, bool]) -> None:
+    recorded = trace(own(**choices), pixels(), **kept)  # type: ignore[arg-type]
     found = list(tensors(recorded))
-    assert len(found) >= 3 * 3 + 2
+    assert len(found) >= 3 * 3 + 1
     assert not any(tensor.is_inference() for tensor in found)
+
+
+class Remembering(nn.Module):
+    """A user's head that keeps a tensor of the pass."""
+
+    def __init__(self, head: nn.Module) -> None:
+        super().__init__()
+        self.head, self.kept = head, torch.empty(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.kept = x
+        logits: Tensor = self.head(x)
+        return logits
+
+
+def test_what_a_hook_or_a_part_of_the_users_own_keeps_can_be_differentiated_later() -> None:
+    seen: list[Tensor] = []
+    hooked, replaced = own(), own()
+    hooked.blocks[1].register_forward_hook(lambda *call: seen.append(call[2]))
+    replaced.head = Remembering(replaced.head)
+    trace(hooked, pixels())
+    trace(replaced, pixels())
+    for kept in (seen[0], replaced.head.kept):
+        weight = torch.ones(kept.shape[-1], requires_grad=True)
+        assert isinstance(kept, Tensor)
+        (kept * weight).sum().backward()
+        torch.testing.assert_close(weight.grad, kept.flatten(0, -2).sum(0))
 
 
 def test_ordinary_tensors_also_where_the_memory_had_to_grow() -> None:

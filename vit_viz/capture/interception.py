@@ -19,16 +19,32 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vit_viz.capture.calls import AttentionCall
+from vit_viz.capture.forward import parts_of
 from vit_viz.capture.recorder import Recorder
 from vit_viz.capture.written_out import CASTS, PRODUCTS, SOFTMAXES, Function, is_square
 from vit_viz.errors import CaptureError
 from vit_viz.model.kernel import attending_through
-from vit_viz.model.vit import Attention, AttentionPool, Block, VisionTransformer
+from vit_viz.model.linear import Linear
+from vit_viz.model.vit import (
+    Attention,
+    AttentionPool,
+    Block,
+    LayerScale,
+    Mlp,
+    PackedSwiGLU,
+    PatchEmbed,
+    SwiGLU,
+    VisionTransformer,
+)
 
 if TYPE_CHECKING:
     from vit_viz.capture.edits import ActiveEdits
 
 Handler = Callable[["Interception", Function, tuple[Any, ...], dict[str, Any]], Any]
+_OWN_PARTS = frozenset({
+    VisionTransformer, PatchEmbed, Block, Attention, AttentionPool, LayerScale, Mlp, SwiGLU, PackedSwiGLU, Linear,
+    nn.Conv2d, nn.Identity, nn.LayerNorm, nn.ModuleList, nn.RMSNorm,
+})  # fmt: skip
 _MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
 
 
@@ -49,16 +65,17 @@ class Interception(TorchFunctionMode):
 
     def around(self, module: nn.Module) -> AbstractContextManager[object]:
         """In which a pass of `module` is seen: this mode, or our own model's kernel where its calls are all that matters."""
-        if self._removes_tokens or not _is_ours(module):  # a mean over tokens is seen by the mode alone
+        parts = parts_of(module)
+        if self._removes_tokens or not _are_ours(parts):  # a mean over tokens is seen by the mode alone
             return self
         keeps_graph = self._recorder is not None and self._recorder.options.gradients
-        keeps_tables = self._edits is not None  # for later passes, perhaps differentiated ones
-        inference = not keeps_graph and not keeps_tables and not self._keeps_values
-        return self._in_the_kernel(_projections(module) if self._keeps_values else [], inference=inference)
+        keeps_tensors = self._edits is not None or self._keeps_values or _are_watched(parts)
+        projections = _projections(module) if self._keeps_values else []
+        return self._in_the_kernel(projections, inference=not keeps_graph and not keeps_tensors)
 
     @contextmanager
     def _in_the_kernel(self, projections: list[Tensor], *, inference: bool) -> Iterator[None]:
-        """Our model keeps no tensor of a pass, so that one without gradients can do without autograd's bookkeeping."""
+        """A pass of which nobody keeps a tensor can do without autograd's bookkeeping."""
 
         def attention(*args: Any, **kwargs: Any) -> Tensor:
             output = self._attention(F.scaled_dot_product_attention, args, kwargs)
@@ -172,13 +189,14 @@ class Interception(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-def _is_ours(module: nn.Module) -> bool:
-    """Whether all attention of a model goes through our kernel: nobody has put a class of their own anywhere it is called."""
-    return (
-        type(module) is VisionTransformer
-        and type(module.attn_pool) in (type(None), AttentionPool)
-        and all(type(block) is Block and type(block.attn) is Attention for block in module.blocks)
-    )
+def _are_ours(parts: list[nn.Module]) -> bool:
+    """Whether a model is made of our own classes alone: all attention goes through our kernel, and no tensor of a pass is kept."""
+    return type(parts[0]) is VisionTransformer and all(type(part) in _OWN_PARTS for part in parts)
+
+
+def _are_watched(parts: list[nn.Module]) -> bool:
+    """Whether somebody's hooks see the tensors of a pass, which they may use for autograd later."""
+    return any(part._forward_hooks or part._forward_pre_hooks for part in parts)
 
 
 def _projections(module: Any) -> list[Tensor]:
