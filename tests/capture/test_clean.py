@@ -14,6 +14,7 @@ from tests.capture.models import own, pixels, timm_vit
 from tests.capture.tutorials import FusedQkv, TutorialViT
 from vit_viz.capture import trace
 from vit_viz.capture.buffers import Arena, BufferPool
+from vit_viz.capture.proof import proof_queries
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.model import VisionTransformer, ViTConfig
@@ -256,6 +257,15 @@ def test_proof_can_be_left_out_or_made_whole() -> None:
     model, image = own(), pixels()
     assert trace(model, image, proof_rows=0).proof_status == "captured, not proven"
     assert trace(model, image, proof_rows=10_000).proof_status == "proven"
+
+
+@pytest.mark.parametrize("rows", [1, 2, 16])
+def test_at_least_the_asked_rows_are_compared(rows: int) -> None:
+    for tokens in range(1, 400):
+        compared = range(tokens)[proof_queries(tokens, rows)]
+        assert compared[0] == 0
+        assert len(compared) >= min(rows, tokens)
+    assert len(range(197)[proof_queries(197, 16)]) == 16
 
 
 @pytest.mark.parametrize("make", [own, timm_vit])
