@@ -3,6 +3,7 @@
 import argparse
 
 from vit_viz.errors import VitVizError
+from vit_viz.memory import share_one_heap
 from vit_viz.session import Session
 from vit_viz.space import GpuWorker
 from vit_viz.ui.app import build_app, launch_options
@@ -17,6 +18,7 @@ def main() -> None:
     parser.add_argument("--device", help="cpu, cuda or mps; default: the best that is there")
     parser.add_argument("--share", action="store_true", help="make a public link through Gradio's servers")
     flags = parser.parse_args()
+    share_one_heap()
     try:
         session = Session(model=flags.model, device=flags.device, lender=GpuWorker.found())
     except VitVizError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -179,16 +180,18 @@ def test_a_handler_knows_the_browser_that_asks() -> None:
     assert VISITOR.get() == ""
 
 
-def test_a_session_keeps_no_component_that_an_update_replaced() -> None:
+@pytest.mark.parametrize("is_input", [True, False])
+def test_a_session_keeps_no_component_that_an_update_replaced(is_input: bool) -> None:
     async def play() -> list[int]:
         with GuardedBlocks() as blocks:
-            box = gr.Textbox()
-            box.change(lambda _: gr.update(value=None), box, box)
+            box, shown = gr.Textbox(), gr.Textbox()
+            answers = itertools.cycle([gr.update(value=None, visible=True), "a value"])
+            box.change(lambda _: next(answers), box, box if is_input else shown)
         state = SessionState(blocks)
         counts = []
-        for _ in range(5):
+        for _ in range(6):
             await blocks.process_api(blocks.fns[0], ["x"], state=state)
-            counts.append(len(state.blocks_config.blocks))
+            counts.append(len(state.blocks_config.blocks) + len(state.config_values))
         return counts
 
     assert len(set(played(play()))) == 1

@@ -104,7 +104,6 @@ class GuardedBlocks(gr.Blocks):
                     block.admit(value, self.tray)
                 elif _holds_file(value):
                     raise toast(NO_FILES_HERE)
-            _keep_names(block_fn.inputs, state)
             return await super().preprocess_data(block_fn, inputs, state, *args, **kwargs)
         except gr.Error as error:
             offered = "list of choices" not in str(
@@ -114,6 +113,12 @@ class GuardedBlocks(gr.Blocks):
         except Exception as error:
             logger.info("refused a request: %s", type(error).__name__)
             raise toast(NOT_READABLE) from None
+
+    async def postprocess_data(self, block_fn: Any, predictions: Any, state: Any) -> list[Any]:
+        """Turn what the handler returned into what is sent."""
+        output = await super().postprocess_data(block_fn, predictions, state)
+        _keep_names(block_fn.outputs, state)
+        return output
 
     async def process_api(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Read the request, run the handler, write the answer.
@@ -162,9 +167,9 @@ def _visitor(request: Any) -> str:
 
 
 def _keep_names(blocks: Any, state: Any) -> None:
-    """Let components that updates replaced keep the ids of those before them.
+    """Let components that an update has just replaced keep the ids of those before them.
 
-    Gradio gives each a new id and, when it is an input, files it under that id too: a session would never let go of any.
+    Gradio gives each a new id and, when it is next used, files it under that id too: a session would never let go of any.
     """
     for block in blocks:
         if state is not None and not block.stateful and block._id in state:
