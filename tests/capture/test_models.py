@@ -53,11 +53,16 @@ def test_our_model_is_proven_and_agrees_with_the_formula(choices: dict[str, obje
     assert recorded.layout == model.layout(64, 96)
 
 
-def test_logits_are_those_of_the_plain_forward_bit_for_bit() -> None:
+@pytest.mark.parametrize("keep_residual", [False, True])
+def test_logits_are_those_of_the_plain_forward_bit_for_bit(keep_residual: bool) -> None:
     model, image = own(), pixels()
+    if (
+        keep_residual
+    ):  # whoever looks at a block sees all tokens of it, also those that the logits do not need
+        model.blocks[-1].register_forward_hook(lambda *_: None)
     with torch.no_grad():
         expected = model(image)[0]
-    recorded = trace(model, image, keep_values=True, keep_residual=True)
+    recorded = trace(model, image, keep_values=True, keep_residual=keep_residual)
     assert recorded.logits is not None
     assert torch.equal(recorded.logits, expected)
 

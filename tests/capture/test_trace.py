@@ -171,14 +171,18 @@ def test_pool_of_a_learned_attention_is_its_mean_over_heads() -> None:
     torch.testing.assert_close(trace.query_weights("pool"), pooling.mean(0))
 
 
-def test_statistics_ignore_autocast_and_gradients() -> None:
+@pytest.mark.parametrize("with_gradients", [True, False])
+def test_statistics_ignore_autocast_and_gradients(with_gradients: bool) -> None:
     trace = random_trace()
-    expected = trace.attention(0)
-    with torch.autocast("cpu", dtype=torch.bfloat16), torch.enable_grad():
-        attention = trace.attention(0)
-    assert attention.dtype == torch.float32
-    torch.testing.assert_close(attention, expected)
-    assert not attention.requires_grad
+    layer = trace.layers[0]
+    with torch.no_grad():
+        expected = layer.exact_rows(None, None), layer.rows(None, None)
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.set_grad_enabled(with_gradients):
+        found = layer.exact_rows(None, None), layer.rows(None, None)
+    for attention, right in zip(found, expected, strict=True):
+        assert attention.dtype == torch.float32
+        torch.testing.assert_close(attention, right)
+        assert not attention.requires_grad
 
 
 @pytest.mark.parametrize(

@@ -183,8 +183,8 @@ def _start(subject: Subject, trace: Trace, layer: int) -> _Start:
 
     def run(batch: int) -> Tensor:
         with subject.turn(), undisturbed(model):
-            x = model.run_blocks(entering.expand(batch, -1, -1), subject.layout.grid, start=layer)
-            return model.classify(x)
+            stream, grid = entering.expand(batch, -1, -1), subject.layout.grid
+            return model.classify(model.run_blocks(stream, grid, start=layer, read=model.tokens_read()))
 
     return _Start(layer, run)
 

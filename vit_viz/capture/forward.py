@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from vit_viz.errors import CaptureError
+from vit_viz.model.parts import parts_of
 
 
 class _Known:
@@ -52,15 +53,16 @@ def remember_layers(module: nn.Module, count: int) -> None:
 
 
 @contextmanager
-def undisturbed(module: nn.Module) -> Iterator[None]:
-    """Eval mode for one forward pass under the model's lock; training flags and the random state are put back."""
+def undisturbed(module: nn.Module) -> Iterator[list[nn.Module]]:
+    """Eval mode for one forward pass under the model's lock; training flags and the random state are put back. Yields all parts."""
     with _KNOWN.lock(module):
-        training = [part for part in parts_of(module) if part.training]
+        parts = parts_of(module)
+        training = [part for part in parts if part.training]
         with torch.random.fork_rng(devices=_random_devices(module)):
             try:
                 if training:
                     module.eval()
-                yield
+                yield parts
             finally:
                 for part in training:
                     part.training = True
@@ -126,18 +128,6 @@ class ResidualStream:
     def _keep(self, state: Any) -> None:
         if threading.get_ident() == self._thread and isinstance(state, Tensor):
             self._states.append(state.detach().clone())
-
-
-def parts_of(module: nn.Module) -> list[nn.Module]:
-    """A module and all modules within it; a plain walk, since `modules()` costs as much as a layer of a small model.
-
-    One that is used in several places is named as often.
-    """
-    parts = [module]
-    for part in parts:  # grows while it is read
-        if part._modules:
-            parts.extend([child for child in part._modules.values() if child is not None])
-    return parts
 
 
 def _random_devices(module: nn.Module) -> list[int]:

@@ -19,32 +19,17 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.forward import parts_of
 from vit_viz.capture.recorder import Recorder
 from vit_viz.capture.written_out import CASTS, PRODUCTS, SOFTMAXES, Function, is_square
 from vit_viz.errors import CaptureError
 from vit_viz.model.kernel import attending_through
-from vit_viz.model.linear import Linear
-from vit_viz.model.vit import (
-    Attention,
-    AttentionPool,
-    Block,
-    LayerScale,
-    Mlp,
-    PackedSwiGLU,
-    PatchEmbed,
-    SwiGLU,
-    VisionTransformer,
-)
+from vit_viz.model.parts import are_watched
+from vit_viz.model.vit import OWN_PARTS, VisionTransformer
 
 if TYPE_CHECKING:
     from vit_viz.capture.edits import ActiveEdits
 
 Handler = Callable[["Interception", Function, tuple[Any, ...], dict[str, Any]], Any]
-_OWN_PARTS = frozenset({
-    VisionTransformer, PatchEmbed, Block, Attention, AttentionPool, LayerScale, Mlp, SwiGLU, PackedSwiGLU, Linear,
-    nn.Conv2d, nn.Identity, nn.LayerNorm, nn.ModuleList, nn.RMSNorm,
-})  # fmt: skip
 _MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
 
 
@@ -63,13 +48,16 @@ class Interception(TorchFunctionMode):
         self._removes_tokens = edits is not None and edits.masks_everywhere
         self._handlers = _handlers(recorder is not None, self._keeps_values, self._removes_tokens)
 
-    def around(self, module: nn.Module) -> AbstractContextManager[object]:
-        """In which a pass of `module` is seen: this mode, or our own model's kernel where its calls are all that matters."""
-        parts = parts_of(module)
+    def around(self, module: nn.Module, parts: list[nn.Module]) -> AbstractContextManager[object]:
+        """In which a pass of `module` is seen: this mode, or our own model's kernel where its calls are all that matters.
+
+        Args:
+            parts: the module and all modules within it.
+        """
         if self._removes_tokens or not _are_ours(parts):  # a mean over tokens is seen by the mode alone
             return self
         keeps_graph = self._recorder is not None and self._recorder.options.gradients
-        keeps_tensors = self._edits is not None or self._keeps_values or _are_watched(parts)
+        keeps_tensors = self._edits is not None or self._keeps_values or are_watched(parts)
         projections = _projections(module) if self._keeps_values else []
         return self._in_the_kernel(projections, inference=not keeps_graph and not keeps_tensors)
 
@@ -191,12 +179,7 @@ class Interception(TorchFunctionMode):
 
 def _are_ours(parts: list[nn.Module]) -> bool:
     """Whether a model is made of our own classes alone: all attention goes through our kernel, and no tensor of a pass is kept."""
-    return type(parts[0]) is VisionTransformer and all(type(part) in _OWN_PARTS for part in parts)
-
-
-def _are_watched(parts: list[nn.Module]) -> bool:
-    """Whether somebody's hooks see the tensors of a pass, which they may use for autograd later."""
-    return any(part._forward_hooks or part._forward_pre_hooks for part in parts)
+    return type(parts[0]) is VisionTransformer and {type(part) for part in parts} <= OWN_PARTS
 
 
 def _projections(module: Any) -> list[Tensor]:

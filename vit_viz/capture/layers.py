@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+_AUTOCAST = ("cpu", "cuda")
+
 TILE_BYTES = 4 * 2**20
 """Size of a tile where the caller does not choose: about what a core's cache holds."""
 
@@ -161,7 +163,9 @@ Index = list[int] | slice | Tensor | None
 
 def exact() -> AbstractContextManager[object]:
     """Statistics in full precision, outside autograd, and unseen by the modes of surrounding edits."""
-    if torch.is_grad_enabled() or torch.is_autocast_enabled() or torch._C._is_torch_function_mode_enabled():
+    if torch.is_grad_enabled() or torch._C._is_torch_function_mode_enabled():
+        return _precise()
+    if any(map(torch.is_autocast_enabled, _AUTOCAST)):
         return _precise()
     return nullcontext()
 
@@ -170,7 +174,7 @@ def _precise() -> ExitStack:
     stack = ExitStack()
     stack.enter_context(torch._C.DisableTorchFunction())
     stack.enter_context(torch.no_grad())
-    for device in ("cpu", "cuda"):
+    for device in _AUTOCAST:
         stack.enter_context(torch.autocast(device, enabled=False))
     return stack
 

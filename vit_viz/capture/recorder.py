@@ -51,9 +51,9 @@ class Capture:
     bias: Tensor | None = None
     slots: dict[str, int] = field(default_factory=dict)
     is_transposed: bool = False
-    differences: Tensor | None = None
     differentiable: Tensor | None = None  # the attention's output, or the written-out attention
     value_gram: Tensor | None = None
+    differences: Tensor | None = None
     dtype: torch.dtype = torch.float32
 
 
@@ -120,16 +120,20 @@ class Recorder:
             self._unprojected = (self.captures[-1], by_head(output.detach()))
 
     def linear(self, inputs: Tensor, weight: Tensor) -> None:
-        """Note a linear layer: the first after an attention is its output projection if it reads exactly that output."""
+        """Note a linear layer: the first after an attention is its output projection if it reads exactly that output.
+
+        Or the output of the first tokens, where the model needs no others.
+        """
         if self._unprojected is None:
             return
         (capture, output), self._unprojected = self._unprojected, None
         heads, tokens, head_dim = output.shape
-        if inputs.numel() != output.numel() or inputs.shape[-1] != heads * head_dim:
+        count, rest = divmod(inputs.numel(), heads * head_dim)
+        if rest or not 0 < count <= tokens or inputs.shape[-1] != heads * head_dim:
             return
         with torch.no_grad():
-            last = inputs.reshape(tokens, heads * head_dim)[-1]
-            if torch.equal(last, output[:, -1].reshape(-1)):
+            last = inputs.reshape(count, heads * head_dim)[-1]
+            if torch.equal(last, output[:, count - 1].reshape(-1)):
                 capture.value_gram = gram(weight, heads)
 
     def softmax(self, attention: Tensor) -> None:
@@ -184,7 +188,7 @@ class Recorder:
             return Pooling(torch.nn.functional.pad(attention, skipped), gradient)
 
     def proof(self) -> list[float]:
-        """Largest difference per layer; NaN where none was computed."""
+        """Largest difference per layer, once the pass is over; NaN where none was computed."""
         found = iter(largest([c.differences for c in self.captures if c.differences is not None]))
         return [float("nan") if c.differences is None else next(found) for c in self.captures]
 

@@ -143,12 +143,12 @@ def _run(
     """The logits of the forward pass; what the recorder saw of it is in the recorder."""
     edits = active_edits()
     with ExitStack() as stack:
-        stack.enter_context(undisturbed(module))
+        parts = stack.enter_context(undisturbed(module))
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.set_grad_enabled(recorder.options.gradients))
         stack.enter_context(suspended())
         stream = stack.enter_context(ResidualStream(module)) if keep_residual else None
-        stack.enter_context(Interception(recorder, edits).around(module))
+        stack.enter_context(Interception(recorder, edits).around(module, parts))
         logits = _logits(module(pixels))
     if edits is not None:
         edits.check_layers(len(recorder.captures))

@@ -18,6 +18,7 @@ from vit_viz.geometry import Grid, TokenLayout
 from vit_viz.model.config import ViTConfig
 from vit_viz.model.kernel import scaled_dot_product_attention
 from vit_viz.model.linear import Linear
+from vit_viz.model.parts import are_watched, parts_of
 from vit_viz.model.positions import resample, rotary_angles, rotate, sinusoidal_1d, sinusoidal_2d
 
 Rotary = tuple[Tensor, Tensor]  # cosines and sines, each [n, d / 2]
@@ -52,7 +53,7 @@ class VisionTransformer(nn.Module):
     def forward(self, pixels: Tensor) -> Tensor:
         """Logits [B, classes] of normalised pixels [B, C, height, width]; pooled features [B, D] where there is no head."""
         x = self.tokens(pixels)  # [B, C, height, width] -> [B, N, D]
-        x = self.run_blocks(x, self.grid_of(*pixels.shape[-2:]))
+        x = self.run_blocks(x, self.grid_of(*pixels.shape[-2:]), read=self.tokens_read())
         return self.classify(x)  # [B, N, D] -> [B, classes]
 
     def tokens(self, pixels: Tensor) -> Tensor:
@@ -67,12 +68,16 @@ class VisionTransformer(nn.Module):
             x = x + F.pad(table, (0, 0, missing, 0))
         return self.norm_pre(x)
 
-    def run_blocks(self, x: Tensor, grid: Grid, *, start: int = 0) -> Tensor:
-        """The residual stream after the last block, [B, N, D], from that before block `start`."""
-        rotary = self.rotary(grid)
-        for block in list(self.blocks)[start:]:
+    def run_blocks(self, x: Tensor, grid: Grid, *, start: int = 0, read: int | None = None) -> Tensor:
+        """The residual stream after the last block, [B, N, D], from that before block `start`.
+
+        Args:
+            read: how many tokens, from the first, are needed of it: [B, read, D]; None for all.
+        """
+        rotary, blocks = self.rotary(grid), list(self.blocks)[start:]
+        for block in blocks if read is None else blocks[:-1]:
             x = block(x, rotary)
-        return x
+        return x if read is None else blocks[-1](x, rotary, read=read)
 
     def classify(self, x: Tensor) -> Tensor:
         """Logits [B, classes] of the residual stream [B, N, D] after the last block."""
@@ -130,6 +135,18 @@ class VisionTransformer(nn.Module):
             )
         own, patches = self.pos_embed[0, :prefix], self.pos_embed[0, prefix:]  # [p, D], [n, D]
         return torch.cat((own, resample(patches, config.grid, grid, variant=config.resample)))
+
+    def tokens_read(self) -> int | None:
+        """How many tokens, from the first, the output is read from, so that the last block need not finish the others.
+
+        None for all: the pooling sees patches, or somebody may look at the others: by a hook, or by a class of their own.
+        """
+        config, last = self.config, parts_of(self.blocks[-1])
+        if config.pooling != "class" or config.pool_concat or not {type(part) for part in last} <= OWN_PARTS:
+            return None
+        if are_watched([self.norm, *last]):
+            return None
+        return 2 if config.dist_head else 1
 
     def rotary(self, grid: Grid) -> Rotary | None:
         """Cosines and sines by which queries and keys of patches are turned; None where positions are not rotary."""
@@ -200,9 +217,12 @@ class Block(nn.Module):
         self.mlp = _MLPS.get(config.mlp, Mlp)(config)
         self.ls2 = LayerScale(dim) if config.layer_scale else nn.Identity()
 
-    def forward(self, x: Tensor, rotary: Rotary | None = None) -> Tensor:
-        """The residual stream [B, N, D] after this block."""
-        x = x + self.ls1(self.attn(self.norm1(x), rotary))
+    def forward(self, x: Tensor, rotary: Rotary | None = None, *, read: int | None = None) -> Tensor:
+        """The residual stream [B, N, D] after this block; of the first `read` tokens alone where no others will be looked at."""
+        if read is None:
+            x = x + self.ls1(self.attn(self.norm1(x), rotary))
+        else:
+            x = x[:, :read] + self.ls1(self.attn(self.norm1(x), rotary, read=read))  # [B, read, D]
         return x + self.ls2(self.mlp(self.norm2(x)))
 
 
@@ -224,8 +244,8 @@ class Attention(nn.Module):
         self.norm = _norm(config, dim) if config.attn_norm else nn.Identity()
         self.proj = Linear(dim, dim, bias=config.proj_bias)
 
-    def forward(self, x: Tensor, rotary: Rotary | None = None) -> Tensor:
-        """What each token gathers, [B, N, D]."""
+    def forward(self, x: Tensor, rotary: Rotary | None = None, *, read: int | None = None) -> Tensor:
+        """What each token gathers, [B, N, D]; all look, and `read` says how many of them, from the first, go on."""
         batch, tokens, dim = x.shape
         qkv = self.qkv(x)  # [B, N, 3 D]
         qkv = qkv.reshape(batch, tokens, 3, self.num_heads, self.head_dim)  # [B, N, 3, H, d]
@@ -234,7 +254,7 @@ class Attention(nn.Module):
         if rotary is not None:
             q, k = rotate(q, *rotary), rotate(k, *rotary)
         x = scaled_dot_product_attention(q, k, v, scale=self.scale)  # [B, H, N, d]
-        x = x.transpose(1, 2).reshape(batch, tokens, dim)  # [B, N, D]
+        x = x[:, :, :read].transpose(1, 2).reshape(batch, -1, dim)  # [B, N, D]
         return self.proj(self.norm(x))
 
 
@@ -350,3 +370,10 @@ def _head(config: ViTConfig) -> nn.Module:
 def _token(count: int, dim: int) -> nn.Parameter:
     """Learned vectors [1, count, D]: the batch has no part in a parameter's shape, they are expanded where they are used."""
     return nn.Parameter(0.02 * torch.randn(1, count, dim))
+
+
+OWN_PARTS = frozenset({
+    VisionTransformer, PatchEmbed, Block, Attention, AttentionPool, LayerScale, Mlp, SwiGLU, PackedSwiGLU, Linear,
+    nn.Conv2d, nn.Identity, nn.LayerNorm, nn.ModuleList, nn.RMSNorm,
+})  # fmt: skip
+"""What a model of ours consists of, unless somebody put a class of their own into it."""

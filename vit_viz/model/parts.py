@@ -1,0 +1,28 @@
+"""The modules that a model is made of, and whether somebody watches them."""
+
+from __future__ import annotations
+
+from torch import nn
+from torch.nn.modules.module import _has_any_global_hook
+
+
+def parts_of(module: nn.Module) -> list[nn.Module]:
+    """A module and all modules within it; a plain walk, since `modules()` costs as much as a layer of a small model.
+
+    One that is used in several places is named as often.
+    """
+    parts = [module]
+    for part in parts:  # grows while it is read
+        if part._modules:
+            parts.extend([child for child in part._modules.values() if child is not None])
+    return parts
+
+
+def are_watched(parts: list[nn.Module]) -> bool:
+    """Whether hooks see the tensors that go in and out of these modules."""
+    return _has_any_global_hook() or any(_hooks(part) for part in parts)  # type: ignore[no-untyped-call]  # torch's
+
+
+def _hooks(part: nn.Module) -> bool:
+    forward = part._forward_hooks or part._forward_pre_hooks
+    return bool(forward or part._backward_hooks or part._backward_pre_hooks)
