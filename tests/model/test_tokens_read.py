@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from tests.model.inside import TINY, randomise
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.model.vit import Mlp
+from vit_viz.model.vit import Attention, Mlp
 
 
 class Finished(TorchFunctionMode):
@@ -52,23 +52,37 @@ class OwnMlp(Mlp):
     """A user's own MLP, which may let tokens talk to each other."""
 
 
-@pytest.mark.parametrize("where", ["block", "mlp", "norm", "everywhere", "own class"])
-def test_whoever_looks_at_the_last_block_sees_all_tokens(where: str) -> None:
+@pytest.mark.parametrize("where", ["block", "mlp", "norm"])
+def test_a_hook_sees_all_tokens(where: str) -> None:
     model, seen = ours(), []
-    hook: Any = lambda _module, _args, out: seen.append(out.shape)  # noqa: E731
     last: Any = model.blocks[-1]
-    if where == "own class":
-        last.mlp = OwnMlp(model.config)
-    elif where == "everywhere":
-        handle = nn.modules.module.register_module_forward_hook(hook)
-    else:
-        handle = {"block": last, "mlp": last.mlp, "norm": model.norm}[where].register_forward_hook(hook)
+    watched = {"block": last, "mlp": last.mlp, "norm": model.norm}[where]
+    watched.register_forward_hook(lambda _module, _args, out: seen.append(tuple(out.shape)))
+    assert finished(model) == [25, 25, 25]
+    assert seen == [(2, 25, 40)]
+
+
+def test_a_hook_on_every_module_sees_all_tokens() -> None:
+    model, seen = ours(), []
+    handle = nn.modules.module.register_module_forward_hook(lambda module, *_: seen.append(module))
     try:
         assert finished(model) == [25, 25, 25]
     finally:
-        if where != "own class":
-            handle.remove()
-    assert all(shape[1] == 25 for shape in seen if where != "everywhere")
+        handle.remove()
+    assert model.norm in seen
+
+
+def test_a_class_of_ones_own_gets_all_tokens() -> None:
+    model = ours()
+    model.blocks[-1].mlp = OwnMlp(model.config)
+    assert finished(model) == [25, 25, 25]
+
+
+def test_a_forward_of_ones_own_gets_all_tokens() -> None:
+    model = ours()
+    attention: Any = model.blocks[-1].attn
+    attention.forward = lambda x, rotary: Attention.forward(attention, 2 * x, rotary)
+    assert finished(model) == [25, 25, 25]
 
 
 def test_the_gradient_is_that_of_all_tokens() -> None:

@@ -23,7 +23,7 @@ from vit_viz.capture.recorder import Recorder
 from vit_viz.capture.written_out import CASTS, PRODUCTS, SOFTMAXES, Function, is_square
 from vit_viz.errors import CaptureError
 from vit_viz.model.kernel import attending_through
-from vit_viz.model.parts import are_watched
+from vit_viz.model.parts import are_all_of, are_watched
 from vit_viz.model.vit import OWN_PARTS, VisionTransformer
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class Interception(TorchFunctionMode):
 
 def _are_ours(parts: list[nn.Module]) -> bool:
     """Whether a model is made of our own classes alone: all attention goes through our kernel, and no tensor of a pass is kept."""
-    return type(parts[0]) is VisionTransformer and {type(part) for part in parts} <= OWN_PARTS
+    return type(parts[0]) is VisionTransformer and are_all_of(parts, OWN_PARTS)
 
 
 def _projections(module: Any) -> list[Tensor]:

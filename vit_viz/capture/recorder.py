@@ -51,9 +51,9 @@ class Capture:
     bias: Tensor | None = None
     slots: dict[str, int] = field(default_factory=dict)
     is_transposed: bool = False
+    differences: Tensor | None = None
     differentiable: Tensor | None = None  # the attention's output, or the written-out attention
     value_gram: Tensor | None = None
-    differences: Tensor | None = None
     dtype: torch.dtype = torch.float32
 
 

@@ -18,6 +18,11 @@ def parts_of(module: nn.Module) -> list[nn.Module]:
     return parts
 
 
+def are_all_of(parts: list[nn.Module], classes: frozenset[type]) -> bool:
+    """Whether modules are exactly of these classes and run as their class says: no subclass, no `forward` of their own."""
+    return {type(part) for part in parts} <= classes and not any("forward" in vars(part) for part in parts)
+
+
 def are_watched(parts: list[nn.Module]) -> bool:
     """Whether hooks see the tensors that go in and out of these modules."""
     return _has_any_global_hook() or any(_hooks(part) for part in parts)  # type: ignore[no-untyped-call]  # torch's

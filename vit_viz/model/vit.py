@@ -18,7 +18,7 @@ from vit_viz.geometry import Grid, TokenLayout
 from vit_viz.model.config import ViTConfig
 from vit_viz.model.kernel import scaled_dot_product_attention
 from vit_viz.model.linear import Linear
-from vit_viz.model.parts import are_watched, parts_of
+from vit_viz.model.parts import are_all_of, are_watched, parts_of
 from vit_viz.model.positions import resample, rotary_angles, rotate, sinusoidal_1d, sinusoidal_2d
 
 Rotary = tuple[Tensor, Tensor]  # cosines and sines, each [n, d / 2]
@@ -139,12 +139,12 @@ class VisionTransformer(nn.Module):
     def tokens_read(self) -> int | None:
         """How many tokens, from the first, the output is read from, so that the last block need not finish the others.
 
-        None for all: the pooling sees patches, or somebody may look at the others: by a hook, or by a class of their own.
+        None for all: the pooling sees patches, or somebody may look at the others, by a hook or by a part of their own.
         """
         config, last = self.config, parts_of(self.blocks[-1])
-        if config.pooling != "class" or config.pool_concat or not {type(part) for part in last} <= OWN_PARTS:
+        if config.pooling != "class" or config.pool_concat:
             return None
-        if are_watched([self.norm, *last]):
+        if not are_all_of(last, OWN_PARTS) or are_watched([self.norm, *last]):
             return None
         return 2 if config.dist_head else 1
 
