@@ -40,6 +40,7 @@ def labels(split: str, count: int) -> Tensor:
 def _decode(data: Path, split: str, path: Path) -> None:
     rows, cols = SHEETS[split]
     each, count = rows * cols, len(classes(data))
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     out = np.lib.format.open_memmap(partial, "w+", np.uint8, (count * each, SIDE, SIDE, 3))
     for index in range(count):
