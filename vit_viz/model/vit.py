@@ -219,7 +219,7 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor, rotary: Rotary | None = None, *, read: int | None = None) -> Tensor:
         """The residual stream [B, N, D] after this block; of the first `read` tokens alone where no others will be looked at."""
-        if read is None:
+        if read is None:  # an attention of a user's own need not know of `read`
             x = x + self.ls1(self.attn(self.norm1(x), rotary))
         else:
             x = x[:, :read] + self.ls1(self.attn(self.norm1(x), rotary, read=read))  # [B, read, D]
