@@ -16,6 +16,8 @@ LAYOUTS = [
     TokenLayout(grid=(4, 6), prefix=("class",)),
     TokenLayout(grid=(4, 6), prefix=("class", "distillation")),
     TokenLayout(grid=(4, 6), prefix=("class", "register 0", "register 1", "register 2", "register 3")),
+    TokenLayout(grid=(4, 6), prefix=("class",), suffix=("detection 0", "detection 1", "detection 2")),
+    TokenLayout(grid=(4, 6), prefix=(), suffix=("class",)),
 ]
 
 
@@ -32,13 +34,14 @@ def test_prefix_tokens_come_before_patches_in_row_major_order() -> None:
 def test_token_and_name_are_inverse(layout: TokenLayout) -> None:
     for token in range(layout.num_tokens):
         name = layout.name(token)
-        where = name if token < layout.num_prefix else divmod(token - layout.num_prefix, 6)
-        assert layout.token(where) == token
+        where = layout.place(token)
+        assert layout.token(name if where is None else where) == token
+        assert where is None or name == f"patch {where}"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_query_weights_sum_to_one(layout: TokenLayout) -> None:
-    for query in ["pool", (3, 5), [(0, 0), (3, 5), (0, 0)], *layout.prefix]:
+    for query in ["pool", (3, 5), [(0, 0), (3, 5), (0, 0)], *layout.named]:
         assert layout.weights(query).sum() == pytest.approx(1)
 
 
@@ -63,6 +66,62 @@ def test_patches_cuts_off_the_prefix_for_numpy_and_torch() -> None:
     values = np.arange(2 * 26).reshape(2, 26)
     assert layout.patches(values)[1, 0, 0] == 26 + 2
     assert torch.equal(layout.patches(torch.from_numpy(values)), torch.from_numpy(layout.patches(values)))
+
+
+def test_suffix_tokens_come_after_the_patches() -> None:
+    layout = TokenLayout(
+        grid=(2, 5), prefix=("class", "register 0"), suffix=("detection 0", "detection 1", "text")
+    )
+    assert (layout.num_prefix, layout.num_patches, layout.num_suffix, layout.num_tokens) == (2, 10, 3, 15)
+    assert layout.patch_slice == slice(2, 12)
+    assert layout.token((1, 4)) == 11
+    assert [layout.token(name) for name in layout.suffix] == [12, 13, 14]
+    assert layout.name(11) == "patch (1, 4)"
+    assert layout.name(13) == layout.describe("detection 1").removesuffix(" token") == "detection 1"
+    assert layout.suffix_groups == {"detection": (12, 13), "text": (14,)}
+    assert layout.place(1) is layout.place(12) is None
+
+
+def test_patches_cuts_off_both_ends() -> None:
+    layout = TokenLayout(grid=(2, 5), prefix=("class",), suffix=("detection 0", "detection 1", "detection 2"))
+    values = np.arange(7 * 14).reshape(7, 14)
+    assert layout.patches(values).shape == (7, 2, 5)
+    assert layout.patches(values)[0].tolist() == [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]]
+    assert torch.equal(layout.patches(torch.from_numpy(values)), torch.from_numpy(layout.patches(values)))
+
+
+def test_mean_pool_leaves_out_suffix_tokens() -> None:
+    layout = TokenLayout(
+        grid=(2, 5), prefix=("class",), pooling="mean", suffix=("detection 0", "detection 1")
+    )
+    assert layout.tokens("pool") == tuple(range(1, 11))
+    assert layout.weights("pool")[3] == pytest.approx(1 / 10)
+
+
+def test_a_class_token_may_come_last() -> None:
+    layout = TokenLayout(grid=(2, 5), prefix=(), suffix=("register 0", "class"))
+    assert (layout.pooling, layout.default_query, layout.tokens("pool")) == ("class", "class", (11,))
+
+
+@pytest.mark.parametrize(
+    "names", [{"prefix": ("class", "class")}, {"suffix": ("class",)}, {"suffix": ("a", "a")}]
+)
+def test_a_name_that_is_there_twice_is_refused(names: dict[str, tuple[str, ...]]) -> None:
+    with pytest.raises(ParameterError, match=r"different names, but '\w+' is there twice"):
+        TokenLayout(grid=(2, 5), **names)  # type: ignore[arg-type]
+
+
+def test_many_suffix_tokens_do_not_flood_the_error() -> None:
+    layout = TokenLayout(grid=(2, 5), suffix=tuple(f"detection {i}" for i in range(100)))
+    with pytest.raises(ParameterError, match=r"suffix tokens are: detection 0 \.\.\. detection 99\.$"):
+        layout.token("detection 100")
+    with pytest.raises(ParameterError, match="tokens are 0-110"):
+        layout.name(111)
+
+
+def test_suffix_is_a_keyword() -> None:
+    with pytest.raises(TypeError):
+        TokenLayout((2, 5), ("class",), None, ("detection 0",))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +158,8 @@ def test_query_text_that_means_nothing_is_refused(text: str) -> None:
 
 
 def test_query_names_survive_the_text_form() -> None:
-    assert parse_query("register 12") == format_query("register 12") == "register 12"
+    for name in ("register 12", "detection 3", "detection 1099"):
+        assert parse_query(name) == format_query(name) == name
 
 
 def test_patch_rectangle_by_hand() -> None:

@@ -1,13 +1,13 @@
 """Where things are: token <-> (row, col) <-> pixels of the original image.
 
-Token counts, prefix tokens and patch rectangles are worked out here and nowhere else.
+Token counts, prefix and suffix tokens and patch rectangles are worked out here and nowhere else.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -16,48 +16,65 @@ from numpy.typing import NDArray
 from vit_viz.errors import ParameterError
 
 Query = str | tuple[int, int] | Sequence[tuple[int, int]]
-"""What is asked about: "class", "pool", "register 0", "distillation", one patch (row, col), or a region [(row, col), ...]."""
+"""What is asked about: "class", "pool", "register 0", "detection 3", one patch (row, col), or a region [(row, col), ...]."""
 
 Pooling = Literal["class", "mean", "attention"]
 Grid = tuple[int, int]
 
+_NUMBER = re.compile(r" \d+$")
 _PATCH_TEXT = re.compile(r"\(?\s*(\d{1,5})\s*,\s*(\d{1,5})\s*\)?")
 
 
 @dataclass(frozen=True)
 class TokenLayout:
-    """Which token of the sequence is what: prefix tokens first, then the patches row by row.
+    """Which token of the sequence is what: prefix tokens first, then the patches row by row, then suffix tokens.
 
     Args:
         grid: patches as (rows, cols).
         prefix: names of the tokens before the patches, e.g. ("class", "register 0", "register 1").
         pooling: what the model's output is read from; None means the class token where there is one, else the mean of the patches.
+        suffix: names of the tokens after the patches, e.g. ("detection 0", "detection 1").
 
     Raises:
-        ParameterError: the grid is empty, or two prefix tokens have the same name.
+        ParameterError: the grid is empty, or two of the prefix and suffix tokens have the same name.
     """
 
     grid: Grid
     prefix: tuple[str, ...] = ("class",)
     pooling: Pooling | None = None
+    suffix: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         rows, cols = (int(n) for n in self.grid)
         if rows < 1 or cols < 1:
             raise ParameterError(f"A patch grid has at least 1 x 1 patches, not {rows} x {cols}.")
-        if len(set(self.prefix)) != len(self.prefix):
-            raise ParameterError(f"Prefix tokens need different names, not {list(self.prefix)}.")
         object.__setattr__(self, "grid", (rows, cols))
         object.__setattr__(self, "prefix", tuple(self.prefix))
+        object.__setattr__(self, "suffix", tuple(self.suffix))
+        twice = [name for i, name in enumerate(self.named) if name in self.named[:i]]
+        if twice:
+            raise ParameterError(
+                f"Prefix and suffix tokens need different names, but {twice[0]!r} is there twice."
+            )
         if self.pooling is None:
-            object.__setattr__(self, "pooling", "class" if "class" in self.prefix else "mean")
-        if self.pooling == "class" and "class" not in self.prefix:
-            raise ParameterError("Class pooling needs a class token among the prefix tokens.")
+            object.__setattr__(self, "pooling", "class" if "class" in self.named else "mean")
+        if self.pooling == "class" and "class" not in self.named:
+            raise ParameterError("Class pooling needs a class token among the prefix or suffix tokens.")
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The tokens that are not patches: prefix tokens, then suffix tokens, in the order of the sequence."""
+        return self.prefix + self.suffix
 
     @property
     def num_prefix(self) -> int:
         """Tokens before the first patch."""
         return len(self.prefix)
+
+    @property
+    def num_suffix(self) -> int:
+        """Tokens after the last patch."""
+        return len(self.suffix)
 
     @property
     def num_patches(self) -> int:
@@ -66,8 +83,27 @@ class TokenLayout:
 
     @property
     def num_tokens(self) -> int:
-        """Prefix tokens and patches together: the length of the sequence."""
-        return self.num_prefix + self.num_patches
+        """Prefix tokens, patches and suffix tokens together: the length of the sequence."""
+        return self.num_prefix + self.num_patches + self.num_suffix
+
+    @property
+    def patch_slice(self) -> slice[int, int, None]:
+        """Where the patches are in the sequence."""
+        return slice(self.num_prefix, self.num_prefix + self.num_patches)
+
+    @property
+    def suffix_slice(self) -> slice[int, int, None]:
+        """Where the suffix tokens are in the sequence."""
+        return slice(self.num_prefix + self.num_patches, self.num_tokens)
+
+    @property
+    def suffix_groups(self) -> dict[str, tuple[int, ...]]:
+        """Token indices of the suffix tokens by name without number: "detection" has those of "detection 0", "detection 1", ..."""
+        groups: dict[str, tuple[int, ...]] = {}
+        for token, name in enumerate(self.suffix, start=self.suffix_slice.start):
+            group = _NUMBER.sub("", name)
+            groups[group] = (*groups.get(group, ()), token)
+        return groups
 
     @property
     def default_query(self) -> str:
@@ -78,13 +114,14 @@ class TokenLayout:
         """Index of one token in the sequence.
 
         Raises:
-            ParameterError: the model has no such prefix token, or the patch lies outside the grid.
+            ParameterError: the model has no token of this name, or the patch lies outside the grid.
         """
         if isinstance(where, str):
-            if where not in self.prefix:
-                known = ", ".join(self.prefix) or "none"
-                raise ParameterError(f"This model has no token {where!r}; its prefix tokens are: {known}.")
-            return self.prefix.index(where)
+            if where in self.prefix:
+                return self.prefix.index(where)
+            if where in self.suffix:
+                return self.suffix_slice.start + self.suffix.index(where)
+            raise ParameterError(f"This model has no token {where!r}; {self._names_in_words()}.")
         row, col = where
         rows, cols = self.grid
         if not (0 <= row < rows and 0 <= col < cols):
@@ -92,6 +129,17 @@ class TokenLayout:
                 f"Patch ({row}, {col}) does not exist: rows are 0-{rows - 1} and columns 0-{cols - 1}."
             )
         return self.num_prefix + int(row) * cols + int(col)
+
+    def place(self, token: int) -> tuple[int, int] | None:
+        """The patch (row, col) of a token; None for a prefix or suffix token.
+
+        Raises:
+            ParameterError: there is no such token.
+        """
+        if not 0 <= token < self.num_tokens:
+            raise ParameterError(f"Token {token} does not exist: tokens are 0-{self.num_tokens - 1}.")
+        index = token - self.num_prefix
+        return divmod(index, self.grid[1]) if 0 <= index < self.num_patches else None
 
     def tokens(self, query: Query) -> tuple[int, ...]:
         """Indices of all tokens that a query stands for, ascending and without repetition."""
@@ -112,13 +160,11 @@ class TokenLayout:
         return weights
 
     def name(self, token: int) -> str:
-        """A token in words: "class", "register 0", "patch (3, 5)"."""
-        if not 0 <= token < self.num_tokens:
-            raise ParameterError(f"Token {token} does not exist: tokens are 0-{self.num_tokens - 1}.")
-        if token < self.num_prefix:
-            return self.prefix[token]
-        row, col = divmod(token - self.num_prefix, self.grid[1])
-        return f"patch ({row}, {col})"
+        """A token in words: "class", "register 0", "patch (3, 5)", "detection 3"."""
+        place = self.place(token)
+        if place is not None:
+            return f"patch ({place[0]}, {place[1]})"
+        return self.prefix[token] if token < self.num_prefix else self.suffix[token - self.suffix_slice.start]
 
     def describe(self, query: Query) -> str:
         """A query in words, for captions."""
@@ -134,16 +180,25 @@ class TokenLayout:
 
     def patches(self, values: Any) -> Any:
         """The patch part of `values` as pictures: [..., tokens] -> [..., rows, cols]; NumPy or torch."""
-        return values[..., self.num_prefix :].reshape(*values.shape[:-1], *self.grid)
+        return values[..., self.patch_slice].reshape(*values.shape[:-1], *self.grid)
 
     def _pool(self) -> list[int]:
         if self.pooling == "class":
-            return [self.token(name) for name in ("class", "distillation") if name in self.prefix]
+            return [self.token(name) for name in ("class", "distillation") if name in self.named]
         if self.pooling == "attention":
             raise ParameterError(
                 "The pool of this model is a learned attention; ask a trace for its weights."
             )
-        return list(range(self.num_prefix, self.num_tokens))
+        return list(range(self.patch_slice.start, self.patch_slice.stop))
+
+    def _names_in_words(self) -> str:
+        words = f"its prefix tokens are: {_list_words(self.prefix)}"
+        return words + (f"; its suffix tokens are: {_list_words(self.suffix)}" if self.suffix else "")
+
+
+def _list_words(names: tuple[str, ...]) -> str:
+    """Names in a sentence; of many, the first and the last."""
+    return f"{names[0]} ... {names[-1]}" if len(names) > 8 else ", ".join(names) or "none"
 
 
 def _parts(query: Query) -> list[str | tuple[int, int]]:
@@ -166,13 +221,13 @@ def _parts(query: Query) -> list[str | tuple[int, int]]:
 
 
 def parse_query(text: str) -> Query:
-    """Read a query as permalinks and the command line write it: "class", "register 0", "7,12" or "7,12;7,13".
+    """Read a query as permalinks and the command line write it: "class", "detection 3", "7,12" or "7,12;7,13".
 
     Raises:
         ParameterError: the text is neither a name nor a list of row,col pairs.
     """
     text = text.strip()
-    if re.fullmatch(r"[a-z]+( \d{1,3})?", text):
+    if re.fullmatch(r"[a-z]+( \d{1,4})?", text):
         return text
     matches = [_PATCH_TEXT.fullmatch(part.strip()) for part in text.split(";") if part.strip()]
     patches = [(int(m[1]), int(m[2])) for m in matches if m]
