@@ -11,8 +11,8 @@ from torch import nn
 
 from tests.model.inside import TINY, assert_same_inside, look_inside, randomise
 from vit_viz.errors import ParameterError
-from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.model.linear import Linear, use_fastest_linear
+from vit_viz.model import VisionTransformer, ViTConfig, linear
+from vit_viz.model.linear import Linear, forced_kernel, use_fastest_linear
 
 timm_vit = pytest.importorskip("timm.models.vision_transformer", reason="timm is the oracle of these tests")
 layers = pytest.importorskip("timm.layers")
@@ -192,6 +192,27 @@ def test_onednn_gives_the_same_numbers_and_true_gradients() -> None:
 
 def test_the_faster_kernel_is_chosen_once_for_all_layers() -> None:
     model = VisionTransformer(ViTConfig.from_dict(TINY))
-    assert use_fastest_linear(model, min_gain=1e9) is False
-    chosen = use_fastest_linear(model, min_gain=1e-9)
+    with forced_kernel("auto"):
+        assert use_fastest_linear(model, min_gain=1e9) is False
+        chosen = use_fastest_linear(model, min_gain=1e-9)
     assert {layer.use_onednn for layer in model.modules() if isinstance(layer, Linear)} == {chosen}
+
+
+def test_a_forced_kernel_computes_every_linear_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, calls = VisionTransformer(ViTConfig.from_dict(TINY)).eval(), []
+    layers = 4 * 3 + 1  # qkv, proj, fc1, fc2 in each of three blocks, and the head
+    computed = linear._onednn
+    monkeypatch.setattr(linear, "_onednn", lambda *operands: (calls.append(1), computed(*operands))[1])
+    with torch.no_grad():
+        for kernel, expected in (("onednn", layers), ("torch", 0), ("auto", 0)):
+            calls.clear()
+            with forced_kernel(kernel):
+                model(torch.randn(1, 3, 24, 42))
+            assert len(calls) == expected
+
+
+def test_a_forced_kernel_is_not_timed() -> None:
+    model = VisionTransformer(ViTConfig.from_dict(TINY))
+    for kernel in ("torch", "onednn"):
+        with forced_kernel(kernel):
+            assert use_fastest_linear(model) is (kernel == "onednn")

@@ -8,13 +8,25 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from vit_viz.errors import ParameterError
+
+Kernel = Literal["auto", "onednn", "torch"]
+
 _logger = logging.getLogger(__name__)
+
+
+class _Override:
+    """Which kernel all linear layers of the process use; "auto" leaves it to each layer."""
+
+    kernel: Kernel = "auto"
 
 
 class Linear(nn.Linear):
@@ -25,13 +37,33 @@ class Linear(nn.Linear):
     def forward(self, x: Tensor) -> Tensor:
         """x W^T + b: [..., in_features] -> [..., out_features]."""
         if (
-            self.use_onednn
+            _picks_onednn(self)
             and not torch.is_grad_enabled()
             and x.dtype == torch.float32
             and x.device.type == "cpu"
         ):
             return _onednn(x, self.weight, self.bias)
         return F.linear(x, self.weight, self.bias)
+
+
+@contextmanager
+def forced_kernel(kernel: Kernel) -> Iterator[None]:
+    """Let every linear layer of the process use this kernel, whatever was timed, in all threads: for tests and benchmarks.
+
+    Layers for which oneDNN has no kernel (another precision, a GPU) use torch's all the same.
+
+    Raises:
+        ParameterError: this build of torch has no oneDNN.
+    """
+    if kernel == "onednn" and not _has_onednn():
+        raise ParameterError(
+            "This build of torch has no oneDNN linear kernel to force: use 'torch' or 'auto'."
+        )
+    before, _Override.kernel = _Override.kernel, kernel
+    try:
+        yield
+    finally:
+        _Override.kernel = before
 
 
 def use_fastest_linear(model: nn.Module, *, tokens: int = 197, min_gain: float = 1.15) -> bool:
@@ -42,8 +74,10 @@ def use_fastest_linear(model: nn.Module, *, tokens: int = 197, min_gain: float =
         min_gain: how much faster oneDNN must be.
 
     Returns:
-        Whether oneDNN was chosen; False on a GPU, where the operator is missing, or where it does not pay.
+        Whether oneDNN was chosen or is forced; False on a GPU, where the operator is missing, or where it does not pay.
     """
+    if _Override.kernel != "auto":
+        return _Override.kernel == "onednn"
     layers = [layer for layer in model.modules() if isinstance(layer, Linear)]
     chosen = (
         bool(layers) and _onednn_gain(max(layers, key=lambda layer: layer.weight.numel()), tokens) >= min_gain
@@ -52,6 +86,15 @@ def use_fastest_linear(model: nn.Module, *, tokens: int = 197, min_gain: float =
         layer.use_onednn = chosen
     _logger.debug("linear kernel: %s", "oneDNN" if chosen else "torch")
     return chosen
+
+
+def _picks_onednn(layer: Linear) -> bool:
+    """The one place where a layer's kernel is decided: what is forced, else what was chosen for its model."""
+    return layer.use_onednn if _Override.kernel == "auto" else _Override.kernel == "onednn"
+
+
+def _has_onednn() -> bool:
+    return hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -66,11 +109,7 @@ def _onednn_gain(layer: Linear, tokens: int) -> float:
     The best of several interleaved runs, because another process can only slow a run down.
     """
     weight, bias = layer.weight, layer.bias
-    if (
-        weight.device.type != "cpu"
-        or weight.dtype != torch.float32
-        or not hasattr(torch.ops.mkldnn, "_linear_pointwise")
-    ):
+    if weight.device.type != "cpu" or weight.dtype != torch.float32 or not _has_onednn():
         return 0.0
     x = torch.linspace(-1, 1, tokens * layer.in_features).reshape(
         1, tokens, -1
