@@ -110,6 +110,20 @@ class TokenLayout:
         """The query that stands for the model's output: "class" where the class token is pooled, else "pool"."""
         return "class" if self.pooling == "class" else "pool"
 
+    def check_tokens(self, count: int) -> None:
+        """A layout must have as many tokens as a model attends over.
+
+        Raises:
+            ParameterError: it has not.
+        """
+        if self.num_tokens != count:
+            rows, cols = self.grid
+            after = f" + {self.num_suffix} suffix" if self.suffix else ""
+            raise ParameterError(
+                f"The layout has {self.num_tokens} tokens ({self.num_prefix} prefix + {rows} x {cols} patches{after}), but the "
+                f"model attends over {count}: pass layout=TokenLayout(grid=(rows, cols), prefix=(...)) that fits."
+            )
+
     def token(self, where: str | tuple[int, int]) -> int:
         """Index of one token in the sequence.
 

@@ -277,7 +277,10 @@ def test_weights_that_a_model_asks_of_multihead_attention_still_reach_it(average
         model(image)
     expected, returned = returned, []
     trace(model, image, layout=TUTORIAL)
-    for mine, theirs in zip(returned, expected, strict=True):
+    assert len(returned) >= len(expected) == 3
+    for mine, theirs in zip(
+        returned[:3], expected, strict=True
+    ):  # the passes that check the module come after its trace
         torch.testing.assert_close(mine, theirs)
 
 

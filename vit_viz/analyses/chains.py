@@ -71,7 +71,9 @@ def layer_range(trace: Trace, layers: LayerRange | None) -> LayerRange:
 
     Raises:
         ParameterError: the range is empty or reaches beyond the model.
+        CaptureError: the layers are seen not to follow one another, so nothing can be multiplied through them.
     """
+    trace.check_layers_follow()
     first, end = (0, trace.num_layers) if layers is None else layers
     if not 0 <= first < end <= trace.num_layers:
         raise ParameterError(

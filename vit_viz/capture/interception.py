@@ -54,7 +54,7 @@ class Interception(TorchFunctionMode):
         Args:
             parts: the module and all modules within it.
         """
-        if self._removes_tokens or not _are_ours(parts):  # a mean over tokens is seen by the mode alone
+        if self._removes_tokens or not are_ours(parts):  # a mean over tokens is seen by the mode alone
             return self
         keeps_graph = self._recorder is not None and self._recorder.options.gradients
         keeps_tensors = self._edits is not None or self._keeps_values or are_watched(parts)
@@ -112,7 +112,7 @@ class Interception(TorchFunctionMode):
             calls.append(AttentionCall(*args, **kwargs))
             return self._attention(func, args, kwargs)
 
-        output, _ = _led(func, attention)(*bound.args, **bound.kwargs)
+        output, _ = with_attention(func, attention)(*bound.args, **bound.kwargs)
         if self._recorder is not None and calls[0].is_square:
             self._recorder.projected_by(arguments["out_proj_weight"])
         if not wants_weights:
@@ -177,7 +177,7 @@ class Interception(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-def _are_ours(parts: list[nn.Module]) -> bool:
+def are_ours(parts: list[nn.Module]) -> bool:
     """Whether a model is made of our own classes alone: all attention goes through our kernel, and no tensor of a pass is kept."""
     return type(parts[0]) is VisionTransformer and are_all_of(parts, OWN_PARTS)
 
@@ -188,7 +188,7 @@ def _projections(module: Any) -> list[Tensor]:
     return [attn.proj.weight for attn in attentions if isinstance(attn.norm, nn.Identity)]
 
 
-def _led(func: Function, attention: Callable[..., Tensor]) -> Function:
+def with_attention(func: Function, attention: Callable[..., Tensor]) -> Function:
     """torch's `multi_head_attention_forward` with another `scaled_dot_product_attention`, for this call only.
 
     A second function over the same code: the first one asks every active mode again and would never reach its own body.

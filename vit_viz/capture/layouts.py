@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from torch import nn
 
-from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid, Pooling, TokenLayout
 
 _TIMM_POOLING: dict[str, Pooling] = {"token": "class", "map": "attention"}
 
 
-def infer_layout(module: nn.Module, *, size: tuple[int, int], tokens: int) -> TokenLayout:
-    """The token layout of a model's input.
+def known_layout(module: nn.Module, *, size: tuple[int, int], tokens: int) -> TokenLayout | None:
+    """The token layout of a model's input, where the module tells it.
 
     Args:
         size: height and width of the pixels.
         tokens: how many tokens its layers attend over.
-
-    Raises:
-        ParameterError: the module does not tell; the message asks for a layout.
     """
     own: Any = getattr(module, "layout", None)
     if callable(own):
@@ -32,11 +27,14 @@ def infer_layout(module: nn.Module, *, size: tuple[int, int], tokens: int) -> To
         known = infer(module, size, tokens)
         if known is not None and known.num_tokens == tokens:
             return known
-    rows, cols, prefix = _guess(size, tokens)
-    raise ParameterError(
-        f"The token layout of {type(module).__name__} is not known: its layers attend over {tokens} tokens, so pass for example "
-        f"layout=TokenLayout(grid=({rows}, {cols}), prefix={prefix})."
-    )
+    return None
+
+
+def advised_layout(grid: Grid, before: int, after: int) -> str:
+    """What to pass as `layout=` for so many tokens before and after the patches, as Python."""
+    prefix = _with_registers(["class"] if before else [], before) or ()
+    suffix = f", suffix={tuple(f'token {i}' for i in range(after))}" if after else ""
+    return f"TokenLayout(grid=({grid[0]}, {grid[1]}), prefix={prefix}{suffix})"
 
 
 def _timm(module: Any, size: tuple[int, int], tokens: int) -> TokenLayout | None:  # noqa: ARG001
@@ -103,17 +101,3 @@ def _with_registers(names: list[str], count: int) -> tuple[str, ...] | None:
     if count < len(names):
         return None
     return (*names, *(f"register {i}" for i in range(count - len(names))))
-
-
-def _guess(size: tuple[int, int], tokens: int) -> tuple[int, int, tuple[str, ...]]:
-    """An example for the message: the grid of the image's shape that leaves the fewest tokens over."""
-    aspect = size[0] / size[1]
-    for prefix in (1, 0, 2, 5):
-        patches = tokens - prefix
-        if patches < 1:
-            continue
-        rows = round(math.sqrt(patches * aspect)) or 1
-        if patches % rows == 0 and abs(rows * rows / patches / aspect - 1) < 0.3:
-            names = _with_registers(["class"] if prefix else [], prefix)
-            return rows, patches // rows, names or ()
-    return 1, tokens, ()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vit_viz.capture.layers import LayerAttention
+from vit_viz.capture.report import Structure
 from vit_viz.capture.trace import Pooling, Trace
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.results import Provenance
@@ -37,6 +38,7 @@ class PackedTrace:
     proof: tuple[float, ...]
     tolerance: float
     problems: tuple[str, ...]
+    structure: Structure
     crop_box: CropBox | None
     provenance: Provenance
 
@@ -58,6 +60,7 @@ class PackedTrace:
             tuple(trace.proof),
             trace.tolerance,
             trace.problems,
+            trace.structure,
             trace.crop_box,
             trace.provenance,
         )
@@ -75,6 +78,7 @@ class PackedTrace:
             proof=list(self.proof),
             tolerance=self.tolerance,
             problems=self.problems,
+            structure=self.structure,
             pooling=None if attention is None else Pooling(attention, tensors.get("pooling gradient")),
             crop_box=self.crop_box,
             provenance=self.provenance,

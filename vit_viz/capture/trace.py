@@ -16,12 +16,12 @@ from torch import Tensor
 
 from vit_viz.capture.buffers import Arena
 from vit_viz.capture.layers import LayerAttention
+from vit_viz.capture.report import HOLDS, SOUND, Check, ProofReport, ProofStatus, Structure
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, Query, TokenLayout
 from vit_viz.results import Provenance
 
 Indices = int | Sequence[int] | Tensor | None
-ProofStatus = Literal["proven", "captured, not proven", "refuted"]
 Source = Literal["qk", "attention", "rows"]
 
 
@@ -51,6 +51,7 @@ class Trace:
             NaN where it could not be compared.
         tolerance: up to which difference a layer counts as proven.
         problems: what is wrong with the model's attention, e.g. a softmax over the wrong axis; one sentence each.
+        structure: whether the layers are all of the model's attention, and its tokens the patches.
         pooling: the pooling attention, where the model has one.
         crop_box: which part of the photo the model received.
         provenance: model, weights, image and preprocessing.
@@ -68,6 +69,7 @@ class Trace:
     proof: list[float] = field(default_factory=list)
     tolerance: float = 1e-4
     problems: tuple[str, ...] = ()
+    structure: Structure = SOUND
     pooling: Pooling | None = None
     crop_box: CropBox | None = None
     provenance: Provenance = field(default_factory=Provenance)
@@ -85,12 +87,7 @@ class Trace:
                 "All layers of a trace need the same numbers of heads and tokens (windowed and pyramid models cannot be "
                 f"traced), but this model has heads x tokens of {words}."
             )
-        if self.layout.num_tokens != self.num_tokens:
-            rows, cols = self.layout.grid
-            raise ParameterError(
-                f"The layout has {self.layout.num_tokens} tokens ({self.layout.num_prefix} prefix + {rows} x {cols} patches), "
-                f"but the model attends over {self.num_tokens}: pass layout=TokenLayout(grid=(rows, cols), prefix=(...)) that fits."
-            )
+        self.layout.check_tokens(self.num_tokens)
         self.proof = self.proof or [math.nan] * len(self.layers)
 
     @classmethod
@@ -228,11 +225,26 @@ class Trace:
         return None if self.pooling is None else self.pooling.gradient
 
     @property
+    def proof_report(self) -> ProofReport:
+        """What was shown about this trace, check by check: kernel, placed, complete, effective."""
+        structure = self.structure
+        return ProofReport(self._kernel_check(), structure.complete, structure.placed, structure.effective)
+
+    @property
     def proof_status(self) -> ProofStatus:
-        """Whether every layer was compared with what the model computed, and agreed."""
-        if any(value > self.tolerance for value in self.proof):
-            return "refuted"
-        return "captured, not proven" if any(math.isnan(value) for value in self.proof) else "proven"
+        """Whether all of it was shown: the numbers are the kernel's, all of the model's attention, and placed where they belong."""
+        return self.proof_report.status
+
+    def check_layers_follow(self) -> None:
+        """What multiplies layers needs each of them to read what the one before it wrote, and nothing beside.
+
+        Raises:
+            CaptureError: that was seen not to be so.
+        """
+        if self.structure.complete.status == "fails":
+            raise CaptureError(
+                f"Maps through the layers are not defined for this model. {self.structure.complete.sentence}"
+            )
 
     @property
     def nbytes(self) -> int:
@@ -339,6 +351,18 @@ class Trace:
         if attention.is_plain:
             return "qk"
         return "attention" if attention.weights is not None else "rows"
+
+    def _kernel_check(self) -> Check:
+        if any(value > self.tolerance for value in self.proof):
+            return Check(
+                "fails",
+                f"The recorded attention does not give what the model computed: it differs by up to {max(self.proof):.1e}.",
+            )
+        if any(math.isnan(value) for value in self.proof):
+            return Check(
+                "unknown", "The attention was recorded, but what the model computed with it was not seen."
+            )
+        return HOLDS
 
     def _layer(self, layer: int) -> LayerAttention:
         if not 0 <= layer < self.num_layers:

@@ -15,12 +15,15 @@ from torch import Tensor, nn
 from vit_viz.capture.buffers import Arena, BufferPool, shared_pool
 from vit_viz.capture.edits import active_edits, suspended
 from vit_viz.capture.forward import ResidualStream, expected_layers, remember_layers, undisturbed
-from vit_viz.capture.interception import Interception
+from vit_viz.capture.interception import Interception, are_ours
 from vit_viz.capture.layers import LayerAttention, exact
-from vit_viz.capture.layouts import infer_layout
+from vit_viz.capture.layouts import advised_layout, known_layout
+from vit_viz.capture.placement import find_layout
 from vit_viz.capture.proof import PROOF_ROWS
 from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Options, Recorder
+from vit_viz.capture.report import SOUND
 from vit_viz.capture.trace import Trace
+from vit_viz.capture.verified import verified_structure
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
@@ -72,14 +75,14 @@ def trace(
     try:
         options = Options(keep_values, target is not None, proof_rows, max_attention_bytes)
         recorder = Recorder(arena, options)
-        logits, stream = _run(module, pixels, recorder, keep_residual=keep_residual)
+        logits, stream, is_ours = _run(module, pixels, recorder, keep_residual=keep_residual)
         _check_count(module, recorder)
         remember_layers(module, len(recorder.captures))
         gradients, pooling_gradient = _gradients(recorder, logits, target)
         layers = recorder.layers(gradients)
         tokens = layers[0].shape[2]
-        size = (int(pixels.shape[-2]), int(pixels.shape[-1]))
-        layout = layout or infer_layout(module, size=size, tokens=tokens)
+        layout = layout or _layout(module, pixels, tokens)
+        layout.check_tokens(tokens)
         return Trace(
             layers,
             layout,
@@ -88,6 +91,7 @@ def trace(
             proof=recorder.proof(),
             tolerance=recorder.tolerance(),
             problems=_problems(layers),
+            structure=SOUND if is_ours else verified_structure(module, pixels, layout),
             pooling=recorder.pooled(pooling_gradient, tokens=tokens, patches=layout.num_patches),
             crop_box=crop_box,
             provenance=provenance,
@@ -139,8 +143,8 @@ def _source(picture: Image.Image | Path | str) -> Image.Image | Path:
 
 def _run(
     module: nn.Module, pixels: Tensor, recorder: Recorder, *, keep_residual: bool
-) -> tuple[Tensor | None, ResidualStream | None]:
-    """The logits of the forward pass; what the recorder saw of it is in the recorder."""
+) -> tuple[Tensor | None, ResidualStream | None, bool]:
+    """The logits of the forward pass, and whether it ran our own model alone; what the recorder saw of it is in the recorder."""
     edits = active_edits()
     with ExitStack() as stack:
         parts = stack.enter_context(undisturbed(module))
@@ -152,7 +156,31 @@ def _run(
         logits = _logits(module(pixels))
     if edits is not None:
         edits.check_layers(len(recorder.captures))
-    return logits, stream
+    return logits, stream, are_ours(parts)
+
+
+def _layout(module: nn.Module, pixels: Tensor, tokens: int) -> TokenLayout:
+    """The layout that the module tells.
+
+    Raises:
+        ParameterError: it does not; the message has the layout that its tokens answer to, if there is one.
+    """
+    height, width = pixels.shape[-2:]
+    known = known_layout(module, size=(height, width), tokens=tokens)
+    if known is not None:
+        return known
+    found = find_layout(module, pixels, tokens)
+    name = type(module).__name__
+    if found is None:
+        raise ParameterError(
+            f"Which of the {tokens} tokens that {name} attends over stands for which patch is not known, and they do not answer to "
+            "changed patches one by one; if each patch has a token, row by row, pass "
+            "layout=TokenLayout(grid=(rows, cols), prefix=(...))."
+        )
+    raise ParameterError(
+        f"The token layout of {name} is not known: its layers attend over {tokens} tokens, which answer to patches as in "
+        f"layout={advised_layout(*found)}; pass that, with the right names."
+    )
 
 
 def _check_count(module: nn.Module, recorder: Recorder) -> None:

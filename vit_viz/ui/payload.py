@@ -90,26 +90,23 @@ def _explorer_view(view: ViewState, trace: Trace) -> Value:
 
 
 def _proof(trace: Trace) -> Value:
-    """The proof badge: was the attention shown to be what the model computed with?"""
+    """The proof badge: was the attention shown to be what the model computed with, all of it, patch by patch?"""
+    report = trace.proof_report
     known = [value for value in trace.proof if not math.isnan(value)]
-    status = trace.proof_status
-    if status == "captured, not proven":
-        return {
-            "state": "open",
-            "text": "captured, not proven",
-            "title": "The attention was recorded, but could not be compared with what the model itself computed.",
-        }
+    if report.status == "captured, not proven":
+        return {"state": "open", "text": "captured, not proven", "title": report.sentence}
     size = f"{max(known):.0e}".replace("e-0", "e-")
-    title = (
-        "In every layer, attention x values was recomputed from what is drawn here and compared with what the model itself "
-        f"computed; the largest difference is {size}."
-    )
-    if status == "proven":
-        return {"state": "proven", "text": f"proof ok {size}", "title": title}
+    if report.status == "refuted":
+        return {
+            "state": "refuted",
+            "text": f"proof failed {size}",
+            "title": f"{report.sentence} That is too much: do not trust these pictures.",
+        }
     return {
-        "state": "refuted",
-        "text": f"proof failed {size}",
-        "title": title + " That is too much: do not trust these pictures.",
+        "state": "proven",
+        "text": f"proof ok {size}",
+        "title": "In every layer, attention x values was recomputed from what is drawn here and compared with what the model itself "
+        f"computed (largest difference {size}); the layers are all of the model's attention, and each patch is its own token.",
     }
 
 

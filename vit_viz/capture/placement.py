@@ -1,0 +1,242 @@
+"""Which token is which patch, asked of the model itself: change pixels and see which tokens differ at the first layer.
+
+All patches are asked at once. Patch i has the number i + 1; in image b of a batch the pixels of all patches are changed whose
+number has bit b. The images in which a token differs then spell the number of its patch, and 0 is a token that no pixel reaches.
+It costs one pass through the embedding, over 1 + log2(patches) images; the pass ends at the first attention call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NoReturn
+
+import torch
+from torch import Tensor, nn
+
+from vit_viz.capture.calls import AttentionCall
+from vit_viz.capture.probing import AttentionProbe, diagonal, moved, signatures, undisturbed_pass
+from vit_viz.capture.report import HOLDS, Check
+from vit_viz.errors import CaptureError
+from vit_viz.geometry import Grid, TokenLayout
+from vit_viz.model.parts import parts_of
+
+SINGLE_PATCHES = 7
+"""How many patches are changed one by one where patches reach more than their own token."""
+
+
+def check_placement(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Check:
+    """Whether each patch reaches the token that the layout names, and no other, before the first layer.
+
+    Args:
+        pixels: [1, channels, height, width].
+
+    Raises:
+        CaptureError: the tokens are not the patches in the order of the layout, so a map over patches would mislead.
+    """
+    numbers = torch.arange(1, layout.num_patches + 1)
+    expected = torch.zeros(layout.num_tokens, dtype=torch.long)
+    expected[layout.patch_slice] = numbers
+    for pitch in _pitches(module, layout.grid, pixels):
+        found = _numbers(module, pixels, layout.grid, pitch, layout.num_tokens)
+        if found is None:
+            return Check(
+                "unknown", "Which token is which patch could not be checked: the model takes no other pixels."
+            )
+        if torch.equal(found, expected):
+            return HOLDS
+        if len(found) == len(expected) and _is_order(found, layout.num_patches):
+            token = int(torch.ne(found, expected).nonzero()[0])
+            _refuse(module, layout, token, int(found[token]))
+    return _check_single_patches(module, pixels, layout)
+
+
+def find_layout(module: nn.Module, pixels: Tensor, tokens: int) -> tuple[Grid, int, int] | None:
+    """Grid, number of tokens before the patches and after them, where one move of patches after another tells; else None."""
+    for pitch in _strides(module):
+        height, width = pixels.shape[-2:]
+        for grid in {
+            (height // pitch[0], width // pitch[1]),
+            (-(-height // pitch[0]), -(-width // pitch[1])),
+        }:
+            count = grid[0] * grid[1]
+            if not 1 <= count <= tokens:
+                continue
+            found = _numbers(module, pixels, grid, pitch, tokens)
+            if found is None or len(found) != tokens:
+                continue
+            first = int((found != 0).long().argmax())
+            if torch.equal(found[first : first + count], torch.arange(1, count + 1)) and (
+                int((found != 0).sum()) == count
+            ):
+                return grid, first, tokens - first - count
+    return None
+
+
+class _Reached(BaseException):
+    """The first attention call was reached; no error, and nothing that a model should catch."""
+
+
+class _FirstCall(AttentionProbe):
+    """Ends a pass at its first attention call, with what is known of the tokens there."""
+
+    def __init__(self, images: int) -> None:
+        super().__init__()
+        self._images = images
+        self.tokens: Tensor | None = None
+        self.dtype = torch.float32
+
+    def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:  # noqa: ARG002
+        """Note the call's operands and end the pass."""
+        self._end(signatures(call, self._images), call.query.dtype)
+
+    def explicit(self, scores: Tensor) -> Tensor:
+        """Note the scores' diagonal and end the pass."""
+        self._end(diagonal(scores, self._images), scores.dtype)
+
+    def _end(self, tokens: Tensor | None, dtype: torch.dtype) -> NoReturn:
+        self.tokens, self.dtype = tokens, dtype
+        raise _Reached
+
+
+def _numbers(
+    module: nn.Module, pixels: Tensor, grid: Grid, pitch: tuple[int, int], tokens: int
+) -> Tensor | None:
+    """The number that the moves of each token spell, [tokens]; -1 where they spell none of a patch; None where nothing is known."""
+    count = grid[0] * grid[1]
+    bits = 2 ** torch.arange(count.bit_length())
+    chosen = (torch.arange(1, count + 1)[None] & bits[:, None]) != 0  # [bits, patches]
+    moves = _moves(module, pixels, chosen.reshape(-1, *grid), pitch, tokens)
+    if moves is None:
+        return None
+    spelled = ((moves > 0).long() * bits[:, None]).sum(0)
+    return torch.where(spelled <= count, spelled, -1)
+
+
+def _moves(
+    module: nn.Module, pixels: Tensor, chosen: Tensor, pitch: tuple[int, int], tokens: int
+) -> Tensor | None:
+    """How far each token moves at the first call when the pixels of some patches change, [images, tokens].
+
+    Args:
+        chosen: which patches change in each image, Boolean [images, rows, cols].
+        tokens: how many the model attends over.
+    """
+    images = torch.cat([pixels, changed(pixels, chosen, pitch)])
+    found = _at_first_call(module, images, tokens)
+    if found is None:
+        return None
+    known, dtype = found
+    return moved(known[1:], against=known[:1], dtype=dtype).cpu()
+
+
+def changed(pixels: Tensor, chosen: Tensor, pitch: tuple[int, int]) -> Tensor:
+    """The image with other pixels in some patches, [images, channels, height, width].
+
+    Args:
+        chosen: which patches change in each image, Boolean [images, rows, cols].
+        pitch: height and width of a patch in pixels.
+    """
+    height, width = pixels.shape[-2:]
+    mask = chosen.repeat_interleave(pitch[0], 1).repeat_interleave(pitch[1], 2)[:, :height, :width]
+    mask = torch.nn.functional.pad(mask, (0, width - mask.shape[2], 0, height - mask.shape[1]))
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(pixels.shape, generator=generator).to(pixels.device, pixels.dtype)
+    strength = float(pixels.float().std()) if pixels.numel() > 1 else 0.0
+    return torch.where(mask[:, None].to(pixels.device), pixels + (strength or 1.0) * noise, pixels)
+
+
+def _at_first_call(module: nn.Module, images: Tensor, tokens: int) -> tuple[Tensor, torch.dtype] | None:
+    """What is known of each token at the first attention call, [images, tokens, features], and the precision it was computed in.
+
+    A model that takes no batch is asked one image at a time.
+    """
+    found = _probe(module, images)
+    if found is not None and found[0].shape[1] == tokens:
+        return found
+    singly = [_probe(module, image[None]) for image in images]
+    known = [each for each in singly if each is not None]
+    if len(known) < len(images) or len({each.shape for each, _ in known}) > 1:
+        return found
+    return torch.cat([each for each, _ in known]), known[0][1]
+
+
+def _probe(module: nn.Module, images: Tensor) -> tuple[Tensor, torch.dtype] | None:
+    probe = _FirstCall(len(images))
+    try:
+        with undisturbed_pass(module), probe:
+            module(images)
+    except _Reached:
+        pass
+    except (
+        Exception
+    ):  # whatever a model makes of pixels or a batch that it was not made for: nothing is known
+        return None
+    return None if probe.tokens is None else (probe.tokens, probe.dtype)
+
+
+def _is_order(found: Tensor, patches: int) -> bool:
+    """Whether every patch has one token of its own, in whatever order."""
+    return torch.equal(found[found != 0].sort().values, torch.arange(1, patches + 1))
+
+
+def _check_single_patches(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Check:
+    """Patches one by one, where their pixels reach several tokens: each must move its own token most.
+
+    An embedding of overlapping windows moves the neighbours a little; any other order moves another token most.
+    """
+    rows, cols = layout.grid
+    asked = torch.linspace(0, layout.num_patches - 1, min(SINGLE_PATCHES, layout.num_patches)).long()
+    chosen = torch.nn.functional.one_hot(asked, layout.num_patches).bool().reshape(-1, rows, cols)
+    pitch = next(_pitches(module, layout.grid, pixels))
+    moves = _moves(module, pixels, chosen, pitch, layout.num_tokens)
+    if moves is None or moves.shape[1] != layout.num_tokens:
+        _refuse(module, layout)
+    most = moves.argmax(1) - layout.num_prefix
+    own = most == asked
+    for patch, token in zip(asked.tolist(), most.tolist(), strict=True):
+        (row, col), (other_row, other_col) = divmod(patch, cols), divmod(token, cols)
+        is_near = 0 <= token < layout.num_patches and max(abs(row - other_row), abs(col - other_col)) <= 1
+        if not is_near or 2 * int(own.sum()) <= len(asked):
+            _refuse(module, layout, layout.num_prefix + token, patch + 1)
+    return Check(
+        "fails",
+        "Before the first layer, pixels of one patch reach the tokens of others too (as where an embedding's windows overlap): "
+        "a bright patch may stand for what lies around it.",
+    )
+
+
+def _refuse(module: nn.Module, layout: TokenLayout, token: int | None = None, number: int = 0) -> NoReturn:
+    """The layout would mislead."""
+    what = "change of one patch's pixels moves tokens that are not its own"
+    if token is not None and 0 <= token < layout.num_tokens:
+        patch = "no pixel at all" if number == 0 else f"patch {divmod(number - 1, layout.grid[1])}"
+        what = f"token {token}, which would be {layout.name(token)}, answers to {patch}"
+    raise CaptureError(
+        f"The tokens that {type(module).__name__} attends over are not the {layout.grid[0]} x {layout.grid[1]} patches of its "
+        f"image in this order: {what}. A map over patches would mislead; where only the layout is wrong, pass layout=."
+    )
+
+
+def _pitches(module: nn.Module, grid: Grid, pixels: Tensor) -> Iterator[tuple[int, int]]:
+    """Sizes that a patch may have in pixels, the likeliest first: the grid divides the image, or the image is cut or padded."""
+    height, width = pixels.shape[-2:]
+    known = [(max(1, height // grid[0]), max(1, width // grid[1]))]
+    known.append((math.ceil(height / grid[0]), math.ceil(width / grid[1])))
+    fits = [
+        pitch
+        for pitch in _strides(module)
+        if abs(height / pitch[0] - grid[0]) < 1 and abs(width / pitch[1] - grid[1]) < 1
+    ]
+    yield from dict.fromkeys([*known, *fits])
+
+
+def _strides(module: nn.Module) -> list[tuple[int, int]]:
+    """Sizes of patches that a model's convolutions and foldings cut an image into."""
+    found = [
+        part.stride
+        for part in parts_of(module)
+        if isinstance(part, nn.Conv2d | nn.Unfold) and part.stride == part.kernel_size
+    ]
+    pairs = [(side, side) if isinstance(side, int) else (int(side[0]), int(side[1])) for side in found]
+    return list(dict.fromkeys(pair for pair in pairs if max(pair) > 1))

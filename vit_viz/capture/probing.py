@@ -1,0 +1,125 @@
+"""A forward pass whose attention calls are answered by us: the ground on which placement and structure are checked.
+
+Several images go through the model at once. What is known of a token at an attention call is its query, key and value; where the
+model writes its attention out, its own entry of the scores, q_i k_i, which no other token has a part in.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from vit_viz.capture.calls import AttentionCall
+from vit_viz.capture.edits import suspended
+from vit_viz.capture.forward import undisturbed
+from vit_viz.capture.interception import with_attention
+from vit_viz.capture.written_out import SOFTMAXES, Function, is_square
+
+_FEATURES = 16
+_MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
+
+
+class AttentionProbe(TorchFunctionMode):
+    """Asks a subclass what each attention call of a forward pass returns."""
+
+    def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
+        """The output of a fused call over equally many queries and keys; `is_projected`: torch itself projects it next."""
+        raise NotImplementedError
+
+    def explicit(self, scores: Tensor) -> Tensor:
+        """The output of a softmax over scores that are square in their last two axes."""
+        raise NotImplementedError
+
+    def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The output of any other function."""
+        return func(*args, **kwargs)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Called by torch in place of `func`."""
+        kwargs = kwargs or {}
+        if func is F.scaled_dot_product_attention:
+            return self._attention(AttentionCall(*args, **kwargs), is_projected=False)
+        if func is F.multi_head_attention_forward:
+            return self._multi_head(func, args, kwargs)
+        if func in SOFTMAXES and is_square(args[0] if args else kwargs.get("input")):
+            return self.explicit(args[0] if args else kwargs["input"])
+        return self.other(func, args, kwargs)
+
+    def _attention(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
+        return self.fused(call, is_projected=is_projected) if call.is_square else call.run()
+
+    def _multi_head(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """torch's own nn.MultiheadAttention; whoever asked for weights gets those of the call itself."""
+        bound = _MULTI_HEAD.bind(*args, **kwargs)
+        bound.apply_defaults()
+        wants_weights, bound.arguments["need_weights"] = bound.arguments["need_weights"], False
+        calls: list[AttentionCall] = []
+
+        def attention(*args: Any, **kwargs: Any) -> Tensor:
+            calls.append(AttentionCall(*args, **kwargs))
+            return self._attention(calls[-1], is_projected=True)
+
+        output, _ = with_attention(func, attention)(*bound.args, **bound.kwargs)
+        if not wants_weights:
+            return output, None
+        weights = calls[0].weights()
+        return output, weights.mean(1) if bound.arguments["average_attn_weights"] else weights
+
+
+@contextmanager
+def undisturbed_pass(module: nn.Module) -> Iterator[None]:
+    """In which a module may be run without gradients, edits or a trace of it left behind."""
+    with undisturbed(module), torch.inference_mode(False), torch.no_grad(), suspended():
+        yield
+
+
+def signatures(call: AttentionCall, images: int) -> Tensor | None:
+    """What is known of each token at a fused call, [images, tokens, features]; None where images are not an axis of their own."""
+    operands = [by_image(tensor, images) for tensor in (call.query, call.key, call.value)]
+    known = [operand for operand in operands if operand is not None]
+    return torch.cat(known, dim=-1) if len(known) == len(operands) else None
+
+
+def diagonal(scores: Tensor, images: int) -> Tensor | None:
+    """What is known of each token at a written-out softmax, [images, tokens, features]: its own scores q_i k_i."""
+    return by_image(torch.diagonal(scores, dim1=-2, dim2=-1).unsqueeze(-1), images)
+
+
+def by_image(tensor: Tensor, images: int) -> Tensor | None:
+    """[..., tokens, features] with images outermost -> [images, tokens, features], with at most 16 features.
+
+    More are weighted with random numbers, always the same: tokens that differ still do.
+    """
+    lead = tensor.shape[:-2].numel()
+    if lead % images:
+        return None
+    apart = (
+        tensor.detach().reshape(images, lead // images, *tensor.shape[-2:]).transpose(1, 2).flatten(2).float()
+    )
+    if apart.shape[-1] <= _FEATURES:
+        return apart
+    generator = torch.Generator().manual_seed(apart.shape[-1])
+    weights = torch.randn(apart.shape[-1], _FEATURES, generator=generator).to(apart.device)
+    return apart @ weights
+
+
+def moved(states: Tensor, *, against: Tensor, dtype: torch.dtype) -> Tensor:
+    """How far each token lies from where it is in another image, as a share of the largest number: [..., tokens]; 0 is rounding.
+
+    Equal tokens in one batch may still differ by rounding, as the blocks of a matrix product begin elsewhere.
+    """
+    scale = against.abs().nan_to_num(nan=0.0, posinf=0.0).amax().clamp_min(torch.finfo(torch.float32).tiny)
+    distance = ((states - against).abs().amax(-1) / scale).nan_to_num(nan=torch.inf)
+    return torch.where(distance > rounding(dtype), distance, 0.0)
+
+
+def rounding(dtype: torch.dtype) -> float:
+    """Up to which share of the largest number a difference is taken for rounding."""
+    return (16 if dtype in (torch.float16, torch.bfloat16) else 256) * torch.finfo(dtype).eps

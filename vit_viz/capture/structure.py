@@ -1,0 +1,168 @@
+"""How the recorded calls make up a model: are they all of its attention, one after another, and what becomes of their output.
+
+Asked of the model in one pass without attention: every call is answered as if each token looked at itself alone (output = values).
+Nothing then passes between tokens, unless something else mixes them. Three images go through together: the image itself; one with
+other pixels in half of its patches, so that only their tokens may differ; and the image once more, where the output of each layer
+is changed much at one token, so that the values of the next layer must differ there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from vit_viz.capture.placement import changed
+from vit_viz.capture.report import HOLDS, Check
+from vit_viz.capture.structure_pass import ProbedCall, probed_calls, pushed_token
+from vit_viz.errors import CaptureError
+from vit_viz.geometry import TokenLayout
+
+
+def check_structure(
+    module: nn.Module, pixels: Tensor, layout: TokenLayout, *, is_placed: bool
+) -> tuple[Check, Check]:
+    """Whether the recorded calls are complete and effective, see `report.Structure`.
+
+    Args:
+        pixels: [1, channels, height, width].
+        is_placed: patches reach no token but their own; else one patch in a corner is changed instead of half of them.
+
+    Raises:
+        CaptureError: blocks of the model attend in a way that is not seen, so that layers would have wrong numbers.
+    """
+    chosen = torch.zeros(1, *layout.grid, dtype=torch.bool)
+    if is_placed:
+        chosen.view(-1)[::2] = True
+    else:
+        chosen[0, 0, 0] = True
+    pitch = (max(1, pixels.shape[-2] // layout.grid[0]), max(1, pixels.shape[-1] // layout.grid[1]))
+    images = torch.cat([pixels, changed(pixels, chosen, pitch), pixels])
+    calls = probed_calls(module, images, layout)
+    if calls is None:
+        unknown = Check("unknown", "Its layers could not be checked: the model takes no other pixels.")
+        return unknown, unknown
+    return _complete(module, calls, layout), _effective(calls)
+
+
+def _complete(module: nn.Module, calls: list[ProbedCall], layout: TokenLayout) -> Check:
+    """One attention per layer, each after the other, and nothing else that mixes tokens."""
+    reached = calls[0].moves(calls[0].known, "changed")
+    if reached is None or bool((reached > 0).all()):
+        return Check(
+            "unknown",
+            "Each patch reaches every token before the first layer, so what mixes them later cannot be told.",
+        )
+    place = _first_mixing(calls, reached > 0)
+    _check_blocks(module, [call.path for call in calls], mixes=place is not None)
+    if place is not None:
+        where = f"before layer {place}" if place < len(calls) else "after the last layer"
+        return Check(
+            "fails",
+            f"Tokens also exchange information outside the recorded attention ({where}), so maps through the layers would miss it.",
+        )
+    apart = _first_apart(calls, layout)
+    if apart is not None:
+        return Check(
+            "fails",
+            f"The recorded layers do not follow one another: layer {apart} does not read what layer {apart - 1} wrote "
+            "(parallel attentions of one block, or cross-attention), so a layer here is one attention call and not one block.",
+        )
+    trunks = Counter(_trunk(call.path) for call in calls)
+    if len(trunks) > 1:
+        names = ", ".join(f"{count} in {name or 'the model'}" for name, count in trunks.items())
+        return Check(
+            "fails",
+            f"The recorded layers belong to different parts of the model ({names}), so a layer here is one attention call and "
+            "not one block.",
+        )
+    return HOLDS
+
+
+def _first_mixing(calls: list[ProbedCall], reached: Tensor) -> int | None:
+    """Before which call tokens were seen to mix: one differs that no changed patch reaches; None where none does."""
+    for number, call in enumerate(calls):
+        moves = call.moves(call.known, "changed")
+        if moves is None or bool(((moves > 0) & ~reached).any()):
+            return number
+    later = (calls[-1].moves(states, "changed") for states in calls[-1].later)
+    is_mixed = any(moves is not None and bool(((moves > 0) & ~reached).any()) for moves in later)
+    return len(calls) if is_mixed else None
+
+
+def _first_apart(calls: list[ProbedCall], layout: TokenLayout) -> int | None:
+    """The first call whose values do not answer to what the call before it put out; None where all do."""
+    for number, call in enumerate(calls[1 : layout.num_patches + 1], 1):
+        moves = call.moves(call.values, "pushed")
+        if moves is None or float(moves[pushed_token(layout, number - 1)]) == 0:
+            return number
+    return None
+
+
+def _effective(calls: list[ProbedCall]) -> Check:
+    """Each call's output reaches a projection as it is."""
+    lost = [number for number, call in enumerate(calls) if not call.is_read]
+    if not lost:
+        return HOLDS
+    return Check(
+        "fails",
+        f"What layer {lost[0]} passes on is not attention @ v as it is, but gated, subtracted or mixed afterwards: its maps show "
+        "the attention before that.",
+    )
+
+
+def _check_blocks(module: nn.Module, paths: Sequence[str], *, mixes: bool) -> None:
+    """Every block attends in a way that is seen."""
+    unseen = _unseen_blocks(module, paths, mixes=mixes)
+    if unseen:
+        names = ", ".join(unseen[:4]) + (", ..." if len(unseen) > 4 else "")
+        raise CaptureError(
+            f"{len(unseen)} of the {len(set(paths)) + len(unseen)} blocks of {type(module).__name__} mix tokens in a way that "
+            f"cannot be recorded ({names}), so layers would have wrong numbers. Recorded are scaled_dot_product_attention, "
+            "nn.MultiheadAttention, and a softmax over queries x keys."
+        )
+
+
+def _trunk(path: str) -> str:
+    """Where a layer stands, without its number: layers of one stack have the same."""
+    names = path.split(".")
+    first = next((place for place, name in enumerate(names) if re.search(r"\d$", name)), None)
+    if first is not None:  # blocks.3, layer3, encoder_layer_3
+        names[first] = re.sub(r"\d+$", "*", names[first])
+    return ".".join("*" if name.isdigit() else name for name in names)
+
+
+def _unseen_blocks(module: nn.Module, paths: Sequence[str], *, mixes: bool) -> list[str]:
+    """Blocks beside those that attend which were not seen to, though they are of the same class (or tokens are seen to mix)."""
+    modules = dict(module.named_modules())
+    seen = {prefix for path in paths for prefix in _prefixes(path)}
+    unseen: dict[str, None] = {}
+    for name in sorted(seen):
+        stack = name.rpartition(".")[0]
+        if not _is_stack(modules.get(stack)) or _is_within_block(stack, modules, seen):
+            continue
+        for child, block in modules[stack].named_children():
+            path = f"{stack}.{child}" if stack else child
+            is_alike = type(block) is type(modules[name])
+            if path not in seen and (is_alike or (mixes and isinstance(modules[stack], nn.ModuleList))):
+                unseen[path] = None
+    return list(unseen)
+
+
+def _is_stack(part: nn.Module | None) -> bool:
+    return isinstance(part, nn.ModuleList | nn.Sequential)
+
+
+def _is_within_block(stack: str, modules: dict[str, nn.Module], seen: set[str]) -> bool:
+    """Whether a list holds the parts of one block, such as attention and MLP, and not blocks."""
+    of_stack = [name for name in seen if name.rpartition(".")[0] == stack]
+    outer = [name for name in _prefixes(stack)[:-1] if _is_stack(modules[name])]
+    return len(of_stack) == 1 and bool(outer)
+
+
+def _prefixes(path: str) -> list[str]:
+    names = path.split(".")
+    return [".".join(names[: end + 1]) for end in range(len(names))]

@@ -1,0 +1,272 @@
+"""One pass of a model without attention, and what is seen of its calls and of what becomes of their output.
+
+Every call is answered as if each token looked at itself alone (output = values). Three images go through together: the image
+itself; one with other pixels in some patches ("changed"); and the image once more, where the output of each call is changed much at
+one token ("pushed"). `structure` reads from this what the calls are to each other.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from vit_viz.capture.calls import AttentionCall
+from vit_viz.capture.probing import AttentionProbe, by_image, diagonal, moved, signatures, undisturbed_pass
+from vit_viz.capture.written_out import CASTS, PRODUCTS, Function, product_of
+from vit_viz.geometry import TokenLayout
+
+Role = Literal["itself", "changed", "pushed"]
+_ROLES: tuple[Role, ...] = ("itself", "changed", "pushed")
+_NORMS = (F.layer_norm, F.rms_norm, F.batch_norm)
+_READERS = frozenset({
+    F.linear, F.conv1d, F.conv2d, torch.conv1d, torch.conv2d, torch.addmm, torch.baddbmm, torch.mean, torch.Tensor.mean,
+    torch.Tensor.matmul, torch.Tensor.__matmul__, torch.matmul, torch.bmm, torch.Tensor.bmm, torch.mm, torch.Tensor.mm,
+    torch.einsum, getattr(torch.ops.mkldnn, "_linear_pointwise", None),
+})  # fmt: skip
+"""What may read an attention's output as it is: a projection, or the pool of a model without one."""
+
+
+@dataclass(eq=False)
+class ProbedCall:
+    """One attention call of the pass, and what was seen from it to the next.
+
+    Args:
+        path: dotted name of the innermost module that made it.
+        dtype: precision that it computes in.
+        known: of each token, [images, tokens, features]; None where the images or tokens cannot be told apart.
+        values: of each token, likewise; where they are not seen, `known`.
+        later: whole sequences that were seen after it, likewise, until the next call.
+        is_read: whether a projection read its output.
+        waiting: its output, and norms of it, until a projection reads one of them.
+    """
+
+    path: str
+    dtype: torch.dtype
+    known: Tensor | None
+    values: Tensor | None = None
+    later: list[Tensor] = field(default_factory=list)
+    is_read: bool = False
+    waiting: list[Tensor] = field(default_factory=list)
+
+    def moves(self, states: Tensor | None, role: Role) -> Tensor | None:
+        """How far each token of another image is from where it is in the image itself, [tokens]."""
+        if states is None:
+            return None
+        return moved(states[_ROLES.index(role)], against=states[0], dtype=self.dtype)
+
+
+def probed_calls(module: nn.Module, images: Tensor, layout: TokenLayout) -> list[ProbedCall] | None:
+    """The calls of the three images: of one pass, or of one pass each where the model takes no batch; None where neither ran."""
+    calls = _record(module, images, _ROLES, layout)
+    if calls and all(call.known is not None for call in calls):
+        return calls
+    singly = [
+        _record(module, image[None], (role,), layout) for image, role in zip(images, _ROLES, strict=True)
+    ]
+    passes = [each for each in singly if each]
+    if len(passes) < len(images) or len({len(each) for each in passes}) > 1:
+        return calls or None
+    return [_joined(same) for same in zip(*passes, strict=True)]
+
+
+def _record(
+    module: nn.Module, images: Tensor, roles: tuple[Role, ...], layout: TokenLayout
+) -> list[ProbedCall] | None:
+    probe = _NoAttention(module, layout, roles)
+    try:
+        with undisturbed_pass(module), probe:
+            module(images)
+    except (
+        Exception
+    ):  # whatever a model makes of pixels or a batch that it was not made for: nothing is known
+        return None
+    return probe.calls
+
+
+def _joined(calls: Sequence[ProbedCall]) -> ProbedCall:
+    """One call of three passes over one image each, as a call of one pass over three."""
+
+    def join(tensors: Sequence[Tensor | None]) -> Tensor | None:
+        known = [tensor for tensor in tensors if tensor is not None]
+        return torch.cat(known) if len(known) == len(calls) and len({t.shape for t in known}) == 1 else None
+
+    later = [join(same) for same in zip(*(call.later for call in calls), strict=False)]
+    return ProbedCall(
+        calls[0].path,
+        calls[0].dtype,
+        join([call.known for call in calls]),
+        join([call.values for call in calls]),
+        [states for states in later if states is not None],
+        all(call.is_read for call in calls),
+    )
+
+
+class _NoAttention(AttentionProbe):
+    """Answers every call with its values and watches where they go.
+
+    Args:
+        roles: what each image of the batch is for.
+    """
+
+    def __init__(self, module: nn.Module, layout: TokenLayout, roles: tuple[Role, ...]) -> None:
+        super().__init__()
+        self.calls: list[ProbedCall] = []
+        self._layout, self._images = layout, len(roles)
+        self._pushed = roles.index("pushed") if "pushed" in roles else None
+        self._paths: dict[int, str] = {
+            id(part): name for name, part in reversed(list(module.named_modules()))
+        }
+        self._softmax: tuple[ProbedCall, list[Tensor]] | None = None
+
+    def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
+        """The values; in the pushed image, changed at one token."""
+        value = call.value
+        if value.shape[-3] != call.query.shape[-3]:  # keys and values that several heads share
+            value = value.repeat_interleave(call.query.shape[-3] // value.shape[-3], dim=-3)
+        seen = self._arrived(signatures(call, self._images), call.query.dtype)
+        seen.values = self._of_tokens(by_image(call.value, self._images))
+        output = self._push_output(value)
+        seen.is_read = is_projected
+        seen.waiting.append(output)
+        return output
+
+    def explicit(self, scores: Tensor) -> Tensor:
+        """Each token looks at itself, but for a pair in the pushed image that looks at each other; the product tells the values."""
+        seen = self._arrived(diagonal(scores, self._images), scores.dtype)
+        seen.values = seen.known
+        own = torch.eye(scores.shape[-1], dtype=scores.dtype, device=scores.device)
+        attention = own.expand(scores.shape).contiguous()
+        apart = self._pushed_part(attention)
+        if apart is not None:
+            token = self._pushed_token()
+            other = (token + 1) % self._layout.num_tokens
+            apart[:, [token, other]] = 0
+            apart[:, token, other] = apart[:, other, token] = _push(scores.dtype)
+        self._softmax = (seen, [attention])
+        return attention
+
+    def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run it; see which sequences it is given, and whether it consumes written-out attention or reads an attention's output."""
+        for tensor in args:
+            self._note_sequence(tensor)
+        if func in _READERS:
+            for call in (call for operand in args[:3] for call in self._carried(operand)):
+                call.is_read = True
+                call.waiting.clear()
+        output = func(*args, **kwargs)
+        if self._softmax is not None:
+            self._note_product(func, args, output)
+        if func in _NORMS and args:
+            for call in self._carried(args[0]):
+                call.waiting.append(output)
+        return output
+
+    def _arrived(self, known: Tensor | None, dtype: torch.dtype) -> ProbedCall:
+        self.calls.append(ProbedCall(self._path(), dtype, self._of_tokens(known)))
+        return self.calls[-1]
+
+    def _of_tokens(self, states: Tensor | None) -> Tensor | None:
+        return states if states is not None and states.shape[1] == self._layout.num_tokens else None
+
+    def _push_output(self, output: Tensor) -> Tensor:
+        """The output of a call [..., tokens, features], changed at one token of the pushed image."""
+        output = output.clone()
+        apart = self._pushed_part(output)
+        if apart is not None:
+            size = _push(output.dtype) * output.abs().amax().nan_to_num().clamp_min(1e-3)
+            noise = torch.randn(apart[:, 0].shape, generator=torch.Generator().manual_seed(len(self.calls)))
+            apart[:, self._pushed_token()] += size * noise.to(output.device, output.dtype)
+        return output
+
+    def _pushed_part(self, tensor: Tensor) -> Tensor | None:
+        """The pushed image's part of [..., tokens, features], as [heads, tokens, features]."""
+        is_split = tensor.shape[:-2].numel() % self._images == 0
+        if self._pushed is None or not is_split or tensor.shape[-2] != self._layout.num_tokens > 1:
+            return None
+        return tensor.view(self._images, -1, *tensor.shape[-2:])[self._pushed]
+
+    def _pushed_token(self) -> int:
+        return pushed_token(self._layout, len(self.calls) - 1)
+
+    def _note_sequence(self, tensor: Any) -> None:
+        """Keep what is known of a whole sequence [images, tokens, dim] or [tokens, images, dim] that a function is given."""
+        tokens = self._layout.num_tokens
+        if (
+            not self.calls
+            or not isinstance(tensor, Tensor)
+            or tensor.ndim != 3
+            or not tensor.is_floating_point()
+        ):
+            return
+        if tensor.shape[:2] == (tokens, self._images):
+            tensor = tensor.transpose(0, 1)
+        if tensor.shape[:2] == (self._images, tokens) and tensor.shape[2] != tokens:
+            states = by_image(tensor, self._images)
+            assert states is not None
+            self.calls[-1].later.append(states)
+
+    def _carried(self, operand: Any) -> list[ProbedCall]:
+        """The calls whose output, or a norm of it, these are the numbers of, in whatever arrangement."""
+        if not isinstance(operand, Tensor) or not operand.is_floating_point():
+            return []
+        waiting = [call for call in self.calls if not call.is_read]
+        return [call for call in waiting if any(self._reads(operand, output) for output in call.waiting)]
+
+    def _reads(self, operand: Tensor, output: Tensor) -> bool:
+        """Whether these are the numbers of an output, or of its first tokens where a model needs no others."""
+        tokens = self._layout.num_tokens
+        if operand.numel() < output.numel() and output.shape[-2] == tokens:
+            count, rest = divmod(operand.numel() * tokens, output.numel())
+            return not rest and _same_numbers(operand, output[..., :count, :])
+        return _same_numbers(operand, output)
+
+    def _note_product(self, func: Function, args: tuple[Any, ...], output: Any) -> None:
+        """The product that consumes a written-out attention tells its values."""
+        assert self._softmax is not None
+        call, attention = self._softmax
+        if func in CASTS and any(args[0] is known for known in attention):
+            attention.append(output)
+        product = product_of(func, args, output, attention) if func in PRODUCTS and len(args) > 1 else None
+        if product is not None:
+            self._softmax = None
+            call.values = self._of_tokens(by_image(product.value, self._images))
+            call.waiting.append(output)
+
+    def _path(self) -> str:
+        """Dotted name of the innermost module on the stack that belongs to the model."""
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            owner: object = (
+                frame.f_locals.get("self") if code.co_argcount and code.co_varnames[0] == "self" else None
+            )
+            if id(owner) in self._paths:
+                return self._paths[id(owner)]
+            frame = frame.f_back
+        return ""
+
+
+def pushed_token(layout: TokenLayout, number: int) -> int:
+    """Which token the output of call `number` is changed at: another patch for each call."""
+    return layout.num_prefix + number % layout.num_patches
+
+
+def _push(dtype: torch.dtype) -> float:
+    """How far an output is pushed, in its own size: far enough to be seen behind a small LayerScale."""
+    return 100.0 if dtype in (torch.float16, torch.bfloat16) else 1e4
+
+
+def _same_numbers(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors hold the same numbers in whatever order; the cheap questions first."""
+    if a.numel() != b.numel() or a.dtype != b.dtype:
+        return False
+    if not torch.equal(a.amax(), b.amax()) or not torch.equal(a.amin(), b.amin()):
+        return False
+    return torch.equal(a.reshape(-1).sort().values, b.reshape(-1).sort().values)
