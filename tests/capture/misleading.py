@@ -224,7 +224,9 @@ class Channels(nn.Module):
         self.qkv, self.proj = nn.Linear(48, 3 * 48), nn.Linear(48, 48)
 
     def forward(self, x: Tensor) -> Tensor:
-        q, k, v = self.qkv(x).reshape(len(x), -1, 3, 2, 24).permute(2, 0, 3, 4, 1)  # [B, heads, features, tokens]
+        q, k, v = (
+            self.qkv(x).reshape(len(x), -1, 3, 2, 24).permute(2, 0, 3, 4, 1)
+        )  # [B, heads, features, tokens]
         weights = (F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).transpose(-2, -1)).softmax(-1)
         return self.proj((weights @ v).permute(0, 3, 1, 2).flatten(2))  # type: ignore[no-any-return]
 
@@ -259,7 +261,10 @@ class Windows(nn.Module):
 class WindowModel(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.embed, self.blocks = nn.Conv2d(3, DIM, PATCH, PATCH), nn.ModuleList(Block(Windows) for _ in range(3))
+        self.embed, self.blocks = (
+            nn.Conv2d(3, DIM, PATCH, PATCH),
+            nn.ModuleList(Block(Windows) for _ in range(3)),
+        )
 
     def forward(self, image: Tensor) -> Tensor:
         x = self.embed(image).flatten(2).transpose(1, 2)

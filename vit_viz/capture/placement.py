@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NoReturn
 
 import torch
 from torch import Tensor, nn
 
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.probing import AttentionProbe, diagonal, moved, signatures, undisturbed_pass
+from vit_viz.capture.probing import (
+    AttentionProbe,
+    diagonal,
+    heads_by_image,
+    moved,
+    signatures,
+    undisturbed_pass,
+)
 from vit_viz.capture.report import HOLDS, Check
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import Grid, TokenLayout
@@ -77,25 +85,56 @@ class _Reached(BaseException):
     """The first attention call was reached; no error, and nothing that a model should catch."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Tokens:
+    """What is known of the tokens at the first attention call.
+
+    Args:
+        known: [images, tokens, features].
+        queries: of each head, [images, heads, tokens, features].
+        dtype: precision that the call computes in.
+    """
+
+    known: Tensor
+    queries: Tensor
+    dtype: torch.dtype
+
+    def moves(self) -> Tensor:
+        """How far each token is from where it is in the first image, [images - 1, tokens]."""
+        return moved(self.known[1:], against=self.known[:1], dtype=self.dtype).cpu()
+
+    @property
+    def are_in_windows(self) -> bool:
+        """Whether changes move tokens in some heads and not in others: those are windows, not heads.
+
+        By chance a few numbers may change as little as rounding changes them, so a tenth of all moves must be of this kind.
+        """
+        moves = moved(self.queries[1:], against=self.queries[:1], dtype=self.dtype) > 0
+        answering = moves[:, moves.any(2).any(0)]  # [images - 1, heads that answer to anything, tokens]
+        some, every = answering.any(1), answering.all(1)
+        return 10 * int((some & ~every).sum()) > int(some.sum())
+
+
 class _FirstCall(AttentionProbe):
     """Ends a pass at its first attention call, with what is known of the tokens there."""
 
     def __init__(self, images: int) -> None:
         super().__init__()
         self._images = images
-        self.tokens: Tensor | None = None
-        self.dtype = torch.float32
+        self.tokens: _Tokens | None = None
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:  # noqa: ARG002
         """Note the call's operands and end the pass."""
-        self._end(signatures(call, self._images), call.query.dtype)
+        self._end(signatures(call, self._images), call.query)
 
     def explicit(self, scores: Tensor) -> Tensor:
         """Note the scores' diagonal and end the pass."""
-        self._end(diagonal(scores, self._images), scores.dtype)
+        self._end(diagonal(scores, self._images), scores.diagonal(dim1=-2, dim2=-1).unsqueeze(-1))
 
-    def _end(self, tokens: Tensor | None, dtype: torch.dtype) -> NoReturn:
-        self.tokens, self.dtype = tokens, dtype
+    def _end(self, known: Tensor | None, heads: Tensor) -> NoReturn:
+        queries = heads_by_image(heads, self._images)
+        if known is not None and queries is not None:
+            self.tokens = _Tokens(known, queries, heads.dtype)
         raise _Reached
 
 
@@ -126,8 +165,11 @@ def _moves(
     found = _at_first_call(module, images, tokens)
     if found is None:
         return None
-    known, dtype = found
-    return moved(known[1:], against=known[:1], dtype=dtype).cpu()
+    if found.are_in_windows:
+        raise CaptureError(
+            f"{type(module).__name__} attends within several windows: only attention over all tokens of one image can be traced."
+        )
+    return found.moves()
 
 
 def changed(pixels: Tensor, chosen: Tensor, pitch: tuple[int, int]) -> Tensor:
@@ -146,22 +188,19 @@ def changed(pixels: Tensor, chosen: Tensor, pitch: tuple[int, int]) -> Tensor:
     return torch.where(mask[:, None].to(pixels.device), pixels + (strength or 1.0) * noise, pixels)
 
 
-def _at_first_call(module: nn.Module, images: Tensor, tokens: int) -> tuple[Tensor, torch.dtype] | None:
-    """What is known of each token at the first attention call, [images, tokens, features], and the precision it was computed in.
-
-    A model that takes no batch is asked one image at a time.
-    """
+def _at_first_call(module: nn.Module, images: Tensor, tokens: int) -> _Tokens | None:
+    """What is known of the tokens at the first attention call; a model that takes no batch is asked one image at a time."""
     found = _probe(module, images)
-    if found is not None and found[0].shape[1] == tokens:
+    if found is not None and found.known.shape[1] == tokens:
         return found
-    singly = [_probe(module, image[None]) for image in images]
-    known = [each for each in singly if each is not None]
-    if len(known) < len(images) or len({each.shape for each, _ in known}) > 1:
+    singly = [each for each in (_probe(module, image[None]) for image in images) if each is not None]
+    if len(singly) < len(images) or len({(each.known.shape, each.queries.shape) for each in singly}) > 1:
         return found
-    return torch.cat([each for each, _ in known]), known[0][1]
+    known, queries = (torch.cat([getattr(each, name) for each in singly]) for name in ("known", "queries"))
+    return _Tokens(known, queries, singly[0].dtype)
 
 
-def _probe(module: nn.Module, images: Tensor) -> tuple[Tensor, torch.dtype] | None:
+def _probe(module: nn.Module, images: Tensor) -> _Tokens | None:
     probe = _FirstCall(len(images))
     try:
         with undisturbed_pass(module), probe:
@@ -172,7 +211,7 @@ def _probe(module: nn.Module, images: Tensor) -> tuple[Tensor, torch.dtype] | No
         Exception
     ):  # whatever a model makes of pixels or a batch that it was not made for: nothing is known
         return None
-    return None if probe.tokens is None else (probe.tokens, probe.dtype)
+    return probe.tokens
 
 
 def _is_order(found: Tensor, patches: int) -> bool:

@@ -97,17 +97,25 @@ def by_image(tensor: Tensor, images: int) -> Tensor | None:
 
     More are weighted with random numbers, always the same: tokens that differ still do.
     """
+    apart = heads_by_image(tensor, images)
+    return None if apart is None else _at_most(_FEATURES, apart.transpose(1, 2).flatten(2))
+
+
+def heads_by_image(tensor: Tensor, images: int) -> Tensor | None:
+    """[..., tokens, features] with images outermost -> [images, heads, tokens, features], with at most 16 features."""
     lead = tensor.shape[:-2].numel()
     if lead % images:
         return None
-    apart = (
-        tensor.detach().reshape(images, lead // images, *tensor.shape[-2:]).transpose(1, 2).flatten(2).float()
-    )
-    if apart.shape[-1] <= _FEATURES:
-        return apart
-    generator = torch.Generator().manual_seed(apart.shape[-1])
-    weights = torch.randn(apart.shape[-1], _FEATURES, generator=generator).to(apart.device)
-    return apart @ weights
+    return _at_most(_FEATURES, tensor.detach().reshape(images, lead // images, *tensor.shape[-2:]).float())
+
+
+def _at_most(count: int, tensor: Tensor) -> Tensor:
+    """So many features [..., features] -> [..., count], weighted at random."""
+    features = tensor.shape[-1]
+    if features <= count:
+        return tensor
+    weights = torch.randn(features, count, generator=torch.Generator().manual_seed(features))
+    return tensor @ weights.to(tensor.device)
 
 
 def moved(states: Tensor, *, against: Tensor, dtype: torch.dtype) -> Tensor:
@@ -122,4 +130,4 @@ def moved(states: Tensor, *, against: Tensor, dtype: torch.dtype) -> Tensor:
 
 def rounding(dtype: torch.dtype) -> float:
     """Up to which share of the largest number a difference is taken for rounding."""
-    return (16 if dtype in (torch.float16, torch.bfloat16) else 256) * torch.finfo(dtype).eps
+    return (8 if dtype in (torch.float16, torch.bfloat16) else 256) * torch.finfo(dtype).eps

@@ -52,6 +52,7 @@ def _complete(module: nn.Module, calls: list[ProbedCall], layout: TokenLayout) -
     """One attention per layer, each after the other, and nothing else that mixes tokens."""
     reached = calls[0].moves(calls[0].known, "changed")
     if reached is None or bool((reached > 0).all()):
+        _check_blocks(module, [call.path for call in calls], mixes=True)
         return Check(
             "unknown",
             "Each patch reaches every token before the first layer, so what mixes them later cannot be told.",

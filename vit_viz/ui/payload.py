@@ -105,8 +105,8 @@ def _proof(trace: Trace) -> Value:
     return {
         "state": "proven",
         "text": f"proof ok {size}",
-        "title": "In every layer, attention x values was recomputed from what is drawn here and compared with what the model itself "
-        f"computed (largest difference {size}); the layers are all of the model's attention, and each patch is its own token.",
+        "title": "In every layer, attention x values was recomputed from what is drawn here and compared with what the model "
+        f"itself computed (largest difference {size}); the layers are all of its attention, and each patch is its own token.",
     }
 
 
