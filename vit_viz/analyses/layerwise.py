@@ -12,6 +12,7 @@ from vit_viz.analyses.chains import LayerRange, layer_range
 from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import Target
 from vit_viz.capture import Trace, trace
+from vit_viz.capture.verified import verified_structure
 from vit_viz.errors import CaptureError
 from vit_viz.model import VisionTransformer
 from vit_viz.model.vit import Block
@@ -42,7 +43,14 @@ def legrad(subject: Subject, target: Target, *, layers: LayerRange | None = None
     model = subject.transformer("LeGrad")
     probe = _EachLayer(model, target)
     with subject.turn():
-        recorded = trace(probe, subject.pixels, layout=subject.layout, target=torch.sum, pool=subject.pool)
+        recorded = trace(
+            probe,
+            subject.pixels,
+            layout=subject.layout,
+            target=torch.sum,
+            pool=subject.pool,
+            structure=verified_structure(model, subject.pixels, subject.layout),
+        )
     first, end = layer_range(recorded, layers)
     total = torch.zeros(subject.layout.num_tokens, device=recorded.device)
     for layer in range(first, end):

@@ -15,13 +15,13 @@ from torch import Tensor, nn
 from vit_viz.capture.buffers import Arena, BufferPool, shared_pool
 from vit_viz.capture.edits import active_edits, suspended
 from vit_viz.capture.forward import ResidualStream, expected_layers, remember_layers, undisturbed
-from vit_viz.capture.interception import Interception, are_ours
+from vit_viz.capture.interception import Interception
 from vit_viz.capture.layers import LayerAttention, exact
 from vit_viz.capture.layouts import advised_layout, known_layout
 from vit_viz.capture.placement import find_layout
 from vit_viz.capture.proof import PROOF_ROWS
 from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Options, Recorder
-from vit_viz.capture.report import SOUND
+from vit_viz.capture.report import Structure
 from vit_viz.capture.trace import Trace
 from vit_viz.capture.verified import verified_structure
 from vit_viz.checkpoints import LoadedModel
@@ -48,10 +48,13 @@ def trace(
     max_patches: int = 1024,
     max_attention_bytes: int = MAX_ATTENTION_BYTES,
     pool: BufferPool | None = None,
+    structure: Structure | None = None,
 ) -> Trace:
     """What every head of every layer looked at in one forward pass of one image.
 
-    The model runs unmodified, in eval mode, with its fused kernels on; afterwards it is as it was.
+    The model runs unmodified, in eval mode, with its fused kernels on; afterwards it is as it was. The first trace of a module that
+    is not vit_viz's own runs it again, up to the first attention and once in whole, to check that the layers are all of its
+    attention and its tokens the patches (`Trace.proof_report`).
 
     Args:
         model_or_loaded: a loaded checkpoint, or any module with attention.
@@ -65,9 +68,10 @@ def trace(
         max_patches: bound on the patches of mode "fit".
         max_attention_bytes: bound on attention and masks that have to be kept as matrices.
         pool: where the trace's memory comes from; None is the pool of the process.
+        structure: what is known of the module's attention already; None checks it.
 
     Raises:
-        CaptureError: no attention was seen, or of a kind that cannot be traced; the message says what was seen.
+        CaptureError: no attention was seen, or none that can be traced, or its pictures would mislead; the message says why.
         ParameterError: the pixels, the layout or the target do not fit the model.
     """
     module, pixels, crop_box, provenance = _inputs(model_or_loaded, image_or_pixels, mode, max_patches)
@@ -75,7 +79,7 @@ def trace(
     try:
         options = Options(keep_values, target is not None, proof_rows, max_attention_bytes)
         recorder = Recorder(arena, options)
-        logits, stream, is_ours = _run(module, pixels, recorder, keep_residual=keep_residual)
+        logits, stream = _run(module, pixels, recorder, keep_residual=keep_residual)
         _check_count(module, recorder)
         remember_layers(module, len(recorder.captures))
         gradients, pooling_gradient = _gradients(recorder, logits, target)
@@ -91,7 +95,7 @@ def trace(
             proof=recorder.proof(),
             tolerance=recorder.tolerance(),
             problems=_problems(layers),
-            structure=SOUND if is_ours else verified_structure(module, pixels, layout),
+            structure=structure or verified_structure(module, pixels, layout),
             pooling=recorder.pooled(pooling_gradient, tokens=tokens, patches=layout.num_patches),
             crop_box=crop_box,
             provenance=provenance,
@@ -143,8 +147,8 @@ def _source(picture: Image.Image | Path | str) -> Image.Image | Path:
 
 def _run(
     module: nn.Module, pixels: Tensor, recorder: Recorder, *, keep_residual: bool
-) -> tuple[Tensor | None, ResidualStream | None, bool]:
-    """The logits of the forward pass, and whether it ran our own model alone; what the recorder saw of it is in the recorder."""
+) -> tuple[Tensor | None, ResidualStream | None]:
+    """The logits of the forward pass; what the recorder saw of it is in the recorder."""
     edits = active_edits()
     with ExitStack() as stack:
         parts = stack.enter_context(undisturbed(module))
@@ -156,7 +160,7 @@ def _run(
         logits = _logits(module(pixels))
     if edits is not None:
         edits.check_layers(len(recorder.captures))
-    return logits, stream, are_ours(parts)
+    return logits, stream
 
 
 def _layout(module: nn.Module, pixels: Tensor, tokens: int) -> TokenLayout:
