@@ -162,6 +162,24 @@ class ColumnByColumn(Model):
         return torch.cat([x[:, :1], patches], dim=1)
 
 
+class Reversed(nn.Module):
+    """A block after which the tokens stand in reverse."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = Block(Attend)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.block(x).flip(1)  # type: ignore[no-any-return]
+
+
+class TwoPasses(Model):
+    """The image and its mirror image, averaged."""
+
+    def forward(self, image: Tensor) -> Tensor:
+        return (super().forward(image) + super().forward(image.flip(-1))) / 2
+
+
 class MeanAddedToAll(Model):
     """Tokens exchange their mean after the last block."""
 

@@ -129,6 +129,15 @@ def test_tokens_in_another_order_are_refused(model: type[Model]) -> None:
         traced(model(blocks(Attend, Attend)))
 
 
+@pytest.mark.parametrize(
+    "model",
+    [lambda: Model([made.Reversed() for _ in range(3)]), lambda: made.TwoPasses(blocks(Attend, Attend))],
+)
+def test_tokens_that_change_places_between_layers_are_refused(model: Callable[[], nn.Module]) -> None:
+    with pytest.raises(CaptureError, match="change places"):
+        traced(model())
+
+
 def test_the_sentence_says_which_patch_a_token_stands_for() -> None:
     with pytest.raises(
         CaptureError, match=r"token 2, which would be patch \(0, 1\), answers to patch \(1, 0\)"

@@ -35,10 +35,8 @@ def check_structure(
         CaptureError: blocks of the model attend in a way that is not seen, so that layers would have wrong numbers.
     """
     chosen = torch.zeros(1, *layout.grid, dtype=torch.bool)
-    if is_placed:
-        chosen.view(-1)[::2] = True
-    else:
-        chosen[0, 0, 0] = True
+    patches = torch.randperm(layout.num_patches, generator=torch.Generator().manual_seed(0))
+    chosen.view(-1)[patches[: (layout.num_patches + 1) // 2] if is_placed else 0] = True
     pitch = (max(1, pixels.shape[-2] // layout.grid[0]), max(1, pixels.shape[-1] // layout.grid[1]))
     images = torch.cat([pixels, changed(pixels, chosen, pitch), pixels])
     calls = probed_calls(module, images, layout)
@@ -57,6 +55,7 @@ def _complete(module: nn.Module, calls: list[ProbedCall], layout: TokenLayout) -
             "unknown",
             "Each patch reaches every token before the first layer, so what mixes them later cannot be told.",
         )
+    _check_places(module, calls, reached > 0)
     place = _first_mixing(calls, reached > 0)
     _check_blocks(module, [call.path for call in calls], mixes=place is not None)
     if place is not None:
@@ -92,6 +91,20 @@ def _first_mixing(calls: list[ProbedCall], reached: Tensor) -> int | None:
     later = (calls[-1].moves(states, "changed") for states in calls[-1].later)
     is_mixed = any(moves is not None and bool(((moves > 0) & ~reached).any()) for moves in later)
     return len(calls) if is_mixed else None
+
+
+def _check_places(module: nn.Module, calls: list[ProbedCall], reached: Tensor) -> None:
+    """Tokens stay where they are: what a changed patch reaches at the first call differs at every call, and not others instead."""
+    for number, call in enumerate(calls):
+        moves = call.moves(call.known, "changed")
+        if moves is None:
+            continue
+        lost, won = (moves == 0) & reached, (moves > 0) & ~reached
+        if bool(won.any()) and 10 * int(lost.sum()) > int(reached.sum()):
+            raise CaptureError(
+                f"Between the first layer and layer {number}, tokens of {type(module).__name__} change places, so a map over "
+                "patches would mislead."
+            )
 
 
 def _first_apart(calls: list[ProbedCall], layout: TokenLayout) -> int | None:
