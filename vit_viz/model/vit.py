@@ -368,8 +368,12 @@ def _head(config: ViTConfig) -> nn.Module:
 
 
 def _token(count: int, dim: int) -> nn.Parameter:
-    """Learned vectors [1, count, D]: the batch has no part in a parameter's shape, they are expanded where they are used."""
-    return nn.Parameter(0.02 * torch.randn(1, count, dim))
+    """Learned vectors [1, count, D]: the batch has no part in a parameter's shape, they are expanded where they are used.
+
+    Not drawn on the meta device, where a checkpoint's model is laid out: torch would import its compiler for it, a second or two.
+    """
+    token = torch.empty(1, count, dim)
+    return nn.Parameter(token if token.is_meta else 0.02 * torch.randn(1, count, dim))
 
 
 OWN_PARTS = frozenset({
