@@ -35,7 +35,7 @@ class LoadedModel:
     """A model with everything that belongs to it.
 
     Args:
-        model: in eval mode, fp32, on `device`.
+        model: in eval mode, fp32, on `device`, its weights frozen: `requires_grad_(True)` lets them be trained.
         preprocess: how it wants its pictures.
         labels: names of its classes; None where its outputs are no classes or have no names.
         provenance: its name, the SHA-256 of its file, and what had to be assumed.
@@ -122,7 +122,7 @@ def load_source(source: Source, *, device: str | torch.device | None = None) -> 
     preprocess, preprocess_origin = preprocess_of(inferred.config, settings, family.RECIPE)
     if source.is_strangers:
         _check_strangers_input(source.name, inferred.config, preprocess)
-    model.to(target)
+    model.to(target).requires_grad_(False)  # so that a gradient may run through the faster kernel too
     fast = use_fastest_linear(model)
     notes = {
         "family": family.NAME,

@@ -1,7 +1,8 @@
 """A linear layer that may use oneDNN's kernel where that is faster; same numbers, same parameter names.
 
-On some CPUs torch's fp32 linear layer reaches less than half of what oneDNN reaches. oneDNN's operator has no gradient (it would be
-wrong, with only a warning), so it is used only while gradients are off, and only after a short timing has shown that it pays.
+On some CPUs torch's fp32 linear layer reaches less than half of what oneDNN reaches. oneDNN's operator has no gradient of its own
+(it would be wrong, with only a warning), so it is used where none is wanted, and for frozen weights, where the gradient is a linear
+layer again; and only after a short timing has shown that it pays.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 from vit_viz.errors import ParameterError
 
@@ -36,14 +38,35 @@ class Linear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         """x W^T + b: [..., in_features] -> [..., out_features]."""
-        if (
-            _picks_onednn(self)
-            and not torch.is_grad_enabled()
-            and x.dtype == torch.float32
-            and x.device.type == "cpu"
-        ):
-            return _onednn(x, self.weight, self.bias)
-        return F.linear(x, self.weight, self.bias)
+        if not _picks_onednn(self, x):
+            return F.linear(x, self.weight, self.bias)
+        return _frozen_linear(x, self.weight, self.bias)
+
+
+class _FrozenLinear(torch.autograd.Function):
+    """x W^T + b by oneDNN for weights that want no gradient.
+
+    The gradient of x is that of the output times W: again such a layer, with W^T, so that further derivatives are right as well.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """[..., in_features] -> [..., out_features]."""
+        ctx.save_for_backward(weight)
+        return _onednn(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        """[..., out_features] -> [..., in_features]."""
+        (weight,) = ctx.saved_tensors
+        return _frozen_linear(gradient, weight.t(), None), None, None
+
+
+def _frozen_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    if not (torch.is_grad_enabled() and x.requires_grad):
+        return _onednn(x, weight, bias)
+    output: Tensor = _FrozenLinear.apply(x, weight, bias)  # type: ignore[no-untyped-call]  # torch's
+    return output
 
 
 @contextmanager
@@ -88,9 +111,23 @@ def use_fastest_linear(model: nn.Module, *, tokens: int = 197, min_gain: float =
     return chosen
 
 
-def _picks_onednn(layer: Linear) -> bool:
-    """The one place where a layer's kernel is decided: what is forced, else what was chosen for its model."""
-    return layer.use_onednn if _Override.kernel == "auto" else _Override.kernel == "onednn"
+def _picks_onednn(layer: Linear, x: Tensor) -> bool:
+    """The one place where the kernel of a call is decided: what is forced, else what was chosen for its model, where oneDNN can."""
+    wanted = layer.use_onednn if _Override.kernel == "auto" else _Override.kernel == "onednn"
+    return (
+        wanted and x.dtype == torch.float32 and x.device.type == "cpu" and _is_plain(layer.weight, layer.bias)
+    )
+
+
+def _is_plain(weight: Tensor, bias: Tensor | None) -> bool:
+    """Whether a call wants nothing that oneDNN's operator lacks: gradients of weights or forward ones, autocast, torch.func."""
+    trains = weight.requires_grad or (bias is not None and bias.requires_grad)
+    return not (
+        (trains and torch.is_grad_enabled())
+        or torch.is_autocast_enabled("cpu")
+        or torch._C._are_functorch_transforms_active()
+        or forward_ad._current_level >= 0
+    )
 
 
 def _has_onednn() -> bool:
