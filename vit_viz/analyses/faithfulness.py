@@ -247,10 +247,11 @@ def prediction_band(
     (in 1 of 6 photos with ViT-Tiny); on log-odds equally many orders fall out on either side.
     """
     low, high = value_range
-    share = np.clip((scores - low) / (high - low), _NEVER, 1 - _NEVER)
-    odds = np.log(share / (1 - share))
+    from scipy.special import expit, logit  # a start need not wait for it
+
+    odds = logit(np.clip((scores - low) / (high - low), _NEVER, 1 - _NEVER))
     middle, spread = odds.mean(0), BAND_WIDTH * odds.std(axis=0, ddof=1)
-    return low + (high - low) * _sigmoid(middle - spread), low + (high - low) * _sigmoid(middle + spread)
+    return low + (high - low) * expit(middle - spread), low + (high - low) * expit(middle + spread)
 
 
 def area(fractions: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
@@ -259,12 +260,6 @@ def area(fractions: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
 
 
 # --- parts
-
-
-def _sigmoid(odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 / (1 + exp(-odds)), by tanh, which overflows nowhere."""
-    share: NDArray[np.float64] = (1 + np.tanh(odds / 2)) / 2
-    return share
 
 
 def _both_curves(

@@ -145,22 +145,17 @@ def map_correlation(one: PatchMap, other: PatchMap) -> float:
 
 def spearman(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
     """Rank correlation in [-1, 1]; equal values share their rank. Exactly 1 for equal maps; 0 where only one is constant."""
+    from scipy.stats import rankdata  # takes half a second, which no start should wait for
+
     if np.array_equal(one, other):
         return 1.0
-    ranks = [_ranks(values.ravel()) for values in (one, other)]
+    ranks = [rankdata(values.ravel()) for values in (one, other)]
     centred = [rank - rank.mean() for rank in ranks]
     norm = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
     return float((centred[0] * centred[1]).sum()) / norm if norm > 0 else 0.0
 
 
 # --- parts
-
-
-def _ranks(values: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Ranks from 1; equal values share the mean of theirs. Ours, because scipy.stats takes half a second to import."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[place]
-    return ranks
 
 
 def _map_of(subject: Subject, pixels: Tensor, method: Method, target: Target, watch: Watch) -> PatchMap:
