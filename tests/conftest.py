@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
+from vit_viz.model.linear import forced_kernel
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -36,6 +39,35 @@ def _declare_torchvision_operators() -> torch.library.Library | None:
 
 
 _TORCHVISION_LIBRARY = _declare_torchvision_operators()  # kept, because the definitions die with it
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What differs between machines, so that one machine can run the tests as another would."""
+    machine = parser.getgroup("vit_viz", "run the tests as on another machine")
+    machine.addoption(
+        "--linear-kernel",
+        choices=("auto", "onednn", "torch"),
+        default="auto",
+        help="force this kernel in every linear layer of our models; auto: what each model chooses by timing",
+    )
+    machine.addoption("--threads", type=int, help="number of threads that torch computes with")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """What these tests compute with, so that a log says which machine it stands for."""
+    threads = config.getoption("--threads") or torch.get_num_threads()
+    kernel, capability = config.getoption("--linear-kernel"), torch.backends.cpu.get_cpu_capability()
+    return f"linear kernel {kernel}, {threads} threads, torch computes for {capability}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _machine(pytestconfig: pytest.Config) -> Iterator[None]:
+    """The kernel and the threads that the command line asks for, in the process of the tests."""
+    threads = pytestconfig.getoption("--threads")
+    if threads:
+        torch.set_num_threads(threads)
+    with forced_kernel(pytestconfig.getoption("--linear-kernel")):
+        yield
 
 
 @pytest.fixture(autouse=True)
