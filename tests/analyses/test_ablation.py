@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.comparing import assert_same
 from vit_viz.analyses.ablation import ablate_heads, estimated_head_map, head_map, without_heads
 from vit_viz.analyses.subject import Subject
 from vit_viz.capture import edit
@@ -31,13 +32,13 @@ def test_the_head_map_equals_the_plain_loop_from_the_pixels(make_model, pixels, 
     model = make_model(**options)
     got = ablate_heads(model, pixels, target=2, how=how).values
     value = {"zero": 0.0}.get(how, how)
+    expected = np.zeros((3, 5))
     with torch.no_grad():
         whole = float(model(pixels)[0, 2])
-        for layer in range(3):
-            for head in range(5):
-                with edit(heads={(layer, head): value}):
-                    expected = float(model(pixels)[0, 2]) - whole
-                assert got[layer, head] == pytest.approx(expected, abs=1e-5 * max(1, abs(whole)))
+        for layer, head in np.ndindex(3, 5):
+            with edit(heads={(layer, head): value}):
+                expected[layer, head] = float(model(pixels)[0, 2]) - whole
+    assert_same(got, expected)
 
 
 def test_a_head_set_to_zero_equals_a_projection_without_its_columns(make_model, pixels):
@@ -78,8 +79,8 @@ def test_one_head_worked_by_hand(make_model):
 def test_any_module_takes_the_plain_loop(make_model, pixels):
     model = make_model()
     subject = Subject.of(nn.Sequential(model), pixels, layout=model.layout(16, 36))
-    np.testing.assert_allclose(
-        head_map(subject, target=2).values, ablate_heads(model, pixels, target=2).values, atol=1e-5
+    assert_same(
+        head_map(subject, target=2).values, ablate_heads(model, pixels, target=2).values, relative=3e-6
     )
 
 
@@ -118,7 +119,7 @@ def test_switching_heads_off_shows_the_new_answer(make_model, pixels):
     with edit(heads={(0, 1): 0.0, (2, 4): 0.0}):
         expected = model(pixels)[0].detach()
     whole = model(pixels)[0].detach()
-    np.testing.assert_allclose(result.after, expected, atol=1e-6)
+    assert_same(result.after, expected)
     assert result.change == pytest.approx(float(expected[2] - whole[2]), abs=1e-5)
     probabilities = expected.softmax(-1)
     assert [index for index, _ in result.top] == probabilities.topk(5).indices.tolist()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.comparing import assert_same
 from vit_viz.analyses.attention import attention_map, mass_mask, mosaic_maps, pooling_map, prefix_mass
 from vit_viz.errors import ParameterError
 from vit_viz.results import PatchMap
@@ -43,32 +44,32 @@ def test_maps_equal_the_written_out_matrix(make_trace, matrices, direction, pref
         ("min", full.min(0).values),
     ):
         got = attention_map(trace, layer=1, query=(2, 4), head=head, direction=direction)
-        np.testing.assert_allclose(got.values.ravel(), fused[token, prefix:].numpy(), atol=1e-6)
-        np.testing.assert_allclose(list(got.prefix.values()), fused[token, :prefix].numpy(), atol=1e-6)
+        assert_same(got.values.ravel(), fused[token, prefix:].numpy(), relative=1e-6)
+        assert_same(list(got.prefix.values()), fused[token, :prefix].numpy(), relative=0, floor=1e-6)
 
 
 def test_row_and_column_worked_by_hand(trace_of):
     trace = trace_of([HAND])
     row = attention_map(trace, layer=0, query="class", head=0)
-    np.testing.assert_allclose(row.values, [[0.2, 0.3]], atol=1e-6)
+    assert_same(row.values, [[0.2, 0.3]], relative=3e-6)
     column = attention_map(trace, layer=0, query="class", head=0, direction="column")
-    np.testing.assert_allclose(column.values, [[0.1, 0.2]], atol=1e-6)
+    assert_same(column.values, [[0.1, 0.2]], relative=3e-6)
     assert column.prefix["class"] == pytest.approx(0.5)
     fused = attention_map(trace, layer=0, query=(0, 1), head="max")
-    np.testing.assert_allclose(fused.values, [[0.4, 0.6]], atol=1e-6)
+    assert_same(fused.values, [[0.4, 0.6]], relative=1e-6)
 
 
 def test_a_region_is_the_mean_of_its_rows(make_trace):
     trace = make_trace(prefix=1)
     region = attention_map(trace, layer=2, query=[(0, 1), (3, 3), (2, 0)], head=1).values
     alone = [attention_map(trace, layer=2, query=patch, head=1).values for patch in ((0, 1), (3, 3), (2, 0))]
-    np.testing.assert_allclose(region, np.mean(alone, axis=0), atol=1e-7)
+    assert_same(region, np.mean(alone, axis=0), relative=0, floor=1e-7)
 
 
 def test_the_pool_of_a_model_without_class_token_is_the_mean_of_all_patches(make_trace, matrices):
     trace = make_trace(prefix=0)
     got = attention_map(trace, layer=0, head=2)  # no query: what the output is read from
-    np.testing.assert_allclose(got.values.ravel(), matrices(trace)[0, 2].mean(0).numpy(), atol=1e-7)
+    assert_same(got.values.ravel(), matrices(trace)[0, 2].mean(0).numpy(), relative=0, floor=1e-7)
     assert "pool (mean of patches)" in got.caption
 
 
@@ -77,10 +78,9 @@ def test_a_learned_pool_weighs_the_rows_by_its_own_attention(make_trace, matrice
     pooling /= pooling.sum(-1, keepdim=True)
     trace = make_trace(prefix=0, pooling="attention", pooling_attention=pooling)
     got = attention_map(trace, layer=1, query="pool", head=4)
-    np.testing.assert_allclose(
-        got.values.ravel(), (pooling.mean(0).double() @ matrices(trace)[1, 4]).numpy(), atol=1e-7
-    )
-    np.testing.assert_allclose(pooling_map(trace, head=3).values.ravel(), pooling[3].numpy(), atol=1e-7)
+    expected = pooling.mean(0).double() @ matrices(trace)[1, 4]
+    assert_same(got.values.ravel(), expected, relative=0, floor=1e-7)
+    assert_same(pooling_map(trace, head=3).values.ravel(), pooling[3].numpy(), relative=1e-6)
     assert total(pooling_map(trace)) == pytest.approx(1, abs=1e-6)
 
 
@@ -97,7 +97,7 @@ def test_the_mosaic_is_every_head_of_every_layer(make_trace):
         assert mosaic.dtype == np.float32
         for layer, head in ((0, 0), (2, 3)):
             one = attention_map(trace, layer=layer, query=(3, 0), head=head, direction=direction)
-            np.testing.assert_allclose(mosaic[layer, head], one.values, atol=1e-7)
+            assert_same(mosaic[layer, head], one.values, relative=0, floor=1e-7)
 
 
 @pytest.mark.parametrize("head", [0, "mean", "max", "min"])
@@ -169,13 +169,11 @@ def test_norm_weighting_worked_by_hand(trace_of):
     trace = trace_of([HAND])
     trace.value_norms = norms.__getitem__
     row = attention_map(trace, layer=0, query="class", head=0, norm_weighted=True)
-    np.testing.assert_allclose(row.values, [[0.4, 3.0]], atol=1e-6)
+    assert_same(row.values, [[0.4, 3.0]], relative=0, floor=1e-6)
     column = attention_map(trace, layer=0, query=(0, 1), head=1, direction="column", norm_weighted=True)
-    np.testing.assert_allclose(
-        column.values, [[0.2, 0.1]], atol=1e-6
-    )  # both weighted by the norm of the key (0, 1)
+    assert_same(column.values, [[0.2, 0.1]], relative=3e-6)  # both weighted by the norm of the key (0, 1)
     mean = attention_map(trace, layer=0, query="class", norm_weighted=True)
-    np.testing.assert_allclose(mean.values, [[0.6, 1.525]], atol=1e-6)
+    assert_same(mean.values, [[0.6, 1.525]], relative=0, floor=1e-6)
 
 
 @pytest.mark.parametrize(

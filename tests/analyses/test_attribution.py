@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.comparing import assert_same
 from vit_viz.analyses import attribution
 from vit_viz.analyses.patchwise import patch_mask
 from vit_viz.analyses.subject import Subject
@@ -59,7 +60,7 @@ def test_a_linear_model_gives_its_exact_contributions(linear, method):
     options = {"samples": 200} if method == "kernel_shap" else {}
     got = getattr(attribution, method)(linear, target=class_logit(1), **options)
     tolerance = 0.35 if method == "gradient_shap" else 2e-3  # GradientShap adds noise to the input
-    np.testing.assert_allclose(got.values, exact, atol=tolerance * np.abs(exact).max())
+    assert_same(got.values, exact, relative=tolerance)
     assert got.signed
 
 
@@ -67,7 +68,7 @@ def test_a_linear_model_gives_its_exact_contributions(linear, method):
 def test_a_linear_model_reacts_by_its_weights(linear, method):
     exact = linear.model.weight[1].detach().abs().amax(0).reshape(4, 4, 6, 6).mean((1, 3)).numpy()
     got = getattr(attribution, method)(linear, target=class_logit(1))
-    np.testing.assert_allclose(got.values, exact, rtol=1e-4)
+    assert_same(got.values, exact)
     assert not got.signed
 
 
@@ -84,7 +85,7 @@ def test_maps_are_what_captum_gives(subject):
     for method, values in expected.items():
         options = {"tolerance": 1.0} if method == "integrated_gradients" else {}
         got = getattr(attribution, method)(subject, target=class_logit(2), **options)
-        np.testing.assert_allclose(got.values, by_patch(values), rtol=1e-3, atol=1e-4, err_msg=method)
+        assert_same(got.values, by_patch(values), what=method)
 
 
 def test_occlusion_is_the_plain_loop_over_patches_and_equals_feature_ablation(subject):
@@ -96,7 +97,7 @@ def test_occlusion_is_the_plain_loop_over_patches_and_equals_feature_ablation(su
             painted[:, :, 4 * row : 4 * row + 4, 6 * col : 6 * col + 6] = 0
             expected[row, col] = float(whole - subject.model(painted)[0, 2])
     for method in (attribution.occlusion, attribution.feature_ablation):
-        np.testing.assert_allclose(method(subject, target=class_logit(2)).values, expected, atol=1e-4)
+        assert_same(method(subject, target=class_logit(2)).values, expected)
 
 
 def test_integrated_gradients_add_up_to_the_change_of_the_target(subject):
@@ -115,7 +116,7 @@ def test_integrated_gradients_equal_a_riemann_sum(subject):
         total += torch.autograd.grad(subject.model(point)[0, 2], point)[0] / steps
     result = attribution.integrated_gradients(subject, target=class_logit(2), steps=64)
     expected = by_patch(total * subject.pixels)
-    np.testing.assert_allclose(result.values, expected, atol=0.01 * np.abs(expected).max())
+    assert_same(result.values, expected, relative=0.01)
 
 
 def test_steps_are_added_until_the_delta_is_small_and_its_failure_is_said(subject):
@@ -162,7 +163,7 @@ def test_kernel_shap_approaches_exact_shapley_values_of_a_model(make_model):
                 weight = math.factorial(size) * math.factorial(3 - size) / math.factorial(4)
                 exact[patch] += weight * (value([*others, patch]) - value(others))
     got = attribution.kernel_shap(subject, target=class_logit(1), samples=600)
-    np.testing.assert_allclose(got.values[0], exact, atol=0.05 * np.abs(exact).max())
+    assert_same(got.values[0], exact, relative=0.05)
 
 
 def test_smoothgrad_averages_signed_gradients_as_captum_does(subject):
@@ -176,7 +177,7 @@ def test_smoothgrad_averages_signed_gradients_as_captum_does(subject):
     )
     expected = gradient.abs().amax(1).reshape(4, 4, 6, 6).mean((1, 3))
     got = attribution.smoothgrad(subject, target=class_logit(2), samples=6, noise=0.5, seed=7)
-    np.testing.assert_allclose(got.values, expected, rtol=1e-3)
+    assert_same(got.values, expected)
 
 
 @pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap", "kernel_shap"])

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.comparing import assert_same
 from vit_viz.analyses.ablation import ablate_heads
 from vit_viz.analyses.batches import in_batches
 from vit_viz.analyses.faithfulness import random_band
@@ -104,4 +105,4 @@ def test_analyses_say_the_same_with_little_room(make_model, pixels) -> None:
     found = scores(Subject.of(model, pixels))
     assert max(room.seen) > 3
     for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, rtol=1e-5, atol=1e-6, err_msg=name)
+        assert_same(found[name], values, what=name)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.comparing import assert_same
 from vit_viz.analyses.attention import attention_map
 from vit_viz.analyses.explain import FAST, SLOW, explain
 from vit_viz.analyses.layerwise import legrad
@@ -52,9 +53,7 @@ def test_the_shared_pass_gives_the_numbers_of_each_method_alone(make_model, pixe
         "legrad": legrad(Subject.of(model, pixels), target.resolved(trace.logits)),
     }
     for method, result in alone.items():
-        np.testing.assert_allclose(
-            together[method].values, result.values, rtol=1e-4, atol=1e-6, err_msg=method
-        )
+        assert_same(together[method].values, result.values, what=method)
 
 
 def test_one_forward_is_shared_and_legrad_adds_one(make_model, pixels):
@@ -94,7 +93,7 @@ def test_relevance_towards_a_difference_is_that_of_the_difference(make_model, pi
     model = make_model()
     expected = relevance(capture(model, pixels, target=lambda logits: logits[3] - logits[5]))
     got = explain(model, pixels, target=(3, 5))["relevance"]
-    np.testing.assert_allclose(got.values, expected.values, rtol=1e-5, atol=1e-7)
+    assert_same(got.values, expected.values)
 
 
 def test_any_module_can_be_explained_with_its_layout(make_model, pixels):
@@ -106,7 +105,7 @@ def test_any_module_can_be_explained_with_its_layout(make_model, pixels):
 
     got = explain_subject(subject, methods=["relevance"], target=2)["relevance"]
     expected = explain(model, pixels, methods=["relevance"], target=2)["relevance"]
-    np.testing.assert_allclose(got.values, expected.values, rtol=1e-5, atol=1e-7)
+    assert_same(got.values, expected.values)
 
 
 def test_a_model_without_head_is_explained_by_its_own_embedding(make_model, pixels):

@@ -11,6 +11,7 @@ import torch
 from scipy.special import expit
 from torch import nn
 
+from tests.comparing import assert_same
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.faithfulness import (
     RandomBand,
@@ -62,9 +63,9 @@ def test_deletion_and_insertion_equal_a_plain_loop(make_model, pixels):
     order = sorted(range(24), key=lambda patch: (-patch_map.values.ravel()[patch], patch))
     deletion = by_loop(model, pixels, order, torch.zeros_like(pixels), target)
     insertion = by_loop(model, pixels, order, baseline_pixels(subject, "blur"), target, insertion=True)
-    np.testing.assert_allclose(got.deletion.x, deletion[:, 0], atol=1e-6)
-    np.testing.assert_allclose(got.deletion.y, deletion[:, 1], atol=1e-5)
-    np.testing.assert_allclose(got.insertion.y, insertion[:, 1], atol=1e-5)
+    assert_same(got.deletion.x, deletion[:, 0], relative=1e-6)
+    assert_same(got.deletion.y, deletion[:, 1])
+    assert_same(got.insertion.y, insertion[:, 1])
     assert got.deletion_auc == pytest.approx(trapezoid(deletion), abs=1e-3)
     assert got.insertion_auc == pytest.approx(trapezoid(insertion), abs=1e-3)
 
@@ -87,7 +88,7 @@ def test_deletion_worked_by_hand():
     subject = counting_subject()
     band = random_band(subject)
     got = faithfulness_of(subject, map_of([[9, 2, 5, 1]]), band)
-    np.testing.assert_allclose(got.deletion.y, [10 / 11, 2 / 3, 1 / 2, 1 / 2, 1 / 2], rtol=1e-5)
+    assert_same(got.deletion.y, [10 / 11, 2 / 3, 1 / 2, 1 / 2, 1 / 2])
     assert got.deletion_auc == pytest.approx((10 / 22 + 2 / 3 + 1 / 2 + 1 / 2 + 1 / 4) / 4, rel=1e-5)
 
 
@@ -114,7 +115,7 @@ def test_all_orders_share_their_ends(make_model, pixels):
     for scores in (band.deletion, band.insertion):
         assert np.ptp(scores[:, 0]) == 0
         assert np.ptp(scores[:, -1]) == 0
-    np.testing.assert_allclose(band.deletion[0, 0], band.insertion[0, -1], atol=1e-6)
+    assert_same(band.deletion[0, 0], band.insertion[0, -1], relative=1e-6)
 
 
 def test_the_band_is_that_of_random_orders_one_by_one(make_model, pixels):
@@ -124,7 +125,7 @@ def test_the_band_is_that_of_random_orders_one_by_one(make_model, pixels):
     for i in (0, 9):
         order = np.random.default_rng([3, i]).permutation(24)
         expected = by_loop(model, pixels, order, torch.zeros_like(pixels), target)
-        np.testing.assert_allclose(band.deletion[i], expected[:, 1], atol=1e-5)
+        assert_same(band.deletion[i], expected[:, 1])
 
 
 def test_the_band_worked_by_hand():

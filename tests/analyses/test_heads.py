@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.comparing import assert_same
 from vit_viz.analyses.heads import head_table, sinks
 from vit_viz.analyses.rollout import rollout
 from vit_viz.errors import CaptureError, ParameterError
@@ -54,7 +55,7 @@ def test_streamed_statistics_equal_loops_over_the_matrix(make_trace, matrices, m
     full = matrices(trace)
     for layer, head in ((0, 0), (1, 4), (2, 2)):
         expected = by_loops(full[layer, head], measure, trace.layout, norms[layer, head])
-        assert table.values[layer, head] == pytest.approx(expected, abs=1e-5)
+        assert_same(table.values[layer, head], expected)
     assert table.values.shape == (3, 5)
     assert (table.values >= table.value_range[0]).all()
     assert (table.values <= table.value_range[1]).all()
@@ -108,14 +109,14 @@ def test_rollout_shares_rebuild_the_patch_mass_of_the_last_layer(make_trace, mat
     table = head_table(trace, measure="rollout_share")
     one_layer = rollout(trace, layers=(2, 3), attention_share=1.0).values.sum()
     heads = matrices(trace)[2, :, 0, 1:].sum(-1)  # patch mass of the class row, per head
-    np.testing.assert_allclose(table.values[2] * one_layer, heads.numpy() / 5, atol=1e-6)
+    assert_same(table.values[2] * one_layer, heads.numpy() / 5, relative=3e-6)
 
 
 def test_rollout_share_worked_by_hand(trace_of):
     one = [[0.9, 0.1], [0.5, 0.5]]
     two = [[0.7, 0.3], [0.5, 0.5]]
     table = head_table(trace_of([[one, two]]), measure="rollout_share")
-    np.testing.assert_allclose(table.values, [[0.25, 0.75]], atol=1e-6)
+    assert_same(table.values, [[0.25, 0.75]], relative=1e-6)
 
 
 def test_sinks_are_the_tokens_far_above_the_median_norm(make_trace, matrices):
@@ -128,7 +129,7 @@ def test_sinks_are_the_tokens_far_above_the_median_norm(make_trace, matrices):
     assert report.tokens == (7,)
     assert report.names == ("patch (1, 0)",)
     expected = matrices(trace)[1, :, :, 7].mean(1)
-    np.testing.assert_allclose(report.received, expected.numpy(), atol=1e-6)
+    assert_same(report.received, expected.numpy())
     assert sinks(trace, layer=0).tokens == ()
 
 

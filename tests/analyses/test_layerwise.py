@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.comparing import assert_same
 from vit_viz.analyses.layerwise import legrad, token_gradcam
 from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import Target, class_logit
@@ -54,13 +55,13 @@ def test_legrad_equals_autograd_layer_by_layer(make_model, pixels, monkeypatch, 
     subject = Subject.of(model, pixels)
     expected = legrad_by_autograd(model, pixels, class_logit(2), monkeypatch)[subject.layout.num_prefix :]
     got = legrad(subject, class_logit(2))
-    np.testing.assert_allclose(got.values.ravel(), expected.numpy(), rtol=1e-4, atol=1e-5)
+    assert_same(got.values.ravel(), expected.numpy())
 
 
 def test_legrad_of_layers_adds_up(make_model, pixels):
     subject = Subject.of(make_model(), pixels)
     parts = sum(legrad(subject, class_logit(2), layers=(i, i + 1)).values for i in range(3))
-    np.testing.assert_allclose(legrad(subject, class_logit(2)).values, parts, rtol=1e-5)
+    assert_same(legrad(subject, class_logit(2)).values, parts)
 
 
 def test_legrad_of_the_last_layer_is_the_gradient_of_the_whole_model_without_the_attention(
@@ -70,7 +71,7 @@ def test_legrad_of_the_last_layer_is_the_gradient_of_the_whole_model_without_the
     trace = capture(model, pixels, target=4)
     expected = trace.attention_gradient(2).clamp(min=0).mean((0, 1))[1:]
     got = legrad(Subject.of(model, pixels), class_logit(4), layers=(2, 3))
-    np.testing.assert_allclose(got.values.ravel(), expected.numpy(), rtol=1e-4, atol=1e-6)
+    assert_same(got.values.ravel(), expected.numpy())
 
 
 def plain_model(make_model, **options):
@@ -95,7 +96,7 @@ def test_legrad_worked_by_hand(make_model):
         for block in model.blocks:
             block.attn.qkv.bias[4:] = torch.tensor([1.0, 2.0])
     got = legrad(Subject.of(model, torch.zeros(1, 3, 4, 24)), class_logit(0))
-    np.testing.assert_allclose(got.values, np.full((1, 4), 0.4), rtol=1e-5)
+    assert_same(got.values, np.full((1, 4), 0.4))
 
 
 def test_gradcam_worked_by_hand(make_model):
@@ -107,7 +108,7 @@ def test_gradcam_worked_by_hand(make_model):
     pixels = torch.zeros(1, 3, 4, 24)
     trace = capture(model, pixels, keep_residual=True)
     got = token_gradcam(Subject.of(model, pixels), trace, class_logit(0))
-    np.testing.assert_allclose(got.values, [[0.8, 0, 0.8, 0]], atol=1e-4)
+    assert_same(got.values, [[0.8, 0, 0.8, 0]])
 
 
 @pytest.mark.parametrize("options", KINDS)
@@ -128,7 +129,7 @@ def test_gradcam_equals_hooks_on_the_whole_model(make_model, pixels, options):
     expected = (features @ gradient.mean(0)).clamp(min=0)
     trace = capture(model, pixels, keep_residual=True)
     got = token_gradcam(Subject.of(model, pixels), trace, class_logit(5))
-    np.testing.assert_allclose(got.values.ravel(), expected.numpy(), rtol=1e-4, atol=1e-5)
+    assert_same(got.values.ravel(), expected.numpy())
 
 
 def test_after_the_last_block_the_gradient_of_patches_is_exactly_zero(make_model, pixels):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.comparing import assert_same
 from vit_viz.analyses.positions import position_similarity
 from vit_viz.errors import ParameterError
 from vit_viz.model.config import ViTConfig
@@ -33,7 +34,7 @@ def test_similarity_is_symmetric_with_a_diagonal_of_one(position, grid):
     rows, cols = grid or (4, 6)
     assert matrix.values.shape == (rows * cols, rows * cols)
     np.testing.assert_allclose(np.diag(matrix.values), 1, atol=1e-6)
-    np.testing.assert_allclose(matrix.values, matrix.values.T, atol=1e-6)
+    assert_same(matrix.values, matrix.values.T, relative=1e-6)
     assert np.abs(matrix.values).max() <= 1 + 1e-6
 
 
@@ -47,7 +48,7 @@ def test_learned_positions_are_compared_by_cosine_not_by_dot_product():
         assert matrix.values[one, other] == pytest.approx(expected, abs=1e-6)
     with torch.no_grad():
         vit.pos_embed *= torch.linspace(1, 5, 27)[:, None]
-    np.testing.assert_allclose(position_similarity(vit).values, matrix.values, atol=1e-6)
+    assert_same(position_similarity(vit).values, matrix.values, relative=1e-6)
 
 
 def test_the_class_token_has_its_own_row_where_it_has_a_position():
@@ -56,7 +57,7 @@ def test_the_class_token_has_its_own_row_where_it_has_a_position():
     matrix = position_similarity(vit)
     assert list(matrix.extra) == ["class", "register 0", "register 1"]
     expected = torch.cosine_similarity(table[:1], table[3:])
-    np.testing.assert_allclose(matrix.extra["class"], expected.numpy(), atol=1e-6)
+    assert_same(matrix.extra["class"], expected.numpy(), relative=1e-6)
     assert not position_similarity(model(reg_tokens=2, no_embed_class=True)).extra
     assert not position_similarity(model(position="sinusoidal_2d")).extra
 
@@ -66,7 +67,7 @@ def test_another_grid_is_resampled_by_the_variant_of_the_model():
     table = resample(vit.pos_embed[0, 1:], (4, 6), (5, 5), variant="dino").detach()
     expected = torch.cosine_similarity(table[:, None], table[None], dim=-1)
     matrix = position_similarity(vit, grid=(5, 5))
-    np.testing.assert_allclose(matrix.values, expected.numpy(), atol=1e-5)
+    assert_same(matrix.values, expected.numpy())
     assert "Resampled from the 4 x 6 positions" in matrix.note
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.comparing import assert_same
 from vit_viz.analyses.relevance import gradient_rollout, relevance
 from vit_viz.analyses.rollout import rollout
 from vit_viz.capture import trace as capture
@@ -46,15 +47,15 @@ def test_relevance_equals_the_materialised_published_form(make_trace, matrices, 
     trace = make_trace(prefix=prefix)
     expected = published_relevance(matrices(trace), gradients(trace), layers)[0]
     got = relevance(trace, layers=layers)
-    np.testing.assert_allclose(got.values.ravel(), expected[prefix:].numpy(), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(list(got.prefix.values()), expected[:prefix].numpy(), rtol=1e-5)
+    assert_same(got.values.ravel(), expected[prefix:].numpy())
+    assert_same(list(got.prefix.values()), expected[:prefix].numpy())
 
 
 def test_relevance_of_a_mean_pool_is_what_is_added_to_its_start(make_trace, matrices):
     trace = make_trace(prefix=0)
     expected = published_relevance(matrices(trace), gradients(trace)).mean(0) - 1 / 24
     got = relevance(trace)
-    np.testing.assert_allclose(got.values.ravel(), expected.numpy(), rtol=1e-5, atol=1e-5)
+    assert_same(got.values.ravel(), expected.numpy())
     assert "change" in got.note
 
 
@@ -64,13 +65,13 @@ def test_relevance_of_an_attention_pool_starts_gradient_weighted(make_trace, mat
     trace = make_trace(prefix=0, pooling="attention", pooling_attention=attention, pooling_gradient=gradient)
     start = (attention * gradient).clamp(min=0).mean(0).double()
     expected = start @ published_relevance(matrices(trace), gradients(trace)) - start
-    np.testing.assert_allclose(relevance(trace).values.ravel(), expected.numpy(), rtol=1e-5, atol=1e-5)
+    assert_same(relevance(trace).values.ravel(), expected.numpy())
 
 
 def test_relevance_of_a_distilled_model_starts_from_both_tokens(make_trace, matrices):
     trace = make_trace(prefix=2)
     expected = published_relevance(matrices(trace), gradients(trace))[:2].mean(0)[2:]
-    np.testing.assert_allclose(relevance(trace).values.ravel(), expected.numpy(), rtol=1e-5, atol=1e-5)
+    assert_same(relevance(trace).values.ravel(), expected.numpy())
 
 
 ONE_LAYER = [[[[0.5, 0.5], [0.2, 0.8]], [[0.25, 0.75], [0.6, 0.4]]]]
@@ -105,9 +106,7 @@ def test_each_layer_is_paired_with_its_own_gradient(make_trace, matrices):
 def test_relevance_grows_in_proportion_to_the_target_in_one_layer(make_trace):
     trace = make_trace()
     double = make_trace(output_grad=2 * trace.output_grad)
-    np.testing.assert_allclose(
-        relevance(double, layers=(2, 3)).values, 2 * relevance(trace, layers=(2, 3)).values, rtol=1e-5
-    )
+    assert_same(relevance(double, layers=(2, 3)).values, 2 * relevance(trace, layers=(2, 3)).values)
 
 
 def test_without_any_gradient_nothing_is_relevant(make_trace):
@@ -122,7 +121,7 @@ def test_gradient_rollout_equals_its_matrices_and_rows_sum_to_one(make_trace, ma
     trace = make_trace(prefix=prefix)
     expected = published_gradient_rollout(matrices(trace), gradients(trace), share)[0]
     got = gradient_rollout(trace, attention_share=share)
-    np.testing.assert_allclose(got.values.ravel(), expected[prefix:].numpy(), atol=1e-5)
+    assert_same(got.values.ravel(), expected[prefix:].numpy())
     assert got.values.sum() + sum(got.prefix.values()) == pytest.approx(1, abs=1e-5)
 
 
@@ -169,16 +168,13 @@ def test_the_gradient_of_attention_is_that_of_autograd_on_a_written_out_attentio
     attention, gradient = written_out_gradients(model, pixels, lambda logits: logits[3], monkeypatch)
     trace = capture(model, pixels, target=3, keep_values=True)
     for layer in range(3):
-        np.testing.assert_allclose(trace.attention(layer), attention[layer], atol=1e-5)
-        scale = float(gradient[layer].abs().max())
-        np.testing.assert_allclose(
-            trace.attention_gradient(layer), gradient[layer], atol=1e-5 * max(1, scale)
-        )
+        assert_same(trace.attention(layer), attention[layer])
+        assert_same(trace.attention_gradient(layer), gradient[layer])
     expected = published_relevance(torch.stack(attention).double(), torch.stack(gradient).double())
     start = torch.as_tensor(trace.layout.weights("pool"))
     expected = start @ expected - (0 if trace.layout.pooling == "class" else start)
     got = relevance(trace).values.ravel()
-    np.testing.assert_allclose(got, expected[trace.layout.num_prefix :].numpy(), rtol=1e-4, atol=1e-5)
+    assert_same(got, expected[trace.layout.num_prefix :].numpy())
 
 
 def test_relevance_without_a_target_says_what_is_missing(make_model, pixels):

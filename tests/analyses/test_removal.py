@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.comparing import assert_same
 from vit_viz.analyses.removal import baseline_pixels, outputs_without, painted_scores, removed_scores
 from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import class_logit
@@ -42,14 +43,12 @@ def test_removal_equals_a_forward_with_those_tokens_absent(make_model, pixels, o
     model = make_model(**options)
     got = outputs_without(Subject.of(model, pixels), GONE)
     expected = absent(model, pixels, GONE)
-    np.testing.assert_allclose(got, expected, atol=1e-5 * max(1, float(expected.abs().max())))
+    assert_same(got, expected)
 
 
 def test_removing_nothing_changes_nothing(make_model, pixels):
     model = make_model()
-    np.testing.assert_allclose(
-        outputs_without(Subject.of(model, pixels), []), model(pixels)[0].detach(), atol=1e-5
-    )
+    assert_same(outputs_without(Subject.of(model, pixels), []), model(pixels)[0].detach(), relative=3e-6)
 
 
 def test_what_removed_patches_show_does_not_matter(make_model, pixels):
@@ -57,7 +56,7 @@ def test_what_removed_patches_show_does_not_matter(make_model, pixels):
     other = pixels.clone()
     other[:, :, 4:8, 24:30] = 9  # patch (1, 4)
     changed = Subject.of(subject.model, other)
-    np.testing.assert_allclose(outputs_without(subject, GONE), outputs_without(changed, GONE), atol=1e-5)
+    assert_same(outputs_without(subject, GONE), outputs_without(changed, GONE), relative=3e-6)
 
 
 def test_a_batch_of_sets_equals_one_set_at_a_time(make_model, pixels):
@@ -67,7 +66,7 @@ def test_a_batch_of_sets_equals_one_set_at_a_time(make_model, pixels):
     alone = [
         float(outputs_without(subject, [divmod(int(i), 6) for i in np.flatnonzero(row)])[2]) for row in gone
     ]
-    np.testing.assert_allclose(together, alone, atol=1e-5)
+    assert_same(together, alone, relative=3e-6)
 
 
 def test_removing_every_patch_is_refused_where_nothing_is_left_to_pool(make_model, pixels):
@@ -95,7 +94,7 @@ def test_painted_scores_are_those_of_images_painted_by_hand(make_model, pixels):
     painted[:, :, 4:8, 24:30] = 0.5
     got = painted_scores(subject, class_logit(1), gone, torch.full_like(pixels, 0.5))
     expected = subject.model(torch.cat([pixels, painted]))[:, 1].detach()
-    np.testing.assert_allclose(got, expected, atol=1e-5)
+    assert_same(got, expected, relative=3e-6)
 
 
 def test_the_blur_keeps_a_constant_picture_and_the_mean_of_a_wide_one(make_model):

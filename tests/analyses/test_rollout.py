@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.comparing import assert_same
 from vit_viz.analyses.chains import FusedCache
 from vit_viz.analyses.rollout import rollout
 from vit_viz.errors import ParameterError
@@ -49,7 +50,7 @@ def test_row_chain_equals_the_product_of_matrices(make_trace, matrices, prefix, 
     expected = by_matrices(matrices(trace), num_prefix=prefix, share=share, fusion=fusion, discard=discard)
     got = rollout(trace, query=(2, 3), attention_share=share, head_fusion=fusion, discard=discard)
     row = expected[trace.layout.token((2, 3))]
-    np.testing.assert_allclose(got.values.ravel(), row[prefix:].numpy(), atol=1e-6)
+    assert_same(got.values.ravel(), row[prefix:].numpy(), relative=1e-6)
 
 
 def test_row_chain_equals_the_product_of_matrices_in_fp32(make_trace, matrices):
@@ -57,7 +58,7 @@ def test_row_chain_equals_the_product_of_matrices_in_fp32(make_trace, matrices):
     for fusion in ("mean", "max", "min"):
         expected = by_matrices(matrices(trace), num_prefix=5, fusion=fusion)[0, 5:]
         got = rollout(trace, query="class", head_fusion=fusion).values.ravel()
-        np.testing.assert_allclose(got, expected.numpy(), atol=1e-6)
+        assert_same(got, expected.numpy())
 
 
 @pytest.mark.parametrize("share", [0.5, 0.999999, 1.0])
@@ -67,7 +68,7 @@ def test_min_fusion_keeps_its_digits_in_fp32_beside_the_identity(make_trace, mat
     expected = by_matrices(attention, num_prefix=1, share=share, fusion="min")[0, 1:]
     got = rollout(trace, query="class", attention_share=share, head_fusion="min").values.ravel()
     assert float(attention.min(1).values.sum(-1).min()) < 1e-7
-    np.testing.assert_allclose(got, expected.numpy(), rtol=1e-3)
+    assert_same(got, expected.numpy())
 
 
 def test_two_tokens_and_two_layers_worked_by_hand(trace_of):
@@ -98,7 +99,7 @@ def test_a_mean_pool_draws_the_change_against_its_uniform_start(make_trace, matr
     trace = make_trace(prefix=0)
     result = rollout(trace)  # no class token: the pool is what the output is read from
     expected = by_matrices(matrices(trace), num_prefix=0).mean(0) - 1 / 24
-    np.testing.assert_allclose(result.values.ravel(), expected.numpy(), atol=1e-6)
+    assert_same(result.values.ravel(), expected.numpy())
     assert result.signed
     assert result.value_range == (-1, 1)
     assert "change" in result.note
@@ -107,7 +108,7 @@ def test_a_mean_pool_draws_the_change_against_its_uniform_start(make_trace, matr
 def test_a_distilled_model_starts_from_the_mean_of_its_two_tokens(make_trace, matrices):
     trace = make_trace(prefix=2)
     expected = by_matrices(matrices(trace), num_prefix=2)[:2].mean(0)[2:]
-    np.testing.assert_allclose(rollout(trace, query="pool").values.ravel(), expected.numpy(), atol=1e-6)
+    assert_same(rollout(trace, query="pool").values.ravel(), expected.numpy())
 
 
 def test_an_attention_pool_starts_from_its_fused_row(make_trace, matrices):
@@ -116,14 +117,14 @@ def test_an_attention_pool_starts_from_its_fused_row(make_trace, matrices):
     trace = make_trace(prefix=0, pooling="attention", pooling_attention=pooling)
     start = pooling.mean(0).double()
     expected = start @ by_matrices(matrices(trace), num_prefix=0) - start
-    np.testing.assert_allclose(rollout(trace).values.ravel(), expected.numpy(), atol=1e-6)
+    assert_same(rollout(trace).values.ravel(), expected.numpy())
 
 
 @pytest.mark.parametrize("layers", [(0, 1), (1, 3), (2, 3)])
 def test_layer_range_takes_only_those_layers(make_trace, matrices, layers):
     trace = make_trace(prefix=1)
     expected = by_matrices(matrices(trace), num_prefix=1, layers=layers)[0, 1:]
-    np.testing.assert_allclose(rollout(trace, layers=layers).values.ravel(), expected.numpy(), atol=1e-6)
+    assert_same(rollout(trace, layers=layers).values.ravel(), expected.numpy(), relative=3e-6)
 
 
 def test_without_attention_the_query_keeps_everything(make_trace):
@@ -139,7 +140,7 @@ def test_a_cache_of_any_budget_changes_no_number(make_trace, budget):
     for query in ("class", (0, 3), [(1, 1), (2, 2)]):
         plain = rollout(trace, query=query, head_fusion="max", discard=0.2)
         cached = rollout(trace, query=query, head_fusion="max", discard=0.2, cache=cache)
-        np.testing.assert_allclose(plain.values, cached.values, atol=1e-7)
+        assert_same(plain.values, cached.values, relative=1e-6)
     assert cache.nbytes <= budget
 
 

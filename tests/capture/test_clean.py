@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from tests.capture.models import own, pixels, timm_vit
 from tests.capture.tutorials import FusedQkv, TutorialViT
+from tests.comparing import assert_same
 from vit_viz.capture import trace
 from vit_viz.capture.buffers import Arena, BufferPool
 from vit_viz.capture.proof import proof_queries
@@ -275,7 +276,7 @@ def test_value_norms_find_the_output_projection(make: Callable[[], nn.Module]) -
     assert recorded.v is not None
     weight = model.blocks[1].attn.proj.weight.detach()  # type: ignore[index, union-attr]
     moved = recorded.v[1, 3] @ weight[:, 24:32].T
-    torch.testing.assert_close(recorded.value_norms(1)[3], moved.norm(dim=-1), rtol=1e-4, atol=1e-5)
+    assert_same(recorded.value_norms(1)[3], moved.norm(dim=-1))
 
 
 def test_value_norms_without_a_direct_projection_are_refused() -> None:
@@ -289,9 +290,7 @@ def test_value_norms_with_the_other_linear_kernel() -> None:
     for part in model.modules():
         if hasattr(part, "use_onednn"):
             part.use_onednn = True
-    torch.testing.assert_close(
-        trace(model, image, keep_values=True).value_norms(2), expected, rtol=1e-4, atol=1e-5
-    )
+    assert_same(trace(model, image, keep_values=True).value_norms(2), expected)
 
 
 def test_nbytes_counts_a_recycled_buffer_whole() -> None:

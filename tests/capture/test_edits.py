@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tests.capture.models import own, pixels, timm_vit, torchvision_vit, transformers_vit
 from tests.capture.tutorials import FusedQkv, MultiHead, SeparateEinops, TutorialViT, UnfoldSinusoidal
+from tests.comparing import assert_same
 from vit_viz.capture import edit, trace
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
@@ -42,7 +43,7 @@ def test_a_scaled_head_is_a_scaled_slice_of_the_output_projection(
     plain = run(model, image)
     with torch.no_grad():
         projections(model)[1].weight[:, 3 * 8 : 4 * 8] *= factor
-    torch.testing.assert_close(edited, run(model, image), atol=1e-5, rtol=1e-5)
+    assert_same(edited, run(model, image))
     assert (edited - plain).abs().max() > 1e-4
 
 
@@ -58,7 +59,7 @@ def test_mean_and_uniform_heads(make: Callable[[], nn.Module], what: str) -> Non
     expected[3] = said
     with edit(heads={(1, 3): what}):
         edited = run(model, image)
-    torch.testing.assert_close(edited, run_with_output(model, image, 1, expected), atol=1e-5, rtol=1e-5)
+    assert_same(edited, run_with_output(model, image, 1, expected))
 
 
 def run_with_output(model: nn.Module, image: Tensor, layer: int, output: Tensor) -> Tensor:
@@ -94,7 +95,7 @@ def test_masked_keys_are_tokens_that_are_absent(make: Callable[[], nn.Module]) -
         for block in model.blocks:  # type: ignore[union-attr]
             x = block(x, None)
         expected = model.classify(x)  # type: ignore[operator]
-    torch.testing.assert_close(edited, expected, atol=1e-5, rtol=1e-5)
+    assert_same(edited, expected)
 
 
 def test_masked_keys_of_timm_with_mean_pooling_are_absent() -> None:
@@ -105,7 +106,7 @@ def test_masked_keys_of_timm_with_mean_pooling_are_absent() -> None:
     with torch.no_grad():
         x = model._pos_embed(model.patch_embed(image))[:, kept]  # type: ignore[operator]
         expected = model.forward_head(model.norm(model.blocks(x)))  # type: ignore[operator]
-    torch.testing.assert_close(edited, expected, atol=1e-5, rtol=1e-5)
+    assert_same(edited, expected)
 
 
 def test_masked_keys_of_one_channel_tutorial_are_absent_from_its_mean() -> None:
@@ -120,7 +121,7 @@ def test_masked_keys_of_one_channel_tutorial_are_absent_from_its_mean() -> None:
         for layer in model.layers:
             x = layer(x)
         expected = model.head(x.mean(1))
-    torch.testing.assert_close(edited, expected, atol=1e-5, rtol=1e-5)
+    assert_same(edited, expected)
 
 
 def test_keys_masked_in_one_layer_change_that_layer_only() -> None:
@@ -128,9 +129,9 @@ def test_keys_masked_in_one_layer_change_that_layer_only() -> None:
     plain = trace(model, image)
     with edit(mask_keys={1: [5, 6]}):
         edited = trace(model, image)
-    torch.testing.assert_close(edited.attention(0), plain.attention(0))
+    assert_same(edited.attention(0), plain.attention(0))
     assert edited.attention(1)[..., [5, 6]].abs().max() == 0
-    torch.testing.assert_close(edited.attention(1).sum(-1), torch.ones(5, 25))
+    assert_same(edited.attention(1).sum(-1), torch.ones(5, 25))
     assert edited.attention(2)[..., [5, 6]].min() > 0
 
 
@@ -143,7 +144,7 @@ def test_a_forbidden_edge_is_a_row_renormalised_without_it() -> None:
     for i, j in [(0, 4), (0, 9), (7, 7)]:
         expected[:, i, j] = 0
     expected /= expected.sum(-1, keepdim=True)
-    torch.testing.assert_close(edited.attention(1), expected, atol=1e-6, rtol=1e-5)
+    assert_same(edited.attention(1), expected, relative=1e-6)
     assert edited.proof_status == "proven"
 
 
@@ -154,7 +155,7 @@ def test_temperature_divides_the_scores(make: Callable[[], nn.Module]) -> None:
     with edit(temperature={1: 2.5}):
         edited = trace(model, image)
     expected = (plain.q[1] @ plain.k[1].transpose(1, 2) * plain.scales[1] / 2.5).softmax(-1)
-    torch.testing.assert_close(edited.attention(1), expected, atol=1e-6, rtol=1e-5)
+    assert_same(edited.attention(1), expected, relative=1e-6)
     assert edited.scales == pytest.approx((8**-0.5, 8**-0.5 / 2.5, 8**-0.5))
 
 
@@ -164,15 +165,13 @@ def test_temperature_of_written_out_attention_divides_the_scores() -> None:
     with edit(temperature={0: 2.0}):
         edited = trace(model, image, layout=TUTORIAL)
     expected = plain.attention(0) ** 0.5
-    torch.testing.assert_close(
-        edited.attention(0), expected / expected.sum(-1, keepdim=True), atol=1e-6, rtol=1e-5
-    )
+    assert_same(edited.attention(0), expected / expected.sum(-1, keepdim=True))
 
 
 def test_uniform_attention_is_recorded_as_uniform() -> None:
     with edit(heads={(2, 4): "uniform"}):
         recorded = trace(own(), pixels())
-    torch.testing.assert_close(recorded.attention(2, heads=4), torch.full((1, 25, 25), 1 / 25))
+    assert_same(recorded.attention(2, heads=4), torch.full((1, 25, 25), 1 / 25))
 
 
 def test_uniform_attention_ignores_a_bias_of_the_positions() -> None:
@@ -181,7 +180,7 @@ def test_uniform_attention_ignores_a_bias_of_the_positions() -> None:
     model = Masked(attn_mask=torch.randn(1, 5, 24, 24)).eval()
     with edit(heads={(0, 2): "uniform"}):
         recorded = trace(model, pixels(), layout=TokenLayout(grid=(4, 6), prefix=()))
-    torch.testing.assert_close(recorded.attention(0, heads=2), torch.full((1, 24, 24), 1 / 24))
+    assert_same(recorded.attention(0, heads=2), torch.full((1, 24, 24), 1 / 24))
 
 
 @pytest.mark.parametrize("make", [own, timm_vit, torchvision_vit])
@@ -193,7 +192,7 @@ def test_values_per_image_equal_one_run_each(make: Callable[[], nn.Module]) -> N
         together = run(model, image)
     for i, (value, temperature) in enumerate(zip(edits, [1.0, 2.0, 0.5, 1.0], strict=True)):
         with edit(heads={(1, 2): value}, temperature={0: temperature}):
-            torch.testing.assert_close(together[[i]], run(model, image[[i]]), atol=1e-5, rtol=1e-5)
+            assert_same(together[[i]], run(model, image[[i]]))
 
 
 def test_masks_per_image_equal_one_run_each() -> None:
@@ -204,7 +203,7 @@ def test_masks_per_image_equal_one_run_each() -> None:
         together = run(model, image)
     for i in range(3):
         with edit(mask_keys=removed[i], knockout={1: edges[i]}):
-            torch.testing.assert_close(together[[i]], run(model, image[[i]]), atol=1e-5, rtol=1e-5)
+            assert_same(together[[i]], run(model, image[[i]]))
 
 
 def test_a_boolean_mask_equals_a_list_of_tokens() -> None:
@@ -214,7 +213,7 @@ def test_a_boolean_mask_equals_a_list_of_tokens() -> None:
     with edit(mask_keys=mask):
         edited = run(model, image)
     with edit(mask_keys=[[2, 3], [20]]):
-        torch.testing.assert_close(edited, run(model, image))
+        assert_same(edited, run(model, image), relative=3e-6)
 
 
 def test_a_mask_is_added_to_the_models_own() -> None:
@@ -228,7 +227,7 @@ def test_a_mask_is_added_to_the_models_own() -> None:
     assert recorded.layers[0].bias is not None
     expected = bias.clone()
     expected[1, 2] = -torch.inf
-    torch.testing.assert_close(recorded.layers[0].bias[0], expected)
+    assert_same(recorded.layers[0].bias[0], expected)
     assert causal.attention(0)[:, 5, 6:].abs().max() == 0
     assert causal.attention(0)[:, 1, 2].abs().max() == 0
 
@@ -240,8 +239,8 @@ def test_attention_may_be_asked_for_inside_an_edit() -> None:
         recorded = trace(model, image)
         inside = recorded.attention(0), recorded.received(0, [3]), list(recorded.tiles(0))
     torch.testing.assert_close(inside[0], recorded.attention(0), rtol=0, atol=0)
-    torch.testing.assert_close(inside[1][..., 0], inside[0][..., 3])
-    torch.testing.assert_close(torch.cat([tile for _, tile in inside[2]], dim=1), inside[0])
+    assert_same(inside[1][..., 0], inside[0][..., 3])
+    assert_same(torch.cat([tile for _, tile in inside[2]], dim=1), inside[0])
 
 
 def test_nested_edits_add_up() -> None:
@@ -250,8 +249,8 @@ def test_nested_edits_add_up() -> None:
         nested, recorded = run(model, image), trace(model, image)
     with edit(heads={(0, 1): 0.0, (2, 3): 0.5}, mask_keys=[7]):
         expected = run(model, image)
-    torch.testing.assert_close(nested, expected)
-    torch.testing.assert_close(recorded.logits, expected[0])
+    assert_same(nested, expected, relative=3e-6)
+    assert_same(recorded.logits, expected[0], relative=3e-6)
 
 
 @pytest.mark.parametrize("make", [*MAKERS, transformers_vit, lambda: transformers_vit("eager")])
@@ -259,7 +258,7 @@ def test_a_trace_inside_an_edit_is_the_edited_pass(make: Callable[[], nn.Module]
     model, image = make(), pixels()
     with edit(heads={(0, 1): 0.0}, mask_keys=[7]):
         recorded, expected = trace(model, image, layout=TUTORIAL), run(model, image)
-    torch.testing.assert_close(recorded.logits, expected[0], atol=1e-6, rtol=1e-5)
+    assert_same(recorded.logits, expected[0])
     assert recorded.attention(1)[..., 7].abs().max() == 0
 
 
@@ -280,7 +279,7 @@ def test_blocks_called_one_by_one_count_as_layers() -> None:
             for block in model.blocks:
                 x = block(x)
             stepwise = model.classify(x)
-    torch.testing.assert_close(stepwise, expected)
+    assert_same(stepwise, expected, relative=3e-6)
 
 
 def test_a_pass_may_be_restarted_within_the_model() -> None:
@@ -291,7 +290,7 @@ def test_a_pass_may_be_restarted_within_the_model() -> None:
         x = model.blocks[1](model.blocks[0](model.tokens(image)))
         with edit(heads={(2, 0): 0.0}, first_layer=2):
             restarted = model.classify(model.run_blocks(x, (4, 6), start=2))
-    torch.testing.assert_close(restarted, expected)
+    assert_same(restarted, expected, relative=3e-6)
 
 
 def test_a_model_whose_layers_share_one_module_counts_calls() -> None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from tests.capture.models import own, pixels, timm_vit, torchvision_vit, transformers_vit, written_out
 from tests.capture.tutorials import FusedQkv, MultiHead, TutorialViT
+from tests.comparing import assert_same
 from vit_viz.capture import trace
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
@@ -29,7 +30,7 @@ def test_gradient_of_attention_agrees_with_autograd(make: Callable[[], nn.Module
     model, image = make().requires_grad_(not frozen), pixels()
     recorded = trace(model, image, target=4)
     for layer, expected in enumerate(by_autograd(model, image, lambda logits: logits[4])):
-        torch.testing.assert_close(recorded.attention_gradient(layer), expected, atol=1e-5, rtol=1e-4)
+        assert_same(recorded.attention_gradient(layer), expected)
 
 
 def test_a_target_may_be_a_function_of_the_logits() -> None:
@@ -39,8 +40,8 @@ def test_a_target_may_be_a_function_of_the_logits() -> None:
     model, image = own(), pixels()
     recorded = trace(model, image, target=margin)
     expected = by_autograd(model, image, margin)[1]
-    torch.testing.assert_close(
-        recorded.attention_gradient(1, heads=[3], queries=[0, 9]), expected[[3]][:, [0, 9]]
+    assert_same(
+        recorded.attention_gradient(1, heads=[3], queries=[0, 9]), expected[[3]][:, [0, 9]], relative=3e-6
     )
 
 
@@ -51,9 +52,7 @@ def test_multihead_attention_has_gradients_too() -> None:
     change = 1e-3 * torch.randn(5, 17, 17)
     logits = [shifted(model, image, 1, sign * change) for sign in (1, -1)]  # central difference
     expected = (logits[0] - logits[1])[1] / 2
-    torch.testing.assert_close(
-        (recorded.attention_gradient(1) * change).sum(), expected, atol=1e-6, rtol=1e-2
-    )
+    assert_same((recorded.attention_gradient(1) * change).sum(), expected, relative=1e-3)
 
 
 def shifted(model: nn.Module, image: Tensor, layer: int, change: Tensor) -> Tensor:
@@ -85,9 +84,7 @@ def test_written_out_attention_has_gradients_too() -> None:
     recorded = trace(model, image, layout=layout, target=3)
     fused = timm_like(model)
     expected = trace(fused, image, layout=layout, target=3)
-    torch.testing.assert_close(
-        recorded.attention_gradient(1), expected.attention_gradient(1), atol=1e-6, rtol=1e-4
-    )
+    assert_same(recorded.attention_gradient(1), expected.attention_gradient(1), relative=1e-6)
 
 
 def timm_like(model: TutorialViT) -> TutorialViT:
@@ -109,7 +106,7 @@ def test_pooling_attention_has_a_gradient() -> None:
     recorded = trace(model, image, target=0)
     expected = by_autograd(model, image, lambda logits: logits[0])[-1]  # the pool is the last call
     assert recorded.pooling_gradient is not None
-    torch.testing.assert_close(recorded.pooling_gradient, expected[:, 0], atol=1e-5, rtol=1e-4)
+    assert_same(recorded.pooling_gradient, expected[:, 0])
 
 
 def test_tokens_that_the_target_does_not_depend_on_have_gradient_zero() -> None:

@@ -18,6 +18,7 @@ from tests.capture.tutorials import (
     UnfoldSinusoidal,
     WrongAxis,
 )
+from tests.comparing import assert_same
 from vit_viz.capture import Trace, trace
 from vit_viz.geometry import TokenLayout
 
@@ -28,7 +29,7 @@ def assert_attends(recorded: Trace, expected: list[Tensor]) -> None:
     """Every row of every layer, against the oracle's [1, heads, tokens, tokens]."""
     assert recorded.num_layers == len(expected)
     for layer, weights in enumerate(expected):
-        torch.testing.assert_close(recorded.attention(layer), weights[0].detach(), atol=1e-5, rtol=0)
+        assert_same(recorded.attention(layer), weights[0].detach())
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_timm_with_its_fused_kernel_off_is_captured_from_the_softmax() -> None:
     recorded = trace(model, image)
     assert recorded.source(0) == "attention"
     assert recorded.proof_status == "proven"
-    torch.testing.assert_close(recorded.attention(1), expected.attention(1), atol=1e-5, rtol=0)
+    assert_same(recorded.attention(1), expected.attention(1))
 
 
 @pytest.mark.parametrize("implementation", ["sdpa", "eager"])
@@ -170,8 +171,8 @@ def test_siglip_pooling_attention_is_kept_apart() -> None:
     assert recorded.num_layers == 3
     assert recorded.layout.pooling == "attention"
     assert recorded.pooling_attention is not None
-    torch.testing.assert_close(recorded.pooling_attention.sum(-1), torch.ones(5))
-    torch.testing.assert_close(recorded.query_weights("pool"), recorded.pooling_attention.mean(0))
+    assert_same(recorded.pooling_attention.sum(-1), torch.ones(5))
+    assert_same(recorded.query_weights("pool"), recorded.pooling_attention.mean(0))
 
 
 def test_pooling_attention_of_our_model_gives_prefix_tokens_no_weight() -> None:
@@ -182,7 +183,7 @@ def test_pooling_attention_of_our_model_gives_prefix_tokens_no_weight() -> None:
         model(image)
     assert recorded.pooling_attention is not None
     assert recorded.pooling_attention[:, :2].abs().max() == 0
-    torch.testing.assert_close(recorded.pooling_attention[:, 2:], seen[-1][0, :, 0], atol=1e-6, rtol=0)
+    assert_same(recorded.pooling_attention[:, 2:], seen[-1][0, :, 0])
 
 
 @pytest.mark.parametrize("attention", [FusedQkv, SeparateEinops, KeysFirst, MultiHead])
@@ -192,7 +193,7 @@ def test_tutorial_models_are_proven(attention: type[nn.Module]) -> None:
     assert recorded.proof_status == "proven"
     assert max(recorded.proof) <= 1e-4
     assert recorded.problems == ()
-    torch.testing.assert_close(recorded.attention(1).sum(-1), torch.ones(5, 25))
+    assert_same(recorded.attention(1).sum(-1), torch.ones(5, 25))
 
 
 def test_tutorial_attention_is_softmax_of_its_own_projections() -> None:
@@ -203,7 +204,7 @@ def test_tutorial_attention_is_softmax_of_its_own_projections() -> None:
     x = layer.norm1(recorded.residual[1])
     q, k = (to(x).reshape(25, 5, 8).transpose(0, 1) for to in (layer.attention.to_q, layer.attention.to_k))
     expected = (q @ k.transpose(1, 2) / 8**0.5).softmax(-1)
-    torch.testing.assert_close(recorded.attention(1), expected.detach(), atol=1e-6, rtol=1e-5)
+    assert_same(recorded.attention(1), expected.detach(), relative=3e-6)
 
 
 def test_unfold_model_on_one_channel_is_proven() -> None:
@@ -228,7 +229,7 @@ def test_keys_before_queries_is_not_a_mistake() -> None:
     usual.load_state_dict(model.state_dict())
     expected = trace(usual, image, layout=TUTORIAL)
     recorded = trace(model, image, layout=TUTORIAL)
-    torch.testing.assert_close(recorded.attention(2), expected.attention(2), atol=1e-6, rtol=1e-5)
+    assert_same(recorded.attention(2), expected.attention(2), relative=3e-6)
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
@@ -243,7 +244,7 @@ def test_transformer_encoder_is_captured_also_where_it_would_take_its_fast_path(
     recorded = trace(model, image, layout=TokenLayout(grid=(4, 6), prefix=()))
     assert recorded.num_layers == 3
     assert recorded.proof_status == "proven"
-    torch.testing.assert_close(recorded.logits, expected, atol=1e-5, rtol=1e-5)
+    assert_same(recorded.logits, expected)
 
 
 class EncoderViT(nn.Module):
@@ -278,10 +279,9 @@ def test_weights_that_a_model_asks_of_multihead_attention_still_reach_it(average
     expected, returned = returned, []
     trace(model, image, layout=TUTORIAL)
     assert len(returned) >= len(expected) == 3
-    for mine, theirs in zip(
-        returned[:3], expected, strict=True
-    ):  # the passes that check the module come after its trace
-        torch.testing.assert_close(mine, theirs)
+    own = returned[:3]  # the passes that check the module come after its trace
+    for mine, theirs in zip(own, expected, strict=True):
+        assert_same(mine, theirs)
 
 
 class Masked(nn.Module):
@@ -339,7 +339,7 @@ def test_grouped_queries_share_keys_and_values() -> None:
     recorded = trace(Grouped().eval(), pixels(), layout=TokenLayout(grid=(4, 6), prefix=()))
     assert recorded.num_heads == 6
     assert recorded.proof_status == "proven"
-    torch.testing.assert_close(recorded.k[0, 0], recorded.k[0, 2])
+    assert_same(recorded.k[0, 0], recorded.k[0, 2])
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -348,7 +348,7 @@ def test_half_precision_operands_are_recorded_in_fp32(dtype: torch.dtype) -> Non
     recorded = trace(model, pixels())
     assert recorded.q.dtype == torch.float32
     assert recorded.proof_status == "proven"
-    torch.testing.assert_close(recorded.attention(1).sum(-1), torch.ones(5, 25))
+    assert_same(recorded.attention(1).sum(-1), torch.ones(5, 25))
 
 
 def test_under_autocast_the_operands_of_the_kernel_are_recorded() -> None:
@@ -375,4 +375,4 @@ def test_residual_stream_is_what_enters_and_leaves_each_block(make: Callable[[],
     assert recorded.residual is not None
     assert recorded.residual.shape == (4, 25, 40)
     outputs = [state[0] if isinstance(state, tuple) else state for state in states]
-    torch.testing.assert_close(recorded.residual[1:], torch.cat(outputs))
+    assert_same(recorded.residual[1:], torch.cat(outputs), relative=1e-6)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.comparing import assert_same
 from vit_viz.capture import PackedTrace, Trace
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.results import Provenance
@@ -74,7 +75,7 @@ def test_a_mask_stays_a_mask_and_travels_once() -> None:
     assert torch.equal(after.layers[1].bias, bias)
     assert len({layer.bias.data_ptr() for layer in after.layers}) == 1
     assert after.source(0) == "rows"
-    torch.testing.assert_close(after.attention(1), before.attention(1), atol=5e-3, rtol=0)
+    assert_same(after.attention(1), before.attention(1), relative=1e-3)
     assert bool((after.attention(1)[bias.expand(HEADS, N, N).isneginf()] == 0).all())
 
 

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+from tests.comparing import assert_same
 from vit_viz.capture import Trace
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
@@ -38,26 +39,25 @@ def in_double(trace: Trace, layer: int) -> torch.Tensor:
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_rows_sum_to_one(prefix: tuple[str, ...]) -> None:
     trace = random_trace(prefix)
-    torch.testing.assert_close(trace.attention(2).sum(-1), torch.ones(HEADS, trace.num_tokens))
+    assert_same(trace.attention(2).sum(-1), torch.ones(HEADS, trace.num_tokens))
 
 
 def test_rows_agree_with_double_precision_to_a_millionth() -> None:
     trace = random_trace()
-    error = (trace.attention(1).double() - in_double(trace, 1)).abs().max()
-    assert error <= 1e-6
+    assert_same(trace.attention(1).double(), in_double(trace, 1), relative=0, floor=1e-6)
 
 
 def test_two_tokens_by_hand() -> None:
     q = torch.tensor([[[[1.0], [0.0]]]])
     k = torch.tensor([[[[math.log(3.0)], [0.0]]]])
     trace = Trace.from_tensors(q=q, k=k, layout=TokenLayout(grid=(1, 1)), scale=1.0)
-    torch.testing.assert_close(trace.attention(0)[0], torch.tensor([[0.75, 0.25], [0.5, 0.5]]))
+    assert_same(trace.attention(0)[0], torch.tensor([[0.75, 0.25], [0.5, 0.5]]))
 
 
 def test_chosen_rows_are_rows_of_the_whole() -> None:
     trace = random_trace()
     some = trace.attention(1, heads=[4, 0], queries=[3, 20, 7])
-    torch.testing.assert_close(some, trace.attention(1)[[4, 0]][:, [3, 20, 7]])
+    assert_same(some, trace.attention(1)[[4, 0]][:, [3, 20, 7]])
 
 
 def test_one_head_and_one_query_keep_their_axes() -> None:
@@ -73,23 +73,21 @@ def test_columns_are_the_transposed_rows() -> None:
 
 def test_columns_of_one_head_are_those_of_all() -> None:
     trace = random_trace()
-    torch.testing.assert_close(
-        trace.received(2, 11, heads=3), trace.attention(2)[[3]][:, :, [11]], atol=1e-6, rtol=0
-    )
+    assert_same(trace.received(2, 11, heads=3), trace.attention(2)[[3]][:, :, [11]])
 
 
 @pytest.mark.parametrize("block", [None, 1, 7, 100])
 def test_tiles_put_together_are_the_attention(block: int | None) -> None:
     trace = random_trace()
     parts = list(trace.tiles(1, block=block))
-    torch.testing.assert_close(torch.cat([tile for _, tile in parts], dim=1), trace.attention(1))
+    assert_same(torch.cat([tile for _, tile in parts], dim=1), trace.attention(1))
     assert [i for rows, _ in parts for i in range(rows.start, rows.stop)] == list(range(25))
 
 
 def test_tiles_of_some_heads() -> None:
     trace = random_trace()
     (_, tile), *_ = trace.tiles(1, block=25, heads=[1, 4])
-    torch.testing.assert_close(tile, trace.attention(1, heads=[1, 4]))
+    assert_same(tile, trace.attention(1, heads=[1, 4]))
 
 
 def test_normaliser_turns_scores_into_attention() -> None:
@@ -102,11 +100,9 @@ def test_normaliser_turns_scores_into_attention() -> None:
 
 def test_a_bias_of_the_positions_is_part_of_the_attention() -> None:
     trace = random_trace(bias=torch.randn(HEADS, 25, 25))
-    torch.testing.assert_close(
-        trace.attention(1, queries=[4]).double(), in_double(trace, 1)[:, [4]], atol=1e-6, rtol=0
-    )
-    torch.testing.assert_close(
-        trace.received(1, [4, 5], heads=[2]), trace.attention(1)[[2]][:, :, [4, 5]], atol=1e-6, rtol=0
+    assert_same(trace.attention(1, queries=[4]).double(), in_double(trace, 1)[:, [4]], relative=1e-6)
+    assert_same(
+        trace.received(1, [4, 5], heads=[2]), trace.attention(1)[[2]][:, :, [4, 5]], relative=0, floor=1e-6
     )
     assert not trace.determined_by_qk(1)
     assert trace.source(1) == "rows"
@@ -118,7 +114,7 @@ def test_a_forbidden_key_gets_no_attention() -> None:
     trace = random_trace(bias=bias)
     assert trace.attention(0)[..., 7].abs().max() == 0
     assert trace.received(0, [7]).abs().max() == 0
-    torch.testing.assert_close(trace.attention(0).sum(-1), torch.ones(HEADS, 25))
+    assert_same(trace.attention(0).sum(-1), torch.ones(HEADS, 25))
 
 
 def test_gradient_of_attention_is_output_gradient_times_values() -> None:
@@ -126,8 +122,8 @@ def test_gradient_of_attention_is_output_gradient_times_values() -> None:
     assert trace.output_grad is not None
     assert trace.v is not None
     expected = trace.output_grad[1] @ trace.v[1].transpose(1, 2)
-    torch.testing.assert_close(
-        trace.attention_gradient(1, heads=[2], queries=[5, 6]), expected[[2]][:, [5, 6]]
+    assert_same(
+        trace.attention_gradient(1, heads=[2], queries=[5, 6]), expected[[2]][:, [5, 6]], relative=1e-6
     )
 
 
@@ -137,14 +133,14 @@ def test_value_norms_are_lengths_of_projected_values() -> None:
     assert trace.v is not None
     head = 3
     moved = trace.v[1, head] @ projections[1][:, head * DIM : (head + 1) * DIM].T  # [tokens, dim]
-    torch.testing.assert_close(trace.value_norms(1)[head], moved.norm(dim=-1))
+    assert_same(trace.value_norms(1)[head], moved.norm(dim=-1), relative=1e-6)
 
 
 def test_attention_given_as_a_matrix_is_returned_as_it_is() -> None:
     matrix = torch.rand(LAYERS, HEADS, 25, 25).softmax(-1)
     trace = Trace.from_tensors(attention=matrix, layout=TokenLayout(grid=(4, 6)))
-    torch.testing.assert_close(trace.attention(1, heads=[1], queries=[2]), matrix[1][[1]][:, [2]])
-    torch.testing.assert_close(trace.received(1, [2]), matrix[1][:, :, [2]])
+    assert_same(trace.attention(1, heads=[1], queries=[2]), matrix[1][[1]][:, [2]])
+    assert_same(trace.received(1, [2]), matrix[1][:, :, [2]])
     assert trace.source(1) == "attention"
 
 
@@ -155,7 +151,7 @@ def test_changing_a_result_leaves_the_trace_alone() -> None:
         trace.attention(0).zero_()
         trace.received(0, [1]).zero_()
         next(iter(trace.tiles(0)))[1].zero_()
-        torch.testing.assert_close(trace.attention(0), before)
+        assert_same(trace.attention(0), before)
 
 
 def test_class_query_is_one_token() -> None:
@@ -168,7 +164,7 @@ def test_pool_of_a_learned_attention_is_its_mean_over_heads() -> None:
     q, k = (torch.randn(LAYERS, HEADS, 24, DIM) for _ in range(2))
     pooling = torch.rand(2, 24).softmax(-1)
     trace = Trace.from_tensors(q=q, k=k, layout=layout, pooling_attention=pooling)
-    torch.testing.assert_close(trace.query_weights("pool"), pooling.mean(0))
+    assert_same(trace.query_weights("pool"), pooling.mean(0))
 
 
 @pytest.mark.parametrize("with_gradients", [True, False])
@@ -181,7 +177,7 @@ def test_statistics_ignore_autocast_and_gradients(with_gradients: bool) -> None:
         found = layer.exact_rows(None, None), layer.rows(None, None)
     for attention, right in zip(found, expected, strict=True):
         assert attention.dtype == torch.float32
-        torch.testing.assert_close(attention, right)
+        assert_same(attention, right)
         assert not attention.requires_grad
 
 

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from tests.comparing import assert_same
+
 TINY = {
     "img_size": (24, 42),
     "patch_size": (6, 7),
@@ -68,8 +70,8 @@ def randomise(model: nn.Module) -> nn.Module:
 def assert_same_inside(ours: tuple[Tensor, Inside], theirs: tuple[Tensor, Inside]) -> None:
     assert len(ours[1].blocks) == len(theirs[1].blocks) > 0
     assert len(ours[1].attention) == len(theirs[1].attention) > 0
-    torch.testing.assert_close(ours[0], theirs[0], rtol=1e-5, atol=1e-5)
+    assert_same(ours[0], theirs[0])
     for a, b in zip(ours[1].blocks, theirs[1].blocks, strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+        assert_same(a, b)
     for a, b in zip(ours[1].attention, theirs[1].attention, strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+        assert_same(a, b)

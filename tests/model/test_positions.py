@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.comparing import assert_same
 from vit_viz.errors import ParameterError
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.model.positions import resample, rotary_angles, rotate, sinusoidal_1d, sinusoidal_2d
@@ -19,14 +20,14 @@ def test_sinusoidal_1d_by_hand() -> None:
         [0, 1, 0, 1],
         *([math.sin(t), math.cos(t), math.sin(t / 100), math.cos(t / 100)] for t in (1, 2)),
     ]
-    torch.testing.assert_close(table, torch.tensor(expected))
+    assert_same(table, torch.tensor(expected))
 
 
 def test_sinusoidal_2d_says_the_column_first_then_the_row() -> None:
     table = sinusoidal_2d((2, 3), 8).reshape(2, 3, 8)
     col, row = 2, 1
     expected = [f(t / 10_000**e) for t in (col, row) for f in (math.sin, math.cos) for e in (0, 0.5)]
-    torch.testing.assert_close(table[row, col], torch.tensor(expected))
+    assert_same(table[row, col], torch.tensor(expected))
 
 
 def test_sinusoidal_models_add_their_table_to_any_grid() -> None:
@@ -38,7 +39,7 @@ def test_sinusoidal_models_add_their_table_to_any_grid() -> None:
         torch.nn.init.zeros_(model.patch_embed.proj.weight)
         torch.nn.init.zeros_(model.patch_embed.proj.bias)
         tokens = model.tokens(torch.zeros(1, 1, 8, 12))
-    torch.testing.assert_close(tokens[0, 1:], sinusoidal_2d((2, 3), 8))
+    assert_same(tokens[0, 1:], sinusoidal_2d((2, 3), 8))
     assert "pos_embed" not in model.state_dict()
 
 
@@ -53,13 +54,13 @@ def test_resampling_to_the_same_grid_changes_nothing() -> None:
 def test_resampling_keeps_a_constant_table(variant: str) -> None:
     table = torch.ones(24, 1) * torch.tensor([3.0, -2.0])
     out = resample(table, (4, 6), (9, 5), variant=variant)  # type: ignore[arg-type]
-    torch.testing.assert_close(out, torch.ones(45, 1) * torch.tensor([3.0, -2.0]))
+    assert_same(out, torch.ones(45, 1) * torch.tensor([3.0, -2.0]), relative=3e-6)
 
 
 def test_resampling_does_not_confuse_rows_and_columns() -> None:
     rows = torch.arange(4.0).repeat_interleave(6)[:, None]
     out = resample(rows, (4, 6), (4, 12)).reshape(4, 12)
-    torch.testing.assert_close(out, torch.arange(4.0)[:, None].expand(4, 12))
+    assert_same(out, torch.arange(4.0)[:, None].expand(4, 12), relative=3e-6)
 
 
 def test_resampling_by_hand_without_antialiasing() -> None:
@@ -73,7 +74,7 @@ def test_resampling_by_hand_without_antialiasing() -> None:
 
     centres = [(i + 0.5) / 2 - 0.5 for i in range(8)]
     expected = [cubic(c - 1) if abs(c - 1) < 2 else 0.0 for c in centres]
-    torch.testing.assert_close(out, torch.tensor(expected))
+    assert_same(out, torch.tensor(expected))
 
 
 def test_dino_variant_equals_the_published_function() -> None:
@@ -88,7 +89,7 @@ def test_dino_variant_equals_the_published_function() -> None:
         assert out.shape[-2:] == (w0, h0)
         return out.permute(0, 2, 3, 1).reshape(-1, 5)
 
-    torch.testing.assert_close(resample(table, (6, 6), (9, 4), variant="dino"), published(9, 4))
+    assert_same(resample(table, (6, 6), (9, 4), variant="dino"), published(9, 4), relative=3e-6)
 
 
 def test_the_variants_differ() -> None:
@@ -104,7 +105,7 @@ def test_timm_variant_equals_timm() -> None:
     oracle = pytest.importorskip("timm.layers").resample_abs_pos_embed
     table = torch.randn(24, 5)
     theirs = oracle(table[None], new_size=[9, 5], old_size=[4, 6], num_prefix_tokens=0)[0]
-    torch.testing.assert_close(resample(table, (4, 6), (9, 5)), theirs)
+    assert_same(resample(table, (4, 6), (9, 5)), theirs, relative=3e-6)
 
 
 def test_a_table_that_does_not_fit_its_grid_is_refused() -> None:
@@ -116,15 +117,15 @@ def test_rotary_angles_by_hand() -> None:
     angles = rotary_angles((2, 4), 8, base=100.0).reshape(2, 4, 4)
     row, col = 2 * 1.5 / 2 - 1, 2 * 0.5 / 4 - 1
     expected = [2 * math.pi * row / p for p in (1, 10)] + [2 * math.pi * col / p for p in (1, 10)]
-    torch.testing.assert_close(angles[1, 0], torch.tensor(expected))
+    assert_same(angles[1, 0], torch.tensor(expected), relative=3e-6)
 
 
 def test_rotation_keeps_lengths_and_leaves_prefix_tokens_alone() -> None:
     angles = rotary_angles((2, 3), 8)
     x = torch.randn(1, 5, 8, 8)
     out = rotate(x, angles.cos(), angles.sin())
-    torch.testing.assert_close(out[:, :, :2], x[:, :, :2])
-    torch.testing.assert_close(out.norm(dim=-1), x.norm(dim=-1))
+    assert_same(out[:, :, :2], x[:, :, :2], relative=3e-6)
+    assert_same(out.norm(dim=-1), x.norm(dim=-1), relative=3e-6)
     assert (out[:, :, 2:] - x[:, :, 2:]).abs().max() > 0.1
 
 
@@ -134,7 +135,7 @@ def test_rotated_products_depend_only_on_the_distance_between_patches() -> None:
     turned_q, turned_k = (
         rotate(v.expand(25, 8), angles.cos(), angles.sin()).reshape(5, 5, 8) for v in (q, k)
     )
-    torch.testing.assert_close(turned_q[1, 1] @ turned_k[2, 3], turned_q[2, 0] @ turned_k[3, 2])
+    assert_same(turned_q[1, 1] @ turned_k[2, 3], turned_q[2, 0] @ turned_k[3, 2], relative=3e-6)
 
 
 def test_rotary_equals_timms_dinov3() -> None:
@@ -143,7 +144,7 @@ def test_rotary_equals_timms_dinov3() -> None:
     x = torch.randn(2, 5, 24, 8)
     theirs = sincos.apply_rot_embed_cat(x, rope.get_embed(), half=True)
     angles = rotary_angles((4, 6), 8)
-    torch.testing.assert_close(rotate(x, angles.cos(), angles.sin()), theirs)
+    assert_same(rotate(x, angles.cos(), angles.sin()), theirs, relative=3e-6)
 
 
 def test_a_model_without_a_table_says_so() -> None:

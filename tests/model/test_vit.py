@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.comparing import assert_same
 from tests.model.inside import TINY, assert_same_inside, look_inside, randomise
 from vit_viz.errors import ParameterError
 from vit_viz.model import VisionTransformer, ViTConfig, linear
@@ -72,21 +73,21 @@ def test_logits_blocks_and_attention_equal_timms(name: str) -> None:
     theirs = look_inside(reference, reference.blocks, lambda: reference(pixels))
     assert_same_inside(ours, theirs)
     with torch.no_grad():  # where nobody looks, the last block may do less
-        torch.testing.assert_close(model(pixels), theirs[0], rtol=1e-5, atol=1e-5)
+        assert_same(model(pixels), theirs[0])
 
 
 def test_another_input_size_equals_timms_dynamic_size() -> None:
     reference, model = pair({"dynamic_img_size": True}, {})
     pixels = torch.randn(2, 3, 48, 28)
     with torch.no_grad():
-        torch.testing.assert_close(model(pixels), reference(pixels), rtol=1e-5, atol=1e-5)
+        assert_same(model(pixels), reference(pixels))
 
 
 def test_padding_equals_timms_dynamic_padding() -> None:
     reference, model = pair({"dynamic_img_size": True, "dynamic_img_pad": True}, {"pad": True})
     pixels = torch.randn(2, 3, 25, 41)
     with torch.no_grad():
-        torch.testing.assert_close(model(pixels), reference(pixels), rtol=1e-5, atol=1e-5)
+        assert_same(model(pixels), reference(pixels))
     assert model.layout(25, 41).grid == (5, 6)
 
 
@@ -100,7 +101,7 @@ def test_distilled_model_equals_timms() -> None:
     theirs = look_inside(reference, reference.blocks, lambda: reference(pixels))
     assert_same_inside(ours, theirs)
     with torch.no_grad():
-        torch.testing.assert_close(model(pixels), theirs[0], rtol=1e-5, atol=1e-5)
+        assert_same(model(pixels), theirs[0])
 
 
 def test_unfold_and_convolution_give_the_same_tokens() -> None:
@@ -112,7 +113,7 @@ def test_unfold_and_convolution_give_the_same_tokens() -> None:
     unfold.load_state_dict(state, strict=True)
     pixels = torch.randn(2, 1, 24, 42)
     with torch.no_grad():
-        torch.testing.assert_close(unfold(pixels), conv(pixels), rtol=1e-5, atol=1e-5)
+        assert_same(unfold(pixels), conv(pixels))
 
 
 def test_patches_are_cut_row_by_row_with_channels_first() -> None:
@@ -120,7 +121,7 @@ def test_patches_are_cut_row_by_row_with_channels_first() -> None:
     pixels = torch.arange(2 * 24 * 42, dtype=torch.float32).reshape(1, 2, 24, 42)
     patches = model.patch_embed.patches(pixels)
     assert patches.shape == (1, 24, 2 * 6 * 7)
-    torch.testing.assert_close(patches[0, 1 * 6 + 4], pixels[0, :, 6:12, 28:35].flatten())
+    assert_same(patches[0, 1 * 6 + 4], pixels[0, :, 6:12, 28:35].flatten(), relative=1e-6)
 
 
 def test_a_side_that_the_patch_does_not_divide_is_refused_in_words() -> None:
@@ -155,15 +156,15 @@ def test_prefix_tokens_come_first_and_get_their_own_positions() -> None:
         tokens = model.tokens(torch.zeros(2, 3, 24, 42))
         assert model.cls_token is not None
         assert model.pos_embed is not None
-        torch.testing.assert_close(tokens[1, 0], model.cls_token[0, 0] + model.pos_embed[0, 0])
+        assert_same(tokens[1, 0], model.cls_token[0, 0] + model.pos_embed[0, 0])
         bias = model.patch_embed.proj.bias
-        torch.testing.assert_close(tokens[0, 7], bias + model.pos_embed[0, 7])
+        assert_same(tokens[0, 7], bias + model.pos_embed[0, 7])
 
 
 def test_scale_changes_the_attention_it_names() -> None:
     model = VisionTransformer(ViTConfig.from_dict({**TINY, "scale": 1e-9})).eval()
     _, inside = look_inside(model, model.blocks, lambda: model(torch.randn(1, 3, 24, 42)))
-    torch.testing.assert_close(inside.attention[0], torch.full((1, 5, 25, 25), 1 / 25))
+    assert_same(inside.attention[0], torch.full((1, 5, 25, 25), 1 / 25))
 
 
 def test_restarting_from_a_block_continues_the_same_forward() -> None:
@@ -172,7 +173,7 @@ def test_restarting_from_a_block_continues_the_same_forward() -> None:
     logits, inside = look_inside(model, model.blocks, lambda: model(pixels))
     with torch.no_grad():
         again = model.classify(model.run_blocks(inside.blocks[0], (4, 6), start=1))
-    torch.testing.assert_close(again, logits)
+    assert_same(again, logits)
 
 
 def test_onednn_gives_the_same_numbers_and_true_gradients() -> None:
@@ -182,12 +183,12 @@ def test_onednn_gives_the_same_numbers_and_true_gradients() -> None:
         if isinstance(layer, Linear):
             layer.use_onednn = True
     with torch.no_grad():
-        torch.testing.assert_close(model(pixels), reference(pixels), rtol=1e-5, atol=1e-5)
+        assert_same(model(pixels), reference(pixels))
     gradients = []
     for network in (model, reference):
         leaf = pixels.clone().requires_grad_()
         gradients.append(torch.autograd.grad(network(leaf)[0, 3], leaf)[0])
-    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-5)
+    assert_same(gradients[0], gradients[1])
 
 
 def test_the_faster_kernel_is_chosen_once_for_all_layers() -> None:
