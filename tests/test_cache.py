@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.waiting import until
 from vit_viz.cache import ByteCache
 from vit_viz.errors import Cancelled, ParameterError
 
@@ -50,7 +51,7 @@ def test_equal_keys_at_once_compute_once() -> None:
 
     def slow() -> int:
         calls.append(1)
-        threading.Event().wait(0.1)
+        until(lambda: cache.stats.hits == 7 or len(calls) > 1)  # all others wait for it
         return 1
 
     def ask(_index: int) -> int:
@@ -64,7 +65,7 @@ def test_equal_keys_at_once_compute_once() -> None:
 
 def test_different_keys_compute_at_the_same_time() -> None:
     cache: ByteCache[int] = ByteCache(UNIT)
-    meet = threading.Barrier(2, timeout=5)
+    meet = threading.Barrier(2, timeout=60)
 
     def compute() -> int:
         meet.wait()
@@ -80,7 +81,7 @@ def test_failure_reaches_every_waiter_and_is_not_kept() -> None:
     started = threading.Barrier(4)
 
     def fail() -> int:
-        threading.Event().wait(0.1)
+        until(lambda: cache.stats.hits == 3)  # all others wait for it
         raise ParameterError("no")
 
     def ask(_index: int) -> str:
@@ -149,7 +150,7 @@ def computing(
 
     def compute() -> int:
         started.set()
-        go.wait(10)
+        go.wait(60)
         if error is not None:
             raise error
         return 1
@@ -162,7 +163,7 @@ def computing(
 
     thread = threading.Thread(target=ask)
     thread.start()
-    assert started.wait(10)
+    assert started.wait(60)
     return thread, go
 
 

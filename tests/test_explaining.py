@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 import torch
 
 from tests.test_session import Counted, picture
+from tests.waiting import until
 from vit_viz.analyses.explain import FAST, explain
 from vit_viz.analyses.faithfulness import faithfulness
 from vit_viz.analyses.removal import outputs_without
@@ -18,7 +18,7 @@ from vit_viz.analyses.sanity import class_sensitivity, stability
 from vit_viz.errors import Cancelled, ParameterError
 from vit_viz.explaining import Explanations, Trust, WithoutPatches
 from vit_viz.results import Curve, PatchMap, Provenance
-from vit_viz.session import Request, Session
+from vit_viz.session import _COPY, Request, Session
 
 
 @pytest.fixture
@@ -268,7 +268,7 @@ def test_slow_answers_to_one_visitor_wait_for_each_other_and_quick_ones_do_not(c
             if f"{owner} {target}" not in order:
                 order.append(f"{owner} {target}")
                 began.release()
-            go.wait(20)
+            go.wait(60)
 
         request = Request.of("tiny", images[owner], "explain", owner=owner, method="occlusion", target=target)
         session.run(request, progress=hold)
@@ -276,10 +276,11 @@ def test_slow_answers_to_one_visitor_wait_for_each_other_and_quick_ones_do_not(c
     threads = [threading.Thread(target=slow, args=task) for task in (("ada", 1), ("ada", 2), ("bob", 1))]
     for thread in threads:
         thread.start()
-    assert began.acquire(timeout=20)
-    assert began.acquire(timeout=20)
+    assert began.acquire(timeout=60)
+    assert began.acquire(timeout=60)
     session.run(Request.of("tiny", images["ada"], "explain", owner="ada", method="relevance", target=1))
-    assert not began.acquire(timeout=0.3)
+    until(lambda: session._slow.waiting("ada") == 1)  # the other of hers stands in the queue
+    assert not began.acquire(blocking=False)
     assert len({entry.split()[0] for entry in order}) == 2
     go.set()
     for thread in threads:
@@ -290,14 +291,15 @@ def test_slow_answers_to_one_visitor_wait_for_each_other_and_quick_ones_do_not(c
 def test_copies_of_a_model_are_made_one_at_a_time(
     counted: Counted, image: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session, inside, most, lock = counted.session, 0, 0, threading.Lock()
+    session, begun, inside, most, lock = counted.session, 0, 0, 0, threading.Lock()
 
     def randomisation(*_args: object, **_options: object) -> Curve:
-        nonlocal inside, most
+        nonlocal begun, inside, most
         with lock:
+            begun += 1
             inside += 1
             most = max(most, inside)
-        time.sleep(0.05)
+        until(lambda: session.turns.waiting(_COPY) == 4 - begun or most > 1)  # all others stand outside
         with lock:
             inside -= 1
         values = np.ones(2, np.float32)

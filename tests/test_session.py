@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.waiting import until
 from vit_viz.checkpoints import LoadedModel, load
 from vit_viz.errors import BusyError, Cancelled, ImageError, ParameterError
 from vit_viz.images import Preprocess
@@ -46,6 +46,7 @@ class Counted:
         self.most_at_once = 0
         self.in_forward, self.may_go = threading.Event(), threading.Event()
         self.may_go.set()
+        self.inside: Callable[[], object] = lambda: None  # what a forward does before it computes
         lock = threading.Lock()
 
         def before(*_: object) -> None:
@@ -54,8 +55,8 @@ class Counted:
                 self.at_once += 1
                 self.most_at_once = max(self.most_at_once, self.at_once)
             self.in_forward.set()
-            self.may_go.wait(20)
-            time.sleep(0.02)  # long enough for another thread to walk in
+            self.may_go.wait(60)
+            self.inside()
 
         def after(*_: object) -> None:
             with lock:
@@ -245,18 +246,17 @@ def test_the_own_model_is_kept_however_large(monkeypatch: pytest.MonkeyPatch) ->
 # --- crowds
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition that is about to hold."""
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.005)
-
-
 def test_a_crowd_that_asks_equal_and_different_things_computes_each_once(counted: Counted) -> None:
     owners = [f"owner {i}" for i in range(16)]
     images = {o: counted.session.add_upload(picture(i % 4), owner=o) for i, o in enumerate(owners)}
     session, start = counted.session, threading.Barrier(16)
+
+    def others_are_at_the_door() -> None:
+        """Hold the first forward until the three other pictures ask for theirs, so that they could walk in."""
+        if counted.forwards == 1:
+            until(lambda: session.turns.waiting(("cpu", 0)) == 3 or counted.most_at_once > 1)
+
+    counted.inside = others_are_at_the_door
 
     def ask(owner: str) -> PatchMap:
         start.wait()

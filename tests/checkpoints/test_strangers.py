@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import shutil
-import time
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from safetensors.torch import load as read
 from safetensors.torch import save
 
 from tests.checkpoints.fake_hub import COMMIT, CONFIG, REPO, Hub, remains, running_hub, weights
+from tests.spending import LargestTensor, python_memory
 from vit_viz.checkpoints import catalog, load, source
 from vit_viz.checkpoints.load import load_source
 from vit_viz.checkpoints.local import Source
@@ -166,10 +166,9 @@ def test_a_monstrous_announcement_is_refused_before_the_weights_are_fetched(
     hub: Hub, announced: dict[str, Any], message: str
 ) -> None:
     hub.offer(**({"architecture": None} if "model_type" in announced else {}), **announced)
-    start = time.process_time()
-    with pytest.raises(CheckpointError, match=message):
+    with LargestTensor() as tensors, pytest.raises(CheckpointError, match=message):
         of_a_stranger()
-    assert time.process_time() - start < 2
+    assert tensors.bytes == 0
     assert not any(path.endswith("safetensors") for path in hub.fetched())
 
 
@@ -187,20 +186,17 @@ ENTRIES = (
 
 
 @pytest.mark.parametrize("entry", [*ENTRIES, "pretrained_cfg"])
-def test_whatever_a_configuration_holds_it_is_refused_in_milliseconds_or_harmless(
-    tmp_path: Path, entry: str
-) -> None:
+def test_whatever_a_configuration_holds_it_is_refused_cheaply_or_harmless(tmp_path: Path, entry: str) -> None:
     path = tmp_path / "model.safetensors"
     path.write_bytes(weights())
     for value in HOSTILE:
         recipe = {"input_size": value, "crop_pct": value, "mean": value}
         settings = {**CONFIG.to_dict(), entry: recipe if entry == "pretrained_cfg" else value}
         for told in (settings, {"model_args": {"num_heads": 2, entry: value}, "pretrained_cfg": recipe}):
-            start = time.process_time()
             odd = Source("odd", path, "a test", told, is_strangers=True)
-            with contextlib.suppress(VitVizError):
+            with LargestTensor() as tensors, contextlib.suppress(VitVizError):
                 assert load_source(odd, device="cpu").config.depth == 2
-            assert time.process_time() - start < 1
+            assert tensors.bytes <= path.stat().st_size
 
 
 @pytest.mark.parametrize(
@@ -220,12 +216,10 @@ def test_impossible_shapes_are_one_sentence(tmp_path: Path, shapes: dict[str, tu
     state = read(weights()) | {name: torch.zeros(shape) for name, shape in shapes.items()}
     path = tmp_path / "model.safetensors"
     path.write_bytes(save(state))
-    start = time.process_time()
-    with pytest.raises(VitVizError):
-        load_source(
-            Source("odd", path, "a test", {"model_args": {"num_heads": 2}}, is_strangers=True), device="cpu"
-        )
-    assert time.process_time() - start < 1
+    odd = Source("odd", path, "a test", {"model_args": {"num_heads": 2}}, is_strangers=True)
+    with LargestTensor() as tensors, pytest.raises(VitVizError):
+        load_source(odd, device="cpu")
+    assert tensors.bytes <= path.stat().st_size
 
 
 def header(entries: Any, data: bytes = b"", *, length: int | None = None) -> bytes:
@@ -260,13 +254,13 @@ def entry(shape: list[int], begin: int, end: int, dtype: str = "F32") -> dict[st
     ],
     ids=lambda content: hashlib.sha256(content).hexdigest()[:8],
 )
-def test_a_table_of_contents_that_lies_is_refused_at_once(tmp_path: Path, content: bytes) -> None:
+def test_a_table_of_contents_that_lies_is_refused_cheaply(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "liar.safetensors"
     path.write_bytes(content)
-    start = time.process_time()
-    with pytest.raises(CheckpointError, match="liar"):
+    with LargestTensor() as tensors, python_memory() as memory, pytest.raises(CheckpointError, match="liar"):
         load(path)
-    assert time.process_time() - start < 1
+    assert tensors.bytes <= len(content)
+    assert memory.bytes < 32 * 2**20  # of the largest of them, a table of 20,001 entries, JSON makes 10 MB
 
 
 def test_a_model_of_too_many_patches_is_not_opened_for_a_visitor(hub: Hub) -> None:
@@ -289,10 +283,11 @@ def test_a_hub_that_goes_away_midway_leaves_nothing(
     monkeypatch.setattr(constants, "HF_HUB_DOWNLOAD_TIMEOUT", 0.3)
     hub.offer()
     hub.fault[fault] = 30
-    start = time.monotonic()
     with pytest.raises(CheckpointError, match="from the Hub failed midway; nothing was kept, try again"):
         of_a_stranger()
-    assert time.monotonic() - start < 20
+    assert (
+        len([path for path in hub.fetched() if path.endswith("safetensors")]) <= 6
+    )  # as often as the client tries again
     assert remains(tmp_path / "cache") == []
     hub.fault.clear()
     assert of_a_stranger().name == REPO

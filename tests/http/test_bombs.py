@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +12,6 @@ from tests.http.server import Server
 from tests.http.visitor import Told, Visitor
 
 MOST_MEGABYTES = 150.0
-SECONDS = 10.0
 
 
 @pytest.fixture(scope="module")
@@ -27,24 +25,22 @@ def fresh(start_server: Callable[..., Server]) -> Server:
     return server
 
 
-def cost(server: Server, content: bytes) -> tuple[Told, float, float]:
-    """What is said about a file, the seconds until then, and the MiB above what was in use before."""
+def cost(server: Server, content: bytes) -> tuple[Told, float]:
+    """What is said about a file, and the MiB above what was in use before."""
     with Visitor(server, timeout=60) as visitor:
         visitor.arrive()
         before = server.memory()
         server.reset_peak()
-        started = time.monotonic()
         told = visitor.bring("bomb", content)
-        return told, time.monotonic() - started, server.memory("VmHWM") - before
+        return told, server.memory("VmHWM") - before
 
 
 def test_a_bomb_of_twenty_kilobytes_is_refused_in_one_sentence(fresh: Server) -> None:
     content = png_of_blank_pixels()
     assert len(content) < 25_000
-    told, seconds, megabytes = cost(fresh, content)
+    told, megabytes = cost(fresh, content)
     assert len(told.refusals) == 1
     assert told.refusals[0].startswith("This PNG claims 169 megapixels")
-    assert seconds < SECONDS
     assert megabytes < 20
 
 
@@ -53,9 +49,8 @@ def test_no_bomb_costs_more_than_a_refusal_may(fresh: Server) -> None:
     outcomes = {}
     for bomb in (*REFUSED, *EITHER):
         content = bomb()
-        told, seconds, megabytes = cost(fresh, content)
-        outcomes[bomb.__name__] = (len(content), round(seconds, 2), round(megabytes), told.refusals)
-        assert seconds < SECONDS, (bomb.__name__, seconds)
+        told, megabytes = cost(fresh, content)
+        outcomes[bomb.__name__] = (len(content), round(megabytes), told.refusals)
         assert megabytes <= MOST_MEGABYTES, (bomb.__name__, megabytes)
         if bomb in REFUSED:
             assert len(told.refusals) == 1, (bomb.__name__, told)

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.slow
 VISITORS = 32
 SECONDS = 30.0  # of the crowd, the arrivals included
 EVERY = 2.0  # seconds between the actions of one visitor
-MOST_SECONDS = 1.0  # p95 of a view that is kept
 TABS = ("look", "patches", "explain", "positions")
 
 
@@ -138,12 +137,9 @@ class Guest:
             self.tally.errors.append(text)
 
 
-def percentile(values: list[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
-
-
-def test_a_crowd_gets_its_own_pictures_at_once(start_server: Callable[..., Server]) -> None:
-    server, tally = start_server(), Tally()
+def crowd(server: Server) -> Tally:
+    """What 32 visitors see of a server at once."""
+    tally = Tally()
     with Visitor(server) as first:
         config = first.config
     prints = expected(server, config)
@@ -156,13 +152,15 @@ def test_a_crowd_gets_its_own_pictures_at_once(start_server: Callable[..., Serve
         thread.start()
     for thread in threads:
         thread.join(SECONDS + 120)
+    return tally
+
+
+def test_a_crowd_gets_its_own_pictures(start_server: Callable[..., Server]) -> None:
+    server = start_server()
+    tally = crowd(server)
     busy = [text for text in tally.errors if "busy" in text]
-    p50, p95 = percentile(tally.seconds, 0.5), percentile(tally.seconds, 0.95)
-    print(
-        f"{tally.actions} actions, {len(tally.seconds)} views, p50 {p50:.3f} s, p95 {p95:.3f} s, {len(busy)} times busy"
-    )
+    print(f"{tally.actions} actions, {len(tally.seconds)} views, {len(busy)} times busy")
     assert tally.wrong == []
     assert [text for text in tally.errors if text not in busy] == []
     assert len(tally.seconds) > VISITORS
     assert "Traceback" not in server.said()
-    assert p95 <= MOST_SECONDS

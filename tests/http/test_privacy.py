@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from tests.http.hostile import encoded, photo
 from tests.http.server import Server
 from tests.http.visitor import Visitor
+from tests.waiting import until
 
 
 class _NoCookies(DefaultCookiePolicy):
@@ -158,7 +158,4 @@ def test_a_file_is_gone_soon_after_it_was_read(ada: Visitor, server: Server) -> 
     path = Path(ada.upload("soon.png", encoded(photo(16), "PNG")).json()[0])
     assert path.exists()
     ada.choose(str(path))
-    deadline = time.monotonic() + 30
-    while path.exists() and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert not path.exists()
+    until(lambda: not path.exists())

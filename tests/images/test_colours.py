@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from PIL import Image
 from tests.images.image_files import chunk, png, read_png_over_white, tiff
 from tests.images.test_reading import encoded
 from vit_viz.errors import ImageError
-from vit_viz.images import decode
+from vit_viz.images import MAX_PIXELS, decode
 
 RAMP16 = np.linspace(0, 65535, 24 * 30).round().astype(np.uint16).reshape(24, 30)
 RAMP8 = np.arange(240, dtype=np.uint8).reshape(12, 20)
@@ -290,6 +289,7 @@ def outcome(source: bytes | Path) -> str:
         text = str(error)
     else:
         assert (result.mode, result.info) == ("RGB", {})
+        assert result.width * result.height <= MAX_PIXELS  # what decoding it may cost
         return "picture"
     assert text.endswith(".")
     assert "\n" not in text
@@ -297,13 +297,11 @@ def outcome(source: bytes | Path) -> str:
     return text
 
 
-def test_every_odd_file_gives_a_picture_or_one_sentence_in_time(shared_data: Path) -> None:
+def test_every_odd_file_gives_a_picture_or_one_sentence(shared_data: Path) -> None:
     pictures = 0
     for path in sorted((shared_data / "odd_images").rglob("*")):
         if path.is_file():
-            started = time.monotonic()
             pictures += outcome(path) == "picture"
-            assert time.monotonic() - started < 10, path
     assert pictures > 400
 
 
@@ -323,9 +321,7 @@ def test_hundreds_of_damaged_files_give_a_picture_or_one_sentence(shared_data: P
         for _ in range(int(rng.integers(1, 12))):
             at = int(rng.integers(0, min(len(data), 600) if rng.random() < 0.7 else len(data)))
             data[at] = int(rng.integers(0, 256))
-        started = time.monotonic()
         outcome(bytes(data))
-        assert time.monotonic() - started < 10
 
 
 def test_a_heic_photo_is_read_where_its_package_is_installed() -> None:

@@ -11,4 +11,4 @@ from typing import Any
 def played(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """What a coroutine returns; it runs to its end, which may not take for ever, in a loop and a thread of its own."""
     with ThreadPoolExecutor(1) as alone:
-        return alone.submit(asyncio.run, asyncio.wait_for(coroutine, 20)).result()
+        return alone.submit(asyncio.run, asyncio.wait_for(coroutine, 60)).result()

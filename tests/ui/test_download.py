@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from tests.checkpoints.fake_hub import REPO, Hub, remains, running_hub, weights
 from tests.ui.conftest import open_tab, wait_until_ready
+from tests.waiting import until
 from vit_viz.model import ViTConfig
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -106,8 +106,7 @@ def test_a_cancelled_download_leaves_the_page_as_it_was(
     assert page.locator("#vv-model input").input_value() == "mini"
     assert page.url == before
     wait_until_ready(page)
-    page.wait_for_timeout(800)  # until the download has noticed
-    assert remains(cache) == kept
+    until(lambda: remains(cache) == kept)  # once the download has noticed
 
 
 def test_a_page_that_is_closed_ends_its_download(
@@ -120,10 +119,7 @@ def test_a_page_that_is_closed_ends_its_download(
     page.locator("#vv-loading .vv-job-amount").get_by_text("MB").wait_for()
     assert list(cache.rglob("*.incomplete"))
     page.close()
-    deadline = time.monotonic() + 20
-    while list(cache.rglob("*.incomplete")):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    until(lambda: not list(cache.rglob("*.incomplete")))
 
 
 def test_another_choice_ends_the_download_before_it(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +21,7 @@ class SlowSession:
         self.asked: list[str] = []
         self.loaded: set[str] = set()
         self.ended: list[str] = []
+        self.looks = 0  # how often a download looked whether somebody still wants it
         self.release = threading.Event()
         self.error: Exception | None = None
 
@@ -32,6 +32,7 @@ class SlowSession:
         self.asked.append(ref)
         progress(43_000_000, 88_000_000)
         while not self.release.wait(0.01):
+            self.looks += 1
             if cancelled():
                 self.ended.append(ref)
                 raise Cancelled("cancelled")
@@ -50,23 +51,25 @@ def loads(session: SlowSession) -> Loads:
     return Loads(session)  # type: ignore[arg-type]  # has what Loads asks of a session
 
 
-async def wait_for(loads: Loads, ref: str, page: str) -> list[Value]:
-    """Everything that a page is told while it waits."""
-    return [value async for value in loads.until_loaded(ref, page, loads.begin(page))]
+async def wait_for(loads: Loads, ref: str, page: str, told: list[Value] | None = None) -> list[Value]:
+    """Everything that a page is told while it waits; `told` already holds it while it goes on."""
+    told = [] if told is None else told
+    async for value in loads.until_loaded(ref, page, loads.begin(page)):
+        told.append(value)
+    return told
 
 
 async def soon(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 5
+    """Wait for a condition that is about to hold; `played` ends what would wait for ever."""
     while not condition():
-        assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
 
 
 def test_fifty_pages_wait_for_one_download_without_a_thread_each(loads: Loads, session: SlowSession) -> None:
     async def play() -> list[list[Value]]:
-        threads = threading.active_count()
-        pages = [asyncio.create_task(wait_for(loads, "a/b", f"page {i}")) for i in range(50)]
-        await asyncio.sleep(0.4)
+        threads, told = threading.active_count(), [list[Value]() for _ in range(50)]
+        pages = [asyncio.create_task(wait_for(loads, "a/b", f"page {i}", told[i])) for i in range(50)]
+        await soon(lambda: all(told))
         assert threading.active_count() <= threads + 1
         session.release.set()
         return await asyncio.gather(*pages)
@@ -87,12 +90,16 @@ def test_a_download_goes_on_while_somebody_waits_and_ends_with_the_last(
     loads: Loads, session: SlowSession
 ) -> None:
     async def play() -> None:
-        pages = [asyncio.create_task(wait_for(loads, "a/b", name)) for name in ("ada", "ben")]
-        await soon(lambda: session.asked)
-        await asyncio.sleep(0.2)
+        told = [list[Value](), list[Value]()]
+        pages = [
+            asyncio.create_task(wait_for(loads, "a/b", name, told[i]))
+            for i, name in enumerate(("ada", "ben"))
+        ]
+        await soon(lambda: all(told))
         assert loads.cancel("ada")
         await pages[0]
-        await asyncio.sleep(0.1)
+        looks = session.looks
+        await soon(lambda: session.looks > looks + 1)  # it has looked again since she left
         assert session.ended == []
         loads.cancel("ben")
         await pages[1]

@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import gradio as gr
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from gradio.data_classes import ImageData
 from PIL import Image
 
+from tests.waiting import until
 from vit_viz.errors import ImageError
 from vit_viz.ui.tray import Tray
 from vit_viz.ui.upload import Inbox, SafeImage
@@ -24,6 +26,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
     (tmp_path / "uploads" / "abc").mkdir(parents=True)
     return tmp_path / "uploads"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The inbox's clock, which the test turns; its pauses are short."""
+    turned = SimpleNamespace(now=1000.0, sleep=lambda _seconds: time.sleep(0.002))
+    turned.monotonic = lambda: turned.now
+    monkeypatch.setattr("vit_viz.ui.upload.time", turned)
+    return turned
 
 
 @pytest.fixture
@@ -51,14 +62,12 @@ def test_a_file_is_deleted_once_it_was_read(folder: Path, component: SafeImage) 
     assert not file.exists()
 
 
-def test_a_file_stays_a_moment_for_the_preview_in_the_browser(folder: Path) -> None:
+def test_a_file_stays_a_moment_for_the_preview_in_the_browser(folder: Path, clock: SimpleNamespace) -> None:
     file = uploaded(folder)
-    Inbox(delete_after=0.3).take(str(file))
+    Inbox(delete_after=3).take(str(file))
     assert file.exists()
-    deadline = time.monotonic() + 10
-    while file.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not file.exists()
+    clock.now += 3.1
+    until(lambda: not file.exists())
 
 
 def test_a_refused_file_is_deleted_too(folder: Path) -> None:
@@ -147,16 +156,15 @@ def _outcome(file: Path, folder: Path, component: SafeImage) -> Image.Image | st
         return str(error)
 
 
-def test_a_crowd_of_uploads_is_deleted_by_one_thread(folder: Path) -> None:
-    inbox, before = Inbox(delete_after=0.3), threading.active_count()
+def test_a_crowd_of_uploads_is_deleted_by_one_thread(folder: Path, clock: SimpleNamespace) -> None:
+    inbox, before = Inbox(delete_after=3), threading.active_count()
     files = [uploaded(folder, f"{i}.png") for i in range(20)]
     for file in files:
         inbox.take(str(file))
     assert threading.active_count() <= before + 1
-    deadline = time.monotonic() + 20
-    while any(file.exists() for file in files) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(file.exists() for file in files)
+    assert all(file.exists() for file in files)
+    clock.now += 3.1
+    until(lambda: not any(file.exists() for file in files))
 
 
 def test_a_file_of_another_visitor_is_refused(folder: Path, component: SafeImage) -> None:
