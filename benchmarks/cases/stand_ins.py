@@ -42,6 +42,10 @@ ALTERED: dict[str, type[nn.Module]] = {
     "values convolved beside attention": stand_ins.WithConvolution,
     "a difference of two attentions": stand_ins.Difference,
     "a gated mixture of two attentions": stand_ins.Mixture,
+    "attention of its own output": stand_ins.Twice,
+    "one attention applied twice": stand_ins.AppliedTwice,
+    "values added to attention": stand_ins.ValuesAdded,
+    "the mean of values subtracted": stand_ins.MeanRemoved,
 }
 """Never proven: what reaches the output is not the attention alone."""
 
@@ -52,6 +56,7 @@ SEEN: dict[str, tuple[type[nn.Module], frozenset[str]]] = {
     "one window": (stand_ins.OneWindow, PROVEN),
     "shared keys by broadcasting": (stand_ins.SharedKeys, SOUND),
     "tokens rolled within attention": (stand_ins.Rolled, NOT_PROVEN),
+    "keys rolled within attention": (stand_ins.TurnedKeys, NOT_PROVEN),
 }
 
 
@@ -98,7 +103,7 @@ def stand_in_truth(model: nn.Module, pixels: Tensor) -> Truth:
         model.places(),
         model.class_place,
         flow=max(flows, key=_FLOWS.index),
-        blocks=len(blocks),
+        blocks=len(blocks) or None,
     )
 
 
@@ -109,6 +114,10 @@ def _case(name: str, build: Callable[[], nn.Module], ends: frozenset[str] | None
 
 def _mlps() -> Iterator[Case]:
     yield of_blocks("convolutions in the MLP", [Attention] * 3, NOT_PROVEN, mlp=stand_ins.ConvolutionMlp)
+    yield of_blocks("dilated convolutions in the MLP", [Attention] * 3, NOT_PROVEN, mlp=stand_ins.DilatedMlp)
+    yield of_blocks(
+        "squeeze and excitation in the MLP", [Attention] * 3, NOT_PROVEN, mlp=stand_ins.SqueezeMlp
+    )
     yield of_blocks("a square router in the MLP", [Attention] * 3, mlp=stand_ins.RoutedMlp)
 
 
@@ -138,6 +147,13 @@ def _orders() -> Iterator[Case]:
         "patches dropped before the blocks", partial(stand_ins.DropsFirst, [Attention] * 3), NOT_PROVEN
     )
     yield _case("patches merged after block 0", partial(stand_ins.MergesLater, [Attention] * 3), NOT_PROVEN)
+    for name, kind in (("tokens", stand_ins.Rolled), ("keys", stand_ins.TurnedKeys)):
+        yield of_blocks(f"{name} rolled in the later blocks", [Attention, Attention, kind, kind], NOT_PROVEN)
+    for name, model in (
+        ("rows mirrored", stand_ins.MirroredBetween),
+        ("two patches swapped", stand_ins.SwappedBetween),
+    ):
+        yield _case(f"{name} between blocks", partial(model, [Attention] * 3), NOT_PROVEN)
 
 
 def _structures() -> Iterator[Case]:
@@ -147,6 +163,15 @@ def _structures() -> Iterator[Case]:
     yield _case("image and mirror image averaged", partial(stand_ins.TwoPasses, [Attention] * 3), NOT_PROVEN)
     yield _case("cross-attention of equal length", stand_ins.Decoder, NOT_PROVEN)
     yield _case("encoder and decoder", stand_ins.EncoderDecoder, NOT_PROVEN)
+    yield _case("two attentions in sequence", stand_ins.InSequence)
+    yield _case("class token attends apart", stand_ins.ClassApart, NOT_PROVEN)
+    yield _case("attention and MLP in turn", stand_ins.Flat, PROVEN)
+    yield _case("attention and MLP in pairs", stand_ins.Pairs, PROVEN)
+    yield _case("attention and MLP in one pair", partial(stand_ins.Pairs, depth=1), PROVEN)
+    yield _case("a buffer that counts passes", stand_ins.Counting, PROVEN)
+    yield Case(
+        "stand-in: pixels left over", partial(StandIn, [Attention] * 3), stand_in_truth, (29, 47), PROVEN
+    )
     yield _case("two attentions in parallel", stand_ins.Parallel, NOT_PROVEN)
 
 

@@ -135,6 +135,12 @@ class ChunkedQueries(Attention):
 class HeadByHead(Attention):
     """One call per head."""
 
+    flow = "other"
+
+    def calls(self, x: Tensor) -> list[Tensor]:
+        (attention,) = super().calls(x)
+        return list(attention.split(1))
+
     def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         heads = range(HEADS)
         return torch.cat(
@@ -291,6 +297,53 @@ class Rolled(Attention):
         return super().mix(q, k, v).roll(-4, dims=2)
 
 
+class TurnedKeys(Attention):
+    """Keys and values in another order than the queries: the same output, but other columns."""
+
+    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return super().mix(q, k.roll(4, dims=2), v.roll(4, dims=2))
+
+
+class Twice(Attention):
+    """The attention is applied to its own output once more."""
+
+    flow = "altered"
+
+    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return super().mix(q, k, super().mix(q, k, v))
+
+    def calls(self, x: Tensor) -> list[Tensor]:
+        return super().calls(x) * 2
+
+
+class AppliedTwice(Attention):
+    """As `Twice`, written out: one softmax, two products."""
+
+    flow = "altered"
+
+    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        attention = self.weights(q, k)
+        return attention @ (attention @ v)
+
+
+class ValuesAdded(Attention):
+    """The output of the attention plus the values themselves."""
+
+    flow = "altered"
+
+    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return super().mix(q, k, v) + v
+
+
+class MeanRemoved(Attention):
+    """The output of the attention less the mean of the values."""
+
+    flow = "altered"
+
+    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return super().mix(q, k, v) - v.mean(2, keepdim=True)
+
+
 class SharedKeys(Attention):
     """One key and value head for all, by broadcasting."""
 
@@ -388,6 +441,32 @@ class ConvolutionMlp(nn.Module):
         x = self.inner(x)
         grid = x[:, 1:].transpose(1, 2).reshape(1, 56, *GRID)
         return self.outer(torch.cat([x[:, :1], self.conv(grid).flatten(2).transpose(1, 2)], dim=1))
+
+
+class DilatedMlp(nn.Module):
+    """A convolution between a token and the second before and after it."""
+
+    flow = "altered"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.outer = nn.Linear(DIM, 56), nn.Linear(56, DIM)
+        self.conv = nn.Conv1d(56, 56, 3, padding=2, dilation=2, groups=56)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.inner(x)
+        patches = self.conv(x[:, 1:].transpose(1, 2)).transpose(1, 2)
+        return self.outer(torch.cat([x[:, :1], patches], dim=1))
+
+
+class SqueezeMlp(Mlp):
+    """All channels scaled by what the mean of the tokens says (squeeze and excitation)."""
+
+    flow = "altered"
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = super().forward(x)
+        return x * x.mean(1, keepdim=True).sigmoid()
 
 
 class RoutedMlp(nn.Module):
@@ -537,6 +616,24 @@ class ShuffledBetween(StandIn):
         return [*super().places(), *[later] * (len(self.blocks) - 1)]
 
 
+class MirroredBetween(ShuffledBetween):
+    """The rows of patches are mirrored after the first block, for good."""
+
+    @staticmethod
+    def turned() -> Tensor:
+        return torch.arange(PATCHES).reshape(GRID).flip(1).flatten()
+
+
+class SwappedBetween(ShuffledBetween):
+    """Two patches change places after the first block, for good."""
+
+    @staticmethod
+    def turned() -> Tensor:
+        order = torch.arange(PATCHES)
+        order[[4, 10]] = order[[10, 4]]
+        return order
+
+
 class RandomShuffle(StandIn):
     """The patches are shuffled anew in each pass, as ViT-MAE does."""
 
@@ -642,6 +739,98 @@ class Parallel(StandIn):
         for block, beside in zip(self.blocks, self.beside, strict=True):
             x = block(x) + beside(x)
         return x
+
+
+class InSequence(StandIn):
+    """Two attentions one after the other in each block."""
+
+    flow = "other"
+
+    def __init__(self) -> None:
+        super().__init__([Attention] * 2)
+        self.second = nn.ModuleList(Attention() for _ in range(2))
+
+    def through(self, x: Tensor) -> Tensor:
+        for block, second in zip(self.blocks, self.second, strict=True):
+            x = block(x)
+            x = x + second(x)
+        return x
+
+
+class ClassApart(StandIn):
+    """Patches attend to patches; the class token attends to them in a call of its own, in each block."""
+
+    flow = "altered"
+
+    def __init__(self) -> None:
+        super().__init__([Attention] * 3)
+        self.reading = nn.ModuleList(Cross() for _ in range(3))
+        for cross in self.reading:
+            cross.calls = lambda *_: []  # one query is no attention between tokens
+
+    def through(self, x: Tensor) -> Tensor:
+        token, patches = x[:, :1], x[:, 1:]
+        for block, reading in zip(self.blocks, self.reading, strict=True):
+            patches = block(patches)
+            token = token + reading(token, patches)
+        return torch.cat([token, patches], dim=1)
+
+    def places(self) -> list[Tensor]:
+        return [torch.arange(PATCHES)]
+
+    @property
+    def class_place(self) -> int | None:
+        return None
+
+
+class Residual(nn.Module):
+    """What many tutorials wrap around attention and MLP alike."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.norm, self.inner = nn.LayerNorm(DIM), inner
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.inner(self.norm(x))
+
+
+class Flat(StandIn):
+    """Attention and MLP in turn in one nn.Sequential, both in the same wrapper."""
+
+    def __init__(self, *, depth: int = 3) -> None:
+        super().__init__([])
+        parts = [Residual(part()) for _ in range(depth) for part in (Attention, Mlp)]
+        self.parts = nn.Sequential(*parts)
+
+    def through(self, x: Tensor) -> Tensor:
+        return self.parts(x)
+
+
+class Pairs(StandIn):
+    """A list of pairs of attention and MLP, both in the same wrapper."""
+
+    def __init__(self, *, depth: int = 3) -> None:
+        super().__init__([])
+        self.layers = nn.ModuleList(
+            nn.ModuleList([Residual(Attention()), Residual(Mlp())]) for _ in range(depth)
+        )
+
+    def through(self, x: Tensor) -> Tensor:
+        for attention, mlp in self.layers:
+            x = mlp(attention(x))
+        return x
+
+
+class Counting(StandIn):
+    """A buffer that counts the passes, also in eval mode."""
+
+    def __init__(self) -> None:
+        super().__init__([Attention] * 3)
+        self.register_buffer("passes", torch.zeros(()))
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        self.passes += 1
+        return super().forward(pixels)
 
 
 class EncoderViT(nn.Module):
