@@ -77,6 +77,21 @@ class TalkingHeads(Attend):
         return self.mix(weights.permute(0, 2, 3, 1)).permute(0, 3, 1, 2) @ v  # type: ignore[no-any-return]
 
 
+class Twice(Attend):
+    """One attention that is applied to the values, and to what that gave."""
+
+    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+        weights = (q @ k.transpose(-2, -1) / HEAD_DIM**0.5).softmax(-1)
+        return weights @ (weights @ v)
+
+
+class RolledKeys(Attend):
+    """Each token finds its neighbour's key and value in its own place."""
+
+    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+        return F.scaled_dot_product_attention(q, k.roll(4, 2), v.roll(4, 2))
+
+
 class WithConvolution(Attend):
     """A convolution of the values over the grid beside the attention."""
 
@@ -219,6 +234,18 @@ class CrossAttending(Model):
         for block in self.blocks:
             x = block(x, memory)
         return self.read(x)
+
+
+class ClassApart(Model):
+    """Patches attend to each other, and the class token to all of them by a call of its own."""
+
+    def forward(self, image: Tensor) -> Tensor:
+        x = self.embed(image).flatten(2).transpose(1, 2)
+        own = self.class_token.expand(len(x), -1, -1)
+        for block in self.blocks:
+            x = block(x)
+            own = own + F.scaled_dot_product_attention(own[:, None], x[:, None], x[:, None])[:, 0]
+        return self.read(own)
 
 
 class TwoStacks(Model):

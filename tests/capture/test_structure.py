@@ -164,8 +164,61 @@ def test_channels_are_not_patches() -> None:
 
 
 def test_windows_with_one_head_are_not_heads() -> None:
-    with pytest.raises(CaptureError, match="within several windows"):
+    with pytest.raises(CaptureError, match="windows stand in the place of heads"):
         traced(made.WindowModel(), TokenLayout(grid=(2, 6), prefix=()))
+
+
+def test_windows_that_changes_cut_alike_are_not_heads() -> None:
+    with pytest.raises(CaptureError, match="windows stand in the place of heads"):
+        traced(made.WindowModel(), TokenLayout(grid=(1, 12), prefix=()))
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (lambda: Model(blocks(Attend, made.Twice, Attend)), "layer 1 passes on is not attention @ v"),
+        (lambda: made.ClassApart(blocks(Attend, Attend)), "Further attention runs between layers 0 and 1"),
+    ],
+)
+def test_what_the_recorded_attention_leaves_out_is_told(model: Callable[[], nn.Module], words: str) -> None:
+    recorded = traced(model(), PATCHES_ONLY if "Further" in words else LAYOUT)
+    assert recorded.proof_status == "captured, not proven"
+    assert words in recorded.proof_report.sentence
+
+
+def test_keys_that_stand_elsewhere_than_their_tokens_are_refused() -> None:
+    with pytest.raises(CaptureError, match="change places"):
+        traced(Model(blocks(Attend, made.RolledKeys, Attend)))
+
+
+def test_parts_of_blocks_that_stand_in_turn_are_no_unseen_blocks() -> None:
+    class Residual(nn.Module):
+        def __init__(self, inner: nn.Module) -> None:
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + self.inner(x)  # type: ignore[no-any-return]
+
+    parts = [Residual(inner) for _ in range(3) for inner in (Attend(), nn.Linear(40, 40))]
+    assert traced(Model(parts)).proof_status == "proven"
+
+
+def test_a_buffer_that_counts_passes_counts_the_trace_alone() -> None:
+    class Counting(Model):
+        def __init__(self, parts: list[nn.Module]) -> None:
+            super().__init__(parts)
+            self.register_buffer("passes", torch.zeros(1))
+            self.register_buffer("latest", torch.zeros(1))
+
+        def forward(self, image: torch.Tensor) -> torch.Tensor:
+            self.passes += 1
+            self.latest = self.passes.clone()
+            return super().forward(image)
+
+    model = Counting(blocks(Attend, Attend))
+    traced(model)
+    assert (model.passes.item(), model.latest.item()) == (1, 1)  # type: ignore[operator]
 
 
 def test_a_head_that_answers_to_nothing_is_no_window() -> None:

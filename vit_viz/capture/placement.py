@@ -32,6 +32,11 @@ from vit_viz.model.parts import parts_of
 SINGLE_PATCHES = 7
 """How many patches are changed one by one where patches reach more than their own token."""
 
+_WINDOWS = (
+    "In {}, changed pixels reach tokens of some heads and not of others, as where windows stand in the place of heads: only "
+    "attention over all tokens of one image can be traced."
+)
+
 
 def check_placement(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Check:
     """Whether each patch reaches the token that the layout names, and no other, before the first layer.
@@ -122,6 +127,7 @@ class _FirstCall(AttentionProbe):
         super().__init__()
         self._images = images
         self.tokens: _Tokens | None = None
+        self.outermost = 0  # size of the outermost axis
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:  # noqa: ARG002
         """Note the call's operands and end the pass."""
@@ -132,7 +138,7 @@ class _FirstCall(AttentionProbe):
         self._end(diagonal(scores, self._images), scores.diagonal(dim1=-2, dim2=-1).unsqueeze(-1))
 
     def _end(self, known: Tensor | None, heads: Tensor) -> NoReturn:
-        queries = heads_by_image(heads, self._images)
+        queries, self.outermost = heads_by_image(heads, self._images), heads.shape[0]
         if known is not None and queries is not None:
             self.tokens = _Tokens(known, queries, heads.dtype)
         raise _Reached
@@ -166,9 +172,7 @@ def _moves(
     if found is None:
         return None
     if found.are_in_windows:
-        raise CaptureError(
-            f"{type(module).__name__} attends within several windows: only attention over all tokens of one image can be traced."
-        )
+        raise CaptureError(_WINDOWS.format(type(module).__name__))
     return found.moves()
 
 
@@ -190,17 +194,22 @@ def changed(pixels: Tensor, chosen: Tensor, pitch: tuple[int, int]) -> Tensor:
 
 def _at_first_call(module: nn.Module, images: Tensor, tokens: int) -> _Tokens | None:
     """What is known of the tokens at the first attention call; a model that takes no batch is asked one image at a time."""
-    found = _probe(module, images)
-    if found is not None and found.known.shape[1] == tokens:
-        return found
-    singly = [each for each in (_probe(module, image[None]) for image in images) if each is not None]
+    together = _probe(module, images)
+    if together.tokens is not None and together.tokens.known.shape[1] == tokens:
+        return together.tokens
+    probes = [_probe(module, image[None]) for image in images]
+    singly = [probe.tokens for probe in probes if probe.tokens is not None]
+    if not singly and together.outermost == len(images) * probes[0].outermost > 0:
+        raise CaptureError(
+            _WINDOWS.format(type(module).__name__)
+        )  # [images * windows, heads, tokens, features]
     if len(singly) < len(images) or len({(each.known.shape, each.queries.shape) for each in singly}) > 1:
-        return found
+        return together.tokens
     known, queries = (torch.cat([getattr(each, name) for each in singly]) for name in ("known", "queries"))
     return _Tokens(known, queries, singly[0].dtype)
 
 
-def _probe(module: nn.Module, images: Tensor) -> _Tokens | None:
+def _probe(module: nn.Module, images: Tensor) -> _FirstCall:
     probe = _FirstCall(len(images))
     try:
         with undisturbed_pass(module), probe:
@@ -210,8 +219,8 @@ def _probe(module: nn.Module, images: Tensor) -> _Tokens | None:
     except (
         Exception
     ):  # whatever a model makes of pixels or a batch that it was not made for: nothing is known
-        return None
-    return probe.tokens
+        return _FirstCall(len(images))
+    return probe
 
 
 def _is_order(found: Tensor, patches: int) -> bool:
@@ -236,7 +245,7 @@ def _check_single_patches(module: nn.Module, pixels: Tensor, layout: TokenLayout
     for patch, token in zip(asked.tolist(), most.tolist(), strict=True):
         (row, col), (other_row, other_col) = divmod(patch, cols), divmod(token, cols)
         is_near = 0 <= token < layout.num_patches and max(abs(row - other_row), abs(col - other_col)) <= 1
-        if not is_near or 2 * int(own.sum()) <= len(asked):
+        if not is_near or (token != patch and 2 * int(own.sum()) <= len(asked)):
             _refuse(module, layout, layout.num_prefix + token, patch + 1)
     return Check(
         "fails",

@@ -37,6 +37,9 @@ class AttentionProbe(TorchFunctionMode):
         """The output of a softmax over scores that are square in their last two axes."""
         raise NotImplementedError
 
+    def uneven(self) -> None:
+        """An attention runs whose queries and keys differ in number, such as a pool."""
+
     def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The output of any other function."""
         return func(*args, **kwargs)
@@ -53,7 +56,10 @@ class AttentionProbe(TorchFunctionMode):
         return self.other(func, args, kwargs)
 
     def _attention(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
-        return self.fused(call, is_projected=is_projected) if call.is_square else call.run()
+        if call.is_square:
+            return self.fused(call, is_projected=is_projected)
+        self.uneven()
+        return call.run()
 
     def _multi_head(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """torch's own nn.MultiheadAttention; whoever asked for weights gets those of the call itself."""
@@ -75,9 +81,20 @@ class AttentionProbe(TorchFunctionMode):
 
 @contextmanager
 def undisturbed_pass(module: nn.Module) -> Iterator[None]:
-    """In which a module may be run without gradients, edits or a trace of it left behind."""
-    with undisturbed(module), torch.inference_mode(False), torch.no_grad(), suspended():
-        yield
+    """In which a module may be run without gradients, edits or a trace of it left behind; buffers are put back."""
+    with undisturbed(module) as parts, torch.inference_mode(False), torch.no_grad(), suspended():
+        buffers = [(part, name, tensor, tensor.clone()) for part in parts for name, tensor in _buffers(part)]
+        try:
+            yield
+        finally:
+            for part, name, tensor, before in buffers:
+                part._buffers[name] = tensor
+                if not torch.equal(tensor, before):
+                    tensor.copy_(before)
+
+
+def _buffers(part: nn.Module) -> list[tuple[str, Tensor]]:
+    return [(name, tensor) for name, tensor in part._buffers.items() if tensor is not None]
 
 
 def signatures(call: AttentionCall, images: int) -> Tensor | None:
@@ -104,8 +121,8 @@ def by_image(tensor: Tensor, images: int) -> Tensor | None:
 def heads_by_image(tensor: Tensor, images: int) -> Tensor | None:
     """[..., tokens, features] with images outermost -> [images, heads, tokens, features], with at most 16 features."""
     lead = tensor.shape[:-2].numel()
-    if lead % images:
-        return None
+    if lead % images or (tensor.ndim > 3 and tensor.shape[0] not in (1, images)):
+        return None  # in [batch, heads, tokens, features], a batch that is a multiple of the images holds windows
     return _at_most(_FEATURES, tensor.detach().reshape(images, lead // images, *tensor.shape[-2:]).float())
 
 

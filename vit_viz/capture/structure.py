@@ -64,6 +64,14 @@ def _complete(module: nn.Module, calls: list[ProbedCall], layout: TokenLayout) -
             "fails",
             f"Tokens also exchange information outside the recorded attention ({where}), so maps through the layers would miss it.",
         )
+    beside = next((number for number, call in enumerate(calls[:-1]) if call.uneven), None)
+    if beside is not None or calls[-1].uneven > 1:
+        where = "after the last layer" if beside is None else f"between layers {beside} and {beside + 1}"
+        return Check(
+            "fails",
+            f"Further attention runs {where}, with fewer queries than keys (a class token that attends by itself, for example), "
+            "which is not shown.",
+        )
     apart = _first_apart(calls, layout)
     if apart is not None:
         return Check(
@@ -96,15 +104,19 @@ def _first_mixing(calls: list[ProbedCall], reached: Tensor) -> int | None:
 def _check_places(module: nn.Module, calls: list[ProbedCall], reached: Tensor) -> None:
     """Tokens stay where they are: what a changed patch reaches at the first call differs at every call, and not others instead."""
     for number, call in enumerate(calls):
-        moves = call.moves(call.known, "changed")
-        if moves is None:
-            continue
-        lost, won = (moves == 0) & reached, (moves > 0) & ~reached
-        if bool(won.any()) and 10 * int(lost.sum()) > int(reached.sum()):
+        if any(_are_elsewhere(call.moves(states, "changed"), reached) for states in (call.known, call.keys)):
             raise CaptureError(
                 f"Between the first layer and layer {number}, tokens of {type(module).__name__} change places, so a map over "
                 "patches would mislead."
             )
+
+
+def _are_elsewhere(moves: Tensor | None, reached: Tensor) -> bool:
+    """Whether tokens that should differ do not, and others do instead."""
+    if moves is None:
+        return False
+    lost, won = (moves == 0) & reached, (moves > 0) & ~reached
+    return bool(won.any()) and 10 * int(lost.sum()) > int(reached.sum())
 
 
 def _first_apart(calls: list[ProbedCall], layout: TokenLayout) -> int | None:
@@ -118,7 +130,7 @@ def _first_apart(calls: list[ProbedCall], layout: TokenLayout) -> int | None:
 
 def _effective(calls: list[ProbedCall]) -> Check:
     """Each call's output reaches a projection as it is."""
-    lost = [number for number, call in enumerate(calls) if not call.is_read]
+    lost = [number for number, call in enumerate(calls) if call.is_reused or not call.is_read]
     if not lost:
         return HOLDS
     return Check(
@@ -130,7 +142,7 @@ def _effective(calls: list[ProbedCall]) -> Check:
 
 def _check_blocks(module: nn.Module, paths: Sequence[str], *, mixes: bool) -> None:
     """Every block attends in a way that is seen."""
-    unseen = _unseen_blocks(module, paths, mixes=mixes)
+    unseen = _unseen_blocks(module, paths) if mixes else []
     if unseen:
         names = ", ".join(unseen[:4]) + (", ..." if len(unseen) > 4 else "")
         raise CaptureError(
@@ -149,8 +161,8 @@ def _trunk(path: str) -> str:
     return ".".join("*" if name.isdigit() else name for name in names)
 
 
-def _unseen_blocks(module: nn.Module, paths: Sequence[str], *, mixes: bool) -> list[str]:
-    """Blocks beside those that attend which were not seen to, though they are of the same class (or tokens are seen to mix)."""
+def _unseen_blocks(module: nn.Module, paths: Sequence[str]) -> list[str]:
+    """Blocks that stand beside those that attend, where tokens were seen to mix otherwise too."""
     modules = dict(module.named_modules())
     seen = {prefix for path in paths for prefix in _prefixes(path)}
     unseen: dict[str, None] = {}
@@ -161,7 +173,7 @@ def _unseen_blocks(module: nn.Module, paths: Sequence[str], *, mixes: bool) -> l
         for child, block in modules[stack].named_children():
             path = f"{stack}.{child}" if stack else child
             is_alike = type(block) is type(modules[name])
-            if path not in seen and (is_alike or (mixes and isinstance(modules[stack], nn.ModuleList))):
+            if path not in seen and (is_alike or isinstance(modules[stack], nn.ModuleList)):
                 unseen[path] = None
     return list(unseen)
 

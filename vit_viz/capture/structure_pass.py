@@ -43,7 +43,10 @@ class ProbedCall:
         known: of each token, [images, tokens, features]; None where the images or tokens cannot be told apart.
         values: of each token, likewise; where they are not seen, `known`.
         later: whole sequences that were seen after it, likewise, until the next call.
+        keys: of each token, likewise, where the call shows them.
         is_read: whether a projection read its output.
+        is_reused: whether its written-out attention entered a second product, so that its output is not all it does.
+        uneven: how many attentions ran after it, until the next call, whose queries and keys differ in number.
         waiting: its output, and norms of it, until a projection reads one of them.
     """
 
@@ -52,7 +55,10 @@ class ProbedCall:
     known: Tensor | None
     values: Tensor | None = None
     later: list[Tensor] = field(default_factory=list)
+    keys: Tensor | None = None
     is_read: bool = False
+    is_reused: bool = False
+    uneven: int = 0
     waiting: list[Tensor] = field(default_factory=list)
 
     def moves(self, states: Tensor | None, role: Role) -> Tensor | None:
@@ -104,7 +110,10 @@ def _joined(calls: Sequence[ProbedCall]) -> ProbedCall:
         join([call.known for call in calls]),
         join([call.values for call in calls]),
         [states for states in later if states is not None],
-        all(call.is_read for call in calls),
+        keys=join([call.keys for call in calls]),
+        is_read=all(call.is_read for call in calls),
+        is_reused=any(call.is_reused for call in calls),
+        uneven=calls[0].uneven,
     )
 
 
@@ -131,7 +140,9 @@ class _NoAttention(AttentionProbe):
         if value.shape[-3] != call.query.shape[-3]:  # keys and values that several heads share
             value = value.repeat_interleave(call.query.shape[-3] // value.shape[-3], dim=-3)
         seen = self._arrived(signatures(call, self._images), call.query.dtype)
-        seen.values = self._of_tokens(by_image(call.value, self._images))
+        seen.keys, seen.values = (
+            self._of_tokens(by_image(each, self._images)) for each in (call.key, call.value)
+        )
         output = self._push_output(value)
         seen.is_read = is_projected
         seen.waiting.append(output)
@@ -151,6 +162,11 @@ class _NoAttention(AttentionProbe):
             apart[:, token, other] = apart[:, other, token] = _push(scores.dtype)
         self._softmax = (seen, [attention])
         return attention
+
+    def uneven(self) -> None:
+        """Count it with the call that it follows."""
+        if self.calls:
+            self.calls[-1].uneven += 1
 
     def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run it; see which sequences it is given, and whether it consumes written-out attention or reads an attention's output."""
@@ -228,16 +244,19 @@ class _NoAttention(AttentionProbe):
         return _same_numbers(operand, output)
 
     def _note_product(self, func: Function, args: tuple[Any, ...], output: Any) -> None:
-        """The product that consumes a written-out attention tells its values."""
+        """The product that consumes a written-out attention tells its values; there should be no second one."""
         assert self._softmax is not None
         call, attention = self._softmax
         if func in CASTS and any(args[0] is known for known in attention):
             attention.append(output)
         product = product_of(func, args, output, attention) if func in PRODUCTS and len(args) > 1 else None
-        if product is not None:
-            self._softmax = None
-            call.values = self._of_tokens(by_image(product.value, self._images))
-            call.waiting.append(output)
+        if product is None:
+            return
+        if call.values is not call.known:
+            call.is_reused = True
+            return
+        call.values = self._of_tokens(by_image(product.value, self._images))
+        call.waiting.append(output)
 
     def _path(self) -> str:
         """Dotted name of the innermost module on the stack that belongs to the model."""
