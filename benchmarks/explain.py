@@ -133,7 +133,7 @@ def materialised(subject: Subject) -> np.ndarray:
     relevance = torch.eye(subject.layout.num_tokens)
     for weights, gradient in zip(seen, inputs, strict=True):
         relevance = relevance + (gradient * weights.detach())[0].clamp(min=0).mean(0) @ relevance
-    return relevance[0, subject.layout.num_prefix :].numpy()
+    return relevance[0, subject.layout.patch_slice].numpy()
 
 
 def parse() -> argparse.Namespace:

@@ -46,6 +46,7 @@ function measure({ layers, heads, side, here }, change) {
     tokens,
     grid: [side, side],
     prefix: ['class'],
+    suffix: [],
     pooling: 'class',
     default_query: 'class',
   };

@@ -89,7 +89,7 @@ def head_correlations(loaded: vv.LoadedModel, photos: npt.NDArray[np.uint8]) -> 
     for photo in photos:
         trace = vv.trace(loaded, Image.fromarray(photo), mode="crop")
         maps = [
-            trace.attention(i, queries=[0])[:, 0, trace.layout.num_prefix :] for i in range(trace.num_layers)
+            trace.attention(i, queries=[0])[:, 0, trace.layout.patch_slice] for i in range(trace.num_layers)
         ]
         per_photo.append([mean_correlation(layer.cpu().numpy()) for layer in maps])
     means: npt.NDArray[np.float64] = np.asarray(per_photo).mean(axis=0)

@@ -6,7 +6,7 @@ Token counts, prefix and suffix tokens and patch rectangles are worked out here 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -36,7 +36,8 @@ class TokenLayout:
         suffix: names of the tokens after the patches, e.g. ("detection 0", "detection 1").
 
     Raises:
-        ParameterError: the grid is empty, or two of the prefix and suffix tokens have the same name.
+        ParameterError: the grid is empty, two of the prefix and suffix tokens have the same name, or one is named as a query or
+            share that is no token ("pool", "patches").
     """
 
     grid: Grid
@@ -51,6 +52,9 @@ class TokenLayout:
         object.__setattr__(self, "grid", (rows, cols))
         object.__setattr__(self, "prefix", tuple(self.prefix))
         object.__setattr__(self, "suffix", tuple(self.suffix))
+        for name in ("pool", "patches"):
+            if name in self.named:
+                raise ParameterError(f"No token can be named {name!r}: the word stands for something else.")
         twice = [name for i, name in enumerate(self.named) if name in self.named[:i]]
         if twice:
             raise ParameterError(
@@ -98,10 +102,10 @@ class TokenLayout:
 
     @property
     def suffix_groups(self) -> dict[str, tuple[int, ...]]:
-        """Token indices of the suffix tokens by name without number: "detection" has those of "detection 0", "detection 1", ..."""
+        """Token indices of the suffix tokens by kind: "detection" has those of "detection 0", "detection 1", ..."""
         groups: dict[str, tuple[int, ...]] = {}
         for token, name in enumerate(self.suffix, start=self.suffix_slice.start):
-            group = _NUMBER.sub("", name)
+            group = kind_of(name, self.prefix)
             groups[group] = (*groups.get(group, ()), token)
         return groups
 
@@ -208,6 +212,16 @@ class TokenLayout:
     def _names_in_words(self) -> str:
         words = f"its prefix tokens are: {_list_words(self.prefix)}"
         return words + (f"; its suffix tokens are: {_list_words(self.suffix)}" if self.suffix else "")
+
+
+def kind_of(name: str, prefix: Iterable[str]) -> str:
+    """What a suffix token is counted as: "detection" for "detection 3"; its whole name where the kind is taken.
+
+    Args:
+        prefix: names of the prefix tokens, which are counted one by one.
+    """
+    kind = _NUMBER.sub("", name)
+    return name if kind in (*prefix, "patches") else kind
 
 
 def _list_words(names: tuple[str, ...]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vit_viz.errors import ParameterError
-from vit_viz.geometry import CropBox, Grid
+from vit_viz.geometry import CropBox, Grid, kind_of
 
 ValueRange = tuple[float, float]
 
@@ -91,6 +91,7 @@ class PatchMap(_Portable):
         method: name of the method.
         class_blind: True where the map does not depend on the class that is explained.
         prefix: value that fell on each prefix token, by name: what the map alone hides.
+        suffix: value that fell on each token after the patches, by name.
         crop_box: where the patches lie in the original image.
         caption: the map in words: layer, head, query, direction.
         note: a caution that belongs beside the picture.
@@ -107,17 +108,34 @@ class PatchMap(_Portable):
     crop_box: CropBox | None = None
     caption: str = ""
     note: str = ""
+    suffix: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _frozen(self.values, 2, "A patch map"))
         object.__setattr__(self, "value_range", _checked_range(self.value_range))
         object.__setattr__(self, "prefix", MappingProxyType(dict(self.prefix)))
+        object.__setattr__(self, "suffix", MappingProxyType(dict(self.suffix)))
 
     @property
     def grid(self) -> Grid:
         """Patches as (rows, cols)."""
         rows, cols = self.values.shape
         return rows, cols
+
+    @property
+    def suffix_kinds(self) -> dict[str, float]:
+        """What fell on all suffix tokens of a kind together: {"detection": 0.04}."""
+        kinds: dict[str, float] = {}
+        for name, value in self.suffix.items():
+            kind = kind_of(name, self.prefix)
+            kinds[kind] = kinds.get(kind, 0.0) + value
+        return kinds
+
+    @property
+    def total(self) -> float:
+        """What fell on all tokens together: on the patches, and on the prefix and suffix tokens that no map shows."""
+        outside = sum(self.prefix.values()) + sum(self.suffix.values())
+        return float(self.values.sum(dtype=np.float64)) + outside
 
     @property
     def peak(self) -> tuple[int, int]:

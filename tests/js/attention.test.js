@@ -246,14 +246,21 @@ test('prefix mass splits a row into its parts, which sum to 1', () => {
   const { layer } = makeLayer(SIZES);
   const row = new Float32Array(26);
   attentionInto(row, layer, 1, 0, 'row');
-  const parts = prefixMass(row, 0, 26, 2);
+  const parts = prefixMass(row, 0, 2, 24);
   assert.equal(parts.length, 3);
   assert.ok(close([parts[0], parts[1]], [row[0], row[1]], 0));
   assert.ok(Math.abs(parts[0] + parts[1] + parts[2] - 1) < 1e-6);
 });
 
+test('suffix tokens are a part of their own, by kind, and not patches', () => {
+  const row = Float32Array.of(9, 0.1, 0.2, 0.05, 0.15, 0.25, 0.1, 0.15); // one prefix token, three patches, three suffix tokens
+  const parts = prefixMass(row, 1, 1, 3, [[4, 6], [5]]);
+  assert.ok(close(parts, [0.1, 0.25 + 0.15, 0.1, 0.2 + 0.05 + 0.15], 1e-7));
+  assert.ok(Math.abs(parts.reduce((a, b) => a + b, 0) - 1) < 1e-6);
+});
+
 test('a model without prefix tokens has all mass on patches', () => {
-  assert.deepEqual(prefixMass(Float32Array.of(9, 0.25, 0.75), 1, 2, 0), [1]);
+  assert.deepEqual(prefixMass(Float32Array.of(9, 0.25, 0.75), 1, 0, 2), [1]);
 });
 
 test('extent finds smallest and largest of a part', () => {

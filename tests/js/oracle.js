@@ -82,6 +82,7 @@ export function makeTrace(changes = {}) {
     head_dim: 8,
     scales: [0.4, 0.4, 0.4],
     prefix: ['class', 'register 0'],
+    suffix: [],
     grid: [4, 6],
     pooling: 'class',
     default_query: 'class',

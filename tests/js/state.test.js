@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { linkMatches } from '../../vit_viz/ui/explorer/address.js';
+import { makeChips, markChips } from '../../vit_viz/ui/explorer/chips.js';
 import {
   isLocal,
   outline,
@@ -11,9 +12,10 @@ import {
   queryTokens,
   queryWords,
   rectangle,
+  suffixKinds,
 } from '../../vit_viz/ui/explorer/geometry.js';
 import { keyIntent } from '../../vit_viz/ui/explorer/gestures.js';
-import { percent } from '../../vit_viz/ui/explorer/labels.js';
+import { percent, sharesOf } from '../../vit_viz/ui/explorer/labels.js';
 import { cellSize } from '../../vit_viz/ui/explorer/layout.js';
 import {
   caption,
@@ -54,6 +56,102 @@ test('the pool is the class token, both tokens of a distilled model, all patches
     [isLocal('pool', trace), isLocal('pool', mean), isLocal('1,1', mean)],
     [true, false, true],
   );
+});
+
+const LATE = { suffix: ['detection 0', 'detection 1', 'detection 2'], tokens: 29 };
+
+test('tokens after the patches are queries too, and move no patch', () => {
+  const late = makeTrace(LATE);
+  assert.deepEqual(queryTokens('3,5', late), [25]);
+  assert.deepEqual(queryTokens('detection 0', late), [26]);
+  assert.deepEqual(queryTokens('detection 2', late), [28]);
+  assert.equal(queryTokens('detection 3', late), null);
+  assert.deepEqual(queryPatches('detection 1', late), []);
+  assert.deepEqual(queryPatches('3,5', late), [23]);
+  assert.equal(queryWords('detection 1', late), 'detection 1 token');
+  assert.equal(queryTokens('pool', makeTrace({ ...LATE, pooling: 'mean' }))?.length, 24);
+  assert.deepEqual(queryTokens('pool', makeTrace({ prefix: [], suffix: ['class'], tokens: 25 })), [24]);
+  const view = updateView(initialView(late), { query: 'detection 2' }, late);
+  assert.equal(view.query, 'detection 2');
+  assert.equal(updateView(view, { query: 'detection 3' }, late).query, 'detection 2');
+  assert.equal(stepQuery(view, late, 0, 1).query, '1,2');
+  assert.equal(parseLink(formatLink(view, late)).change.query, 'detection 2');
+});
+
+test('suffix tokens are counted by kind, under their whole name where the kind is taken', () => {
+  const kinds = (/** @type {string[]} */ suffix) => [...suffixKinds(makeTrace({ suffix }))];
+  assert.deepEqual(kinds(LATE.suffix), [['detection', [26, 27, 28]]]);
+  assert.deepEqual(kinds(['class 1', 'text']), [
+    ['class 1', [26]],
+    ['text', [27]],
+  ]);
+  assert.deepEqual(sharesOf(makeTrace(LATE)), [
+    { name: 'class', kind: 'token', count: 1 },
+    { name: 'register 0', kind: 'token', count: 1 },
+    { name: 'detection', kind: 'tokens', count: 3 },
+    { name: 'patches', kind: 'patches', count: 24 },
+  ]);
+});
+
+/** As much of an element as chips need. */
+class FakeElement {
+  /** @type {Record<string, string>} */ attributes = {};
+  /** @type {FakeElement[]} */ children = [];
+  value = '';
+  textContent = '';
+  constructor(/** @type {string} */ tag) {
+    this.tag = tag;
+  }
+  setAttribute(/** @type {string} */ name, /** @type {string} */ value) {
+    this.attributes[name] = value;
+  }
+  toggleAttribute(/** @type {string} */ name, /** @type {boolean} */ on) {
+    this.attributes[name] = String(on);
+  }
+  replaceChildren(/** @type {FakeElement[]} */ ...children) {
+    this.children = children;
+  }
+}
+
+/** @param {number} count @param {(box: FakeElement, made: ReturnType<typeof makeChips>, trace: any) => void} check */
+function withChips(count, check) {
+  const suffix = Array.from({ length: count }, (_, i) => `detection ${i}`);
+  const late = makeTrace({ suffix, tokens: 26 + count });
+  const before = globalThis.document;
+  // @ts-expect-error as much of a document as chips need
+  globalThis.document = { createElement: (tag) => new FakeElement(tag) };
+  try {
+    const box = new FakeElement('div');
+    check(box, makeChips(/** @type {any} */ (box), late), late);
+  } finally {
+    globalThis.document = before;
+  }
+}
+
+test('a few suffix tokens have a button each, many share one list', () => {
+  withChips(4, (_, { chips, list }) => {
+    assert.deepEqual([...chips.keys()].slice(1, 4), ['register 0', 'detection 0', 'detection 1']);
+    assert.equal(list, null);
+  });
+  withChips(100, (box, { chips, list }) => {
+    assert.deepEqual([...chips.keys()], ['class', 'register 0']);
+    assert.equal(box.children.length, 4);
+    assert.equal(list?.children.length, 101);
+    assert.equal(list?.children[0].textContent, 'detection 0 \u2026 detection 99');
+  });
+});
+
+test('the chosen token is marked on its button or in the list, never on both', () => {
+  withChips(5, (_, made, late) => {
+    const pressed = () =>
+      [...made.chips].filter(([, chip]) => /** @type {any} */ (chip).attributes['aria-pressed'] === 'true');
+    markChips(made, 'detection 3', late);
+    assert.deepEqual([made.list?.value, pressed().length], ['detection 3', 0]);
+    markChips(made, 'register 0', late);
+    assert.deepEqual([made.list?.value, pressed()[0][0]], ['', 'register 0']);
+    markChips(made, '1,2', late);
+    assert.deepEqual([made.list?.value, pressed().length], ['', 0]);
+  });
 });
 
 test('patches are written in order and once', () => {

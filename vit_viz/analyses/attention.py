@@ -44,8 +44,8 @@ def attention_map(
         norm_weighted: weigh each value by how much it moves through the head's part of the output projection.
 
     Returns:
-        Weights over the patch grid, raw; `prefix` has what fell on the prefix tokens. For one head or the mean, a row with its
-        prefix sums to 1; a column does not.
+        Weights over the patch grid, raw; `prefix` and `suffix` have what fell on the other tokens. For one head or the mean, a
+        row sums to 1 with them; a column does not.
 
     Raises:
         ParameterError: layer, head, direction or query do not exist.
@@ -68,6 +68,7 @@ def attention_map(
             method=name, layer=layer, head=head, query=query, direction=direction
         ),
         prefix=prefix_values(trace, values),
+        suffix=suffix_values(trace, values),
         crop_box=trace.crop_box,
         caption=f"layer {layer}, {head_words(head)}: {trace.layout.describe(query)} {_direction_words(direction)}",
     )
@@ -106,6 +107,7 @@ def pooling_map(trace: Trace, *, head: int | HeadFusion = "mean") -> PatchMap:
         class_blind=True,
         provenance=trace.provenance.with_parameters(method="pooling attention", head=head),
         prefix=prefix_values(trace, values),
+        suffix=suffix_values(trace, values),
         crop_box=trace.crop_box,
         caption=f"attention pooling, {head_words(head)}: the pool looks at",
     )
@@ -114,20 +116,21 @@ def pooling_map(trace: Trace, *, head: int | HeadFusion = "mean") -> PatchMap:
 def prefix_mass(
     trace: Trace, *, layer: int, query: Query | None = None, head: int | HeadFusion = "mean"
 ) -> Mapping[str, float]:
-    """How the attention of a query splits over class token, registers and patches; the parts sum to 1.
+    """How the attention of a query splits over class token, registers, suffix tokens and patches; the parts sum to 1.
 
-    A patch map alone hides how much of the row went to prefix tokens. Fused by max or min, the row is renormalised once.
+    A patch map alone hides how much of the row went to other tokens. Fused by max or min, the row is renormalised once.
 
     Returns:
-        One share in [0, 1] per prefix token, by name, and "patches" for all patches together.
+        One share in [0, 1] per prefix token, by name; one for all suffix tokens of a kind, such as "detection"; and "patches" for
+        all patches together.
     """
     check_layer(trace, layer)
     query = trace.layout.default_query if query is None else query
     parts = weighted_rows(trace, layer, trace.query_weights(query), head_indices(trace, head))
     row = fuse_heads(parts, head if isinstance(head, str) else "mean").cpu().double()
     row = row / row.sum()
-    shares = prefix_values(trace, row)
-    return {**shares, "patches": float(row[trace.layout.num_prefix :].sum())}
+    suffix = {name: float(row[list(tokens)].sum()) for name, tokens in trace.layout.suffix_groups.items()}
+    return {**prefix_values(trace, row), **suffix, "patches": float(row[trace.layout.patch_slice].sum())}
 
 
 def mass_mask(patch_map: PatchMap, share: float = 0.6) -> NDArray[np.bool_]:
@@ -223,6 +226,11 @@ def head_words(head: int | HeadFusion) -> str:
 def prefix_values(trace: Trace, row: Tensor) -> dict[str, float]:
     """The entries of a [tokens] row that belong to prefix tokens, by name."""
     return {name: float(row[i]) for i, name in enumerate(trace.layout.prefix)}
+
+
+def suffix_values(trace: Trace, row: Tensor) -> dict[str, float]:
+    """The entries of a [tokens] row that belong to suffix tokens, by name."""
+    return dict(zip(trace.layout.suffix, row[trace.layout.suffix_slice].tolist(), strict=True))
 
 
 def to_numpy(values: Tensor) -> NDArray[Any]:

@@ -84,7 +84,7 @@ def layer_range(trace: Trace, layers: LayerRange | None) -> LayerRange:
 
 def output_query(trace: Trace) -> str:
     """The query that stands for the model's output: its class token, or its pool where that is anything else."""
-    return "pool" if "distillation" in trace.layout.prefix else trace.layout.default_query
+    return "pool" if "distillation" in trace.layout.named else trace.layout.default_query
 
 
 def start_row(trace: Trace, query: Query, *, gradient: bool = False) -> Tensor:
@@ -184,18 +184,18 @@ def gradient_product(trace: Trace, layer: int, queries: Tensor, attention: Tenso
 def _fuse(trace: Trace, chain: Chain, attention: Tensor, product: Tensor | None) -> Tensor:
     fused = fuse_heads(attention, chain.fusion) if chain.source == "attention" else product
     assert fused is not None
-    return _without_lowest(fused, chain.discard, trace.layout.num_prefix)
+    return _without_lowest(fused, chain.discard, trace.layout.patch_slice)
 
 
-def _without_lowest(fused: Tensor, discard: float, num_prefix: int) -> Tensor:
-    """Each row without the floor(discard * n) lowest of its n patch keys; prefix keys stay."""
-    patches = fused[:, num_prefix:]
+def _without_lowest(fused: Tensor, discard: float, patch_slice: slice[int, int, None]) -> Tensor:
+    """Each row without the floor(discard * n) lowest of its n patch keys; prefix and suffix keys stay."""
+    patches = fused[:, patch_slice]
     count = int(discard * patches.shape[1] + 1e-9)  # 0.29 * 100 is 28.999999999999996
     if count == 0:
         return fused
     lowest = patches.argsort(dim=-1, stable=True)[:, :count]
     kept = fused.clone()
-    kept[:, num_prefix:].scatter_(-1, lowest, 0)
+    kept[:, patch_slice].scatter_(-1, lowest, 0)
     return kept
 
 

@@ -19,10 +19,12 @@ from vit_viz.analyses.attention import check_layer, to_numpy
 from vit_viz.analyses.chains import Chain, output_query, run_chains, start_row
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError, ParameterError
-from vit_viz.geometry import Query
+from vit_viz.geometry import Query, TokenLayout
 from vit_viz.results import HeadTable, ValueRange
 
-Measure = Literal["distance", "entropy", "prefix_mass", "diagonal_mass", "rollout_share", "norm"]
+Measure = Literal[
+    "distance", "entropy", "prefix_mass", "suffix_mass", "diagonal_mass", "rollout_share", "norm"
+]
 
 
 def head_table(
@@ -35,10 +37,11 @@ def head_table(
     """One statistic of every head, [layers, heads].
 
     - distance: how far patches look, sum_j a_ij d_ij averaged over patches i, with a renormalised over patch keys and d in pixels
-      of the model's input between patch centres. Prefix keys are left out of a: with them a head that sends 60% of its mass to the
+      of the model's input between patch centres. Other keys are left out of a: with them a head that sends 60% of its mass to the
       class token would be understated by 60%.
     - entropy: how spread a row is, -sum a ln a / ln N, averaged over all queries: 0 for one key, 1 for all alike.
     - prefix_mass: share of the attention of patches that falls on prefix tokens.
+    - suffix_mass: share of the attention of patches that falls on suffix tokens; 0 in a model without any.
     - diagonal_mass: share of the attention of patches that stays on the patch itself.
     - rollout_share: of what the query draws from the patches through this layer of its rollout, the part that comes in through
       this head; the heads of a layer sum to 1.
@@ -83,6 +86,7 @@ _UNITS: dict[str, tuple[str, ValueRange, bool]] = {
     "distance": ("pixels of the model input", (0.0, math.inf), True),
     "entropy": ("share of the largest entropy, ln N nats", (0.0, 1.0), False),
     "prefix_mass": ("share of the attention", (0.0, 1.0), True),
+    "suffix_mass": ("share of the attention", (0.0, 1.0), True),
     "diagonal_mass": ("share of the attention", (0.0, 1.0), True),
     "rollout_share": ("share of the layer", (0.0, 1.0), False),
     "norm": ("attention weight x value norm", (0.0, math.inf), False),
@@ -140,25 +144,28 @@ Statistic = Callable[[Tensor, Tensor], Tensor]
 
 
 def _statistic(trace: Trace, layer: int, measure: Measure, patch_size: tuple[int, int] | None) -> Statistic:
-    prefix = trace.layout.num_prefix
+    layout = trace.layout
     if measure == "distance":
-        return _of_patches(prefix, _distance(trace, patch_size))
+        return _of_patches(layout, _distance(trace, patch_size))
     if measure == "entropy":
         most = math.log(trace.num_tokens) or 1.0
         return lambda _, attention: -torch.special.xlogy(attention, attention).sum(-1) / most
     if measure == "prefix_mass":
-        return _of_patches(prefix, lambda _, attention: attention[..., :prefix].sum(-1))
+        return _of_patches(layout, lambda _, attention: attention[..., : layout.num_prefix].sum(-1))
+    if measure == "suffix_mass":
+        return _of_patches(layout, lambda _, attention: attention[..., layout.suffix_slice].sum(-1))
     if measure == "diagonal_mass":
-        return _of_patches(prefix, _on_itself)
+        return _of_patches(layout, _on_itself)
     norms = trace.value_norms(layer)
     return lambda _, attention: torch.einsum("hqn,hn->hq", attention, norms.to(attention))
 
 
-def _of_patches(num_prefix: int, statistic: Statistic) -> Statistic:
-    """The statistic on patch queries only: rows of prefix tokens are left out of the mean."""
+def _of_patches(layout: TokenLayout, statistic: Statistic) -> Statistic:
+    """The statistic on patch queries only: rows of prefix and suffix tokens are left out of the mean."""
+    patches = layout.patch_slice
 
     def on_patches(queries: Tensor, attention: Tensor) -> Tensor:
-        kept = queries >= num_prefix
+        kept = (queries >= patches.start) & (queries < patches.stop)
         return statistic(queries[kept], attention[:, kept])
 
     return on_patches
@@ -170,7 +177,7 @@ def _on_itself(queries: Tensor, attention: Tensor) -> Tensor:
 
 def _distance(trace: Trace, patch_size: tuple[int, int] | None) -> Statistic:
     """Mean distance in pixels between a patch and the patches that it looks at."""
-    prefix, (rows, cols) = trace.layout.num_prefix, trace.layout.grid
+    patches, (rows, cols) = trace.layout.patch_slice, trace.layout.grid
     height, width = _patch_size(trace, patch_size)
     row, col = torch.meshgrid(torch.arange(rows), torch.arange(cols), indexing="ij")
     centres = torch.stack((row.flatten() * height, col.flatten() * width), dim=-1)  # [patches, 2]
@@ -178,9 +185,9 @@ def _distance(trace: Trace, patch_size: tuple[int, int] | None) -> Statistic:
 
     def distance(queries: Tensor, attention: Tensor) -> Tensor:
         between = torch.cdist(
-            centres[queries - prefix], centres, compute_mode="donot_use_mm_for_euclid_dist"
+            centres[queries - patches.start], centres, compute_mode="donot_use_mm_for_euclid_dist"
         )  # [block, patches]
-        on_patches = attention[..., prefix:]
+        on_patches = attention[..., patches]
         return (on_patches * between).sum(-1) / on_patches.sum(-1)
 
     return distance
@@ -223,7 +230,7 @@ def _rollout_shares(trace: Trace, query: Query | None) -> Tensor:
         mass = torch.zeros(trace.num_heads, device=row.device, dtype=row.dtype)
         for queries, attention in _blocks(trace, layer):
             mass += torch.einsum(
-                "q,hqn->h", row[queries].to(attention), attention[..., trace.layout.num_prefix :]
+                "q,hqn->h", row[queries].to(attention), attention[..., trace.layout.patch_slice]
             )
         shares.append(mass / mass.sum())
         (row,) = run_chains(trace, [chain], [row], layers=(layer, layer + 1))

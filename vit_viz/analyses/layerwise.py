@@ -7,7 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from vit_viz.analyses.attention import prefix_values, to_numpy
+from vit_viz.analyses.attention import prefix_values, suffix_values, to_numpy
 from vit_viz.analyses.chains import LayerRange, layer_range
 from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import Target
@@ -66,6 +66,7 @@ def legrad(subject: Subject, target: Target, *, layers: LayerRange | None = None
         class_blind=False,
         provenance=subject.provenance.with_parameters(method="legrad", layers=f"{first}-{end - 1}"),
         prefix=prefix_values(recorded, total),
+        suffix=suffix_values(recorded, total),
         crop_box=subject.crop_box,
         caption=f"LeGrad, summed over layers {first}-{end - 1}",
     )
@@ -93,8 +94,7 @@ def token_gradcam(subject: Subject, recorded: Trace, target: Target) -> PatchMap
         raise CaptureError("Token Grad-CAM needs a trace that kept the residual stream (keep_residual=True).")
     with subject.turn():
         features, gradient = _last_features(model, recorded.residual[-2][None], subject, target)
-    patches = slice(subject.layout.num_prefix, None)
-    weights = gradient[patches].mean(0)  # [dim]
+    weights = gradient[subject.layout.patch_slice].mean(0)  # [dim]
     return PatchMap(
         subject.layout.patches(to_numpy((features @ weights).clamp(min=0))),
         unit="activation towards the target",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from vit_viz.analyses.attention import prefix_values, to_numpy
+from vit_viz.analyses.attention import prefix_values, suffix_values, to_numpy
 from vit_viz.analyses.chains import Chain, LayerRange, layer_range, run_chains, start_row
 from vit_viz.analyses.rollout import drawn_part
 from vit_viz.capture.trace import Trace
@@ -86,6 +86,7 @@ def relevance_map(trace: Trace, row: Tensor, start: Tensor, *, layers: LayerRang
         class_blind=False,
         provenance=trace.provenance.with_parameters(method="relevance", layers=f"{first}-{end - 1}"),
         prefix=prefix_values(trace, row),
+        suffix=suffix_values(trace, row),
         crop_box=trace.crop_box,
         caption=f"relevance through layers {first}-{end - 1}",
         note=note,
@@ -109,6 +110,7 @@ def gradient_rollout_map(
             method="gradient_rollout", attention_share=chain.share, layers=f"{first}-{end - 1}"
         ),
         prefix=prefix_values(trace, row),
+        suffix=suffix_values(trace, row),
         crop_box=trace.crop_box,
         caption=f"gradient rollout through layers {first}-{end - 1}",
         note=note,

@@ -97,7 +97,7 @@ def outputs_without(subject: Subject, patches: Sequence[tuple[int, int]]) -> Ten
     """
     gone = torch.zeros(1, subject.layout.num_patches, dtype=torch.bool)
     for patch in patches:
-        gone[0, subject.layout.token(patch) - subject.layout.num_prefix] = True
+        gone[0, subject.layout.token(patch) - subject.layout.patch_slice.start] = True
     return _without(subject, gone, None)[0]
 
 
@@ -107,7 +107,7 @@ def _without(subject: Subject, gone: Tensor, watch: Watch | None) -> Tensor:
         watch.check()
     if subject.layout.pooling != "class" and gone.all(1).any():
         raise ParameterError("Removing every patch leaves nothing to look at: keep at least one.")
-    tokens = F.pad(gone, (subject.layout.num_prefix, 0))  # prefix tokens stay
+    tokens = F.pad(gone, (subject.layout.num_prefix, subject.layout.num_suffix))  # only patches go
     with torch.no_grad(), edit(mask_keys=tokens):
         outputs = subject.outputs(subject.pixels.expand(len(gone), -1, -1, -1))
     if watch is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from vit_viz.analyses.attention import HeadFusion, prefix_values, to_numpy
+from vit_viz.analyses.attention import HeadFusion, prefix_values, suffix_values, to_numpy
 from vit_viz.analyses.chains import (
     Chain,
     FusedCache,
@@ -40,13 +40,13 @@ def rollout(
             model's output is read from.
         attention_share: share of the attention branch, in [0, 1]; the skip connection has the rest.
         head_fusion: over heads; max and min are renormalised so that rows sum to 1.
-        discard: share of the patch keys, in [0, 1), that each row drops, lowest first; prefix keys are never dropped.
+        discard: share of the patch keys, in [0, 1), that each row drops, lowest first; prefix and suffix keys are never dropped.
         layers: (first, end) of the layers that take part, end excluded; None means all.
         cache: keeps head-fused matrices of this trace, so that the next query is fast.
 
     Returns:
-        Weights in [0, 1] over the patch grid, [rows, cols]; with the prefix tokens they sum to 1. For a pool over patches the
-        change against its start, in [-1, 1], which sums to 0.
+        Weights in [0, 1] over the patch grid, [rows, cols]; with the prefix and suffix tokens they sum to 1. For a pool over
+        patches the change against its start, in [-1, 1], which sums to 0.
 
     Raises:
         ParameterError: an option lies outside its range, or the query is not a token of this trace.
@@ -94,6 +94,7 @@ def rollout_map(
             layers=f"{first}-{end - 1}",
         ),
         prefix=prefix_values(trace, row),
+        suffix=suffix_values(trace, row),
         crop_box=trace.crop_box,
         caption=f"rollout through layers {first}-{end - 1}: {trace.layout.describe(query)} draws on",
         note=note,
@@ -105,7 +106,7 @@ def drawn_part(trace: Trace, row: Tensor, start: Tensor, query: Query) -> tuple[
 
     Without this, a mean pool shows its own uniform start, and an attention pool its last layer, whatever the layers did.
     """
-    if query != "pool" or not start[trace.layout.num_prefix :].any():
+    if query != "pool" or not start[trace.layout.patch_slice].any():
         return row, ""
     return row - start.to(
         row

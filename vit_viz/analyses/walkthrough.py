@@ -259,7 +259,7 @@ def _linear_map(model: VisionTransformer) -> tuple[Tensor, Tensor | None]:
 
 def patch_index(walk: Walk, place: Size) -> int:
     """Index of the patch (row, col) among the patches."""
-    return walk.layout.token(place) - walk.layout.num_prefix
+    return walk.layout.token(place) - walk.layout.patch_slice.start
 
 
 def _size(pixels: Tensor) -> Size:

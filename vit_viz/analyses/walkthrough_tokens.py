@@ -57,7 +57,7 @@ def prefix_step(walk: Walk, trace: Trace, *, layer: int) -> PrefixStep:
     received = torch.zeros(0)
     if count:
         columns = trace.received(layer, list(range(count)))  # [heads, tokens, prefix]
-        received = columns[:, count:].mean((0, 1))
+        received = columns[:, layout.patch_slice].mean((0, 1))
     return PrefixStep(
         names=names,
         vectors=to_numpy(vectors),

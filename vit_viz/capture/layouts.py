@@ -68,10 +68,15 @@ def _transformers(module: Any, size: tuple[int, int], tokens: int) -> TokenLayou
         return None
     kind = str(getattr(config, "model_type", ""))
     names = [] if "siglip" in kind else ["class", "distillation"] if kind == "deit" else ["class"]
-    prefix = _with_registers(names, tokens - grid[0] * grid[1])
+    last = (
+        int(getattr(config, "num_detection_tokens", 0)) if kind == "yolos" else 0
+    )  # they come after the patches
+    prefix = _with_registers(names, tokens - grid[0] * grid[1] - last)
     if prefix is None:
         return None
-    return TokenLayout(grid=grid, prefix=prefix, pooling="attention" if "siglip" in kind else None)
+    pooling: Pooling | None = "attention" if "siglip" in kind else None
+    suffix = tuple(f"detection {i}" for i in range(last))
+    return TokenLayout(grid=grid, prefix=prefix, pooling=pooling, suffix=suffix)
 
 
 def _torchvision(module: Any, size: tuple[int, int], tokens: int) -> TokenLayout | None:  # noqa: ARG001

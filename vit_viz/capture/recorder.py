@@ -22,6 +22,7 @@ from vit_viz.capture.proof import PROOF_ROWS, TOLERANCES, differences, largest, 
 from vit_viz.capture.trace import Pooling, gram
 from vit_viz.capture.written_out import Function, Product, product_of
 from vit_viz.errors import CaptureError
+from vit_viz.geometry import TokenLayout
 
 MAX_ATTENTION_BYTES = 2**30
 
@@ -175,12 +176,13 @@ class Recorder:
             self._keep_gradient(capture, gradient)
         return tuple(self._layer(capture) for capture in self.captures)
 
-    def pooled(self, gradient: Tensor | None, *, tokens: int, patches: int) -> Pooling | None:
-        """The pooling attention over all tokens; prefix tokens that the pool leaves out get weight 0."""
-        if self.pooling is None or self.pooling[0].shape[1] not in (tokens, patches):
+    def pooled(self, gradient: Tensor | None, *, layout: TokenLayout) -> Pooling | None:
+        """The pooling attention over all tokens; prefix and suffix tokens that the pool leaves out get weight 0."""
+        if self.pooling is None or self.pooling[0].shape[1] not in (layout.num_tokens, layout.num_patches):
             return None
         attention, _, value = self.pooling
-        skipped = (tokens - attention.shape[1], 0)
+        all_seen = attention.shape[1] == layout.num_tokens
+        skipped = (0, 0) if all_seen else (layout.num_prefix, layout.num_suffix)
         with exact():
             if gradient is not None:
                 gradient = torch.bmm(by_head(gradient).float(), value.detach().float().transpose(1, 2)).sum(1)

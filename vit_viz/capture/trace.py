@@ -30,7 +30,7 @@ class Pooling:
     """The learned attention by which a model reads its output from the tokens.
 
     Args:
-        attention: [heads, tokens]; prefix tokens that the pool does not see have weight 0.
+        attention: [heads, tokens]; prefix and suffix tokens that the pool does not see have weight 0.
         gradient: gradient of the target with respect to it, where a target was given.
     """
 
@@ -171,7 +171,7 @@ class Trace:
 
     @property
     def num_tokens(self) -> int:
-        """Prefix tokens and patches together."""
+        """Prefix tokens, patches and suffix tokens together."""
         return self.layers[0].shape[2]
 
     @property
@@ -264,7 +264,7 @@ class Trace:
         Args:
             layer: index of the layer.
             heads: indices of heads, or None for all.
-            queries: indices of tokens (prefix tokens first), or None for all.
+            queries: indices of tokens (prefix, patches, suffix), or None for all.
 
         Raises:
             ParameterError: an index lies outside this trace.

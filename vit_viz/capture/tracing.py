@@ -96,7 +96,7 @@ def trace(
             tolerance=recorder.tolerance(),
             problems=_problems(layers),
             structure=structure or verified_structure(module, pixels, layout),
-            pooling=recorder.pooled(pooling_gradient, tokens=tokens, patches=layout.num_patches),
+            pooling=recorder.pooled(pooling_gradient, layout=layout),
             crop_box=crop_box,
             provenance=provenance,
             arena=arena,

@@ -142,9 +142,12 @@ def map_caption(
 
 
 def _beside_patches(patch_map: PatchMap) -> str:
-    """What fell on the prefix tokens: a patch map alone hides it."""
-    parts = [f"{name} = {number(value)}" for name, value in patch_map.prefix.items()]
-    return f"Prefix tokens, not drawn: {', '.join(parts)}" if parts else ""
+    """What fell on prefix tokens, and on suffix tokens by kind: a patch map alone hides it."""
+    lines = []
+    for where, values in (("Prefix", patch_map.prefix), ("Suffix", patch_map.suffix_kinds)):
+        parts = [f"{name} = {number(value)}" for name, value in values.items()]
+        lines += [f"{where} tokens, not drawn: {', '.join(parts)}"] if parts else []
+    return ". ".join(lines)
 
 
 def _sentence(text: str) -> str:

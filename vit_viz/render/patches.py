@@ -18,6 +18,7 @@ Area = tuple[float, float, float, float]
 _PAD = (127, 127, 127)
 _NUMBERED_PATCH = 30  # pixels that a patch needs so that a number of four digits can be read
 _PATCH = 8  # pixels below which grid lines would hide the patches
+_NAMES = 8  # suffix tokens that are drawn one by one; of more, the first two and the last
 _NUMBER: Colour = (255, 255, 255)
 _NUMBER_EDGE: Colour = (0, 0, 0)
 
@@ -92,16 +93,18 @@ def patch_sequence(
     *,
     grid: Grid,
     prefix: Sequence[str] = (),
+    suffix: Sequence[str] = (),
     width: int = 960,
     tile: int = 28,
     theme: Theme = "light",
 ) -> Image.Image:
-    """The tokens in the order in which the model receives them: prefix tokens, then patches, wrapped like text.
+    """The tokens in the order in which the model receives them: prefix tokens, patches, suffix tokens, wrapped like text.
 
     Args:
         model_input: the picture that the model received, undone from its normalisation; its sides are multiples of the grid.
         grid: patches as (rows, cols).
         prefix: names of the tokens before the patches.
+        suffix: names of the tokens after them; of many, the first and the last are drawn.
         width: pixels across.
         tile: pixels of the longer side of a patch; a patch is enlarged or reduced to it.
 
@@ -119,9 +122,13 @@ def patch_sequence(
     across = max(1, (width - left + gap) // wide)
     lines = -(-len(tiles) // across)
     sheet = Image.new("RGB", (max(width, left + wide), 1), colours.paper)
-    head = _draw_prefix(sheet, prefix, left=left, size=size, colours=colours, dry=True)
-    sheet = sheet.resize((sheet.width, head + lines * tall))
-    _draw_prefix(sheet, prefix, left=left, size=size, colours=colours)
+    head = _draw_names(sheet, "prefix", prefix, left=left, size=size, colours=colours, dry=True)
+    last = _first_and_last(suffix)
+    foot = _draw_names(sheet, "suffix", last, left=left, size=size, colours=colours, dry=True)
+    below = head + lines * tall + (size if last else 0)
+    sheet = sheet.resize((sheet.width, below + foot))
+    _draw_names(sheet, "prefix", prefix, left=left, size=size, colours=colours)
+    _draw_names(sheet, "suffix", last, left=left, top=below, size=size, colours=colours)
     draw = ImageDraw.Draw(sheet)
     for line in range(lines):
         held = range(len(tiles))[line * across : (line + 1) * across]
@@ -218,16 +225,28 @@ def _cut(model_input: Image.Image, grid: Grid, tile: int) -> list[Image.Image]:
     return [picture.crop(box).resize(size, how) for box in boxes]
 
 
-def _draw_prefix(
-    sheet: Image.Image, prefix: Sequence[str], *, left: int, size: int, colours: Inks, dry: bool = False
+def _first_and_last(names: Sequence[str]) -> list[str]:
+    return list(names) if len(names) <= _NAMES else [*names[:2], f"... {len(names) - 3} more ...", names[-1]]
+
+
+def _draw_names(
+    sheet: Image.Image,
+    what: str,
+    names: Sequence[str],
+    *,
+    left: int,
+    top: int = 0,
+    size: int,
+    colours: Inks,
+    dry: bool = False,
 ) -> int:
-    """A box with the name of each prefix token, wrapped; returns the height that they take."""
-    if not prefix:
+    """A box with the name of each prefix or suffix token, wrapped; returns the height that they take."""
+    if not names:
         return 0
     draw = ImageDraw.Draw(sheet)
     tall = line_height(size) + size // 2
-    x, y = left, 0
-    for name in prefix:
+    x, y = left, top
+    for name in names:
         wide = round(text_width(name, size=size)) + size
         if x > left and x + wide > sheet.width:
             x, y = left, y + tall + size // 2
@@ -236,6 +255,6 @@ def _draw_prefix(
             write(draw, (x + wide / 2, y + tall / 2), name, size=size, colour=colours.text, anchor="mm")
         x += wide + size // 2
     if not dry:
-        at = (left - size * 0.6, tall / 2)
-        write(draw, at, "prefix", size=size, colour=colours.quiet, anchor="rm")
-    return y + tall + size
+        at = (left - size * 0.6, top + tall / 2)
+        write(draw, at, what, size=size, colour=colours.quiet, anchor="rm")
+    return y - top + tall + size

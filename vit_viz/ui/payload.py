@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from vit_viz.capture import Trace
@@ -44,6 +43,7 @@ def explorer_value(session: Session, view: ViewState, owner: str, *, notes: tupl
         "head_dim": trace.head_dim,
         "scales": list(trace.scales),
         "prefix": list(trace.layout.prefix),
+        "suffix": list(trace.layout.suffix),
         "grid": list(trace.layout.grid),
         "pooling": trace.layout.pooling,
         "default_query": trace.layout.default_query,
@@ -130,10 +130,8 @@ def picture_value(
     """
     rings: list[list[float]] = []
     if pick and trace.crop_box is not None and view.query[:1].isdigit():
-        query = view.query_of(trace.layout)
-        patches = [token - trace.layout.num_prefix for token in trace.layout.tokens(query)]
-        cols = trace.layout.grid[1]
-        rings = [list(trace.crop_box.patch_rect(*divmod(p, cols), trace.layout.grid)) for p in patches]
+        places = map(trace.layout.place, trace.layout.tokens(view.query_of(trace.layout)))
+        rings = [list(trace.crop_box.patch_rect(*place, trace.layout.grid)) for place in places if place]
     return {
         "turn": view.turn,
         "src": f"{address}&bare=1",
@@ -157,8 +155,8 @@ def picture_address(session: Session, subject: Subject, view: ViewState, kind: p
 
 
 def cells_value(found: PatchMap) -> Value:
-    """The numbers of a map for the pointer: value, and share of all that fell on patches and prefix tokens."""
-    total = float(found.values.sum(dtype=np.float64)) + sum(found.prefix.values())
+    """The numbers of a map for the pointer: value, and share of all that fell on any token."""
+    total = found.total
     flat = found.values.ravel().tolist()
     shares = [f" ({value / total:.2%})" if total > 0 and not found.signed else "" for value in flat]
     assert found.crop_box is not None

@@ -302,7 +302,8 @@ def _grid(task: Task, *, numbers: bool) -> Drawn:
 def _sequence(task: Task) -> Drawn:
     trace, recipe = task.trace, task.session.model(task.subject.model).preprocess
     received = recipe.reverse(recipe.apply(task.original, mode=task.subject.mode).pixels)
-    image = patch_sequence(received, grid=trace.layout.grid, prefix=trace.layout.prefix, width=640)
+    layout = trace.layout
+    image = patch_sequence(received, grid=layout.grid, prefix=layout.prefix, suffix=layout.suffix, width=640)
     if not task.bare:
         title = "The sequence of tokens that the model receives"
         image = captioned(image, title=title, caption=_of_model(trace))

@@ -187,12 +187,12 @@ def _numbers(session: Session, request: HttpRequest, subject: Subject) -> Respon
         "peak": list(found.peak),
         "patches": float(found.values.sum(dtype=np.float64)),
         "prefix": dict(found.prefix),
+        "suffix": found.suffix_kinds,
     }
     if "at" in request.query_params:
         row, col = _patch(request.query_params["at"], found.grid)
-        total = float(found.values.sum(dtype=np.float64)) + sum(found.prefix.values())
         value = float(found.values[row, col])
-        answer |= {"at": [row, col], "value": value, "share": value / total if total else 0.0}
+        answer |= {"at": [row, col], "value": value, "share": value / found.total if found.total else 0.0}
     finite = {k: v for k, v in answer.items() if not (isinstance(v, float) and not math.isfinite(v))}
     return Response(json.dumps(finite), 200, _KEPT, "application/json")
 

@@ -25,6 +25,7 @@ SCRIPTS = (
     "layers.js",
     "paint.js",
     "labels.js",
+    "chips.js",
     "controls.js",
     "gestures.js",
     "address.js",

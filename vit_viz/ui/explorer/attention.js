@@ -1,7 +1,7 @@
 // Attention from queries and keys, in the browser: rows, columns, regions, head fusion, masses and masks.
 //
 // Pure arithmetic without a document, so that Node tests all of it. Axes as in the Python package: heads, queries, keys,
-// head_dim; tokens are the prefix tokens followed by the patches, row by row. METHODS.md section 1 has the formulas.
+// head_dim; tokens are the prefix tokens, then the patches row by row, then the suffix tokens. METHODS.md section 1 has the formulas.
 
 /**
  * Layer whose attention is softmax(q k^T * scale): `q` already carries the scale.
@@ -329,18 +329,18 @@ export function massMask(values, share, mask = new Uint8Array(values.length)) {
 }
 
 /**
- * What falls on each prefix token and what on all patches together.
+ * What falls on each prefix token, on the suffix tokens of each kind, and on all patches together.
  * @param {Float32Array} cells
  * @param {number} offset where the token axis starts
- * @param {number} tokens
  * @param {number} numPrefix
- * @returns {number[]} [prefix + 1]
+ * @param {number} numPatches
+ * @param {Iterable<number[]>} [kinds] token indices of the suffix tokens of each kind
+ * @returns {number[]} [prefix + kinds + 1]
  */
-export function prefixMass(cells, offset, tokens, numPrefix) {
-  const parts = [];
-  for (let j = 0; j < numPrefix; j++) parts.push(cells[offset + j]);
+export function prefixMass(cells, offset, numPrefix, numPatches, kinds = []) {
+  const sum = (/** @type {number[]} */ tokens) => tokens.reduce((total, j) => total + cells[offset + j], 0);
   let patches = 0;
-  for (let j = numPrefix; j < tokens; j++) patches += cells[offset + j];
-  parts.push(patches);
-  return parts;
+  for (let j = numPrefix; j < numPrefix + numPatches; j++) patches += cells[offset + j];
+  const prefix = Array.from({ length: numPrefix }, (_, j) => cells[offset + j]);
+  return [...prefix, ...Array.from(kinds, sum), patches];
 }

@@ -3,11 +3,12 @@
 // The state is one View. Whatever changes it goes through `setView`; whatever shows it happens in `render`, once per frame.
 
 import { Address, linkMatches } from './address.js';
+import { attachChips, makeChips, markChips } from './chips.js';
 import { Controls } from './controls.js';
 import { Frame } from './frame.js';
-import { outline, queryPatches } from './geometry.js';
-import { attachChips, attachHands } from './hands.js';
-import { MassBars, describeFrame, makeAxes, makeChips, setText, showProof, spokenFrame } from './labels.js';
+import { isNamed, outline, queryPatches } from './geometry.js';
+import { attachHands } from './hands.js';
+import { MassBars, describeFrame, makeAxes, setText, showProof, spokenFrame } from './labels.js';
 import { Gone, LayerStore, routeUrl } from './layers.js';
 import { fitPanels, placeCell, placePhoto } from './layout.js';
 import { Picture, decodeTable, paintBar, paintBigMap, paintMosaic } from './paint.js';
@@ -32,7 +33,7 @@ export class Explorer {
   /** @type {Frame | null} */ frame = null;
   /** @type {LayerStore | null} */ store = null;
   /** @type {MassBars | null} */ mass = null;
-  /** @type {Map<string, HTMLButtonElement>} */ chips = new Map();
+  /** @type {ReturnType<typeof makeChips>} */ chips = { chips: new Map(), list: null };
   /** @type {string | null} query under the pointer */ hovered = null;
   /** @type {{key: string, numbers: import('./talk.js').Numbers} | null} */ exact = null;
   collecting = false;
@@ -136,7 +137,7 @@ export class Explorer {
     const { layer, head, query, ...options } = this.view;
     if (this.trace.model !== trace.model) return options;
     const same = this.trace.image === trace.image && this.trace.mode === trace.mode;
-    return { ...options, layer, head, ...(same || trace.prefix.includes(query) ? { query } : {}) };
+    return { ...options, layer, head, ...(same || isNamed(query, trace) ? { query } : {}) };
   }
 
   /** Shows that there is no picture, and why. */
@@ -310,7 +311,7 @@ export class Explorer {
       [...axis.children].forEach((label, i) => label.toggleAttribute('data-on', i === at));
     mark(parts.heads, headColumn(view.head, trace.heads));
     mark(parts.layers, view.layer);
-    for (const [query, chip] of this.chips) chip.setAttribute('aria-pressed', String(query === view.query));
+    markChips(this.chips, view.query, trace);
   }
 
   /** Says the pinned view to screen readers, once it rests. */

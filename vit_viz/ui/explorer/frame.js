@@ -1,7 +1,7 @@
 // One query answered by all layers and heads: the numbers behind one repaint.
 
 import { FUSIONS, Quantile, QueryMean, extent, fuseHeads, prefixMass } from './attention.js';
-import { isLocal, queryTokens } from './geometry.js';
+import { isLocal, queryTokens, suffixKinds } from './geometry.js';
 import { headColumn } from './state.js';
 
 /**
@@ -20,6 +20,7 @@ export class Frame {
     this.trace = trace;
     this.columns = trace.heads + FUSIONS.length;
     this.patches = trace.grid[0] * trace.grid[1];
+    this.kinds = suffixKinds(trace);
     this.values = new Float32Array(trace.layers * this.columns * trace.tokens);
     this.bits = new Uint32Array(this.values.buffer);
     this.quantile = new Quantile();
@@ -36,6 +37,12 @@ export class Frame {
   /** Where the values of a cell start. */
   at(/** @type {number} */ layer, /** @type {number} */ column) {
     return (layer * this.columns + column) * this.trace.tokens;
+  }
+
+  /** Where the patches of a cell start and end. */
+  patchesAt(/** @type {number} */ layer, /** @type {number} */ column) {
+    const start = this.at(layer, column) + this.trace.prefix.length;
+    return /** @type {[number, number]} */ ([start, start + this.patches]);
   }
 
   /**
@@ -80,8 +87,7 @@ export class Frame {
     const { heads, tokens } = this.trace;
     fuseHeads(this.values, this.at(l, 0), heads, tokens);
     for (let c = 0; c < this.columns; c++) {
-      const end = this.at(l, c) + tokens;
-      this.extents.set(extent(this.values, end - this.patches, end), 2 * (l * this.columns + c));
+      this.extents.set(extent(this.values, ...this.patchesAt(l, c)), 2 * (l * this.columns + c));
     }
     this.fresh[l] = 1;
     this.filled[l] = 1;
@@ -105,10 +111,7 @@ export class Frame {
     if (low > high) return [0, 1, 1];
     if (!clip) return [low, high, high];
     this.quantile.reset(low, high);
-    for (const cell of cells) {
-      const end = (cell + 1) * this.trace.tokens;
-      this.quantile.add(this.bits, end - this.patches, end);
-    }
+    for (const cell of cells) this.quantile.add(this.bits, ...this.patchesAt(0, cell));
     return [low, Math.max(low, Math.min(high, this.quantile.top(CLIPPED))), high];
   }
 
@@ -131,17 +134,16 @@ export class Frame {
 
   /** Patch values of the chosen cell, [rows * cols]; a view into the frame, not a copy. */
   map(/** @type {View} */ view) {
-    const end = this.at(view.layer, headColumn(view.head, this.trace.heads)) + this.trace.tokens;
-    return this.values.subarray(end - this.patches, end);
+    return this.values.subarray(...this.patchesAt(view.layer, headColumn(view.head, this.trace.heads)));
   }
 
   /**
-   * What falls on each prefix token and, last, on all patches, in the chosen cell. Rows are shares that sum to 1 (a maximum,
-   * a minimum and weighted rows are renormalised); columns are raw weights.
+   * What falls on each prefix token, on the suffix tokens of each kind and, last, on all patches, in the chosen cell. Rows are
+   * shares that sum to 1 (a maximum, a minimum and weighted rows are renormalised); columns are raw weights.
    */
   mass(/** @type {View} */ view) {
     const at = this.at(view.layer, headColumn(view.head, this.trace.heads));
-    const parts = prefixMass(this.values, at, this.trace.tokens, this.trace.prefix.length);
+    const parts = prefixMass(this.values, at, this.trace.prefix.length, this.patches, this.kinds.values());
     const sum = view.direction === 'row' ? parts.reduce((a, b) => a + b, 0) : 1;
     return parts.map((part) => part / (sum || 1));
   }

@@ -19,7 +19,8 @@
  * @property {number} tokens
  * @property {number} head_dim
  * @property {number[]} scales
- * @property {string[]} prefix
+ * @property {string[]} prefix names of the tokens before the patches
+ * @property {string[]} suffix names of the tokens after the patches
  * @property {[number, number]} grid rows, cols
  * @property {string} pooling
  * @property {string} default_query
@@ -34,15 +35,17 @@
  */
 
 /**
- * Reads "class", "register 0", "7,12" or "7,12;7,13"; null where it names nothing that this trace has.
+ * Reads "class", "register 0", "detection 3", "7,12" or "7,12;7,13"; null where it names nothing that this trace has.
  * @param {string} text
- * @param {Pick<Trace, 'grid' | 'prefix' | 'pooling'>} trace
+ * @param {Pick<Trace, 'grid' | 'prefix' | 'suffix' | 'pooling'>} trace
  * @returns {number[] | 'pool' | null} token indices, ascending; 'pool' where only the server knows the weights
  */
-export function queryTokens(text, { grid: [rows, cols], prefix, pooling }) {
-  if (text === 'pool') return poolTokens(rows * cols, prefix, pooling);
-  const named = prefix.indexOf(text);
-  if (named >= 0) return [named];
+export function queryTokens(text, trace) {
+  const { grid, prefix } = trace;
+  const [rows, cols] = grid;
+  if (text === 'pool') return poolTokens(trace);
+  const named = namedToken(text, trace);
+  if (named !== null) return [named];
   const tokens = new Set();
   for (const part of text.split(';')) {
     const match = /^([0-9]{1,5}),([0-9]{1,5})$/.exec(part.trim());
@@ -53,15 +56,49 @@ export function queryTokens(text, { grid: [rows, cols], prefix, pooling }) {
 }
 
 /**
- * @param {number} patches
- * @param {string[]} prefix
- * @param {string} pooling
+ * Index of a prefix or suffix token; null for any other text.
+ * @param {string} name
+ * @param {Pick<Trace, 'grid' | 'prefix' | 'suffix'>} trace
+ */
+function namedToken(name, { grid: [rows, cols], prefix, suffix }) {
+  if (prefix.includes(name)) return prefix.indexOf(name);
+  return suffix.includes(name) ? prefix.length + rows * cols + suffix.indexOf(name) : null;
+}
+
+/**
+ * @param {Pick<Trace, 'grid' | 'prefix' | 'suffix' | 'pooling'>} trace
  * @returns {number[] | 'pool'}
  */
-function poolTokens(patches, prefix, pooling) {
+function poolTokens(trace) {
+  const { grid, prefix, pooling } = trace;
   if (pooling === 'attention') return 'pool';
-  if (pooling === 'mean') return Array.from({ length: patches }, (_, i) => prefix.length + i);
-  return ['class', 'distillation'].map((name) => prefix.indexOf(name)).filter((i) => i >= 0);
+  if (pooling === 'mean') return Array.from({ length: grid[0] * grid[1] }, (_, i) => prefix.length + i);
+  return ['class', 'distillation'].map((name) => namedToken(name, trace)).filter((i) => i !== null);
+}
+
+/** Whether a query is a token that is not a patch. */
+export function isNamed(
+  /** @type {string} */ query,
+  /** @type {Pick<Trace, 'prefix' | 'suffix'>} */ { prefix, suffix },
+) {
+  return prefix.includes(query) || suffix.includes(query);
+}
+
+/**
+ * Token indices of the suffix tokens by kind: "detection" has those of "detection 0", "detection 1", ... A name stays whole where
+ * its kind is taken.
+ * @param {Pick<Trace, 'grid' | 'prefix' | 'suffix'>} trace
+ * @returns {Map<string, number[]>}
+ */
+export function suffixKinds({ grid: [rows, cols], prefix, suffix }) {
+  /** @type {Map<string, number[]>} */
+  const kinds = new Map();
+  suffix.forEach((name, i) => {
+    const kind = name.replace(/ [0-9]+$/, '');
+    const key = kind === 'patches' || prefix.includes(kind) ? name : kind;
+    kinds.set(key, [...(kinds.get(key) ?? []), prefix.length + rows * cols + i]);
+  });
+  return kinds;
 }
 
 /**
@@ -75,7 +112,7 @@ export function isLocal(query, trace) {
 
 /**
  * Writes patches as `queryTokens` reads them.
- * @param {Iterable<number>} patches indices of patches, without prefix
+ * @param {Iterable<number>} patches indices of patches, the first of them 0
  * @param {number} cols
  */
 export function patchQuery(patches, cols) {
@@ -86,13 +123,13 @@ export function patchQuery(patches, cols) {
 }
 
 /**
- * The patches that a query consists of, as indices without prefix; none for a prefix token or the pool.
+ * The patches that a query consists of, the first of all being 0; none for a prefix token, a suffix token or the pool.
  * @param {string} query
  * @param {Trace} trace
  * @returns {number[]}
  */
 export function queryPatches(query, trace) {
-  if (query === 'pool' || trace.prefix.includes(query)) return [];
+  if (query === 'pool' || isNamed(query, trace)) return [];
   const tokens = queryTokens(query, trace);
   return Array.isArray(tokens) ? tokens.map((t) => t - trace.prefix.length) : [];
 }
@@ -122,7 +159,7 @@ export function queryWords(query, trace) {
     const kinds = { class: 'class token', mean: 'mean of patches', attention: 'learned attention' };
     return `pool (${kinds[trace.pooling] ?? trace.pooling})`;
   }
-  if (trace.prefix.includes(query)) return `${query} token`;
+  if (isNamed(query, trace)) return `${query} token`;
   const patches = queryPatches(query, trace);
   if (patches.length !== 1) return `region of ${patches.length} patches`;
   return `patch (${Math.floor(patches[0] / trace.grid[1])}, ${patches[0] % trace.grid[1]})`;

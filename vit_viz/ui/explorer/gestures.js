@@ -15,7 +15,7 @@ import { rectangle } from './geometry.js';
  * @property {(patch: number | null, event?: PointerEvent) => void} read
  */
 
-/** The patch under a pointer, as an index without prefix; null outside what the model received. */
+/** The patch under a pointer, the first of all being 0; null outside what the model received. */
 export function patchAt(
   /** @type {PointerEvent} */ event,
   /** @type {HTMLElement} */ box,

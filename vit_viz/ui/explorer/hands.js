@@ -44,18 +44,6 @@ export function attachHands(/** @type {Explorer} */ explorer) {
   parts.save.addEventListener('click', () => explorer.save());
 }
 
-/** Hovering a chip previews its token, a click pins it. */
-export function attachChips(/** @type {Explorer} */ explorer) {
-  for (const [query, chip] of explorer.chips) {
-    chip.addEventListener(
-      'pointerenter',
-      (event) => event.pointerType === 'mouse' && explorer.preview(query),
-    );
-    chip.addEventListener('pointerleave', () => explorer.preview(null));
-    chip.addEventListener('click', () => explorer.pin(query));
-  }
-}
-
 /** @param {Explorer} explorer @param {KeyboardEvent} event */
 function onKey(explorer, event) {
   const intent = keyIntent(event);

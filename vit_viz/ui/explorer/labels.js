@@ -1,6 +1,6 @@
 // Words and numbers around the pictures. Whatever comes from outside is written with textContent, never as HTML.
 
-import { patchRect, queryPatches, queryWords } from './geometry.js';
+import { patchRect, queryPatches, suffixKinds } from './geometry.js';
 import { caption } from './state.js';
 
 /**
@@ -131,16 +131,31 @@ export function spokenFrame(/** @type {Frame} */ frame, /** @type {View} */ view
   return `${caption(view, frame.trace)}. ${frame.fresh[view.layer] ? readout(frame, view, null) : 'Waiting.'}`;
 }
 
+/** @typedef {{name: string, kind: 'token' | 'tokens' | 'patches', count: number}} Share a part of a row, of this many tokens */
+
+/** The parts into which a row is split: prefix tokens, suffix tokens by kind, patches. */
+export function sharesOf(/** @type {Trace} */ trace) {
+  const prefix = trace.prefix.map((name) => ({ name, kind: 'token', count: 1 }));
+  const suffix = [...suffixKinds(trace)].map(([name, { length }]) => ({
+    name,
+    kind: length > 1 ? 'tokens' : 'token',
+    count: length,
+  }));
+  const patches = { name: 'patches', kind: 'patches', count: trace.grid[0] * trace.grid[1] };
+  return /** @type {Share[]} */ ([...prefix, ...suffix, patches]);
+}
+
 /** Bars of prefix mass; the elements are made once per trace. */
 export class MassBars {
   /** @param {HTMLElement} box @param {Trace} trace */
   constructor(box, trace) {
-    this.bars = [...trace.prefix, 'patches'].map((name) => {
+    this.bars = sharesOf(trace).map((share) => {
+      const { name } = share;
       const part = make('div', 'vx-part');
       const value = make('b');
       const bar = make('i');
       part.append(`${trace.prefix.length > 2 ? shortName(name) : name} `, value, bar);
-      return { part, value, bar };
+      return { part, value, bar, share };
     });
     box.replaceChildren(...this.bars.map(({ part }) => part));
     this.box = box;
@@ -151,12 +166,11 @@ export class MassBars {
     if (!frame.fresh[view.layer]) return;
     const column = view.direction === 'column';
     const shares = exact ? exactShares(exact, frame.trace, column) : frame.mass(view);
-    this.bars.forEach(({ value, bar, part }, i) => {
-      const last = i === this.bars.length - 1;
-      const share = column && last ? shares[i] / frame.patches : shares[i];
+    this.bars.forEach(({ value, bar, part, share: { kind, count } }, i) => {
+      const share = column ? shares[i] / count : shares[i];
       setText(value, column && view.norm ? valueText(share, view) : percent(share, exact ? 3 : 2));
       bar.style.setProperty('--share', `${Math.min(100, 100 * share)}%`);
-      part.title = massTitle(column, last);
+      part.title = MASS_TITLES[column ? 'column' : 'row'][kind];
     });
   }
 }
@@ -167,40 +181,28 @@ function exactShares(
   /** @type {Trace} */ trace,
   /** @type {boolean} */ column,
 ) {
-  const parts = [...trace.prefix.map((name) => exact.prefix[name] ?? 0), exact.patches];
+  const kinds = [...suffixKinds(trace).keys()];
+  const parts = [
+    ...trace.prefix.map((name) => exact.prefix[name] ?? 0),
+    ...kinds.map((name) => exact.suffix[name] ?? 0),
+    exact.patches,
+  ];
   const sum = column ? 1 : parts.reduce((a, b) => a + b, 0) || 1;
   return parts.map((part) => part / sum);
 }
 
-function massTitle(/** @type {boolean} */ column, /** @type {boolean} */ patches) {
-  if (column)
-    return patches
-      ? 'mean weight that a patch gives to the query'
-      : 'weight that this token gives to the query';
-  return patches
-    ? 'share of the row that falls on all patches: what the map shows'
-    : 'share of the row that falls on this token';
-}
-
-/**
- * Buttons for the tokens that are not patches.
- * @param {HTMLElement} box
- * @param {Trace} trace
- * @returns {Map<string, HTMLButtonElement>} by query
- */
-export function makeChips(box, trace) {
-  const queries = [...(trace.default_query === 'pool' ? ['pool'] : []), ...trace.prefix];
-  const chips = new Map();
-  for (const query of queries) {
-    const chip = make('button', 'vx-button', shortName(query));
-    chip.type = 'button';
-    chip.title = queryWords(query, trace);
-    chip.setAttribute('aria-label', `${shortName(query)}: ${queryWords(query, trace)}`);
-    chips.set(query, chip);
-  }
-  box.replaceChildren(make('span', '', 'query'), ...chips.values());
-  return chips;
-}
+const MASS_TITLES = {
+  row: {
+    token: 'share of the row that falls on this token',
+    tokens: 'share of the row that falls on all these tokens together',
+    patches: 'share of the row that falls on all patches: what the map shows',
+  },
+  column: {
+    token: 'weight that this token gives to the query',
+    tokens: 'mean weight that one of these tokens gives to the query',
+    patches: 'mean weight that a patch gives to the query',
+  },
+};
 
 /** Head names above the mosaic and layer numbers beside it. */
 export function makeAxes(/** @type {Parts} */ parts, /** @type {Trace} */ trace) {

@@ -107,7 +107,7 @@ function fade(/** @type {Uint32Array} */ pixels, start = 0, end = 0) {
  * @param {Uint32Array} table
  */
 export function paintMosaic(picture, frame, view, table) {
-  const { trace, columns, patches } = frame;
+  const { trace, columns } = frame;
   const [rows, cols] = trace.grid;
   const stride = columns * cols;
   picture.resize(stride, trace.layers * rows);
@@ -126,8 +126,7 @@ export function paintMosaic(picture, frame, view, table) {
     const range = view.scale === 'layer' ? frame.range(view, l, 0) : shared;
     for (let c = 0; c < columns; c++) {
       const place = { at: top + c * cols, stride, rows, cols };
-      const end = frame.at(l, c) + trace.tokens;
-      const values = frame.values.subarray(end - patches, end);
+      const values = frame.values.subarray(...frame.patchesAt(l, c));
       paintMap(pixels, place, values, table, range ?? frame.range(view, l, c));
       if (view.mask) cutOut(pixels, place, values, view.mask);
     }

@@ -127,7 +127,7 @@ export function stepHead(view, trace, layers, heads) {
 }
 
 /**
- * One step of the query patch; a prefix token or the pool starts at the centre, a region at its first patch.
+ * One step of the query patch; a token that is no patch, or the pool, starts at the centre, a region at its first patch.
  * @param {View} view
  * @param {Trace} trace
  * @param {number} down

@@ -11,6 +11,7 @@
  * @property {[number, number]} peak
  * @property {number} patches
  * @property {Record<string, number>} prefix
+ * @property {Record<string, number>} suffix by kind
  */
 
 /** Sends events to Python; several in a short time become one, and a pin is never lost behind a view. */

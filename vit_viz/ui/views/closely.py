@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 from vit_viz.capture import Trace
+from vit_viz.geometry import TokenLayout
 from vit_viz.render.lettering import number
 from vit_viz.results import PatchMap
 from vit_viz.ui import pictures
@@ -32,6 +33,7 @@ class Closely:
     formula: gr.HTML
     method: gr.Dropdown
     query: gr.Radio
+    suffix: gr.Dropdown
     share: gr.Slider
     fusion: gr.Radio
     discard: gr.Slider
@@ -63,6 +65,7 @@ def build() -> Closely:
                 label="whose rollout (or click a patch in the photo)",
                 elem_classes="vv-inline",
             )
+            suffix = gr.Dropdown([], label="or whose: a token after the patches", visible=False)
             with gr.Row():
                 share = gr.Slider(0, 1, 0.5, step=0.05, label="attention share")
                 discard = gr.Slider(0, 0.95, 0, step=0.05, label="discard ratio")
@@ -82,6 +85,7 @@ def build() -> Closely:
         formula,
         method,
         query,
+        suffix,
         share,
         fusion,
         discard,
@@ -110,10 +114,11 @@ def wire(tab: Closely, page: Page) -> None:
     ):
         control = getattr(tab, name)
         page.action(control.input, _option(name), inputs=[control])
+    page.action(tab.suffix.input, _option("query"), inputs=[tab.suffix])
     page.gesture(tab.picture.pick, lambda view, owner, data: pick(page.session, view, owner, data))
     page.gesture(tab.picture.step, lambda view, owner, data: step(page.session, view, owner, data))
-    outputs = [tab.picture, tab.words, tab.formula, tab.method, tab.query, tab.share, tab.fusion]
-    outputs += [tab.discard, tab.first, tab.last, tab.alpha, tab.table, tab.smooth]
+    outputs = [tab.picture, tab.words, tab.formula, tab.method, tab.query, tab.suffix, tab.share]
+    outputs += [tab.fusion, tab.discard, tab.first, tab.last, tab.alpha, tab.table, tab.smooth]
     page.drawing("explain", _draw, outputs)
 
 
@@ -126,11 +131,11 @@ def _option(name: str) -> Any:
 
 def _draw(page: Page, view: ViewState, owner: str) -> Iterator[tuple[Any, ...]]:
     """Dim, then the map with its caption, and the controls as they hold for this model."""
-    yield {"turn": view.turn, "busy": True}, *(gr.skip() for _ in range(12))
+    yield {"turn": view.turn, "busy": True}, *(gr.skip() for _ in range(13))
     try:
         yield _drawn(page, view, owner)
     except Exception as error:
-        yield {"turn": view.turn, "error": sentence(error)}, *(gr.skip() for _ in range(12))
+        yield {"turn": view.turn, "error": sentence(error)}, *(gr.skip() for _ in range(13))
 
 
 def _drawn(page: Page, view: ViewState, owner: str) -> tuple[Any, ...]:
@@ -175,9 +180,7 @@ def _drawn(page: Page, view: ViewState, owner: str) -> tuple[Any, ...]:
         note=" ".join([*problems, found.note, _prefix_words(found)]).strip(),
     )
     value["cells"] = cells_value(drawn)
-    return value, *_controls(
-        view, method, trace.num_layers, _named_queries(trace.layout.prefix, trace.layout.default_query)
-    )
+    return value, *_controls(view, method, trace.num_layers, trace.layout)
 
 
 def _not_followed(view: ViewState, method: Method, trace: Trace) -> str:
@@ -197,26 +200,27 @@ def _how(view: ViewState, method: Method) -> str:
     return ", ".join(words_of[option] for option in method.options if words_of.get(option))
 
 
-def _named_queries(prefix: tuple[str, ...], default: str) -> list[str]:
-    return list(dict.fromkeys([default, *prefix]))
-
-
 def _prefix_words(found: PatchMap) -> str:
-    """What fell on prefix tokens, which no map over the photo shows; the registers as one."""
+    """What fell on other tokens, which no map over the photo shows; the registers as one, suffix tokens by kind."""
     prefix = found.prefix
     known = {name: value for name, value in prefix.items() if not name.startswith("register")}
     if len(known) < len(prefix):
         known["registers"] = sum(prefix.values()) - sum(known.values())
+    known |= found.suffix_kinds
     is_share = found.value_range[1] <= 1.0
     parts = [f"{name} {f'{value:.1%}' if is_share else number(value)}" for name, value in known.items()]
     return f"Outside the photo: {', '.join(parts)}." if parts else ""
 
 
-def _controls(view: ViewState, method: Method, layers: int, queries: list[str]) -> tuple[Any, ...]:
+def _controls(view: ViewState, method: Method, layers: int, layout: TokenLayout) -> tuple[Any, ...]:
     """Updates for everything but the picture, in the order of `wire`."""
     has = {option: option in method.options for option in ("share", "fusion", "discard", "layers")}
     top = max(layers - 1, 1)
-    query = view.query or queries[0]
+    queries = [
+        query for query in dict.fromkeys([layout.default_query, *layout.prefix]) if query not in layout.suffix
+    ]
+    suffix = list(layout.suffix)
+    query = view.query or layout.default_query
     return (
         words.sentences(shows=method.shows, hides=method.hides),
         words.formulas((method.formula, method.source)),
@@ -225,6 +229,11 @@ def _controls(view: ViewState, method: Method, layers: int, queries: list[str]) 
             choices=queries,
             value=query if query in queries else None,
             visible="query" in method.options,
+        ),
+        gr.update(
+            choices=suffix,
+            value=query if query in suffix else None,
+            visible="query" in method.options and bool(suffix),
         ),
         gr.update(value=view.share, visible=has["share"]),
         gr.update(value=view.fusion, visible=has["fusion"]),

@@ -10,7 +10,7 @@ import gradio as gr
 
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import LoadedModel
-from vit_viz.geometry import CropBox
+from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.render.patches import visible_area
 from vit_viz.ui.boundary import sentence
 from vit_viz.ui.choices import subject_of
@@ -49,7 +49,8 @@ def build() -> Patches:
     words.formula(
         (
             "image [C, H, W] → patches [n, P·P·C] → tokens [p + n, D],  n = (H / P) · (W / P)",
-            "p prefix tokens (class, registers) come first; a position embedding is added where the model has one. "
+            "p prefix tokens (class, registers) come first, suffix tokens (detection) last where the model has them; a position "
+            "embedding is added where the model has one. "
             "Dosovitskiy et al. 2021, An Image is Worth 16x16 Words, arXiv:2010.11929, section 3.1.",
         )
     )
@@ -94,7 +95,7 @@ def _drawn(page: Page, view: ViewState, owner: str) -> tuple[Any, ...]:
     sequence = picture_value(
         view,
         picture_address(session, subject, view, "sequence"),
-        caption=f"{view.model} · the sequence: {_prefix_words(trace)}then {rows * cols} patches, row by row",
+        caption=f"{view.model} · the sequence: {_sequence_words(trace.layout)}",
         trace=trace,
         area=(0.0, 0.0, 1.0, 1.0),
         pick=False,
@@ -109,7 +110,7 @@ def shapes_html(loaded: LoadedModel, trace: Trace) -> str:
     assert box is not None
     (height, width), (tall, wide) = box.input_size, recipe.patch_size
     dim = loaded.config.embed_dim if loaded.config is not None else trace.num_heads * trace.head_dim
-    count, prefix = trace.layout.num_patches, trace.layout.num_prefix
+    count, prefix, suffix = trace.layout.num_patches, trace.layout.num_prefix, trace.layout.num_suffix
     steps = [
         ("image", f"[{recipe.channels}, {height}, {width}]", "channels, height, width"),
         (
@@ -117,7 +118,11 @@ def shapes_html(loaded: LoadedModel, trace: Trace) -> str:
             f"[{count}, {tall * wide * recipe.channels}]",
             f"{tall} x {wide} pixels x {recipe.channels} channels each",
         ),
-        ("tokens", f"[{prefix + count}, {dim}]", f"{prefix} prefix + {count} patches"),
+        (
+            "tokens",
+            f"[{trace.layout.num_tokens}, {dim}]",
+            f"{prefix} prefix + {count} patches" + (f" + {suffix} suffix" if suffix else ""),
+        ),
     ]
     cells = [
         f"<div class=vv-step><b>{name}</b><code>{shape}</code><span>{what}</span></div>"
@@ -133,6 +138,13 @@ def _left_out(box: CropBox) -> str:
     return f"photo {height} x {width} px to input {box.input_size[0]} x {box.input_size[1]} px, {words_of}"
 
 
-def _prefix_words(trace: Trace) -> str:
-    names = list(trace.layout.prefix)
-    return f"{', '.join(names)}, " if names else ""
+def _sequence_words(layout: TokenLayout) -> str:
+    """The order of the tokens; many suffix tokens by the first and the last."""
+    parts = [f"{', '.join(layout.prefix)}, then " if layout.prefix else ""]
+    parts.append(f"{layout.num_patches} patches, row by row")
+    if layout.suffix:
+        few = len(layout.suffix) <= 4
+        parts.append(
+            f", then {', '.join(layout.suffix) if few else f'{layout.suffix[0]} to {layout.suffix[-1]}'}"
+        )
+    return "".join(parts)

@@ -35,15 +35,11 @@ def step(session: Session, view: ViewState, owner: str, data: dict[str, Any]) ->
     """The view with its query moved by one patch; from a token that is no patch it goes to the centre of the photo."""
     trace = _trace(session, view, owner)
     rows, cols = trace.layout.grid
-    tokens = (
-        [t - trace.layout.num_prefix for t in trace.layout.tokens(view.query_of(trace.layout))]
-        if view.query
-        else []
-    )
-    patches = [t for t in tokens if t >= 0]
+    tokens = trace.layout.tokens(view.query_of(trace.layout)) if view.query else ()
+    patches = [place for place in map(trace.layout.place, tokens) if place]
     if len(patches) != 1:
         return view.next_turn(query=format_query((rows // 2, cols // 2)))
-    row, col = divmod(patches[0], cols)
+    row, col = patches[0]
     row = min(max(row + _direction(data, "down"), 0), rows - 1)
     col = min(max(col + _direction(data, "across"), 0), cols - 1)
     return view.next_turn(query=format_query((row, col)))

@@ -132,7 +132,7 @@ def _photo(page: Page, scene: Scene, screen: Screen, owner: str) -> dict[str, An
     assert box is not None  # a session traces photos, which have one
     if screen.follows != "map":
         is_patch = screen.follows == "patch" or (
-            screen.follows == "token" and followed >= trace.layout.num_prefix
+            screen.follows == "token" and trace.layout.place(followed) is not None
         )
         view = replace(scene.view, query=format_query(scene.place) if is_patch else "")
         value = picture_value(
@@ -144,7 +144,7 @@ def _photo(page: Page, scene: Scene, screen: Screen, owner: str) -> dict[str, An
         )
         return value | {"pick": screen.follows != "nothing"}
     name = trace.layout.name(followed)
-    query = format_query(scene.place) if followed >= trace.layout.num_prefix else name
+    query = format_query(scene.place) if trace.layout.place(followed) else name
     view = replace(
         scene.view, query=query, head=scene.head if "head" in screen.shared else "mean", direction="row",
         scale="own", norm=False, mask=0.0,

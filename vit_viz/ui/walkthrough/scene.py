@@ -97,10 +97,9 @@ class Scene:
         """The patch that is followed, (row, col): the pinned one, else the one in the middle."""
         layout = self.trace.layout
         if self.view.query[:1].isdigit():
-            row, col = divmod(
-                layout.tokens(self.view.query_of(layout))[0] - layout.num_prefix, layout.grid[1]
-            )
-            return row, col
+            pinned = layout.place(layout.tokens(self.view.query_of(layout))[0])
+            assert pinned is not None  # the query is a patch or a region
+            return pinned
         return layout.grid[0] // 2, layout.grid[1] // 2
 
     @property
