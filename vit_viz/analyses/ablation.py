@@ -97,10 +97,10 @@ def head_map(
     """As `ablate_heads`, for an image that is prepared already."""
     _check(how)
     trace = subject.trace(keep_residual=isinstance(subject.model, VisionTransformer))
-    assert trace.logits is not None
-    fixed = subject.target(target).resolved(trace.logits)
+    logits = subject.logits(trace)
+    fixed = subject.target(target).resolved(logits)
     watch = Watch(trace.num_layers * trace.num_heads, progress=progress, cancelled=cancelled)
-    before = float(fixed(trace.logits))
+    before = float(fixed(logits))
     values = np.empty((trace.num_layers, trace.num_heads))
     for layer in range(trace.num_layers):
         start = _start(subject, trace, layer)

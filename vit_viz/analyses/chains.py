@@ -23,6 +23,9 @@ from vit_viz.geometry import Query
 LayerRange = tuple[int, int]
 Source = Literal["attention", "gradient"]
 
+_FEW = 2  # a class token and a distillation token; more are a pool over patches
+_QUERIES_AT_ONCE = 256
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -91,10 +94,16 @@ def start_row(trace: Trace, query: Query, *, gradient: bool = False) -> Tensor:
     """Where a chain starts, [tokens]: the weights of the query, or of the pool's own attention.
 
     A pool that is a learned attention starts gradient-weighted where the chain is: E_h[(dA * A)+] of the pooling head.
+
+    Raises:
+        ParameterError: the chain is weighted by the gradient of a target that is read from other tokens than this one.
     """
     if gradient and query == "pool" and trace.layout.pooling == "attention":
         return _pooling_relevance(trace)
-    return trace.query_weights(query)
+    start = trace.query_weights(query)
+    if gradient:
+        check_read(trace, start, query)
+    return start
 
 
 class FusedCache:
@@ -197,6 +206,19 @@ def _without_lowest(fused: Tensor, discard: float, patch_slice: slice[int, int, 
     kept = fused.clone()
     kept[:, patch_slice].scatter_(-1, lowest, 0)
     return kept
+
+
+def check_read(trace: Trace, start: Tensor, query: Query) -> None:
+    """Raise ParameterError where a target that changes with the last layer does not change with these few tokens of it."""
+    last, tokens = trace.num_layers - 1, start.nonzero().flatten()
+    if len(tokens) > _FEW or trace.attention_gradient(last, queries=tokens).any():
+        return
+    for queries in torch.split(torch.arange(trace.num_tokens, device=start.device), _QUERIES_AT_ONCE):
+        if trace.attention_gradient(last, queries=queries).any():
+            raise ParameterError(
+                f"The target is not read from {trace.layout.describe(query)}: it does not change with that token after the last "
+                'layer. Ask for the token that it is read from, such as query="detection 0".'
+            )
 
 
 def _pooling_relevance(trace: Trace) -> Tensor:

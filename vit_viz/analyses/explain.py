@@ -153,8 +153,7 @@ def _fast_maps(
     """The attention-based maps from one recorded forward and backward, and the target with its class fixed."""
     needs_gradient = {"gradient_rollout", "relevance"} & set(methods)
     trace = subject.trace(target if needs_gradient else None, keep_residual="gradcam" in methods)
-    assert trace.logits is not None
-    fixed = target.resolved(trace.logits)
+    fixed = target.resolved(subject.logits(trace))
     maps = explain_trace(trace, methods=methods, layers=layers)
     if "gradcam" in methods:
         maps["gradcam"] = token_gradcam(subject, trace, fixed)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from torch import Tensor
 
 from vit_viz.analyses.attention import prefix_values, suffix_values, to_numpy
-from vit_viz.analyses.chains import Chain, LayerRange, layer_range, run_chains, start_row
+from vit_viz.analyses.chains import Chain, LayerRange, check_read, layer_range, run_chains, start_row
 from vit_viz.analyses.rollout import drawn_part
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
+from vit_viz.geometry import Query
 from vit_viz.results import PatchMap
 
 RELEVANCE = Chain("gradient")
 
 
-def relevance(trace: Trace, *, layers: LayerRange | None = None) -> PatchMap:
+def relevance(trace: Trace, *, query: Query = "pool", layers: LayerRange | None = None) -> PatchMap:
     """Which patches made the model say the traced target, through all layers.
 
     With Abar_l = E_h[(dA_lh * A_lh)+], clamped before the mean over heads, and dA the gradient of the target: r <- r + r Abar_l for
@@ -23,6 +24,7 @@ def relevance(trace: Trace, *, layers: LayerRange | None = None) -> PatchMap:
 
     Args:
         trace: taken with a target, so that it holds the gradient of every layer's output.
+        query: the token that the target is read from, such as "detection 3", where that is not the pool.
         layers: (first, end) of the layers that take part, end excluded; None means all.
 
     Returns:
@@ -30,16 +32,17 @@ def relevance(trace: Trace, *, layers: LayerRange | None = None) -> PatchMap:
 
     Raises:
         CaptureError: the trace has no gradient.
+        ParameterError: the query is no token of this trace, or the target is not read from it.
 
     Source: Chefer, Gur & Wolf 2021, arXiv:2103.15679, rules 5 and 6 for self-attention.
     """
-    start = start_row(trace, "pool", gradient=True)
+    start = start_row(trace, query, gradient=True)
     (row,) = run_chains(trace, [RELEVANCE], [start], layers=layers)
-    return relevance_map(trace, row, start, layers=layers)
+    return relevance_map(trace, row, start, query=query, layers=layers)
 
 
 def gradient_rollout(
-    trace: Trace, *, attention_share: float = 0.5, layers: LayerRange | None = None
+    trace: Trace, *, query: Query = "pool", attention_share: float = 0.5, layers: LayerRange | None = None
 ) -> PatchMap:
     """Rollout with each head's attention weighted by its gradient towards the traced target.
 
@@ -48,20 +51,22 @@ def gradient_rollout(
 
     Args:
         trace: taken with a target.
+        query: the token that the target is read from, such as "detection 3", where that is not the pool.
         attention_share: weight of the attention branch against the identity, in [0, 1].
         layers: (first, end) of the layers that take part, end excluded; None means all.
 
     Raises:
         CaptureError: the trace has no gradient.
-        ParameterError: an option lies outside its range.
+        ParameterError: an option lies outside its range, or the target is not read from the query.
 
     Source: widely copied code after Abnar & Zuidema 2020. Ours clamps before the mean over heads, and takes each layer's own
     gradient.
     """
     chain = gradient_chain(attention_share)
-    start = start_row(trace, "pool")
+    start = start_row(trace, query)
+    check_read(trace, start, query)
     (row,) = run_chains(trace, [chain], [start], layers=layers)
-    return gradient_rollout_map(trace, row, start, chain=chain, layers=layers)
+    return gradient_rollout_map(trace, row, start, chain=chain, query=query, layers=layers)
 
 
 def gradient_chain(attention_share: float) -> Chain:
@@ -71,10 +76,12 @@ def gradient_chain(attention_share: float) -> Chain:
     return Chain("gradient", attention_share)
 
 
-def relevance_map(trace: Trace, row: Tensor, start: Tensor, *, layers: LayerRange | None = None) -> PatchMap:
+def relevance_map(
+    trace: Trace, row: Tensor, start: Tensor, *, query: Query = "pool", layers: LayerRange | None = None
+) -> PatchMap:
     """The result of a relevance chain as a map."""
     first, end = layer_range(trace, layers)
-    values, note = drawn_part(trace, row, start, "pool")
+    values, note = drawn_part(trace, row, start, query)
     return PatchMap(
         trace.layout.patches(
             to_numpy(values.clamp(min=0))
@@ -88,17 +95,23 @@ def relevance_map(trace: Trace, row: Tensor, start: Tensor, *, layers: LayerRang
         prefix=prefix_values(trace, row),
         suffix=suffix_values(trace, row),
         crop_box=trace.crop_box,
-        caption=f"relevance through layers {first}-{end - 1}",
+        caption=f"relevance through layers {first}-{end - 1}{_from(trace, query)}",
         note=note,
     )
 
 
 def gradient_rollout_map(
-    trace: Trace, row: Tensor, start: Tensor, *, chain: Chain, layers: LayerRange | None = None
+    trace: Trace,
+    row: Tensor,
+    start: Tensor,
+    *,
+    chain: Chain,
+    query: Query = "pool",
+    layers: LayerRange | None = None,
 ) -> PatchMap:
     """The result of a gradient rollout chain as a map."""
     first, end = layer_range(trace, layers)
-    values, note = drawn_part(trace, row, start, "pool")
+    values, note = drawn_part(trace, row, start, query)
     return PatchMap(
         trace.layout.patches(to_numpy(values)),
         unit="share of the query",
@@ -112,6 +125,11 @@ def gradient_rollout_map(
         prefix=prefix_values(trace, row),
         suffix=suffix_values(trace, row),
         crop_box=trace.crop_box,
-        caption=f"gradient rollout through layers {first}-{end - 1}",
+        caption=f"gradient rollout through layers {first}-{end - 1}{_from(trace, query)}",
         note=note,
     )
+
+
+def _from(trace: Trace, query: Query) -> str:
+    """Where a chain starts, in words, unless that is the pool."""
+    return "" if query == "pool" else f", from {trace.layout.describe(query)}"

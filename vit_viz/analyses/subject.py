@@ -156,6 +156,18 @@ class Subject:
         with torch.no_grad():
             return wanted.resolved(self.outputs(self.pixels))
 
+    def logits(self, recorded: Trace) -> Tensor:
+        """The outputs [classes] of a recorded pass.
+
+        Raises:
+            ParameterError: the model returns something else, such as boxes or tokens.
+        """
+        if recorded.logits is None:
+            raise ParameterError(
+                "This model returns no scores [1, classes], so there is nothing to explain; rollout(trace) needs none."
+            )
+        return recorded.logits
+
     def trace(
         self, target: Target | None = None, *, keep_values: bool = False, keep_residual: bool = False
     ) -> Trace:
