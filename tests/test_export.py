@@ -173,6 +173,8 @@ def test_npz_keeps_the_facts_of_a_map() -> None:
     assert facts["value_range"] == ["-inf", "inf"]
     assert facts["crop_box"] == a_map().crop_box.to_dict()  # type: ignore[union-attr]
     assert facts["prefix"] == {"class": 0.31}
+    _, late = export.npz_contents(export.npz(a_map(suffix={"detection 0": 0.125, "detection 1": 0.5})))
+    assert late["suffix"] == {"detection 0": 0.125, "detection 1": 0.5}
     assert (facts["unit"], facts["signed"], facts["class_blind"]) == ("change of logit", True, False)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
+from tests.capture.models import Detector
 from vit_viz.analyses.ablation import ablate_heads
 from vit_viz.analyses.attention import attention_map, mosaic_maps, pooling_map, prefix_mass
 from vit_viz.analyses.chains import FusedCache
@@ -27,7 +27,8 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.results import PatchMap
 
-GRID, PREFIX, SUFFIX = (4, 7), ("class", "register 0"), ("detection 0", "detection 1", "text")
+PREFIX, SUFFIX = ("class", "register 0"), ("detection 0", "detection 1", "text")
+GRID = Detector.GRID
 LAST = TokenLayout(grid=GRID, prefix=PREFIX, suffix=SUFFIX)
 FIRST = TokenLayout(grid=GRID, prefix=PREFIX + SUFFIX)
 MOVED = [0, 1, 30, 31, 32, *range(2, 30)]
@@ -174,39 +175,6 @@ def test_sinks_are_named_by_what_they_are():
     assert report.names == ("register 0", "patch (0, 5)", "detection 1")
 
 
-class Detector(nn.Module):
-    """A small transformer whose class token, patches and three more tokens stand in a chosen order; one token is read."""
-
-    def __init__(self, *, last: bool, read: str = "class") -> None:
-        super().__init__()
-        random = torch.Generator().manual_seed(5)
-
-        def weight(*shape: int) -> nn.Parameter:
-            return nn.Parameter(torch.randn(*shape, generator=random) * 1.5 / shape[-1] ** 0.5)
-
-        self.embed, self.named = weight(40, 4 * 6 * 3), weight(5, 40)
-        self.places = weight(28, 40)
-        self.qkv = nn.ParameterList([weight(120, 40) for _ in range(3)])
-        self.out = nn.ParameterList([weight(40, 40) for _ in range(3)])
-        self.head = weight(9, 40)
-        self.last, self.read = last, read
-
-    def layout(self, height: int, width: int) -> TokenLayout:
-        assert (height, width) == (16, 42)
-        return LAST if self.last else FIRST
-
-    def forward(self, pixels: Tensor) -> Tensor:
-        cut = F.unfold(pixels, (4, 6), stride=(4, 6)).transpose(1, 2)
-        named, patches = self.named.expand(len(pixels), -1, -1), cut @ self.embed.T + self.places
-        parts = (named[:, :2], patches, named[:, 2:]) if self.last else (named, patches)
-        x = torch.cat(parts, 1)
-        for qkv, out in zip(self.qkv, self.out, strict=True):
-            q, k, v = (F.layer_norm(x, (40,)) @ qkv.T).unflatten(-1, (3, 5, 8)).permute(2, 0, 3, 1, 4)
-            mixed = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
-            x = x + torch.tanh(mixed @ out.T)
-        return x[:, self.layout(16, 42).token(self.read)] @ self.head.T
-
-
 @pytest.fixture
 def image() -> Tensor:
     return torch.randn(1, 3, 16, 42, generator=torch.Generator().manual_seed(2))
@@ -216,7 +184,9 @@ METHODS = ("attention", "rollout", "gradient_rollout", "relevance", "integrated_
 
 
 def test_explanations_do_not_depend_on_where_named_tokens_stand(image):
-    last, first = (explain(Detector(last=last), image, methods=METHODS, target=4) for last in (True, False))
+    last, first = (
+        explain(Detector(LAST if last else FIRST), image, methods=METHODS, target=4) for last in (True, False)
+    )
     for method in METHODS:
         floor = 1e-4 * float(np.abs(first[method].values).max())
         np.testing.assert_allclose(last[method].values, first[method].values, rtol=0, atol=floor)
@@ -224,12 +194,15 @@ def test_explanations_do_not_depend_on_where_named_tokens_stand(image):
 
 def test_removal_takes_the_patches_and_leaves_the_suffix(image):
     gone = [(0, 0), (1, 6), (3, 6), (2, 3)]
-    results = [outputs_without(Subject.of(Detector(last=last), image), gone) for last in (True, False)]
+    results = [
+        outputs_without(Subject.of(Detector(LAST if last else FIRST), image), gone) for last in (True, False)
+    ]
     torch.testing.assert_close(results[0], results[1], rtol=0, atol=1e-5 * float(results[1].abs().max()))
-    assert (results[0] - Detector(last=True)(image)[0]).abs().max() > 1e-2
+    assert (results[0] - Detector(LAST)(image)[0]).abs().max() > 1e-2
     sets = np.random.default_rng(0).random((11, 28)) < 0.4
     scores = [
-        removed_scores(Subject.of(Detector(last=last), image), class_logit(2), sets) for last in (True, False)
+        removed_scores(Subject.of(Detector(LAST if last else FIRST), image), class_logit(2), sets)
+        for last in (True, False)
     ]
     np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=1e-5 * np.abs(scores[1]).max())
 
@@ -237,7 +210,7 @@ def test_removal_takes_the_patches_and_leaves_the_suffix(image):
 def test_faithfulness_sanity_and_ablation_do_not_depend_on_where_named_tokens_stand(image):
     found: list[list[Any]] = []
     for last in (True, False):
-        model = Detector(last=last)
+        model = Detector(LAST if last else FIRST)
         subject = Subject.of(model, image)
         scores = faithfulness(model, image, explain(model, image)["relevance"])
         tables = ablate_heads(model, image, target=1).values
@@ -249,7 +222,7 @@ def test_faithfulness_sanity_and_ablation_do_not_depend_on_where_named_tokens_st
 
 
 def test_relevance_starts_at_the_token_that_the_target_is_read_from(image):
-    recorded = trace(Detector(last=True, read="detection 1"), image, target=4)
+    recorded = trace(Detector(LAST, read="detection 1"), image, target=4)
     with pytest.raises(ParameterError, match=r"not read from pool \(class token\)"):
         relevance(recorded)
     with pytest.raises(ParameterError, match="not read from text token"):
@@ -269,7 +242,7 @@ def test_a_model_without_class_scores_is_refused_in_a_sentence(image):
         def forward(self, pixels: Tensor) -> Tensor:
             return super().forward(pixels)[:, None].expand(-1, 3, -1)
 
-    model = Boxes(last=True)
+    model = Boxes(LAST)
     assert trace(model, image).logits is None
     for refused in (lambda: explain(model, image, methods=("rollout",)), lambda: ablate_heads(model, image)):
         with pytest.raises(ParameterError, match=r"returns no scores \[1, classes\]"):

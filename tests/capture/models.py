@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from vit_viz.geometry import TokenLayout
 from vit_viz.model import VisionTransformer, ViTConfig
 
 SIZE = (64, 96)
@@ -61,6 +62,44 @@ def torchvision_vit() -> nn.Module:
             image_size=64, patch_size=16, num_layers=3, num_heads=5, hidden_dim=40, mlp_dim=56, num_classes=7
         )
     )
+
+
+class Detector(nn.Module):
+    """A small transformer for 16 x 42 pixels whose named tokens stand before or after the patches, and of which one is the output.
+
+    Args:
+        layout: which token is what; with the same names the same answer, wherever they stand.
+        read: name of the token that the output is read from.
+    """
+
+    GRID, PATCH = (4, 7), (4, 6)
+
+    def __init__(self, layout: TokenLayout, *, read: str = "class") -> None:
+        super().__init__()
+        random = torch.Generator().manual_seed(5)
+
+        def weight(*shape: int) -> nn.Parameter:
+            return nn.Parameter(torch.randn(*shape, generator=random) * 1.5 / shape[-1] ** 0.5)
+
+        self.embed, self.places = weight(40, 4 * 6 * 3), weight(28, 40)
+        self.qkv = nn.ParameterList([weight(120, 40) for _ in range(3)])
+        self.out = nn.ParameterList([weight(40, 40) for _ in range(3)])
+        self.head, self.named = weight(9, 40), weight(len(layout.named), 40)
+        self.given, self.read = layout, read
+
+    def layout(self, height: int, width: int) -> TokenLayout:
+        assert (height, width) == (16, 42)
+        return self.given
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        patches = F.unfold(pixels, self.PATCH, stride=self.PATCH).transpose(1, 2) @ self.embed.T + self.places
+        named = self.named.expand(len(pixels), -1, -1)
+        before = self.given.num_prefix
+        x = torch.cat((named[:, :before], patches, named[:, before:]), 1)
+        for qkv, out in zip(self.qkv, self.out, strict=True):
+            q, k, v = (F.layer_norm(x, (40,)) @ qkv.T).unflatten(-1, (3, 5, 8)).permute(2, 0, 3, 1, 4)
+            x = x + torch.tanh(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2) @ out.T)
+        return x[:, self.given.token(self.read)] @ self.head.T
 
 
 def lively(model: nn.Module) -> nn.Module:

@@ -139,6 +139,15 @@ def test_the_caption_says_model_layer_head_query_direction_and_scale() -> None:
         assert part in text
 
 
+def test_the_caption_says_what_fell_on_suffix_tokens_by_kind() -> None:
+    suffix = {f"detection {i}": 0.0625 for i in range(3)} | {"text": 0.04}
+    text = map_caption(a_map(prefix={"class": 0.3125}, suffix=suffix), scale_name="own")
+    assert (
+        "Prefix tokens, not drawn: class = 0.312. Suffix tokens, not drawn: detection = 0.188, text = 0.04."
+        in text
+    )
+
+
 def test_the_caption_says_what_fell_on_prefix_tokens() -> None:
     text = map_caption(a_map(prefix={"class": 0.3125, "register 0": 0.04}), scale_name="own")
     assert "Prefix tokens, not drawn: class = 0.312, register 0 = 0.04." in text

@@ -147,6 +147,17 @@ def test_prefix_tokens_come_before_the_patches() -> None:
     assert (np.array(with_prefix)[:added] == inks("light").line).all(axis=-1).any()
 
 
+@pytest.mark.parametrize("count", [1, 8, 9, 100])
+def test_suffix_tokens_come_after_the_patches_and_many_take_one_line(count: int) -> None:
+    names = tuple(f"detection {i}" for i in range(count))
+    without = patch_sequence(one_colour_per_patch(), grid=GRID, prefix=("class",))
+    strip = patch_sequence(one_colour_per_patch(), grid=GRID, prefix=("class",), suffix=names)
+    one = patch_sequence(one_colour_per_patch(), grid=GRID, prefix=("class",), suffix=names[:1])
+    np.testing.assert_array_equal(np.array(strip)[: without.height], np.array(without))
+    assert (np.array(strip)[without.height :] == inks("light").line).all(axis=-1).any()
+    assert strip.height == one.height
+
+
 def test_an_input_that_the_grid_does_not_divide_is_refused() -> None:
     with pytest.raises(ParameterError, match="33 x 48"):
         patch_sequence(Image.new("RGB", (48, 33)), grid=GRID)

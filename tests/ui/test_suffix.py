@@ -1,0 +1,191 @@
+"""A served module whose tokens go on after the patches: the same numbers on every surface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from tests.capture.models import Detector
+from vit_viz.capture import Trace
+from vit_viz.geometry import TokenLayout
+from vit_viz.handles import Subject
+from vit_viz.images import Preprocess
+from vit_viz.results import PatchMap
+from vit_viz.session import Session
+from vit_viz.ui import pictures
+from vit_viz.ui.app import build_app, launch_options
+from vit_viz.ui.methods import method_named
+from vit_viz.ui.payload import cells_value, explorer_value, facts_value, picture_value
+from vit_viz.ui.routes import PREFIX, routes
+from vit_viz.ui.serve import session_of
+from vit_viz.ui.state import ViewState
+from vit_viz.ui.views import closely
+from vit_viz.ui.views.patches import _sequence_words, shapes_html
+from vit_viz.ui.views.queries import step
+
+SUFFIX = (*(f"detection {i}" for i in range(5)), "text")
+LAYOUT = TokenLayout(grid=Detector.GRID, prefix=("class", "register 0"), suffix=SUFFIX)
+RECIPE = Preprocess(input_size=(16, 42), patch_size=Detector.PATCH)
+
+
+class Boxes(Detector):
+    """Scores of each of three boxes instead of classes, as a detector returns them."""
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        return super().forward(pixels)[:, None].expand(-1, 3, -1)
+
+
+def photo() -> Image.Image:
+    return Image.fromarray(np.random.default_rng(0).integers(0, 256, (48, 90, 3), dtype=np.uint8))
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return session_of(Detector(LAYOUT).eval(), preprocess=RECIPE)
+
+
+@pytest.fixture(scope="module")
+def subject(session: Session) -> Subject:
+    return Subject("Detector", session.add_upload(photo(), owner="ada"), "stretch", "ada")
+
+
+@pytest.fixture(scope="module")
+def trace(session: Session, subject: Subject) -> Trace:
+    return session.trace(subject.model, subject.image, mode=subject.mode, owner="ada")
+
+
+def view_of(subject: Subject, **changes: Any) -> ViewState:
+    return ViewState(model=subject.model, image=subject.image, mode=subject.mode, **changes)
+
+
+def test_the_page_is_told_which_tokens_come_last(session: Session, subject: Subject) -> None:
+    value = explorer_value(session, view_of(subject, query="detection 4"), "ada")
+    assert (value["tokens"], value["prefix"], value["suffix"]) == (36, ["class", "register 0"], list(SUFFIX))
+    assert value["view"]["query"] == "detection 4"
+    lost = explorer_value(session, view_of(subject, query="detection 5"), "ada")
+    assert lost["view"]["query"] == "class"
+
+
+@pytest.mark.parametrize("query", ["class", "3,6", "detection 3", "text"])
+def test_numbers_of_a_map_have_a_part_per_kind_of_suffix(
+    session: Session, subject: Subject, trace: Trace, query: str
+) -> None:
+    handle = session.handles.issue(subject)
+    params = {"layer": "1", "head": "2", "query": query, "at": "1,4"}
+    with TestClient(Starlette(routes=routes(session))) as client:
+        numbers = client.get(f"{PREFIX}/numbers/{handle}", params=params).json()
+    token = trace.layout.token(query if query.isalpha() or " " in query else (3, 6))
+    row = trace.attention(1, heads=2, queries=token)[0, 0]
+    assert numbers["suffix"] == pytest.approx({"detection": float(row[30:35].sum()), "text": float(row[35])})
+    assert numbers["patches"] == pytest.approx(float(row[2:30].sum()), rel=1e-5)
+    assert numbers["share"] == pytest.approx(
+        float(row[2 + 7 + 4]), rel=1e-4
+    )  # of everything: the row sums to 1
+    assert numbers["value"] == pytest.approx(float(row[2 + 7 + 4]), rel=1e-4)
+
+
+def test_shares_under_the_pointer_are_of_all_tokens(trace: Trace) -> None:
+    found = PatchMap(
+        np.full(Detector.GRID, 0.01), "w", (0, 1), False, "m", True, crop_box=trace.crop_box,
+        prefix={"class": 0.22}, suffix={"detection 0": 0.3, "detection 1": 0.2},
+    )  # fmt: skip
+    assert found.total == pytest.approx(1)
+    assert cells_value(found)["texts"][0] == "0.01 (1.00%)"
+
+
+def test_rings_lie_on_patches_only(subject: Subject, trace: Trace) -> None:
+    def rings(query: str) -> Any:
+        view = view_of(subject, query=query)
+        return picture_value(view, "/x", caption="", trace=trace, area=(0, 0, 1, 1))["rings"]
+
+    assert rings("detection 2") == rings("class") == []
+    (ring,) = rings("3,6")
+    assert ring == pytest.approx([36, 90 * 6 / 7, 48, 90])
+
+
+def test_arrows_go_from_a_suffix_token_to_the_centre_and_stop_at_the_last_patch(
+    session: Session, subject: Subject
+) -> None:
+    assert step(session, view_of(subject, query="detection 0"), "ada", {"down": 1}).query == "2,3"
+    assert step(session, view_of(subject, query="3,6"), "ada", {"across": 1}).query == "3,6"
+
+
+def test_rollout_asks_for_suffix_tokens_in_a_list_of_their_own() -> None:
+    view, method = ViewState(query="detection 3", method="rollout"), method_named("rollout")
+    query, suffix = closely._controls(view, method, 3, LAYOUT)[3:5]
+    assert (query["choices"], query["value"]) == (["class", "register 0"], None)
+    assert (suffix["choices"], suffix["value"]) == (list(SUFFIX), "detection 3")
+    assert suffix["visible"]
+    plain = closely._controls(ViewState(query="class"), method, 3, TokenLayout(grid=(2, 5)))[3:5]
+    assert (plain[0]["value"], plain[1]["visible"]) == ("class", False)
+
+
+def test_the_closer_look_tells_what_fell_outside_by_kind(session: Session, subject: Subject) -> None:
+    found = pictures.explanation(session, subject, view_of(subject, method="rollout", query="detection 3"))
+    assert found.total == pytest.approx(1, abs=1e-5)
+    words = closely._prefix_words(found)
+    assert words.startswith("Outside the photo: class ")
+    assert words.count("detection") == 1
+    assert f"detection {found.suffix_kinds['detection']:.1%}" in words
+
+
+def test_the_sequence_is_told_with_both_ends(session: Session, subject: Subject, trace: Trace) -> None:
+    html = shapes_html(session.model("Detector"), trace)
+    assert "[36, 40]" in html
+    assert "2 prefix + 28 patches + 6 suffix" in html
+    assert (
+        _sequence_words(LAYOUT) == "class, register 0, then 28 patches, row by row, then detection 0 to text"
+    )
+    few = TokenLayout(grid=(2, 5), prefix=(), suffix=("class",))
+    assert _sequence_words(few) == "10 patches, row by row, then class"
+
+
+def test_every_picture_can_be_saved(session: Session, subject: Subject) -> None:
+    for kind in ("map", "mosaic", "explain", "patches", "numbered", "sequence"):
+        drawn = pictures.picture(session, subject, view_of(subject, query="detection 1"), kind, bare=False)
+        assert drawn.data[:4] == b"\x89PNG"
+
+
+def test_a_detector_without_class_scores_has_no_first_classes() -> None:
+    session = session_of(Boxes(LAYOUT).eval(), preprocess=RECIPE)
+    image = session.add_upload(photo(), owner="ada")
+    facts = facts_value(session, ViewState(model="Boxes", image=image, mode="stretch"), "ada")
+    assert facts["top"] == []
+    assert facts["proof"]["state"] == "proven"
+
+
+@pytest.fixture
+def served(subject: Subject, session: Session) -> Iterator[str]:
+    """The app in this process, on the served module."""
+    app = build_app(session)
+    _, url, _ = app.launch(**launch_options(session) | {"prevent_thread_lock": True, "quiet": True})
+    yield url
+    app.close()
+
+
+@pytest.mark.browser
+def test_a_suffix_token_is_chosen_in_a_list_and_shares_have_its_part(
+    visit: Callable[..., Any], served: str
+) -> None:
+    page = visit(f"{served}?mode=stretch")
+    chips = page.locator(".vx-chips")
+    assert chips.get_by_role("button").all_inner_texts() == ["class", "r0"]
+    chips.get_by_label("Query: a token after the patches").select_option("detection 4")
+    page.wait_for_function(
+        "document.querySelector('.vx-caption').textContent.includes('detection 4 token looks at')"
+    )
+    page.wait_for_function("location.search.includes('q=detection+4')")
+    parts = page.locator(".vx-part").all_inner_texts()
+    assert [part.split()[0] for part in parts] == ["class", "register", "detection", "text", "patches"]
+    page.locator(".vx-stage").click(position={"x": 5, "y": 5})
+    page.wait_for_function(
+        "document.querySelector('.vx-caption').textContent.includes('patch (0, 0) looks at')"
+    )
+    assert page.locator(".vx-list").input_value() == ""
