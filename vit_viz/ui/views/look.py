@@ -29,8 +29,8 @@ def build() -> Look:
     words.explain(
         shows="how one token, the query, spreads its attention over the photo in each head of each layer; point at a patch to "
         "make it the query, click to pin it.",
-        hides="what the model did with what it saw: attention weights are not importance, and what falls on the class token and "
-        "the registers is outside the photo (see the bars).",
+        hides="what the model did with what it saw: attention weights are not importance, and what falls on tokens that are not "
+        "patches (class, registers, detection) is outside the photo (see the bars).",
     )
     words.formula(
         (
