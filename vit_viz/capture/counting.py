@@ -7,6 +7,8 @@ from types import FrameType
 
 from torch import nn
 
+from vit_viz.errors import CaptureError
+
 
 class LayerCounter:
     """Which layer an attention call belongs to, for code that may run a model several times, or only a part of it.
@@ -20,7 +22,7 @@ class LayerCounter:
     """
 
     def __init__(self, first: int, outside: FrameType | None) -> None:
-        self._first, self._outside = first, outside
+        self._first, self.outside = first, outside
         self._root: FrameType | None = None
         self._layer: int | None = None
         self._known: dict[tuple[int, ...], int] = {}
@@ -42,14 +44,14 @@ class LayerCounter:
 
     def forget(self) -> None:
         """Let go of the frames that were looked at."""
-        self._root = self._outside = None
+        self._root = self.outside = None
 
     def _where(self) -> tuple[FrameType | None, tuple[int, ...]]:
         """The outermost call of a module on the stack, and the two innermost modules."""
         frame: FrameType | None = sys._getframe(2)
         root: FrameType | None = None
         owners: list[int] = []
-        while frame is not None and frame is not self._outside:
+        while frame is not None and frame is not self.outside:
             code = frame.f_code
             owner = frame.f_locals.get("self") if code.co_argcount and code.co_varnames[0] == "self" else None
             if isinstance(owner, nn.Module):
@@ -71,3 +73,28 @@ class PassCounter(LayerCounter):
         self._layer = 0 if self._layer is None else self._layer + 1
         self.seen.add(self._layer)
         return self._layer
+
+
+class GivenLayers(LayerCounter):
+    """Layers that are known already: those of a checkpointed block that runs again.
+
+    Args:
+        layers: in the order of the calls.
+    """
+
+    def __init__(self, layers: list[int]) -> None:
+        super().__init__(0, None)
+        self._given, self._calls = layers, 0
+
+    def next(self) -> int:
+        """The layer of the call that is being made.
+
+        Raises:
+            CaptureError: there are more calls than the first time.
+        """
+        if self._calls == len(self._given):
+            raise CaptureError(
+                "A checkpointed block called attention more often when it ran again, so edits cannot follow it."
+            )
+        self._calls += 1
+        return self._given[self._calls - 1]

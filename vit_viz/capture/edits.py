@@ -9,26 +9,21 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from vit_viz.capture import recomputation
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.counting import LayerCounter, PassCounter
+from vit_viz.capture.counting import GivenLayers, LayerCounter, PassCounter
 from vit_viz.capture.interception import Interception
-from vit_viz.capture.interventions import (
-    check_batch,
-    edge_mask,
-    head_table,
-    items_of,
-    masked,
-    token_mask,
-    without_scores,
-)
+from vit_viz.capture.interventions import Edits, masked, without_scores
+from vit_viz.capture.pools import HANDLED, Pools
+from vit_viz.capture.scores import FOLLOWED, Scores
+from vit_viz.capture.written_out import Function
 from vit_viz.errors import CaptureError, ParameterError
 
 HeadEdit = float | Literal["mean", "uniform"]
@@ -46,20 +41,24 @@ def edit(
 ) -> Iterator[None]:
     """Change the attention of every forward pass inside, in this thread; nothing is left behind.
 
-    Every value may be a sequence of values, one per image of the batch.
+    Layers are the attention calls (as many queries as keys) in the order in which the model makes them, as in a trace of it: in a
+    model whose blocks hold two attentions, layer 3 is the second of block 1. Every value may be a sequence of values, one per image
+    of the batch. Blocks that are checkpointed run again under the same edits in the backward pass, also after the `with` has ended.
 
     Args:
         heads: (layer, head) -> factor of the head's output, "mean" (its output becomes its mean over tokens), or "uniform" (it
             looks at all tokens alike).
         knockout: layer -> edges (i, j): token i no longer sees token j there.
-        mask_keys: tokens that no token sees, in every layer and in the pooling (mean or attention); or layer -> tokens. Also a
-            Boolean tensor [tokens] or [batch, tokens].
-        temperature: layer -> T; the scores are divided by T, so T < 1 sharpens and T > 1 evens out.
+        mask_keys: tokens that no token sees, in every layer and in the pooling (mean, sum, maximum or attention); or layer ->
+            tokens. Also a Boolean tensor [tokens] or [batch, tokens].
+        temperature: layer -> T: softmax(q k^T * scale / T + bias). T < 1 sharpens and T > 1 evens out; position biases and masks
+            stay as they are, whether the attention is fused or written out.
         first_layer: index of the first layer that runs inside, for a pass that is restarted within the model.
 
     Raises:
         ParameterError: a layer, head or token does not exist, or no key would be left; raised when the pass reaches it.
-        CaptureError: no attention ran inside, or one of a form that cannot be edited in this way.
+        CaptureError: no attention ran inside, or one of a form that cannot be edited in this way; or tokens are removed and the
+            pooling is not understood.
     """
     spec = Edits(dict(heads or {}), dict(knockout or {}), mask_keys, dict(temperature or {}))
     active = ActiveEdits([spec], LayerCounter(first_layer, sys._getframe(2)))
@@ -74,85 +73,6 @@ def edit(
     active.check_used()
 
 
-@dataclass(frozen=True, eq=False)
-class Edits:
-    """What one `edit` asks for."""
-
-    heads: dict[tuple[int, int], Any]
-    knockout: dict[int, Any]
-    mask_keys: Any
-    temperature: dict[int, Any]
-    tables: dict[Any, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for (layer, head), values in self.heads.items():
-            for value in items_of(values):
-                if isinstance(value, str) and value not in ("mean", "uniform"):
-                    raise ParameterError(
-                        f'Head {head} of layer {layer} can get a factor, "mean" or "uniform", not {value!r}.'
-                    )
-        for layer, values in self.temperature.items():
-            if any(not value > 0 for value in items_of(values)):
-                raise ParameterError(f"The temperature of layer {layer} must be positive, not {values}.")
-
-    @property
-    def layers(self) -> set[int]:
-        """Layers that are named."""
-        masked = set(self.mask_keys) if isinstance(self.mask_keys, Mapping) else set()
-        return {layer for layer, _ in self.heads} | set(self.knockout) | set(self.temperature) | masked
-
-    @property
-    def masks_everywhere(self) -> bool:
-        """Whether tokens are removed from every layer and the pooling."""
-        return self.mask_keys is not None and not isinstance(self.mask_keys, Mapping)
-
-    def head_table(self, layer: int | None, what: str, shape: tuple[int, int], like: Tensor) -> Tensor | None:
-        """Per item and head of a layer [batch | 1, heads, 1, 1]: the factor, or whether "mean" or "uniform" is asked for."""
-        key = (layer, what, shape, like.device, like.dtype)
-        if key not in self.tables:
-            chosen = {head: values for (number, head), values in self.heads.items() if number == layer}
-            self.tables[key] = head_table(chosen, what, shape, like)
-        table: Tensor | None = self.tables[key]
-        return table
-
-    def allowed(
-        self, layer: int | None, batch: int, queries: int, keys: int, tokens: int, device: torch.device
-    ) -> Tensor | None:
-        """Which keys each query may see, Boolean [batch | 1, 1, queries | 1, keys]; None for all.
-
-        Raises:
-            ParameterError: a token does not exist, or a query would see no key.
-        """
-        key = (layer, batch, queries, keys, tokens, device)
-        if key not in self.tables:
-            allowed = self._allowed(layer, batch, queries, keys, tokens)
-            if allowed is not None and not allowed.any(-1).all():
-                raise ParameterError(
-                    "Masking every key leaves nothing to look at: keep at least one token for each query."
-                )
-            self.tables[key] = None if allowed is None else allowed.to(device)
-        mask: Tensor | None = self.tables[key]
-        return mask
-
-    def temperatures(self, layer: int | None, batch: int, like: Tensor) -> Tensor | None:
-        """T of a layer, [batch | 1, 1, 1, 1]."""
-        if layer not in self.temperature:
-            return None
-        values = torch.tensor(items_of(self.temperature[layer]), dtype=like.dtype, device=like.device)
-        check_batch(len(values), batch)
-        return values.view(-1, 1, 1, 1)
-
-    def _allowed(self, layer: int | None, batch: int, queries: int, keys: int, tokens: int) -> Tensor | None:
-        chosen = self.mask_keys.get(layer) if isinstance(self.mask_keys, Mapping) else self.mask_keys
-        allowed = None
-        if chosen is not None:
-            allowed = ~token_mask(chosen, tokens, batch)[:, None, None, tokens - keys :]
-        if layer in self.knockout:
-            edges = edge_mask(self.knockout[layer], queries, keys, batch)[:, None]
-            allowed = ~edges if allowed is None else allowed & ~edges
-        return allowed
-
-
 class ActiveEdits:
     """Edits at work: applied to each call as it is made.
 
@@ -160,32 +80,54 @@ class ActiveEdits:
         edits: from the outermost to the innermost.
         counter: tells the layer of each call.
         one_image: the batch is known to be one image, so every leading axis counts heads.
+        is_substitute: these stand in for edits that are suspended meanwhile: in a trace, or when a block is run again.
+        disturbs: change what removed tokens say, too; nothing that is exact notices.
     """
 
-    def __init__(self, edits: list[Edits], counter: LayerCounter, *, one_image: bool = False) -> None:
+    def __init__(
+        self,
+        edits: list[Edits],
+        counter: LayerCounter,
+        *,
+        one_image: bool = False,
+        is_substitute: bool = False,
+        disturbs: bool = False,
+    ) -> None:
         self.edits, self.counter, self._one_image = edits, counter, one_image
         self.was_used = False
+        self.removes_tokens = any(spec.masks_everywhere for spec in edits)
+        self.changes_temperature = any(spec.temperature for spec in edits)
+        self._is_substitute, self._disturbs = is_substitute, disturbs
         self._tokens = 0
+        self._pools, self._scores = Pools(self._removed), Scores()
 
     @property
     def is_suspended(self) -> bool:
-        """Whether a trace is at work in this thread, which applies these edits itself."""
-        return not self._one_image and getattr(_STATE, "suspended", False)
+        """Whether others are at work in this thread that apply these edits: a trace, or a block's second run."""
+        return not self._is_substitute and getattr(_STATE, "suspended", False)
 
-    @property
-    def masks_everywhere(self) -> bool:
-        """Whether some edit removes tokens, so that means over tokens leave them out."""
-        return any(spec.masks_everywhere for spec in self.edits)
+    def run(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """`func(*args, **kwargs)`, a function that is no attention: pools leave removed tokens out, scores are followed."""
+        follows = self.changes_temperature and func in FOLLOWED
+        if follows:
+            self._scores.before(func, args)
+        pools = self.removes_tokens and func in HANDLED
+        result = self._pools.run(func, args, kwargs) if pools else func(*args, **kwargs)
+        if follows:
+            self._scores.after(func, args, kwargs, result)
+        return result
 
     def next_layer(self) -> int:
         """The layer of the call that is being made."""
         self.was_used = True
-        return self.counter.next()
+        layer = self.counter.next()
+        recomputation.note(layer, self._again, self, self.counter.outside)
+        return layer
 
     def before(self, layer: int | None, call: AttentionCall) -> AttentionCall:
         """The call with its operands changed."""
         if layer is not None:
-            self._tokens = call.key.shape[-2]
+            self._follow(call.key.shape[-2], call.query)
         for edits in self.edits:
             call = self._before(edits, layer, call)
         return call
@@ -200,11 +142,16 @@ class ActiveEdits:
                 if mean is not None:
                     four = torch.where(mean, four.mean(-2, keepdim=True), four)
                 output = (four if factor is None else four * factor).reshape(output.shape)
-        return output
+        return self._disturbed(output) if self._disturbs and layer is not None else output
 
     def before_softmax(self, layer: int, scores: Tensor) -> Tensor:
-        """The scores of a written-out attention, changed; the temperature divides all that was added to them, too."""
-        self._tokens = scores.shape[-1]
+        """The scores of a written-out attention, changed.
+
+        Raises:
+            CaptureError: there is a temperature, and which part of the scores is q k^T * scale is not known.
+        """
+        self._follow(scores.shape[-1], scores)
+        part = self._scores.take(scores)
         for edits in self.edits:
             if layer not in edits.layers and not edits.masks_everywhere:
                 continue
@@ -212,7 +159,14 @@ class ActiveEdits:
             four = scores.reshape(*shape, *scores.shape[-2:])
             temperature = edits.temperatures(layer, shape[0], scores)
             if temperature is not None:
-                four = four / temperature
+                if part is None:
+                    raise CaptureError(
+                        f"No temperature can be set in layer {layer}: this model writes its attention out, and which part of its "
+                        "scores is q k^T * scale could not be followed."
+                    )
+                product = part.reshape(four.shape)
+                part = product / temperature
+                four = four + (part - product)
             uniform = edits.head_table(layer, "uniform", shape, scores)
             if uniform is not None:
                 four = torch.where(uniform & ~four.isneginf(), 0, four)
@@ -223,18 +177,9 @@ class ActiveEdits:
             )
         return scores
 
-    def mean(self, tokens: Tensor) -> Tensor | None:
-        """Mean over the tokens [batch, n, dim] that are not removed; None where this is no mean over tokens."""
-        batch, count, _ = tokens.shape
-        if not self._tokens // 2 < count <= self._tokens:
-            return None
-        weights = torch.ones(1, count, 1, device=tokens.device)
-        for edits in self.edits:
-            if edits.masks_everywhere:
-                allowed = edits.allowed(None, batch, 1, count, self._tokens, tokens.device)
-                weights = weights if allowed is None else weights * allowed[:, 0, 0, :, None]
-        weights = (weights / weights.sum(1, keepdim=True)).to(tokens.dtype)
-        return (tokens * weights).sum(1)
+    def softmax(self, scores: Tensor, axis: int | None) -> Tensor:
+        """The scores of another softmax: one over tokens gives removed ones no weight."""
+        return self._pools.softmax(scores, axis) if self.removes_tokens and axis is not None else scores
 
     def check_used(self) -> None:
         """After the last pass: everything that was named must have been met."""
@@ -262,8 +207,40 @@ class ActiveEdits:
         if uniform is not None:
             call = without_scores(call, uniform)
         queries, keys = call.query.shape[-2], call.key.shape[-2]
-        allowed = edits.allowed(layer, batch, queries, keys, max(self._tokens, keys), call.query.device)
+        tokens = max(self._tokens, keys)
+        first = self._pools.first_of(keys) if layer is None and keys < tokens else 0
+        allowed = edits.allowed(layer, batch, queries, keys, tokens, call.query.device, first=first)
         return call if allowed is None else masked(call, allowed)
+
+    def _follow(self, tokens: int, operand: Tensor) -> None:
+        """An attention over so many tokens was met."""
+        self._tokens = tokens
+        if self.removes_tokens:
+            self._pools.follow(tokens, self._shape(operand)[0])
+
+    def _removed(self, tokens: int, batch: int) -> Tensor | None:
+        """Which tokens are removed by any of the edits, Boolean [batch | 1, tokens]; None for none."""
+        removed = None
+        for edits in self.edits:
+            if edits.masks_everywhere:
+                allowed = edits.allowed(None, batch, 1, tokens, tokens, torch.device("cpu"))
+                if allowed is not None:
+                    gone = ~allowed[:, 0, 0]
+                    removed = gone if removed is None else removed | gone
+        return removed if removed is not None and removed.any() else None
+
+    def _disturbed(self, output: Tensor) -> Tensor:
+        removed = self._removed(output.shape[-2], self._shape(output)[0])
+        if removed is None:
+            return output
+        four = output.reshape(*self._shape(output), *output.shape[-2:])
+        return torch.where(removed[:, None, :, None].to(output.device), -3 * four, four).reshape(output.shape)
+
+    def _again(self, layers: list[int]) -> AbstractContextManager[object]:
+        """In which a checkpointed block of these layers runs a second time."""
+        return _instead(
+            ActiveEdits(self.edits, GivenLayers(layers), one_image=self._one_image, is_substitute=True)
+        )
 
     def _shape(self, tensor: Tensor) -> tuple[int, int]:
         """(batch, heads) of what is edited."""
@@ -284,7 +261,9 @@ def active_edits() -> ActiveEdits | None:
         return None
     for active in stack:
         active.was_used = True
-    return ActiveEdits([spec for active in stack for spec in active.edits], PassCounter(), one_image=True)
+    return ActiveEdits(
+        [spec for active in stack for spec in active.edits], PassCounter(), one_image=True, is_substitute=True
+    )
 
 
 @contextmanager
@@ -296,6 +275,13 @@ def suspended() -> Iterator[None]:
         yield
     finally:
         _STATE.suspended = before
+
+
+@contextmanager
+def _instead(edits: ActiveEdits) -> Iterator[None]:
+    """These edits are at work, and no others but those that stand in for others, too."""
+    with suspended(), Interception(None, edits):
+        yield
 
 
 _STATE = threading.local()  # edits belong to a thread, as torch's modes do

@@ -19,7 +19,9 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vit_viz.capture.calls import AttentionCall
+from vit_viz.capture.pools import HANDLED
 from vit_viz.capture.recorder import Recorder
+from vit_viz.capture.scores import FOLLOWED
 from vit_viz.capture.written_out import CASTS, PRODUCTS, SOFTMAXES, Function, is_square
 from vit_viz.errors import CaptureError
 from vit_viz.model.kernel import attending_through
@@ -45,8 +47,11 @@ class Interception(TorchFunctionMode):
         super().__init__()
         self._recorder, self._edits = recorder, edits
         self._keeps_values = recorder is not None and recorder.options.keep_values
-        self._removes_tokens = edits is not None and edits.masks_everywhere
-        self._handlers = _handlers(recorder is not None, self._keeps_values, self._removes_tokens)
+        self._removes_tokens = edits is not None and edits.removes_tokens
+        changes_temperature = edits is not None and edits.changes_temperature
+        self._handlers = _handlers(
+            recorder is not None, self._keeps_values, self._removes_tokens, changes_temperature
+        )
 
     def around(self, module: nn.Module, parts: list[nn.Module]) -> AbstractContextManager[object]:
         """In which a pass of `module` is seen: this mode, or our own model's kernel where its calls are all that matters.
@@ -54,7 +59,7 @@ class Interception(TorchFunctionMode):
         Args:
             parts: the module and all modules within it.
         """
-        if self._removes_tokens or not are_ours(parts):  # a mean over tokens is seen by the mode alone
+        if self._removes_tokens or not are_ours(parts):  # pooling is seen by the mode alone
             return self
         keeps_graph = self._recorder is not None and self._recorder.options.gradients
         keeps_tensors = self._edits is not None or self._keeps_values or are_watched(parts)
@@ -123,50 +128,44 @@ class Interception(TorchFunctionMode):
 
     def _softmax(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         scores = args[0] if args else kwargs["input"]
-        if not is_square(scores):
-            if self._recorder is not None:
-                self._recorder.note("softmax", scores)
-            return func(*args, **kwargs)  # type: ignore[no-any-return]  # torch's function
-        layer = None
+        axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+        layer, square = None, is_square(scores)
+        if not square and self._recorder is not None:
+            self._recorder.note("softmax", scores)
         if self._edits is not None:
-            if kwargs.get("dim", args[1] if len(args) > 1 else None) not in (-1, scores.ndim - 1):
+            if square and axis not in (-1, scores.ndim - 1):
                 raise CaptureError(
                     "Attention whose softmax does not run over the last axis cannot be edited."
                 )
-            layer = self._edits.next_layer()
-            scores = self._edits.before_softmax(layer, scores)
+            layer = self._edits.next_layer() if square else None
+            scores = (
+                self._edits.softmax(scores, axis)
+                if layer is None
+                else self._edits.before_softmax(layer, scores)
+            )
             args, kwargs = (
                 (scores, *args[1:]),
                 {name: value for name, value in kwargs.items() if name != "input"},
             )
+        if not square:
+            return func(*args, **kwargs)  # type: ignore[no-any-return]  # torch's function
         attention: Tensor = func(*args, **kwargs)
         if self._recorder is not None:
             self._recorder.softmax(attention)
         return attention if self._edits is None else self._edits.after(layer, attention)
 
-    def _mean(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Mean pooling leaves removed tokens out."""
-        axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
-        if (
-            self._edits is not None
-            and args
-            and args[0].ndim == 3
-            and axis in (1, -2)
-            and "keepdim" not in kwargs
-        ):
-            pooled = self._edits.mean(args[0])
-            if pooled is not None:
-                return pooled
-        return func(*args, **kwargs)
+    def _edited(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function that is no attention, as the edits want it."""
+        return func(*args, **kwargs) if self._edits is None else self._edits.run(func, args, kwargs)
 
     def _product(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        output = func(*args, **kwargs)
+        output = self._edited(func, args, kwargs)
         if self._recorder is not None and self._recorder.follows_softmax and not kwargs:
             self._recorder.product(func, args, output)
         return output
 
     def _cast(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        result = func(*args, **kwargs)
+        result = self._edited(func, args, kwargs)
         if self._recorder is not None and self._recorder.follows_softmax:
             self._recorder.cast(args[0], result)
         return result
@@ -202,9 +201,13 @@ def with_attention(func: Function, attention: Callable[..., Tensor]) -> Function
 
 
 @lru_cache
-def _handlers(records: bool, follows_values: bool, removes_tokens: bool) -> dict[Any, Handler]:
+def _handlers(
+    records: bool, follows_values: bool, removes_tokens: bool, changes_temperature: bool
+) -> dict[Any, Handler]:
     """Which functions are led where; functions of the class, since bound methods would keep a dropped trace's memory in a cycle."""
+    edited = (HANDLED if removes_tokens else frozenset()) | (FOLLOWED if changes_temperature else frozenset())
     table: dict[Any, Handler] = {
+        **dict.fromkeys(edited, Interception._edited),
         F.scaled_dot_product_attention: Interception._attention,
         F.multi_head_attention_forward: Interception._multi_head,
         **dict.fromkeys(SOFTMAXES, Interception._softmax),
@@ -214,6 +217,4 @@ def _handlers(records: bool, follows_values: bool, removes_tokens: bool) -> dict
     if follows_values:
         onednn = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
         table |= dict.fromkeys([F.linear] if onednn is None else [F.linear, onednn], Interception._linear)
-    if removes_tokens:
-        table |= dict.fromkeys((torch.mean, torch.Tensor.mean), Interception._mean)
     return table

@@ -1,8 +1,9 @@
-"""What edits do to tensors: masks and tables of factors from what a user writes, and the calls that they change."""
+"""What an edit asks for, as tensors: masks and tables of factors from what a user writes, and the calls that they change."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,98 @@ from torch import Tensor
 
 from vit_viz.capture.calls import AttentionCall, as_bias
 from vit_viz.errors import ParameterError
+
+
+@dataclass(frozen=True, eq=False)
+class Edits:
+    """What one `edit` asks for."""
+
+    heads: dict[tuple[int, int], Any]
+    knockout: dict[int, Any]
+    mask_keys: Any
+    temperature: dict[int, Any]
+    tables: dict[Any, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for (layer, head), values in self.heads.items():
+            for value in items_of(values):
+                if isinstance(value, str) and value not in ("mean", "uniform"):
+                    raise ParameterError(
+                        f'Head {head} of layer {layer} can get a factor, "mean" or "uniform", not {value!r}.'
+                    )
+        for layer, values in self.temperature.items():
+            if any(not value > 0 for value in items_of(values)):
+                raise ParameterError(f"The temperature of layer {layer} must be positive, not {values}.")
+
+    @property
+    def layers(self) -> set[int]:
+        """Layers that are named."""
+        masked = set(self.mask_keys) if isinstance(self.mask_keys, Mapping) else set()
+        return {layer for layer, _ in self.heads} | set(self.knockout) | set(self.temperature) | masked
+
+    @property
+    def masks_everywhere(self) -> bool:
+        """Whether tokens are removed from every layer and the pooling."""
+        return self.mask_keys is not None and not isinstance(self.mask_keys, Mapping)
+
+    def head_table(self, layer: int | None, what: str, shape: tuple[int, int], like: Tensor) -> Tensor | None:
+        """Per item and head of a layer [batch | 1, heads, 1, 1]: the factor, or whether "mean" or "uniform" is asked for."""
+        key = (layer, what, shape, like.device, like.dtype)
+        if key not in self.tables:
+            chosen = {head: values for (number, head), values in self.heads.items() if number == layer}
+            self.tables[key] = head_table(chosen, what, shape, like)
+        table: Tensor | None = self.tables[key]
+        return table
+
+    def allowed(
+        self,
+        layer: int | None,
+        batch: int,
+        queries: int,
+        keys: int,
+        tokens: int,
+        device: torch.device,
+        *,
+        first: int = 0,
+    ) -> Tensor | None:
+        """Which keys each query may see, Boolean [batch | 1, 1, queries | 1, keys]; None for all.
+
+        Args:
+            first: index of the token that is the first key.
+
+        Raises:
+            ParameterError: a token does not exist, or a query would see no key.
+        """
+        key = (layer, batch, queries, keys, tokens, device, first)
+        if key not in self.tables:
+            allowed = self._allowed(layer, batch, queries, keys, tokens, first)
+            if allowed is not None and not allowed.any(-1).all():
+                raise ParameterError(
+                    "Masking every key leaves nothing to look at: keep at least one token for each query."
+                )
+            self.tables[key] = None if allowed is None else allowed.to(device)
+        mask: Tensor | None = self.tables[key]
+        return mask
+
+    def temperatures(self, layer: int | None, batch: int, like: Tensor) -> Tensor | None:
+        """T of a layer, [batch | 1, 1, 1, 1]."""
+        if layer not in self.temperature:
+            return None
+        values = torch.tensor(items_of(self.temperature[layer]), dtype=like.dtype, device=like.device)
+        check_batch(len(values), batch)
+        return values.view(-1, 1, 1, 1)
+
+    def _allowed(
+        self, layer: int | None, batch: int, queries: int, keys: int, tokens: int, first: int
+    ) -> Tensor | None:
+        chosen = self.mask_keys.get(layer) if isinstance(self.mask_keys, Mapping) else self.mask_keys
+        allowed = None
+        if chosen is not None:
+            allowed = ~token_mask(chosen, tokens, batch)[:, None, None, first : first + keys]
+        if layer in self.knockout:
+            edges = edge_mask(self.knockout[layer], queries, keys, batch)[:, None]
+            allowed = ~edges if allowed is None else allowed & ~edges
+        return allowed
 
 
 def items_of(values: Any) -> list[Any]:

@@ -1,0 +1,132 @@
+"""The part of a written-out attention's scores that is q k^T * scale: followed from the matrix product to the softmax.
+
+softmax(q k^T * scale / T + bias) divides one part of the scores and leaves the other: which is which, the sum no longer tells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vit_viz.capture.written_out import CASTS, PRODUCTS, Function, is_square
+
+
+def _named(*names: str) -> tuple[Function, ...]:
+    """The functions, and the methods, of these names."""
+    return tuple(
+        getattr(owner, name) for name in names for owner in (torch, torch.Tensor) if hasattr(owner, name)
+    )
+
+
+_SUMS: frozenset[Function] = frozenset(_named("add", "sub", "subtract", "masked_fill", "where"))
+"""What is added, or forbidden, on top of the scores: it leaves q k^T as it was."""
+_ADDITIONS: frozenset[Function] = frozenset(_named("add", "sub", "subtract"))
+_PLAIN_SUMS: frozenset[Function] = frozenset(_named("add"))
+_NOT_COMMUTATIVE: frozenset[Function] = frozenset(_named("div", "divide", "true_divide", "baddbmm"))
+_FACTORS: frozenset[Function] = frozenset(_named("mul", "multiply", "div", "divide", "true_divide"))
+_SHAPES: frozenset[Function] = frozenset((
+    *CASTS, *_named("reshape", "view", "flatten", "unflatten", "squeeze", "unsqueeze", "permute", "transpose", "swapaxes"),
+    *_named("expand", "double", "detach", "narrow", "clone"), torch.Tensor.__getitem__,
+))  # fmt: skip
+_IN_PLACE: dict[Function, Function] = {
+    torch.Tensor.add_: torch.add, torch.Tensor.sub_: torch.sub, torch.Tensor.masked_fill_: torch.masked_fill,
+    torch.Tensor.mul_: torch.mul, torch.Tensor.div_: torch.div,
+}  # fmt: skip
+_BIASED: frozenset[Function] = frozenset(_named("baddbmm"))
+
+FOLLOWED: frozenset[Function] = (
+    _SUMS | _FACTORS | _SHAPES | frozenset(_IN_PLACE) | _BIASED | frozenset(PRODUCTS)
+)
+"""What has to be led to `Scores.before` and `Scores.after` while a temperature is set."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Followed:
+    """A tensor that may become scores.
+
+    Args:
+        tensor: the scores so far.
+        product: the matrix product that they come from.
+        part: their part that is q k^T * scale; None where it can no longer be told apart.
+    """
+
+    tensor: Tensor
+    product: Tensor
+    part: Tensor | None
+
+
+class Scores:
+    """Follows the products that may become scores, each with its part that is q k^T * scale."""
+
+    def __init__(self) -> None:
+        self._followed: list[_Followed] = []
+
+    def before(self, func: Function, args: tuple[Any, ...]) -> None:
+        """Told before `func` runs: what it is about to overwrite is copied."""
+        if func not in _IN_PLACE:
+            return
+        for i, each in enumerate(self._followed):
+            part = each.part
+            if each.tensor is not args[0] and _share_memory(each.tensor, args[0]):
+                part = None
+            elif part is not None and _share_memory(part, args[0]):
+                part = part.clone()
+            self._followed[i] = _Followed(each.tensor, each.product, part)
+
+    def after(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        """Told what `func(*args, **kwargs)` returned."""
+        if not isinstance(result, Tensor):
+            return
+        used = [(i, each) for i, arg in enumerate(args) for each in self._followed if each.tensor is arg]
+        if not used:
+            if func in _BIASED:
+                self._follow(result, result, torch.bmm(*args[1:3]) * kwargs.get("alpha", 1))
+            elif func in PRODUCTS and is_square(result):
+                self._follow(result, result, result)
+            return
+        product = used[0][1].product
+        parts = {
+            place: each.part for place, each in used if each.part is not None and each.product is product
+        }
+        known = len(parts) == len(used)
+        part = _part_after(_IN_PLACE.get(func, func), args, kwargs, parts, result.shape) if known else None
+        self._follow(result, product, part)
+
+    def take(self, scores: Tensor) -> Tensor | None:
+        """q k^T * scale of these scores, in their shape; None where it is not known. All else is forgotten."""
+        part = next((each.part for each in self._followed if each.tensor is scores), None)
+        self._followed = []
+        return part
+
+    def _follow(self, tensor: Tensor, product: Tensor, part: Tensor | None) -> None:
+        self._followed = [each for each in self._followed if each.tensor is not tensor]
+        self._followed.append(_Followed(tensor, product, part))
+
+
+def _part_after(
+    func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], parts: dict[int, Tensor], shape: torch.Size
+) -> Tensor | None:
+    """q k^T * scale after a function of scores: as it was after a sum, else the same function of it; None where neither holds.
+
+    Args:
+        parts: argument -> its part; the other arguments have none.
+        shape: of the function's result.
+    """
+    if len(parts) > 1 and func not in _ADDITIONS:
+        return None
+    if func in _SUMS and len(parts) == 1:
+        ((place, part),) = parts.items()
+        if place and func in _ADDITIONS and (func not in _PLAIN_SUMS or "alpha" in kwargs):
+            return None  # bias - scores, or bias + alpha * scores
+        return part.expand(shape)
+    if 0 not in parts and func in _NOT_COMMUTATIVE:
+        return None
+    part = func(*(parts.get(i, arg) for i, arg in enumerate(args)), **kwargs)
+    return part if isinstance(part, Tensor) else None
+
+
+def _share_memory(one: Tensor, other: Tensor) -> bool:
+    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
