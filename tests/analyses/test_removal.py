@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 from tests.comparing import assert_same
-from vit_viz.analyses.removal import baseline_pixels, outputs_without, painted_scores, removed_scores
+from tests.capture.models import lively, timm_vit, torchvision_vit, transformers_vit
+from tests.capture.tutorials import DIM, Block, FusedQkv
+from vit_viz.analyses.removal import _tokens, baseline_pixels, outputs_without, painted_scores, removed_scores
 from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import class_logit
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.geometry import TokenLayout
 
 KINDS = [
     {},
@@ -120,8 +127,6 @@ def test_baselines_that_need_the_preprocessing_say_so(make_model, pixels):
 
 
 def test_gray_and_black_are_levels_of_the_picture(make_model, pixels):
-    from dataclasses import replace
-
     from vit_viz.images import Preprocess
 
     recipe = Preprocess((16, 36), (4, 6), mean=(0.5, 0.4, 0.3), std=(0.2, 0.25, 0.5))
@@ -131,3 +136,150 @@ def test_gray_and_black_are_levels_of_the_picture(make_model, pixels):
             recipe.mean
         )
         np.testing.assert_allclose(shown, level, atol=1e-6)
+
+
+# --- modules that are not ours
+
+
+class Foreign(nn.Module):
+    """A class token and 4 x 6 patches; the head is one's choice."""
+
+    def __init__(self, head: nn.Module, *, reads: str = "tokens") -> None:
+        super().__init__()
+        torch.manual_seed(5)
+        self.embed = nn.Conv2d(3, DIM, kernel_size=16, stride=16)
+        self.token, self.positions = (
+            nn.Parameter(torch.randn(1, 1, DIM)),
+            nn.Parameter(torch.randn(1, 25, DIM)),
+        )
+        self.layers = nn.ModuleList(Block(FusedQkv()) for _ in range(3))
+        self.head, self.classify = head, nn.Linear(DIM, 7)
+        self.reads, self.passes = reads, 0
+
+    def forward(self, image):
+        self.passes += 1
+        embedded = self.embed(image).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(len(image), -1, -1), embedded], dim=1) + self.positions
+        for layer in self.layers:
+            x = layer(x)
+        return self.classify(self.head(embedded if self.reads == "embedding" else x))
+
+
+class Pool(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+class Flattened(nn.Module):
+    """Reads all tokens with weights of their own; no reduction is called."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(25 * DIM, DIM)
+
+    def forward(self, x):
+        return self.linear(x.flatten(1))
+
+
+class Mixing(nn.Module):
+    """A convolution over the sequence before the class token is read."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(DIM, DIM, 3, padding=1)
+
+    def forward(self, x):
+        return self.conv(x.transpose(1, 2))[..., 0]
+
+
+WRONG = {
+    "a flattened head": (Flattened, "tokens", "still depends on what removed tokens hold"),
+    "a convolution over tokens": (Mixing, "tokens", "still depends on what removed tokens hold"),
+    "a product with ones": (
+        lambda: Pool(lambda x: (torch.full((1, x.shape[1]), 1 / x.shape[1]) @ x)[:, 0]),
+        "tokens",
+        "still depends on what removed tokens hold",
+    ),
+    "a skip past the blocks": (
+        lambda: Pool(lambda x: x.flatten(1)[:, 3::24]),
+        "embedding",
+        "still depends on what removed tokens hold",
+    ),
+    "a sum by the root of n": (
+        lambda: Pool(lambda x: x.sum(1) / x.shape[1] ** 0.5),
+        "tokens",
+        "its pool is not understood",
+    ),
+    "a median": (lambda: Pool(lambda x: x.median(1).values), "tokens", "median over tokens"),
+}
+
+
+def foreign(head, reads="tokens"):
+    image = torch.randn(1, 3, 64, 96, generator=torch.Generator().manual_seed(8))
+    return Subject.of(lively(Foreign(head(), reads=reads)), image, layout=TokenLayout(grid=(4, 6)))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_module_that_reads_removed_tokens_is_refused(name):
+    head, reads, words = WRONG[name]
+    subject = foreign(head, reads)
+    for _ in range(2):  # the second answer is remembered
+        with pytest.raises(CaptureError, match=words):
+            outputs_without(subject, GONE)
+
+
+@pytest.mark.parametrize(
+    "pool", [lambda x: x[:, 0], lambda x: x.sum(1) / x.shape[1], lambda x: x[:, 1:].amax(1)]
+)
+def test_a_module_is_asked_once_and_runs_as_it_is_afterwards(pool):
+    subject = foreign(lambda: Pool(pool))
+    model = subject.model
+    before = model(subject.pixels).detach()
+    model.train()
+    model.passes = 0
+    first = outputs_without(subject, GONE)
+    assert model.passes == 5  # as it is, disturbed, repainted, absent; and the answer
+    assert torch.equal(outputs_without(subject, GONE), first)
+    assert model.passes == 6
+    outputs_without(replace(subject, pixels=subject.pixels + 1), GONE[:2])
+    assert model.passes == 7
+    assert all(part.training for part in model.modules())
+    assert not any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
+    assert torch.equal(model.eval()(subject.pixels), before)
+
+
+@pytest.mark.parametrize("reach", [(16, 0), (24, 4)])
+def test_patches_that_overlap_are_no_reason_to_refuse(reach):
+    subject = foreign(lambda: Pool(lambda x: x.mean(1)))
+    kernel, padding = reach
+    subject.model.embed = nn.Conv2d(3, DIM, kernel, stride=16, padding=padding)
+    assert torch.isfinite(outputs_without(subject, GONE)).all()
+
+
+def test_a_module_that_takes_no_shorter_sequence_is_not_refused():
+    subject = foreign(lambda: Pool(lambda x: F.avg_pool1d(x.transpose(1, 2), 25).squeeze(-1)))
+    got = outputs_without(subject, GONE)
+    other = foreign(lambda: Pool(lambda x: x.mean(1)))
+    other.model.load_state_dict(subject.model.state_dict())
+    expected = outputs_without(other, GONE)
+    assert (got - expected).abs().max() <= 1e-5 * expected.abs().max()
+
+
+@pytest.mark.parametrize("make", [lambda: timm_vit(global_pool="avgmax"), torchvision_vit, transformers_vit])
+def test_models_of_libraries_are_not_refused(make):
+    model = make()
+    size = (64, 64) if make is torchvision_vit else (64, 96)
+    image = torch.randn(1, 3, *size, generator=torch.Generator().manual_seed(8))
+    subject = Subject.of(model, image)
+    assert torch.isfinite(outputs_without(subject, [(0, 0), (3, 2)])).all()
+
+
+def test_tokens_after_the_patches_stay():
+    layout = TokenLayout(grid=(4, 5), suffix=("detection 0", "detection 1", "detection 2", "detection 3"))
+    subject = replace(foreign(lambda: Pool(lambda x: x[:, 0])), layout=layout)
+    tokens = _tokens(subject, torch.ones(2, 20, dtype=torch.bool))
+    assert tokens.sum(0).tolist() == [0] + 20 * [2] + 4 * [0]

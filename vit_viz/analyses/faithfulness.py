@@ -154,6 +154,7 @@ def faithfulness(
 
     Raises:
         ParameterError: the map has another grid, a baseline does not exist, or the band is of other baselines or another target.
+        CaptureError: removal is asked for, and something in this module still reads removed patches.
         Cancelled: `cancelled` said so.
     """
     subject = Subject.of(loaded, image, mode=mode)

@@ -17,7 +17,10 @@ from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import Target
 from vit_viz.analyses.watch import Watch
 from vit_viz.capture import edit
+from vit_viz.capture.absence import check_removal
+from vit_viz.capture.interception import are_ours
 from vit_viz.errors import ParameterError
+from vit_viz.model.parts import parts_of
 
 Baseline = Literal["mean", "blur", "gray", "black"]
 
@@ -80,6 +83,7 @@ def removed_scores(
 
     Raises:
         ParameterError: a set leaves nothing that the output could be read from.
+        CaptureError: something in this module still reads removed tokens, or its pooling is not understood.
     """
     sets = torch.from_numpy(gone)
     scores = in_batches(lambda part: target(_without(subject, sets[part], watch)), len(sets))
@@ -89,11 +93,12 @@ def removed_scores(
 def outputs_without(subject: Subject, patches: Sequence[tuple[int, int]]) -> Tensor:
     """What the model says when these patches (row, col) are absent: outputs [classes].
 
-    Their keys are masked in every layer and they are left out of mean or attention pooling, which equals a sequence without
-    these tokens in which the others keep their positions.
+    Their keys are masked in every layer and they are left out of the pooling, which equals a sequence without these tokens in
+    which the others keep their positions. Before its first removal, a module that is not our own is asked whether it does.
 
     Raises:
         ParameterError: a patch does not exist, or nothing would be left.
+        CaptureError: something in this module still reads removed tokens, or its pooling is not understood.
     """
     gone = torch.zeros(1, subject.layout.num_patches, dtype=torch.bool)
     for patch in patches:
@@ -107,12 +112,32 @@ def _without(subject: Subject, gone: Tensor, watch: Watch | None) -> Tensor:
         watch.check()
     if subject.layout.pooling != "class" and gone.all(1).any():
         raise ParameterError("Removing every patch leaves nothing to look at: keep at least one.")
-    tokens = F.pad(gone, (subject.layout.num_prefix, subject.layout.num_suffix))  # only patches go
+    _check_exact(subject)
+    tokens = _tokens(subject, gone)
     with torch.no_grad(), edit(mask_keys=tokens):
         outputs = subject.outputs(subject.pixels.expand(len(gone), -1, -1, -1))
     if watch is not None:
         watch.advance(len(gone))
     return outputs
+
+
+def _tokens(subject: Subject, gone: Tensor) -> Tensor:
+    """[sets, patches] -> [sets, tokens]; tokens that are no patches stay."""
+    return F.pad(gone, (subject.layout.num_prefix, subject.layout.num_suffix))
+
+
+def _check_exact(subject: Subject) -> None:
+    """All patches but one are removed from a module that is not our own, and the answer is compared with tokens truly absent.
+
+    Raises:
+        CaptureError: they differ.
+    """
+    if are_ours(parts_of(subject.model)) or subject.layout.num_patches < 2:
+        return
+    gone = (torch.arange(subject.layout.num_patches) != subject.layout.num_patches // 3)[None]
+    changed = torch.where(_pixel_mask(subject, gone), 1 - subject.pixels, subject.pixels)
+    with subject.turn():
+        check_removal(subject.model, subject.pixels, changed, _tokens(subject, gone)[0])
 
 
 def _pixel_mask(subject: Subject, gone: Tensor) -> Tensor:

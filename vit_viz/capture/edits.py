@@ -61,7 +61,20 @@ def edit(
             pooling is not understood.
     """
     spec = Edits(dict(heads or {}), dict(knockout or {}), mask_keys, dict(temperature or {}))
-    active = ActiveEdits([spec], LayerCounter(first_layer, sys._getframe(2)))
+    with _at_work(ActiveEdits([spec], LayerCounter(first_layer, sys._getframe(2)))):
+        yield
+
+
+@contextmanager
+def removing(tokens: Tensor, *, disturbs: bool = False) -> Iterator[None]:
+    """As `edit(mask_keys=tokens)`; `disturbs`: what removed tokens say is changed, too, which nothing must notice."""
+    spec = Edits({}, {}, tokens, {})
+    with _at_work(ActiveEdits([spec], LayerCounter(0, sys._getframe(2)), disturbs=disturbs)):
+        yield
+
+
+@contextmanager
+def _at_work(active: ActiveEdits) -> Iterator[None]:
     stack = _stack()
     stack.append(active)
     try:

@@ -1,0 +1,159 @@
+"""Whether removed tokens are as good as absent in a module: asked of the module itself, once, and kept as long as it lives.
+
+What an edit sees are torch's calls. A part of a model that reads tokens in another way (a convolution over them, a flattened
+head) would still read removed ones, and nothing would say so.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vit_viz.capture.edits import removing
+from vit_viz.capture.forward import block_list, undisturbed
+from vit_viz.errors import CaptureError
+
+_CLOSE = {torch.float32: 1e-3, torch.float64: 1e-3}
+"""How far two runs may lie apart, as a share of the largest number; half precisions have less."""
+
+
+class _Answers:
+    """What was found of each module: a message, or "" where removal is exact."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._known: weakref.WeakKeyDictionary[nn.Module, dict[Any, str]] = weakref.WeakKeyDictionary()
+
+    def get(self, module: nn.Module, key: Any) -> str | None:
+        with self._guard:
+            return self._known.get(module, {}).get(key)
+
+    def put(self, module: nn.Module, key: Any, message: str) -> None:
+        with self._guard:
+            self._known.setdefault(module, {})[key] = message
+
+
+_ANSWERS = _Answers()  # of the process, since two sessions may hold the same module
+
+
+def check_removal(module: nn.Module, pixels: Tensor, changed: Tensor, removed: Tensor) -> None:
+    """Compares `edit(mask_keys=...)` with tokens that say something else, and with tokens that are truly absent.
+
+    Four small passes, once per module, size of the input and set of tokens. Where the module takes no shorter sequence, only the
+    first comparison can be made.
+
+    Args:
+        pixels: one image, [1, channels, height, width].
+        changed: the same image with other pixels in the removed patches.
+        removed: which tokens, Boolean [tokens].
+
+    Raises:
+        CaptureError: the output still depends on removed tokens, or on how many they are.
+    """
+    key = (tuple(pixels.shape), pixels.dtype, tuple(removed.tolist()))
+    message = _ANSWERS.get(module, key)
+    if message is None:
+        with undisturbed(module), torch.inference_mode(False), torch.no_grad():
+            message = _problem(_Runs(module, removed), pixels, changed)
+        _ANSWERS.put(module, key, message)
+    if message:
+        raise CaptureError(f"Patches cannot be removed from {type(module).__name__}: {message}")
+
+
+def _problem(runs: _Runs, pixels: Tensor, changed: Tensor) -> str:
+    output, entering, leaving = runs.masked(pixels)
+    others = [runs.masked(pixels, disturbs=True)[0]]
+    repainted, embedded, _ = runs.masked(changed)
+    if _agree(entering, embedded) is not False:  # else a patch reaches further than its own token
+        others.append(repainted)
+    if any(_agree(output, other) is False for other in others):
+        return "its output still depends on what removed tokens hold, so something besides attention and the pool reads them."
+    alone = runs.absent(pixels)
+    if alone is not None and _agree(leaving, alone[1]) and _agree(output, alone[0]) is False:
+        return (
+            "with the same tokens after its last block, its output is another one when the removed tokens are truly absent, so its "
+            "pool is not understood."
+        )
+    return ""
+
+
+class _Runs:
+    """Passes of a module without some tokens, and its other tokens before the first block and after the last."""
+
+    def __init__(self, module: nn.Module, removed: Tensor) -> None:
+        self._module, self._blocks = module, block_list(module)
+        self._removed, self._thread = removed, threading.get_ident()
+
+    def masked(
+        self, pixels: Tensor, *, disturbs: bool = False
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Output, tokens before the first block and after the last, with the removed tokens masked."""
+        states: list[Tensor | None] = [None, None]
+        with self._watched(states), removing(self._removed, disturbs=disturbs):
+            output = _output(self._module(pixels))
+        return output, self._kept(states[0]), self._kept(states[1])
+
+    def absent(self, pixels: Tensor) -> tuple[Tensor | None, Tensor | None] | None:
+        """Output, and tokens after the last block, where the first block receives no removed tokens; None where that fails."""
+        states: list[Tensor | None] = [None, None]
+        try:
+            with self._watched(states, drops=True):
+                return _output(self._module(pixels)), states[1]
+        except Exception:  # whatever a module makes of a sequence that it was not made for
+            return None
+
+    def _kept(self, state: Tensor | None) -> Tensor | None:
+        if state is None or state.ndim != 3 or state.shape[1] != len(self._removed):
+            return None
+        return state[:, ~self._removed.to(state.device)]
+
+    @contextmanager
+    def _watched(self, states: list[Tensor | None], *, drops: bool = False) -> Iterator[None]:
+        """Puts what enters the first block and leaves the last into `states`; `drops`: removed tokens do not enter."""
+
+        def before(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if threading.get_ident() != self._thread:
+                return None
+            states[0] = args[0] if args else kwargs.get("hidden_states")
+            if not drops:
+                return None
+            kept = self._kept(states[0])
+            if kept is None:
+                raise CaptureError("The first block does not receive [batch, tokens, dim].")
+            return ((kept, *args[1:]), kwargs) if args else (args, kwargs | {"hidden_states": kept})
+
+        def after(_: nn.Module, __: tuple[Any, ...], output: Any) -> None:
+            if threading.get_ident() == self._thread:
+                states[1] = output[0] if isinstance(output, tuple) else output
+
+        handles = []
+        if self._blocks:
+            handles.append(self._blocks[0].register_forward_pre_hook(before, with_kwargs=True))
+            handles.append(self._blocks[-1].register_forward_hook(after))
+        elif drops:
+            raise CaptureError("There is no list of blocks.")
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+def _output(result: Any) -> Tensor | None:
+    """The returned tensor, or its `.logits`."""
+    output = result if isinstance(result, Tensor) else getattr(result, "logits", None)
+    return output if isinstance(output, Tensor) else None
+
+
+def _agree(one: Tensor | None, other: Tensor | None) -> bool | None:
+    """Whether two tensors are the same up to rounding; None where they cannot be compared."""
+    if one is None or other is None or one.shape != other.shape:
+        return None
+    size = float(one.abs().max())
+    return float((one - other).abs().max()) <= _CLOSE.get(one.dtype, 5e-2) * size
