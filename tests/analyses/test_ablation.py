@@ -11,11 +11,15 @@ import torch
 from torch import nn
 
 from tests.comparing import assert_same
+from tests.capture.models import lively
+from tests.capture.models import pixels as tutorial_pixels
+from tests.capture.tutorials import Block, FusedQkv, MultiHead, TutorialViT
 from vit_viz.analyses.ablation import ablate_heads, estimated_head_map, head_map, without_heads
 from vit_viz.analyses.subject import Subject
 from vit_viz.capture import edit
 from vit_viz.capture import trace as capture
 from vit_viz.errors import Cancelled, CaptureError, ParameterError
+from vit_viz.geometry import TokenLayout
 
 KINDS = [
     {},
@@ -152,3 +156,35 @@ def test_progress_and_cancelling(make_model, pixels):
     assert seen[-1] == pytest.approx(1)
     with pytest.raises(Cancelled):
         ablate_heads(model, pixels, cancelled=lambda: True)
+
+
+class TwoAttentions(Block):
+    """One attention that is written out, and a fused one beside the MLP."""
+
+    def __init__(self) -> None:
+        super().__init__(FusedQkv())
+        self.second = MultiHead()
+
+    def forward(self, x):
+        return super().forward(x) + self.second(x)
+
+
+def test_layers_of_blocks_with_two_attentions_are_the_calls_in_order():
+    model = TutorialViT(FusedQkv)
+    model.layers = nn.ModuleList(TwoAttentions() for _ in range(3))
+    model, image = lively(model), tutorial_pixels()
+    subject = Subject.of(model, image, layout=TokenLayout(grid=(4, 6)))
+    values = head_map(subject, target=2).values
+    assert values.shape == (6, 5)
+    with torch.no_grad():
+        whole = float(model(image)[0, 2])
+        for layer in range(6):
+            changed = copy.deepcopy(model)
+            block = changed.layers[layer // 2]
+            projection = block.second.attention.out_proj if layer % 2 else block.attention.proj
+            projection.weight[:, 8 * 3 : 8 * 4] = 0
+            expected = float(changed(image)[0, 2]) - whole
+            assert values[layer, 3] == pytest.approx(expected, abs=1e-5 * float(np.abs(values).max()))
+            with edit(heads={(layer, 3): 0.0}):
+                edited = float(model(image)[0, 2]) - whole
+            assert edited == pytest.approx(expected, abs=1e-5 * float(np.abs(values).max()))

@@ -12,7 +12,7 @@ from torch import nn
 
 from tests.comparing import assert_same
 from tests.capture.models import lively, timm_vit, torchvision_vit, transformers_vit
-from tests.capture.tutorials import DIM, Block, FusedQkv
+from tests.capture.tutorials import DIM, Block, FusedQkv, MultiHead
 from vit_viz.analyses.removal import _tokens, baseline_pixels, outputs_without, painted_scores, removed_scores
 from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import class_logit
@@ -144,7 +144,9 @@ def test_gray_and_black_are_levels_of_the_picture(make_model, pixels):
 class Foreign(nn.Module):
     """A class token and 4 x 6 patches; the head is one's choice."""
 
-    def __init__(self, head: nn.Module, *, reads: str = "tokens") -> None:
+    def __init__(
+        self, head: nn.Module, *, reads: str = "tokens", attention: type[nn.Module] = FusedQkv
+    ) -> None:
         super().__init__()
         torch.manual_seed(5)
         self.embed = nn.Conv2d(3, DIM, kernel_size=16, stride=16)
@@ -152,7 +154,7 @@ class Foreign(nn.Module):
             nn.Parameter(torch.randn(1, 1, DIM)),
             nn.Parameter(torch.randn(1, 25, DIM)),
         )
-        self.layers = nn.ModuleList(Block(FusedQkv()) for _ in range(3))
+        self.layers = nn.ModuleList(Block(attention()) for _ in range(3))
         self.head, self.classify = head, nn.Linear(DIM, 7)
         self.reads, self.passes = reads, 0
 
@@ -258,6 +260,15 @@ def test_patches_that_overlap_are_no_reason_to_refuse(reach):
     kernel, padding = reach
     subject.model.embed = nn.Conv2d(3, DIM, kernel, stride=16, padding=padding)
     assert torch.isfinite(outputs_without(subject, GONE)).all()
+
+
+@pytest.mark.parametrize("attention", [FusedQkv, MultiHead])
+def test_what_reads_removed_tokens_is_seen_though_patches_overlap(attention):
+    model = lively(Foreign(Mixing(), attention=attention))
+    model.embed = nn.Conv2d(3, DIM, 24, stride=16, padding=4)
+    image = torch.randn(1, 3, 64, 96, generator=torch.Generator().manual_seed(8))
+    with pytest.raises(CaptureError, match="still depends on what removed tokens hold"):
+        outputs_without(Subject.of(model, image, layout=TokenLayout(grid=(4, 6))), GONE)
 
 
 def test_a_module_that_takes_no_shorter_sequence_is_not_refused():

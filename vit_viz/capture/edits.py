@@ -42,8 +42,9 @@ def edit(
     """Change the attention of every forward pass inside, in this thread; nothing is left behind.
 
     Layers are the attention calls (as many queries as keys) in the order in which the model makes them, as in a trace of it: in a
-    model whose blocks hold two attentions, layer 3 is the second of block 1. Every value may be a sequence of values, one per image
-    of the batch. Blocks that are checkpointed run again under the same edits in the backward pass, also after the `with` has ended.
+    model whose blocks hold two attentions, layer 3 is the second of block 1, and attention that cannot be seen is no layer. Use one
+    `with` for each model. Every value may be a sequence of values, one per image of the batch. Blocks that are checkpointed run
+    again under the same edits in the backward pass, also after the `with` has ended.
 
     Args:
         heads: (layer, head) -> factor of the head's output, "mean" (its output becomes its mean over tokens), or "uniform" (it
