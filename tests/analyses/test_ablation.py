@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import nn
 
-from tests.comparing import assert_same
 from tests.capture.models import lively
 from tests.capture.models import pixels as tutorial_pixels
 from tests.capture.tutorials import Block, FusedQkv, MultiHead, TutorialViT
+from tests.comparing import assert_same
 from vit_viz.analyses.ablation import ablate_heads, estimated_head_map, head_map, without_heads
 from vit_viz.analyses.subject import Subject
 from vit_viz.capture import edit

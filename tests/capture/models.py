@@ -143,10 +143,3 @@ def _formula(seen: list[Tensor]) -> Callable[..., Tensor]:
         return weights @ v
 
     return attention
-
-
-def assert_near(got: Tensor, expected: Tensor, tolerance: float = 1e-5) -> None:
-    """max |got - expected| <= 1e-5 * max |expected|: no entry is judged by its own size."""
-    assert got.shape == expected.shape
-    off, size = float((got - expected).abs().max()), float(expected.abs().max())
-    assert off <= tolerance * size, f"{off:.3g} off where the largest is {size:.3g}"

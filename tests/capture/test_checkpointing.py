@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
-from tests.capture.models import assert_near, lively, pixels, timm_vit, transformers_vit
+from tests.capture.models import lively, pixels, timm_vit, transformers_vit
 from tests.capture.tutorials import FusedQkv, MultiHead, TutorialViT
+from tests.comparing import assert_same
 from vit_viz.capture import edit, trace
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
@@ -100,10 +101,10 @@ def tutorial(
     return lively(model)  # type: ignore[return-value]
 
 
-def assert_all_near(got: list[Tensor], expected: list[Tensor]) -> None:
+def assert_all_same(got: list[Tensor], expected: list[Tensor]) -> None:
     assert len(got) == len(expected) > 20
     for one, other in zip(got, expected, strict=True):
-        assert_near(one, other)
+        assert_same(one, other)
 
 
 @pytest.mark.parametrize("backward", ["inside", "after", "autograd.backward", "inside another edit"])
@@ -113,7 +114,7 @@ def test_gradients_under_an_edit_are_those_without_checkpoints(
     way: str, attention: type[nn.Module], backward: str
 ) -> None:
     expected = gradients(tutorial(plainly, attention=attention))
-    assert_all_near(gradients(tutorial(WAYS[way], attention=attention), backward=backward), expected)
+    assert_all_same(gradients(tutorial(WAYS[way], attention=attention), backward=backward), expected)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -121,7 +122,7 @@ def test_layers_that_share_one_module_are_told_apart(way: str) -> None:
     expected = gradients(tutorial(plainly, kind=Looped), edits=[EDITS, {"heads": {(1, 1): 0.0}}])  # fmt: skip
     got = gradients(tutorial(WAYS[way], kind=Looped), edits=[EDITS, {"heads": {(1, 1): 0.0}}])
     for one, other in zip(got, expected, strict=True):
-        assert_near(one, other)
+        assert_same(one, other)
 
 
 @pytest.mark.parametrize("backward", ["inside", "after"])
@@ -130,12 +131,12 @@ def test_nested_edits_hold_in_the_second_run(way: str, backward: str) -> None:
     edits: list[dict[str, object]] = [EDITS, {"mask_keys": [3, 7], "temperature": {1: 5.0}}]
     expected = gradients(tutorial(plainly, attention=MultiHead), edits=edits)
     got = gradients(tutorial(WAYS[way], attention=MultiHead), edits=edits, backward=backward)
-    assert_all_near(got, expected)
+    assert_all_same(got, expected)
 
 
 @pytest.mark.parametrize("backward", ["inside", "after"])
 def test_checkpoints_within_checkpoints(backward: str) -> None:
-    assert_all_near(gradients(tutorial(nested), backward=backward), gradients(tutorial(unchecked)))
+    assert_all_same(gradients(tutorial(nested), backward=backward), gradients(tutorial(unchecked)))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -149,7 +150,7 @@ def test_several_blocks_in_one_checkpoint(way: str) -> None:
 
     torch.manual_seed(0)
     model = lively(Segments(FusedQkv))
-    assert_all_near(gradients(model), gradients(tutorial(plainly)))
+    assert_all_same(gradients(model), gradients(tutorial(plainly)))
 
 
 class Logits(nn.Module):
@@ -175,7 +176,7 @@ def test_the_checkpoints_of_libraries(make: Callable[[], nn.Module], backward: s
         model.model.activation_checkpointing_enable()
     else:
         model.set_grad_checkpointing()  # type: ignore[operator]
-    assert_all_near(gradients(model, backward=backward), gradients(plain))
+    assert_all_same(gradients(model, backward=backward), gradients(plain))
 
 
 def test_a_backward_pass_may_be_repeated() -> None:
@@ -185,7 +186,7 @@ def test_a_backward_pass_may_be_repeated() -> None:
         loss = model(pixels(2))[:, 2].sum()
     loss.backward(retain_graph=True)
     loss.backward()
-    assert_all_near([p.grad / 2 for p in model.parameters() if p.grad is not None], expected)
+    assert_all_same([p.grad / 2 for p in model.parameters() if p.grad is not None], expected)
 
 
 def test_a_pass_without_an_edit_is_not_edited_when_it_is_run_again() -> None:
@@ -196,7 +197,7 @@ def test_a_pass_without_an_edit_is_not_edited_when_it_is_run_again() -> None:
     with edit(heads={(0, 0): 0.0}):
         model(pixels(2))
         loss.backward()
-    assert_all_near(*([p.grad for p in each.parameters() if p.grad is not None] for each in (model, plain)))
+    assert_all_same(*([p.grad for p in each.parameters() if p.grad is not None] for each in (model, plain)))
 
 
 def test_a_trace_with_a_target_inside_an_edit() -> None:
@@ -206,7 +207,7 @@ def test_a_trace_with_a_target_inside_an_edit() -> None:
         with edit(**EDITS):  # type: ignore[arg-type]
             found.append(trace(tutorial(how, attention=MultiHead), pixels(), layout=layout, target=2))
     for layer in range(3):
-        assert_near(found[0].attention_gradient(layer), found[1].attention_gradient(layer))
+        assert_same(found[0].attention_gradient(layer), found[1].attention_gradient(layer))
 
 
 def test_a_block_that_attends_more_often_the_second_time_is_one_sentence() -> None:

@@ -10,8 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.capture.models import assert_near, lively, pixels, timm_vit
+from tests.capture.models import lively, pixels, timm_vit
 from tests.capture.tutorials import Block, FusedQkv
+from tests.comparing import assert_same
 from vit_viz.capture import edit
 from vit_viz.errors import CaptureError
 
@@ -152,7 +153,7 @@ def test_removed_tokens_are_left_out_of_the_pool(name: str) -> None:
         plain, expected = model(image), model(image, keep=kept)
         with edit(mask_keys=REMOVED):
             edited = model(image)
-    assert_near(edited, expected)
+    assert_same(edited, expected)
     assert (edited - plain).abs().max() > 1e-3 * plain.abs().max()
 
 
@@ -176,7 +177,7 @@ def test_each_image_of_a_batch_has_its_own_removed_tokens(name: str) -> None:
     for i, gone in enumerate(sets):
         kept = [token for token in range(25) if token not in gone]
         with torch.no_grad():
-            assert_near(together[i : i + 1], model(image[i : i + 1], keep=kept))
+            assert_same(together[i : i + 1], model(image[i : i + 1], keep=kept))
 
 
 @pytest.mark.parametrize("pool", ["avg", "max", "avgmax", "map"])
@@ -189,7 +190,7 @@ def test_the_pools_of_timm_leave_removed_tokens_out(pool: str) -> None:
             edited = model(image)
         x = model._pos_embed(model.patch_embed(image))[:, kept]  # type: ignore[operator]
         expected = model.forward_head(model.norm(model.blocks(x)))  # type: ignore[operator]
-    assert_near(edited, expected)
+    assert_same(edited, expected)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +202,7 @@ def test_tokens_after_the_patches_do_not_shift_the_pool(pool: Pool) -> None:
     with torch.no_grad():
         expected = model(image, keep=kept)
         with edit(mask_keys=[5, 23]):
-            assert_near(model(image), expected)
+            assert_same(model(image), expected)
 
 
 NOT_UNDERSTOOD: dict[str, Pool] = {
@@ -243,7 +244,7 @@ def test_features_as_many_as_tokens_are_not_taken_for_tokens(features: int) -> N
     with torch.no_grad():
         expected = model(image, keep=kept)
         with edit(mask_keys=REMOVED):
-            assert_near(model(image), expected)
+            assert_same(model(image), expected)
 
 
 def test_gradients_pass_through_a_pool_without_removed_tokens() -> None:
@@ -255,4 +256,4 @@ def test_gradients_pass_through_a_pool_without_removed_tokens() -> None:
         model(image)[0, 2].backward()
     assert image.grad is not None
     assert other.grad is not None
-    assert_near(image.grad, other.grad)
+    assert_same(image.grad, other.grad)

@@ -10,8 +10,9 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
-from tests.capture.models import assert_near, lively, pixels
+from tests.capture.models import lively, pixels
 from tests.capture.tutorials import DIM, HEAD_DIM, HEADS, TutorialViT
+from tests.comparing import assert_same
 from vit_viz.capture import edit, trace
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
@@ -112,8 +113,8 @@ def test_a_temperature_leaves_biases_as_they_are(name: str, temperature: float |
             fused = model(None)(image)
         with edit(temperature={1: temperature}):
             written = model(WRITTEN[name])(image)
-        assert_near(model(WRITTEN[name])(image), plain)
-    assert_near(written, fused)
+        assert_same(model(WRITTEN[name])(image), plain)
+    assert_same(written, fused)
     assert (fused - plain).abs().max() > 1e-2 * plain.abs().max()
 
 
@@ -139,8 +140,8 @@ def test_a_trace_inside_a_temperature_has_the_same_attention(write: Write | None
     assert layer.q is not None
     assert layer.k is not None
     expected = (layer.q @ layer.k.mT * SCALE / 0.5 + BIAS).softmax(-1)
-    assert_near(recorded.attention(1), expected)
-    assert_near(recorded.attention(0), plain.attention(0))
+    assert_same(recorded.attention(1), expected)
+    assert_same(recorded.attention(0), plain.attention(0))
 
 
 @pytest.mark.parametrize("write", [None, WRITTEN["q k^T * scale + bias"], WRITTEN["in place"]])
@@ -152,8 +153,8 @@ def test_nested_temperatures_multiply(write: Write | None) -> None:
             recorded = trace(built, image, layout=LAYOUT)
         with edit(temperature={0: 3.0, 2: 2.0}):
             expected = built(image)
-    assert_near(nested, expected)
-    assert_near(recorded.logits, expected[0])
+    assert_same(nested, expected)
+    assert_same(recorded.logits, expected[0])
 
 
 UNKNOWN: dict[str, Write] = {
@@ -185,4 +186,4 @@ def test_gradients_pass_through_a_temperature() -> None:
             model(write)(image)[0, 2].backward()
         assert image.grad is not None
         gradients.append(image.grad)
-    assert_near(gradients[1], gradients[0])
+    assert_same(gradients[1], gradients[0])
