@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 120.0  # generous: CI machines are slow and shared; the time itself is measured in benchmarks/
+START_SECONDS = 300.0  # generous: it only ends a run whose app never answers
 LEAVING = (
     "AbortError",
     "BrokenConnectionError",

@@ -74,14 +74,14 @@ def says(page: Any, words: str) -> None:
     page.wait_for_function(
         "words => document.querySelector('#vv-explorer [data-vv=caption]').textContent.includes(words)",
         arg=words,
-        timeout=10_000,
+        timeout=60_000,
     )
 
 
 def asks(page: Any, query: str) -> None:
     """Wait until the address bar holds this query."""
     page.wait_for_function(
-        "query => new URLSearchParams(location.search).get('q') === query", arg=query, timeout=10_000
+        "query => new URLSearchParams(location.search).get('q') === query", arg=query, timeout=60_000
     )
 
 
@@ -95,14 +95,35 @@ def pictures(page: Any) -> list[str]:
     page.wait_for_function(
         "document.querySelector('#vv-explorer [data-vv=progress]').textContent.indexOf('Fetching') < 0"
     )
-    page.wait_for_timeout(700)
-    drawn: list[str] = page.evaluate(PICTURES)
-    return drawn
+    before: list[str] = page.evaluate(PICTURES)
+    for _ in range(100):
+        page.wait_for_timeout(700)
+        drawn: list[str] = page.evaluate(PICTURES)
+        if drawn == before:
+            return drawn
+        before = drawn
+    pytest.fail("the pictures do not come to rest")
+
+
+def painted(page: Any) -> None:
+    """Wait until what has happened is drawn: a change is drawn in the next frame."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def rests(page: Any) -> None:
+    """Wait until the photo has its place: a page that still grows would move it from under a click."""
+    page.wait_for_function(
+        """() => { const place = JSON.stringify(document.querySelector('#vv-explorer [data-vv=stage]').getBoundingClientRect());
+        const kept = window.vvRests?.place === place ? window.vvRests.frames + 1 : 0;
+        window.vvRests = {place, frames: kept};
+        return kept >= 5; }"""
+    )
 
 
 def over_photo(page: Any, across: float, down: float) -> tuple[float, float]:
     """A point of the photo in the window, from shares of its width and height."""
     part(page, "stage").scroll_into_view_if_needed()
+    rests(page)
     box = part(page, "stage").bounding_box()
     return box["x"] + across * box["width"], box["y"] + down * box["height"]
 
@@ -172,7 +193,7 @@ def test_hovering_repaints_and_sends_nothing(page: Any) -> None:
     seen = set()
     for step in range(30):
         page.mouse.move(*over_photo(page, 0.03 + step / 32, 0.4))
-        page.wait_for_timeout(20)
+        painted(page)
         seen.add(caption(page))
     assert len(seen) >= 10
     assert page.evaluate(PICTURES) != before
@@ -182,11 +203,10 @@ def test_hovering_repaints_and_sends_nothing(page: Any) -> None:
 def test_leaving_the_photo_returns_to_the_pinned_query(page: Any) -> None:
     before = pictures(page)
     page.mouse.move(*over_photo(page, 0.5, 0.5))
-    page.wait_for_timeout(100)
     says(page, "patch (")
     page.mouse.move(2, 2)
-    page.wait_for_timeout(100)
     says(page, "class token")
+    painted(page)
     assert page.evaluate(PICTURES) == before
 
 
@@ -221,6 +241,8 @@ def test_everything_by_keyboard_alone(page: Any) -> None:
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.dataset.vv === 'stage'"):
             break
+    else:
+        pytest.fail("the photo cannot be reached by the Tab key")
     for key, expected in (
         ("d", "patch (7, 7)"),
         ("d", "patch (7, 8)"),
@@ -235,7 +257,6 @@ def test_everything_by_keyboard_alone(page: Any) -> None:
     page.keyboard.press("d")
     page.keyboard.press("r")
     page.keyboard.press("d")
-    page.wait_for_timeout(60)
     says(page, "region of 2 patches")
     page.wait_for_function(
         "document.querySelector('#vv-explorer [data-vv=status]').textContent.includes('region of 2')"
@@ -293,9 +314,8 @@ def test_a_permalink_restores_the_picture_for_another_visitor(
 
 def test_own_scale_is_marked(page: Any) -> None:
     page.get_by_text("own", exact=True).click()
-    page.wait_for_timeout(100)
-    assert "cells do not compare" in str(part(page, "unit").text_content())
     says(page, "own scale")
+    assert "cells do not compare" in str(part(page, "unit").text_content())
 
 
 def test_numbers_of_the_pinned_query_come_from_the_server(page: Any) -> None:
@@ -303,11 +323,12 @@ def test_numbers_of_the_pinned_query_come_from_the_server(page: Any) -> None:
         page.mouse.click(*over_photo(page, 0.2, 0.2))
     numbers = answer.value.json()
     page.mouse.move(2, 2)
-    page.wait_for_timeout(200)
-    readout = str(part(page, "readout").text_content())
     percent = float(f"{100 * numbers['max']:.4g}")
-    assert f"{percent:g}%" in readout
-    assert "\u2248" not in readout
+    page.wait_for_function(
+        """words => { const text = document.querySelector('#vv-explorer [data-vv=readout]').textContent;
+        return text.includes(words) && !text.includes('\u2248'); }""",
+        arg=f"{percent:g}%",
+    )
 
 
 def test_saving_gives_a_png_with_room_for_caption_and_colour_bar(page: Any, tmp_path: Path) -> None:
@@ -329,7 +350,6 @@ def test_another_sample_keeps_the_options(page: Any) -> None:
     page.get_by_label("Sample image tower").click()
     page.wait_for_function("!location.search.includes('image=lion')")
     page.wait_for_selector(f"{EXPLORER} [data-vv=root][data-state=ready]")
-    page.wait_for_timeout(300)
     says(page, "own scale")
     assert link(page)["scale"] == "own"
 

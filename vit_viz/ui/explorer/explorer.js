@@ -153,9 +153,11 @@ export class Explorer {
   setBusy(/** @type {string} */ text) {
     clearTimeout(this.busyTimer);
     const show = () => {
+      const wasShown = this.parts.busy.textContent !== '';
       if (this.trace) this.parts.root.dataset.state = text ? 'busy' : 'ready';
       setText(this.parts.busy, text);
-      setText(this.parts.status, text);
+      if (text || wasShown) setText(this.parts.status, text);
+      if (!text && wasShown) this.speak(); // what was said of the view meanwhile is gone
     };
     if (text) this.busyTimer = window.setTimeout(show, 250);
     else show();
