@@ -54,7 +54,7 @@ def explorer_pixels(page: Any) -> list[int]:
 
 def repainted(page: Any, before: list[int]) -> None:
     """Wait until the mosaic is another one: the explorer begins to load a moment after the header has answered."""
-    for _ in range(100):
+    for _ in range(600):
         if explorer_pixels(page) != before:
             return
         page.wait_for_timeout(100)
