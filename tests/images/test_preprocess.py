@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -303,6 +304,54 @@ def test_a_jpeg_file_object_with_a_rotation_is_turned() -> None:
     assert ODD.apply(Image.open(buffer)).crop_box.original_size == (60, 90)
 
 
+LEFT_OVER = Preprocess(
+    (50, 61), patch_size=(14, 12), crop="squash", drop_remainder=True
+)  # 3 x 5 patches of 42 x 60
+
+
+@pytest.mark.parametrize("mode", ["crop", "stretch"])
+def test_pixels_that_no_patch_covers_are_left_out_of_the_input_and_of_the_crop_box(mode: Mode) -> None:
+    image = picture(70, 90)
+    whole = replace(LEFT_OVER, drop_remainder=False).apply(image, mode=mode)
+    prepared = LEFT_OVER.apply(image, mode=mode)
+    assert torch.equal(prepared.pixels, whole.pixels[..., :42, :60])
+    assert prepared.crop_box.input_size == (42, 60)
+    top, left, height, width = whole.crop_box.region
+    assert prepared.crop_box.region == pytest.approx((top, left, height * 42 / 50, width * 60 / 61))
+    assert prepared.crop_box.covers < whole.crop_box.covers
+
+
+@pytest.mark.parametrize("mode", ["crop", "stretch", "fit"])
+def test_a_lit_patch_of_the_photo_lights_that_patch_of_an_input_with_a_remainder(mode: Mode) -> None:
+    grid = (4, 5) if mode == "fit" else (3, 5)
+    box = LEFT_OVER.apply(picture(700, 900), mode=mode).crop_box
+    for row, col in ((0, 0), (1, 3), (2, grid[1] - 1)):
+        top, left, bottom, right = box.patch_rect(row, col, grid)
+        image = Image.new("RGB", (900, 700))
+        image.paste("white", (round(left), round(top), round(right), round(bottom)))
+        light = LEFT_OVER.apply(image, mode=mode).pixels[0, 0] * 0.5 + 0.5
+        patches = light.reshape(grid[0], 14, grid[1], 12).mean((1, 3))
+        assert patches[row, col] > 0.9
+        assert patches.sum() - patches[row, col] < 0.3
+
+
+def test_fit_leaves_nothing_out() -> None:
+    prepared = LEFT_OVER.apply(picture(70, 90), mode="fit")
+    assert prepared.crop_box.covers == 1
+    assert (prepared.pixels.shape[-2] % 14, prepared.pixels.shape[-1] % 12) == (0, 0)
+
+
+def test_a_recipe_says_how_much_the_patches_cover() -> None:
+    assert "of which patches cover 42 x 60" in LEFT_OVER.describe(mode="stretch")
+    assert "cover" not in LEFT_OVER.describe(mode="fit")
+    assert "cover" not in replace(LEFT_OVER, input_size=(42, 60)).describe(mode="stretch")
+
+
+def test_an_input_smaller_than_a_patch_is_refused() -> None:
+    with pytest.raises(ParameterError, match="No patch of 14 x 12 fits into an input of 13 x 61"):
+        replace(LEFT_OVER, input_size=(13, 61))
+
+
 def test_the_picture_stays_as_it_is() -> None:
     image = picture(50, 70)
     before = image.tobytes()
@@ -339,6 +388,7 @@ def test_the_short_side_defaults_to_that_of_the_input() -> None:
         {"std": (0.5, 0.0, 0.5)},
         {"channels": 0},
         {"crop": "random"},
+        {"drop_remainder": 1},
     ],
 )
 def test_a_recipe_out_of_bounds_is_refused(bad: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -89,6 +90,28 @@ def test_padding_equals_timms_dynamic_padding() -> None:
     with torch.no_grad():
         assert_same(model(pixels), reference(pixels))
     assert model.layout(25, 41).grid == (5, 6)
+
+
+@pytest.mark.parametrize("patch_embed", ["conv", "unfold"])
+def test_dropping_what_no_patch_covers_equals_timms_convolution(patch_embed: str) -> None:
+    reference, model = pair({"img_size": (29, 47)}, {"img_size": (29, 47), "drop_remainder": True})
+    if patch_embed == "unfold":
+        state = {**model.state_dict(), "patch_embed.proj.weight": model.patch_embed.proj.weight.flatten(1)}
+        model = VisionTransformer(replace(model.config, patch_embed="unfold")).eval()
+        model.load_state_dict(state, strict=True)
+    pixels = torch.randn(2, 3, 29, 47)
+    with torch.no_grad():
+        ours, theirs = model(pixels), reference(pixels)
+    assert float((ours - theirs).abs().max()) <= 1e-5 * float(theirs.abs().max())
+    assert model.layout(29, 47).grid == model.config.grid == (4, 6)
+
+
+def test_a_remainder_is_refused_unless_the_configuration_says_what_becomes_of_it() -> None:
+    _, model = pair({}, {})
+    with pytest.raises(ParameterError, match="pad=True or drop_remainder=True"):
+        model(torch.randn(1, 3, 29, 42))
+    with pytest.raises(ParameterError, match="filled up or cut, not both"):
+        replace(model.config, pad=True, drop_remainder=True)
 
 
 def test_distilled_model_equals_timms() -> None:

@@ -89,8 +89,10 @@ class Subject:
                 "A module without preprocessing takes pixels [1, channels, height, width], not a picture."
             )
         pixels = pixels.to(device_of(model))
+        ours = model if isinstance(model, VisionTransformer) else None
+        if ours is not None and ours.config.drop_remainder:  # maps of pixels then have whole patches
+            pixels = ours.patch_embed.whole_patches(pixels)
         if layout is None:
-            ours = model if isinstance(model, VisionTransformer) else None
             layout = ours.layout(*pixels.shape[-2:]) if ours else trace(model, pixels).layout
         recipe = None if isinstance(loaded, nn.Module) else loaded.preprocess
         classes = _has_classes(loaded) if isinstance(loaded, nn.Module) else loaded.has_classes

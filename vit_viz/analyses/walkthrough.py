@@ -119,7 +119,7 @@ def patch_step(walk: Walk, *, place: Size) -> PatchStep:
     embed, config = walk.model.patch_embed, walk.model.config
     index = patch_index(walk, place)
     flat = embed.patches(walk.pixels)[0, index]
-    padded = embed.pad(walk.pixels).shape[-2:]
+    padded = embed.whole_patches(walk.pixels).shape[-2:]
     return PatchStep(
         size=_size(walk.pixels),
         padded=(int(padded[0]), int(padded[1])),
@@ -204,7 +204,7 @@ def embedding_step(walk: Walk, *, place: Size, number: int = 0) -> EmbeddingStep
     flat = model.patch_embed.patches(walk.pixels)[0]  # [n, channels * P * P]
     linear = F.linear(flat, weight, bias)  # [n, dim]
     kernel = weight.reshape(-1, config.in_chans, *config.patch_size)
-    by_conv = F.conv2d(model.patch_embed.pad(walk.pixels), kernel, bias, stride=config.patch_size)
+    by_conv = F.conv2d(model.patch_embed.whole_patches(walk.pixels), kernel, bias, stride=config.patch_size)
     by_conv = by_conv[0].flatten(1).T  # [n, dim]
     embedded = model.patch_embed(walk.pixels)[0]
     products = (flat[index] * weight[number]).reshape(config.in_chans, *config.patch_size)

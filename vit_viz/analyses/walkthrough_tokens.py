@@ -211,8 +211,8 @@ def _similarity(table: Tensor | None, angles: Tensor | None, index: int, grid: G
 
 
 def _padded(walk: Walk) -> Tensor:
-    """The input with the zeros that some models add, so that the grid divides it."""
-    return walk.model.patch_embed.pad(walk.pixels)
+    """The input with the zeros that some models add, or without the pixels that some leave out, so that the grid divides it."""
+    return walk.model.patch_embed.whole_patches(walk.pixels)
 
 
 def _rearranged(walk: Walk, order: Tensor) -> Tensor:

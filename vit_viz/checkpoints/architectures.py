@@ -1,7 +1,7 @@
 """What timm's architecture names say and the shapes of the parameters do not, as data.
 
-The number of heads is in no shape; neither are the epsilon of the norms, the kind of GELU, or whether a model with a class token
-averages its patches. A test compares the table with timm's own registry.
+The number of heads is in no shape; neither are the epsilon of the norms, the kind of GELU, whether a model with a class token
+averages its patches, or an input of which some pixels are in no patch. A test compares the table with timm's own registry.
 """
 
 from __future__ import annotations
@@ -182,10 +182,10 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     "vit_so400m_patch14_reg1_tipsv2": {"num_heads": 16},
     "vit_so400m_patch14_siglip_224": {"num_heads": 16},
     "vit_so400m_patch14_siglip_378": {"num_heads": 16},
-    "vit_so400m_patch14_siglip_384": {"num_heads": 16},
+    "vit_so400m_patch14_siglip_384": {"num_heads": 16, "img_size": (384, 384)},
     "vit_so400m_patch14_siglip_gap_224": {"num_heads": 16},
     "vit_so400m_patch14_siglip_gap_378": {"num_heads": 16},
-    "vit_so400m_patch14_siglip_gap_384": {"num_heads": 16},
+    "vit_so400m_patch14_siglip_gap_384": {"num_heads": 16, "img_size": (384, 384)},
     "vit_so400m_patch14_siglip_gap_448": {"num_heads": 16},
     "vit_so400m_patch14_siglip_gap_896": {"num_heads": 16},
     "vit_so400m_patch16_radio_v4": {"num_heads": 16, "resample": "bilinear"},

@@ -77,7 +77,12 @@ def _names(settings: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _common(config: ViTConfig) -> dict[str, Any]:
-    return {"input_size": config.img_size, "patch_size": config.patch_size, "channels": config.in_chans}
+    return {
+        "input_size": config.img_size,
+        "patch_size": config.patch_size,
+        "channels": config.in_chans,
+        "drop_remainder": config.drop_remainder,
+    }
 
 
 def _grey(values: dict[str, Any], config: ViTConfig) -> dict[str, Any]:
@@ -125,7 +130,7 @@ def _transformers(values: Mapping[str, Any], config: ViTConfig) -> dict[str, Any
         "mean": tuple(values["image_mean"]) if values.get("do_normalize", True) else (0.0,) * config.in_chans,
         "std": tuple(values["image_std"]) if values.get("do_normalize", True) else (1.0,) * config.in_chans,
     }
-    if wanted is not None and _divides(wanted, config):
+    if wanted is not None and _fits(wanted, config):
         result["input_size"] = wanted
     if size is not None:
         result["resize_to"] = min(size)
@@ -142,5 +147,9 @@ def _sides(value: Any) -> tuple[int, int] | None:
     return (int(value), int(value)) if isinstance(value, int) else None
 
 
-def _divides(size: tuple[int, int], config: ViTConfig) -> bool:
-    return all(side % patch == 0 and side > 0 for side, patch in zip(size, config.patch_size, strict=True))
+def _fits(size: tuple[int, int], config: ViTConfig) -> bool:
+    """Whether the patches divide an input of that size, or the model leaves out what they do not cover."""
+    sides = list(zip(size, config.patch_size, strict=True))
+    if config.drop_remainder:
+        return all(side >= patch for side, patch in sides)
+    return all(side % patch == 0 and side > 0 for side, patch in sides)

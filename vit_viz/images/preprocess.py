@@ -18,6 +18,7 @@ from vit_viz.images.reading import decode, is_upright_rgb
 
 Mode = Literal["fit", "crop", "stretch"]
 Size = tuple[int, int]
+Region = tuple[float, float, float, float]  # top, left, height, width in pixels of the original
 
 MAX_INPUT_SIDE = 2048
 
@@ -61,6 +62,8 @@ class Preprocess:
         channels: 3 (RGB) or 1 (luminance); with other numbers a recipe can be kept, but no picture can be turned into them.
         crop: what the recipe does with the shape: "center" keeps it and cuts the sides off, "squash" gives both sides up to
             `resize_to` before the cut, so that nothing is lost where that equals the input size.
+        drop_remainder: of an input that the patch does not divide, leave out the last pixels at the bottom and on the right, as the
+            model would, so that the crop box says so. Not needed in mode "fit", whose inputs consist of whole patches.
 
     Raises:
         ParameterError: a value is out of bounds; recipes come from checkpoints of strangers.
@@ -74,6 +77,7 @@ class Preprocess:
     std: tuple[float, ...] = (0.5, 0.5, 0.5)
     channels: int = 3
     crop: Literal["center", "squash"] = "center"
+    drop_remainder: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "input_size", _pair("input_size", self.input_size))
@@ -88,10 +92,24 @@ class Preprocess:
             )
         if self.crop not in ("center", "squash"):
             raise ParameterError(f'crop is "center" or "squash", not {self.crop!r}.')
+        if not isinstance(self.drop_remainder, bool):
+            raise ParameterError(f"drop_remainder is true or false, not {self.drop_remainder!r}.")
+        if self.drop_remainder and min(self.covered_size) < 1:
+            raise ParameterError(
+                f"No patch of {_times(self.patch_size)} fits into an input of {_times(self.input_size)}."
+            )
         object.__setattr__(self, "mean", _per_channel("mean", self.mean, self.channels))
         object.__setattr__(self, "std", _per_channel("std", self.std, self.channels))
         if min(self.std) <= 0:
             raise ParameterError(f"std is positive in every channel, not {self.std}.")
+
+    @property
+    def covered_size(self) -> Size:
+        """(height, width) of `input_size` that becomes patches: less than all of it only with `drop_remainder`."""
+        (height, width), (patch_h, patch_w) = self.input_size, self.patch_size
+        return (
+            (height - height % patch_h, width - width % patch_w) if self.drop_remainder else (height, width)
+        )
 
     def apply(self, image: Image.Image, *, mode: Mode = "fit", max_patches: int = 1024) -> Prepared:
         """The model's input for a picture.
@@ -121,6 +139,8 @@ class Preprocess:
             prepared, region = self._resize(image, target), (0.0, 0.0, float(size[0]), float(size[1]))
         else:
             raise ParameterError(f'mode is "fit", "crop" or "stretch", not {mode!r}.')
+        if mode != "fit":
+            prepared, region = self._without_remainder(prepared, region)
         box = CropBox(size, (prepared.height, prepared.width), region)
         return Prepared(self._normalise(prepared), box)
 
@@ -164,6 +184,8 @@ class Preprocess:
             "stretch": f"stretched to {height} x {width}",
         }[mode]
         colour = "" if self.channels == 3 else ", luminance"
+        if mode != "fit" and self.covered_size != self.input_size:
+            shape += f", of which patches cover {_times(self.covered_size)}"
         return f"{shape}, {self.interpolation}{colour}, mean {_numbers(self.mean)}, std {_numbers(self.std)}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -185,7 +207,7 @@ class Preprocess:
                 f"This is not a preprocessing recipe: its fields are {sorted(data)}."
             ) from error
 
-    def _crop(self, image: Image.Image) -> tuple[Image.Image, tuple[float, float, float, float]]:
+    def _crop(self, image: Image.Image) -> tuple[Image.Image, Region]:
         """Resize and centre crop; where the picture is too small for the cut, the border is black, as torchvision pads."""
         height, width = self._recipe_size(image.height, image.width)
         crop_h, crop_w = self.input_size
@@ -194,6 +216,19 @@ class Preprocess:
         scale_h, scale_w = image.height / height, image.width / width
         region = (top * scale_h, left * scale_w, crop_h * scale_h, crop_w * scale_w)
         return resized.crop((left, top, left + crop_w, top + crop_h)), region
+
+    def _without_remainder(self, image: Image.Image, region: Region) -> tuple[Image.Image, Region]:
+        """Without the pixels that no patch covers, and the part of the original that remains."""
+        (height, width), (whole_h, whole_w) = (image.height, image.width), self.covered_size
+        if (height, width) == (whole_h, whole_w):
+            return image, region
+        top, left, tall, wide = region
+        return image.crop((0, 0, whole_w, whole_h)), (
+            top,
+            left,
+            tall * whole_h / height,
+            wide * whole_w / width,
+        )
 
     def _recipe_size(self, height: int, width: int) -> Size:
         """(height, width) before the centre crop, by the arithmetic of torchvision's Resize and timm's ResizeKeepRatio."""

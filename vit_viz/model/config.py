@@ -45,6 +45,8 @@ class ViTConfig:
         patch_embed: a strided convolution, or unfold and a linear layer; equal up to a reshape of the weight.
         patch_norm: a norm right after the patch embedding (AIMv2).
         pad: fill up sides that the patch does not divide with zeros at the bottom and on the right, instead of refusing them.
+        drop_remainder: leave out the last pixels of such sides, as a convolution does whose stride does not fit (SigLIP SO400M at
+            384 px in patches of 14: 27 patches, 6 pixels left over).
         scale: factor on q k^T; None means head_dim ** -0.5.
         attn_norm: a norm between attention and its output projection (BEiT-3); mlp_norm likewise in the MLP.
         pre_norm: a norm before the first block (CLIP).
@@ -77,6 +79,7 @@ class ViTConfig:
     patch_bias: bool = True
     patch_norm: bool = False
     pad: bool = False
+    drop_remainder: bool = False
     qkv_bias: bool = True
     proj_bias: bool = True
     mlp_bias: bool = True
@@ -170,6 +173,10 @@ class ViTConfig:
         if self.embed_dim % self.num_heads:
             raise ParameterError(
                 f"embed_dim {self.embed_dim} cannot be shared by {self.num_heads} heads: it must be a multiple of num_heads."
+            )
+        if self.pad and self.drop_remainder:
+            raise ParameterError(
+                "A side that the patch does not divide is filled up or cut, not both: pad or drop_remainder."
             )
         if self.position == "rotary" and self.head_dim % 4:
             raise ParameterError(f"Rotary positions need a head_dim that 4 divides, not {self.head_dim}.")

@@ -102,13 +102,15 @@ class VisionTransformer(nn.Module):
         """Patches of an input of that many pixels as (rows, cols).
 
         Raises:
-            ParameterError: the patch does not divide a side, and the configuration does not say to pad.
+            ParameterError: the patch does not divide a side, and the configuration says neither to pad nor to drop the rest.
         """
         patch_height, patch_width = self.config.patch_size
+        if self.config.drop_remainder:
+            return height // patch_height, width // patch_width
         if (height % patch_height or width % patch_width) and not self.config.pad:
             raise ParameterError(
                 f"An input of {height} x {width} pixels cannot be cut into patches of {patch_height} x {patch_width}: "
-                "resize it so that the patch divides both sides, or use a configuration with pad=True."
+                "resize it so that the patch divides both sides, or use a configuration with pad=True or drop_remainder=True."
             )
         return -(-height // patch_height), -(-width // patch_width)
 
@@ -182,7 +184,7 @@ class PatchEmbed(nn.Module):
                 f"The model expects pixels [batch, {self.config.in_chans}, height, width], not {list(pixels.shape)}."
             )
         if self.config.patch_embed == "conv":
-            x = self.proj(self.pad(pixels))  # [B, D, rows, cols]
+            x = self.proj(self.whole_patches(pixels))  # [B, D, rows, cols]
             x = x.flatten(2).transpose(1, 2)  # [B, n, D]
         else:
             x = self.proj(self.patches(pixels))  # [B, n, C * P * P] -> [B, n, D]
@@ -191,14 +193,16 @@ class PatchEmbed(nn.Module):
     def patches(self, pixels: Tensor) -> Tensor:
         """The pixels of each patch, [B, n, C * P * P]: channel by channel, each row by row."""
         size = self.config.patch_size
-        columns = F.unfold(self.pad(pixels), kernel_size=size, stride=size)  # [B, C * P * P, n]
+        columns = F.unfold(self.whole_patches(pixels), kernel_size=size, stride=size)  # [B, C * P * P, n]
         return columns.transpose(1, 2)  # [B, n, C * P * P]
 
-    def pad(self, pixels: Tensor) -> Tensor:
-        """Zeros at the bottom and on the right up to a multiple of the patch, where the configuration says so."""
+    def whole_patches(self, pixels: Tensor) -> Tensor:
+        """Zeros added, or pixels left out, at the bottom and on the right, as the configuration says, so that patches fill it."""
+        (height, width), (patch_height, patch_width) = pixels.shape[-2:], self.config.patch_size
+        if self.config.drop_remainder:
+            return pixels[..., : height - height % patch_height, : width - width % patch_width]
         if not self.config.pad:
             return pixels
-        (height, width), (patch_height, patch_width) = pixels.shape[-2:], self.config.patch_size
         return F.pad(
             pixels, (0, -width % patch_width, 0, -height % patch_height)
         )  # [B, C, rows * P, cols * P]

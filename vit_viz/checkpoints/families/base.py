@@ -72,6 +72,10 @@ def rename(
     for name, tensor in state.items():
         if any(pattern.match(name) for pattern in dropped):
             continue
+        if not tensor.numel() and _REGISTERS.search(
+            name
+        ):  # a model without registers may keep an empty table of them
+            continue
         for pattern, new in compiled:
             name = pattern.sub(new, name)
         renamed[name] = tensor
@@ -95,15 +99,24 @@ def fuse_qkv(state: State) -> State:
     return fused
 
 
+_REGISTERS = re.compile(r"(^|\.)(reg_token|register_tokens|storage_tokens)$")
 _QKV = re.compile(r"(blocks\.\d+)\.attn\.([qkv])\.(weight|bias)")
 
 
-def infer(state: State, *, img_size: Any = None, num_heads: int | None = None, **known: Any) -> Inferred:
+def infer(
+    state: State,
+    *,
+    img_size: Any = None,
+    num_heads: int | None = None,
+    assumed: Sequence[str] = (),
+    **known: Any,
+) -> Inferred:
     """The architecture of timm-named parameters: shapes say most of it, `known` the rest.
 
     Args:
         img_size: input size that came with the checkpoint, where one did; used only where it fits the position table.
         num_heads: where it is known; else heads of 64 are assumed, and said.
+        assumed: what the family had to assume itself.
         known: entries of ViTConfig that the family or the checkpoint's configuration settles.
 
     Raises:
@@ -113,7 +126,7 @@ def infer(state: State, *, img_size: Any = None, num_heads: int | None = None, *
     weight = _need(state, "patch_embed.proj.weight", 4)
     dim, channels, *patch = weight.shape
     depth = 1 + max((int(m[1]) for name in state if (m := re.match(r"blocks\.(\d+)\.", name))), default=-1)
-    assumed = []
+    guesses = list(assumed)
     if num_heads is None:
         if dim % 64:
             raise KeyMismatch(
@@ -121,7 +134,7 @@ def infer(state: State, *, img_size: Any = None, num_heads: int | None = None, *
                 "put a config.json with num_heads beside it."
             )
         num_heads = dim // 64
-        assumed.append(f"{num_heads} heads of 64, because the file does not say how many")
+        guesses.append(f"{num_heads} heads of 64, because the file does not say how many")
     values: dict[str, Any] = {
         "patch_size": tuple(patch),
         "in_chans": channels,
@@ -134,7 +147,7 @@ def infer(state: State, *, img_size: Any = None, num_heads: int | None = None, *
     }
     config_prefix = values["class_token"] + values["dist_token"] + values["reg_tokens"]
     values.update(_positions(state, tuple(patch), img_size, config_prefix, values))
-    return Inferred(ViTConfig(**values), tuple(assumed))
+    return Inferred(ViTConfig(**values), tuple(guesses))
 
 
 def _parts(state: State) -> dict[str, Any]:
@@ -196,17 +209,13 @@ def _positions(
     """The input size and which tokens have positions, from the length of the table; `img_size` decides where it fits."""
     hinted = _hinted_grid(img_size, patch)
     if "pos_embed" not in state:
-        rows, cols = hinted or (14, 14)
-        return {
-            "position": known.get("position", "none"),
-            "img_size": (rows * patch[0], cols * patch[1]),
-        }
+        size = _input_size(hinted or (14, 14), patch, img_size)
+        return {"position": known.get("position", "none"), **size}
     length = _need(state, "pos_embed", 3).shape[1]
     for patches, alone in ((length - prefix, False), (length, True)):
         grid = hinted if hinted and hinted[0] * hinted[1] == patches else _square(patches)
         if grid:
-            size = (grid[0] * patch[0], grid[1] * patch[1])
-            return {"img_size": size, "no_embed_class": alone and prefix > 0}
+            return {**_input_size(grid, patch, img_size), "no_embed_class": alone and prefix > 0}
     raise KeyMismatch(
         f"The position table has {length} entries, which fit no square patch grid with {prefix} prefix tokens; "
         "a configuration that states img_size is needed."
@@ -239,6 +248,15 @@ def _hinted_grid(img_size: Any, patch: tuple[int, ...]) -> tuple[int, int] | Non
         return None
     rows, cols = sides[0] // patch[0], sides[1] // patch[1]
     return (rows, cols) if rows and cols else None
+
+
+def _input_size(grid: tuple[int, int], patch: tuple[int, ...], img_size: Any) -> dict[str, Any]:
+    """The input of a position table: that of the checkpoint, with the pixels that fill no patch, where it has this grid."""
+    whole = (grid[0] * patch[0], grid[1] * patch[1])
+    if _hinted_grid(img_size, patch) != grid:
+        return {"img_size": whole}
+    sides = tuple(img_size) if isinstance(img_size, list | tuple) else (img_size, img_size)
+    return {"img_size": sides, "drop_remainder": sides != whole}
 
 
 def _square(patches: int) -> tuple[int, int] | None:

@@ -11,6 +11,7 @@ import gradio as gr
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.geometry import CropBox, TokenLayout
+from vit_viz.images import Preprocess
 from vit_viz.render.patches import visible_area
 from vit_viz.ui.boundary import sentence
 from vit_viz.ui.choices import subject_of
@@ -87,7 +88,7 @@ def _drawn(page: Page, view: ViewState, owner: str) -> tuple[Any, ...]:
     grid = picture_value(
         view,
         picture_address(session, subject, view, "numbered" if view.numbers else "patches"),
-        caption=f"{view.model} · {rows} rows x {cols} columns of patches · {_left_out(box)}",
+        caption=f"{view.model} · {rows} rows x {cols} columns of patches · {left_out(box, loaded.preprocess)}",
         trace=trace,
         area=visible_area(box.original_size, box.region),
         note=" ".join(problems),
@@ -131,11 +132,21 @@ def shapes_html(loaded: LoadedModel, trace: Trace) -> str:
     return f"<div class='vv-steps'>{'<i aria-hidden=true>→</i>'.join(cells)}</div>"
 
 
-def _left_out(box: CropBox) -> str:
+def left_out(box: CropBox, recipe: Preprocess) -> str:
+    """What of the photo the model does not see, and why where its patches do not fill its own input."""
     share = 1 - box.covers
-    words_of = "the whole photo" if share < 0.0005 else f"{share:.1%} of the photo left out"
-    height, width = box.original_size
-    return f"photo {height} x {width} px to input {box.input_size[0]} x {box.input_size[1]} px, {words_of}"
+    seen = "the whole photo" if share < 0.0005 else f"{share:.1%} of the photo left out"
+    (height, width), (tall, wide) = box.original_size, box.input_size
+    if share >= 0.0005 and (tall, wide) == recipe.covered_size != recipe.input_size:
+        down, across = recipe.input_size[0] - tall, recipe.input_size[1] - wide
+        seen += (
+            f": the last {down} rows and {across} columns of its {_times(recipe.input_size)} px fill no patch"
+        )
+    return f"photo {height} x {width} px to input {tall} x {wide} px, {seen}"
+
+
+def _times(size: tuple[int, int]) -> str:
+    return f"{size[0]} x {size[1]}"
 
 
 def _sequence_words(layout: TokenLayout) -> str:
