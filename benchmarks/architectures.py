@@ -1,8 +1,9 @@
-"""How many of timm's Vision Transformers load into our model, and compute the same: one line per architecture that does not.
+"""How many Vision Transformers of timm and transformers load into our model, and compute the same; a line for each that does not.
 
 Run as `python -m benchmarks.architectures`. Every architecture of timm's vision_transformer.py and deit.py and the DINOv3 models of
-eva.py is checked twice: at its own size on the meta device (names, shapes, number of heads), and shrunk to two narrow blocks with
-random weights (logits, block outputs and attention within 1e-5).
+eva.py is checked twice: at its own size on the meta device (names, shapes, number of heads, grid), and shrunk to two narrow blocks
+with random weights (and with pixels left over where its own input has some): max |a - b| <= 1e-5 max |b| for logits, each block's
+output and each attention. The second table has the families of transformers (transformers_families.py).
 """
 
 from __future__ import annotations
@@ -11,46 +12,21 @@ import argparse
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 import tests.conftest  # noqa: F401 - lets timm import beside a CPU build of torch
+from benchmarks import transformers_families
+from benchmarks.watching import Outcome, Seen, difference, randomised
 from vit_viz.checkpoints.families import family_of
 from vit_viz.checkpoints.families.base import Checkpoint
 from vit_viz.checkpoints.load import build
 from vit_viz.errors import UnknownFamily
-from vit_viz.model import VisionTransformer
 
-TINY = {"embed_dim": 96, "depth": 2, "num_heads": 4, "patch_size": 4, "img_size": 16}
+TINY = {"embed_dim": 96, "depth": 2, "num_heads": 4, "patch_size": 4}
+SIDE, SIDE_WITH_REMAINDER = 16, 18
 TOLERANCE = 1e-5
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one architecture: "loads", "refused" (by name, with the reason) or "fails"."""
-
-    name: str
-    module: str
-    result: str
-    detail: str = ""
-
-
-class Seen(TorchFunctionMode):
-    """The attention matrices of a forward call, as the operands of the dot product give them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.attention: list[Tensor] = []
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.nn.functional.scaled_dot_product_attention:
-            scale = (kwargs or {}).get("scale") or args[0].shape[-1] ** -0.5
-            self.attention.append((args[0] @ args[1].transpose(-2, -1) * scale).softmax(dim=-1))
-        return func(*args, **(kwargs or {}))
 
 
 def main() -> int:
@@ -66,10 +42,18 @@ def main() -> int:
         if outcome.result != "loads":
             print(f"{outcome.result:8} {outcome.name}: {outcome.detail}")
     for module in dict.fromkeys(outcome.module for outcome in outcomes):
-        own = [outcome.result for outcome in outcomes if outcome.module == module]
-        counts = ", ".join(f"{own.count(result)} {result}" for result in ("loads", "refused", "fails"))
-        print(f"timm {module}: {len(own)} architectures, {counts}")
-    return any(outcome.result == "fails" for outcome in outcomes)
+        print(f"timm {module}: {counted(outcomes, module)}")
+    families = [outcome for outcome in transformers_families.outcomes() if arguments.only in outcome.name]
+    for outcome in families:
+        print(f"{outcome.result:8} {outcome.name}: {outcome.detail}")
+    print(f"transformers: {counted(families, 'transformers')}")
+    return any(outcome.result == "fails" for outcome in (*outcomes, *families))
+
+
+def counted(outcomes: list[Outcome], module: str) -> str:
+    own = [outcome.result for outcome in outcomes if outcome.module == module]
+    counts = ", ".join(f"{own.count(result)} {result}" for result in ("loads", "refused", "fails"))
+    return f"{len(own)} checked, {counts}"
 
 
 def architectures() -> Iterator[tuple[str, str]]:
@@ -86,8 +70,7 @@ def architectures() -> Iterator[tuple[str, str]]:
 def check(module: str, name: str) -> Outcome:
     """Both checks of one architecture."""
     try:
-        shapes_fit(name)
-        error = parity_error(name)
+        error = parity_error(name, has_remainder=shapes_fit(name))
     except UnknownFamily as refusal:
         return Outcome(name, module, "refused", str(refusal))
     except Exception as problem:  # the table is about what happens
@@ -95,8 +78,8 @@ def check(module: str, name: str) -> Outcome:
     return Outcome(name, module, "loads" if error <= TOLERANCE else "fails", f"differs by {error:.1e}")
 
 
-def shapes_fit(name: str) -> None:
-    """At its own size, every parameter has its place, and the number of heads is timm's."""
+def shapes_fit(name: str) -> bool:
+    """At its own size, every parameter has its place, the number of heads and the grid are timm's; whether pixels remain."""
     import timm
 
     with torch.device("meta"):
@@ -111,47 +94,37 @@ def shapes_fit(name: str) -> None:
     ours, theirs = model.blocks[0].attn.num_heads, reference.blocks[0].attn.num_heads
     if ours != theirs:
         raise ValueError(f"{ours} heads instead of {theirs}")
+    embed = reference.patch_embed
+    if model.config.position == "learned" and model.config.grid != tuple(embed.grid_size):
+        raise ValueError(f"a grid of {model.config.grid} instead of {embed.grid_size}")
+    return any(side % patch for side, patch in zip(embed.img_size, embed.patch_size, strict=True))
 
 
 @torch.no_grad()
-def parity_error(name: str) -> float:
-    """Largest difference of logits, block outputs and attention of a small random model, relative to values of size 1."""
+def parity_error(name: str, *, has_remainder: bool = False) -> float:
+    """Largest difference of logits, block outputs and attention of a small random model, relative to the largest value of each."""
     import timm
 
     torch.manual_seed(0)
-    reference = randomised(timm.create_model(name, **TINY))
+    side = SIDE_WITH_REMAINDER if has_remainder else SIDE
+    reference = randomised(timm.create_model(name, **TINY, img_size=side))
     settings = {
         "architecture": name,
-        "model_args": {"num_heads": TINY["num_heads"], "img_size": TINY["img_size"]},
+        "model_args": {"num_heads": TINY["num_heads"], "img_size": side},
     }
     checkpoint = Checkpoint(state=reference.state_dict(), config=settings, name=name)
     family = family_of(checkpoint)
     state = family.convert(checkpoint)
     model = build(family.infer_config(checkpoint, state).config, state)
-    pixels = torch.randn(1, model.config.in_chans, 16, 16)
-    ours, theirs = observed(model, pixels), observed(reference, pixels)
-    if len(ours) != len(theirs):
-        raise ValueError(f"{len(ours)} observations instead of {len(theirs)}")
-    return max(float(((a - b).abs() / b.abs().clamp(min=1)).max()) for a, b in zip(ours, theirs, strict=True))
+    pixels = torch.randn(1, model.config.in_chans, side, side)
+    return difference(observed(model, pixels), observed(reference, pixels))
 
 
-def observed(model: nn.Module | VisionTransformer, pixels: Tensor) -> list[Tensor]:
+def observed(model: nn.Module, pixels: Tensor) -> list[Tensor]:
     """Logits, then each block's output, then each attention."""
-    blocks: list[Tensor] = []
-    hooks = [block.register_forward_hook(lambda _m, _a, out: blocks.append(out)) for block in model.blocks]
-    with Seen() as seen:
+    with Seen(model.blocks) as seen:
         logits = model(pixels)
-    for hook in hooks:
-        hook.remove()
-    return [logits, *blocks, *seen.attention]
-
-
-def randomised(model: nn.Module) -> nn.Module:
-    """Every parameter random, so that none can be forgotten unseen."""
-    for name, parameter in model.named_parameters():
-        spread = torch.randn_like(parameter)
-        parameter.copy_(1 + 0.3 * spread if "norm" in name and name.endswith("weight") else 0.15 * spread)
-    return model.eval()
+    return [logits, *seen.blocks, *seen.attention]
 
 
 if __name__ == "__main__":

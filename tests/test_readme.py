@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import vit_viz
+from benchmarks.transformers_families import loading, refused
 from tests.test_docker import copied
 from vit_viz.checkpoints.catalog import CATALOG, Entry, entry_of
 from vit_viz.checkpoints.source import MAX_STRANGERS_BYTES
@@ -37,6 +38,12 @@ def test_no_view_is_described_that_does_not_exist() -> None:
 def test_every_model_of_the_catalog_is_listed(entry: Entry) -> None:
     row = f"| `{entry.name}` | {entry.title} | {entry.good_for} | {entry.licence} | {entry.megabytes} MB |"
     assert row in README
+
+
+@pytest.mark.parametrize("row", ["load", "refused by name, with the reason"])
+def test_the_families_of_transformers_are_those_that_the_script_measures(row: str) -> None:
+    (named,) = re.findall(rf"^\| {row} \| (.+) \|$", README, re.MULTILINE)
+    assert named.split(", ") == (loading() if row == "load" else refused())
 
 
 def test_every_setting_of_ours_is_read_somewhere() -> None:

@@ -29,7 +29,7 @@ _LIMITS = {  # as transformers, timm and we call them
     "num_labels": 1_000_000,
     "num_classes": 1_000_000,
 }
-_NESTED = ("vision_config", "model_args", "config")
+_NESTED = ("vision_config", "backbone_config", "model_args", "config")
 
 
 def check_announced(settings: Mapping[str, Any], name: str, *, max_numbers: int) -> None:

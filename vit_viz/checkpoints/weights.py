@@ -26,6 +26,7 @@ _MAX_AXES = 8
 _MAX_HEADER_BYTES = (
     10_000_000  # of JSON at the start of a safetensors file; a ViT of 7 thousand million numbers has 0.1
 )
+_REGISTERS = ("register_tokens", "storage_tokens", "reg_token")
 _NESTS = ("state_dict", "model", "teacher", "model_state_dict", "module")
 
 
@@ -93,7 +94,7 @@ def _check_header(path: Path, max_numbers: int) -> None:
                     f"{path.name!r} has a table of contents of more than {_MAX_HEADER_BYTES // 10**6} MB, or is no safetensors: "
                     "it is not read."
                 )
-            header = json.loads(file.read(length))
+            header = _without_empty_registers(json.loads(file.read(length)))
             shapes = [entry["shape"] for name, entry in header.items() if name != "__metadata__"]
             sizes = [math.prod(shape) if len(shape) <= _MAX_AXES else 0 for shape in shapes]
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -104,6 +105,18 @@ def _check_header(path: Path, max_numbers: int) -> None:
         raise UnsafeFile(_too_much(path.name, max_numbers))
     if any(size < 1 for size in sizes):
         raise UnsafeFile(f"{path.name!r} holds a tensor without numbers, or of more than {_MAX_AXES} axes.")
+
+
+def _without_empty_registers(header: Any) -> Any:
+    """The table of contents without the empty tensor in which a DINOv3 without registers keeps none; others are refused."""
+    if not isinstance(header, dict):
+        return header
+    return {name: entry for name, entry in header.items() if not _is_empty_register(name, entry)}
+
+
+def _is_empty_register(name: str, entry: Any) -> bool:
+    shape = entry.get("shape") if isinstance(entry, dict) else None
+    return name.endswith(_REGISTERS) and isinstance(shape, list) and len(shape) == 3 and shape[1] == 0
 
 
 def _too_much(name: str, max_numbers: int) -> str:

@@ -22,7 +22,7 @@ def matches(checkpoint: Checkpoint) -> bool:
     state = checkpoint.state
     if "backbone.blocks.0.attn.qkv.weight" in state:
         return True
-    if "blocks.0.attn.qkv.weight" not in state or "storage_tokens" in state:
+    if "blocks.0.attn.qkv.weight" not in state or "pos_embed" not in state:  # DINOv3 has no position table
         return False
     dinov2 = "mask_token" in state and "blocks.0.ls1.gamma" in state
     return dinov2 or (checkpoint.name.startswith("dino_") and "head.weight" not in state)

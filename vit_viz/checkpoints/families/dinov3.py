@@ -22,10 +22,14 @@ RECIPE = Recipe(mean=IMAGENET_MEAN, std=IMAGENET_STD, crop_fraction=1.0)
 
 
 def matches(checkpoint: Checkpoint) -> bool:
-    """Registers under either name, no position table, and a fused qkv."""
+    """No position table, a fused qkv, and registers; where there are none, the name or the rotary periods tell."""
     state = checkpoint.state
     registers = "storage_tokens" in state or ("reg_token" in state and "blocks.0.gamma_1" in state)
-    return registers and "pos_embed" not in state and "blocks.0.attn.qkv.weight" in state
+    named = any(
+        "dinov3" in str(name).lower() for name in (checkpoint.config.get("architecture"), checkpoint.name)
+    )
+    known = registers or "rope_embed.periods" in state or (named and "blocks.0.gamma_1" in state)
+    return known and "pos_embed" not in state and "blocks.0.attn.qkv.weight" in state
 
 
 def convert(checkpoint: Checkpoint) -> State:

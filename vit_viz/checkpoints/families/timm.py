@@ -8,7 +8,6 @@ from typing import Any
 
 from vit_viz.checkpoints.architectures import architecture
 from vit_viz.checkpoints.families.base import Checkpoint, Inferred, Recipe, State, infer
-from vit_viz.errors import UnknownFamily
 from vit_viz.model import ViTConfig
 
 NAME = "timm ViT"
@@ -45,26 +44,18 @@ def convert(checkpoint: Checkpoint) -> State:
 
 
 def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
-    """From our own metadata where the file has it, else from timm's configuration, the architecture's name and the shapes.
-
-    Raises:
-        UnknownFamily: the name is that of an architecture that is no plain ViT.
-    """
+    """From our own metadata where the file has it, else from timm's configuration, the architecture's name and the shapes."""
     settings = checkpoint.config
     if "embed_dim" in settings and "depth" in settings:  # our own files say everything
         return Inferred(ViTConfig.from_dict(settings))
     name = str(settings.get("architecture") or checkpoint.name)
-    known = architecture(name) or {}
-    if "refused" in known:
-        raise UnknownFamily(
-            f"{name!r} is not a plain Vision Transformer: its blocks have {known['refused']}, which we do not draw."
-        )
-    known = dict(known)
+    known = dict(architecture(name) or {})
     hub_settings(known, settings)
     head = state.get("head.weight")
     if "norm_pre.weight" in state and head is not None and head.shape[0] not in _IMAGENET_CLASSES:
         known["projection"] = True  # CLIP's own projection; fine-tuned ones end in the classes of ImageNet
-    return infer(state, img_size=known.pop("img_size", None), num_heads=known.pop("num_heads", None), **known)
+    sizes = {name: known.pop(name, None) for name in ("img_size", "num_heads")}
+    return infer(state, **sizes, **known)
 
 
 def hub_settings(known: dict[str, Any], settings: Mapping[str, Any]) -> None:

@@ -1,9 +1,14 @@
-"""The vision towers of CLIP and SigLIP as transformers saves them, alone or with the text tower beside them."""
+"""The vision towers of CLIP, SigLIP and BLIP as transformers saves them, alone or with the text tower beside them.
+
+InternViT, as its authors publish it, has CLIP's names with timm's blocks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+from torch import Tensor
 
 from vit_viz.checkpoints.families.base import (
     CLIP_MEAN,
@@ -19,7 +24,7 @@ from vit_viz.checkpoints.families.base import (
 )
 from vit_viz.checkpoints.families.transformers_vit import common
 
-NAME = "transformers CLIP / SigLIP"
+NAME = "transformers CLIP / SigLIP / BLIP"
 RECIPE = Recipe(mean=CLIP_MEAN, std=CLIP_STD, crop_fraction=1.0)
 
 _MARK = "embeddings.patch_embedding.weight"
@@ -27,11 +32,13 @@ _RULES = [
     (r"^vision_model\.", ""),
     (r"^embeddings\.class_embedding$", "cls_token"),
     (r"^embeddings\.patch_embedding\.", "patch_embed.proj."),
-    (r"^embeddings\.position_embedding\.weight$", "pos_embed"),
+    (r"^embeddings\.position_embedding(\.weight)?$", "pos_embed"),
     (r"^encoder\.layers\.(\d+)\.", r"blocks.\1."),
     (r"^(blocks\.\d+)\.layer_norm([12])\.", r"\1.norm\2."),
     (r"\.self_attn\.([qkv])_proj\.", r".attn.\1."),
-    (r"\.self_attn\.out_proj\.", ".attn.proj."),
+    (r"\.self_attn\.qkv\.", ".attn.qkv."),
+    (r"\.self_attn\.(out_proj|projection)\.", ".attn.proj."),
+    (r"\.ls([12])$", r".ls\1.gamma"),
     (r"^pre_layrnorm\.", "norm_pre."),
     (r"^post_layernorm\.", "norm."),
     (r"^head\.probe$", "attn_pool.latent"),
@@ -39,11 +46,12 @@ _RULES = [
     (r"^head\.attention\.out_proj\.", "attn_pool.proj."),
     (r"^head\.layernorm\.", "attn_pool.norm."),
     (r"^head\.mlp\.", "attn_pool.mlp."),
-    (r"^(visual_projection|classifier)\.", "head."),
+    (r"^(visual_projection|vision_proj|classifier)\.", "head."),
 ]
 _TEXT = [
     r"text_model\.",
-    r"text_projection\.",
+    r"text_(projection|encoder|decoder|proj)\.",
+    r"itm_head\.",
     r"logit_(scale|bias)$",
     r"(vision_model\.)?embeddings\.position_ids$",
 ]
@@ -65,6 +73,10 @@ def convert(checkpoint: Checkpoint) -> State:
         state["cls_token"] = token[None, None]
     if (table := state.get("pos_embed")) is not None and table.ndim == 2:
         state["pos_embed"] = table[None]
+    if "visual_projection.weight" in checkpoint.state and _kind(checkpoint.state, state) == "blip":
+        state |= {
+            f"fc_norm.{kind}": state[f"norm.{kind}"] for kind in ("weight", "bias")
+        }  # BlipModel norms twice
     for kind in ("weight", "bias"):
         joined = state.pop(f"attn_pool.in_proj.{kind}", None)
         if joined is not None:
@@ -78,11 +90,29 @@ def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     settings = checkpoint.config
     tower = settings.get("vision_config")
     vision = tower if isinstance(tower, Mapping) else settings
-    clip = "cls_token" in state
-    known: dict[str, Any] = common(vision, default_eps=1e-5 if clip else 1e-6)
-    known["mlp"] = activation(vision.get("hidden_act"), "quick_gelu" if clip else "gelu_pytorch_tanh")
+    kind = _kind(checkpoint.state, state)
+    eps, act = _DEFAULTS[kind]
+    known: dict[str, Any] = common(vision, default_eps=eps)
+    known["mlp"] = activation(vision.get("hidden_act"), act)
     if "classifier.weight" in checkpoint.state:
         known["pooling"] = "mean"
-    elif clip:
-        known["projection"] = "head.weight" in state
+    elif "cls_token" in state:
+        known |= {"projection": "head.weight" in state, "pooling": "class"}
     return infer(state, resample="transformers", **known)
+
+
+_DEFAULTS = {  # epsilon of the norms and activation, where the configuration does not say
+    "clip": (1e-5, "quick_gelu"),
+    "siglip": (1e-6, "gelu_pytorch_tanh"),
+    "blip": (1e-5, "gelu"),
+    "internvit": (1e-6, "gelu"),
+}
+
+
+def _kind(found: Mapping[str, Tensor], state: State) -> str:
+    """Which of the models with these names it is."""
+    if any(name.endswith("encoder.layers.0.self_attn.qkv.weight") for name in found):
+        return "blip"
+    if "cls_token" not in state:
+        return "siglip"
+    return "internvit" if "blocks.0.ls1.gamma" in state else "clip"

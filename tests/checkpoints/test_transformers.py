@@ -1,0 +1,194 @@
+"""Families of transformers, each loaded with parity or refused by name; and variants that their table does not hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from benchmarks.transformers_families import BASE, FAMILIES, WITH_MLP, Family, check, loading
+from benchmarks.watching import Seen, difference
+from tests.model.inside import randomise
+from vit_viz.checkpoints import load
+from vit_viz.errors import UnknownFamily
+
+timm = pytest.importorskip("timm", reason="timm is an oracle of these tests")
+transformers = pytest.importorskip("transformers", reason="transformers is the oracle of these tests")
+
+REASONS = {
+    "BEiT": "learned bias per pair of patches",
+    "data2vec-vision": "learned bias per pair of patches",
+    "YOLOS": "detection tokens come after the patches.*vv.trace",
+    "SigLIP 2 NaFlex": "list of patches with a mask",
+    "InternViT-6B": "across all heads at once",
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+@pytest.mark.filterwarnings("ignore")
+def test_families_load_with_parity_or_are_refused_by_name(family: Family) -> None:
+    outcome = check(family)
+    if family.name in loading():
+        assert (outcome.result, outcome.name) == ("loads", family.name), outcome.detail
+    else:
+        assert outcome.result == "refused", outcome.detail
+        assert re.search(f"^'it' is {family.name}: .*{REASONS[family.name]}", outcome.detail)
+
+
+@pytest.mark.parametrize("name", sorted(REASONS))
+def test_what_is_refused_is_recognised_by_its_parameters_alone(tmp_path: Path, name: str) -> None:
+    (family,) = (family for family in FAMILIES if family.name == name)
+    family.make(transformers).save_pretrained(tmp_path)
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(UnknownFamily, match=f"is .*{name}.*: .*{REASONS[name]}"):
+        load(tmp_path)
+
+
+def save_state(folder: Path, state: dict[str, Tensor], name: str = "model", **config: Any) -> None:
+    save_file({key: tensor.contiguous() for key, tensor in state.items()}, folder / f"{name}.safetensors")
+    if config:
+        (folder / "config.json").write_text(json.dumps(config))
+
+
+def assert_same(folder: Path, reference: nn.Module, blocks: Any, pixels: Tensor, read: Any) -> Any:
+    """Output, blocks and attention of what lies in `folder` are those of the reference."""
+    loaded = load(folder, device="cpu")
+    with torch.no_grad(), Seen(loaded.model.blocks) as ours:
+        output = loaded.model(pixels)
+    with torch.no_grad(), Seen(blocks) as theirs:
+        expected = read(reference, pixels)
+    error = difference([output, *ours.blocks, *ours.attention], [expected, *theirs.blocks, *theirs.attention])
+    assert error <= 1e-5
+    return loaded
+
+
+def test_swin_is_not_taken_for_beit(tmp_path: Path) -> None:
+    model = transformers.SwinModel(
+        transformers.SwinConfig(embed_dim=8, depths=[1, 1], num_heads=[1, 2], image_size=32, window_size=2)
+    )
+    model.save_pretrained(tmp_path)
+    with pytest.raises(UnknownFamily, match=r"it looks like a windowed .*Swin"):
+        load(tmp_path)
+
+
+def test_blip_with_its_text_tower_gives_its_image_embedding(tmp_path: Path) -> None:
+    text = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    text |= {"vocab_size": 99, "bos_token_id": 1, "eos_token_id": 2, "sep_token_id": 3, "pad_token_id": 0}
+    config = transformers.BlipConfig(text_config=text, vision_config=WITH_MLP, projection_dim=9)
+    model = randomise(transformers.BlipModel(config))
+    model.save_pretrained(tmp_path)
+    blocks, pixels = model.vision_model.encoder.layers, torch.randn(2, 3, 24, 24)
+
+    def embed(reference: Any, pixels: Tensor) -> Tensor:
+        return reference.visual_projection(reference.vision_model(pixels).pooler_output)
+
+    loaded = assert_same(tmp_path, model, blocks, pixels, embed)
+    assert loaded.config.projection
+    assert loaded.config.pooling == "class"
+
+
+def test_internvit_as_its_authors_name_it_computes_the_same(tmp_path: Path) -> None:
+    """timm converts these very names to its own by the rules that are undone here."""
+    size = {"img_size": 24, "patch_size": 6, "embed_dim": 40, "depth": 3, "num_heads": 5, "num_classes": 0}
+    model = randomise(timm.create_model("vit_intern300m_patch14_448", **size))
+    state = {}
+    for name, tensor in model.state_dict().items():
+        name = name.replace("patch_embed.proj.", "embeddings.patch_embedding.")
+        name = name.replace("cls_token", "embeddings.class_embedding")
+        name = name.replace("pos_embed", "embeddings.position_embedding").replace(".gamma", "")
+        state[name.replace("blocks.", "encoder.layers.")] = tensor
+    config = {
+        "model_type": "intern_vit_6b",
+        "num_attention_heads": 5,
+        "image_size": 24,
+        "layer_norm_eps": 1e-6,
+    }
+    save_state(tmp_path, state, **config)
+    assert_same(tmp_path, model, model.blocks, torch.randn(2, 3, 24, 24), lambda m, x: m(x))
+
+
+def test_a_depth_model_says_that_only_its_backbone_is_here(tmp_path: Path) -> None:
+    (family,) = (family for family in FAMILIES if family.name == "Depth Anything")
+    family.make(transformers).save_pretrained(tmp_path)
+    assumed = dict(load(tmp_path, device="cpu").provenance.parameters)["assumed"]
+    assert "the backbone alone" in assumed
+
+
+def test_a_hybrid_dpt_is_refused_by_name(tmp_path: Path) -> None:
+    save_state(tmp_path, {"dpt.embeddings.backbone.bit.embedder.convolution.weight": torch.zeros(1)})
+    with pytest.raises(UnknownFamily, match="is a hybrid DPT: its patches come from a ResNet"):
+        load(tmp_path)
+
+
+# --- DINOv3 without registers
+
+
+DINOV3 = {"embed_dim": 128, "depth": 3, "num_heads": 2, "num_classes": 0, "img_size": 24, "patch_size": 6}
+
+
+@pytest.mark.parametrize("architecture", ["vit_small_patch16_dinov3", "vit_small_patch16_dinov3_qkvb"])
+def test_timms_dinov3_without_registers_computes_the_same(tmp_path: Path, architecture: str) -> None:
+    model = randomise(timm.create_model(architecture, num_reg_tokens=0, **DINOV3))
+    save_state(
+        tmp_path,
+        model.state_dict(),
+        architecture=architecture,
+        global_pool="avg",
+        model_args={"num_heads": 2},
+    )
+    loaded = assert_same(tmp_path, model, model.blocks, torch.randn(2, 3, 24, 36), lambda m, x: m(x))
+    assert loaded.config.prefix == ("class",)
+
+
+@pytest.mark.parametrize("tokens", ["none", "an empty tensor"])
+def test_original_dinov3_without_registers_computes_the_same(tmp_path: Path, tokens: str) -> None:
+    model = randomise(
+        timm.create_model("vit_small_patch16_dinov3", num_reg_tokens=0, global_pool="token", **DINOV3)
+    )
+    state = {
+        re.sub(r"gamma_(\d)", r"ls\1.gamma", name): tensor for name, tensor in model.state_dict().items()
+    }
+    state |= {"rope_embed.periods": torch.ones(16), "mask_token": torch.zeros(1, 128)}
+    if tokens != "none":
+        state["storage_tokens"] = torch.zeros(1, 0, 128)
+    save_state(tmp_path, state, name="pretrained")
+    loaded = assert_same(tmp_path, model, model.blocks, torch.randn(2, 3, 24, 36), lambda m, x: m(x))
+    assert loaded.family == "DINOv3"
+
+
+def test_transformers_dinov3_keeps_an_empty_tensor_where_it_has_no_registers(tmp_path: Path) -> None:
+    """This is what the table's case rests on."""
+    model = transformers.DINOv3ViTModel(transformers.DINOv3ViTConfig(**WITH_MLP, num_register_tokens=0))
+    assert model.state_dict()["embeddings.register_tokens"].shape == (1, 0, BASE["hidden_size"])
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("vit_pe_core_tiny_patch16_384", "a Perception Encoder"),
+        ("vit_medium_patch16_rope_reg1_gap_256", "a ViT with rotary positions"),
+        ("eva02_tiny_patch14_224", "a ViT with rotary positions"),
+        ("naflexvit_base_patch16_gap", "NaFlexViT"),
+        ("beit_base_patch16_224", "BEiT"),
+    ],
+)
+@pytest.mark.parametrize("told", ["by config.json", "by the name of the file"])
+def test_timms_other_transformers_are_refused_by_name(
+    tmp_path: Path, name: str, what: str, told: str
+) -> None:
+    """Some have exactly the parameters of a model that loads, and compute something else."""
+    with torch.device("meta"):
+        model = timm.create_model(name, depth=1)
+    state = {key: torch.zeros(tensor.shape) for key, tensor in model.state_dict().items()}
+    if told == "by config.json":
+        save_state(tmp_path, state, architecture=name)
+    else:
+        save_state(tmp_path, state, name=f"{name}.tag")
+    with pytest.raises(UnknownFamily, match=f"is {what}: "):
+        load(tmp_path)

@@ -1,0 +1,153 @@
+"""What is no plain Vision Transformer: recognised by its configuration or its parameters, and refused by name with the reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from vit_viz.checkpoints.architectures import architecture
+from vit_viz.checkpoints.families.base import Checkpoint
+from vit_viz.errors import UnknownFamily
+
+KINDS = (  # model_type of transformers
+    "vit",
+    "deit",
+    "vit_msn",
+    "vit_mae",
+    "ijepa",
+    "dinov2",
+    "dinov2_with_registers",
+    "dinov3_vit",
+    "dpt",
+    "depth_anything",
+    "clip",
+    "clip_vision_model",
+    "siglip",
+    "siglip_vision_model",
+    "blip",
+    "blip_vision_model",
+    "internvl_vision",
+    "intern_vit_6b",
+)
+
+_TRACE = "build it with its own library and look at it with vv.trace(module, pixels)"
+_RELATIVE = f"its blocks add a learned bias per pair of patches to the scores, which our model does not have: {_TRACE}"
+_SUFFIX = f"its detection tokens come after the patches, where our model has no tokens: {_TRACE}"
+_NAFLEX = (
+    "it takes a list of patches with a mask instead of a picture: choose a checkpoint of a fixed size, such as "
+    "vit_base_patch16_siglip_224"
+)
+_HYBRID = "its patches come from a ResNet, not from the picture"
+_WIDE_NORM = f"it normalises queries and keys across all heads at once, and our model head by head: {_TRACE}"
+_ROTARY = f"its rotary positions are not those of DINOv3: {_TRACE}"
+
+REFUSED = {  # model_type of transformers -> what it is, and why not
+    "beit": ("BEiT", _RELATIVE),
+    "data2vec-vision": ("data2vec-vision", _RELATIVE),
+    "yolos": ("YOLOS", _SUFFIX),
+    "siglip2": ("SigLIP 2 NaFlex", _NAFLEX),
+    "siglip2_vision_model": ("SigLIP 2 NaFlex", _NAFLEX),
+    "vit_hybrid": ("a hybrid ViT", _HYBRID),
+}
+
+_ARCHITECTURES = (  # pattern of a name of timm's -> what it is, and why not
+    (r"naflexvit_", "NaFlexViT", _NAFLEX),
+    (r"vit_pe_", "a Perception Encoder", _ROTARY),
+    (r"eva02_|vit_\w*_rope_", "a ViT with rotary positions", _ROTARY),
+    (r"beitv?2?_", "BEiT", _RELATIVE),
+)
+
+_PARAMETERS = (  # pattern of a parameter's name -> what has such a parameter, and why not
+    (r"(.*\.)?embeddings\.detection_tokens$", *REFUSED["yolos"]),
+    (r"embeds\.proj\.weight$", "NaFlexViT", _NAFLEX),
+    (r"beit\..*relative_position_bias", *REFUSED["beit"]),
+    (r"data2vec_vision\..*relative_position_bias", *REFUSED["data2vec-vision"]),
+    (
+        r"(backbone\.)?(encoder\.)?layers?\.0\..*relative_position_bias_table",
+        "BEiT or data2vec-vision",
+        _RELATIVE,
+    ),
+    (r"blocks\.0\.attn\.relative_position_bias_table", "BEiT", _RELATIVE),
+    (r"dpt\.embeddings\.backbone\.", "a hybrid DPT", _HYBRID),
+    (r"encoder\.layers?\.0\.(attention|attn)\.q_norm\.weight$", "InternViT-6B", _WIDE_NORM),
+)
+
+_SWIN = re.compile(r"layers\.\d+\.blocks\.\d+\.|(.*\.)?encoder\.layers\.\d+\.blocks\.")
+
+_STRANGERS = (  # part of a parameter's name -> what has such parameters
+    ("relative_position_bias", "a windowed or relative-position transformer (Swin)"),
+    ("layer1.0.conv1.weight", "a ResNet"),
+    ("downsample_layers.", "a ConvNeXt"),
+    ("stages.0.blocks.0.conv_dw", "a ConvNeXt"),
+    ("blocks.0.in_proj.weight", "a ViT with parallel blocks"),
+    ("blocks.0.attns.0.", "a ViT with parallel blocks"),
+    ("blocks.0.attn.lambda_q1", "a ViT with differential attention"),
+    ("lora_", "a LoRA adapter"),
+    ("transformer.wte.", "a language model"),
+    ("model.embed_tokens.", "a language model"),
+)
+
+
+def refuse_known(checkpoint: Checkpoint) -> None:
+    """Refuse what our model cannot compute although much of it has the names of a Vision Transformer.
+
+    Raises:
+        UnknownFamily: the configuration, the file's name or a parameter says so.
+    """
+    settings, name = checkpoint.config, checkpoint.name
+    if "embed_dim" in settings and "depth" in settings:  # our own files may have any name
+        return
+    _refuse_kind(settings.get("model_type"), name)
+    for known in (settings.get("architecture"), name):
+        if isinstance(known, str):
+            _refuse_architecture(known, name)
+    for pattern, what, why in _PARAMETERS:
+        if any(re.match(pattern, key) and not _SWIN.match(key) for key in checkpoint.state):
+            raise UnknownFamily(f"{name!r} is {what}: {why}.")
+    patches = [v for key, v in checkpoint.state.items() if key.endswith("embeddings.patch_embedding.weight")]
+    if patches and patches[0].ndim == 2:
+        raise UnknownFamily(f"{name!r} is SigLIP 2 NaFlex: {_NAFLEX}.")
+
+
+def refuse_strangers(settings: Mapping[str, Any], name: str) -> None:
+    """Refuse by its config.json what is no Vision Transformer that we know; a file without a word on it may pass.
+
+    Raises:
+        UnknownFamily: the architecture or the model type is another one.
+    """
+    kind, timm_name = settings.get("model_type"), settings.get("architecture")
+    _refuse_kind(kind, name)
+    if isinstance(kind, str) and kind not in KINDS:
+        raise UnknownFamily(
+            f"{name!r} is a {kind[:40]!r} model, not a Vision Transformer that we know: {', '.join(KINDS)}."
+        )
+    if isinstance(timm_name, str):
+        _refuse_architecture(timm_name, name)
+        if architecture(timm_name) is None and kind is None:
+            raise UnknownFamily(
+                f"{name!r} is timm's {timm_name[:60]!r}, which is not one of the Vision Transformers that we know."
+            )
+
+
+def likeness(state: Mapping[str, Any]) -> str | None:
+    """What unknown parameters look like, in words; None where nothing comes to mind."""
+    return next((what for part, what in _STRANGERS if any(part in name for name in state)), None)
+
+
+def _refuse_kind(kind: Any, name: str) -> None:
+    if isinstance(kind, str) and kind in REFUSED:
+        what, why = REFUSED[kind]
+        raise UnknownFamily(f"{name!r} is {what}: {why}.")
+
+
+def _refuse_architecture(timm_name: str, name: str) -> None:
+    known = architecture(timm_name) or {}
+    if "refused" in known:
+        raise UnknownFamily(
+            f"{name!r} is not a plain Vision Transformer: its blocks have {known['refused']}, which we do not draw."
+        )
+    bare = timm_name.rsplit("/", 1)[-1]
+    for pattern, what, why in _ARCHITECTURES:
+        if re.match(pattern, bare):
+            raise UnknownFamily(f"{name!r} is {what}: {why}.")
