@@ -178,7 +178,7 @@ class _Hub:
             name=name,
             weights=weights,
             origin=f"{self.repo} on the Hub at {commit[:7]}",
-            settings={"architecture": self.repo, **settings},
+            settings={"architecture": self.repo, **settings, "hub_id": self.repo},
             is_strangers=self.is_strangers,
         )
 

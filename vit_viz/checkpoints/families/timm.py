@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from vit_viz.checkpoints import quick_gelu
 from vit_viz.checkpoints.architectures import architecture
 from vit_viz.checkpoints.families.base import Checkpoint, Inferred, Recipe, State, infer
 from vit_viz.model import ViTConfig
@@ -54,8 +55,14 @@ def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     head = state.get("head.weight")
     if "norm_pre.weight" in state and head is not None and head.shape[0] not in _IMAGENET_CLASSES:
         known["projection"] = True  # CLIP's own projection; fine-tuned ones end in the classes of ImageNet
+    native = quick_gelu.timm_weights_are(
+        checkpoint.name, settings, head=None if head is None else head.shape[0]
+    )
+    said = known.get("mlp") != "quick_gelu"
+    if native:
+        known["mlp"] = "quick_gelu"
     sizes = {name: known.pop(name, None) for name in ("img_size", "num_heads")}
-    return infer(state, **sizes, **known)
+    return infer(state, **sizes, assumed=(quick_gelu.ASSUMED,) if native and said else (), **known)
 
 
 def hub_settings(known: dict[str, Any], settings: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
+from vit_viz.checkpoints import quick_gelu
 from vit_viz.checkpoints.families.base import (
     CLIP_MEAN,
     CLIP_STD,
@@ -94,11 +95,15 @@ def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     eps, act = _DEFAULTS[kind]
     known: dict[str, Any] = common(vision, default_eps=eps)
     known["mlp"] = activation(vision.get("hidden_act"), act)
+    native = kind == "clip" and quick_gelu.hub_weights_are(checkpoint.name, settings)
+    said = native and known["mlp"] != "quick_gelu"
+    if native:
+        known["mlp"] = "quick_gelu"
     if "classifier.weight" in checkpoint.state:
         known["pooling"] = "mean"
     elif "cls_token" in state:
         known |= {"projection": "head.weight" in state, "pooling": "class"}
-    return infer(state, resample="transformers", **known)
+    return infer(state, resample="transformers", **known, assumed=(quick_gelu.ASSUMED,) if said else ())
 
 
 _DEFAULTS = {  # epsilon of the norms and activation, where the configuration does not say
