@@ -15,7 +15,9 @@ def test_all_plain_vits_of_timm_load_with_parity_and_the_rest_is_refused_by_name
     outcomes = [check(module, name) for module, name in architectures()]
     assert [outcome for outcome in outcomes if outcome.result == "fails"] == []
     vits = [outcome.result for outcome in outcomes if outcome.module == "vision_transformer"]
-    assert vits.count("loads") >= 140
+    assert vits.count("loads") >= 150
+    refused = [outcome for outcome in outcomes if outcome.result == "refused"]
+    assert [outcome for outcome in refused if not outcome.detail.startswith(f"{outcome.name!r} is ")] == []
     assert {outcome.result for outcome in outcomes if outcome.module == "eva"} == {"loads"}
 
 

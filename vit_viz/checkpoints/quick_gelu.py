@@ -9,9 +9,9 @@ so what is known of them decides, in this order:
    `pretrained_cfg`, or in the Hub id; the note itself may stand in `pretrained_cfg` too.
 3. The Hub id is one of those below, under which such weights were published in transformers' format.
 
-A name without a tag does not say whose weights these are: they get what the architecture says. The second rule holds only as long as
-the head is that of the published weights, or gone: a configuration keeps its tag when the model is fine-tuned to other classes, and
-that was done with the activation that it names.
+A name without a tag does not say whose weights these are: they get what the architecture says. The second rule holds only as long
+as the head is that of the published weights, or gone: a configuration keeps its tag when the model is fine-tuned to other classes,
+and that was done with the activation that it names.
 """
 
 from __future__ import annotations
