@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "vit_viz"
 
 LEVELS = [
-    {"errors", "geometry", "results", "cache", "memory", "turns"},
+    {"errors", "geometry", "indices", "results", "cache", "memory", "turns"},
     {"model", "images", "labels", "render"},
     {"samples", "uploads", "handles"},
     {"checkpoints"},

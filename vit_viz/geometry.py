@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -234,7 +234,7 @@ def _parts(query: Query) -> list[str | tuple[int, int]]:
     if isinstance(query, str):
         return [query]
     items = list(query)
-    if len(items) == 2 and all(isinstance(item, int | np.integer) for item in items):
+    if len(items) == 2 and all(_is_number(item) for item in items):
         return [(int(items[0]), int(items[1]))]  # type: ignore[call-overload]
     parts: list[str | tuple[int, int]] = []
     for item in items:
@@ -246,6 +246,11 @@ def _parts(query: Query) -> list[str | tuple[int, int]]:
     if not parts:
         raise ParameterError("A region query needs at least one patch.")
     return parts
+
+
+def _is_number(item: object) -> bool:
+    """Whether this is one whole number: an int, a NumPy integer or a tensor of one."""
+    return isinstance(item, SupportsIndex) and not getattr(item, "shape", ())
 
 
 def parse_query(text: str) -> Query:

@@ -16,6 +16,7 @@ from torch import Tensor
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query
+from vit_viz.indices import Index, as_index
 from vit_viz.results import PatchMap
 
 HeadFusion = Literal["mean", "max", "min"]
@@ -27,9 +28,9 @@ _QUERIES_AT_ONCE = 256  # rows of attention formed together: bounds the memory o
 def attention_map(
     trace: Trace,
     *,
-    layer: int,
+    layer: Index,
     query: Query | None = None,
-    head: int | HeadFusion = "mean",
+    head: Index | HeadFusion = "mean",
     direction: Direction = "row",
     norm_weighted: bool = False,
 ) -> PatchMap:
@@ -51,7 +52,7 @@ def attention_map(
         ParameterError: layer, head, direction or query do not exist.
         CaptureError: norm weighting without captured values.
     """
-    check_layer(trace, layer)
+    layer, head = check_layer(trace, layer), checked_head(head, trace.num_heads)
     query = trace.layout.default_query if query is None else query
     heads = head_indices(trace, head)
     parts = _gathered(trace, layer, trace.query_weights(query), heads, direction, norm_weighted)
@@ -84,7 +85,7 @@ def mosaic_maps(
     return maps.astype(np.float32, copy=False)
 
 
-def pooling_map(trace: Trace, *, head: int | HeadFusion = "mean") -> PatchMap:
+def pooling_map(trace: Trace, *, head: Index | HeadFusion = "mean") -> PatchMap:
     """Where a learned pooling head looks after the last layer, as in SigLIP: its own attention, not that of a layer.
 
     Raises:
@@ -95,8 +96,7 @@ def pooling_map(trace: Trace, *, head: int | HeadFusion = "mean") -> PatchMap:
         raise ParameterError(
             f"This model pools by {trace.layout.pooling}, not by a learned attention, so it has no pooling map."
         )
-    if isinstance(head, int) and not 0 <= head < len(pooling):
-        raise ParameterError(f"Pooling head {head} does not exist: this model has 0-{len(pooling) - 1}.")
+    head = checked_head(head, len(pooling), "Pooling head")
     values = pooling[head] if isinstance(head, int) else fuse_heads(pooling, head)
     return PatchMap(
         trace.layout.patches(to_numpy(values)),
@@ -114,7 +114,7 @@ def pooling_map(trace: Trace, *, head: int | HeadFusion = "mean") -> PatchMap:
 
 
 def prefix_mass(
-    trace: Trace, *, layer: int, query: Query | None = None, head: int | HeadFusion = "mean"
+    trace: Trace, *, layer: Index, query: Query | None = None, head: Index | HeadFusion = "mean"
 ) -> Mapping[str, float]:
     """How the attention of a query splits over class token, registers, suffix tokens and patches; the parts sum to 1.
 
@@ -124,7 +124,7 @@ def prefix_mass(
         One share in [0, 1] per prefix token, by name; one for all suffix tokens of a kind, such as "detection"; and "patches" for
         all patches together.
     """
-    check_layer(trace, layer)
+    layer, head = check_layer(trace, layer), checked_head(head, trace.num_heads)
     query = trace.layout.default_query if query is None else query
     parts = weighted_rows(trace, layer, trace.query_weights(query), head_indices(trace, head))
     row = fuse_heads(parts, head if isinstance(head, str) else "mean").cpu().double()
@@ -197,14 +197,22 @@ def weighted_columns(trace: Trace, layer: int, weights: Tensor, heads: list[int]
     return total
 
 
-def check_layer(trace: Trace, layer: int) -> None:
-    """Raise ParameterError unless the layer exists."""
-    if not 0 <= layer < trace.num_layers:
-        raise ParameterError(f"Layer {layer} does not exist: this model has layers 0-{trace.num_layers - 1}.")
+def check_layer(trace: Trace, layer: Index) -> int:
+    """The index of a layer as an int.
+
+    Raises:
+        ParameterError: there is no such layer.
+    """
+    number = as_index("A layer", layer)
+    if not 0 <= number < trace.num_layers:
+        raise ParameterError(
+            f"Layer {number} does not exist: this model has layers 0-{trace.num_layers - 1}."
+        )
+    return number
 
 
-def head_indices(trace: Trace, head: int | HeadFusion) -> list[int] | None:
-    """The heads that take part: one, or None for all.
+def checked_head(head: Index | HeadFusion, count: int, what: str = "Head") -> int | HeadFusion:
+    """One head as an int, or the name of a fusion.
 
     Raises:
         ParameterError: there is no such head, or no such fusion.
@@ -212,10 +220,21 @@ def head_indices(trace: Trace, head: int | HeadFusion) -> list[int] | None:
     if isinstance(head, str):
         if head not in get_args(HeadFusion):
             raise ParameterError(f"Heads are fused by mean, max or min, not by {head!r}.")
-        return None
-    if not 0 <= head < trace.num_heads:
-        raise ParameterError(f"Head {head} does not exist: this model has heads 0-{trace.num_heads - 1}.")
-    return [head]
+        return head
+    number = as_index("A head", head)
+    if not 0 <= number < count:
+        raise ParameterError(f"{what} {number} does not exist: this model has heads 0-{count - 1}.")
+    return number
+
+
+def head_indices(trace: Trace, head: Index | HeadFusion) -> list[int] | None:
+    """The heads that take part: one, or None for all.
+
+    Raises:
+        ParameterError: there is no such head, or no such fusion.
+    """
+    chosen = checked_head(head, trace.num_heads)
+    return None if isinstance(chosen, str) else [chosen]
 
 
 def head_words(head: int | HeadFusion) -> str:

@@ -19,6 +19,7 @@ from vit_viz.analyses.attention import HeadFusion, fuse_heads
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import Query
+from vit_viz.indices import as_index
 
 LayerRange = tuple[int, int]
 Source = Literal["attention", "gradient"]
@@ -77,7 +78,7 @@ def layer_range(trace: Trace, layers: LayerRange | None) -> LayerRange:
         CaptureError: the layers are seen not to follow one another, so nothing can be multiplied through them.
     """
     trace.check_layers_follow()
-    first, end = (0, trace.num_layers) if layers is None else layers
+    first, end = (0, trace.num_layers) if layers is None else (as_index("A layer", layer) for layer in layers)
     if not 0 <= first < end <= trace.num_layers:
         raise ParameterError(
             f"Layers {first} to {end} (end excluded) are not a range within 0 to {trace.num_layers}."

@@ -19,9 +19,9 @@ from vit_viz.capture.layers import LayerAttention
 from vit_viz.capture.report import HOLDS, SOUND, Check, ProofReport, ProofStatus, Structure
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, Query, TokenLayout
+from vit_viz.indices import Index, Indices, as_index, as_indices
 from vit_viz.results import Provenance
 
-Indices = int | Sequence[int] | Tensor | None
 Source = Literal["qk", "attention", "rows"]
 
 
@@ -258,59 +258,59 @@ class Trace:
         storages = [tensor.untyped_storage() for tensor in tensors]
         return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
-    def attention(self, layer: int, heads: Indices = None, queries: Indices = None) -> Tensor:
+    def attention(self, layer: Index, heads: Indices = None, queries: Indices = None) -> Tensor:
         """What these queries look at: fp32 [heads, queries, tokens]; each row sums to 1.
 
         Args:
             layer: index of the layer.
-            heads: indices of heads, or None for all.
-            queries: indices of tokens (prefix, patches, suffix), or None for all.
+            heads: indices of heads, a Boolean mask over all heads, or None for all.
+            queries: indices of tokens (prefix, patches, suffix), a Boolean mask over all tokens, or None for all.
 
         Raises:
-            ParameterError: an index lies outside this trace.
+            ParameterError: an index lies outside this trace, or a mask does not fit it.
         """
-        chosen = self._index("Token", queries, self.num_tokens)
-        return self._layer(layer).exact_rows(self._index("Head", heads, self.num_heads), chosen)
+        chosen = as_indices("Token", queries, self.num_tokens)
+        return self._layer(layer).exact_rows(as_indices("Head", heads, self.num_heads), chosen)
 
-    def received(self, layer: int, keys: Indices, heads: Indices = None) -> Tensor:
+    def received(self, layer: Index, keys: Indices, heads: Indices = None) -> Tensor:
         """Who looks at these keys: fp32 [heads, tokens, keys], columns of the attention; they do not sum to 1.
 
         Raises:
             ParameterError: an index lies outside this trace.
         """
         attention = self._layer(layer)
-        chosen = self._index("Token", keys, self.num_tokens)
+        chosen = as_indices("Token", keys, self.num_tokens)
         columns = list(range(self.num_tokens)) if chosen is None else chosen
-        return attention.columns(self._index("Head", heads, self.num_heads), columns, self.normaliser(layer))
+        return attention.columns(as_indices("Head", heads, self.num_heads), columns, self.normaliser(layer))
 
     def tiles(
-        self, layer: int, block: int | None = None, heads: Indices = None
+        self, layer: Index, block: int | None = None, heads: Indices = None
     ) -> Iterator[tuple[slice, Tensor]]:
         """The attention of a layer in blocks of queries: (slice of queries, fp32 [heads, block, tokens]), in order.
 
         Args:
             block: queries per tile; None takes as many as a core's cache holds.
         """
-        attention, chosen = self._layer(layer), self._index("Head", heads, self.num_heads)
+        attention, chosen = self._layer(layer), as_indices("Head", heads, self.num_heads)
         for rows in attention.blocks(block, None if chosen is None else len(chosen)):
             yield rows, attention.rows(chosen, rows)
 
-    def normaliser(self, layer: int) -> Tensor:
+    def normaliser(self, layer: Index) -> Tensor:
         """log sum exp of each row's scores in one layer, [heads, tokens]; computed when first needed."""
-        attention = self._layer(layer)
-        if layer not in self._lse:
-            self._lse[layer] = attention.normaliser()
-        return self._lse[layer]
+        number = self._number(layer)
+        if number not in self._lse:
+            self._lse[number] = self.layers[number].normaliser()
+        return self._lse[number]
 
-    def attention_gradient(self, layer: int, heads: Indices = None, queries: Indices = None) -> Tensor:
+    def attention_gradient(self, layer: Index, heads: Indices = None, queries: Indices = None) -> Tensor:
         """How the target would change with each attention weight: dL/dA = (dL/do) v^T, fp32 [heads, queries, tokens].
 
         Raises:
             CaptureError: the trace was made without a target.
             ParameterError: an index lies outside this trace.
         """
-        chosen = self._index("Token", queries, self.num_tokens)
-        gradient = self._layer(layer).gradient(self._index("Head", heads, self.num_heads), chosen)
+        chosen = as_indices("Token", queries, self.num_tokens)
+        gradient = self._layer(layer).gradient(as_indices("Head", heads, self.num_heads), chosen)
         if gradient is None:
             raise CaptureError("This trace holds no gradients: pass target= to trace(), e.g. a class index.")
         return gradient
@@ -325,7 +325,7 @@ class Trace:
             return self.pooling.attention.mean(0)
         return torch.from_numpy(self.layout.weights(query)).to(self.device, torch.float32)
 
-    def value_norms(self, layer: int) -> Tensor:
+    def value_norms(self, layer: Index) -> Tensor:
         """How much each token has to give: ||v_j W_O,h||, fp32 [heads, tokens].
 
         Raises:
@@ -341,11 +341,11 @@ class Trace:
         squares = ((attention.v @ attention.value_gram) * attention.v).sum(-1)  # [heads, tokens]
         return squares.clamp_(min=0).sqrt_()
 
-    def determined_by_qk(self, layer: int) -> bool:
+    def determined_by_qk(self, layer: Index) -> bool:
         """Whether softmax(q k^T * scale) is the attention: nothing is masked, added or written out."""
         return self._layer(layer).is_plain
 
-    def source(self, layer: int) -> Source:
+    def source(self, layer: Index) -> Source:
         """What a viewer needs to form rows: "qk" (q and k suffice), "attention" (the matrix is kept) or "rows" (ask for each)."""
         attention = self._layer(layer)
         if attention.is_plain:
@@ -364,25 +364,16 @@ class Trace:
             )
         return HOLDS
 
-    def _layer(self, layer: int) -> LayerAttention:
-        if not 0 <= layer < self.num_layers:
-            raise ParameterError(
-                f"Layer {layer} does not exist: this model has layers 0-{self.num_layers - 1}."
-            )
-        return self.layers[layer]
+    def _layer(self, layer: Index) -> LayerAttention:
+        return self.layers[self._number(layer)]
 
-    def _index(self, what: str, indices: Indices, count: int) -> list[int] | None:
-        if indices is None:
-            return None
-        if isinstance(indices, Tensor):
-            indices = indices.tolist()
-        chosen = [int(indices)] if not isinstance(indices, Sequence) else [int(i) for i in indices]
-        for index in chosen:
-            if not 0 <= index < count:
-                raise ParameterError(
-                    f"{what} {index} does not exist: this model has {what.lower()}s 0-{count - 1}."
-                )
-        return chosen
+    def _number(self, layer: Index) -> int:
+        number = as_index("A layer", layer)
+        if not 0 <= number < self.num_layers:
+            raise ParameterError(
+                f"Layer {number} does not exist: this model has layers 0-{self.num_layers - 1}."
+            )
+        return number
 
     def _operands(self, role: str) -> Tensor:
         stack = self._stack(role)

@@ -1,0 +1,134 @@
+"""Layers, heads, tokens and patches by index, in every form in which people have them at hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from vit_viz.analyses.attention import attention_map, pooling_map, prefix_mass
+from vit_viz.analyses.rollout import rollout
+from vit_viz.capture import Trace
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import TokenLayout
+from vit_viz.indices import as_index, as_indices
+
+LAYERS, HEADS, DIM, GRID, PREFIX = 3, 5, 8, (4, 6), ("class", "register 0")
+TOKENS = len(PREFIX) + GRID[0] * GRID[1]
+ONE = [np.int64(2), np.uint8(2), torch.tensor(2), torch.tensor([2]), np.array(2)]
+
+
+@pytest.fixture
+def trace() -> Trace:
+    q, k = (2 * torch.randn(LAYERS, HEADS, TOKENS, DIM) for _ in range(2))
+    return Trace.from_tensors(q=q, k=k, layout=TokenLayout(grid=GRID, prefix=PREFIX))
+
+
+@pytest.mark.parametrize("two", ONE, ids=str)
+def test_a_number_may_be_an_int_a_numpy_integer_or_a_tensor_of_one(trace: Trace, two: object) -> None:
+    expected = trace.attention(2, heads=2, queries=2)
+    assert torch.equal(trace.attention(two, heads=two, queries=two), expected)
+    assert torch.equal(trace.received(two, keys=two, heads=two), trace.received(2, keys=2, heads=2))
+    assert next(trace.tiles(two))[1].shape == next(trace.tiles(2))[1].shape
+    assert trace.source(two) == trace.source(2)
+
+
+@pytest.mark.parametrize("two", ONE, ids=str)
+def test_a_normaliser_is_kept_once_whatever_names_its_layer(trace: Trace, two: object) -> None:
+    assert trace.normaliser(two) is trace.normaliser(2)
+
+
+@pytest.mark.parametrize("two", ONE, ids=str)
+def test_maps_say_the_same_of_every_kind_of_number(trace: Trace, two: object) -> None:
+    plain = attention_map(trace, layer=2, head=2, query=(2, 2))
+    other = attention_map(trace, layer=two, head=two, query="class")
+    assert other.caption == plain.caption.replace("patch (2, 2)", "class token")
+    assert dict(other.provenance.parameters)["head"] == "2"
+    assert prefix_mass(trace, layer=two, head=two) == prefix_mass(trace, layer=2, head=2)
+
+
+@pytest.mark.parametrize("two", [np.int64(2), torch.tensor(2)], ids=str)
+def test_a_patch_is_found_by_every_kind_of_number(trace: Trace, two: object) -> None:
+    expected = rollout(trace, query=(2, 2), layers=(0, 2))
+    np.testing.assert_array_equal(rollout(trace, query=(two, two), layers=(0, two)).values, expected.values)
+    assert rollout(trace, query=(two, two), layers=(0, two)).caption == expected.caption
+
+
+def test_a_head_of_a_pool_is_found_by_every_kind_of_number() -> None:
+    q, k = (torch.randn(LAYERS, HEADS, 24, DIM) for _ in range(2))
+    pooling = torch.rand(4, 24)
+    layout = TokenLayout(grid=GRID, prefix=(), pooling="attention")
+    trace = Trace.from_tensors(q=q, k=k, layout=layout, pooling_attention=pooling)
+    for three in (3, np.int64(3), torch.tensor(3)):
+        got = pooling_map(trace, head=three)
+        np.testing.assert_array_equal(got.values.ravel(), pooling[3].numpy())
+        assert "head 3" in got.caption
+    with pytest.raises(ParameterError, match="Pooling head 4 does not exist"):
+        pooling_map(trace, head=4)
+
+
+@pytest.mark.parametrize("form", [list, np.array, torch.tensor, tuple])
+def test_lists_arrays_and_tensors_choose_in_their_order(trace: Trace, form: object) -> None:
+    heads, queries = form([4, 0]), form([7, 3, 25])  # type: ignore[operator]
+    expected = trace.attention(1)[[4, 0]][:, [7, 3, 25]]
+    torch.testing.assert_close(trace.attention(1, heads=heads, queries=queries), expected)
+    columns = trace.received(1, keys=None)[..., [7, 3, 25]]
+    torch.testing.assert_close(trace.received(1, keys=queries), columns)
+
+
+@pytest.mark.parametrize("form", [list, np.array, torch.tensor])
+def test_a_boolean_mask_chooses_where_it_is_true(trace: Trace, form: object) -> None:
+    heads, tokens = [False, True, False, False, True], [False] * TOKENS
+    tokens[1] = tokens[9] = tokens[25] = True
+    heads_mask, tokens_mask = form(heads), form(tokens)  # type: ignore[operator]
+    chosen = trace.attention(1, heads=heads_mask, queries=tokens_mask)
+    torch.testing.assert_close(chosen, trace.attention(1, heads=[1, 4], queries=[1, 9, 25]))
+    received = trace.received(1, keys=tokens_mask, heads=heads_mask)
+    torch.testing.assert_close(received, trace.received(1, keys=[1, 9, 25], heads=[1, 4]))
+
+
+def test_a_mask_of_nothing_chooses_nothing(trace: Trace) -> None:
+    assert trace.attention(0, queries=torch.zeros(TOKENS, dtype=torch.bool)).shape == (HEADS, 0, TOKENS)
+
+
+@pytest.mark.parametrize("length", [1, HEADS, TOKENS - 1, TOKENS + 1])
+def test_a_mask_of_another_length_is_refused(trace: Trace, length: int) -> None:
+    mask = torch.ones(length, dtype=torch.bool)
+    with pytest.raises(ParameterError, match=f"one entry for each of the {TOKENS} tokens"):
+        trace.attention(0, queries=mask)
+    with pytest.raises(ParameterError, match=f"one entry for each of the {TOKENS} tokens"):
+        trace.received(0, keys=mask)
+
+
+@pytest.mark.parametrize(
+    "wrong", [1.5, [1.0], "class", torch.tensor([[1], [2]]), np.array([0.5]), [[1, 2]], object()], ids=str
+)
+def test_what_is_no_index_is_refused_in_a_sentence(trace: Trace, wrong: object) -> None:
+    with pytest.raises(ParameterError, match=r"^Tokens are chosen by indices, .*\.$"):
+        trace.attention(0, queries=wrong)
+    with pytest.raises(ParameterError, match=r"^Heads are chosen by indices, .*\.$"):
+        trace.attention(0, heads=wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [1.0, True, np.True_, torch.tensor(True), "1", None, [1], torch.ones(2)], ids=str
+)
+def test_what_is_no_number_names_no_layer(trace: Trace, wrong: object) -> None:
+    with pytest.raises(ParameterError, match="whole number"):
+        trace.attention(wrong)
+    with pytest.raises(ParameterError, match="whole number"):
+        attention_map(trace, layer=wrong)
+
+
+@pytest.mark.parametrize("index", [-1, TOKENS, np.int64(TOKENS), torch.tensor([0, TOKENS])], ids=str)
+def test_an_index_beyond_the_trace_is_refused(trace: Trace, index: object) -> None:
+    with pytest.raises(ParameterError, match=f"tokens 0-{TOKENS - 1}"):
+        trace.attention(0, queries=index)
+
+
+def test_large_arrays_are_not_written_into_the_sentence() -> None:
+    with pytest.raises(ParameterError, match=r"not by ndarray of shape \[900\]"):
+        as_indices("Token", np.ones(900) / 2, 901)
+    with pytest.raises(ParameterError) as caught:
+        as_index("A layer", "x" * 5000)
+    assert len(str(caught.value)) < 200

@@ -1,0 +1,79 @@
+"""Indices as people give them: Python's and NumPy's integers, tensors, lists of them, and Boolean masks."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vit_viz.errors import ParameterError
+
+Index = SupportsIndex
+"""One index: an int, a NumPy integer or a tensor of one integer."""
+
+Indices = SupportsIndex | Sequence[SupportsIndex] | Sequence[bool] | NDArray[Any] | Tensor | None
+"""Some indices: one, a list, an array or a tensor of them, a Boolean mask with one entry for each, or None for all."""
+
+
+def as_index(what: str, value: object) -> int:
+    """One index as an int; whether it exists is for the caller to say.
+
+    Raises:
+        ParameterError: the value is no whole number.
+    """
+    is_truth = isinstance(value, bool | np.bool_) or str(getattr(value, "dtype", "")) in (
+        "bool",
+        "torch.bool",
+    )
+    if not is_truth:
+        try:
+            return operator.index(value)  # type: ignore[arg-type]  # what is none raises TypeError
+        except TypeError:
+            pass
+    raise ParameterError(f"{what} is named by its index, a whole number, not by {_shown(value)}.")
+
+
+def as_indices(what: str, values: Indices, count: int) -> list[int] | None:
+    """Indices below `count` as a list of ints, in the order given; None for all.
+
+    A Boolean mask chooses where it is True.
+
+    Args:
+        what: name of one thing that is counted, e.g. "Head".
+
+    Raises:
+        ParameterError: an index does not exist or is no whole number, or a mask does not have `count` entries.
+    """
+    if values is None:
+        return None
+    array = np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values)
+    name = what.lower()
+    if array.dtype == bool:
+        if array.shape != (count,):
+            raise ParameterError(
+                f"A Boolean mask of {name}s has one entry for each of the {count} {name}s, not the shape {list(array.shape)}."
+            )
+        return [int(i) for i in np.flatnonzero(array)]
+    if array.size == 0 and array.ndim == 1:
+        return []
+    if array.dtype.kind not in "iu" or array.ndim > 1:
+        raise ParameterError(
+            f"{what}s are chosen by indices, by a list of indices or by a Boolean mask, not by {_shown(values)}."
+        )
+    chosen = [int(i) for i in array.reshape(-1)]
+    for index in chosen:
+        if not 0 <= index < count:
+            raise ParameterError(f"{what} {index} does not exist: this model has {name}s 0-{count - 1}.")
+    return chosen
+
+
+def _shown(value: object) -> str:
+    """A value as a sentence can hold it."""
+    shape = getattr(value, "shape", None)
+    if shape:
+        return f"{type(value).__name__} of shape {list(shape)}"
+    return f"{value!r:.60}"
