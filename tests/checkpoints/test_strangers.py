@@ -263,6 +263,60 @@ def test_a_table_of_contents_that_lies_is_refused_cheaply(tmp_path: Path, conten
     assert memory.bytes < 32 * 2**20  # of the largest of them, a table of 20,001 entries, JSON makes 10 MB
 
 
+FORMLESS: dict[str, Any] = {
+    "a table that is a list": [1, 2],
+    "a table that is a number": 7,
+    "a table that is nothing": None,
+    "a tensor that is a text": {"a": "hello"},
+    "a tensor that is a number": {"x": 1},
+    "a tensor that is nothing": {"a": None},
+    "a tensor within a tensor": {"a": {"a": entry([4], 0, 16)}},
+    "a shape that is a dictionary": {"a": {**entry([4], 0, 16), "shape": {"x": 1}}},
+    "a shape that is a text": {"a": {**entry([4], 0, 16), "shape": "4"}},
+    "a shape that is a number": {"a": {**entry([4], 0, 16), "shape": 4}},
+    "a shape of text": {"a": {**entry([4], 0, 16), "shape": ["4"]}},
+    "a shape of lists": {"a": {**entry([4], 0, 16), "shape": [[4]]}},
+    "a shape of truths": {"a": {**entry([4], 0, 4), "shape": [True]}},
+    "a shape of fractions": {"a": {**entry([4], 0, 16), "shape": [4.0]}},
+    "a shape of infinity": {"a": {**entry([4], 0, 16), "shape": [float("inf")]}},
+    "a shape below zero": {"a": entry([-4], 0, 16)},
+    "a shape of huge numbers": {"a": entry([10**400, 10**400], 0, 16)},
+    "no shape": {"a": {"dtype": "F32", "data_offsets": [0, 16]}},
+    "offsets below zero": {"a": entry([4], -16, 0)},
+    "offsets in the wrong order": {"a": entry([4], 16, 0)},
+    "three offsets": {"a": {**entry([4], 0, 16), "data_offsets": [0, 8, 16]}},
+    "offsets of text": {"a": {**entry([4], 0, 16), "data_offsets": ["0", "16"]}},
+    "fewer bytes than the shape needs": {"a": entry([4], 0, 8)},
+    "an unknown dtype": {"a": entry([4], 0, 16, "F99")},
+    "a dtype that is a list": {"a": {**entry([4], 0, 16), "dtype": ["F32"]}},
+    "metadata that is a list": {"__metadata__": [1], "a": entry([4], 0, 16)},
+    "metadata of numbers": {"__metadata__": {"format": 1}, "a": entry([4], 0, 16)},
+}
+
+
+@pytest.mark.parametrize("contents", FORMLESS.values(), ids=FORMLESS)
+def test_a_table_of_contents_of_another_form_is_unsafe(tmp_path: Path, contents: Any) -> None:
+    path = tmp_path / "formless.safetensors"
+    path.write_bytes(header(contents, b"\0" * 16))
+    with pytest.raises(
+        UnsafeFile, match=r"^'formless.safetensors' has a table of contents that is not one of .*\.$"
+    ):
+        load(path)
+
+
+def test_tensors_that_overlap_leave_gaps_or_lie_beyond_the_file_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "gaps.safetensors"
+    for second in (
+        entry([4], 8, 24),
+        entry([4], 20, 36),
+        entry([4], 0, 16),
+        entry([4], 10**400, 10**400 + 16),
+    ):
+        path.write_bytes(header({"a": entry([4], 0, 16), "b": second}, b"\0" * 36))
+        with pytest.raises(CheckpointError, match="gaps"):
+            load(path)
+
+
 def test_a_model_of_too_many_patches_is_not_opened_for_a_visitor(hub: Hub) -> None:
     config = ViTConfig(img_size=65, patch_size=1, embed_dim=64, depth=1, num_heads=1, num_classes=7)
     hub.offer(content=weights(config), model_args={"num_heads": 1})

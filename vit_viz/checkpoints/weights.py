@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import pickle
 import warnings
 import zipfile
@@ -17,12 +16,12 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from vit_viz.checkpoints.contents import MAX_AXES, announced_sizes
 from vit_viz.errors import CheckpointError, UnsafeFile
 
 SUFFIXES = (".safetensors", ".pth", ".pt", ".bin", ".ckpt")
 MAX_NUMBERS = 12_000_000_000
 _MAX_TENSORS = 20_000
-_MAX_AXES = 8
 _MAX_HEADER_BYTES = (
     10_000_000  # of JSON at the start of a safetensors file; a ViT of 7 thousand million numbers has 0.1
 )
@@ -95,16 +94,15 @@ def _check_header(path: Path, max_numbers: int) -> None:
                     "it is not read."
                 )
             header = _without_empty_registers(json.loads(file.read(length)))
-            shapes = [entry["shape"] for name, entry in header.items() if name != "__metadata__"]
-            sizes = [math.prod(shape) if len(shape) <= _MAX_AXES else 0 for shape in shapes]
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(
             f"{path.name!r} cannot be read as safetensors: it is damaged, cut short, or another kind of file."
         ) from error
+    sizes = announced_sizes(header, path.name)
     if len(sizes) > _MAX_TENSORS or sum(sizes) > max_numbers:
         raise UnsafeFile(_too_much(path.name, max_numbers))
     if any(size < 1 for size in sizes):
-        raise UnsafeFile(f"{path.name!r} holds a tensor without numbers, or of more than {_MAX_AXES} axes.")
+        raise UnsafeFile(f"{path.name!r} holds a tensor without numbers, or of more than {MAX_AXES} axes.")
 
 
 def _without_empty_registers(header: Any) -> Any:
