@@ -43,6 +43,8 @@ from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.results import Curve, HeadTable, PatchMap, Ranking, TokenMatrix
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch import nn
 
 __version__ = "0.1.0"
@@ -86,7 +88,7 @@ __all__ = [
 
 
 def serve(
-    model: LoadedModel | nn.Module,
+    model: LoadedModel | nn.Module | str | Path,
     *,
     preprocess: Preprocess | None = None,
     labels: Labels | None = None,
@@ -97,7 +99,7 @@ def serve(
     """Open the app in the browser on a loaded model, or on any PyTorch module with attention.
 
     Args:
-        model: what `load` returned, or a module, unmodified.
+        model: what `load` returned, the name of a model, or a module, unmodified.
         preprocess: how images become the module's input; needed for a module.
         labels: names of the module's classes.
         layout: which token is what, where the module does not tell.

@@ -54,6 +54,22 @@ class Labels:
         ranked = [(self._rank(index, wanted), index) for index in range(len(self))]
         return tuple(index for rank, index in sorted((r, i) for r, i in ranked if r is not None))[:limit]
 
+    def find(self, name: str) -> int:
+        """The one class that a name, a synset or a number in digits means; upper and lower case are the same.
+
+        Raises:
+            ParameterError: no class is called so, or more than one.
+        """
+        wanted = " ".join(name.lower().split())
+        hits = [index for index in range(len(self)) if self._rank(index, wanted) == 0]
+        if len(hits) == 1:
+            return hits[0]
+        near = hits or self.search(name, limit=5)
+        known = ", ".join(f"{self.names[index]!r} ({index})" for index in near[:5])
+        count = f"{len(hits)} classes are" if hits else "No class is"
+        what = "pass one index of" if hits else "similar names:" if known else "pass its index."
+        raise ParameterError(f"{count} called {name[:60]!r}: {what} {known}".rstrip(" .") + ".")
+
     def index(self, synset: str) -> int:
         """The class of a synset.
 

@@ -125,8 +125,8 @@ def test_parameters_get_no_gradient() -> None:
 @pytest.mark.parametrize(
     ("target", "error", "message"),
     [
-        (7, ParameterError, "Class 7 does not exist: this model has classes 0-6"),
-        (-1, ParameterError, "Class -1 does not exist"),
+        (7, ParameterError, "Output 7 does not exist: this model has outputs 0-6"),
+        (-1, ParameterError, "Output -1 does not exist"),
         (lambda logits: logits, ParameterError, "one number"),
         (lambda _: 3.0, ParameterError, "one number"),
         (lambda logits: logits.detach().sum(), CaptureError, "no gradient"),

@@ -10,16 +10,16 @@ from typing import Literal, get_args
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from vit_viz.analyses.batches import in_batches
-from vit_viz.analyses.subject import Picture, Subject
+from vit_viz.analyses.subject import ModelLike, Picture, Subject
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.analyses.watch import Progress, StopCheck, Watch
 from vit_viz.capture import Trace, edit
 from vit_viz.capture.forward import undisturbed
-from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
 from vit_viz.model import VisionTransformer
 from vit_viz.results import HeadTable
@@ -52,11 +52,13 @@ class AblationResult:
 
 
 def ablate_heads(
-    loaded: LoadedModel | nn.Module,
-    image: Picture | Tensor,
+    loaded: ModelLike,
+    image: Picture | Tensor | None = None,
     *,
     target: TargetLike = None,
     mode: Mode = "fit",
+    layout: TokenLayout | None = None,
+    has_classes: bool | None = None,
     how: Ablation = "zero",
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
@@ -68,6 +70,8 @@ def ablate_heads(
 
     Args:
         target: what is followed; None means the logit of the first class, or the own embedding.
+        layout: which token is what; None asks the module.
+        has_classes: whether a module's outputs are scores of classes; None takes what it says of itself.
         how: what replaces the head's output.
         progress: told the share that is done.
         cancelled: asked between batches; True ends with `Cancelled`.
@@ -81,9 +85,8 @@ def ablate_heads(
 
     Source: Michel et al. 2019, arXiv:1905.10650.
     """
-    return head_map(
-        Subject.of(loaded, image, mode=mode), target=target, how=how, progress=progress, cancelled=cancelled
-    )
+    subject = Subject.of(loaded, image, mode=mode, layout=layout, has_classes=has_classes)
+    return head_map(subject, target=target, how=how, progress=progress, cancelled=cancelled)
 
 
 def head_map(
@@ -179,7 +182,7 @@ def _start(subject: Subject, trace: Trace, layer: int) -> _Start:
     model, stream = subject.model, trace.residual
     if not isinstance(model, VisionTransformer) or stream is None:
         return _Start(0, lambda batch: subject.outputs(subject.pixels.expand(batch, -1, -1, -1)))
-    entering = stream[layer]  # [tokens, dim]
+    entering = stream[layer].to(subject.dtype)  # [tokens, dim]
 
     def run(batch: int) -> Tensor:
         with subject.turn(), undisturbed(model):

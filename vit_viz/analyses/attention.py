@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query
@@ -52,6 +53,7 @@ def attention_map(
         ParameterError: layer, head, direction or query do not exist.
         CaptureError: norm weighting without captured values.
     """
+    trace = as_trace(trace)
     layer, head = check_layer(trace, layer), checked_head(head, trace.num_heads)
     query = trace.layout.default_query if query is None else query
     heads = head_indices(trace, head)

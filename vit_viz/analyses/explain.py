@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from vit_viz.analyses.attention import attention_map
 from vit_viz.analyses.chains import LayerRange, output_query, run_chains, start_row
 from vit_viz.analyses.layerwise import legrad, token_gradcam
 from vit_viz.analyses.relevance import RELEVANCE, gradient_chain, gradient_rollout_map, relevance_map
 from vit_viz.analyses.rollout import rollout_chain, rollout_map
-from vit_viz.analyses.subject import Picture, Subject
+from vit_viz.analyses.subject import ModelLike, Picture, Subject
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.analyses.watch import Progress, StopCheck
 from vit_viz.capture import Trace
-from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
+from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
 from vit_viz.results import PatchMap
 
@@ -47,12 +47,14 @@ SLOW: tuple[Method, ...] = tuple(method for method in get_args(Method) if method
 
 
 def explain(
-    loaded: LoadedModel | nn.Module,
-    image: Picture | Tensor,
+    loaded: ModelLike,
+    image: Picture | Tensor | None = None,
     *,
     methods: Sequence[str] = ("relevance",),
     target: TargetLike = None,
     mode: Mode = "fit",
+    layout: TokenLayout | None = None,
+    has_classes: bool | None = None,
     layers: LayerRange | None = None,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
@@ -63,11 +65,14 @@ def explain(
     A slow method runs only if it is named.
 
     Args:
-        loaded: a loaded model, or any module together with its pixels.
+        loaded: a loaded model or its name, or any module together with its pixels.
+        image: a picture, its path, or pixels [1, channels, height, width].
         methods: names, see `Method`.
-        target: what is explained: a class, a pair (class, other class) for "why this and not the other", any `Target`; None means
-            the first class, or the image's own embedding where the model has no classes.
+        target: what is explained: a class by its index or name, a pair (class, other class) for "why this and not the other", any
+            `Target`; None means the first class, or the image's own embedding where the model has no classes.
         mode: how the picture becomes the model's input.
+        layout: which token is what; None asks the module.
+        has_classes: whether a module's outputs are scores of classes; None takes what it says of itself, see `outputs_of`.
         layers: (first, end) for the methods that go through the layers, end excluded; None means all.
         progress: told the share that is done, over all methods.
         cancelled: asked between batches; True ends with `Cancelled`.
@@ -80,7 +85,7 @@ def explain(
         Cancelled: `cancelled` said so.
     """
     check_methods(methods)
-    subject = Subject.of(loaded, image, mode=mode)
+    subject = Subject.of(loaded, image, mode=mode, layout=layout, has_classes=has_classes)
     return explain_subject(
         subject, methods=methods, target=target, layers=layers, progress=progress, cancelled=cancelled
     )

@@ -10,14 +10,14 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from vit_viz.analyses.removal import BASELINES, Baseline, baseline_pixels, painted_scores, removed_scores
-from vit_viz.analyses.subject import Picture, Subject
+from vit_viz.analyses.subject import ModelLike, Picture, Subject
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.analyses.watch import Progress, StopCheck, Watch
-from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
+from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
 from vit_viz.results import Curve, PatchMap
 
@@ -125,12 +125,14 @@ class Faithfulness:
 
 
 def faithfulness(
-    loaded: LoadedModel | nn.Module,
+    loaded: ModelLike,
     image: Picture | Tensor,
     patch_map: PatchMap,
     *,
     target: TargetLike = None,
     mode: Mode = "fit",
+    layout: TokenLayout | None = None,
+    has_classes: bool | None = None,
     band: RandomBand | None = None,
     baselines: tuple[Baseline, Baseline] = ("mean", "blur"),
     removal: bool = False,
@@ -146,6 +148,8 @@ def faithfulness(
     Args:
         patch_map: over this model's grid for this image and mode.
         target: whose probability is followed; None means the first class.
+        layout: which token is what; None asks the module.
+        has_classes: whether a module's outputs are scores of classes; None takes what it says of itself.
         band: random orders of the same image and target, as `random_band` gives them; None computes them.
         baselines: what stands in for patches in deletion, and in insertion.
         removal: also with patches truly removed.
@@ -157,7 +161,7 @@ def faithfulness(
         CaptureError: removal is asked for, and something in this module still reads removed patches.
         Cancelled: `cancelled` said so.
     """
-    subject = Subject.of(loaded, image, mode=mode)
+    subject = Subject.of(loaded, image, mode=mode, layout=layout, has_classes=has_classes)
     if band is None:
         both = (None, None) if progress is None else _shared(progress, RANDOM_ORDERS)
         band = random_band(subject, target=target, baselines=baselines, progress=both[0], cancelled=cancelled)

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from vit_viz.analyses.attention import check_layer, to_numpy
 from vit_viz.analyses.chains import Chain, output_query, run_chains, start_row
+from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import Query, TokenLayout
@@ -57,6 +58,7 @@ def head_table(
 
     Source: Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7 and 11 (distance); Kobayashi et al. 2020, arXiv:2004.10102 (norm).
     """
+    trace = as_trace(trace)
     if measure not in get_args(Measure):
         raise ParameterError(f"Heads are measured by {', '.join(get_args(Measure))}, not by {measure!r}.")
     if measure == "rollout_share":

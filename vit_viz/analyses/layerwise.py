@@ -130,10 +130,10 @@ def _last_features(
 ) -> tuple[Tensor, Tensor]:
     """Features after the last block's first norm and the target's gradient there, both [tokens, dim]."""
     block = cast(Block, model.blocks[-1])
-    rotary = model.rotary(subject.layout.grid)
+    rotary, stream = model.rotary(subject.layout.grid), stream.to(subject.dtype)
     with torch.enable_grad():
         features = block.norm1(stream.detach()).detach().requires_grad_()
         x = stream.detach() + block.ls1(block.attn(features, rotary))
         x = x + block.ls2(block.mlp(block.norm2(x)))
         (gradient,) = torch.autograd.grad(target(model.classify(x))[0], features)
-    return features.detach()[0], gradient[0]
+    return features.detach()[0].float(), gradient[0].float()

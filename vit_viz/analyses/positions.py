@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_viz.analyses.attention import to_numpy
+from vit_viz.capture.given import as_model
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid
@@ -16,14 +19,16 @@ from vit_viz.results import Provenance, TokenMatrix
 _MAX_POSITIONS = 4096  # the matrix of all pairs then has 64 MB
 
 
-def position_similarity(loaded: LoadedModel | nn.Module, *, grid: Grid | None = None) -> TokenMatrix:
+def position_similarity(
+    loaded: LoadedModel | nn.Module | str | Path, *, grid: Grid | None = None
+) -> TokenMatrix:
     """How alike the position embeddings of any two patches are: trained models learn rows, columns and nearness.
 
     Learned and sinusoidal positions: cosine similarity of their embeddings. Rotary positions have no embedding; there it is the
     mean over all frequencies of the cosine of the relative phase: what the rotation does to a query and a key that are equal.
 
     Args:
-        loaded: a loaded model, or the model itself.
+        loaded: a loaded model or its name, or the model itself.
         grid: (rows, cols); None means the grid that the model was made for. Learned positions are resampled by the model's own
             variant.
 
@@ -37,8 +42,9 @@ def position_similarity(loaded: LoadedModel | nn.Module, *, grid: Grid | None = 
 
     Source: Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7 centre. Cosine similarity, not the dot product.
     """
-    model = loaded.model if isinstance(loaded, LoadedModel) else loaded
-    provenance = loaded.provenance if isinstance(loaded, LoadedModel) else Provenance()
+    source = as_model(loaded)
+    model = source if isinstance(source, nn.Module) else source.model
+    provenance = Provenance() if isinstance(source, nn.Module) else source.provenance
     if not isinstance(model, VisionTransformer):
         raise ParameterError(
             f"Positions are read from vit_viz's own VisionTransformer, not from {type(model).__name__}; load the checkpoint "

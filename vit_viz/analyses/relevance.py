@@ -7,6 +7,7 @@ from torch import Tensor
 from vit_viz.analyses.attention import prefix_values, suffix_values, to_numpy
 from vit_viz.analyses.chains import Chain, LayerRange, check_read, layer_range, run_chains, start_row
 from vit_viz.analyses.rollout import drawn_part
+from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query
@@ -36,6 +37,7 @@ def relevance(trace: Trace, *, query: Query = "pool", layers: LayerRange | None 
 
     Source: Chefer, Gur & Wolf 2021, arXiv:2103.15679, rules 5 and 6 for self-attention.
     """
+    trace = as_trace(trace)
     start = start_row(trace, query, gradient=True)
     (row,) = run_chains(trace, [RELEVANCE], [start], layers=layers)
     return relevance_map(trace, row, start, query=query, layers=layers)
@@ -62,6 +64,7 @@ def gradient_rollout(
     Source: widely copied code after Abnar & Zuidema 2020. Ours clamps before the mean over heads, and takes each layer's own
     gradient.
     """
+    trace = as_trace(trace)
     chain = gradient_chain(attention_share)
     start = start_row(trace, query)
     check_read(trace, start, query)

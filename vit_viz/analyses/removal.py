@@ -153,7 +153,7 @@ def _blurred(pixels: Tensor, sigma: tuple[int, int]) -> Tensor:
     channels = pixels.shape[1]
     for axis, width in ((2, sigma[0]), (3, sigma[1])):
         radius = math.ceil(3 * width)
-        offset = torch.arange(-radius, radius + 1, dtype=torch.float32, device=pixels.device)
+        offset = torch.arange(-radius, radius + 1, dtype=pixels.dtype, device=pixels.device)
         kernel = torch.exp(-(offset**2) / (2 * width**2))
         shape = (channels, 1, -1, 1) if axis == 2 else (channels, 1, 1, -1)
         weight = (kernel / kernel.sum()).expand(channels, -1).reshape(shape)

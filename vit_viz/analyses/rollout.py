@@ -14,6 +14,7 @@ from vit_viz.analyses.chains import (
     run_chains,
     start_row,
 )
+from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query
@@ -54,6 +55,7 @@ def rollout(
     Source: Abnar & Zuidema 2020, arXiv:2005.00928. Computed as a row chain, so no N x N product is formed. Discarding acts per
     row and on patch keys only.
     """
+    trace = as_trace(trace)
     chain = rollout_chain(attention_share=attention_share, head_fusion=head_fusion, discard=discard)
     query = output_query(trace) if query is None else query
     start = start_row(trace, query)

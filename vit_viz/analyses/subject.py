@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -12,19 +12,24 @@ from PIL import Image
 from torch import Tensor, nn
 
 from vit_viz.analyses.batches import in_batches
-from vit_viz.analyses.targets import Target, TargetLike, as_target
+from vit_viz.analyses.outputs import outputs_of
+from vit_viz.analyses.targets import Noun, Target, TargetLike, as_target
 from vit_viz.analyses.watch import Watch
 from vit_viz.capture import Trace, trace
 from vit_viz.capture.buffers import BufferPool
 from vit_viz.capture.forward import undisturbed
+from vit_viz.capture.given import as_model, as_picture, as_pixels, dtype_of, labels_of
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Mode, Preprocess, decode, image_hash
+from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer
 from vit_viz.results import Provenance
 
 Picture = Image.Image | Path | str
+ModelLike = LoadedModel | nn.Module | str | Path
+"""A loaded model, any module, or the name, the path or the Hub id of a model, which is then loaded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +38,17 @@ class Subject:
 
     Args:
         model: in eval mode while it runs.
-        pixels: normalised input on the model's device, [1, channels, height, width].
+        pixels: normalised input on the model's device, [1, channels, height, width], in fp32 at least: half precision is too coarse
+            for what is added and averaged there.
         layout: which token is what.
-        has_classes: whether the outputs are scores of classes, and not an embedding.
+        has_classes: whether the outputs are scores of classes, and not an embedding; so are those that nothing is known of.
         crop_box: where the input lies in the original image.
         provenance: of model and image.
         preprocess: how the input was made, where that is known.
         turn: entered around everything that runs the model, one batch at a time; waits where the device is shared.
         pool: where the memory of traces comes from; None is the pool of the process.
+        noun: what one output is called in words: "output" where nobody says that they are classes.
+        labels: names of the classes, where they are known.
     """
 
     model: nn.Module
@@ -52,51 +60,67 @@ class Subject:
     preprocess: Preprocess | None = None
     turn: Callable[[], AbstractContextManager[None]] = nullcontext
     pool: BufferPool | None = None
+    noun: Noun = "class"
+    labels: Labels | None = None
 
     @classmethod
     def of(
         cls,
-        loaded: LoadedModel | nn.Module,
-        image: Picture | Tensor,
+        loaded: ModelLike,
+        image: Picture | Tensor | None,
         *,
         mode: Mode = "fit",
         layout: TokenLayout | None = None,
+        has_classes: bool | None = None,
     ) -> Subject:
-        """From a loaded model and a picture, or from any module and its pixels.
+        """From a model (or its name) and a picture, or from any module and its pixels.
+
+        Args:
+            has_classes: whether the outputs are scores of classes; None decides by what the model says, see `outputs_of`.
 
         Raises:
             ImageError: the picture cannot be read.
-            ParameterError: a module got a picture without its preprocessing, or its layout cannot be told.
+            ParameterError: a module got a picture without its preprocessing, or its layout cannot be told, or the pixels are not
+                finite.
             CaptureError: the module has no attention that can be seen.
         """
-        model = loaded if isinstance(loaded, nn.Module) else loaded.model
+        source, picture = as_model(loaded), as_picture(image)
         crop_box: CropBox | None = None
-        provenance = Provenance() if isinstance(loaded, nn.Module) else loaded.provenance
-        if isinstance(image, Tensor):
-            pixels = image
-        elif not isinstance(loaded, nn.Module):
-            picture = image if isinstance(image, Image.Image) else decode(Path(image))
-            prepared = loaded.preprocess.apply(picture, mode=mode)
-            pixels, crop_box = prepared.pixels, prepared.crop_box
-            provenance = Provenance(
-                provenance.model,
-                provenance.weights,
-                image_hash(picture),
-                loaded.preprocess.describe(mode=mode),
-            ).with_parameters(**dict(provenance.parameters))
+        if isinstance(source, nn.Module):
+            model, provenance, recipe = source, Provenance(), None
         else:
-            raise ParameterError(
-                "A module without preprocessing takes pixels [1, channels, height, width], not a picture."
-            )
-        pixels = pixels.to(device_of(model))
-        ours = model if isinstance(model, VisionTransformer) else None
-        if ours is not None and ours.config.drop_remainder:  # maps of pixels then have whole patches
-            pixels = ours.patch_embed.whole_patches(pixels)
-        if layout is None:
-            layout = ours.layout(*pixels.shape[-2:]) if ours else trace(model, pixels).layout
-        recipe = None if isinstance(loaded, nn.Module) else loaded.preprocess
-        classes = _has_classes(loaded) if isinstance(loaded, nn.Module) else loaded.has_classes
-        return cls(model, pixels, layout, classes, crop_box, provenance, recipe)
+            model, provenance, recipe = source.model, source.provenance, source.preprocess
+        if not isinstance(picture, Tensor):
+            if recipe is None:
+                raise ParameterError(
+                    "A module without preprocessing takes pixels [1, channels, height, width], not a picture."
+                )
+            decoded = decode(picture)
+            prepared = recipe.apply(decoded, mode=mode)
+            picture, crop_box = prepared.pixels, prepared.crop_box
+            words = recipe.describe(mode=mode)
+            provenance = replace(provenance, image=image_hash(decoded), preprocess=words)
+        pixels = as_pixels(picture, model)
+        pixels = pixels.to(torch.promote_types(pixels.dtype, torch.float32))
+        if isinstance(model, VisionTransformer) and model.config.drop_remainder:
+            pixels = model.patch_embed.whole_patches(pixels)  # maps of pixels then have whole patches
+        outputs = outputs_of(source) if has_classes is None else "classes" if has_classes else "embedding"
+        return cls(
+            model,
+            pixels,
+            _layout(model, pixels, layout),
+            outputs != "embedding",
+            crop_box,
+            provenance,
+            recipe,
+            noun="output" if outputs == "unknown" else "class",
+            labels=labels_of(source),
+        )
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision that the model takes its input in."""
+        return dtype_of(self.model, self.pixels)
 
     @property
     def patch_size(self) -> tuple[int, int]:
@@ -121,18 +145,18 @@ class Subject:
 
     def target(self, target: TargetLike = None) -> Target:
         """A target as given, by default the first class or the own embedding; not yet fixed by an output."""
-        return as_target(target, has_classes=self.has_classes)
+        return as_target(target, has_classes=self.has_classes, noun=self.noun, labels=self.labels)
 
     def outputs(self, pixels: Tensor) -> Tensor:
-        """What the model says of a batch, [batch, outputs]; gradients as the caller has them."""
+        """What the model says of a batch, [batch, outputs], in fp32 at least; gradients as the caller has them."""
         with self.turn(), undisturbed(self.model):
-            result = self.model(pixels)
+            result = self.model(pixels.to(self.dtype))
         output = result if isinstance(result, Tensor) else getattr(result, "logits", None)
         if not isinstance(output, Tensor) or output.ndim != 2:
             raise ParameterError(
                 "The model must return a tensor [batch, outputs], or an object with such .logits."
             )
-        return output
+        return output.float() if output.dtype in (torch.float16, torch.bfloat16) else output
 
     def scores(self, pixels: Tensor, target: Target, *, watch: Watch | None = None) -> Tensor:
         """The target of each image of a batch, [batch], without gradients and in small batches."""
@@ -188,12 +212,10 @@ class Subject:
         return recorded
 
 
-def device_of(model: nn.Module) -> torch.device:
-    """Where a module's parameters are; the CPU for a module without any."""
-    return next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
-
-
-def _has_classes(model: nn.Module) -> bool:
-    if not isinstance(model, VisionTransformer):
-        return True  # what a stranger's module returns is taken for scores of classes
-    return model.config.num_classes > 0 and not model.config.projection
+def _layout(module: nn.Module, pixels: Tensor, layout: TokenLayout | None) -> TokenLayout:
+    """Which token is what: as given, as our own model says, or as a pass shows."""
+    if layout is not None:
+        return layout
+    if isinstance(module, VisionTransformer):
+        return module.layout(int(pixels.shape[-2]), int(pixels.shape[-1]))
+    return trace(module, pixels).layout

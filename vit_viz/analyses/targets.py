@@ -5,16 +5,22 @@ A target is a value that can be named, compared and written into provenance, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, SupportsIndex
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from vit_viz.capture.given import class_index
 from vit_viz.errors import ParameterError
+from vit_viz.indices import as_index
+from vit_viz.labels import Labels
 
 TargetKind = Literal["logit", "probability", "difference", "similarity", "own embedding"]
+Noun = Literal["class", "output"]
+
+_PLURAL: dict[Noun, str] = {"class": "classes", "output": "outputs"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +36,14 @@ class Target:
         index: class that is explained; None means the model's first choice, fixed when `resolved`.
         other: class that it is set against.
         embedding: vector [outputs] that the output is compared with.
+        noun: what one output is called in words: "class" only where the outputs are known to be scores of classes.
     """
 
     kind: TargetKind
     index: int | None = None
     other: int | None = None
     embedding: Tensor | None = None
+    noun: Noun = "class"
 
     def __call__(self, output: Tensor) -> Tensor:
         """The scalar of each output, [..., outputs] -> [...]."""
@@ -72,15 +80,15 @@ class Target:
         for name in (index, self.other):
             if name is not None and not 0 <= name < output.numel():
                 raise ParameterError(
-                    f"Class {name} does not exist: this model has classes 0-{output.numel() - 1}."
+                    f"{self.noun.capitalize()} {name} does not exist: this model has {_PLURAL[self.noun]} 0-{output.numel() - 1}."
                 )
-        return Target(self.kind, index, self.other)
+        return replace(self, index=index)
 
     @property
     def followed(self) -> Target:
         """What deletion and insertion follow: the probability of the class, or the similarity to the embedding."""
         if self.kind in ("logit", "difference"):
-            return Target("probability", self.index)
+            return Target("probability", self.index, noun=self.noun)
         return Target("similarity", embedding=self.embedding) if self.kind == "own embedding" else self
 
     @property
@@ -93,7 +101,10 @@ class Target:
         """The target in words, for captions and provenance."""
         name = "top-1" if self.index is None else str(self.index)
         if self.kind == "difference":
-            return f"logit of class {name} minus logit of class {self.other}"
+            what = "" if self.noun == "output" else "logit of "
+            return f"{what}{self.noun} {name} minus {what}{self.noun} {self.other}"
+        if self.noun == "output" and self.kind in ("logit", "probability"):
+            return f"output {name}" if self.kind == "logit" else f"softmax share of output {name}"
         if self.kind in ("logit", "probability"):
             return f"{self.kind} of class {name}"
         return (
@@ -112,8 +123,9 @@ def _wide(values: Tensor) -> Tensor:
     return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
 
 
-TargetLike = Target | int | tuple[int, int] | None
-"""A target, a class index, a pair (class, other class), or None for the model's first choice."""
+ClassLike = SupportsIndex | str
+TargetLike = Target | ClassLike | tuple[ClassLike, ClassLike] | None
+"""A target, a class (its index or its name), a pair (class, other class), or None for the model's first choice."""
 
 
 def class_logit(index: int | None = None) -> Target:
@@ -149,20 +161,44 @@ def similarity(embedding: Tensor) -> Target:
     return Target("similarity", embedding=vector)
 
 
-def as_target(target: TargetLike, *, has_classes: bool) -> Target:
+def as_target(
+    target: TargetLike, *, has_classes: bool, noun: Noun = "class", labels: Labels | None = None
+) -> Target:
     """A target from what a user may give.
 
+    Args:
+        has_classes: whether the outputs are, or may be, scores of classes.
+        noun: what one output is called in words.
+        labels: names of the classes, where they are known.
+
     Raises:
-        ParameterError: a class is asked of a model that has none.
+        ParameterError: a class is asked of a model that has none, or cannot be found.
     """
     if target is None:
-        return class_logit() if has_classes else Target("own embedding")
-    if isinstance(target, int):
-        target = class_logit(target)
-    elif isinstance(target, tuple):
-        target = logit_difference(*target)
-    if not has_classes and target.kind in ("logit", "probability", "difference"):
+        return Target("logit", noun=noun) if has_classes else Target("own embedding")
+    found = target if isinstance(target, Target) else _from_classes(target, labels, has_classes)
+    if not has_classes and found.kind in ("logit", "probability", "difference"):
         raise ParameterError(
             "This model has no classes: explain its similarity to an embedding, or pass no target for its own embedding."
         )
-    return target
+    return replace(found, noun=noun)
+
+
+def _from_classes(
+    target: ClassLike | tuple[ClassLike, ClassLike], labels: Labels | None, has_classes: bool
+) -> Target:
+    """The logit of a class, or the difference of two."""
+    if not isinstance(target, tuple):
+        return class_logit(_class(target, labels, has_classes))
+    if len(target) != 2:
+        raise ParameterError(
+            f"A target of several classes is a pair (class, other class), not {len(target)}."
+        )
+    return logit_difference(*(_class(part, labels, has_classes) for part in target))
+
+
+def _class(given: ClassLike, labels: Labels | None, has_classes: bool) -> int:
+    """The index of a class; a name means nothing where there are no classes, and is refused later."""
+    if isinstance(given, str):
+        return class_index(given, labels) if has_classes else 0
+    return as_index("A class", given)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 import torch
 from PIL import Image
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from vit_viz.capture.buffers import Arena, BufferPool, shared_pool
 from vit_viz.capture.edits import active_edits, suspended
 from vit_viz.capture.forward import ResidualStream, expected_layers, remember_layers, undisturbed
+from vit_viz.capture.given import as_model, as_picture, as_pixels, class_index, labels_of
 from vit_viz.capture.interception import Interception
 from vit_viz.capture.layers import LayerAttention, exact
 from vit_viz.capture.layouts import advised_layout, known_layout
@@ -28,15 +29,16 @@ from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Mode, decode, image_hash
+from vit_viz.indices import as_index
 from vit_viz.model import VisionTransformer
 from vit_viz.results import Provenance
 
-Target = int | Callable[[Tensor], Tensor]
+Target = SupportsIndex | str | Callable[[Tensor], Tensor]
 Picture = Image.Image | Path | str | Tensor
 
 
 def trace(
-    model_or_loaded: nn.Module | LoadedModel,
+    model_or_loaded: nn.Module | LoadedModel | str | Path,
     image_or_pixels: Picture,
     *,
     mode: Mode = "fit",
@@ -57,13 +59,14 @@ def trace(
     attention and its tokens the patches (`Trace.proof_report`).
 
     Args:
-        model_or_loaded: a loaded checkpoint, or any module with attention.
+        model_or_loaded: a loaded checkpoint, any module with attention, or the name of a model, which is loaded.
         image_or_pixels: a picture (for a loaded checkpoint), or pixels [1, channels, height, width], already normalised.
         mode: how a picture becomes the model's input.
         layout: which token is what; None asks the module.
         keep_values: also keep the values, for norm-weighted attention.
         keep_residual: also keep the residual stream, [layers + 1, tokens, dim].
-        target: class index, or a scalar function of the logits [classes]; one backward pass keeps its gradient per layer.
+        target: index or name of a class, or a scalar function of the logits [classes]; one backward pass keeps its gradient per
+            layer.
         proof_rows: queries per head that are recomputed and compared with the kernel's output; 0 for none.
         max_patches: bound on the patches of mode "fit".
         max_attention_bytes: bound on attention and masks that have to be kept as matrices.
@@ -74,7 +77,9 @@ def trace(
         CaptureError: no attention was seen, or none that can be traced, or its pictures would mislead; the message says why.
         ParameterError: the pixels, the layout or the target do not fit the model.
     """
-    module, pixels, crop_box, provenance = _inputs(model_or_loaded, image_or_pixels, mode, max_patches)
+    source = as_model(model_or_loaded)
+    target = class_index(target, labels_of(source)) if isinstance(target, str) else target
+    module, pixels, crop_box, provenance = _inputs(source, image_or_pixels, mode, max_patches)
     arena = Arena(pool or shared_pool(), slots=expected_layers(module))
     try:
         options = Options(keep_values, target is not None, proof_rows, max_attention_bytes)
@@ -115,34 +120,23 @@ def _inputs(
     provenance = (
         Provenance(model=type(module).__name__) if isinstance(source, nn.Module) else source.provenance
     )
-    crop_box = None
+    crop_box, picture = None, as_picture(picture)
     if isinstance(picture, Tensor):
-        pixels = picture
-    elif isinstance(source, nn.Module):
+        return module, as_pixels(picture, module), crop_box, provenance
+    if isinstance(source, nn.Module):
         raise ParameterError(
             "A plain module needs pixels [1, channels, height, width], already normalised, since its preprocessing is not known."
         )
-    else:
-        image = decode(_source(picture))
-        prepared = source.preprocess.apply(image, mode=mode, max_patches=max_patches)
-        pixels, crop_box = prepared.pixels, prepared.crop_box
-        provenance = Provenance(
-            provenance.model,
-            provenance.weights,
-            image_hash(image),
-            source.preprocess.describe(mode=mode),
-            provenance.parameters,
-        )
-    if pixels.ndim != 4 or len(pixels) != 1:
-        raise ParameterError(
-            f"A trace is of one image: it needs pixels [1, channels, height, width], not {list(pixels.shape)}."
-        )
-    parameter = next((p for p in module.parameters() if p.is_floating_point()), pixels)
-    return module, pixels.detach().to(parameter.device, parameter.dtype), crop_box, provenance
-
-
-def _source(picture: Image.Image | Path | str) -> Image.Image | Path:
-    return Path(picture) if isinstance(picture, str) else picture
+    image = decode(picture)
+    prepared = source.preprocess.apply(image, mode=mode, max_patches=max_patches)
+    provenance = Provenance(
+        provenance.model,
+        provenance.weights,
+        image_hash(image),
+        source.preprocess.describe(mode=mode),
+        provenance.parameters,
+    )
+    return module, as_pixels(prepared.pixels, module), prepared.crop_box, provenance
 
 
 def _run(
@@ -217,10 +211,11 @@ def _gradients(
         raise ParameterError(
             "A target needs logits, but this model returns no tensor [1, classes] and no `.logits`."
         )
-    if isinstance(target, int) and not 0 <= target < len(logits):
-        raise ParameterError(f"Class {target} does not exist: this model has classes 0-{len(logits) - 1}.")
+    index = 0 if callable(target) else as_index("A class", target)
+    if not 0 <= index < len(logits):
+        raise ParameterError(f"Output {index} does not exist: this model has outputs 0-{len(logits) - 1}.")
     with torch.inference_mode(False), torch.enable_grad():
-        scalar = logits[target] if isinstance(target, int) else target(logits)
+        scalar = target(logits) if callable(target) else logits[index]
         if not isinstance(scalar, Tensor) or scalar.numel() != 1:
             raise ParameterError(
                 "A target is a class index or a function that returns one number as a tensor."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from vit_viz.errors import UnsafeFile
 
@@ -69,7 +69,7 @@ def _size(entry: Any, name: str, key: str) -> int:
     return size
 
 
-def _are_counts(values: object) -> bool:
+def _are_counts(values: object) -> TypeGuard[list[int]]:
     """Whether this is a list of whole numbers that are not negative."""
     return isinstance(values, list) and all(type(value) is int and value >= 0 for value in values)
 

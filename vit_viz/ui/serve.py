@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
+from vit_viz.capture.given import as_model
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
@@ -67,7 +69,7 @@ class WithLayout(nn.Module):
 
 
 def session_of(
-    model: LoadedModel | nn.Module,
+    model: LoadedModel | nn.Module | str | Path,
     *,
     preprocess: Preprocess | None = None,
     labels: Labels | None = None,
@@ -78,6 +80,7 @@ def session_of(
     Raises:
         ParameterError: a module without `preprocess`.
     """
+    model = as_model(model)
     if isinstance(model, nn.Module):
         if preprocess is None:
             raise ParameterError(
@@ -93,7 +96,7 @@ def session_of(
 
 
 def serve(
-    model: LoadedModel | nn.Module,
+    model: LoadedModel | nn.Module | str | Path,
     *,
     preprocess: Preprocess | None = None,
     labels: Labels | None = None,
