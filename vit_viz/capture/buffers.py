@@ -115,15 +115,15 @@ class Arena:
         Raises:
             CaptureError: it is not of the shape of the layers before.
         """
-        slot = self._used.get(role, 0)
-        if slot == len(self._slots.get(role, ())):
-            self._grow(role, tensor)
-        place = self._slots[role][slot]
-        if place.shape != tensor.shape:
+        slot, slots = self._used.get(role, 0), self._slots.get(role, ())
+        if slots and slots[0].shape != tensor.shape:
             raise CaptureError(
                 "All layers of a trace need the same numbers of heads and tokens (windowed and pyramid models cannot be traced), "
-                f"but {role} is {list(place.shape)} in one layer of this model and {list(tensor.shape)} in another."
+                f"but {role} is {list(slots[0].shape)} in one layer of this model and {list(tensor.shape)} in another."
             )
+        if slot == len(slots):
+            self._grow(role, tensor)
+        place = self._slots[role][slot]
         place.copy_(tensor)
         self._used[role] = slot + 1
         return slot

@@ -77,17 +77,25 @@ class AttentionCall(NamedTuple):
         Raises:
             CaptureError: the call attends within several windows or images.
         """
+        if not self.enable_gqa and self._is_broadcast():
+            shapes = (part.shape[:-2] for part in (self.query, self.key, self.value))
+            lead = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]  # torch's, without annotations
+            tensor = tensor.expand(*lead, *tensor.shape[-2:])
         operand = by_head(tensor)
         if self.enable_gqa:
             operand = operand.repeat_interleave(self.query.shape[-3] // operand.shape[0], dim=0)
         kind = operand.device.type
         return operand.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else operand
 
+    def _is_broadcast(self) -> bool:
+        """Whether heads share keys or values that are there only once."""
+        return not self.query.shape[:-2] == self.key.shape[:-2] == self.value.shape[:-2]
+
     def _uses_cpu_flash(self) -> bool:
         query = self.query
         if query.device.type != "cpu" or query.ndim != 4 or self.enable_gqa or self.attn_mask is not None:
             return False
-        if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
+        if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or self._is_broadcast():
             return False
         choice: Callable[..., int] = torch._fused_sdp_choice
         return (
