@@ -31,6 +31,13 @@ def test_values_are_a_read_only_copy() -> None:
         result.values[0, 0] = 1
 
 
+@pytest.mark.parametrize("stability", [-1.01, 1.01, float("nan")])
+def test_a_stability_is_a_correlation(stability: float) -> None:
+    assert patch_map([[0.0]], stability=-1.0).stability == -1
+    with pytest.raises(ParameterError, match="correlation from -1 to 1"):
+        patch_map([[0.0]], stability=stability)
+
+
 def test_peak_is_the_first_of_equals() -> None:
     assert patch_map([[0, 2, 1], [0, 2, 0]]).peak == (0, 1)
 

@@ -95,6 +95,8 @@ class PatchMap(_Portable):
         crop_box: where the patches lie in the original image.
         caption: the map in words: layer, head, query, direction.
         note: a caution that belongs beside the picture.
+        stability: rank correlation, in [-1, 1], of two maps from independent halves of the random numbers that this one was
+            computed with; None where nothing was drawn.
     """
 
     values: NDArray[np.float32]
@@ -109,12 +111,15 @@ class PatchMap(_Portable):
     caption: str = ""
     note: str = ""
     suffix: Mapping[str, float] = field(default_factory=dict)
+    stability: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _frozen(self.values, 2, "A patch map"))
         object.__setattr__(self, "value_range", _checked_range(self.value_range))
         object.__setattr__(self, "prefix", MappingProxyType(dict(self.prefix)))
         object.__setattr__(self, "suffix", MappingProxyType(dict(self.suffix)))
+        if self.stability is not None and not -1 <= self.stability <= 1:
+            raise ParameterError(f"A stability is a correlation from -1 to 1, not {self.stability}.")
 
     @property
     def grid(self) -> Grid:

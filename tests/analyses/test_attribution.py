@@ -8,6 +8,7 @@ import math
 import captum.attr
 import numpy as np
 import pytest
+import scipy.stats
 import torch
 from torch import nn
 
@@ -57,7 +58,7 @@ def subject(make_model, pixels):
 @pytest.mark.parametrize("method", METHODS[1:3] + METHODS[4:])
 def test_a_linear_model_gives_its_exact_contributions(linear, method):
     exact = by_patch(linear.pixels * linear.model.weight[1])
-    options = {"samples": 200} if method == "kernel_shap" else {}
+    options = {"samples": 200, "segments": 24} if method == "kernel_shap" else {}
     got = getattr(attribution, method)(linear, target=class_logit(1), **options)
     tolerance = 0.35 if method == "gradient_shap" else 2e-3  # GradientShap adds noise to the input
     assert_same(got.values, exact, relative=tolerance)
@@ -139,9 +140,9 @@ class Product(nn.Module):
 def test_kernel_shap_gives_shapley_values_worked_by_hand():
     pixels = torch.tensor([1.0, 2.0, 3.0]).reshape(1, 1, 1, 3)
     subject = Subject(Product(), pixels, TokenLayout(grid=(1, 3), prefix=()), has_classes=True)
-    got = attribution.kernel_shap(subject, target=class_logit(0), samples=1500)
-    np.testing.assert_allclose(got.values, [[5, 18, 15]], atol=1.2)
-    assert got.values.sum() == pytest.approx(38, abs=1e-2)  # the end points are met exactly
+    got = attribution.kernel_shap(subject, target=class_logit(0))
+    np.testing.assert_allclose(got.values, [[5, 18, 15]], rtol=1e-5)
+    assert got.stability is None  # all subsets were tried, none was drawn
 
 
 def test_kernel_shap_approaches_exact_shapley_values_of_a_model(make_model):
@@ -162,8 +163,8 @@ def test_kernel_shap_approaches_exact_shapley_values_of_a_model(make_model):
             for others in itertools.combinations([p for p in range(4) if p != patch], size):
                 weight = math.factorial(size) * math.factorial(3 - size) / math.factorial(4)
                 exact[patch] += weight * (value([*others, patch]) - value(others))
-    got = attribution.kernel_shap(subject, target=class_logit(1), samples=600)
-    assert_same(got.values[0], exact, relative=0.05)
+    got = attribution.kernel_shap(subject, target=class_logit(1))
+    assert_same(got.values[0], exact, relative=1e-4)
 
 
 def test_smoothgrad_averages_signed_gradients_as_captum_does(subject):
@@ -240,3 +241,45 @@ def test_steps_out_of_range_are_refused(subject, options):
 def test_no_samples_are_refused(subject, method):
     with pytest.raises(ParameterError, match="At least one sample"):
         getattr(attribution, method)(subject, target=class_logit(0), samples=0)
+
+
+RANDOM = ["smoothgrad", "gradient_shap", "kernel_shap"]
+
+
+@pytest.mark.parametrize("method", RANDOM)
+def test_every_sampled_map_tells_how_well_its_halves_agree(subject, method):
+    got = getattr(attribution, method)(subject, target=class_logit(2))
+    assert -1 <= got.stability <= 1
+    assert f"agree to {got.stability:.2f} (rank correlation)" in got.note
+    assert got.note.startswith("Not stable") == (got.stability < 0.8)
+    assert dict(got.provenance.parameters)["stability"] == f"{got.stability:.3f}"
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name not in RANDOM])
+def test_a_map_that_draws_nothing_has_no_stability(subject, method):
+    got = getattr(attribution, method)(subject, target=class_logit(2))
+    assert got.stability is None
+    assert "stability" not in dict(got.provenance.parameters)
+
+
+@pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap"])
+def test_the_stability_is_the_rank_correlation_of_two_independent_halves(subject, method):
+    """The first half draws what a run of half the samples draws; the map is the mean of the signed attributions of both."""
+    function = getattr(attribution, method)
+    whole = function(subject, target=class_logit(2), samples=6)
+    first = function(subject, target=class_logit(2), samples=3)
+    same = function(subject, target=class_logit(2), samples=1)
+    assert same.stability is None  # one sample has no halves
+    if method == "gradient_shap":  # linear in its samples, so that the second half follows
+        second = 2 * whole.values - first.values
+        assert whole.stability == pytest.approx(
+            scipy.stats.spearmanr(first.values, second, axis=None)[0], abs=1e-5
+        )
+    assert not np.array_equal(first.values, whole.values)
+
+
+@pytest.mark.parametrize("method", RANDOM)
+def test_other_random_numbers_change_the_stability_with_the_map(subject, method):
+    function = getattr(attribution, method)
+    found = {function(subject, target=class_logit(2), seed=seed).stability for seed in range(3)}
+    assert len(found) == 3

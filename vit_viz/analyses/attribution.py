@@ -1,7 +1,8 @@
 """Attribution by captum, brought to patches: the only module that knows captum.
 
 Pixel attributions are summed over the pixels of each patch, so completeness holds on patches too. Methods that remove whole patches
-replace them by the preprocessing mean, which is 0 in the model's input.
+replace them by the preprocessing mean, which is 0 in the model's input. Methods that draw random numbers run in two halves, whose
+agreement is the map's stability; the map is that of both together.
 
 Source: Kokhlikyan et al. 2020, arXiv:2009.07896. captum's LRP raises on ViTs, its LayerGradCam averages the wrong axis of tokens,
 and its Insights UI is gone: none of them is used.
@@ -10,19 +11,17 @@ and its Insights UI is gone: none of them is used.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
-from captum._utils.models.model import Model
 from captum.attr import (
     FeatureAblation,
     GradientShap,
     InputXGradient,
     IntegratedGradients,
-    KernelShap,
     NoiseTunnel,
     Occlusion,
     Saliency,
@@ -32,6 +31,9 @@ from torch import Tensor
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.batches import BATCH
 from vit_viz.analyses.patchwise import patch_mask, patch_mean, patch_sum, patch_value
+from vit_viz.analyses.sanity import spearman
+from vit_viz.analyses.shapley import kernel_shap as kernel_shap  # not captum's, but called like the others
+from vit_viz.analyses.stability import stability_words
 from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import Target
 from vit_viz.analyses.watch import Progress, StopCheck, Watch
@@ -157,22 +159,30 @@ def smoothgrad(
     _check_samples(samples)
     forward = _Watched(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
     spread = float(subject.pixels.max() - subject.pixels.min())
-    with _seeded(seed, subject):
-        gradient = NoiseTunnel(_in_turn(Saliency(forward), subject)).attribute(
+    method = NoiseTunnel(_in_turn(Saliency(forward), subject))
+
+    def run(count: int) -> Tensor:
+        gradient: Tensor = method.attribute(
             _leaf(subject),
             nt_type="smoothgrad",
-            nt_samples=samples,
-            nt_samples_batch_size=min(samples, BATCH),
+            nt_samples=count,
+            nt_samples_batch_size=min(count, BATCH),
             stdevs=noise * spread,
             abs=False,
         )
-    values = patch_mean(subject, gradient.abs().amax(1))
+        return gradient
+
+    def drawn(gradient: Tensor) -> Tensor:
+        return patch_mean(subject, gradient.abs().amax(1))
+
+    values, stability = _in_halves(subject, run, drawn, samples, seed)
     return _map(
         subject,
         values,
         "SmoothGrad",
         unit="target per unit of input",
         signed=False,
+        stability=stability,
         samples=samples,
         noise=noise,
         seed=seed,
@@ -195,13 +205,17 @@ def gradient_shap(
     _check_samples(samples)
     forward = _Watched(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
     method = _in_turn(GradientShap(forward), subject)
-    total = torch.zeros_like(subject.pixels)
-    with _seeded(seed, subject):
-        for count in _batches(samples):
-            total += count * method.attribute(
-                subject.pixels, baselines=torch.zeros_like(subject.pixels), n_samples=count, stdevs=0.09
+
+    def run(count: int) -> Tensor:
+        total = torch.zeros_like(subject.pixels)
+        for part in _batches(count):
+            total += part * method.attribute(
+                subject.pixels, baselines=torch.zeros_like(subject.pixels), n_samples=part, stdevs=0.09
             )
-    return _map(subject, patch_sum(subject, total / samples), "GradientShap", samples=samples, seed=seed)
+        return total / count
+
+    values, stability = _in_halves(subject, run, lambda values: patch_sum(subject, values), samples, seed)
+    return _map(subject, values, "GradientShap", stability=stability, samples=samples, seed=seed)
 
 
 def occlusion(
@@ -246,42 +260,6 @@ def feature_ablation(
     return _map(subject, patch_value(subject, attributions), "feature ablation")
 
 
-def kernel_shap(
-    subject: Subject,
-    *,
-    target: Target,
-    samples: int | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-    cancelled: StopCheck | None = None,
-) -> PatchMap:
-    """Shapley values of the patches, estimated by a weighted regression on random subsets of them.
-
-    Args:
-        samples: subsets that are tried; None means four per patch. With fewer than patches the regression has many solutions, of
-            which the smallest is taken.
-
-    Source: Lundberg & Lee 2017, arXiv:1705.07874. The sum over patches is the target's change from the mean image.
-    """
-    patches = subject.layout.num_patches
-    if patches < 2:
-        raise ParameterError("KernelShap needs at least two patches to tell apart.")
-    samples = 4 * patches if samples is None else samples
-    _check_samples(samples)
-    forward = _Watched(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
-    method = KernelShap(forward)
-    method.interpretable_model = _LeastSquares()
-    with torch.no_grad(), _seeded(seed, subject):
-        attributions = method.attribute(
-            subject.pixels,
-            baselines=0,
-            feature_mask=patch_mask(subject),
-            n_samples=samples,
-            perturbations_per_eval=BATCH,
-        )
-    return _map(subject, patch_value(subject, attributions), "KernelShap", samples=samples, seed=seed)
-
-
 # --- parts
 
 
@@ -310,33 +288,6 @@ def _in_turn(method: Any, subject: Subject) -> Any:
     return method
 
 
-class _LeastSquares(Model):  # type: ignore[misc]  # captum's base class is untyped
-    """Weighted least squares with an intercept; captum's own needs scikit-learn."""
-
-    def fit(self, train_data: Any, **_: object) -> dict[str, float]:
-        """Fit to captum's batches of (subset [n, features], value [n], weight [n])."""
-        batches = list(train_data)
-        self._device = batches[0][0].device
-        subsets, values, weights = (torch.cat(parts).cpu().double() for parts in zip(*batches, strict=True))
-        root = weights.sqrt()
-        design = torch.cat([subsets, torch.ones_like(values)[:, None]], dim=1) * root[:, None]
-        solution = torch.linalg.lstsq(
-            design, (values * root)[:, None], driver="gelsd"
-        ).solution  # also where rank is lacking
-        self._solution = solution[:, 0]
-        return {}
-
-    def representation(self) -> Tensor:
-        """One coefficient per patch, [1, features]."""
-        coefficients: Tensor = self._solution[None, :-1].float().to(self._device)
-        return coefficients
-
-    def __call__(self, subsets: Tensor) -> Tensor:
-        """Predicted values [n]."""
-        values: Tensor = subsets.cpu().double() @ self._solution[:-1] + self._solution[-1]
-        return values
-
-
 def _map(
     subject: Subject,
     values: Tensor,
@@ -345,9 +296,13 @@ def _map(
     unit: str = "change of the target",
     signed: bool = True,
     note: str = "",
+    stability: float | None = None,
     **parameters: object,
 ) -> PatchMap:
     name = method.lower().replace(" ", "_")
+    if stability is not None:
+        note = stability_words(stability, f"{parameters['samples']} samples")
+        parameters |= {"stability": f"{stability:.3f}"}
     return PatchMap(
         to_numpy(values.float()),
         unit=unit,
@@ -359,7 +314,29 @@ def _map(
         crop_box=subject.crop_box,
         caption=method,
         note=note,
+        stability=stability,
     )
+
+
+def _in_halves(
+    subject: Subject,
+    run: Callable[[int], Tensor],
+    drawn: Callable[[Tensor], Tensor],
+    samples: int,
+    seed: int,
+) -> tuple[Tensor, float | None]:
+    """The map of all samples, and the rank correlation of the maps of their two halves; None for a single sample.
+
+    Args:
+        run: from a number of samples to their mean.
+        drawn: from a mean to a map [rows, cols].
+    """
+    counts = [count for count in (samples - samples // 2, samples // 2) if count]
+    with _seeded(seed, subject):
+        means = [run(count) for count in counts]
+    whole = torch.stack([count * mean for count, mean in zip(counts, means, strict=True)]).sum(0) / samples
+    maps = [to_numpy(drawn(mean).float()) for mean in means]
+    return drawn(whole), spearman(*maps) if len(maps) == 2 else None
 
 
 def _leaf(subject: Subject) -> Tensor:

@@ -32,6 +32,12 @@ def patch_value(subject: Subject, attributions: Tensor) -> Tensor:
     return patch_mean(subject, attributions.detach()[:, 0])
 
 
+def patch_colours(subject: Subject) -> Tensor:
+    """Mean of each channel over the pixels of each patch, [rows, cols, channels]."""
+    count = _pooled(subject, torch.ones_like(subject.pixels[:, 0]))
+    return torch.stack([_pooled(subject, channel[None]) / count for channel in subject.pixels[0]], dim=-1)
+
+
 def _pooled(subject: Subject, values: Tensor) -> Tensor:
     """[1, height, width] -> sums over patches [rows, cols]; a last, incomplete patch counts with what it has."""
     (rows, cols), (patch_h, patch_w) = subject.layout.grid, subject.patch_size

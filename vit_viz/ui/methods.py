@@ -175,11 +175,11 @@ METHODS: tuple[Method, ...] = (
     _method(
         "kernel_shap",
         "KernelShap",
-        shows="each patch's fair share of the target, estimated from random sets of patches; blue shares are against it.",
-        hides="its own noise: it is an estimate, and two runs with other random sets would differ.",
-        formula="weighted least squares of y over random sets of patches",
-        source="Lundberg & Lee 2017, arXiv:1705.07874, by captum",
-        runs="four runs per patch",
+        shows="each segment's fair share of the target, estimated from subsets of twenty segments; blue shares are against it.",
+        hides="what differs within a segment: all its patches show the same share.",
+        formula="weighted least squares of y over subsets of segments, spread evenly over the patches of each",
+        source="Lundberg & Lee 2017, arXiv:1705.07874",
+        runs="about 800 runs",
     ),
 )
 FAST_METHODS = tuple(method for method in METHODS if not method.runs)

@@ -1,0 +1,197 @@
+"""KernelShap on segments of patches: Shapley values by weighted least squares, with few enough players to be stable.
+
+Sources: Lundberg & Lee 2017, arXiv:1705.07874; Covert & Lee 2021, arXiv:2012.01536 (pairs of complements). What differs from
+captum's: its values for single patches are noise at any affordable number of subsets, so patches are grouped into segments; the
+subsets that weigh most, those of one segment and of all but one, are not drawn but all tried; the others come in pairs of
+complements.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vit_viz.analyses.batches import in_batches
+from vit_viz.analyses.patchwise import patch_mask
+from vit_viz.analyses.sanity import spearman
+from vit_viz.analyses.segments import segments_of
+from vit_viz.analyses.stability import stability_words
+from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.targets import Target
+from vit_viz.analyses.watch import Progress, StopCheck, Watch
+from vit_viz.errors import ParameterError
+from vit_viz.results import PatchMap
+
+SEGMENTS, SAMPLES = 20, 800
+"""By measurement: with ViT-Tiny and with the bundled model the two halves of 800 subsets agree to 0.8 and more."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Game:
+    """What the target is for some subsets of the segments.
+
+    Args:
+        subsets: which segments are there, Boolean [subsets, segments].
+        values: the target of each, [subsets].
+        weights: how much each counts in the regression, [subsets].
+        ends: the target with nothing there and with everything there.
+    """
+
+    subsets: NDArray[np.bool_]
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    ends: tuple[float, float]
+
+    def shares(self) -> NDArray[np.float64]:
+        """Each segment's share of the change from nothing to everything, [segments]; the shares sum to it exactly."""
+        nothing, everything = self.ends
+        there = self.subsets.astype(np.float64)
+        design = there[:, :-1] - there[:, -1:]  # the last share is what the others leave
+        wanted = self.values - nothing - there[:, -1] * (everything - nothing)
+        root = np.sqrt(self.weights)
+        solution = np.linalg.lstsq(design * root[:, None], wanted * root, rcond=None)[0]
+        return np.append(solution, everything - nothing - solution.sum())
+
+
+def kernel_shap(
+    subject: Subject,
+    *,
+    target: Target,
+    samples: int = SAMPLES,
+    segments: int = SEGMENTS,
+    seed: int = 0,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> PatchMap:
+    """Shapley values of segments of the image, estimated by a weighted regression on subsets of them.
+
+    Each patch of a segment shows the same share: its segment's, divided by the number of its patches.
+
+    Args:
+        samples: subsets that are tried, at least two per segment and four more; all of them where there are no more, and then the
+            values are exact.
+        segments: groups of patches; as many as there are patches treats each alone.
+        seed: of the subsets that are drawn.
+
+    Returns:
+        A signed map whose sum is the target's change from the mean image. `stability` is the rank correlation of the maps of the
+        two halves of the drawn subsets; the map is that of both together. None where nothing was drawn.
+
+    Raises:
+        ParameterError: there are too few patches, segments or samples.
+        Cancelled: `cancelled` said so.
+
+    Source: Lundberg & Lee 2017, arXiv:1705.07874.
+    """
+    patches = subject.layout.num_patches
+    if patches < 2 or segments < 2:
+        raise ParameterError("KernelShap needs at least two patches, and two segments, to tell apart.")
+    if samples < 1:
+        raise ParameterError(f"At least one sample is needed, not {samples}.")
+    groups = (
+        np.arange(patches).reshape(subject.layout.grid)
+        if segments >= patches
+        else segments_of(subject, segments)
+    )
+    count = int(groups.max()) + 1
+    is_exact = 2**count - 2 <= samples
+    if not is_exact and samples < 2 * count + 4:
+        raise ParameterError(
+            f"KernelShap of {count} segments needs at least {2 * count + 4} samples, not {samples}."
+        )
+    subsets, weights = _all_subsets(count) if is_exact else _drawn_subsets(count, samples, seed)
+    watch = Watch(len(subsets) + 2, progress=progress, cancelled=cancelled)
+    fixed = target if target.is_resolved else subject.resolved(target)
+    values = _values(subject, fixed, groups, subsets, watch)
+    game = _Game(subsets, values[2:], weights, (values[0], values[1]))
+    found = _per_patch(game.shares(), groups)
+    stability = None if is_exact else _halves_agree(game, count, groups)
+    return PatchMap(
+        found,
+        unit="change of the target",
+        value_range=(-math.inf, math.inf),
+        signed=True,
+        method="KernelShap",
+        class_blind=False,
+        provenance=subject.provenance.with_parameters(
+            method="kernelshap", samples=len(subsets), segments=count, seed=seed, stability=_number(stability)
+        ),
+        crop_box=subject.crop_box,
+        caption=f"KernelShap of {count} segments",
+        note="" if stability is None else stability_words(stability, f"{len(subsets)} subsets"),
+        stability=stability,
+    )
+
+
+# --- parts
+
+
+def _number(stability: float | None) -> str:
+    return "exact" if stability is None else f"{stability:.3f}"
+
+
+def _all_subsets(count: int) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Every subset but the empty one and the whole, with the kernel's weight."""
+    numbers = np.arange(1, 2**count - 1)
+    subsets = (numbers[:, None] >> np.arange(count)) & 1 == 1
+    sizes = subsets.sum(1)
+    weights = [_size_weight(count, int(size)) / math.comb(count, int(size)) for size in sizes]
+    return subsets, np.array(weights)
+
+
+def _drawn_subsets(count: int, samples: int, seed: int) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """All subsets of one segment and of all but one, then pairs of complements, drawn by the kernel's weight of their size."""
+    one = np.eye(count, dtype=bool)
+    random = np.random.default_rng(seed)
+    sizes = np.arange(2, count - 1)
+    chances = np.array([_size_weight(count, int(size)) for size in sizes])
+    pairs = (samples - 2 * count) // 4 * 2  # an even number, for two halves
+    drawn = np.zeros((2 * pairs, count), dtype=bool)
+    for pair, size in enumerate(random.choice(sizes, pairs, p=chances / chances.sum())):
+        drawn[2 * pair, random.permutation(count)[:size]] = True
+        drawn[2 * pair + 1] = ~drawn[2 * pair]
+    ends = 2 * _size_weight(count, 1)
+    weights = [np.full(2 * count, ends / (2 * count)), np.full(2 * pairs, chances.sum() / (2 * pairs))]
+    return np.concatenate([one, ~one, drawn]), np.concatenate(weights)
+
+
+def _size_weight(count: int, size: int) -> float:
+    """The kernel's weight of all subsets of one size together, up to a factor."""
+    return 1 / (size * (count - size))
+
+
+def _values(
+    subject: Subject, target: Target, groups: NDArray[np.int64], subsets: NDArray[np.bool_], watch: Watch
+) -> NDArray[np.float64]:
+    """The target with nothing there, with everything there, and for each subset; what is not there is the preprocessing mean."""
+    device = subject.pixels.device
+    none = np.zeros((1, subsets.shape[1]), dtype=bool)
+    there = torch.from_numpy(np.concatenate([none, ~none, subsets])).to(device)
+    segment = torch.from_numpy(groups).to(device).flatten()[patch_mask(subject)[0, 0]]  # [height, width]
+
+    def run(part: slice) -> torch.Tensor:
+        return subject.batch_scores(subject.pixels * there[part][:, None, segment], target, watch=watch)
+
+    return in_batches(run, len(there)).cpu().double().numpy()
+
+
+def _per_patch(shares: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Segments' shares spread evenly over their patches, [rows, cols]."""
+    return (shares / np.bincount(groups.ravel()))[groups].astype(np.float32)
+
+
+def _halves_agree(game: _Game, count: int, groups: NDArray[np.int64]) -> float:
+    """Rank correlation of the maps by the first and by the second half of the drawn subsets; both know those that are all tried."""
+    tried, end = 2 * count, len(game.subsets)
+    middle = (tried + end) // 2
+    maps = []
+    for drawn in (range(tried, middle), range(middle, end)):
+        chosen = np.r_[0:tried, drawn]
+        weights = game.weights[chosen] * np.where(chosen < tried, 1.0, 2.0)  # half as many stand for all
+        half = _Game(game.subsets[chosen], game.values[chosen], weights, game.ends)
+        maps.append(_per_patch(half.shares(), groups))
+    return spearman(maps[0], maps[1])
