@@ -278,10 +278,9 @@ class Trace:
         Raises:
             ParameterError: an index lies outside this trace.
         """
-        attention = self._layer(layer)
-        chosen = as_indices("Token", keys, self.num_tokens)
+        chosen, heads = as_indices("Token", keys, self.num_tokens), as_indices("Head", heads, self.num_heads)
         columns = list(range(self.num_tokens)) if chosen is None else chosen
-        return attention.columns(as_indices("Head", heads, self.num_heads), columns, self.normaliser(layer))
+        return self._layer(layer).columns(heads, columns, self.normaliser(layer))
 
     def tiles(
         self, layer: Index, block: int | None = None, heads: Indices = None
@@ -368,11 +367,9 @@ class Trace:
         return self.layers[self._number(layer)]
 
     def _number(self, layer: Index) -> int:
-        number = as_index("A layer", layer)
-        if not 0 <= number < self.num_layers:
-            raise ParameterError(
-                f"Layer {number} does not exist: this model has layers 0-{self.num_layers - 1}."
-            )
+        number, count = as_index("A layer", layer), self.num_layers
+        if not 0 <= number < count:
+            raise ParameterError(f"Layer {number} does not exist: this model has layers 0-{count - 1}.")
         return number
 
     def _operands(self, role: str) -> Tensor:
