@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.capture.models import own, pixels, timm_vit, torchvision_vit, transformers_vit, written_out
-from tests.capture.tutorials import FusedQkv, MultiHead, TutorialViT
+from tests.capture.models import lively, own, pixels, timm_vit, torchvision_vit, transformers_vit, written_out
+from tests.capture.tutorials import FusedQkv, KeysFirst, MultiHead, TutorialViT
 from tests.comparing import assert_same
 from vit_viz.capture import trace
 from vit_viz.errors import CaptureError, ParameterError
@@ -146,3 +146,12 @@ def test_tracing_works_inside_no_grad() -> None:
     with torch.no_grad():
         recorded = trace(TutorialViT(MultiHead).eval(), pixels(), layout=TokenLayout(grid=(4, 6)), target=1)
     assert recorded.attention_gradient(0).abs().max() > 0
+
+
+@pytest.mark.parametrize("attention", [FusedQkv, KeysFirst])
+def test_a_frozen_model_has_the_gradients_of_one_that_is_not(attention: type[nn.Module]) -> None:
+    model, image = lively(TutorialViT(attention)), pixels()
+    expected = trace(model, image, layout=TokenLayout(grid=(4, 6)), target=3)
+    recorded = trace(model.requires_grad_(False), image, layout=TokenLayout(grid=(4, 6)), target=3)
+    for layer in range(3):
+        assert_same(recorded.attention_gradient(layer), expected.attention_gradient(layer))

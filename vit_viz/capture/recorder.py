@@ -139,6 +139,8 @@ class Recorder:
 
     def softmax(self, attention: Tensor) -> None:
         """Note the output of a written-out softmax that is square in its last two axes."""
+        if self.options.gradients and torch.is_grad_enabled() and not attention.requires_grad:
+            attention.requires_grad_()  # the first layer of a frozen model: the graph begins here
         self.note("softmax", attention)
         self._reserve(4 * attention.numel(), "attention that this model writes out")
         capture = Capture(dtype=attention.dtype)
