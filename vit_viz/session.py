@@ -55,8 +55,7 @@ class Session:
     Args:
         model: the model that is used where none is named; a name, a Hub id, or a path given by the owner of the process.
         device: "cpu", "cuda", "mps"; None takes the best that is there.
-        cache_bytes: bound on traces, results and the memory that waits for the next trace; None reads VIT_VIZ_CACHE_BYTES, else
-            2 GiB.
+        cache_bytes: bound on traces, results and the memory that waits for the next trace; None: VIT_VIZ_CACHE_BYTES, or 2 GiB.
         lender: lends a GPU for what is worth one; `device` is then the CPU.
     """
 
@@ -190,8 +189,7 @@ class Session:
         def record() -> Trace:
             return self._anywhere(request, here, lambda cpu: cpu.trace(model, image, mode=mode, owner=owner))
 
-        recorded: Trace = self.cache.get_or_compute(key, record, size_of=trace_bytes, cancelled=left)
-        return recorded
+        return self._kept(key, record, image, digest, size_of=trace_bytes, cancelled=left)
 
     def subject(
         self,
@@ -219,7 +217,7 @@ class Session:
             subject = Subject.of(loaded, picture, mode=mode, layout=layout)
             return replace(subject, model=nn.Identity())  # kept without the model
 
-        kept: Subject = self.cache.get_or_compute(key, prepare, size_of=lambda s: s.pixels.nbytes)
+        kept = self._kept(key, prepare, image, digest, size_of=lambda s: s.pixels.nbytes)
         return replace(kept, model=loaded.model, pool=self._pool, turn=lambda: self.turn(loaded, cancelled))
 
     def run(
@@ -229,8 +227,7 @@ class Session:
 
         Args:
             progress: told the share that is done, where it is computed now and takes long.
-            cancelled: asked now and then; True ends a long computation with `Cancelled`, as do the time limit and the visitor who
-                leaves.
+            cancelled: asked now and then; True ends a long computation with `Cancelled`, as do the time limit and leaving.
 
         Raises:
             ParameterError: the analysis is unknown, or a parameter is outside what is possible.
@@ -256,8 +253,17 @@ class Session:
 
         with self._one_slow_at_a_time(request, key, cancelled):
             ends = within(LONGEST_SECONDS, cancelled, self._visits.check(request.owner))
-            result: Result = self.cache.get_or_compute(key, compute, size_of=result_bytes, cancelled=ends)
+            result: Result = self._kept(
+                key, compute, request.image, key[0].image, size_of=result_bytes, cancelled=ends
+            )
         return result
+
+    def _kept(self, key: Hashable, compute: Callable[[], T], image: str, digest: str, **options: Any) -> T:
+        """What is kept or computed of an image; it is not kept where the picture has gone meanwhile."""
+        value: T = self.cache.get_or_compute(key, compute, **options)
+        if image not in samples.sample_names() and not self.uploads.holds(digest):
+            self._forget_picture(digest)
+        return value
 
     def _one_slow_at_a_time(
         self, request: Request, key: Hashable, cancelled: StopCheck | None
@@ -301,7 +307,7 @@ class Session:
         """Whether the result of a request is at hand, so that `run` need not compute it."""
         return self.cache.peek(self._key(request)) is not None
 
-    def _key(self, request: Request) -> Hashable:
+    def _key(self, request: Request) -> tuple[Request, str]:
         """Under which a result is kept: the same for everyone who asks the same of the same picture and the same weights."""
         digest = self._image(request.image, request.owner)[1]
         return replace(request, image=digest, owner=""), self.model(request.model).provenance.weights

@@ -120,6 +120,11 @@ class UploadStore:
             self._stored.move_to_end(key)
             return fresh
 
+    def holds(self, digest: str) -> bool:
+        """Whether anybody's upload of a picture is kept."""
+        with self._lock:
+            return digest in self._copies
+
     def forget(self, owner: str, *, after: float = 0.0) -> None:
         """Delete every upload of an owner, at once or after some seconds; one that is asked for until then stays as before."""
         soon = self._clock() + after
