@@ -1,0 +1,209 @@
+"""Which tests call which functions of the package: found by running each test file once with a trace function."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+
+PACKAGE = "vit_viz/"
+
+
+@dataclass
+class Covered:
+    """What one test file runs.
+
+    Args:
+        digests: of the test file and of the files of the package that it runs, by path.
+        seconds: of the tests that passed, by test id.
+        functions: "path:first line" of every function that a test called, by test id.
+        loading: seconds until the first test began.
+    """
+
+    digests: dict[str, str]
+    seconds: dict[str, float] = field(default_factory=dict)
+    functions: dict[str, list[str]] = field(default_factory=dict)
+    loading: float = 0.0
+
+    def is_fresh(self, root: Path) -> bool:
+        """Whether neither the tests nor what they run has changed since."""
+        return all(digest_of(root / path) == digest for path, digest in self.digests.items())
+
+
+class CallRecorder:
+    """A pytest plugin that notes which functions of the package each test calls, in all threads."""
+
+    def __init__(self, root: Path) -> None:
+        self.prefix = str(root / PACKAGE)
+        self.cut = len(str(root)) + 1
+        self.began = time.perf_counter()
+        self.loading = 0.0
+        self.called: set[CodeType] = set()
+        self.seconds: dict[str, float] = {}
+        self.functions: dict[str, list[str]] = {}
+        self.failed: set[str] = set()
+
+    def trace(self, frame: FrameType, event: str, _argument: object) -> None:
+        """The trace function; returning None, it is not asked about lines."""
+        if event == "call" and frame.f_code.co_filename.startswith(self.prefix):
+            self.called.add(frame.f_code)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
+        """Around a test with its fixtures."""
+        self.loading = self.loading or time.perf_counter() - self.began
+        self.called = set()
+        sys.settrace(self.trace)
+        threading.settrace(self.trace)
+        began = time.perf_counter()
+        yield
+        sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type]
+        self.seconds[item.nodeid] = round(time.perf_counter() - began, 3)
+        self.functions[item.nodeid] = sorted(self._place(code) for code in self.called)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A test that does not pass proves nothing about a fault."""
+        if report.outcome != "passed":
+            self.failed.add(report.nodeid)
+
+    def _place(self, code: CodeType) -> str:
+        return f"{code.co_filename[self.cut :]}:{code.co_firstlineno}"
+
+    def covered(self, root: Path, test_file: str) -> Covered:
+        """The result, without the tests that did not pass."""
+        passed = {test for test in self.seconds if test not in self.failed}
+        files = {place.rpartition(":")[0] for test in passed for place in self.functions[test]}
+        return Covered(
+            {path: digest_of(root / path) for path in sorted({test_file, *files})},
+            {test: self.seconds[test] for test in self.seconds if test in passed},
+            {test: self.functions[test] for test in self.functions if test in passed},
+            round(self.loading, 3),
+        )
+
+
+class TestMap:
+    """The covered functions of all test files, kept in one JSON file between runs."""
+
+    __test__ = False
+
+    def __init__(self, root: Path, file: Path) -> None:
+        self.root = root
+        self.file = file
+        known = json.loads(file.read_text()) if file.is_file() else {}
+        self.files = {path: Covered(**entry) for path, entry in known.items()}
+
+    def stale(self) -> list[str]:
+        """Test files that have to be run (again) before the map is whole."""
+        present = sorted(
+            p.relative_to(self.root).as_posix() for p in (self.root / "tests").rglob("test_*.py")
+        )
+        present.sort(key=lambda path: path.count("/"))
+        if not present:
+            raise SystemExit("There is no test file under tests/: nothing can be measured.")
+        self.files = {path: entry for path, entry in self.files.items() if path in present}
+        return [
+            path for path in present if path not in self.files or not self.files[path].is_fresh(self.root)
+        ]
+
+    def put(self, path: str, entry: dict[str, Any]) -> None:
+        """Keep the result of one test file."""
+        self.files[path] = Covered(**entry)
+        self.file.write_text(json.dumps({path: asdict(entry) for path, entry in self.files.items()}))
+
+    def tests_of(self, path: str, function: int) -> dict[str, float]:
+        """Tests that call a function (0: anything in that file, or that import it), with their seconds."""
+        wanted: Callable[[str], bool] = (
+            f"{path}:{function}".__eq__ if function else lambda place: place.startswith(f"{path}:")
+        )
+        found = {
+            test: entry.seconds[test]
+            for entry in self.files.values()
+            for test, functions in entry.functions.items()
+            if any(map(wanted, functions))
+        }
+        if not function:
+            for file in self._importing(path):
+                found |= self.files[file].seconds
+        return found
+
+    def _importing(self, path: str) -> list[str]:
+        module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        parent, _, name = module.rpartition(".")
+        forms = (f"import {module}", f"from {module} import", f"from {parent} import {name}")
+        return [file for file in self.files if any(form in (self.root / file).read_text() for form in forms)]
+
+    def stages(self, path: str, function: int, *, most_seconds: float) -> tuple[list[list[str]], bool]:
+        """The tests for a fault in groups that are run one after the other, the likeliest first; and whether some were left out."""
+        seconds = self.tests_of(path, function)
+        name = Path(path).stem
+        files: dict[str, list[str]] = {}
+        for test in sorted(seconds, key=lambda test: seconds[test]):
+            files.setdefault(test.partition("::")[0], []).append(test)
+        cost = {
+            file: self.files[file].loading + sum(seconds[test] for test in tests)
+            for file, tests in files.items()
+        }
+        order = sorted(files, key=lambda file: (Path(file).stem.removeprefix("test_") != name, cost[file]))
+        stages: list[list[str]] = []
+        spent, stage_cost = 0.0, float("inf")
+        for file in order:
+            room = max(most_seconds - spent, 0.0)
+            chosen = _within(files[file], seconds, room)
+            if not chosen:
+                continue
+            if stage_cost + cost[file] > 6.0:
+                stages.append([])
+                stage_cost = 0.0
+            stages[-1] += chosen
+            stage_cost += cost[file]
+            spent += cost[file]
+        return stages, sum(map(len, stages)) < len(seconds)
+
+
+def _within(tests: list[str], seconds: dict[str, float], room: float) -> list[str]:
+    """The first tests that fit into some seconds."""
+    chosen = []
+    for test in tests:
+        room -= seconds[test]
+        if room < 0:
+            break
+        chosen.append(test)
+    return chosen
+
+
+def digest_of(path: Path) -> str:
+    """A short hash of a file; "" where there is none."""
+    return hashlib.sha1(path.read_bytes()).hexdigest()[:12] if path.is_file() else ""
+
+
+def script_tests(root: Path, path: str) -> list[str]:
+    """JavaScript test files that load a script, also through other scripts."""
+    tests = sorted((root / "tests" / "js").glob("*.test.js"))
+    if not tests:
+        raise SystemExit("There is no test under tests/js: nothing can be measured.")
+    target = (root / path).resolve()
+    return [test.relative_to(root).as_posix() for test in tests if target in _loaded(test)]
+
+
+def _loaded(script: Path) -> set[Path]:
+    found: set[Path] = set()
+    waiting = [script.resolve()]
+    while waiting:
+        one = waiting.pop()
+        if one in found or not one.is_file():
+            continue
+        found.add(one)
+        names = re.findall(r"""['"]([.]{1,2}/[^'"\n]*[.]js)['"]""", one.read_text())
+        waiting += [(one.parent / name).resolve() for name in names]
+    return found
