@@ -34,7 +34,16 @@ const browser = [
   'setTimeout',
   'window',
 ];
-const node = ['Buffer', 'console', 'process', 'performance', 'URLSearchParams'];
+const node = [
+  'AbortController',
+  'Buffer',
+  'URL',
+  'URLSearchParams',
+  'console',
+  'performance',
+  'process',
+  'setImmediate',
+];
 const readonly = (names) => Object.fromEntries(names.map((name) => [name, 'readonly']));
 
 export default [

@@ -142,7 +142,7 @@ def _is_valid(fault: Fault) -> bool:
 def try_all(faults: list[Fault], results: Path, *, workers: int, most_seconds: float) -> None:
     """Bring the map of tests up to date, then try what is not known yet; `workers` processes share the work."""
     tests = TestMap(ROOT, results / "map.json")
-    stale = tests.stale()
+    stale = tests.stale() if any(fault.path.endswith(".py") for fault in faults) else []
     for path, entry in _shared_out(stale, workers, lambda place, path: place.measure(path)):
         tests.put(path, entry)
         print(f"measured {path}: {len(entry['seconds'])} tests", flush=True)

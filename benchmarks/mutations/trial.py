@@ -130,7 +130,7 @@ class Workplace:
             start_new_session=True,
         )
         try:
-            return ("caught" if process.wait(2 * HUNG_SECONDS) else "missed"), ""
+            return ("caught" if process.wait(HUNG_SECONDS) else "missed"), ""
         except subprocess.TimeoutExpired:
             return "hung", ""
         finally:

@@ -1,0 +1,138 @@
+// A stand-in for the window around the elements: timers that a test turns by hand, the address bar, and how Gradio runs a component.
+
+import { readFileSync } from 'node:fs';
+
+import { Element, parse } from './document.js';
+
+export { Element, parse };
+
+/** The file beside the tests' own address, as text. */
+export function read(/** @type {string} */ path) {
+  return readFileSync(new URL(path, import.meta.url), 'utf8');
+}
+
+/** Timers, the address bar and the page, as globals; a test turns the clock. */
+export class Browser {
+  constructor(search = '') {
+    this.now = 0;
+    this.next = 1;
+    /** @type {Map<number, {at: number, every: number, run: () => void}>} */ this.timers = new Map();
+    /** @type {{how: string, address: string}[]} */ this.visited = [];
+    /** @type {Record<string, string>} */ this.stored = {};
+    this.still = false; // whether motion is unwelcome
+    this.copied = '';
+    /** @type {Element[]} */ this.made = [];
+    const window = /** @type {any} */ (new Element('window'));
+    const location = { search, pathname: '/app', hash: '#here', href: 'http://page/' };
+    const make = (/** @type {string} */ tag) => {
+      const node = new Element(tag);
+      this.made.push(node);
+      return node;
+    };
+    const set = (/** @type {() => void} */ run, delay = 0) => this.later(run, delay, 0);
+    const every = (/** @type {() => void} */ run, delay = 0) => this.later(run, delay, delay);
+    const clear = (/** @type {number} */ id) => void this.timers.delete(id);
+    const go =
+      (/** @type {string} */ how) =>
+      (/** @type {any} */ _state, /** @type {string} */ _title, /** @type {string} */ to) => {
+        this.visited.push({ how, address: to });
+        location.search = /[?][^#]*/.exec(to)?.[0] ?? '';
+      };
+    Object.assign(window, { setTimeout: set, setInterval: every, clearInterval: clear, innerHeight: 1000 });
+    this.window = window;
+    this.location = location;
+    this.globals = {
+      window,
+      location,
+      document: {
+        createElement: make,
+        createElementNS: (/** @type {string} */ _n, /** @type {string} */ tag) => make(tag),
+      },
+      history: { state: null, pushState: go('push'), replaceState: go('replace') },
+      setTimeout: set,
+      clearTimeout: clear,
+      requestAnimationFrame: (/** @type {() => void} */ run) => this.later(run, 16, 0),
+      matchMedia: () => ({ matches: this.still }),
+      Date: { now: () => this.now },
+      navigator: {
+        clipboard: { writeText: async (/** @type {string} */ text) => void (this.copied = text) },
+      },
+      sessionStorage: {
+        getItem: (/** @type {string} */ key) => this.stored[key] ?? null,
+        setItem: (/** @type {string} */ key, /** @type {string} */ text) => void (this.stored[key] = text),
+      },
+    };
+  }
+
+  later(/** @type {() => void} */ run, /** @type {number} */ delay, /** @type {number} */ every) {
+    this.timers.set(this.next, { at: this.now + delay, every, run });
+    return this.next++;
+  }
+
+  /** Turns the clock on by milliseconds. */
+  pass(/** @type {number} */ milliseconds) {
+    const end = this.now + milliseconds;
+    for (;;) {
+      const due = [...this.timers]
+        .filter(([, timer]) => timer.at <= end)
+        .sort((a, b) => a[1].at - b[1].at)[0];
+      if (!due) break;
+      const [id, timer] = due;
+      this.now = Math.max(this.now, timer.at);
+      if (timer.every) timer.at += timer.every;
+      else this.timers.delete(id);
+      timer.run();
+    }
+    this.now = end;
+  }
+
+  /** Puts the globals in place for modules that look them up; what was there before comes back at the end of the test. */
+  install(/** @type {{after: (undo: () => void) => void}} */ context, more = {}) {
+    for (const [name, value] of Object.entries({ ...this.globals, ...more })) {
+      if (name === 'Date' || name === 'setTimeout') continue; // Node's own runner needs its own
+      const before = Object.getOwnPropertyDescriptor(globalThis, name);
+      Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+      context.after(() => {
+        if (before) Object.defineProperty(globalThis, name, before);
+        else delete (/** @type {any} */ (globalThis)[name]);
+      });
+    }
+  }
+}
+
+/**
+ * A small component of the page as Gradio runs it: its template, its script, and what it tells Python.
+ * @param {string} path of the script, from this folder; the template lies beside it
+ * @param {any} value
+ */
+export function mount(path, value, { props = {}, browser = new Browser() } = {}) {
+  const element = parse(read(path.replace(/js$/, 'html')));
+  /** @type {any} */
+  const values = { value, ...props };
+  /** @type {[string, any][]} */
+  const told = [];
+  /** @type {Record<string, (() => void)[]>} */
+  const watched = {};
+  const names = Object.keys(browser.globals);
+  const script = new Function('element', 'trigger', 'props', 'watch', 'crypto', ...names, read(path));
+  script(
+    element,
+    (/** @type {string} */ name, /** @type {any} */ data) => void told.push([name, data]),
+    values,
+    (/** @type {string} */ name, /** @type {() => void} */ run) => void (watched[name] ??= []).push(run),
+    globalThis.crypto,
+    ...Object.values(browser.globals),
+  );
+  return {
+    element,
+    told,
+    browser,
+    props: values,
+    find: (/** @type {string} */ name) => /** @type {Element} */ (element.querySelector(`.vv-${name}`)),
+    /** A new value of a prop, as Python sends it. */
+    set(/** @type {any} */ next, name = 'value') {
+      values[name] = next;
+      for (const run of watched[name] ?? []) run();
+    },
+  };
+}

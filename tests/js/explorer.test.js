@@ -1,0 +1,368 @@
+// The explorer as a whole: hands go in; pictures, words, events and addresses come out.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { makeTrace } from './oracle.js';
+import { expected, open, settle } from './visit.js';
+
+/** @typedef {import('./document.js').Element} Element */
+
+const places = (/** @type {Element} */ node) =>
+  [...(node.attributes.d ?? '').matchAll(/M(\d+) (\d+)/g)].map(([, x, y]) => [+x, +y]);
+const shares = (/** @type {any} */ parts) =>
+  parts.mass.children.map((/** @type {Element} */ part) => part.children[0].textContent);
+const argmax = (/** @type {number[]} */ row) => row.indexOf(Math.max(...row));
+
+test('a trace opens with its photo, axes, chips, layers and words', async (t) => {
+  const { parts, show, asked, told, browser, trace } = open(t, { note: 'a note' });
+  await show();
+  assert.equal(parts.root.dataset.state, 'ready');
+  assert.equal(parts.photo.src, '/vit_viz/photo/x');
+  assert.equal(parts.message.textContent, 'a note');
+  assert.deepEqual(
+    parts.heads.children.map((/** @type {any} */ n) => n.textContent),
+    ['0', '1', '2', '3', '4', 'mean', 'max', 'min'],
+  );
+  assert.deepEqual(
+    parts.layers.children.map((/** @type {any} */ n) => n.textContent),
+    ['0', '1', '2'],
+  );
+  assert.deepEqual(
+    parts.chips.children.map((/** @type {any} */ n) => n.textContent),
+    ['query', 'class', 'r0'],
+  );
+  assert.deepEqual(
+    asked.slice(0, 3).map((p) => p.slice(-1)),
+    ['2', '1', '0'],
+  );
+  assert.equal(asked.filter((p) => p.includes('/numbers/')).length, 1);
+  assert.deepEqual(told, []); // the server knows the view that a trace opens with
+  assert.deepEqual(browser.visited, [
+    { how: 'replace', address: '?model=mini&image=lion&layer=2&head=mean&q=class#here' },
+  ]);
+  assert.match(parts.caption.textContent, /^mini, layer 2, mean over heads: class token looks at/);
+  assert.equal(parts.readout.textContent, 'most on patch (3, 1): 43.21%');
+  assert.deepEqual(shares(parts), ['20%', '5%', '75%']);
+  assert.equal(parts.progress.textContent, '');
+  assert.equal(parts.map.canvas.data.width, trace.grid[1]);
+  assert.equal(parts.map.canvas.data.height, trace.grid[0]);
+  assert.equal(parts.atlas.canvas.data.width, 8 * 6);
+  assert.equal(parts.atlas.canvas.data.height, 3 * 4);
+});
+
+test('a click on a patch pins it: ring, words, event, address; the brightest pixel is the patch it looks at', async (t) => {
+  const { explorer, parts, show, patch, told, browser, trace, cell } = open(t);
+  await show();
+  parts.cells.fire('click', cell(1, 3));
+  parts.stage.fire('pointerdown', patch(2, 4));
+  parts.stage.fire('pointerup', patch(2, 4));
+  browser.pass(60);
+  await settle();
+  browser.pass(300);
+  await settle();
+  assert.equal(explorer.view?.query, '2,4');
+  assert.deepEqual(places(parts.pinned), [
+    [4, 2],
+    [4, 3],
+    [4, 2],
+    [5, 2],
+  ]);
+  assert.deepEqual(places(parts['pinned-halo']), places(parts.pinned));
+  assert.equal(parts.stage.captured, 4);
+  assert.match(
+    parts.caption.textContent,
+    /^mini, layer 1, head 3: patch \(2, 4\) looks at; one scale for all cells, peaks clipped$/,
+  );
+  const pin = told.find(([name]) => name === 'pin');
+  assert.equal(pin?.[1].query, '2,4');
+  assert.deepEqual(
+    [pin?.[1].layer, pin?.[1].head, pin?.[1].trace, pin?.[1].model, pin?.[1].mode],
+    [1, 3, 'abc', 'mini', 'fit'],
+  );
+  assert.deepEqual(browser.visited.at(-1), {
+    how: 'push',
+    address: '?model=mini&image=lion&layer=1&head=3&q=2,4#here',
+  });
+  const row = expected(trace, 1)[3][2 + 2 * 6 + 4].slice(2);
+  const pixels = [...new Uint32Array(parts.map.canvas.data.data.buffer)].map((p) => p & 255);
+  explorer.change({ clip: false, scale: 'own' });
+  browser.pass(16);
+  const own = [...new Uint32Array(parts.map.canvas.data.data.buffer)].map((p) => p & 255);
+  assert.equal(argmax(own), argmax(row));
+  assert.equal(Math.max(...own), 255);
+  assert.ok(pixels.length === 24);
+});
+
+test('the frame of the chosen cell and the marked names stand at its layer and head', async (t) => {
+  const { parts, show, cell } = open(t);
+  await show();
+  const on = (/** @type {Element} */ axis) =>
+    axis.children.findIndex((label) => label.hasAttribute('data-on'));
+  assert.deepEqual([on(parts.layers), on(parts.heads)], [2, 5]);
+  parts.cells.fire('click', cell(0, 6));
+  assert.deepEqual([on(parts.layers), on(parts.heads)], [0, 6]);
+  assert.equal(
+    parts.pick.style.transform,
+    'translate(calc(var(--vx-cell-width) * 6), calc(var(--vx-cell-height) * 0))',
+  );
+  parts.cells.fire('pointermove', cell(1, 2));
+  assert.equal(parts.over.hidden, false);
+  assert.equal(
+    parts.over.style.transform,
+    'translate(calc(var(--vx-cell-width) * 2), calc(var(--vx-cell-height) * 1))',
+  );
+  assert.match(parts.readout.textContent, /^Layer 1, head 2: /);
+  parts.cells.fire('pointerleave', {});
+  assert.ok(parts.over.hidden);
+});
+
+test('hovering previews and tells nobody; leaving returns to the pinned query', async (t) => {
+  const { parts, show, patch, told, browser, explorer } = open(t);
+  await show();
+  parts.stage.fire('pointermove', patch(3, 5));
+  browser.pass(16);
+  assert.deepEqual(places(parts.hovered)[0], [5, 3]);
+  assert.deepEqual(places(parts.pinned), []);
+  assert.match(parts.caption.textContent, /patch \(3, 5\) looks at/);
+  assert.match(parts.readout.textContent, /≈ .*; query at pixels x 250-300, y 150-200$/);
+  parts.stage.fire('pointerleave', {});
+  browser.pass(16);
+  assert.deepEqual(places(parts.hovered), []);
+  assert.match(parts.caption.textContent, /class token looks at/);
+  assert.deepEqual([told.length, explorer.hovered], [0, null]);
+  const chip = parts.chips.children[2];
+  chip.fire('pointerenter', { pointerType: 'mouse' });
+  assert.equal(explorer.hovered, 'register 0');
+  chip.fire('pointerleave', {});
+  assert.equal(explorer.hovered, null);
+  chip.fire('pointerenter', { pointerType: 'touch' });
+  assert.equal(explorer.hovered, null);
+  chip.fire('click');
+  assert.equal(explorer.view?.query, 'register 0');
+  assert.deepEqual(
+    parts.chips.children.map((/** @type {any} */ c) => c.getAttribute('aria-pressed')),
+    [null, 'false', 'true'],
+  );
+});
+
+test('a drag takes a rectangle, Shift adds and removes patches, the region button collects', async (t) => {
+  const { parts, show, patch, explorer } = open(t);
+  await show();
+  const { stage } = parts;
+  const click = (/** @type {number} */ r, /** @type {number} */ c, more = {}) => {
+    stage.fire('pointerdown', { ...patch(r, c), ...more });
+    stage.fire('pointerup', { ...patch(r, c), ...more });
+  };
+  stage.fire('pointerdown', patch(1, 4));
+  stage.fire('pointermove', patch(0, 3));
+  assert.equal(explorer.hovered, '0,3;0,4;1,3;1,4');
+  stage.fire('pointerup', patch(0, 3));
+  assert.equal(explorer.view?.query, '0,3;0,4;1,3;1,4');
+  click(3, 0, { shiftKey: true });
+  assert.equal(explorer.view?.query, '0,3;0,4;1,3;1,4;3,0');
+  click(0, 4, { shiftKey: true });
+  assert.equal(explorer.view?.query, '0,3;1,3;1,4;3,0');
+  parts.region.fire('click');
+  assert.equal(parts.region.getAttribute('aria-pressed'), 'true');
+  click(2, 2);
+  assert.equal(explorer.view?.query, '0,3;1,3;1,4;2,2;3,0');
+  parts.region.fire('click');
+  click(2, 2);
+  assert.equal(explorer.view?.query, '2,2');
+  click(2, 2, { shiftKey: true }); // the last one stays
+  assert.equal(explorer.view?.query, '2,2');
+  click(2, 3, { button: 2 });
+  assert.equal(explorer.view?.query, '2,2');
+  stage.fire('pointerdown', patch(0, 0));
+  stage.fire('pointercancel', {});
+  stage.fire('pointerup', patch(0, 0));
+  assert.equal(explorer.view?.query, '2,2');
+});
+
+test('a finger previews while it moves and pins where it lifts', async (t) => {
+  const { parts, show, patch, explorer } = open(t);
+  await show();
+  const touch = { pointerType: 'touch' };
+  parts.stage.fire('pointerdown', { ...patch(0, 1), ...touch });
+  assert.equal(explorer.hovered, '0,1');
+  parts.stage.fire('pointermove', { ...patch(3, 2), ...touch });
+  assert.equal(explorer.hovered, '3,2');
+  parts.stage.fire('pointerup', { ...patch(3, 2), ...touch });
+  assert.deepEqual([explorer.view?.query, explorer.hovered], ['3,2', null]);
+});
+
+test('outside what the model received there is no patch', async (t) => {
+  const { parts, show, explorer } = open(t);
+  await show();
+  for (const [clientX, clientY] of [
+    [99, 60],
+    [701, 60],
+    [110, 49],
+    [110, 451],
+  ]) {
+    parts.stage.fire('pointermove', { clientX, clientY, pointerType: 'mouse' });
+    assert.equal(explorer.hovered, null);
+  }
+  parts.stage.fire('pointermove', { clientX: 100, clientY: 50, pointerType: 'mouse' });
+  assert.equal(explorer.hovered, '0,0');
+});
+
+test('with Alt, or as a reading pointer, the pinned map is read beside the pointer', async (t) => {
+  const { parts, show, patch, explorer, element, trace, browser } = open(t);
+  await show();
+  explorer.change({ query: '1,1', head: 2, layer: 0 });
+  browser.pass(16);
+  parts.tip.box = { left: 0, top: 0, width: 120, height: 20 };
+  parts.stage.box = { left: 90, top: 40, width: 690, height: 420 };
+  parts.stage.fire('pointermove', { ...patch(2, 3), altKey: true });
+  assert.equal(parts.tip.hidden, false);
+  const value = expected(trace, 0)[2][2 + 7][2 + 15];
+  assert.equal(
+    parts.tip.textContent,
+    `${Number((100 * value).toPrecision(value >= 0.1 ? 3 : 2))}%  (2, 3)  pixels x 150-200, y 100-150`,
+  );
+  assert.equal(parts.tip.style.transform, `translate(${100 + 350 - 90 + 14}px, ${50 + 250 - 40 + 20}px)`);
+  assert.equal(explorer.hovered, null);
+  parts.stage.fire('pointermove', { ...patch(3, 5), altKey: true });
+  assert.equal(parts.tip.style.transform, `translate(${690 - 120 - 4}px, ${50 + 350 - 40 + 20}px)`);
+  parts.stage.box = { ...parts.stage.box, height: 390 };
+  parts.stage.fire('pointermove', { ...patch(3, 0), altKey: true });
+  assert.equal(parts.tip.style.transform, `translate(${150 - 90 + 14}px, ${400 - 40 + 20 - 50}px)`);
+  parts.stage.fire('pointermove', patch(2, 3));
+  assert.ok(parts.tip.hidden);
+  const reads = element.querySelectorAll('[name$="-pointer"]').find((input) => input.value === 'reads');
+  /** @type {any} */ (reads).checked = true;
+  parts.stage.fire('pointermove', patch(2, 3));
+  assert.ok(!parts.tip.hidden);
+  parts.stage.fire('pointerdown', patch(2, 3));
+  parts.stage.fire('pointerup', patch(2, 3));
+  assert.equal(explorer.view?.query, '2,3');
+});
+
+test('keys walk through layers, heads and patches, play, collect and reset', async (t) => {
+  const { parts, show, explorer, browser } = open(t);
+  await show();
+  const key = (/** @type {string} */ name, more = {}, where = parts.mosaic) =>
+    where.fire('keydown', { key: name, ...more });
+  assert.ok(key('ArrowUp').prevented);
+  assert.equal(explorer.view?.layer, 1);
+  key('ArrowRight');
+  assert.equal(explorer.view?.head, 'max');
+  key('d', {}, parts.stage);
+  assert.equal(explorer.view?.query, '1,2');
+  key('ArrowDown', { shiftKey: true });
+  assert.equal(explorer.view?.query, '2,2');
+  key('r');
+  assert.equal(explorer.collecting, true);
+  key('d');
+  assert.equal(explorer.view?.query, '2,2;2,3');
+  key('Escape');
+  assert.equal(explorer.view?.query, 'class');
+  assert.ok(!key('x').prevented && !key('a', { metaKey: true }).prevented);
+  key(' ');
+  assert.equal(parts.play.getAttribute('aria-pressed'), 'true');
+  browser.pass(700);
+  assert.equal(explorer.view?.layer, 2);
+  browser.pass(700);
+  assert.equal(explorer.view?.layer, 0);
+  key(' ');
+  assert.equal(parts.play.getAttribute('aria-pressed'), 'false');
+  browser.pass(1400);
+  assert.equal(explorer.view?.layer, 0);
+});
+
+test('what changes while playing is told and written once it stops', async (t) => {
+  const { parts, show, told, browser } = open(t);
+  await show();
+  const before = browser.visited.length;
+  parts.play.fire('click');
+  browser.pass(1500);
+  assert.deepEqual([told.length, browser.visited.length], [0, before]);
+  parts.play.fire('click');
+  browser.pass(300);
+  assert.deepEqual([told.length, told[0][0], browser.visited.length], [1, 'view', before + 1]);
+  browser.still = true;
+  parts.play.fire('click'); // where motion is unwelcome: one step
+  assert.equal(parts.play.getAttribute('aria-pressed'), 'false');
+});
+
+test('options are read from the form and shown in it', async (t) => {
+  const { parts, show, explorer, element } = open(t);
+  await show();
+  const input = (/** @type {string} */ name, value = '') =>
+    /** @type {any} */ (
+      element.querySelectorAll(`[name$="-${name}"]`).find((one) => !value || one.value === value)
+    );
+  const set = (/** @type {any} */ node, /** @type {any} */ more) => {
+    Object.assign(node, { name: node.attributes.name, ...more });
+    node.fire('input');
+  };
+  set(input('direction', 'column'), {});
+  set(input('scale', 'own'), {});
+  set(input('table'), { value: 'magma' });
+  set(input('alpha'), { value: '0.25' });
+  set(input('smooth'), { checked: true });
+  set(input('norm'), { checked: true });
+  set(input('clip'), { checked: false });
+  set(input('masked'), { checked: true });
+  const { direction, scale, table, alpha, smooth, norm, clip, mask } = /** @type {any} */ (explorer.view);
+  assert.deepEqual(
+    [direction, scale, table, alpha, smooth, norm, clip, mask],
+    ['column', 'own', 'magma', 0.25, true, true, false, 0.6],
+  );
+  assert.deepEqual([input('direction', 'row').checked, input('direction', 'column').checked], [false, true]);
+  assert.deepEqual([input('scale', 'shared').checked, input('scale', 'own').checked], [false, true]);
+  assert.equal(parts['mask-share'].hidden, false);
+  set(input('mask'), { value: '0.9' });
+  assert.deepEqual([explorer.view?.mask, parts['mask-text'].textContent], [0.9, '90%']);
+  set(input('masked'), { checked: false });
+  assert.deepEqual([explorer.view?.mask, parts['mask-share'].hidden], [0, true]);
+  set(input('masked'), { checked: true });
+  assert.equal(explorer.view?.mask, 0.9); // as it was
+  assert.equal(parts.root.style['--vx-alpha'], '0.25');
+  assert.ok(parts.root.hasAttribute('data-smooth'));
+  assert.equal(input('norm').disabled, false);
+  explorer.setValue({ ...makeTrace({ trace: 'x', norms: false }) });
+  explorer.change({ norm: false });
+  assert.equal(input('norm').disabled, true);
+});
+
+test('a mask shows the photo outside its patches', async (t) => {
+  const { parts, show, explorer, browser, trace } = open(t);
+  await show();
+  explorer.change({ query: '1,1', head: 2, layer: 0, mask: 0.3 });
+  browser.pass(16);
+  const row = expected(trace, 0)[2][2 + 7].slice(2);
+  const total = row.reduce((a, b) => a + b, 0);
+  const order = row.map((v, i) => [v, i]).sort((a, b) => b[0] - a[0]);
+  let sum = 0;
+  let count = 0;
+  for (; sum < 0.3 * total; count++) sum += order[count][0];
+  const pixels = [...new Uint32Array(parts.map.canvas.data.data.buffer)];
+  assert.equal(pixels.filter((pixel) => pixel !== 0).length, count);
+  assert.ok(pixels[order[0][1]] !== 0 && pixels[order[23][1]] === 0);
+  const atlas = new Uint32Array(parts.atlas.canvas.data.data.buffer);
+  const cellOf = (/** @type {number} */ i) => atlas[Math.floor(i / 6) * 48 + 2 * 6 + (i % 6)];
+  assert.deepEqual(
+    pixels.map((_, i) => cellOf(i) !== 0),
+    pixels.map((pixel) => pixel !== 0),
+  );
+});
+
+test('the colour bar says its ends, and that peaks are clipped', async (t) => {
+  const { parts, show, explorer, browser } = open(t);
+  await show();
+  assert.match(parts.high.textContent, /^≥ .*%$/);
+  assert.match(parts.unit.textContent, /^of the query’s attention; max .*%$/);
+  explorer.change({ clip: false, scale: 'own', direction: 'column' });
+  browser.pass(16);
+  assert.match(parts.high.textContent, /^[\d.]+%$/);
+  assert.equal(parts.unit.textContent, 'of each patch’s attention; own scale: cells do not compare');
+  assert.ok(parts.unit.hasAttribute('data-own'));
+  explorer.change({ norm: true, scale: 'layer' });
+  browser.pass(16);
+  assert.match(parts.high.textContent, /^[\d.]+$/);
+  assert.equal(parts.unit.textContent, 'weight x ||v W_O||');
+  assert.equal(parts.colors.canvas.data.width, 256);
+});

@@ -1,0 +1,250 @@
+// The explorer over several traces: links, other pictures, what is gone, what is saved, leaving.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { mountExplorer } from '../../vit_viz/ui/explorer/explorer.js';
+import { makeTrace } from './oracle.js';
+import { open, settle, tables } from './visit.js';
+
+test('the same trace with another view is followed, an echo of an older event is not', async (t) => {
+  const { show, explorer, told, trace, browser } = open(t);
+  await show();
+  explorer.setValue({ ...trace, view: { layer: 0, query: '1,1', seq: 5 } });
+  assert.deepEqual([explorer.view?.layer, explorer.view?.query], [0, '1,1']);
+  assert.equal(browser.visited.at(-1)?.how, 'push');
+  explorer.change({ layer: 2 });
+  browser.pass(60);
+  assert.equal(told.length, 1); // following tells nothing
+  explorer.setValue({ ...trace, view: { layer: 1, seq: 0 } });
+  assert.equal(explorer.view?.layer, 2);
+  explorer.setValue({ ...trace, view: { layer: 1, seq: 1 } });
+  assert.equal(explorer.view?.layer, 1);
+});
+
+test('another picture of the same model keeps the place, another model the options', async (t) => {
+  const { show, explorer, trace, told } = open(t);
+  await show();
+  explorer.change({ layer: 1, head: 4, query: '1,1', table: 'gray' });
+  await show({ ...trace, trace: 'd', image: 'tower' });
+  assert.deepEqual(
+    [explorer.view?.layer, explorer.view?.head, explorer.view?.query, explorer.view?.table],
+    [1, 4, 'class', 'gray'],
+  );
+  explorer.change({ query: 'register 0' });
+  await show({ ...trace, trace: 'e', image: 'runner' });
+  assert.equal(explorer.view?.query, 'register 0');
+  explorer.change({ query: '1,1' });
+  await show({ ...trace, trace: 'f', image: 'runner' });
+  assert.equal(explorer.view?.query, '1,1'); // computed again
+  await show({ ...trace, trace: 'f2', image: 'runner', mode: 'crop' });
+  assert.equal(explorer.view?.query, 'class');
+  await show({ ...trace, trace: 'g', model: 'other', image: 'runner' });
+  assert.deepEqual([explorer.view?.layer, explorer.view?.head, explorer.view?.table], [2, 'mean', 'gray']);
+  assert.equal(told.at(-1)?.[0], 'pin');
+});
+
+test('the link that opened the page waits for its picture', async (t) => {
+  const { show, explorer, trace, browser } = open(t, {}, { search: '?model=mini&image=tower&layer=0&q=2,2' });
+  await show();
+  assert.equal(explorer.view?.query, 'class');
+  assert.deepEqual(browser.visited, []);
+  await show({ ...trace, trace: 'tower', image: 'tower' });
+  assert.deepEqual([explorer.view?.query, explorer.view?.layer], ['2,2', 0]);
+});
+
+test('a link whose own picture is gone applies to the one that is chosen then', async (t) => {
+  const { show, explorer, parts } = open(t, {}, { search: '?model=mini&image=ugone&layer=0&q=2,2' });
+  explorer.setValue(null);
+  assert.deepEqual(
+    [parts.root.dataset.state, parts.message.textContent],
+    ['empty', 'Choose a picture to see what the model looks at.'],
+  );
+  await show();
+  assert.deepEqual([explorer.view?.query, explorer.view?.layer], ['2,2', 0]);
+});
+
+test('Back returns to a view of this trace, or asks for another one', async (t) => {
+  const { show, explorer, told, browser } = open(t);
+  await show();
+  explorer.change({ layer: 0, table: 'gray' });
+  browser.pass(300);
+  browser.location.search = '?model=mini&image=lion&layer=1&q=1,2';
+  browser.window.fire('popstate');
+  assert.deepEqual([explorer.view?.layer, explorer.view?.query, explorer.view?.table], [1, '1,2', 'viridis']);
+  browser.location.search = '?model=mini&image=tower&mode=crop&layer=2';
+  browser.window.fire('popstate');
+  assert.deepEqual(told.at(-1), [
+    'navigate',
+    { model: 'mini', image: 'tower', mode: 'crop', view: { layer: 2 } },
+  ]);
+});
+
+test('a trace that is gone is computed again once, and then the reason is said', async (t) => {
+  const { show, told, parts, trace } = open(t, {}, { answer: () => ({ status: 404, ok: false }) });
+  await show();
+  assert.deepEqual(
+    told.map(([name, data]) => [name, data.trace, data.image]),
+    [['recompute', 'abc', 'lion']],
+  );
+  await show({ ...trace, trace: 'again' });
+  assert.equal(told.filter(([name]) => name === 'recompute').length, 1);
+  assert.match(parts.message.textContent, /no longer keeps this picture/);
+});
+
+test('once all layers came, a trace that goes later is computed again', async (t) => {
+  let gone = true;
+  const { show, told, trace, explorer, browser } = open(
+    t,
+    {},
+    { answer: () => (gone ? { status: 410, ok: false } : null) },
+  );
+  await show();
+  gone = false;
+  await show({ ...trace, trace: 'again' });
+  gone = true;
+  explorer.change({ layer: 0 });
+  browser.pass(60);
+  await settle();
+  assert.equal(told.filter(([name]) => name === 'recompute').length, 2);
+});
+
+test('what the browser cannot compute is asked of the server, the shown layer first', async (t) => {
+  const { show, asked, explorer, parts, browser } = open(t, { pooling: 'mean', default_query: 'pool' });
+  await show();
+  const later = asked
+    .filter((p) => !p.includes('/layer/'))
+    .map((p) => p.split('?')[0].replace('/vit_viz/', ''));
+  assert.deepEqual(later, ['rows/abc/2', 'numbers/abc', 'rows/abc/1', 'rows/abc/0']);
+  assert.deepEqual([...(explorer.frame?.fresh ?? [])], [1, 1, 1]);
+  assert.match(parts.caption.textContent, /pool \(mean of patches\)/);
+  assert.deepEqual(
+    parts.chips.children.map((/** @type {any} */ c) => c.textContent),
+    ['query', 'pool', 'class', 'r0'],
+  );
+  explorer.change({ layer: 0 });
+  explorer.change({ layer: 1 }); // the newer question wins
+  browser.pass(40);
+  await settle();
+  assert.deepEqual(asked.slice(-1)[0].includes('layer=1'), true);
+  assert.equal(asked.filter((p) => p.includes('layer=0')).length, 0);
+});
+
+test('while the server works the pictures are dimmed, but not at once', async (t) => {
+  const { show, explorer, parts, browser } = open(t);
+  await show();
+  explorer.setBusy('Loading a model');
+  browser.pass(249);
+  assert.equal(parts.root.dataset.state, 'ready');
+  browser.pass(1);
+  assert.deepEqual(
+    [parts.root.dataset.state, parts.busy.textContent, parts.status.textContent],
+    ['busy', 'Loading a model', 'Loading a model'],
+  );
+  explorer.setBusy('');
+  assert.deepEqual([parts.root.dataset.state, parts.busy.textContent], ['ready', '']);
+  explorer.setBusy('quick');
+  explorer.setBusy('');
+  browser.pass(500);
+  assert.equal(parts.root.dataset.state, 'ready');
+});
+
+test('the pinned view is spoken once it rests', async (t) => {
+  const { show, explorer, parts, browser } = open(t);
+  await show();
+  explorer.change({ query: '1,2', head: 0, layer: 1 });
+  browser.pass(499);
+  const before = parts.status.textContent;
+  browser.pass(1);
+  assert.notEqual(parts.status.textContent, before);
+  assert.match(
+    parts.status.textContent,
+    /^mini, layer 1, head 0: patch \(1, 2\) looks at.*peaks clipped\. most on patch/,
+  );
+});
+
+test('the proof badge says what was proven', async (t) => {
+  const { show, parts, trace } = open(t, { proof: { state: 'proven', text: 'proof ok', title: 'why' } });
+  await show();
+  assert.deepEqual(
+    [parts.proof.hidden, parts.proof.dataset.proof, parts.proof.textContent, parts.proof.title],
+    [false, 'proven', 'proof ok', 'why'],
+  );
+  await show({ ...trace, trace: 'x', proof: null });
+  assert.ok(parts.proof.hidden);
+});
+
+test('the saved picture has the photo, the map where it lies on it, the bar and the words', async (t) => {
+  const crop = { original: [200, 300], input: [32, 48], region: [20, 30, 160, 240] };
+  const { show, parts, browser, explorer } = open(t, { crop });
+  const globals = /** @type {any} */ (URL);
+  globals.createObjectURL = () => 'blob:x';
+  globals.revokeObjectURL = (/** @type {string} */ url) => assert.equal(url, 'blob:x');
+  await show();
+  explorer.change({ query: '1,2', layer: 0, head: 3, alpha: 0.25, smooth: true });
+  browser.pass(16);
+  parts.save.fire('click');
+  const link = browser.made.findLast((node) => node.tagName === 'A');
+  assert.equal(/** @type {any} */ (link).download, 'vit_viz-mini-lion-layer0-head3-1,2-row.png');
+  const canvas = /** @type {any} */ (browser.made.findLast((node) => node.tagName === 'CANVAS'));
+  const calls = canvas.canvas.calls;
+  const of = (/** @type {string} */ name) =>
+    calls
+      .filter((/** @type {any[]} */ call) => call[0] === name)
+      .map((/** @type {any[]} */ call) => call.slice(1));
+  const text = 16; // 900 / 56
+  assert.equal(canvas.width, 900 + 2 * text);
+  const [photo, map] = of('drawImage');
+  assert.deepEqual(photo, [parts.photo, 0, 0, 900, 600]);
+  assert.deepEqual(map, [parts.map, 90, 60, 720, 480]);
+  assert.deepEqual([of('globalAlpha =')[0][0], of('imageSmoothingEnabled =')[0][0]], [0.25, true]);
+  const bar = of('fillRect').slice(1);
+  assert.deepEqual(
+    [bar[0], bar.at(-1)],
+    [
+      [0, 616, 1, 13],
+      [479, 616, 1, 13],
+    ],
+  );
+  assert.deepEqual([of('fillStyle =')[1][0], of('fillStyle =')[480][0]], ['rgb(0 0 0)', 'rgb(255 255 255)']);
+  const words = of('fillText');
+  assert.deepEqual(
+    words.slice(0, 3).map((/** @type {any[]} */ w) => w[0]),
+    [parts.low.textContent, parts.high.textContent, parts.unit.textContent],
+  );
+  assert.deepEqual(
+    words.slice(0, 3).map((/** @type {any[]} */ w) => w[1]),
+    [0, 480, 0],
+  );
+  assert.match(words[3][0], /^mini, layer 0, head 3: patch \(1, 2\) looks at/);
+  assert.match(words.at(-1)[0], /Image: lion, fit. vit_viz$/);
+  assert.ok(Math.abs(words[4][2] - words[3][2] - 1.45 * text) < 1e-9);
+  assert.equal(canvas.height, 600 + 2 * text + Math.round(text * (5.2 + 1.45 * (words.length - 3))));
+  explorer.change({ query: Array.from({ length: 15 }, (_, i) => `${i % 4},${i % 6}`).join(';') });
+  parts.save.fire('click');
+  assert.match(
+    /** @type {any} */ (browser.made.findLast((node) => node.tagName === 'A')).download,
+    /-region-row/,
+  );
+});
+
+test('an element that left the page stops everything', async (t) => {
+  const { browser, element, asked } = open(t);
+  /** @type {Record<string, () => void>} */
+  const watched = {};
+  const props = { value: makeTrace(), tables, busy: '' };
+  mountExplorer(
+    /** @type {any} */ (element),
+    () => {},
+    props,
+    (name, run) => (watched[String(name)] = run),
+  );
+  await settle();
+  assert.ok(asked.length > 0);
+  element.isConnected = false;
+  const before = browser.window.listeners.popstate.length;
+  watched.value();
+  assert.equal(browser.window.disconnected, true);
+  assert.equal(browser.window.listeners.popstate.length, before - 1);
+  watched.busy();
+});

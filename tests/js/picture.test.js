@@ -1,0 +1,207 @@
+// A picture of the page, as Gradio runs it: what it shows for a value, and what it tells Python.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Browser, mount } from './browser.js';
+
+const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
+
+const PICTURE = '../../vit_viz/ui/parts/picture.js';
+const shown = {
+  turn: 3,
+  src: '/picture/x.png',
+  save: '/picture/x.png?save=1',
+  alt: 'Layer 2.',
+  caption: 'layer 2, head 1',
+  area: [10, 20, 50, 180],
+  rings: [[20, 60, 30, 100]],
+  bar: { low: '0', high: '0.7', unit: 'share', stops: ['red', 'blue'] },
+  note: '',
+  pick: true,
+  cells: {
+    region: [10, 20, 40, 150],
+    grid: [4, 6],
+    texts: Array.from({ length: 24 }, (_, i) => `cell ${i}`),
+  },
+};
+
+test('a picture shows its file, its words and its bar, and rings where the query is once it is there', () => {
+  const { element, find } = mount(PICTURE, shown);
+  const image = /** @type {any} */ (find('image'));
+  assert.equal(image.src, '/picture/x.png');
+  assert.equal(image.hidden, false);
+  assert.equal(image.alt, 'Layer 2.');
+  assert.equal(image.style.aspectRatio, '4');
+  assert.equal(find('stage').style.width, 'min(100%, calc(4 * var(--vv-tallest)))');
+  assert.ok(element.classList.contains('vv-busy'));
+  assert.equal(find('rings').childElementCount, 0);
+  image.onload();
+  assert.ok(!element.classList.contains('vv-busy'));
+  const [ring] = find('rings').children;
+  assert.equal(ring.className, 'vv-ring');
+  assert.deepEqual(
+    [ring.style.top, ring.style.left, ring.style.height, ring.style.width],
+    ['25%', '25%', '25%', '25%'],
+  );
+  assert.deepEqual(texts(['low', 'high', 'unit', 'caption'].map(find)), [
+    '0',
+    '0.7',
+    'share',
+    'layer 2, head 1',
+  ]);
+  assert.equal(find('strip').style.background, 'linear-gradient(to right, red, blue)');
+  assert.deepEqual([find('bar').hidden, find('note').hidden, find('empty').hidden], [false, true, true]);
+  assert.deepEqual(
+    [find('save').hidden, /** @type {any} */ (find('save')).href],
+    [false, '/picture/x.png?save=1'],
+  );
+  assert.equal(find('stage').getAttribute('role'), 'application');
+  assert.equal(find('stage').getAttribute('aria-label'), 'Layer 2. Arrow keys move the query.');
+  assert.ok(find('stage').classList.contains('vv-pickable'));
+});
+
+test('rings have the place and size of their patch, down and across', () => {
+  const { find } = mount(PICTURE, {
+    ...shown,
+    area: [0, 0, 40, 200],
+    rings: [
+      [10, 50, 30, 150],
+      [0, 0, 4, 8],
+    ],
+  });
+  /** @type {any} */ (find('image')).onload();
+  const places = find('rings').children.map(({ style: s }) => [s.top, s.left, s.height, s.width]);
+  assert.deepEqual(places, [
+    ['25%', '25%', '50%', '50%'],
+    ['0%', '0%', '10%', '4%'],
+  ]);
+});
+
+test('a picture that cannot be picked is an image, and one without size takes the width', () => {
+  const { find } = mount(PICTURE, {
+    ...shown,
+    pick: false,
+    area: null,
+    rings: null,
+    bar: null,
+    save: '',
+    note: 'small',
+  });
+  /** @type {any} */ (find('image')).onload();
+  assert.equal(find('stage').getAttribute('role'), 'img');
+  assert.equal(find('stage').getAttribute('aria-label'), 'Layer 2.');
+  assert.ok(!find('stage').classList.contains('vv-pickable'));
+  assert.deepEqual([find('image').style.aspectRatio, find('stage').style.width], ['', '100%']);
+  assert.deepEqual(
+    [find('bar').hidden, find('save').hidden, find('note').textContent],
+    [true, true, 'small'],
+  );
+});
+
+test('an answer to an older question changes nothing, the same file is ready at once', () => {
+  const { element, set, find } = mount(PICTURE, shown);
+  set({ ...shown, turn: 2, caption: 'old' });
+  assert.equal(find('caption').textContent, 'layer 2, head 1');
+  const late = /** @type {any} */ (find('image')).onload;
+  set({ ...shown, turn: 4, src: '/picture/y.png', rings: [] });
+  late();
+  assert.ok(element.classList.contains('vv-busy')); // the older file arrived
+  /** @type {any} */ (find('image')).onload();
+  set({ ...shown, turn: 5, src: '/picture/y.png', caption: 'again' });
+  assert.ok(!element.classList.contains('vv-busy'));
+  assert.equal(find('caption').textContent, 'again');
+});
+
+test('while it is busy it keeps the old picture, and an error takes everything away', () => {
+  const { element, set, find } = mount(PICTURE, shown);
+  /** @type {any} */ (find('image')).onload();
+  set({ turn: 4, busy: true });
+  assert.ok(element.classList.contains('vv-busy'));
+  assert.equal(find('caption').textContent, 'layer 2, head 1');
+  set({ turn: 5, error: 'No such head.' });
+  assert.deepEqual([find('image').hidden, find('bar').hidden, find('save').hidden], [true, true, true]);
+  assert.deepEqual([find('empty').textContent, find('empty').hidden], ['No such head.', false]);
+  assert.deepEqual([find('rings').childElementCount, find('caption').textContent], [0, '']);
+  assert.ok(!element.classList.contains('vv-busy'));
+  set({ ...shown, turn: 6 });
+  /** @type {any} */ (find('image')).onerror();
+  assert.match(find('empty').textContent, /could not be fetched/);
+  set({ ...shown, turn: 7, src: '/z.png' });
+  const late = /** @type {any} */ (find('image')).onerror;
+  set({ ...shown, turn: 8, src: '/w.png' });
+  late();
+  assert.equal(find('empty').textContent, '');
+});
+
+test('a click says where it was in the original photo, arrow keys move the query', () => {
+  const { told, set, find } = mount(PICTURE, shown);
+  find('image').box = { left: 100, top: 30, width: 320, height: 80 };
+  find('image').fire('click', { clientX: 260, clientY: 50 });
+  assert.deepEqual(told, [['pick', { y: 20, x: 100 }]]);
+  const keys = ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Tab'];
+  const events = keys.map((key) => find('stage').fire('keydown', { key }));
+  assert.deepEqual(
+    told.slice(1).map(([name, { down, across }]) => [name, down, across]),
+    [
+      ['step', -1, 0],
+      ['step', 1, 0],
+      ['step', 0, -1],
+      ['step', 0, 1],
+    ],
+  );
+  assert.deepEqual(
+    events.map((event) => event.prevented),
+    [true, true, true, true, false],
+  );
+  set({ ...shown, turn: 9, pick: false });
+  find('image').fire('click', { clientX: 260, clientY: 50 });
+  find('stage').fire('keydown', { key: 'ArrowUp' });
+  assert.equal(told.length, 5);
+});
+
+test('the pointer reads the number under it, inside the part that the model received', () => {
+  const { element, find } = mount(PICTURE, shown);
+  const image = find('image');
+  const tip = find('tip');
+  const at = (/** @type {number} */ clientX, /** @type {number} */ clientY) =>
+    image.fire('pointermove', { clientX, clientY });
+  image.box = find('stage').box = { left: 100, top: 30, width: 320, height: 80 };
+  at(110, 40);
+  assert.ok(tip.hidden); // not while the picture is on its way
+  /** @type {any} */ (image).onload();
+  at(100 + 2 * 60, 30 + 2 * 25); // x = 20 + 60, y = 10 + 25
+  assert.deepEqual([tip.hidden, tip.textContent], [false, 'row 2, column 2: cell 14']);
+  assert.deepEqual([tip.style.left, tip.style.right, tip.style.top], ['', '214px', '20px']);
+  find('stage').box = { left: 100, top: 30, width: 500, height: 80 };
+  at(101, 31);
+  assert.deepEqual(
+    [tip.textContent, tip.style.left, tip.style.right, tip.style.top],
+    ['row 0, column 0: cell 0', '15px', '', '0px'],
+  );
+  at(100 + 2 * 149, 30 + 79);
+  assert.equal(tip.textContent, 'row 3, column 5: cell 23');
+  for (const [x, y] of [
+    [100 + 2 * 151, 40],
+    [99, 40],
+    [110, 29],
+    [110, 30 + 81],
+  ]) {
+    at(x, y);
+    assert.ok(tip.hidden, `${x}, ${y}`);
+  }
+  at(110, 40);
+  image.fire('pointerleave');
+  assert.ok(tip.hidden);
+  element.classList.add('vv-busy');
+  at(110, 40);
+  assert.ok(tip.hidden);
+});
+
+test('files lie behind the prefix of the page', () => {
+  const browser = new Browser();
+  browser.window.gradio_config = { root: '/behind' };
+  const { find } = mount(PICTURE, shown, { browser });
+  assert.equal(find('image').src, '/behind/picture/x.png');
+  assert.equal(/** @type {any} */ (find('save')).href, '/behind/picture/x.png?save=1');
+});

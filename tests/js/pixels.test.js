@@ -1,0 +1,291 @@
+// From halves to pixels: the numbers of a repaint and what is painted of them.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import {
+  QueryMean,
+  attentionInto,
+  fuseHeads,
+  layerBytes,
+  massMask,
+  parseLayer,
+  prefixMass,
+  unpackHalf,
+} from '../../vit_viz/ui/explorer/attention.js';
+import { CLIPPED, Frame } from '../../vit_viz/ui/explorer/frame.js';
+import {
+  Picture,
+  decodeTable,
+  paintBar,
+  paintBigMap,
+  paintMap,
+  paintMosaic,
+  tableIndex,
+} from '../../vit_viz/ui/explorer/paint.js';
+import { initialView } from '../../vit_viz/ui/explorer/state.js';
+import { Element } from './browser.js';
+import { close, makeLayer, makeTrace } from './oracle.js';
+
+const trace = makeTrace();
+const made = [1, 2, 3].map((seed) => makeLayer({ heads: 5, tokens: 26, headDim: 8, seed }));
+const gray = Uint32Array.from({ length: 256 }, (_, i) => 0xff000000 | i);
+const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
+
+function frameOf(
+  /** @type {any} */ change,
+  of = trace,
+  /** @type {(l: number) => any} */ layerOf = (l) => made[l].layer,
+) {
+  const view = any({ ...initialView(of), clip: false, ...change });
+  const frame = new Frame(of);
+  frame.compute(view, layerOf, () => null);
+  return { frame, view };
+}
+
+// --- numbers
+
+test('halves are read alike with and without the browser\u2019s own', () => {
+  const bits = Uint16Array.of(0, 0x3c00, 0xc000, 0x0001, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 0x8400, 0x3555);
+  const out = [...unpackHalf(bits.buffer, 0, 10, false)];
+  assert.deepEqual(out.slice(0, 7), [0, 1, -2, 2 ** -24, 65504, Infinity, -Infinity]);
+  assert.ok(Number.isNaN(out[7]));
+  assert.deepEqual(out.slice(8), [-(2 ** -14), Math.fround(0.333251953125)]);
+  assert.deepEqual([...unpackHalf(bits.buffer, 2, 2, false)], [1, -2]);
+});
+
+test('a layer has the bytes of its kind, and is refused with one more or less', () => {
+  assert.deepEqual(
+    [layerBytes('qk', 5, 26, 9), layerBytes('attention', 5, 26, 9), layerBytes('rows', 5, 26, 9)],
+    [5 * 26 * 44, 5 * 26 * 52, Infinity],
+  );
+  const about = { kind: 'qk', heads: 5, tokens: 26, headDim: 9, scale: 0.5 };
+  for (const more of [-2, 2])
+    assert.throws(() => parseLayer(new ArrayBuffer(5 * 26 * 44 + more), about), /has 5720 bytes, not/);
+  assert.equal(any(parseLayer(new ArrayBuffer(5720), about)).norms, null); // all 0: unknown
+  const buffer = new ArrayBuffer(5720);
+  new Float32Array(buffer, 4 * 130, 130)[129] = 3;
+  new Uint16Array(buffer, 8 * 130)[9 * 130] = 0x3c00;
+  const layer = any(parseLayer(buffer, about));
+  assert.deepEqual(
+    [layer.norms[129], layer.k[0], layer.q[0], layer.q.length, layer.k.length],
+    [3, 1, 0, 1170, 1170],
+  );
+});
+
+test('attention that travels as it is has its rows and columns, times the norms of the keys', () => {
+  const n = 7;
+  const bits = Uint16Array.from({ length: 2 * n * n }, (_, i) => 0x3000 + i);
+  const norms = Float32Array.from({ length: 2 * n }, (_, i) => i + 1);
+  const layer = any({ kind: 'attention', heads: 2, tokens: n, bits, norms });
+  const value = (/** @type {number} */ i) => unpackHalf(bits.buffer, 2 * i, 1, false)[0];
+  const out = new Float32Array(n);
+  attentionInto(out, layer, 1, 3, 'row');
+  assert.deepEqual(
+    [...out],
+    Array.from({ length: n }, (_, j) => value(n * n + 3 * n + j)),
+  );
+  attentionInto(out, layer, 1, 3, 'column');
+  assert.deepEqual(
+    [...out],
+    Array.from({ length: n }, (_, j) => value(n * n + j * n + 3)),
+  );
+  attentionInto(out, layer, 1, 3, 'column', true);
+  assert.ok(
+    close(
+      out,
+      Array.from({ length: n }, (_, j) => value(n * n + j * n + 3) * norms[n + 3]),
+      1e-6,
+    ),
+  );
+  attentionInto(out, layer, 1, 3, 'row', true);
+  assert.ok(
+    close(
+      out,
+      Array.from({ length: n }, (_, j) => value(n * n + 3 * n + j) * norms[n + j]),
+      1e-6,
+    ),
+  );
+});
+
+test('a mean that follows a growing and shrinking region is the mean of its rows', () => {
+  const { layer, attention } = made[0];
+  const mean = new QueryMean(layer, 'row', false);
+  const out = new Float32Array(3 + 5 * 26);
+  for (const tokens of [[3], [3, 4], [3, 4, 5, 9], [4, 5, 9], [9], [1, 2, 3, 4, 5, 6], [7, 8]]) {
+    mean.into(tokens, out, 3);
+    for (let h = 0; h < 5; h++) {
+      const expected = Array.from(
+        { length: 26 },
+        (_, j) => tokens.reduce((sum, i) => sum + attention[h][i][j], 0) / tokens.length,
+      );
+      assert.ok(close(out.subarray(3 + h * 26, 3 + (h + 1) * 26), expected, 1e-5), String(tokens));
+    }
+  }
+});
+
+test('only the rows that changed are added to a mean', () => {
+  const mean = new QueryMean(made[0].layer, 'row', false);
+  /** @type {[number, number][]} */
+  const added = [];
+  const add = mean.add.bind(mean);
+  mean.add = (token, sign) => {
+    added.push([token, sign]);
+    add(token, sign);
+  };
+  const out = new Float32Array(5 * 26);
+  mean.into([1, 2, 3, 4, 5], out, 0);
+  added.length = 0;
+  mean.into([1, 2, 3, 5, 6], out, 0);
+  assert.deepEqual(added, [
+    [6, 1],
+    [4, -1],
+  ]);
+  added.length = 0;
+  mean.into([1, 2], out, 0); // three leave: two rows are cheaper
+  assert.deepEqual(added, [
+    [1, 1],
+    [2, 1],
+  ]);
+});
+
+test('heads are fused behind the heads', () => {
+  const cells = Float32Array.of(9, 1, 5, 2, 3, 6, 1, 0, 0, 0, 0, 0, 0);
+  fuseHeads(cells, 1, 3, 2); // heads [1, 5], [2, 3], [6, 1]
+  assert.deepEqual([...cells], [9, 1, 5, 2, 3, 6, 1, 3, 3, 6, 5, 1, 1]);
+  assert.deepEqual(prefixMass(cells, 1, 6, 2), [1, 5, 12]);
+});
+
+test('a mass mask is the smallest set, equal values in order', () => {
+  assert.deepEqual([...massMask(Float32Array.of(1, 4, 2, 3), 0.7)], [0, 1, 0, 1]);
+  assert.deepEqual([...massMask(Float32Array.of(1, 4, 2, 3), 0.71)], [0, 1, 1, 1]);
+  assert.deepEqual([...massMask(Float32Array.of(2, 2, 2, 2), 0.5)], [1, 1, 0, 0]);
+  assert.deepEqual([...massMask(Float32Array.of(1, 1, 4, 1), 1)], [1, 1, 1, 1]);
+});
+
+test('a clipped scale lets a hundredth of the values share the last colour', () => {
+  const { frame, view } = frameOf({ clip: true, scale: 'shared' });
+  const [, high] = frame.range(view, 0, 0);
+  const cells = made.flatMap(({ attention }) => [...attention.map((head) => head[0].slice(2))]).flat();
+  const above = cells.filter((value) => value > high).length / cells.length;
+  assert.ok(above <= 2.5 * CLIPPED, `${above}`);
+  assert.ok(above > 0);
+});
+
+test('the range of nothing is from 0 to 1', () => {
+  const { frame, view } = frameOf({}, trace, () => null);
+  assert.deepEqual(frame.range(view, 0, 0), [0, 1, 1]);
+});
+
+// --- pictures
+
+function picture() {
+  return new Picture(any(new Element('canvas')));
+}
+
+const shownPixels = (/** @type {any} */ one) => [...new Uint32Array(one.context.data.data.buffer)];
+
+test('layers that are not here are empty, those that are behind are faded, later ones are drawn', () => {
+  const { frame, view } = frameOf({ scale: 'layer' }, trace, (l) => (l === 0 ? null : made[l].layer));
+  const mosaic = picture();
+  paintMosaic(mosaic, frame, view, gray);
+  const stride = 8 * 6;
+  const layer = (/** @type {number} */ l) => shownPixels(mosaic).slice(l * 4 * stride, (l + 1) * 4 * stride);
+  assert.ok(layer(0).every((pixel) => pixel === 0));
+  const before = layer(1);
+  assert.ok(before.every((pixel) => pixel >>> 24 === 255) && new Set(before).size > 20);
+  frame.compute(
+    { ...view, query: '1,1' },
+    (l) => (l === 2 ? made[2].layer : null),
+    () => null,
+  );
+  paintMosaic(mosaic, frame, { ...view, query: '1,1' }, gray);
+  assert.ok(layer(0).every((pixel) => pixel === 0));
+  assert.ok(
+    layer(1).every((pixel, i) => pixel >>> 24 === 0x40 && (pixel & 0xffffff) === (before[i] & 0xffffff)),
+  );
+  assert.ok(layer(2).every((pixel) => pixel >>> 24 === 255));
+});
+
+test('each scale of the mosaic spans what it says', () => {
+  for (const [scale, cells] of /** @type {[string, number[][]][]} */ ([
+    ['own', [[1, 3]]],
+    [
+      'layer',
+      [
+        [1, 0],
+        [1, 1],
+        [1, 2],
+        [1, 3],
+        [1, 4],
+        [1, 7],
+      ],
+    ],
+  ])) {
+    const { frame, view } = frameOf({ scale });
+    const mosaic = picture();
+    paintMosaic(mosaic, frame, view, gray);
+    const pixels = shownPixels(mosaic).map((pixel) => pixel & 255);
+    const values = cells.flatMap(([l, c]) =>
+      Array.from({ length: 24 }, (_, i) => pixels[(l * 4 + Math.floor(i / 6)) * 48 + c * 6 + (i % 6)]),
+    );
+    assert.deepEqual([Math.min(...values), Math.max(...values)], [0, 255], scale);
+  }
+});
+
+test('the big map is empty while its layer is behind, and says its range', () => {
+  const big = picture();
+  const { frame, view } = frameOf({ layer: 1, head: 2, query: '2,4', scale: 'own' });
+  const range = paintBigMap(big, frame, view, gray);
+  const row = made[1].attention[2][2 + 16].slice(2);
+  assert.ok(close(range, [Math.min(...row), Math.max(...row), Math.max(...row)], 1e-6));
+  assert.deepEqual(
+    shownPixels(big).map((pixel) => pixel & 255),
+    row.map((v) => tableIndex(Math.fround(v), range[0], range[1])),
+  );
+  frame.fresh[1] = 0;
+  paintBigMap(big, frame, view, gray);
+  assert.ok(shownPixels(big).every((pixel) => pixel === 0));
+});
+
+test('colours lie between the ends, also where these are not 0 and 1', () => {
+  assert.deepEqual(
+    [2, 3, 4, 1, 9].map((v) => tableIndex(v, 2, 4)),
+    [0, 128, 255, 0, 255],
+  );
+  assert.equal(tableIndex(0.1, 0, 1), 26);
+  const pixels = new Uint32Array(4);
+  paintMap(pixels, { at: 1, stride: 3, rows: 1, cols: 3 }, Float32Array.of(2, 3, 9), gray, [2, 4, 4]);
+  assert.deepEqual(
+    [...pixels].map((pixel) => pixel & 255),
+    [0, 0, 128, 255],
+  );
+  paintMap(pixels, { at: 0, stride: 2, rows: 2, cols: 2 }, Float32Array.of(1, 2, 3, 2), gray, [2, 2, 2]);
+  assert.deepEqual(
+    [...pixels].map((pixel) => pixel & 255),
+    [0, 128, 255, 128],
+  );
+});
+
+test('a table is 256 opaque colours, and the bar shows them from low to high', () => {
+  const bytes = Uint8Array.from({ length: 768 }, (_, i) => (i * 7) % 256);
+  const table = decodeTable(Buffer.from(bytes).toString('base64'));
+  const colours = new Uint8Array(table.buffer);
+  for (const i of [0, 1, 100, 255])
+    assert.deepEqual([...colours.slice(4 * i, 4 * i + 4)], [...bytes.slice(3 * i, 3 * i + 3), 255]);
+  const bar = picture();
+  paintBar(bar, table);
+  assert.deepEqual([any(bar.data).width, any(bar.data).height], [256, 1]);
+  assert.deepEqual(shownPixels(bar), [...table]);
+});
+
+test('a picture keeps its pixels while its size stays', () => {
+  const one = picture();
+  one.resize(3, 2);
+  const { pixels } = one;
+  one.resize(3, 2);
+  assert.equal(one.pixels, pixels);
+  one.resize(2, 3);
+  assert.notEqual(one.pixels, pixels);
+  assert.deepEqual([any(one.canvas).width, any(one.canvas).height], [2, 3]);
+});

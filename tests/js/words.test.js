@@ -1,0 +1,328 @@
+// Words, sizes and what is told: the parts around the pictures.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Frame } from '../../vit_viz/ui/explorer/frame.js';
+import {
+  MassBars,
+  cellText,
+  percent,
+  shortName,
+  spokenFrame,
+  valueText,
+} from '../../vit_viz/ui/explorer/labels.js';
+import { cellSize, fitPanels, placePhoto, revealCell } from '../../vit_viz/ui/explorer/layout.js';
+import { fileName } from '../../vit_viz/ui/explorer/save.js';
+import { caption, initialView } from '../../vit_viz/ui/explorer/state.js';
+import { Asker, Player, Reporter } from '../../vit_viz/ui/explorer/talk.js';
+import { Browser, Element } from './browser.js';
+import { makeLayer, makeTrace } from './oracle.js';
+
+const trace = makeTrace();
+const made = [1, 2, 3].map((seed) => makeLayer({ heads: 5, tokens: 26, headDim: 8, seed }));
+const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
+
+function frameOf(
+  /** @type {any} */ change,
+  of = trace,
+  /** @type {(l: number) => any} */ layerOf = (l) => made[l].layer,
+) {
+  const view = any({ ...initialView(of), clip: false, ...change });
+  const frame = new Frame(of);
+  frame.compute(view, layerOf, () => null);
+  return { frame, view };
+}
+
+// --- words
+
+test('shares have as many digits as are known', () => {
+  assert.deepEqual(
+    [
+      [0.123456, 2],
+      [0.123456, 4],
+      [0.0123456, 2],
+      [0.0123456, 4],
+      [0.9996, 2],
+      [0.9994, 2],
+      [NaN, 2],
+      [0.1, 2],
+      [9e-6, 2],
+      [1.1e-5, 2],
+    ].map(([v, d]) => percent(v, d)),
+    ['12.3%', '12.35%', '1.2%', '1.235%', '100%', '99.9%', '', '10%', '<0.001%', '0.0011%'],
+  );
+  const view = any({ norm: true });
+  assert.deepEqual(
+    [valueText(0.123456, view), valueText(0.123456, view, 4), valueText(0.5, any({ norm: false }))],
+    ['0.123', '0.1235', '50%'],
+  );
+  assert.deepEqual([shortName('register 12'), shortName('class')], ['r12', 'class']);
+});
+
+test('a cell says its smallest and largest value, or that it is not here', () => {
+  const { frame, view } = frameOf({ layer: 1, head: 3, query: '0,1' });
+  const row = made[1].attention[3][3].slice(2);
+  assert.equal(
+    cellText(frame, view),
+    `Layer 1, head 3: ${percent(Math.fround(Math.min(...row)))} to ${percent(Math.fround(Math.max(...row)))}`,
+  );
+  frame.fresh[1] = 0;
+  assert.equal(cellText(frame, { ...view, head: 'max' }), 'Layer 1, max over heads: not here yet');
+  assert.match(spokenFrame(frame, view), /\. Waiting\.$/);
+});
+
+test('captions say the scale, the mask and the weights', () => {
+  const view = any({
+    ...initialView(trace),
+    head: 'max',
+    layer: 1,
+    scale: 'layer',
+    clip: false,
+    mask: 0.6,
+    norm: true,
+    direction: 'column',
+  });
+  assert.equal(
+    caption(view, trace),
+    'mini, layer 1, max over heads: class token is looked at by; one scale per layer, weighted by value norm, top 60% of mass',
+  );
+});
+
+test('mass bars are shares of the row; of a column the weights, for patches their mean', (t) => {
+  new Browser().install(t);
+  const box = new Element('div');
+  const bars = new MassBars(any(box), trace);
+  const numbers = { max: 1, peak: [0, 0], patches: 1.5, prefix: { class: 0.3, 'register 0': 0.2 } };
+  const { frame, view } = frameOf({ layer: 0, head: 1, query: '1,1' });
+  const shown = () =>
+    bars.bars.map(({ value, bar, part }) => [
+      value.textContent,
+      any(bar.style)['--share'],
+      part.title.split(' ')[0],
+    ]);
+  bars.show(frame, view, any(numbers));
+  assert.deepEqual(shown(), [
+    ['15%', '15%', 'share'],
+    ['10%', '10%', 'share'],
+    ['75%', '75%', 'share'],
+  ]);
+  bars.show(frame, { ...view, direction: 'column' }, any({ ...numbers, prefix: { class: 0.3 } }));
+  assert.deepEqual(shown(), [
+    ['30%', '30%', 'weight'],
+    ['0%', '0%', 'weight'],
+    ['6.25%', '6.25%', 'mean'],
+  ]);
+  bars.show(frame, { ...view, direction: 'column', norm: true }, any({ ...numbers, patches: 48 }));
+  assert.deepEqual(
+    shown().map(([text, share]) => [text, share]),
+    [
+      ['0.3', '30%'],
+      ['0.2', '20%'],
+      ['2', '100%'],
+    ],
+  );
+  frame.fresh[0] = 0;
+  bars.show(frame, view, null);
+  assert.equal(bars.bars[0].value.textContent, '0.3');
+  bars.show(frame, { ...view, layer: 1 }, null);
+  const row = made[1].attention[1][2 + 7];
+  assert.equal(bars.bars[0].value.textContent, percent(Math.fround(row[0])));
+  assert.equal(
+    any(new MassBars(any(box), makeTrace({ prefix: ['class', 'register 0', 'register 1'] })).bars[2].part)
+      .nodes[0],
+    'r1 ',
+  );
+  assert.equal(any(bars.bars[1].part).nodes[0], 'register 0 ');
+});
+
+test('file names hold what the picture shows', () => {
+  const view = any({ layer: 1, head: 'max', query: 'x'.repeat(40), direction: 'row' });
+  assert.equal(fileName(trace, view), `vit_viz-mini-lion-layer1-headmax-${'x'.repeat(40)}-row`);
+  assert.match(fileName(trace, { ...view, query: 'x'.repeat(41) }), /-region-row$/);
+});
+
+// --- sizes on the screen
+
+test('cells fill the width, or the height where that is less', () => {
+  assert.deepEqual(cellSize({ width: 800, height: 3000, layers: 12, columns: 8, aspect: 2 }), {
+    width: 100,
+    height: 50,
+  });
+  assert.deepEqual(cellSize({ width: 800, height: 360, layers: 12, columns: 8, aspect: 2 }), {
+    width: 60,
+    height: 30,
+  });
+  assert.deepEqual(cellSize({ width: 80, height: 900, layers: 3, columns: 8, aspect: 2 }), {
+    width: 50,
+    height: 25,
+  });
+});
+
+function partsOf(/** @type {string[]} */ names) {
+  return /** @type {Record<string, any>} */ (
+    Object.fromEntries(names.map((name) => [name, new Element('div')]))
+  );
+}
+
+test('the model\u2019s input lies on the photo where the crop says', () => {
+  const parts = partsOf(['root', 'box', 'rings']);
+  placePhoto(
+    parts,
+    makeTrace({ crop: { original: [200, 300], input: [32, 48], region: [20, 60, 100, 150] } }),
+  );
+  const { top, left, width, height } = parts.box.style;
+  assert.deepEqual([top, left, width, height], ['10%', '20%', '50%', '50%']);
+  assert.deepEqual(
+    [parts.box.style['--vx-rows'], parts.box.style['--vx-cols'], parts.root.style['--vx-aspect']],
+    ['4', '6', '1.5'],
+  );
+  assert.equal(parts.rings.getAttribute('viewBox'), '0 0 6 4');
+  assert.ok(parts.root.hasAttribute('data-cropped'));
+  placePhoto(parts, makeTrace({ crop: { original: [200, 300], input: [32, 48], region: [0, 0, 200, 299] } }));
+  assert.ok(!parts.root.hasAttribute('data-cropped'));
+});
+
+test('photo and mosaic are fitted to the window', (t) => {
+  const browser = new Browser();
+  browser.install(t);
+  const parts = partsOf(['root', 'caption', 'scroll', 'mosaic', 'box']);
+  const outer = new Element('div');
+  outer.append(parts.scroll);
+  parts.root.box.width = 820;
+  parts.caption.box.width = 640;
+  parts.box.box.width = 30;
+  outer.box.width = 852;
+  fitPanels(parts, trace);
+  const read = (/** @type {string} */ name) => parts.mosaic.style[`--vx-${name}`];
+  assert.deepEqual(['cell-width', 'cell-height', 'label', 'columns', 'depth'].map(read), [
+    '100px',
+    '67px',
+    '44px',
+    '8',
+    '3',
+  ]);
+  assert.equal(parts.root.style['--vx-tall'], '660px');
+  assert.deepEqual(
+    ['data-slim', 'data-shrunk', 'data-fine'].map((n) => parts.root.hasAttribute(n)),
+    [false, false, false],
+  );
+  parts.root.box.width = 819;
+  parts.caption.box.width = 639;
+  parts.box.box.width = 29;
+  outer.box.width = 8 * 27 + 42;
+  fitPanels(parts, makeTrace({ grid: [4, 60] }));
+  assert.deepEqual([read('label'), parts.root.style['--vx-tall']], ['34px', '550px']);
+  assert.deepEqual(
+    ['data-slim', 'data-shrunk', 'data-fine'].map((n) => parts.root.hasAttribute(n)),
+    [true, true, true],
+  );
+  browser.window.innerHeight = 100;
+  fitPanels(parts, trace);
+  assert.equal(parts.root.style['--vx-tall'], '280px');
+});
+
+test('the chosen cell is scrolled into its own box, as little as needed', () => {
+  const [scroll, cell] = [any(new Element('div')), any(new Element('div'))];
+  scroll.box = { left: 100, top: 200, width: 300, height: 150 };
+  const after = (/** @type {any} */ box) => {
+    Object.assign(scroll, { scrollLeft: 50, scrollTop: 70 });
+    cell.box = box;
+    revealCell(scroll, cell);
+    return [scroll.scrollLeft, scroll.scrollTop];
+  };
+  assert.deepEqual(after({ left: 148, top: 224, width: 252, height: 126 }), [50, 70]);
+  assert.deepEqual(after({ left: 140, top: 220, width: 20, height: 20 }), [42, 66]);
+  assert.deepEqual(after({ left: 395, top: 345, width: 20, height: 20 }), [65, 85]);
+});
+
+// --- talk
+
+test('several events in a short time become one, and a pin is never lost behind a view', (t) => {
+  const browser = new Browser();
+  browser.install(t);
+  /** @type {any[]} */
+  const told = [];
+  const reporter = new Reporter((name, data) => told.push([name, data]));
+  reporter.tell('pin', () => ({ x: 1 }));
+  browser.pass(49);
+  reporter.tell('view', () => ({ x: 2 }));
+  browser.pass(49);
+  assert.deepEqual(told, []);
+  browser.pass(1);
+  assert.deepEqual(told, [['pin', { seq: 2, x: 2 }]]);
+  reporter.tell('view', () => ({}));
+  browser.pass(50);
+  assert.deepEqual(told[1], ['view', { seq: 3 }]);
+  reporter.tell('pin', () => ({}));
+  reporter.cancel();
+  browser.pass(500);
+  assert.deepEqual([told.length, reporter.waiting], [2, null]);
+});
+
+test('a question waits for the hand to rest; what failed is told unless nobody asks any more', async (t) => {
+  const browser = new Browser();
+  browser.install(t);
+  /** @type {any[]} */
+  const heard = [];
+  const asker = new Asker({
+    answered: () => heard.push('answered'),
+    numbers: (_view, numbers) => heard.push(numbers),
+    failed: (error) => heard.push(error.message),
+  });
+  let fails = false;
+  const store = any({
+    unanswered: () => [2, 0],
+    ask: async () => {
+      if (fails) throw new Error('no');
+    },
+    numbers: async () => 'numbers',
+  });
+  const rest = async () => {
+    for (let i = 0; i < 20; i++) await new Promise((done) => setImmediate(done));
+  };
+  asker.ask(store, any({ layer: 2 }));
+  browser.pass(39);
+  await rest();
+  assert.deepEqual(heard, []);
+  browser.pass(1);
+  await rest();
+  assert.deepEqual(heard, ['answered', 'numbers', 'answered']);
+  asker.ask(store, any({ layer: 1 }));
+  browser.pass(40);
+  await rest();
+  assert.deepEqual(heard.slice(3), ['numbers', 'answered', 'answered']); // the shown layer needs no answer
+  fails = true;
+  asker.ask(store, any({ layer: 2 }));
+  browser.pass(40);
+  await rest();
+  assert.deepEqual(heard.slice(6), ['no']);
+  asker.ask(store, any({ layer: 2 }));
+  browser.pass(40);
+  asker.cancel();
+  await rest();
+  assert.equal(heard.length, 7);
+});
+
+test('playing steps at its pace until it is stopped', (t) => {
+  const browser = new Browser();
+  browser.install(t);
+  let steps = 0;
+  /** @type {boolean[]} */
+  const changed = [];
+  const player = new Player(
+    () => (steps += 1),
+    (playing) => changed.push(playing),
+    100,
+  );
+  player.stop();
+  player.toggle();
+  browser.pass(350);
+  assert.deepEqual([steps, player.playing], [3, true]);
+  player.toggle();
+  browser.pass(350);
+  assert.deepEqual([steps, player.playing, changed], [3, false, [true, false]]);
+  browser.still = true;
+  player.toggle();
+  assert.deepEqual([steps, player.playing], [4, false]);
+});
