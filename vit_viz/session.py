@@ -189,7 +189,7 @@ class Session:
         def record() -> Trace:
             return self._anywhere(request, here, lambda cpu: cpu.trace(model, image, mode=mode, owner=owner))
 
-        return self._kept(key, record, image, digest, size_of=trace_bytes, cancelled=left)
+        return self.kept(key, record, image, digest, size_of=trace_bytes, cancelled=left)
 
     def subject(
         self,
@@ -217,7 +217,7 @@ class Session:
             subject = Subject.of(loaded, picture, mode=mode, layout=layout)
             return replace(subject, model=nn.Identity())  # kept without the model
 
-        kept = self._kept(key, prepare, image, digest, size_of=lambda s: s.pixels.nbytes)
+        kept = self.kept(key, prepare, image, digest, size_of=lambda s: s.pixels.nbytes)
         return replace(kept, model=loaded.model, pool=self._pool, turn=lambda: self.turn(loaded, cancelled))
 
     def run(
@@ -253,13 +253,13 @@ class Session:
 
         with self._one_slow_at_a_time(request, key, cancelled):
             ends = within(LONGEST_SECONDS, cancelled, self._visits.check(request.owner))
-            result: Result = self._kept(
+            result: Result = self.kept(
                 key, compute, request.image, key[0].image, size_of=result_bytes, cancelled=ends
             )
         return result
 
-    def _kept(self, key: Hashable, compute: Callable[[], T], image: str, digest: str, **options: Any) -> T:
-        """What is kept or computed of an image; it is not kept where the picture has gone meanwhile."""
+    def kept(self, key: Hashable, compute: Callable[[], T], image: str, digest: str, **options: Any) -> T:
+        """What is kept or computed under a key that holds the image's digest; not kept where the picture has gone meanwhile."""
         value: T = self.cache.get_or_compute(key, compute, **options)
         if image not in samples.sample_names() and not self.uploads.holds(digest):
             self._forget_picture(digest)

@@ -109,9 +109,8 @@ def photo(session: Session, subject: Subject) -> Image.Image:
         small.thumbnail((SCREEN_SIDE, SCREEN_SIDE), Image.Resampling.LANCZOS, reducing_gap=2.0)
         return small
 
-    key = ("screen photo", session.digest(subject.image, owner=subject.owner))
-    kept: Image.Image = session.cache.get_or_compute(key, shrink, size_of=picture_bytes)
-    return kept
+    digest = session.digest(subject.image, owner=subject.owner)
+    return session.kept(("screen photo", digest), shrink, subject.image, digest, size_of=picture_bytes)
 
 
 def photo_jpeg(session: Session, subject: Subject) -> Encoded:

@@ -53,8 +53,9 @@ class Scene:
                 walk = Walk.of(loaded.model, loaded.preprocess.apply(photo, mode=subject.mode).pixels)
             return walk.pixels, walk.stream  # kept without the model
 
-        key = ("walkthrough", *weights, trace.provenance.image, subject.mode)
-        kept = session.cache.get_or_compute(key, run, size_of=lambda kept: sum(one.nbytes for one in kept))
+        digest = session.digest(subject.image, owner=owner)
+        key = ("walkthrough", *weights, digest, subject.mode)
+        kept = session.kept(key, run, subject.image, digest, size_of=lambda kept: sum(t.nbytes for t in kept))
         walk = Walk(loaded.model, *kept)
         components: FilterComponents = session.cache.get_or_compute(
             ("filter components", *weights),
