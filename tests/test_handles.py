@@ -80,3 +80,83 @@ def test_a_name_that_was_not_given_by_us_is_no_name(name: str) -> None:
     assert visitor_in({COOKIE: name}) == ""
     assert visitor_in({COOKIE: "a" * 32}) == "a" * 32
     assert visitor_in({}) == ""
+
+
+# --- clean-up, counted after
+
+
+def kept(handles: Handles) -> tuple[int, int]:
+    """Entries of the two tables, which must never differ."""
+    return len(handles._bound), len(handles._handles)
+
+
+def test_expired_handles_leave_both_tables_whoever_asks_next() -> None:
+    for ask in (len, lambda handles: handles.find("nobody"), lambda handles: handles.issue(LION)):
+        clock = Clock()
+        handles = Handles(max_seconds=10, clock=clock)
+        for i in range(4):
+            handles.issue(Subject("mini", f"image {i}"))
+        clock.now = 10.5
+        ask(handles)
+        assert kept(handles) in ((0, 0), (1, 1))  # the one that was issued now
+
+
+def test_a_handle_lives_to_the_end_of_its_time_and_not_longer() -> None:
+    clock = Clock()
+    handles = Handles(max_seconds=10, clock=clock)
+    handle = handles.issue(LION)
+    clock.now = 10
+    assert handles.find(handle) == LION
+    clock.now = 20.001
+    assert handles.find(handle) is None
+
+
+def test_only_what_nobody_used_for_a_while_expires() -> None:
+    clock = Clock()
+    handles = Handles(max_seconds=10, clock=clock)
+    old, used = handles.issue(Subject("mini", "old")), handles.issue(Subject("mini", "used"))
+    clock.now = 6
+    handles.find(used)
+    clock.now = 11
+    assert len(handles) == 1
+    assert handles.find(old) is None
+    assert handles.find(used) == Subject("mini", "used")
+
+
+def test_issuing_again_counts_as_a_use() -> None:
+    clock = Clock()
+    handles = Handles(max_seconds=10, max_count=2, clock=clock)
+    lion = handles.issue(LION)
+    clock.now = 6
+    assert handles.issue(LION) == lion
+    clock.now = 15
+    assert handles.find(lion) == LION
+    handles.issue(Subject("mini", "second"))
+    handles.issue(LION)
+    handles.issue(Subject("mini", "third"))
+    assert handles.find(lion) == LION  # the second one was the oldest
+
+
+def test_what_was_pushed_out_leaves_both_tables_and_gets_a_new_handle() -> None:
+    handles = Handles(max_count=3)
+    issued = [handles.issue(Subject("mini", str(i))) for i in range(5)]
+    assert kept(handles) == (3, 3)
+    assert handles.issue(Subject("mini", "0")) not in issued
+    assert kept(handles) == (3, 3)
+    assert handles.find(issued[2]) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Subject("other", "lion", "fit", "ada"),
+        Subject("mini", "tower", "fit", "ada"),
+        Subject("mini", "lion", "crop", "ada"),
+        Subject("mini", "lion", "fit", "bob"),
+    ],
+)
+def test_subjects_that_differ_in_one_field_have_handles_of_their_own(other: Subject) -> None:
+    handles = Handles()
+    first, second = handles.issue(LION), handles.issue(other)
+    assert first != second
+    assert (handles.find(first), handles.find(second)) == (LION, other)

@@ -87,6 +87,12 @@ def through_wrong_door(place: str, name: str) -> bool:
     return library in DOORS and name not in HARMLESS and not place.startswith(DOORS[library] or ("\0",))
 
 
+def test_every_file_of_the_package_is_checked() -> None:
+    assert len(FILES) > 100
+    assert {"analyses", "capture", "session", "ui"} <= {top(path) for path in FILES}
+    assert len([path for path in FILES if imported_names(path)]) > 100
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_go_downwards(path: Path) -> None:
     here = top(path)

@@ -68,9 +68,14 @@ def test_junk_up_to_its_limit_is_passed_over() -> None:
 
 
 def test_no_published_file_has_too_many_parts(shared_data: Path) -> None:
+    seen = {"jpeg": 0, "gif": 0}
     for path in sorted((shared_data / "odd_images").rglob("*")):
         data = path.read_bytes() if path.is_file() else b""
         if data.startswith(b"\xff\xd8\xff"):
             check_jpeg(data)
+            seen["jpeg"] += 1
         elif data.startswith(b"GIF8"):
             check_gif(data)
+            seen["gif"] += 1
+    assert seen["jpeg"] > 20
+    assert seen["gif"] > 5

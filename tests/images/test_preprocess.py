@@ -429,7 +429,9 @@ def test_real_photos_equal_timm_bit_for_bit(shared_data: Path) -> None:
         input_size=(3, 224, 224), crop_pct=0.9, interpolation="bicubic", mean=(0.5,) * 3, std=(0.5,) * 3
     )
     recipe = Preprocess((224, 224), resize_to=248)
-    for path in sorted((shared_data / "photos").glob("*.jpg"))[:6]:
+    photos = sorted((shared_data / "photos").glob("*.jpg"))[:6]
+    assert len(photos) == 6
+    for path in photos:
         with Image.open(path) as photo:
             assert torch.equal(recipe.apply(photo, mode="crop").pixels[0], transform(photo.convert("RGB")))
 

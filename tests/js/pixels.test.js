@@ -193,6 +193,7 @@ test('layers that are not here are empty, those that are behind are faded, later
   const layer = (/** @type {number} */ l) => shownPixels(mosaic).slice(l * 4 * stride, (l + 1) * 4 * stride);
   assert.ok(layer(0).every((pixel) => pixel === 0));
   const before = layer(1);
+  const last = layer(2);
   assert.ok(before.every((pixel) => pixel >>> 24 === 255) && new Set(before).size > 20);
   frame.compute(
     { ...view, query: '1,1' },
@@ -205,6 +206,7 @@ test('layers that are not here are empty, those that are behind are faded, later
     layer(1).every((pixel, i) => pixel >>> 24 === 0x40 && (pixel & 0xffffff) === (before[i] & 0xffffff)),
   );
   assert.ok(layer(2).every((pixel) => pixel >>> 24 === 255));
+  assert.notDeepEqual(layer(2), last);
 });
 
 test('each scale of the mosaic spans what it says', () => {

@@ -138,3 +138,40 @@ def test_a_bar_of_many_scales_says_that_colours_cannot_be_compared(scale: str) -
 def test_a_bar_of_one_scale_has_its_numbers() -> None:
     bar = scale_bar(grid_limits(some_maps()), table="viridis", unit="weight")
     assert (bar.low, bar.high, bar.unit) == (some_maps().min(), some_maps().max(), "weight")
+
+
+@pytest.mark.parametrize("chosen", [(0, 0), (2, 4), (0, 4), (2, 0), (1, 3)])
+def test_the_ring_lies_around_the_map_of_the_selected_layer_and_head(chosen: tuple[int, int]) -> None:
+    maps = np.zeros((LAYERS, HEADS, ROWS, COLS))
+    maps[chosen] = 1
+    plain, ringed = (
+        np.array(mosaic_picture(maps, cell=60, selected=one)).astype(int) for one in (None, chosen)
+    )
+    ring = (plain != ringed).any(axis=-1)
+    lit = (ringed[:330] == table("viridis")[255]).all(axis=-1)
+    assert lit.sum() == (ROWS * 10) * (COLS * 10)
+    for axis in (0, 1):
+        of_ring, of_map = np.flatnonzero(ring.any(axis=axis)), np.flatnonzero(lit.any(axis=axis))
+        assert 0 < of_map[0] - of_ring[0] <= 4
+        assert 0 < of_ring[-1] - of_map[-1] <= 4
+
+
+def test_names_stand_beside_their_layer_and_above_their_head() -> None:
+    """Where the picture changes with one name is in line with the one map that is lit."""
+    maps = np.zeros((LAYERS, HEADS, ROWS, COLS))
+    maps[2, 3] = 1
+    heads, layers = [str(i) for i in range(HEADS)], [str(i) for i in range(LAYERS)]
+    plain, other_head, other_layer = (
+        np.array(mosaic_picture(maps, cell=60, heads=h, layers=y)).astype(int)
+        for h, y in [(heads, layers), ([*heads[:3], "8", heads[4]], layers), (heads, [*layers[:2], "8"])]
+    )
+    lit = (plain[:330] == table("viridis")[255]).all(axis=-1)
+    down, across = np.flatnonzero(lit.any(axis=1)), np.flatnonzero(lit.any(axis=0))
+    changed = (plain != other_head).any(axis=-1)
+    columns, rows = np.flatnonzero(changed.any(axis=0)), np.flatnonzero(changed.any(axis=1))
+    assert across[0] < columns[0] <= columns[-1] < across[-1]
+    assert rows[-1] < down[0] - 2 * (ROWS * 10)
+    changed = (plain != other_layer).any(axis=-1)
+    columns, rows = np.flatnonzero(changed.any(axis=0)), np.flatnonzero(changed.any(axis=1))
+    assert down[0] < rows[0] <= rows[-1] < down[-1]
+    assert columns[-1] < across[0] - 3 * (COLS * 10)

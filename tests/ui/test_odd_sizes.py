@@ -1,0 +1,318 @@
+"""What the page is told and shown of a picture, a model and a grid in which no two sizes are equal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from vit_viz.checkpoints import LoadedModel
+from vit_viz.handles import Subject
+from vit_viz.images import Preprocess
+from vit_viz.labels import Labels
+from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.render.lettering import number
+from vit_viz.results import Provenance
+from vit_viz.session import Request, Session
+from vit_viz.ui import pictures
+from vit_viz.ui.payload import bar_value, cells_value, explorer_value, facts_value, picture_value
+from vit_viz.ui.routes import PREFIX, routes
+from vit_viz.ui.state import ViewState
+
+HEIGHT, WIDTH = 37, 90
+ROWS, COLS, HEADS, LAYERS, CLASSES = 4, 6, 5, 3, 7
+PHOTO = np.random.default_rng(5).integers(0, 256, (HEIGHT, WIDTH, 3), dtype=np.uint8)
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    torch.manual_seed(2)
+    config = ViTConfig(
+        img_size=(32, 48), patch_size=(8, 8), embed_dim=40, depth=LAYERS, num_heads=HEADS, num_classes=CLASSES, reg_tokens=1,
+    )  # fmt: skip
+    session = Session(model="odd", device="cpu")
+    session.add_model(
+        LoadedModel(
+            model=VisionTransformer(config).eval(),
+            config=config,
+            preprocess=Preprocess(input_size=(32, 48), patch_size=(8, 8)),
+            labels=Labels(tuple(f"class {i}" for i in range(CLASSES))),
+            provenance=Provenance(model="odd", weights="odd"),
+            name="odd",
+            family="ours",
+            origin="a test",
+            device=torch.device("cpu"),
+        )
+    )
+    return session
+
+
+@pytest.fixture(scope="module")
+def view(session: Session) -> ViewState:
+    image = session.add_upload(Image.fromarray(PHOTO), owner="ada")
+    return ViewState(model="odd", image=image, mode="crop", layer=1, head=3, query="2,5", turn=4)
+
+
+@pytest.fixture(scope="module")
+def subject(view: ViewState) -> Subject:
+    return Subject("odd", view.image, "crop", "ada")
+
+
+@pytest.fixture(scope="module")
+def client(session: Session) -> Iterator[TestClient]:
+    with TestClient(Starlette(routes=routes(session)), raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def handle(session: Session, subject: Subject) -> str:
+    return session.handles.issue(subject)
+
+
+def test_the_explorer_is_told_each_size_by_its_name(session: Session, view: ViewState) -> None:
+    value = explorer_value(session, view, "ada", notes=("a note",))
+    sizes = {name: value[name] for name in ("layers", "heads", "tokens", "head_dim", "grid", "photo_size")}
+    assert sizes == {
+        "layers": 3,
+        "heads": 5,
+        "tokens": 2 + 24,
+        "head_dim": 8,
+        "grid": [4, 6],
+        "photo_size": [37, 90],
+    }
+    assert value["prefix"] == ["class", "register 0"]
+    assert value["crop"]["original"] == [37, 90]
+    assert value["crop"]["input"] == [32, 48]
+    top, left, tall, wide = value["crop"]["region"]
+    assert (top, tall) == (pytest.approx(0, abs=0.5), pytest.approx(37, abs=0.5))
+    assert (left, wide) == (pytest.approx((90 - 55.5) / 2, abs=0.5), pytest.approx(55.5, abs=0.5))
+    assert (value["seq"], value["mode"], value["note"]) == (4, "crop", "a note")
+    assert {name: value["view"][name] for name in ("layer", "head", "query", "seq")} == {
+        "layer": 1,
+        "head": 3,
+        "query": "2,5",
+        "seq": view.heard,
+    }
+    assert session.handles.find(value["trace"].split("/")[-1]) == Subject("odd", view.image, "crop", "ada")
+    assert session.handles.find(value["photo"].split("/")[-1]) == Subject("", view.image, "fit", "ada")
+
+
+def test_the_facts_name_rows_and_columns_and_all_that_was_found(session: Session, view: ViewState) -> None:
+    value = facts_value(session, view, "ada", notes=("first",))
+    assert "this image: 4 x 6 patches" in value["card"]
+    ranking = session.top_classes("odd", view.image, mode="crop", owner="ada")
+    assert ranking is not None
+    assert [entry["name"] for entry in value["top"]] == list(ranking.names)
+    assert [entry["probability"] for entry in value["top"]] == pytest.approx(ranking.scores.tolist())
+    assert value["proof"]["state"] == "proven"
+    assert (value["turn"], value["notes"]) == (4, ["first"])
+
+
+def test_the_top_classes_are_those_of_the_mode(session: Session, view: ViewState) -> None:
+    modes = ("crop", "stretch")
+    scores = [
+        facts_value(session, replace(view, mode=mode), "ada")["top"][0]["probability"]  # type: ignore[arg-type]
+        for mode in modes
+    ]
+    assert scores[0] != scores[1]
+
+
+def test_a_ring_lies_on_its_patch_in_the_photo(session: Session, view: ViewState, subject: Subject) -> None:
+    trace = pictures.trace_of(session, subject)
+    value = picture_value(
+        view, "/x", caption="words", trace=trace, area=(0, 0, 37, 90), bar=None, note="small"
+    )
+    assert trace.crop_box is not None
+    top, left, tall, wide = trace.crop_box.region
+    expected = [top + tall * 2 / 4, left + wide * 5 / 6, top + tall * 3 / 4, left + wide]
+    assert value["rings"] == [pytest.approx(expected)]
+    assert (value["src"], value["save"], value["area"]) == ("/x&bare=1", "/x", [0, 0, 37, 90])
+    assert (value["note"], value["alt"], value["caption"], value["pick"], value["turn"]) == (
+        "small",
+        "words",
+        "words",
+        True,
+        4,
+    )
+    two = picture_value(
+        replace(view, query="0,1;3,2"), "/x", caption="", trace=trace, area=(0, 0, 1, 1), pick=True
+    )
+    assert len(two["rings"]) == 2
+    for other in (replace(view, query="class"), replace(view, query="register 0")):
+        assert picture_value(other, "/x", caption="", trace=trace, area=(0, 0, 1, 1))["rings"] == []
+    assert picture_value(view, "/x", caption="", trace=trace, area=(0, 0, 1, 1), pick=False)["rings"] == []
+
+
+def test_cells_say_their_share_of_all_that_fell_on_patches_and_prefix(
+    session: Session, view: ViewState, subject: Subject
+) -> None:
+    found = pictures.attention(session, subject, view)
+    value = cells_value(found)
+    assert value["grid"] == [4, 6]
+    assert found.crop_box is not None
+    assert value["region"] == list(found.crop_box.region)
+    total = found.values.sum() + sum(found.prefix.values())
+    assert total == pytest.approx(1, abs=1e-5)
+    assert found.values.sum() < 0.97  # else the prefix would not show
+    flat = found.values.ravel()
+    assert value["texts"] == [f"{number(float(v))} ({float(v) / total:.2%})" for v in flat]
+
+
+def test_a_share_counts_the_prefix(
+    client: TestClient, handle: str, session: Session, view: ViewState
+) -> None:
+    params = {"layer": "1", "head": "3", "query": "2,5", "direction": "row", "at": "1,4"}
+    numbers = client.get(f"{PREFIX}/numbers/{handle}", params=params).json()
+    trace = session.trace("odd", view.image, mode="crop", owner="ada")
+    row = trace.attention(1, heads=3, queries=trace.layout.token((2, 5)))[0, 0]
+    assert numbers["value"] == pytest.approx(float(row[2 + 1 * 6 + 4]), rel=1e-5)
+    assert numbers["share"] == pytest.approx(float(row[2 + 1 * 6 + 4] / row.sum()), rel=1e-5)
+    assert numbers["patches"] == pytest.approx(float(row[2:].sum()), rel=1e-5)
+    assert numbers["prefix"] == {
+        "class": pytest.approx(float(row[0]), rel=1e-5),
+        "register 0": pytest.approx(float(row[1]), rel=1e-5),
+    }
+    assert (numbers["min"], numbers["max"]) == (
+        pytest.approx(float(row[2:].min()), rel=1e-5),
+        pytest.approx(float(row[2:].max()), rel=1e-5),
+    )
+    assert numbers["peak"] == list(divmod(int(row[2:].argmax()), 6))
+
+
+@pytest.mark.parametrize(("at", "code"), [("3,5", 200), ("4,0", 400), ("0,6", 400), ("5,3", 400)])
+def test_a_patch_is_named_by_row_and_column(client: TestClient, handle: str, at: str, code: int) -> None:
+    answer = client.get(f"{PREFIX}/numbers/{handle}", params={"layer": "0", "head": "0", "at": at})
+    assert answer.status_code == code
+    if code == 400:
+        assert "rows are 0-3 and columns 0-5" in answer.text
+
+
+@pytest.mark.parametrize("direction", ["row", "column"])
+def test_rows_of_a_region_are_its_mean(
+    client: TestClient, handle: str, session: Session, view: ViewState, direction: str
+) -> None:
+    params = {"query": "0,5;3,1", "direction": direction}
+    answer = client.get(f"{PREFIX}/rows/{handle}/2", params=params)
+    attention = session.trace("odd", view.image, mode="crop", owner="ada").attention(2)
+    tokens = [2 + 5, 2 + 3 * 6 + 1]
+    expected = attention[:, tokens].mean(1) if direction == "row" else attention[:, :, tokens].mean(2)
+    np.testing.assert_allclose(np.frombuffer(answer.content, "<f4").reshape(5, 26), expected, atol=1e-6)
+
+
+def shown(client: TestClient, handle: str, **params: str) -> Image.Image:
+    answer = client.get(f"{PREFIX}/picture/{handle}.png", params=params)
+    assert answer.status_code == 200, answer.text
+    return Image.open(io.BytesIO(answer.content))
+
+
+def test_the_photo_keeps_height_and_width(client: TestClient, session: Session, view: ViewState) -> None:
+    handle = session.handles.issue(Subject("", view.image, "fit", "ada"))
+    photo = Image.open(io.BytesIO(client.get(f"{PREFIX}/photo/{handle}").content))
+    assert photo.size == (WIDTH, HEIGHT)
+
+
+def test_pictures_of_an_oblong_photo_are_oblong(client: TestClient, handle: str) -> None:
+    picture = shown(client, handle, kind="map", layer="1", head="3", bare="1")
+    assert picture.width / picture.height == pytest.approx(WIDTH / HEIGHT, rel=0.02)
+    assert max(picture.size) >= 640
+    card = shown(client, handle, kind="card", bare="1")
+    assert 360 <= max(card.size) <= 720
+    grid = shown(client, handle, kind="patches", bare="1")
+    assert grid.width / grid.height == pytest.approx(WIDTH / HEIGHT, rel=0.02)
+
+
+def test_the_brightest_place_of_a_map_is_its_peak(
+    client: TestClient, handle: str, session: Session, view: ViewState, subject: Subject
+) -> None:
+    found = pictures.attention(session, subject, view)
+    options = {
+        "layer": "1",
+        "head": "3",
+        "q": "2,5",
+        "alpha": "1",
+        "colors": "gray",
+        "scale": "own",
+        "bare": "1",
+    }
+    pixels = np.asarray(shown(client, handle, kind="map", **options).convert("L")).astype(float)
+    assert found.crop_box is not None
+    scale = pixels.shape[0] / HEIGHT
+    means = np.zeros((ROWS, COLS))
+    for row, col in np.ndindex(ROWS, COLS):
+        top, left, bottom, right = (
+            round(side * scale) for side in found.crop_box.patch_rect(row, col, (4, 6))
+        )
+        means[row, col] = pixels[top + 3 : bottom - 3, left + 3 : right - 3].mean()
+    assert np.unravel_index(means.argmax(), means.shape) == found.peak
+    assert np.corrcoef(means.ravel(), found.values.ravel())[0, 1] > 0.999
+
+
+def test_a_mosaic_rings_its_head_in_its_layer(session: Session, view: ViewState, subject: Subject) -> None:
+    """The ring moves right with the head and down with the layer."""
+
+    def ring(layer: int, head: int | str) -> tuple[float, float] | None:
+        one, plain = (
+            np.asarray(
+                Image.open(
+                    io.BytesIO(
+                        pictures.picture(
+                            session, subject, replace(view, layer=layer, head=chosen), "mosaic", bare=True
+                        ).data
+                    )
+                ),
+                dtype=int,
+            )
+            for chosen in (head, "mean")
+        )
+        rows, cols = np.nonzero(np.abs(one - plain).sum(axis=-1) > 60)
+        return None if len(rows) == 0 else (rows.mean() / one.shape[0], cols.mean() / one.shape[1])
+
+    places = {where: ring(*where) for where in [(0, 1), (2, 1), (0, 4)]}
+    first, below, beside = places[0, 1], places[2, 1], places[0, 4]
+    assert first is not None
+    assert below is not None
+    assert beside is not None
+    assert below[0] > first[0] + 0.3
+    assert below[1] == pytest.approx(first[1], abs=0.01)
+    assert beside[1] > first[1] + 0.3
+    assert beside[0] == pytest.approx(first[0], abs=0.01)
+
+
+def test_a_screen_photo_whose_upload_went_meanwhile_is_not_kept(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = session.add_upload(Image.new("RGB", (31, 17)), owner="eve")
+    before = session.cache.stats.entries
+
+    def shrink(*_args: object, **_options: object) -> None:
+        session.uploads.forget("eve")
+
+    monkeypatch.setattr(Image.Image, "thumbnail", shrink)
+    assert pictures.photo(session, Subject("", image, "fit", "eve")).size == (31, 17)
+    assert session.cache.stats.entries == before
+
+
+def test_a_bar_has_its_ends_and_colours_from_low_to_high() -> None:
+    value = bar_value(0.25, 3.0, table="gray", unit="share")
+    assert (value["low"], value["high"], value["unit"]) == (number(0.25), number(3.0), "share")
+    assert value["stops"][0] == "rgb(0, 0, 0)"
+    assert value["stops"][-1] == "rgb(255, 255, 255)"
+    assert len(value["stops"]) == 18
+
+
+def test_results_of_another_mode_are_others(session: Session, view: ViewState) -> None:
+    maps: list[Any] = [
+        session.run(
+            Request.of("odd", view.image, "explain", mode=mode, owner="ada", method="relevance", target=1)  # type: ignore[arg-type]
+        )
+        for mode in ("crop", "stretch")
+    ]
+    assert not np.array_equal(maps[0].values, maps[1].values)
