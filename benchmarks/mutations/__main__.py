@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import multiprocessing
+import queue
 import random
+import signal
+import sys
 import tempfile
 from collections import Counter, defaultdict
 from dataclasses import asdict
@@ -54,6 +57,8 @@ def main() -> None:
         (room, fault) for room, fault in sample(rooms, flags.sample, flags.seed) if flags.path in fault.path
     ]
     flags.results.mkdir(parents=True, exist_ok=True)
+    if flags.measure:
+        (flags.results / "map.json").unlink(missing_ok=True)
     if not flags.report:
         try_all(
             [fault for _, fault in chosen],
@@ -77,6 +82,9 @@ def _flags() -> argparse.Namespace:
     parser.add_argument("--path", default="", help="only faults in files whose path contains this")
     parser.add_argument(
         "--most-seconds", type=float, default=60.0, help="of tests, as they take without a fault, per fault"
+    )
+    parser.add_argument(
+        "--measure", action="store_true", help="run all tests anew to see what each of them calls"
     )
     parser.add_argument("--report", action="store_true", help="print what is known already and try nothing")
     default = Path(tempfile.gettempdir()) / "vit_viz-mutations"
@@ -167,8 +175,6 @@ def try_all(faults: list[Fault], results: Path, *, workers: int, most_seconds: f
 
 def _shared_out(things, workers, work):  # type: ignore[no-untyped-def]
     """(thing, result of `work` in a copy of the repository) for all things, from several processes, as they come."""
-    import multiprocessing
-
     if not things:
         return
     context = multiprocessing.get_context("fork")
@@ -177,6 +183,7 @@ def _shared_out(things, workers, work):  # type: ignore[no-untyped-def]
         waiting.put(number)
 
     def labour() -> None:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the copy is removed
         with tempfile.TemporaryDirectory(prefix="vit_viz-mutant-") as folder:
             place = Workplace(ROOT, Path(folder).resolve())
             while (number := waiting.get()) is not None:
@@ -199,8 +206,6 @@ def _shared_out(things, workers, work):  # type: ignore[no-untyped-def]
 
 
 def _next(done, processes):  # type: ignore[no-untyped-def]
-    import queue
-
     while True:
         try:
             return done.get(timeout=5)
@@ -267,7 +272,10 @@ def report(chosen: list[tuple[str, Fault]], results: Path) -> None:
 
 
 def equivalents() -> dict[str, str]:
-    """Reasons by signature; the file has one fault a line: path | line of code | change | reason."""
+    """Reasons by signature; the file has one fault a line: path | line of code | change | reason.
+
+    Where the text that changes stands in its line more than once, a number says which one is meant, from the second one on.
+    """
     found = {}
     for line in EQUIVALENT.read_text().splitlines() if EQUIVALENT.is_file() else ():
         if line.strip() and not line.startswith("#"):
@@ -280,9 +288,11 @@ def _signature(fault: Fault) -> str:
     """How a fault is named where line numbers may move."""
     line = (ROOT / fault.path).read_text().splitlines()[fault.line - 1].strip()
     before, after = (" ".join(text.split()) for text in (fault.before, fault.after))
-    return f"{fault.path} | {line} | {before} -> {after}"
+    source = (ROOT / fault.path).read_bytes()
+    earlier = source[source.rfind(b"\n", 0, fault.start) + 1 : fault.start].decode().count(fault.before)
+    which = f" ({earlier + 1})" if earlier else ""
+    return f"{fault.path} | {line} | {before}{which} -> {after}"
 
 
 if __name__ == "__main__":
-    os.nice(0)
     main()

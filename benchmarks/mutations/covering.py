@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.mutations.faults import function_names
+
 PACKAGE = "vit_viz/"
 
 
@@ -24,20 +26,16 @@ class Covered:
     """What one test file runs.
 
     Args:
-        digests: of the test file and of the files of the package that it runs, by path.
+        digest: of the test file.
         seconds: of the tests that passed, by test id.
-        functions: "path:first line" of every function that a test called, by test id.
+        functions: "path:qualified name" of every function that a test called, by test id.
         loading: seconds until the first test began.
     """
 
-    digests: dict[str, str]
+    digest: str
     seconds: dict[str, float] = field(default_factory=dict)
     functions: dict[str, list[str]] = field(default_factory=dict)
     loading: float = 0.0
-
-    def is_fresh(self, root: Path) -> bool:
-        """Whether neither the tests nor what they run has changed since."""
-        return all(digest_of(root / path) == digest for path, digest in self.digests.items())
 
 
 class CallRecorder:
@@ -52,6 +50,7 @@ class CallRecorder:
         self.seconds: dict[str, float] = {}
         self.functions: dict[str, list[str]] = {}
         self.failed: set[str] = set()
+        self.names: dict[str, dict[int, str]] = {}
 
     def trace(self, frame: FrameType, event: str, _argument: object) -> None:
         """The trace function; returning None, it is not asked about lines."""
@@ -70,7 +69,7 @@ class CallRecorder:
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]
         self.seconds[item.nodeid] = round(time.perf_counter() - began, 3)
-        self.functions[item.nodeid] = sorted(self._place(code) for code in self.called)
+        self.functions[item.nodeid] = sorted({self._place(code) for code in self.called} - {""})
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test that does not pass proves nothing about a fault."""
@@ -78,14 +77,18 @@ class CallRecorder:
             self.failed.add(report.nodeid)
 
     def _place(self, code: CodeType) -> str:
-        return f"{code.co_filename[self.cut :]}:{code.co_firstlineno}"
+        """Path and qualified name; "" for what is no function of its own: lambdas, comprehensions, modules."""
+        path = code.co_filename[self.cut :]
+        if path not in self.names:
+            self.names[path] = function_names(Path(code.co_filename).read_bytes())
+        name = self.names[path].get(code.co_firstlineno, "")
+        return f"{path}:{name}" if name.endswith(code.co_name) else ""
 
     def covered(self, root: Path, test_file: str) -> Covered:
         """The result, without the tests that did not pass."""
         passed = {test for test in self.seconds if test not in self.failed}
-        files = {place.rpartition(":")[0] for test in passed for place in self.functions[test]}
         return Covered(
-            {path: digest_of(root / path) for path in sorted({test_file, *files})},
+            digest_of(root / test_file),
             {test: self.seconds[test] for test in self.seconds if test in passed},
             {test: self.functions[test] for test in self.functions if test in passed},
             round(self.loading, 3),
@@ -113,7 +116,9 @@ class TestMap:
             raise SystemExit("There is no test file under tests/: nothing can be measured.")
         self.files = {path: entry for path, entry in self.files.items() if path in present}
         return [
-            path for path in present if path not in self.files or not self.files[path].is_fresh(self.root)
+            path
+            for path in present
+            if path not in self.files or self.files[path].digest != digest_of(self.root / path)
         ]
 
     def put(self, path: str, entry: dict[str, Any]) -> None:
@@ -121,8 +126,11 @@ class TestMap:
         self.files[path] = Covered(**entry)
         self.file.write_text(json.dumps({path: asdict(entry) for path, entry in self.files.items()}))
 
-    def tests_of(self, path: str, function: int) -> dict[str, float]:
-        """Tests that call a function (0: anything in that file, or that import it), with their seconds."""
+    def tests_of(self, path: str, function: str) -> dict[str, float]:
+        """Tests that call a function, with their seconds; where none is known, or it is "", those that call or import the file."""
+        return (self._calling(path, function) if function else {}) or self._calling(path, "")
+
+    def _calling(self, path: str, function: str) -> dict[str, float]:
         wanted: Callable[[str], bool] = (
             f"{path}:{function}".__eq__ if function else lambda place: place.startswith(f"{path}:")
         )
@@ -143,7 +151,7 @@ class TestMap:
         forms = (f"import {module}", f"from {module} import", f"from {parent} import {name}")
         return [file for file in self.files if any(form in (self.root / file).read_text() for form in forms)]
 
-    def stages(self, path: str, function: int, *, most_seconds: float) -> tuple[list[list[str]], bool]:
+    def stages(self, path: str, function: str, *, most_seconds: float) -> tuple[list[list[str]], bool]:
         """The tests for a fault in groups that are run one after the other, the likeliest first; and whether some were left out."""
         seconds = self.tests_of(path, function)
         name = Path(path).stem

@@ -41,7 +41,6 @@ AXES = {
 }
 AXES |= {after: before for before, after in AXES.items()}
 _TEXT = (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp)
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Fault:
         kind: which kind of fault this is, in a word or two.
         before: text that is replaced, at the offset `start` (bytes).
         after: what stands there instead.
-        function: first line of the function around it; 0 where the place runs when the module is imported.
+        function: qualified name of the function around it; "" where the place runs when the module is imported.
     """
 
     path: str
@@ -63,7 +62,7 @@ class Fault:
     start: int
     before: str
     after: str
-    function: int
+    function: str
 
     @property
     def words(self) -> str:
@@ -85,6 +84,23 @@ def python_faults(path: str, source: bytes) -> list[Fault]:
     return finder.faults
 
 
+def function_names(source: bytes) -> dict[int, str]:
+    """Qualified names of a file's functions by the first line of their code, decorators included."""
+    found: dict[int, str] = {}
+
+    def walk(node: ast.AST, around: tuple[str, ...]) -> None:
+        for child in ast.iter_child_nodes(node):
+            inside = around
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                inside = (*around, child.name)
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                found[min([child.lineno, *(one.lineno for one in child.decorator_list)])] = ".".join(inside)
+            walk(child, inside)
+
+    walk(ast.parse(source), ())
+    return found
+
+
 def compiles(source: bytes) -> bool:
     """Whether this is Python at all: a fault that is none tells nothing."""
     try:
@@ -104,31 +120,42 @@ class _Finder(ast.NodeVisitor):
         for line in source.splitlines(keepends=True):
             self.lines.append(self.lines[-1] + len(line))
         self.faults: list[Fault] = []
-        self.functions: list[_Function] = []
+        self.names: list[str] = []  # of the classes and functions around
+        self.within = 0  # functions
 
     def visit(self, node: ast.AST) -> None:
         for kind, start, end, after in self._of(node):
             before = self.source[start:end].decode()
             if before != after:
                 line = self.source[:start].count(b"\n") + 1
-                self.faults.append(Fault(self.path, line, kind, start, before, after, self._function()))
+                self.faults.append(
+                    Fault(
+                        self.path,
+                        line,
+                        kind,
+                        start,
+                        before,
+                        after,
+                        ".".join(self.names) if self.within else "",
+                    )
+                )
         self._descend(node)
-
-    def _function(self) -> int:
-        """Of the outermost code that a test calls: what is written in a class or a module runs at import."""
-        if not self.functions:
-            return 0
-        inner = self.functions[-1]
-        return min([inner.lineno, *(decorator.lineno for decorator in inner.decorator_list)])
 
     def _descend(self, node: ast.AST) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for part in [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d)]:
                 self.visit(part)
-            self.functions.append(node)
+            self.names.append(node.name)
+            self.within += 1
             for statement in node.body:
                 self.visit(statement)
-            self.functions.pop()
+            self.within -= 1
+            self.names.pop()
+            return
+        if isinstance(node, ast.ClassDef):
+            self.names.append(node.name)
+            self.generic_visit(node)
+            self.names.pop()
             return
         if isinstance(node, ast.AnnAssign):
             if node.value is not None:

@@ -88,4 +88,4 @@ def _of_token(tokens: list[re.Match[str]], i: int) -> list[tuple[str, int, str, 
 
 def _fault(path: str, text: str, kind: str, start: int, before: str, after: str) -> Fault:
     line = text.count("\n", 0, start) + 1
-    return Fault(path, line, kind, len(text[:start].encode()), before, after, 0)
+    return Fault(path, line, kind, len(text[:start].encode()), before, after, "")
