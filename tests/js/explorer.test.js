@@ -203,6 +203,8 @@ test('outside what the model received there is no patch', async (t) => {
   ]) {
     parts.stage.fire('pointermove', { clientX, clientY, pointerType: 'mouse' });
     assert.equal(explorer.hovered, null);
+    parts.stage.fire('pointermove', { clientX, clientY, pointerType: 'mouse', altKey: true });
+    assert.ok(parts.tip.hidden && !parts.tip.textContent);
   }
   parts.stage.fire('pointermove', { clientX: 100, clientY: 50, pointerType: 'mouse' });
   assert.equal(explorer.hovered, '0,0');
