@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="auto",
         help="force this kernel in every linear layer of our models; auto: what each model chooses by timing",
     )
-    machine.addoption("--threads", type=int, help="number of threads that torch computes with")
+    machine.addoption("--threads", type=int, help="number of threads that torch computes with; default: one")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
