@@ -127,7 +127,7 @@ class _FirstCall(AttentionProbe):
         super().__init__()
         self._images = images
         self.tokens: _Tokens | None = None
-        self.outermost = 0  # size of the outermost axis
+        self.has_windows = False
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:  # noqa: ARG002
         """Note the call's operands and end the pass."""
@@ -138,7 +138,8 @@ class _FirstCall(AttentionProbe):
         self._end(diagonal(scores, self._images), scores.diagonal(dim1=-2, dim2=-1).unsqueeze(-1))
 
     def _end(self, known: Tensor | None, heads: Tensor) -> NoReturn:
-        queries, self.outermost = heads_by_image(heads, self._images), heads.shape[0]
+        queries = heads_by_image(heads, self._images)
+        self.has_windows = heads.ndim > 3 and queries is None  # [images * windows, heads, tokens, features]
         if known is not None and queries is not None:
             self.tokens = _Tokens(known, queries, heads.dtype)
         raise _Reached
@@ -199,10 +200,8 @@ def _at_first_call(module: nn.Module, images: Tensor, tokens: int) -> _Tokens | 
         return together.tokens
     probes = [_probe(module, image[None]) for image in images]
     singly = [probe.tokens for probe in probes if probe.tokens is not None]
-    if not singly and together.outermost == len(images) * probes[0].outermost > 0:
-        raise CaptureError(
-            _WINDOWS.format(type(module).__name__)
-        )  # [images * windows, heads, tokens, features]
+    if not singly and probes[0].has_windows:
+        raise CaptureError(_WINDOWS.format(type(module).__name__))
     if len(singly) < len(images) or len({(each.known.shape, each.queries.shape) for each in singly}) > 1:
         return together.tokens
     known, queries = (torch.cat([getattr(each, name) for each in singly]) for name in ("known", "queries"))

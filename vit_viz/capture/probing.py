@@ -51,8 +51,12 @@ class AttentionProbe(TorchFunctionMode):
             return self._attention(AttentionCall(*args, **kwargs), is_projected=False)
         if func is F.multi_head_attention_forward:
             return self._multi_head(func, args, kwargs)
-        if func in SOFTMAXES and is_square(args[0] if args else kwargs.get("input")):
-            return self.explicit(args[0] if args else kwargs["input"])
+        if func in SOFTMAXES:
+            scores = args[0] if args else kwargs["input"]
+            if is_square(scores):
+                return self.explicit(scores)
+            if scores.ndim > 3:  # [batch, heads, queries, keys]
+                self.uneven()
         return self.other(func, args, kwargs)
 
     def _attention(self, call: AttentionCall, *, is_projected: bool) -> Tensor:

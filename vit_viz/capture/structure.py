@@ -64,13 +64,12 @@ def _complete(module: nn.Module, calls: list[ProbedCall], layout: TokenLayout) -
             "fails",
             f"Tokens also exchange information outside the recorded attention ({where}), so maps through the layers would miss it.",
         )
-    beside = next((number for number, call in enumerate(calls[:-1]) if call.uneven), None)
-    if beside is not None or calls[-1].uneven > 1:
-        where = "after the last layer" if beside is None else f"between layers {beside} and {beside + 1}"
+    beside = _uneven_attention(calls)
+    if beside:
         return Check(
             "fails",
-            f"Further attention runs {where}, with fewer queries than keys (a class token that attends by itself, for example), "
-            "which is not shown.",
+            f"Further attention runs {beside}, with other numbers of queries and keys (a class token that attends by itself, or "
+            "keys of merged patches), which is not shown.",
         )
     apart = _first_apart(calls, layout)
     if apart is not None:
@@ -109,6 +108,16 @@ def _check_places(module: nn.Module, calls: list[ProbedCall], reached: Tensor) -
                 f"Between the first layer and layer {number}, tokens of {type(module).__name__} change places, so a map over "
                 "patches would mislead."
             )
+
+
+def _uneven_attention(calls: list[ProbedCall]) -> str:
+    """Where attention runs whose queries and keys differ in number, beside one pool at the end; "" where none does."""
+    if calls[0].uneven_before:
+        return "before the first layer"
+    between = next((number for number, call in enumerate(calls[:-1]) if call.uneven), None)
+    if between is not None:
+        return f"between layers {between} and {between + 1}"
+    return "after the last layer" if calls[-1].uneven > 1 else ""
 
 
 def _are_elsewhere(moves: Tensor | None, reached: Tensor) -> bool:

@@ -46,7 +46,8 @@ class ProbedCall:
         keys: of each token, likewise, where the call shows them.
         is_read: whether a projection read its output.
         is_reused: whether its written-out attention entered a second product, so that its output is not all it does.
-        uneven: how many attentions ran after it, until the next call, whose queries and keys differ in number.
+        uneven_before, uneven: how many attentions ran before the first call, and after each until the next, whose queries and
+            keys differ in number.
         waiting: its output, and norms of it, until a projection reads one of them.
     """
 
@@ -58,6 +59,7 @@ class ProbedCall:
     keys: Tensor | None = None
     is_read: bool = False
     is_reused: bool = False
+    uneven_before: int = 0
     uneven: int = 0
     waiting: list[Tensor] = field(default_factory=list)
 
@@ -89,9 +91,7 @@ def _record(
     try:
         with undisturbed_pass(module), probe:
             module(images)
-    except (
-        Exception
-    ):  # whatever a model makes of pixels or a batch that it was not made for: nothing is known
+    except Exception:  # whatever a model makes of a batch that it was not made for: nothing is known
         return None
     return probe.calls
 
@@ -113,6 +113,7 @@ def _joined(calls: Sequence[ProbedCall]) -> ProbedCall:
         keys=join([call.keys for call in calls]),
         is_read=all(call.is_read for call in calls),
         is_reused=any(call.is_reused for call in calls),
+        uneven_before=calls[0].uneven_before,
         uneven=calls[0].uneven,
     )
 
@@ -133,6 +134,7 @@ class _NoAttention(AttentionProbe):
             id(part): name for name, part in reversed(list(module.named_modules()))
         }
         self._softmax: tuple[ProbedCall, list[Tensor]] | None = None
+        self._uneven_before = 0
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
         """The values; in the pushed image, changed at one token."""
@@ -167,6 +169,8 @@ class _NoAttention(AttentionProbe):
         """Count it with the call that it follows."""
         if self.calls:
             self.calls[-1].uneven += 1
+        else:
+            self._uneven_before += 1
 
     def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run it; see which sequences it is given, and whether it consumes written-out attention or reads an attention's output."""
@@ -185,7 +189,9 @@ class _NoAttention(AttentionProbe):
         return output
 
     def _arrived(self, known: Tensor | None, dtype: torch.dtype) -> ProbedCall:
-        self.calls.append(ProbedCall(self._path(), dtype, self._of_tokens(known)))
+        call = ProbedCall(self._path(), dtype, self._of_tokens(known))
+        call.uneven_before = 0 if self.calls else self._uneven_before
+        self.calls.append(call)
         return self.calls[-1]
 
     def _of_tokens(self, states: Tensor | None) -> Tensor | None:
