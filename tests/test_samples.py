@@ -90,3 +90,53 @@ def test_the_twins_fill_equal_patches() -> None:
 
 def test_the_last_texture_is_plain() -> None:
     assert len(set(map(tuple, np.asarray(sample("textures"))[192:, 384:].reshape(-1, 3)))) == 1
+
+
+def test_the_star_stands_on_two_points() -> None:
+    pixels = np.asarray(sample("shapes")).astype(int)
+    green = (pixels == (62, 132, 92)).all(axis=-1)[224:, 224:]
+    assert green[336 - 224 - 74, 336 - 224]  # its tip is above its centre
+    assert not green[336 - 224 + 74, 336 - 224]
+    rows, cols = np.flatnonzero(green.any(axis=1)), np.flatnonzero(green.any(axis=0))
+    assert rows[0] == pytest.approx(32, abs=2)
+    assert rows[-1] == pytest.approx(112 + 64, abs=4)
+    assert cols[-1] - cols[0] == pytest.approx(152, abs=3)
+    assert green[:, 0:112].sum() == pytest.approx(green[:, 112:].sum(), rel=0.05)
+
+
+def test_each_texture_is_what_it_is_called() -> None:
+    pixels = np.asarray(sample("textures")).astype(int)
+    assert pixels.shape == (384, 576, 3)
+    fields = [[pixels[r : r + 192, c : c + 192] for c in (0, 192, 384)] for r in (0, 192)]
+    gradient, coarse, stripes = fields[0]
+    fine, rings, _plain = fields[1]
+    assert tuple(gradient[0, 0]) == (38, 97, 156)
+    assert tuple(gradient[-1, -1]) == (236, 178, 45)
+    np.testing.assert_array_equal(gradient, gradient.transpose(1, 0, 2))
+    for field, side in ((coarse, 24), (fine, 6)):
+        assert tuple(field[0, 0]) == (41, 45, 56)
+        assert tuple(field[0, side]) == tuple(field[side, 0]) == (243, 239, 230)
+        np.testing.assert_array_equal(
+            field[: 2 * side, : 2 * side], field[2 * side : 4 * side, 2 * side : 4 * side]
+        )
+    np.testing.assert_array_equal(stripes, stripes.transpose(1, 0, 2))
+    np.testing.assert_array_equal(stripes[1:, :-1], stripes[:-1, 1:])
+    assert tuple(stripes[0, 11]) == (62, 132, 92)
+    assert tuple(stripes[0, 12]) == (243, 239, 230)
+    np.testing.assert_array_equal(stripes[:, :24], stripes[:, 24:48])
+    np.testing.assert_array_equal(rings, rings[::-1])
+    np.testing.assert_array_equal(rings, rings.transpose(1, 0, 2))
+    assert abs(rings[96, 96] - (196, 61, 48)).max() <= 3
+
+
+def test_the_flowers_have_six_petals_and_a_stem_on_the_ground() -> None:
+    pixels = np.asarray(sample("twins")).astype(int)
+    assert pixels.shape == (320, 640, 3)
+    assert tuple(pixels[5, 5]) == (222, 231, 236)
+    assert tuple(pixels[300, 20]) == (196, 204, 178)
+    assert tuple(pixels[231, 20]) == (222, 231, 236)
+    for left in (128, 512):
+        assert tuple(pixels[220, left]) == (62, 132, 92)
+        for angle in np.arange(6) * np.pi / 3:
+            petal = pixels[round(112 + 45 * np.sin(angle)), round(left + 45 * np.cos(angle))]
+            assert tuple(petal) == (196, 61, 48)

@@ -18,7 +18,7 @@ from vit_viz.errors import ImageError
 from vit_viz.images import image_hash
 from vit_viz.request import Request, is_about
 from vit_viz.results import PatchMap
-from vit_viz.session import Session
+from vit_viz.session import CACHE_BYTES, Session
 from vit_viz.uploads import LEFT_SECONDS, UploadStore
 
 
@@ -281,3 +281,8 @@ def test_two_who_compute_at_once_leave_one_after_the_other(counted: Counted) -> 
 def test_a_picture_given_as_a_picture_keeps_its_shape(counted: Counted) -> None:
     image = counted.session.add_upload(Image.new("RGB", (30, 17)))
     assert counted.session.image(image).size == (30, 17)
+
+
+def test_models_have_a_bound_of_their_own_which_a_small_cache_does_not_lower() -> None:
+    assert Session(device="cpu", cache_bytes=10_000)._models.max_bytes == CACHE_BYTES
+    assert Session(device="cpu", cache_bytes=3 * 2**30)._models.max_bytes == 3 * 2**30

@@ -383,3 +383,14 @@ def test_a_gpu_without_room_leaves_it_to_the_cpu(both: Both, monkeypatch: pytest
     got, expected = both.trace(both.lent), both.trace(both.plain)
     assert both.notices == [REFUSED]
     assert torch.equal(got.q, expected.q)
+
+
+def test_the_session_of_a_worker_is_on_the_named_model_and_device(both: Both) -> None:
+    from vit_viz import space
+
+    space._session.cache_clear()
+    session = space._session("some-model", "cpu")
+    assert (session.default_model, session.device, session.on_cpu) == ("some-model", "cpu", None)
+    assert session.cache.max_bytes + session._pool.max_idle_bytes == space.CACHE_BYTES
+    assert space._session("some-model", "cpu") is session
+    space._session.cache_clear()

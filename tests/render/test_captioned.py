@@ -209,3 +209,30 @@ def test_bars_with_different_numbers_look_different() -> None:
 def test_an_unknown_theme_is_refused() -> None:
     with pytest.raises(ParameterError, match="light or dark"):
         captioned(noise((10, 10)), theme="sepia")  # type: ignore[arg-type]
+
+
+def test_a_bar_may_have_words_at_one_end_and_a_number_at_the_other() -> None:
+    for low, high in (("min of map", 3.0), (0.5, "max of map")):
+        bar = ColourBar("viridis", low, high, "weight")
+        page = captioned(Image.new("RGB", (700, 300)), title="", caption="", bar=bar)
+        plain = captioned(
+            Image.new("RGB", (700, 300)), title="", caption="", bar=ColourBar("viridis", 0.5, 3.0, "weight")
+        )
+        assert page.size == plain.size
+
+
+def test_no_line_of_a_unit_covers_the_numbers_above_it() -> None:
+    """With a unit the page is longer by its lines, and nothing above them changes."""
+    pages = [
+        np.array(
+            captioned(
+                Image.new("RGB", (700, 300)), title="", caption="", bar=ColourBar("gray", 0.25, 3.0, unit)
+            )
+        )
+        for unit in ("", "share of the row")
+    ]
+    bare, with_unit = pages
+    assert len(with_unit) > len(bare)
+    changed = np.flatnonzero((with_unit[: len(bare)] != bare).any(axis=(1, 2)))
+    ink = np.flatnonzero((bare != bare[0, 0]).any(axis=(1, 2)))
+    assert len(changed) == 0 or changed.min() > ink.max()

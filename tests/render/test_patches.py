@@ -161,3 +161,15 @@ def test_suffix_tokens_come_after_the_patches_and_many_take_one_line(count: int)
 def test_an_input_that_the_grid_does_not_divide_is_refused() -> None:
     with pytest.raises(ParameterError, match="33 x 48"):
         patch_sequence(Image.new("RGB", (48, 33)), grid=GRID)
+
+
+@pytest.mark.parametrize("size", [(120, 360), (202, 198)])
+def test_the_grid_is_closed_on_all_four_sides(size: tuple[int, int]) -> None:
+    box = CropBox(size, (32, 48), (0, 0, *size))
+    pixels = np.array(patch_grid(gray(size), grid=GRID, crop_box=box))[..., 0].astype(int)
+    middle = (round(size[0] * 1.5 / 4), round(size[1] * 1.5 / 6))
+    column, row = pixels[:, middle[1]], pixels[middle[0]]
+    for line in (column, row):
+        assert line[0] != 100
+        assert line[-1] != 100
+        assert (line[len(line) // 8 : len(line) // 7] == 100).all()

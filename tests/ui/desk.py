@@ -6,8 +6,10 @@ import asyncio
 import inspect
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import gradio as gr
 import numpy as np
@@ -21,6 +23,8 @@ from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.results import Provenance
 from vit_viz.session import Session
+from vit_viz.ui.app import build_app
+from vit_viz.ui.choices import first_image
 from vit_viz.ui.state import ViewState
 
 HEIGHT, WIDTH = 37, 90
@@ -62,6 +66,21 @@ def odd_session(**changes: Any) -> Session:
 def odd_picture(seed: int = 5) -> Image.Image:
     """A picture that has neither the shape of the model's input nor a side in common with it."""
     return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (HEIGHT, WIDTH, 3), dtype=np.uint8))
+
+
+def app_of(session: Session) -> gr.Blocks:
+    """The app; the event loops that Gradio makes for its locks, and forgets, are closed."""
+    made: list[asyncio.AbstractEventLoop] = []
+
+    def noted(make: Any = asyncio.new_event_loop) -> asyncio.AbstractEventLoop:
+        made.append(make())
+        return made[-1]
+
+    with patch.object(asyncio, "new_event_loop", noted):
+        demo = build_app(session)
+    for loop in made:
+        loop.close()
+    return demo
 
 
 @dataclass
@@ -206,12 +225,7 @@ def _short(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    from pathlib import Path
-
-    from vit_viz.ui.app import build_app
-    from vit_viz.ui.choices import first_image
-
     session = odd_session()
-    text = layout(build_app(session))
+    text = layout(app_of(session))
     session.trace("odd", first_image())  # as the app does meanwhile
     Path(__file__).with_name("layout.txt").write_text(text, "utf-8")

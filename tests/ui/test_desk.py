@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -16,23 +15,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, layout, odd_picture, odd_session
+from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, app_of, layout, odd_picture, odd_session
 from vit_viz import samples
 from vit_viz.analyses.positions import position_similarity
 from vit_viz.handles import Subject
 from vit_viz.render.lettering import number
 from vit_viz.results import PatchMap
 from vit_viz.session import Request, Session
-from vit_viz.ui.app import build_app
 from vit_viz.ui.boundary import sentence
 from vit_viz.ui.methods import FAST_METHODS, METHODS
 from vit_viz.ui.walkthrough import STEPS
 
 LEFT = (WIDTH - HEIGHT * 48 / 32) / 2  # of the crop, in pixels of the photo
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore::{name}")  # Gradio opens an event loop that it does not close
-    for name in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
-]
 PAGES = itertools.count()
 PATCH = (HEIGHT / 4, HEIGHT * 1.5 / 6)
 
@@ -43,9 +37,8 @@ def session() -> Session:
 
 
 @pytest.fixture(scope="module")
-def demo(session: Session) -> Iterator[gr.Blocks]:
-    yield build_app(session)
-    gc.collect()  # what Gradio left open ends here, not in somebody else's test
+def demo(session: Session) -> gr.Blocks:
+    return app_of(session)
 
 
 @pytest.fixture(scope="module")
