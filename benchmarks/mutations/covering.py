@@ -69,7 +69,8 @@ class CallRecorder:
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]
         self.seconds[item.nodeid] = round(time.perf_counter() - began, 3)
-        self.functions[item.nodeid] = sorted({self._place(code) for code in self.called} - {""})
+        called, self.called = self.called, set()  # threads that go on add to a set of their own
+        self.functions[item.nodeid] = sorted({self._place(code) for code in called} - {""})
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test that does not pass proves nothing about a fault."""
