@@ -18,6 +18,7 @@ from PIL import Image
 from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, app_of, layout, odd_picture, odd_session
 from vit_viz import samples
 from vit_viz.analyses.positions import position_similarity
+from vit_viz.errors import ParameterError
 from vit_viz.handles import Subject
 from vit_viz.render.lettering import number
 from vit_viz.results import PatchMap
@@ -178,6 +179,14 @@ def test_a_page_that_is_closed_ends_what_runs_for_its_visitor(
 def test_the_explorer_follows_what_is_pinned_and_tells_other_tabs(visit: Callable[..., Desk]) -> None:
     desk = visit("look")
     assert desk.told[-1][0] in ("vv-explorer", "vv-tabs", "Address")
+    told = desk.shown["vv-explorer"]["value"]
+    assert (told["pooling"], told["default_query"], told["source"], told["norms"]) == (
+        "class",
+        "class",
+        ["qk"] * 3,
+        True,
+    )
+    assert told["proof"] is None
     busy = next(value for name, value in desk.told if name == "vv-explorer")
     assert busy == {"busy": "Running odd …"}
     assert desk.shown["vv-explorer"]["busy"] == ""
@@ -391,6 +400,24 @@ def test_a_test_of_maps_sorts_them_and_draws_curves(visit: Callable[..., Desk]) 
     assert all("Relevance" in str(figure.data) or figure.data for figure in figures)
     with pytest.raises(gr.Error, match="There is no method"):
         desk.act("vv-gallery", "curves", data={"method": "astrology"})
+
+
+def test_a_map_that_cannot_be_tested_says_why_and_the_others_go_on(
+    visit: Callable[..., Desk], session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, run = visit("explain", "&target=2"), session.run
+
+    def refusing(request: Request, **options: Any) -> Any:
+        if request.analysis == "trust" and dict(request.parameters)["method"] == "relevance":
+            raise ParameterError("Not this one.")
+        return run(request, **options)
+
+    monkeypatch.setattr(session, "run", refusing)
+    desk.act("vv-gallery", "trust", data={"methods": ["relevance", "attention"]})
+    cards = desk.shown["vv-gallery"]["trust"]["cards"]
+    assert cards["relevance"] == {"error": "Not this one.", "options": "()"}
+    assert "verdict" in cards["attention"]
+    assert desk.shown["vv-gallery"]["trust"]["order"] == ["attention"]
 
 
 def test_patches_are_taken_away_on_the_playground(

@@ -1,0 +1,204 @@
+"""The walkthrough's pictures, curves and words on sizes that are all different, and small rules of the page at their limits."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.ui.desk import odd_picture, odd_session
+from vit_viz.errors import (
+    BusyError,
+    Cancelled,
+    CaptureError,
+    CheckpointError,
+    ImageError,
+    ParameterError,
+)
+from vit_viz.ui import watching
+from vit_viz.ui.methods import METHODS, method_named
+from vit_viz.ui.routes import GONE, Gone, refusal
+from vit_viz.ui.state import ViewState
+from vit_viz.ui.walkthrough import Scene, drawings, screen_of
+from vit_viz.ui.walkthrough.patches import patch_picture
+from vit_viz.ui.watching import Stops
+
+
+def embedded(html: str) -> tuple[str, Image.Image]:
+    """The kind of a picture in a page, and the picture."""
+    kind, data = re.findall(r'src="data:image/(\w+);base64,([^"]+)"', html)[0]
+    return kind, Image.open(io.BytesIO(base64.b64decode(data)))
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    session = odd_session(patch_size=(8, 6), img_size=(32, 48))
+    loaded = session.model("odd")
+    session.add_model(
+        type(loaded)(**{**vars(loaded), "preprocess": type(loaded.preprocess)((32, 48), patch_size=(8, 6))})
+    )
+    image = session.add_upload(odd_picture())
+    return Scene.of(
+        session, ViewState(model="odd", image=image, mode="crop", layer=1, head=3, query="2,5"), ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "sharp", "kind"), [((90, 37), True, "png"), ((64, 64), False, "png"), ((65, 64), False, "jpeg")]
+)
+def test_only_large_photos_are_jpeg(size: tuple[int, int], sharp: bool, kind: str) -> None:
+    html = drawings.picture(Image.new("RGB", size), alt='a "b"', width="70px", caption="<i>", sharp=sharp)
+    found, picture = embedded(html)
+    assert (found, picture.size) == (kind, size)
+    assert ("pixelated" in html) == sharp
+    assert "width:70px" in html
+    assert "&lt;i&gt;" in html
+    assert 'alt="a &quot;b&quot;"' in html
+
+
+def test_a_heat_map_has_the_shape_and_order_of_its_values() -> None:
+    values = np.arange(24.0).reshape(4, 6)
+    _, picture = embedded(drawings.heat(values, name="numbers"))
+    assert picture.size == (6, 4)
+    dark, bright = (
+        np.asarray(picture.convert("L"), int)[0, 0],
+        np.asarray(picture.convert("L"), int)[3, 5],
+    )
+    assert bright > dark + 100
+
+
+def test_curves_lie_in_one_frame_from_zero_or_below_to_the_largest_value() -> None:
+    x = np.array([2.0, 4.0, 7.0])
+    html = drawings.curves(
+        [("up", x, np.array([1.0, 2.0, 3.0])), ("<b>", x, np.array([0.0, 5.0, -1.0]))],
+        label="two curves",
+        x_label="steps",
+        mark=4.0,
+    )
+    width, height = drawings._CURVE
+    points = [
+        [tuple(map(float, p.split(","))) for p in line.split()]
+        for line in re.findall(r'points="([^"]+)"', html)
+    ]
+    assert points[0][0] == pytest.approx((0, height - 2 / 6 * height), abs=0.1)
+    assert points[0][2] == pytest.approx((width, height - 4 / 6 * height), abs=0.1)
+    assert points[1][1] == pytest.approx((width * 2 / 5, 0), abs=0.1)
+    assert points[1][2] == pytest.approx((width, height), abs=0.1)
+    (at,) = re.findall(r'x1="([\d.]+)"', re.findall(r"<line class=vv-w-at[^>]*>", html)[0])
+    assert float(at) == pytest.approx(width * 2 / 5, abs=0.1)
+    assert "2 to 7 steps; -1 to 5 upwards" in html.replace("\u2212", "-").replace(".00", "")
+    assert "&lt;b&gt;" in html
+
+
+def test_a_ruled_picture_is_cut_where_whole_patches_end() -> None:
+    image = Image.new("RGB", (90, 37), (100, 100, 100))
+    sheet = np.asarray(drawings.ruled(image, patch=20, longest=360)).astype(int)
+    assert sheet.shape == (148, 360, 3)
+    white = (sheet == 255).all(axis=-1)
+    assert np.flatnonzero(white[:79].all(axis=0)).tolist() == [0, 80, 160, 240, 320]
+    assert np.flatnonzero(white[:, :319].all(axis=1)).tolist() == [0, 80]
+    assert (sheet[10:70, 90:150] == 100).all()
+    assert len(set(map(tuple, sheet[90:, 330:].reshape(-1, 3)))) > 1 or (sheet[90:, 330:] != 100).any()
+
+
+def test_the_followed_patch_is_cut_out_of_the_input(scene: Scene) -> None:
+    (tall, wide), (row, col) = scene.loaded.config.patch_size, (2, 5)
+    assert (tall, wide) == (8, 6)
+    picture = patch_picture(scene)
+    assert picture.size == (wide, tall)
+    whole = np.asarray(scene.received)
+    assert whole.shape == (32, 48, 3)
+    expected = whole[row * tall : (row + 1) * tall, col * wide : (col + 1) * wide]
+    np.testing.assert_array_equal(np.asarray(picture), expected)
+    assert scene.padded_input() is scene.received
+
+
+def test_zeros_fill_the_input_where_the_grid_does_not_divide_it(scene: Scene) -> None:
+    smaller = type(scene)(**{**vars(scene), "received": scene.received.crop((0, 0, 45, 29))})
+    padded = np.asarray(smaller.padded_input())
+    assert padded.shape == (32, 48, 3)
+    np.testing.assert_array_equal(padded[:29, :45], np.asarray(smaller.received))
+    assert not padded[29:].any()
+    assert not padded[:, 45:].any()
+
+
+@pytest.mark.parametrize("step", range(1, 9))
+def test_every_step_is_drawn_for_patches_that_are_not_square(scene: Scene, step: int) -> None:
+    screen = screen_of(scene, step)
+    assert len(screen.words) == 3
+
+
+def test_what_is_shared_is_kept_by_picture_mode_and_model() -> None:
+    session = odd_session()
+    image = session.add_upload(odd_picture())
+    scenes = [
+        Scene.of(session, ViewState(model="odd", image=image, mode=mode), "")  # type: ignore[arg-type]
+        for mode in ("crop", "stretch", "crop")
+    ]
+    assert not np.array_equal(scenes[0].walk.pixels, scenes[1].walk.pixels)
+    assert scenes[0].walk.pixels is scenes[2].walk.pixels
+    assert scenes[0].received.size == (48, 32)
+
+
+# --- small rules of the page
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "layers"),
+    [
+        (0, -1, None),
+        (0, 2, None),
+        (0, 3, None),
+        (0, 1, (0, 2)),
+        (1, 2, (1, 3)),
+        (1, -1, (1, 3)),
+        (2, 1, (1, 2)),
+    ],
+)
+def test_a_range_of_layers_ends_within_the_model(
+    first: int, last: int, layers: tuple[int, int] | None
+) -> None:
+    view = ViewState(first=first, last=last)
+    assert method_named("rollout").parameters(view, 3)["layers"] == layers
+
+
+def test_every_method_towards_a_class_takes_its_own_name_and_the_target() -> None:
+    for method in METHODS:
+        if method.analysis == "explain":
+            assert method.parameters(ViewState(target="3-5"), 3) == {"method": method.name, "target": (3, 5)}
+
+
+def test_the_oldest_of_too_many_computations_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "MOST_STOPS", 3)
+    stops = Stops()
+    signals = [stops.start(f"owner {i}", "trust") for i in range(5)]
+    assert [signal.is_set() for signal in signals] == [True, True, False, False, False]
+    assert len(stops._running) == 3
+    again = stops.start("owner 4", "trust")
+    assert signals[4].is_set()
+    assert not again.is_set()
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (Gone("x"), 404),
+        (ImageError("x."), 404),
+        (ParameterError("x."), 400),
+        (CaptureError("x."), 400),
+        (BusyError("x."), 429),
+        (Cancelled("x."), 429),
+        (CheckpointError("x."), 500),
+        (ValueError("x"), 500),
+    ],
+)
+def test_a_refusal_says_whose_fault_it_is(error: Exception, status: int) -> None:
+    answer: Any = refusal(error)
+    assert answer.status_code == status
+    assert answer.headers["cache-control"] == "no-store"
+    assert (answer.body.decode() == GONE) == isinstance(error, Gone)
