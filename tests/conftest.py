@@ -47,8 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     machine.addoption(
         "--linear-kernel",
         choices=("auto", "onednn", "torch"),
-        default="auto",
-        help="force this kernel in every linear layer of our models; auto: what each model chooses by timing",
+        default="torch",
+        help="kernel of every linear layer of our models; auto: what each model chooses by timing, so that loads may differ",
     )
     machine.addoption("--threads", type=int, help="number of threads that torch computes with; default: one")
 
