@@ -65,25 +65,25 @@ def check_placement(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> C
 
 
 def find_layout(module: nn.Module, pixels: Tensor, tokens: int) -> tuple[Grid, int, int] | None:
-    """Grid, number of tokens before the patches and after them, where one move of patches after another tells; else None."""
+    """Grid, number of tokens before the patches and after them, where the tokens answer to patches row by row; else None."""
     for pitch in _strides(module):
-        height, width = pixels.shape[-2:]
-        for grid in {
-            (height // pitch[0], width // pitch[1]),
-            (-(-height // pitch[0]), -(-width // pitch[1])),
-        }:
+        for grid in _grids(pixels, pitch):
             count = grid[0] * grid[1]
-            if not 1 <= count <= tokens:
-                continue
-            found = _numbers(module, pixels, grid, pitch, tokens)
+            found = _numbers(module, pixels, grid, pitch, tokens) if 1 <= count <= tokens else None
             if found is None or len(found) != tokens:
                 continue
-            first = int((found != 0).long().argmax())
-            if torch.equal(found[first : first + count], torch.arange(1, count + 1)) and (
-                int((found != 0).sum()) == count
-            ):
-                return grid, first, tokens - first - count
+            before = int((found != 0).long().argmax())
+            expected = torch.zeros(tokens, dtype=torch.long)
+            expected[before : before + count] = torch.arange(1, count + 1)[: tokens - before]
+            if torch.equal(found, expected):
+                return grid, before, tokens - before - count
     return None
+
+
+def _grids(pixels: Tensor, pitch: tuple[int, int]) -> list[Grid]:
+    """Grids that patches of this size may form: what does not fill a patch is cut off, or padded."""
+    (height, width), (down, across) = pixels.shape[-2:], pitch
+    return list(dict.fromkeys([(height // down, width // across), (-(-height // down), -(-width // across))]))
 
 
 class _Reached(BaseException):
