@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -191,12 +193,10 @@ def _results(function: Any, arguments: list[Any]) -> list[Any]:
 
 
 def _awaited(coroutine: Any) -> Any:
-    """The result of a coroutine, in a loop of its own; the thread's own loop, which Gradio made, stays."""
-    loop = asyncio.new_event_loop()
-    try:
-        return loop.run_until_complete(coroutine)
-    finally:
-        loop.close()
+    """The result of a coroutine, in a thread of its own: in this one a browser test may have left a loop running."""
+    context = contextvars.copy_context()
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(context.run, asyncio.run, coroutine).result()
 
 
 SAID = (
