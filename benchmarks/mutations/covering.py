@@ -47,6 +47,9 @@ class CallRecorder:
         self.began = time.perf_counter()
         self.loading = 0.0
         self.called: set[CodeType] = set()
+        self.shared: set[CodeType] = (
+            set()
+        )  # what fixtures called that several tests share: each of them would notice
         self.seconds: dict[str, float] = {}
         self.functions: dict[str, list[str]] = {}
         self.failed: set[str] = set()
@@ -72,6 +75,17 @@ class CallRecorder:
         called, self.called = self.called, set()  # threads that go on add to a set of their own
         self.functions[item.nodeid] = sorted({self._place(code) for code in called} - {""})
 
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Any:
+        """Around a fixture: what a shared one calls counts for every test of the file, not for the first alone."""
+        if fixturedef.scope == "function":
+            yield
+            return
+        before, self.called = self.called, set()
+        yield
+        self.shared |= set(self.called)
+        self.called |= before
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test that does not pass proves nothing about a fault."""
         if report.outcome != "passed":
@@ -88,10 +102,11 @@ class CallRecorder:
     def covered(self, root: Path, test_file: str) -> Covered:
         """The result, without the tests that did not pass."""
         passed = {test for test in self.seconds if test not in self.failed}
+        shared = {self._place(code) for code in self.shared} - {""}
         return Covered(
             digest_of(root / test_file),
             {test: self.seconds[test] for test in self.seconds if test in passed},
-            {test: self.functions[test] for test in self.functions if test in passed},
+            {test: sorted(shared.union(self.functions[test])) for test in self.functions if test in passed},
             round(self.loading, 3),
         )
 
@@ -128,8 +143,15 @@ class TestMap:
         self.file.write_text(json.dumps({path: asdict(entry) for path, entry in self.files.items()}))
 
     def tests_of(self, path: str, function: str) -> dict[str, float]:
-        """Tests that call a function, with their seconds; where none is known, or it is "", those that call or import the file."""
-        return (self._calling(path, function) if function else {}) or self._calling(path, "")
+        """Tests that call a function, with their seconds, and those of the file of the same name, as what is cached is called once.
+
+        Where nobody is known to call it, or it is "", those that call anything in the file or import it.
+        """
+        found = (self._calling(path, function) if function else {}) or self._calling(path, "")
+        for file, entry in self.files.items():
+            if Path(file).stem == f"test_{Path(path).stem}":
+                found |= entry.seconds
+        return found
 
     def _calling(self, path: str, function: str) -> dict[str, float]:
         wanted: Callable[[str], bool] = (
