@@ -87,22 +87,9 @@ def kernel_shap(
 
     Source: Lundberg & Lee 2017, arXiv:1705.07874.
     """
-    patches = subject.layout.num_patches
-    if patches < 2 or segments < 2:
-        raise ParameterError("KernelShap needs at least two patches, and two segments, to tell apart.")
-    if samples < 1:
-        raise ParameterError(f"At least one sample is needed, not {samples}.")
-    groups = (
-        np.arange(patches).reshape(subject.layout.grid)
-        if segments >= patches
-        else segments_of(subject, segments)
-    )
+    groups = _groups(subject, segments, samples)
     count = int(groups.max()) + 1
-    is_exact = 2**count - 2 <= samples
-    if not is_exact and samples < 2 * count + 4:
-        raise ParameterError(
-            f"KernelShap of {count} segments needs at least {2 * count + 4} samples, not {samples}."
-        )
+    is_exact = _fits_all(count, samples)
     subsets, weights = _all_subsets(count) if is_exact else _drawn_subsets(count, samples, seed)
     watch = Watch(len(subsets) + 2, progress=progress, cancelled=cancelled)
     fixed = target if target.is_resolved else subject.resolved(target)
@@ -128,6 +115,28 @@ def kernel_shap(
 
 
 # --- parts
+
+
+def _groups(subject: Subject, segments: int, samples: int) -> NDArray[np.int64]:
+    """The segment of each patch, [rows, cols], where so many samples can tell so many segments apart."""
+    patches = subject.layout.num_patches
+    if patches < 2 or segments < 2:
+        raise ParameterError("KernelShap needs at least two patches, and two segments, to tell apart.")
+    if samples < 1:
+        raise ParameterError(f"At least one sample is needed, not {samples}.")
+    each_alone = np.arange(patches).reshape(subject.layout.grid)
+    groups = each_alone if segments >= patches else segments_of(subject, segments)
+    count = int(groups.max()) + 1
+    if not _fits_all(count, samples) and samples < 2 * count + 4:
+        raise ParameterError(
+            f"KernelShap of {count} segments needs at least {2 * count + 4} samples, not {samples}."
+        )
+    return groups
+
+
+def _fits_all(segments: int, samples: int) -> bool:
+    """Whether all subsets but the empty and the whole one may be tried."""
+    return bool(2**segments - 2 <= samples)
 
 
 def _number(stability: float | None) -> str:

@@ -81,34 +81,46 @@ def trace(
     target = class_index(target, labels_of(source)) if isinstance(target, str) else target
     module, pixels, crop_box, provenance = _inputs(source, image_or_pixels, mode, max_patches)
     arena = Arena(pool or shared_pool(), slots=expected_layers(module))
+    options = Options(keep_values, target is not None, proof_rows, max_attention_bytes)
     try:
-        options = Options(keep_values, target is not None, proof_rows, max_attention_bytes)
-        recorder = Recorder(arena, options)
-        logits, stream = _run(module, pixels, recorder, keep_residual=keep_residual)
-        _check_count(module, recorder)
-        remember_layers(module, len(recorder.captures))
-        gradients, pooling_gradient = _gradients(recorder, logits, target)
-        layers = recorder.layers(gradients)
-        tokens = layers[0].shape[2]
-        layout = layout or _layout(module, pixels, tokens)
-        layout.check_tokens(tokens)
-        return Trace(
-            layers,
-            layout,
-            logits=None if logits is None else logits.detach().float().clone(),
-            residual=None if stream is None else stream.stacked(layers=len(layers), tokens=tokens),
-            proof=recorder.proof(),
-            tolerance=recorder.tolerance(),
-            problems=_problems(layers),
-            structure=structure or verified_structure(module, pixels, layout),
-            pooling=recorder.pooled(pooling_gradient, layout=layout),
-            crop_box=crop_box,
-            provenance=provenance,
-            arena=arena,
-        )
+        recorded = _recorded(module, pixels, Recorder(arena, options), arena, layout, target, keep_residual)
+        recorded.structure = structure or verified_structure(module, pixels, recorded.layout)
     except BaseException:
         arena.release()
         raise
+    recorded.crop_box, recorded.provenance = crop_box, provenance
+    return recorded
+
+
+def _recorded(
+    module: nn.Module,
+    pixels: Tensor,
+    recorder: Recorder,
+    arena: Arena,
+    layout: TokenLayout | None,
+    target: SupportsIndex | Callable[[Tensor], Tensor] | None,
+    keep_residual: bool,
+) -> Trace:
+    """The trace of one forward pass; what is known beside the pass is not in it yet."""
+    logits, stream = _run(module, pixels, recorder, keep_residual=keep_residual)
+    _check_count(module, recorder)
+    remember_layers(module, len(recorder.captures))
+    gradients, pooling_gradient = _gradients(recorder, logits, target)
+    layers = recorder.layers(gradients)
+    tokens = layers[0].shape[2]
+    layout = layout or _layout(module, pixels, tokens)
+    layout.check_tokens(tokens)
+    return Trace(
+        layers,
+        layout,
+        logits=None if logits is None else logits.detach().float().clone(),
+        residual=None if stream is None else stream.stacked(layers=len(layers), tokens=tokens),
+        proof=recorder.proof(),
+        tolerance=recorder.tolerance(),
+        problems=_problems(layers),
+        pooling=recorder.pooled(pooling_gradient, layout=layout),
+        arena=arena,
+    )
 
 
 def _inputs(
