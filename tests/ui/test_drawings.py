@@ -145,6 +145,27 @@ def test_what_is_shared_is_kept_by_picture_mode_and_model() -> None:
     assert scenes[0].received.size == (48, 32)
 
 
+def test_another_model_is_walked_through_by_itself() -> None:
+    session = odd_session()
+    shapes = [
+        Scene.of(session, ViewState(model=model, image="shapes", mode="crop"), "").walk.stream.shape
+        for model in ("odd", "mini")
+    ]
+    assert shapes[0] != shapes[1]
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_heat_map_says_the_ends_of_its_own_scale_or_of_the_one_given(signed: bool) -> None:
+    values = np.array([[0.25, -0.5, 0.125]])
+    low, high = (-0.5, 0.5) if signed else (-0.5, 0.25)
+    expected = f"numbers: {drawings.number(low)} to {drawings.number(high)}"
+    assert expected in drawings.heat(values, name="numbers", signed=signed)
+    said = drawings.heat(values, name="numbers", signed=signed, caption="here")
+    assert "<figcaption>here</figcaption>" in said
+    assert "numbers" not in said
+    assert drawings.number(7.0) in drawings.heat(values, name="numbers", signed=signed, scale=(-7.0, 7.0))
+
+
 # --- small rules of the page
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.ui.loops import played
 from vit_viz.errors import BusyError, Cancelled, CheckpointError
-from vit_viz.ui.loading import MOST_LOADS, Loads, Value
+from vit_viz.ui.loading import MOST_LOADS, Loads, Value, _Load
 
 
 class SlowSession:
@@ -159,3 +159,21 @@ def test_too_many_downloads_at_once_are_refused_in_a_sentence(loads: Loads, sess
 
 async def _all(values: Any) -> list[Value]:
     return [value async for value in values]
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "words", "amount", "share"),
+    [
+        (0, 0, "Looking for x …", "", None),
+        (0, 8_000_000, "Looking for x …", "", None),
+        (2_000_000, 8_000_000, "Downloading x", "2 of 8 MB", 0.25),
+        (2_000_000, 0, "Downloading x", "2 MB", None),
+        (8_000_000, 8_000_000, "Loading x …", "", 1.0),
+    ],
+)
+def test_a_download_says_how_far_it_is(
+    done: int, total: int, words: str, amount: str, share: float | None
+) -> None:
+    load = _Load()
+    load.told(done, total)
+    assert load.value("x") == {"words": words, "amount": amount, "share": share, "stop": True}
