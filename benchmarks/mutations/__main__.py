@@ -291,7 +291,7 @@ def _signature(fault: Fault) -> str:
     source = (ROOT / fault.path).read_bytes()
     earlier = source[source.rfind(b"\n", 0, fault.start) + 1 : fault.start].decode().count(fault.before)
     which = f" ({earlier + 1})" if earlier else ""
-    return f"{fault.path} | {line} | {before}{which} -> {after}"
+    return f"{fault.path} | {line} | {before}{which} -> {after}".rstrip()
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ PRELOADED = (
     "safetensors.torch",
 )
 LOG = ".mutation-log"
+MEASURING_SECONDS = 1200.0  # of one test file
 HUNG_SECONDS = 60.0  # and ten times what the test takes otherwise
 
 
@@ -171,8 +172,13 @@ class Workplace:
             result.write_text(json.dumps(asdict(recorder.covered(self.copy, test_file))))
             return code
 
-        child = self._fork(work)
-        os.waitpid(child, 0)
+        child, deadline = self._fork(work), time.monotonic() + MEASURING_SECONDS
+        while not os.waitpid(child, os.WNOHANG)[0]:
+            if time.monotonic() > deadline:
+                _end(child)
+                os.waitpid(child, 0)
+                break
+            time.sleep(0.05)
         _end(child)
         if not result.is_file():
             raise SystemExit(f"{test_file} could not be measured:\n{(self.copy / LOG).read_text()[-2000:]}")
