@@ -107,24 +107,12 @@ class Interception(TorchFunctionMode):
 
         Weights that the caller asked for are computed from the same operands.
         """
-        bound = _MULTI_HEAD.bind(*args, **kwargs)
-        bound.apply_defaults()
-        arguments = bound.arguments
-        wants_weights, arguments["need_weights"] = arguments["need_weights"], False
-        calls: list[AttentionCall] = []
-
-        def attention(*args: Any, **kwargs: Any) -> Tensor:
-            calls.append(AttentionCall(*args, **kwargs))
-            return self._attention(func, args, kwargs)
-
-        output, _ = with_attention(func, attention)(*bound.args, **bound.kwargs)
-        if self._recorder is not None and calls[0].is_square:
-            self._recorder.projected_by(arguments["out_proj_weight"])
-        if not wants_weights:
-            return output, None
-        weights = calls[0].weights()  # [batch, heads, queries, keys]
-        weights = weights.mean(1) if arguments["average_attn_weights"] else weights
-        return output, weights if arguments["query"].ndim == 3 else weights[0]
+        output, weights, call, projection = multi_head(
+            func, args, kwargs, lambda *args, **kwargs: self._attention(func, args, kwargs)
+        )
+        if self._recorder is not None and call.is_square:
+            self._recorder.projected_by(projection)
+        return output, weights
 
     def _softmax(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         scores = args[0] if args else kwargs["input"]
@@ -185,6 +173,33 @@ def _projections(module: Any) -> list[Tensor]:
     """The output projection of each layer of our model, [dim, heads * head_dim]; none where a norm stands before it."""
     attentions = [block.attn for block in module.blocks]
     return [attn.proj.weight for attn in attentions if isinstance(attn.norm, nn.Identity)]
+
+
+def multi_head(
+    func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], attention: Callable[..., Tensor]
+) -> tuple[Tensor, Tensor | None, AttentionCall, Tensor]:
+    """torch's `multi_head_attention_forward` with its attention computed by `attention`.
+
+    Returns:
+        Its output; the weights of the call where the caller asked for them, else None; the call; the output projection.
+    """
+    bound = _MULTI_HEAD.bind(*args, **kwargs)
+    bound.apply_defaults()
+    arguments = bound.arguments
+    wants_weights, arguments["need_weights"] = arguments["need_weights"], False
+    calls: list[AttentionCall] = []
+
+    def noted(*args: Any, **kwargs: Any) -> Tensor:
+        calls.append(AttentionCall(*args, **kwargs))
+        return attention(*args, **kwargs)
+
+    output, _ = with_attention(func, noted)(*bound.args, **bound.kwargs)
+    projection = arguments["out_proj_weight"]
+    if not wants_weights:
+        return output, None, calls[0], projection
+    weights = calls[0].weights()  # [batch, heads, queries, keys]
+    weights = weights.mean(1) if arguments["average_attn_weights"] else weights
+    return output, weights if arguments["query"].ndim == 3 else weights[0], calls[0], projection
 
 
 def with_attention(func: Function, attention: Callable[..., Tensor]) -> Function:

@@ -6,7 +6,6 @@ model writes its attention out, its own entry of the scores, q_i k_i, which no o
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,11 +18,10 @@ from torch.overrides import TorchFunctionMode
 from vit_viz.capture.calls import AttentionCall
 from vit_viz.capture.edits import suspended
 from vit_viz.capture.forward import undisturbed
-from vit_viz.capture.interception import with_attention
+from vit_viz.capture.interception import multi_head
 from vit_viz.capture.written_out import SOFTMAXES, Function, is_square
 
 _FEATURES = 16
-_MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
 
 
 class AttentionProbe(TorchFunctionMode):
@@ -50,7 +48,7 @@ class AttentionProbe(TorchFunctionMode):
         if func is F.scaled_dot_product_attention:
             return self._attention(AttentionCall(*args, **kwargs), is_projected=False)
         if func is F.multi_head_attention_forward:
-            return self._multi_head(func, args, kwargs)
+            return multi_head(func, args, kwargs, self._projected)[:2]
         if func in SOFTMAXES:
             scores = args[0] if args else kwargs["input"]
             if is_square(scores):
@@ -65,22 +63,8 @@ class AttentionProbe(TorchFunctionMode):
         self.uneven()
         return call.run()
 
-    def _multi_head(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """torch's own nn.MultiheadAttention; whoever asked for weights gets those of the call itself."""
-        bound = _MULTI_HEAD.bind(*args, **kwargs)
-        bound.apply_defaults()
-        wants_weights, bound.arguments["need_weights"] = bound.arguments["need_weights"], False
-        calls: list[AttentionCall] = []
-
-        def attention(*args: Any, **kwargs: Any) -> Tensor:
-            calls.append(AttentionCall(*args, **kwargs))
-            return self._attention(calls[-1], is_projected=True)
-
-        output, _ = with_attention(func, attention)(*bound.args, **bound.kwargs)
-        if not wants_weights:
-            return output, None
-        weights = calls[0].weights()
-        return output, weights.mean(1) if bound.arguments["average_attn_weights"] else weights
+    def _projected(self, *args: Any, **kwargs: Any) -> Tensor:
+        return self._attention(AttentionCall(*args, **kwargs), is_projected=True)
 
 
 @contextmanager
