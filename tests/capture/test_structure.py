@@ -340,3 +340,17 @@ def test_a_leak_smaller_than_rounding_is_not_seen_and_a_small_one_is() -> None:
         placed = placement.check_placement(model, pixels(), LAYOUT)
         complete, _ = structure.check_structure(model, pixels(), LAYOUT, is_placed=placed.status == "holds")
         assert complete.status == expected, share
+
+
+def test_attention_without_a_batch_axis_gives_the_checks_its_weights_without_one() -> None:
+    class Unbatched(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.MultiheadAttention(40, 5)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            output, weights = self.inner(x[0], x[0], x[0])
+            assert weights.shape == (25, 25)
+            return output[None]  # type: ignore[no-any-return]
+
+    assert traced(Model(blocks(Unbatched, Unbatched))).proof_status == "proven"
