@@ -4,8 +4,13 @@ const browser = [
   'AbortController',
   'Blob',
   'CSS',
+  'CSSStyleSheet',
   'DOMException',
+  'DecompressionStream',
+  'Element',
   'Event',
+  'File',
+  'FormData',
   'HTMLButtonElement',
   'HTMLCanvasElement',
   'HTMLElement',
@@ -15,9 +20,11 @@ const browser = [
   'ImageData',
   'KeyboardEvent',
   'MouseEvent',
+  'MutationObserver',
   'Node',
   'PointerEvent',
   'ResizeObserver',
+  'Response',
   'URL',
   'URLSearchParams',
   'atob',
@@ -29,6 +36,7 @@ const browser = [
   'history',
   'location',
   'matchMedia',
+  'navigator',
   'performance',
   'requestAnimationFrame',
   'setTimeout',
@@ -37,6 +45,7 @@ const browser = [
 const node = [
   'AbortController',
   'Buffer',
+  'File',
   'URL',
   'URLSearchParams',
   'console',
@@ -44,7 +53,8 @@ const node = [
   'process',
   'setImmediate',
 ];
-const readonly = (names) => Object.fromEntries(names.map((name) => [name, 'readonly']));
+const readonly = (/** @type {string[]} */ names) =>
+  Object.fromEntries(names.map((name) => [name, 'readonly']));
 
 export default [
   js.configs.recommended,
@@ -60,9 +70,9 @@ export default [
       'prefer-const': 'error',
     },
   },
-  { files: ['vit_viz/ui/explorer/*.js'], languageOptions: { globals: readonly(browser) } },
+  { files: ['vit_viz/**/*.js'], languageOptions: { globals: readonly(browser) } },
   {
-    files: ['tests/js/*.js', 'benchmarks/*.js'],
+    files: ['tests/js/**/*.js', 'benchmarks/**/*.js'],
     languageOptions: { globals: readonly(node) },
     rules: { 'max-lines-per-function': 'off' },
   },
