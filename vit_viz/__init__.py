@@ -14,38 +14,68 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vit_viz.analyses.ablation import ablate_heads
-from vit_viz.analyses.attention import attention_map
-from vit_viz.analyses.explain import explain
-from vit_viz.analyses.faithfulness import faithfulness
-from vit_viz.analyses.heads import head_table
-from vit_viz.analyses.positions import position_similarity
-from vit_viz.analyses.rollout import rollout
-from vit_viz.capture import Trace, edit, trace
-from vit_viz.checkpoints import LoadedModel, load
-from vit_viz.errors import (
-    BusyError,
-    Cancelled,
-    CaptureError,
-    CheckpointError,
-    ExportError,
-    ImageError,
-    KeyMismatch,
-    ParameterError,
-    UnknownFamily,
-    UnsafeFile,
-    VitVizError,
-)
-from vit_viz.geometry import TokenLayout
-from vit_viz.images import Preprocess
-from vit_viz.labels import Labels
-from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.results import Curve, HeadTable, PatchMap, Ranking, TokenMatrix
+from vit_viz.lazy import extra, importer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torch import nn
+
+    from vit_viz.analyses.ablation import ablate_heads
+    from vit_viz.analyses.attention import attention_map
+    from vit_viz.analyses.components import TokenComponents, token_components
+    from vit_viz.analyses.explain import explain
+    from vit_viz.analyses.faithfulness import faithfulness
+    from vit_viz.analyses.heads import head_table
+    from vit_viz.analyses.key_segments import key_segments
+    from vit_viz.analyses.layer_similarity import layer_similarity
+    from vit_viz.analyses.lens import Lens, logit_lens
+    from vit_viz.analyses.links import Links, links
+    from vit_viz.analyses.norms import TokenNorms, token_norms
+    from vit_viz.analyses.position_tables import (
+        filter_components,
+        position_components,
+        resampling,
+        rotary_similarity,
+    )
+    from vit_viz.analyses.positions import position_similarity
+    from vit_viz.analyses.registers import add_register
+    from vit_viz.analyses.rollout import rollout
+    from vit_viz.analyses.tokens import token_change, token_similarity
+    from vit_viz.capture import Trace, edit, trace
+    from vit_viz.checkpoints import LoadedModel, load
+    from vit_viz.drawing.asked import figure
+    from vit_viz.errors import (
+        BusyError,
+        Cancelled,
+        CaptureError,
+        CheckpointError,
+        ExportError,
+        ImageError,
+        KeyMismatch,
+        ParameterError,
+        UnknownFamily,
+        UnsafeFile,
+        VitVizError,
+    )
+    from vit_viz.geometry import TokenLayout
+    from vit_viz.images import Preprocess
+    from vit_viz.labels import Labels
+    from vit_viz.model import VisionTransformer, ViTConfig
+    from vit_viz.notebook import explore
+    from vit_viz.results import (
+        Curve,
+        HeadTable,
+        PatchMap,
+        Ranking,
+        Segments,
+        StateMatrix,
+        TokenMaps,
+        TokenMatrix,
+    )
+    from vit_viz.session.run import run
+    from vit_viz.surveys.comparison import SurveyComparison, compare_surveys
+    from vit_viz.surveys.run import Survey, survey
 
 __version__ = "0.1.0"
 
@@ -60,13 +90,22 @@ __all__ = [
     "ImageError",
     "KeyMismatch",
     "Labels",
+    "Lens",
+    "Links",
     "LoadedModel",
     "ParameterError",
     "PatchMap",
     "Preprocess",
     "Ranking",
+    "Segments",
+    "StateMatrix",
+    "Survey",
+    "SurveyComparison",
+    "TokenComponents",
     "TokenLayout",
+    "TokenMaps",
     "TokenMatrix",
+    "TokenNorms",
     "Trace",
     "UnknownFamily",
     "UnsafeFile",
@@ -74,17 +113,92 @@ __all__ = [
     "VisionTransformer",
     "VitVizError",
     "ablate_heads",
+    "add_register",
     "attention_map",
+    "compare_surveys",
     "edit",
     "explain",
+    "explore",
     "faithfulness",
+    "figure",
+    "filter_components",
     "head_table",
+    "key_segments",
+    "layer_similarity",
+    "links",
     "load",
+    "logit_lens",
+    "position_components",
     "position_similarity",
+    "resampling",
     "rollout",
+    "rotary_similarity",
+    "run",
     "serve",
+    "survey",
+    "token_change",
+    "token_components",
+    "token_norms",
+    "token_similarity",
     "trace",
 ]
+
+_MODULES = {
+    "vit_viz.analyses.ablation": ("ablate_heads",),
+    "vit_viz.analyses.attention": ("attention_map",),
+    "vit_viz.analyses.explain": ("explain",),
+    "vit_viz.analyses.faithfulness": ("faithfulness",),
+    "vit_viz.analyses.heads": ("head_table",),
+    "vit_viz.analyses.positions": ("position_similarity",),
+    "vit_viz.analyses.rollout": ("rollout",),
+    "vit_viz.analyses.components": ("TokenComponents", "token_components"),
+    "vit_viz.analyses.key_segments": ("key_segments",),
+    "vit_viz.analyses.layer_similarity": ("layer_similarity",),
+    "vit_viz.analyses.lens": ("Lens", "logit_lens"),
+    "vit_viz.analyses.links": ("Links", "links"),
+    "vit_viz.analyses.norms": ("TokenNorms", "token_norms"),
+    "vit_viz.analyses.position_tables": (
+        "filter_components",
+        "position_components",
+        "resampling",
+        "rotary_similarity",
+    ),
+    "vit_viz.analyses.registers": ("add_register",),
+    "vit_viz.analyses.tokens": ("token_change", "token_similarity"),
+    "vit_viz.capture": ("Trace", "edit", "trace"),
+    "vit_viz.checkpoints": ("LoadedModel", "load"),
+    "vit_viz.drawing.asked": ("figure",),
+    "vit_viz.errors": (
+        *("BusyError", "Cancelled", "CaptureError", "CheckpointError", "ExportError", "ImageError"),
+        *("KeyMismatch", "ParameterError", "UnknownFamily", "UnsafeFile", "VitVizError"),
+    ),
+    "vit_viz.geometry": ("TokenLayout",),
+    "vit_viz.images": ("Preprocess",),
+    "vit_viz.labels": ("Labels",),
+    "vit_viz.model": ("VisionTransformer", "ViTConfig"),
+    "vit_viz.notebook": ("explore",),
+    "vit_viz.results": (
+        "Curve",
+        "HeadTable",
+        "PatchMap",
+        "Ranking",
+        "Segments",
+        "StateMatrix",
+        "TokenMaps",
+        "TokenMatrix",
+    ),
+    "vit_viz.session.run": ("run",),
+    "vit_viz.surveys.comparison": ("SurveyComparison", "compare_surveys"),
+    "vit_viz.surveys.run": ("Survey", "survey"),
+}
+"""The names above that are imported when they are first used; type checkers read the imports at the top instead."""
+
+if not TYPE_CHECKING:  # to a type checker a package with __getattr__ has every name
+    __getattr__ = importer(__name__, _MODULES)
+
+
+def __dir__() -> list[str]:
+    return sorted([*(name for name in globals() if name.startswith("__")), *__all__])
 
 
 def serve(
@@ -106,7 +220,12 @@ def serve(
 
     Raises:
         ParameterError: a module without `preprocess`.
-    """
-    from vit_viz.ui.serve import serve as open_app
+        VitVizError: the packages of the app are not installed.
 
+    Example:
+        >>> import vit_viz as vv
+        >>> vv.serve("mini", port=7860)
+    """
+    with extra("app", needed_for="The page"):
+        from vit_viz.ui.serve import serve as open_app
     open_app(model, preprocess=preprocess, labels=labels, layout=layout, host=host, port=port)

@@ -9,16 +9,16 @@
     |-- ParameterError          an option or a query is outside what is possible
     |-- CaptureError            the attention of a forward pass could not be recorded
     |-- ExportError             a result could not be written
-    |-- BusyError               more is asked at once than the machine can serve
+    |-- BusyError               too many requests at once for this machine
     `-- Cancelled               the user, or a time limit, ended a long computation
 
-A message says what failed, what was given, what is expected and what to do. The user interface and the command line show it
-as it is, so it never holds a path or a secret that the user did not type.
+A message says what failed, what was given, what is expected and what to do. The user interface shows it as it is, so it
+never holds a path or a secret that the user did not type.
 """
 
 
 class VitVizError(Exception):
-    """Base of every error that is the user's to know about."""
+    """Base class of every error that is meant for the user."""
 
 
 class CheckpointError(VitVizError):
@@ -54,7 +54,7 @@ class ExportError(VitVizError):
 
 
 class BusyError(VitVizError):
-    """More is asked at once than the machine can serve; trying again later helps."""
+    """Too many requests at once for this machine; trying again later helps."""
 
 
 class Cancelled(VitVizError):  # noqa: N818

@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 from vit_viz.errors import ParameterError
 
 Query = str | tuple[int, int] | Sequence[tuple[int, int]]
-"""What is asked about: "class", "pool", "register 0", "detection 3", one patch (row, col), or a region [(row, col), ...]."""
+"""What is asked about: "class", "pool", "register 0", "detection 3", one patch (row, col), or a region [(row, col), ...].
+
+Patches may be written as text, too: "3,4", or "3,4;3,5" for a region."""
 
 Pooling = Literal["class", "mean", "attention"]
 Grid = tuple[int, int]
 
 _NUMBER = re.compile(r" \d+$")
 _PATCH_TEXT = re.compile(r"\(?\s*(\d{1,5})\s*,\s*(\d{1,5})\s*\)?")
+_POSITIONS = re.compile(rf"\s*{_PATCH_TEXT.pattern}(?:\s*;\s*{_PATCH_TEXT.pattern})*\s*;?\s*")
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class TokenLayout:
 
     Raises:
         ParameterError: the grid is empty, two of the prefix and suffix tokens have the same name, or one is named as a query or
-            share that is no token ("pool", "patches").
+            share that is not a token ("pool", "patches").
     """
 
     grid: Grid
@@ -115,10 +118,10 @@ class TokenLayout:
         return "class" if self.pooling == "class" else "pool"
 
     def check_tokens(self, count: int) -> None:
-        """A layout must have as many tokens as a model attends over.
+        """Check that the layout has as many tokens as a model attends over.
 
         Raises:
-            ParameterError: it has not.
+            ParameterError: it does not.
         """
         if self.num_tokens != count:
             rows, cols = self.grid
@@ -185,7 +188,7 @@ class TokenLayout:
         return self.prefix[token] if token < self.num_prefix else self.suffix[token - self.suffix_slice.start]
 
     def describe(self, query: Query) -> str:
-        """A query in words, for captions."""
+        """A query in words, for captions: "class token", "register 0", "patch (3, 5)"."""
         if query == "pool":
             return {"class": "pool (class token)", "mean": "pool (mean of patches)"}.get(
                 self.pooling or "", "pool (learned attention)"
@@ -193,7 +196,7 @@ class TokenLayout:
         parts = _parts(query)
         names = [self.name(self.token(part)) for part in parts]
         if len(set(names)) == 1:
-            return f"{names[0]} token" if isinstance(parts[0], str) else names[0]
+            return names[0] if names[0][-1].isdigit() or names[0].startswith("patch") else f"{names[0]} token"
         return f"region of {len(set(names))} patches"
 
     def patches(self, values: Any) -> Any:
@@ -231,6 +234,7 @@ def _list_words(names: tuple[str, ...]) -> str:
 
 def _parts(query: Query) -> list[str | tuple[int, int]]:
     """A query as a list of single tokens."""
+    query = as_query(query)
     if isinstance(query, str):
         return [query]
     items = list(query)
@@ -253,8 +257,13 @@ def _is_number(item: object) -> bool:
     return isinstance(item, SupportsIndex) and not getattr(item, "shape", ())
 
 
+def as_query(query: Query) -> Query:
+    """A query whose patches are numbers: "3,4" is (3, 4); names of tokens stay as they are."""
+    return parse_query(query) if isinstance(query, str) and _POSITIONS.fullmatch(query) else query
+
+
 def parse_query(text: str) -> Query:
-    """Read a query as permalinks and the command line write it: "class", "detection 3", "7,12" or "7,12;7,13".
+    """Read a query as links write it: "class", "detection 3", "7,12" or "7,12;7,13".
 
     Raises:
         ParameterError: the text is neither a name nor a list of row,col pairs.
@@ -316,6 +325,24 @@ class CropBox:
             top + height * (row + 1) / rows,
             left + width * (col + 1) / cols,
         )
+
+    def within(self, part: tuple[int, int, int, int], whole: tuple[int, int]) -> CropBox:
+        """The same input in the picture that this box's original is a part of.
+
+        Args:
+            part: (top, left, height, width) of that original, in pixels of the whole.
+            whole: (height, width) of the whole.
+
+        Raises:
+            ParameterError: the part has another size than this box's original.
+        """
+        top, left, height, width = part
+        if (height, width) != self.original_size:
+            raise ParameterError(
+                f"A part of {height} x {width} pixels is not this original of {self.original_size[0]} x {self.original_size[1]}."
+            )
+        down, across, tall, wide = self.region
+        return CropBox(whole, self.input_size, (top + down, left + across, tall, wide))
 
     def locate(self, y: float, x: float, grid: Grid) -> tuple[int, int] | None:
         """The patch (row, col) at a point of the original, or None outside the model's input."""

@@ -1,9 +1,9 @@
-"""Indices as people give them: Python's and NumPy's integers, tensors, lists of them, and Boolean masks."""
+"""Indices as callers pass them: Python's and NumPy's integers, tensors, lists of them, and Boolean masks."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -18,12 +18,15 @@ Index = SupportsIndex
 Indices = SupportsIndex | Sequence[SupportsIndex] | Sequence[bool] | NDArray[Any] | Tensor | None
 """Some indices: one, a list, an array or a tensor of them, a Boolean mask with one entry for each, or None for all."""
 
+Tokens = Indices | str
+"""Some tokens: the same, or words for a query, such as "class" or "3,4"."""
+
 
 def as_index(what: str, value: object) -> int:
     """One index as an int; whether it exists is for the caller to say.
 
     Raises:
-        ParameterError: the value is no whole number.
+        ParameterError: the value is not a whole number.
     """
     is_truth = isinstance(value, bool | np.bool_) or str(getattr(value, "dtype", "")) in (
         "bool",
@@ -37,19 +40,27 @@ def as_index(what: str, value: object) -> int:
     raise ParameterError(f"{what} is named by its index, a whole number, not by {_shown(value)}.")
 
 
-def as_indices(what: str, values: Indices, count: int) -> list[int] | None:
+def as_indices(
+    what: str,
+    values: Tokens,
+    count: int,
+    *,
+    words: Callable[[str], Sequence[int]] | None = None,
+) -> list[int] | None:
     """Indices below `count` as a list of ints, in the order given; None for all.
 
     A Boolean mask chooses where it is True.
 
     Args:
         what: name of one thing that is counted, e.g. "Head".
+        words: the indices that a text names; None where a text names none.
 
     Raises:
-        ParameterError: an index does not exist or is no whole number, or a mask does not have `count` entries.
+        ParameterError: an index does not exist or is not a whole number, or a mask does not have `count` entries.
     """
     if values is None:
         return None
+    values = words(values) if words is not None and isinstance(values, str) else values
     array = np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values)
     name = what.lower()
     if array.dtype == bool:
@@ -72,7 +83,7 @@ def as_indices(what: str, values: Indices, count: int) -> list[int] | None:
 
 
 def _shown(value: object) -> str:
-    """A value as a sentence can hold it."""
+    """A value, short enough for an error message."""
     shape = getattr(value, "shape", None)
     if shape:
         return f"{type(value).__name__} of shape {list(shape)}"

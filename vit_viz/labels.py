@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
+from vit_viz.bundled import bundled_file
 from vit_viz.errors import ParameterError
-
-_IMAGENET = Path(__file__).resolve().parents[1] / "assets" / "imagenet1k.tsv"
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Labels:
         return self.names[index] if index < len(self.names) else f"class {index}"
 
     def search(self, text: str, *, limit: int = 20) -> tuple[int, ...]:
-        """Indices of the classes that a text means, the best first: its number, its synset, or words of its name.
+        """Indices of the classes that match a text, best first: by number, synset, or words of the name.
 
         A name that equals the text comes first, then names with a word that begins with it, then names that contain it.
         """
@@ -55,10 +53,10 @@ class Labels:
         return tuple(index for rank, index in sorted((r, i) for r, i in ranked if r is not None))[:limit]
 
     def find(self, name: str) -> int:
-        """The one class that a name, a synset or a number in digits means; upper and lower case are the same.
+        """The one class with this name, synset or number in digits; case is ignored.
 
         Raises:
-            ParameterError: no class is called so, or more than one.
+            ParameterError: no class matches, or more than one.
         """
         wanted = " ".join(name.lower().split())
         hits = [index for index in range(len(self)) if self._rank(index, wanted) == 0]
@@ -81,7 +79,7 @@ class Labels:
         return self.synsets.index(synset)
 
     def _rank(self, index: int, wanted: str) -> int | None:
-        """0 is the best match; None is none."""
+        """Quality of a match, 0 the best; None where there is none."""
         name = self.names[index].lower()
         if wanted == name or wanted == str(index) or (self.synsets and wanted == self.synsets[index]):
             return 0
@@ -95,5 +93,6 @@ class Labels:
 @cache
 def imagenet1k() -> Labels:
     """The 1000 classes of ILSVRC2012 in their usual order."""
-    rows = [line.split("\t") for line in _IMAGENET.read_text(encoding="utf-8").splitlines() if line]
+    text = bundled_file("imagenet1k.tsv").read_text(encoding="utf-8")
+    rows = [line.split("\t") for line in text.splitlines() if line]
     return Labels(tuple(row[2] for row in rows), tuple(row[1] for row in rows))

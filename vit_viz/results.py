@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vit_viz.drawable import Drawable, DrawableMap
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, Grid, kind_of
 
@@ -41,6 +42,12 @@ class Provenance:
         """A copy with these parameters added; a name that is there already is replaced."""
         merged = dict(self.parameters) | {name: str(value) for name, value in parameters.items()}
         return replace(self, parameters=tuple(merged.items()))
+
+    @property
+    def model_words(self) -> str:
+        """The model in words, with what was changed inside it; "" where it has no name."""
+        edits = dict(self.parameters).get("edits")
+        return f"Model {self.model}{f', edited: {edits}' if edits else ''}" if self.model else ""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for JSON and file metadata."""
@@ -72,15 +79,15 @@ def _checked_range(value_range: ValueRange) -> ValueRange:
 
 
 class _Portable:
-    """Travels to another process by being built anew there: checked, and read-only again."""
+    """Pickled as its fields and rebuilt on arrival: checked, and read-only again."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = [getattr(self, part.name) for part in fields(cast(Any, self))]
         return type(self), tuple(dict(p) if isinstance(p, MappingProxyType) else p for p in parts)
 
 
-@dataclass(frozen=True, eq=False)
-class PatchMap(_Portable):
+@dataclass(frozen=True, eq=False, repr=False)
+class PatchMap(_Portable, DrawableMap):
     """One number per patch: a map that can be laid over the photo.
 
     Args:
@@ -121,6 +128,11 @@ class PatchMap(_Portable):
         if self.stability is not None and not -1 <= self.stability <= 1:
             raise ParameterError(f"A stability is a correlation from -1 to 1, not {self.stability}.")
 
+    def __repr__(self) -> str:
+        rows, cols = self.grid
+        what = f", {self.caption}" if self.caption else ""
+        return f"PatchMap({self.method}: {rows} x {cols} patches, {_between(self.values)} {self.unit}{what})"
+
     @property
     def grid(self) -> Grid:
         """Patches as (rows, cols)."""
@@ -149,8 +161,8 @@ class PatchMap(_Portable):
         return int(row), int(col)
 
 
-@dataclass(frozen=True, eq=False)
-class HeadTable(_Portable):
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadTable(_Portable, Drawable):
     """One number per head: [layers, heads], raw."""
 
     values: NDArray[np.float32]
@@ -165,9 +177,15 @@ class HeadTable(_Portable):
         object.__setattr__(self, "values", _frozen(self.values, 2, "A head table"))
         object.__setattr__(self, "value_range", _checked_range(self.value_range))
 
+    def __repr__(self) -> str:
+        layers, heads = self.values.shape
+        return (
+            f"HeadTable({self.method}: {layers} layers x {heads} heads, {_between(self.values)} {self.unit})"
+        )
 
-@dataclass(frozen=True, eq=False)
-class TokenMatrix(_Portable):
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TokenMatrix(_Portable, Drawable):
     """One number per pair of positions, [n, n], raw.
 
     Args:
@@ -195,6 +213,10 @@ class TokenMatrix(_Portable):
         rows = {name: _frozen(row, 1, f"The row of {name}") for name, row in self.extra.items()}
         object.__setattr__(self, "extra", MappingProxyType(rows))
 
+    def __repr__(self) -> str:
+        rows, cols = self.grid
+        return f"TokenMatrix({self.method}: {rows} x {cols} positions, {_between(self.values)} {self.unit})"
+
     def tile(self, row: int, col: int) -> NDArray[np.float32]:
         """The values of position (row, col) against all others, [rows, cols]."""
         rows, cols = self.grid
@@ -205,7 +227,117 @@ class TokenMatrix(_Portable):
 
 
 @dataclass(frozen=True, eq=False)
-class Curve(_Portable):
+class TokenMaps(_Portable):
+    """One number per patch in each state of the model, [states, rows, cols], raw; or several numbers, [..., channels].
+
+    Args:
+        names: of the states in words, e.g. ("input", "after layer 0").
+        named: the same numbers of the tokens that are not patches, by name of the token: [states] or [states, channels].
+        crop_box: where the patches lie in the original image.
+    """
+
+    values: NDArray[np.float32]
+    names: tuple[str, ...]
+    unit: str
+    value_range: ValueRange
+    signed: bool
+    method: str
+    provenance: Provenance = field(default_factory=Provenance)
+    named: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    crop_box: CropBox | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        axes = np.ndim(self.values)
+        values = _frozen(self.values, 4 if axes == 4 else 3, "A stack of token maps")
+        if len(self.names) != len(values):
+            raise ParameterError(f"Maps of {len(values)} states need as many names, not {len(self.names)}.")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "value_range", _checked_range(self.value_range))
+        rows = {name: _frozen(row, axes - 2, f"The row of {name}") for name, row in self.named.items()}
+        object.__setattr__(self, "named", MappingProxyType(rows))
+
+    @property
+    def grid(self) -> Grid:
+        """Patches as (rows, cols)."""
+        rows, cols = self.values.shape[1:3]
+        return rows, cols
+
+
+@dataclass(frozen=True, eq=False)
+class StateMatrix(_Portable):
+    """One number per pair of states of a model (or of two), [states, states], raw.
+
+    Args:
+        names: of the states of the rows, in words.
+        others: of the states of the columns; the same where nothing is said.
+    """
+
+    values: NDArray[np.float32]
+    names: tuple[str, ...]
+    unit: str
+    value_range: ValueRange
+    method: str
+    provenance: Provenance = field(default_factory=Provenance)
+    others: tuple[str, ...] = ()
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        values = _frozen(self.values, 2, "A matrix of states")
+        object.__setattr__(self, "others", tuple(self.others or self.names))
+        object.__setattr__(self, "names", tuple(self.names))
+        if values.shape != (len(self.names), len(self.others)):
+            raise ParameterError(
+                f"{len(self.names)} x {len(self.others)} states do not fit a matrix of shape {values.shape}."
+            )
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "value_range", _checked_range(self.value_range))
+
+
+@dataclass(frozen=True, eq=False)
+class Segments(_Portable):
+    """Which segment each patch belongs to, [rows, cols], counted from 0: the largest first.
+
+    Args:
+        strength: what the method thinks of each patch, [rows, cols], where it says: the cut's vector.
+        overlap: intersection over union of each segment with an object, [segments], where one was given.
+        crop_box: where the patches lie in the original image.
+    """
+
+    labels: NDArray[np.int64]
+    method: str
+    provenance: Provenance = field(default_factory=Provenance)
+    strength: NDArray[np.float32] | None = None
+    crop_box: CropBox | None = None
+    note: str = ""
+    overlap: NDArray[np.float32] | None = None
+
+    def __post_init__(self) -> None:
+        labels = np.array(self.labels, dtype=np.int64)
+        present = np.unique(labels)
+        if labels.ndim != 2 or not np.array_equal(present, np.arange(len(present))):
+            raise ParameterError(
+                "Segments are numbered from 0 without a gap, one number per patch of a grid."
+            )
+        labels.setflags(write=False)
+        object.__setattr__(self, "labels", labels)
+        if self.strength is not None:
+            object.__setattr__(self, "strength", _frozen(self.strength, 2, "The strength of segments"))
+        if self.overlap is not None:
+            overlap = _frozen(self.overlap, 1, "The overlap of segments")
+            if len(overlap) != self.count:
+                raise ParameterError(f"{self.count} segments have as many overlaps, not {len(overlap)}.")
+            object.__setattr__(self, "overlap", overlap)
+
+    @property
+    def count(self) -> int:
+        """How many segments there are."""
+        return int(self.labels.max()) + 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curve(_Portable, Drawable):
     """A line y(x), with an optional band (low, high) of the same length for comparison."""
 
     x: NDArray[np.float32]
@@ -229,9 +361,12 @@ class Curve(_Portable):
                 raise ParameterError("The band of a curve is as long as the curve.")
             object.__setattr__(self, "band", (low, high))
 
+    def __repr__(self) -> str:
+        return f"Curve({self.method}: {self.x.size} points, {self.y_label} {_between(self.y)} over {self.x_label})"
 
-@dataclass(frozen=True, eq=False)
-class Ranking(_Portable):
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranking(_Portable, Drawable):
     """Names with scores, best first: classes with probabilities, methods with their trust."""
 
     names: tuple[str, ...]
@@ -250,3 +385,14 @@ class Ranking(_Portable):
             )
         object.__setattr__(self, "scores", scores)
         object.__setattr__(self, "names", tuple(self.names))
+
+    def __repr__(self) -> str:
+        best = ", ".join(
+            f"{name} {score:.3g}" for name, score in zip(self.names[:3], self.scores, strict=False)
+        )
+        return f"Ranking({self.method}: {best}{', ...' if len(self.names) > 3 else ''} {self.unit})"
+
+
+def _between(values: NDArray[np.float32]) -> str:
+    """The smallest and the largest of some values."""
+    return f"{values.min():.3g} to {values.max():.3g}" if values.size else "no"

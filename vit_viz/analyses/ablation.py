@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vit_viz.analyses.batches import in_batches
-from vit_viz.analyses.subject import ModelLike, Picture, Subject
+from vit_viz.analyses.batches import BATCH, in_batches
+from vit_viz.analyses.correlation import spearman
+from vit_viz.analyses.head_variants import EDITS, Ablation, Head, outputs_without_each, replacement
+from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.targets import Target, TargetLike
-from vit_viz.analyses.watch import Progress, StopCheck, Watch
 from vit_viz.capture import Trace, edit
-from vit_viz.capture.forward import undisturbed
+from vit_viz.capture.edits import is_edited
+from vit_viz.capture.interception import are_ours
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
-from vit_viz.model import VisionTransformer
+from vit_viz.model.submodules import submodules_of
+from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import HeadTable
-
-Ablation = Literal["zero", "mean", "uniform"]
-
-_EDITS: dict[Ablation, float | Literal["mean", "uniform"]] = {
-    "zero": 0.0,
-    "mean": "mean",
-    "uniform": "uniform",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +52,7 @@ def ablate_heads(
     *,
     target: TargetLike = None,
     mode: Mode = "fit",
+    size: int = 0,
     layout: TokenLayout | None = None,
     has_classes: bool | None = None,
     how: Ablation = "zero",
@@ -66,10 +62,13 @@ def ablate_heads(
     """The causal head map: by how much the target changes when one head is switched off, for every head.
 
     o_lh <- 0, its mean over tokens, or uniform attention. Each run starts from the cached input of its layer instead of from the
-    pixels, with the heads of a layer as a batch; the numbers are those of the plain loop.
+    pixels, with the heads of a layer as a batch; the numbers are those of the plain loop. `causal_map` gives the first-order
+    estimate beside it, and the table while it fills.
 
     Args:
-        target: what is followed; None means the logit of the first class, or the own embedding.
+        target: what is followed, e.g. a class by its index or name; None means the logit of the first class, or the own
+            embedding.
+        size: short side of the model's input in patches; 0 is the checkpoint's own.
         layout: which token is what; None asks the module.
         has_classes: whether a module's outputs are scores of classes; None takes what it says of itself.
         how: what replaces the head's output.
@@ -84,13 +83,47 @@ def ablate_heads(
         Cancelled: `cancelled` said so.
 
     Source: Michel et al. 2019, arXiv:1905.10650.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> from vit_viz.samples import sample
+        >>> table = vv.ablate_heads("mini", sample("shapes"), target="lion")
+        >>> table.values[5].round(1)  # of each head of the last layer
+        array([ 0.1, -0.1, -0.2, -0.1, -0.2,  0.2], dtype=float32)
     """
-    subject = Subject.of(loaded, image, mode=mode, layout=layout, has_classes=has_classes)
+    subject = PreparedImage.of(loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes)
     return head_map(subject, target=target, how=how, progress=progress, cancelled=cancelled)
 
 
+@dataclass(frozen=True, eq=False)
+class CausalMap:
+    """What switching each head off changes, beside what one gradient foretold.
+
+    Args:
+        table: the change, [layers, heads]; 0 where it is not computed yet.
+        estimate: the first-order guess of the same, [layers, heads].
+        known: which heads are computed, [layers, heads].
+    """
+
+    table: HeadTable
+    estimate: HeadTable
+    known: NDArray[np.bool_]
+
+    @property
+    def done(self) -> float:
+        """Share of the heads that are computed."""
+        return float(self.known.mean())
+
+    @property
+    def correlation(self) -> float:
+        """Spearman correlation of estimate and truth over the heads that are computed; 0 for fewer than two."""
+        if self.known.sum() < 2:
+            return 0.0
+        return spearman(self.estimate.values[self.known], self.table.values[self.known])
+
+
 def head_map(
-    subject: Subject,
+    subject: PreparedImage,
     *,
     target: TargetLike = None,
     how: Ablation = "zero",
@@ -99,29 +132,77 @@ def head_map(
 ) -> HeadTable:
     """As `ablate_heads`, for an image that is prepared already."""
     _check(how)
-    trace = subject.trace(keep_residual=isinstance(subject.model, VisionTransformer))
-    logits = subject.logits(trace)
-    fixed = subject.target(target).resolved(logits)
+    trace = subject.trace(keep_residual=_restarts(subject))
+    fixed = subject.target(target).resolved(subject.logits(trace))
+    plan = [
+        [(layer, head) for layer in layers for head in range(trace.num_heads)] for layers in _together(trace)
+    ]
     watch = Watch(trace.num_layers * trace.num_heads, progress=progress, cancelled=cancelled)
-    before = float(fixed(logits))
-    values = np.empty((trace.num_layers, trace.num_heads))
-    for layer in range(trace.num_layers):
-        start = _start(subject, trace, layer)
-        values[layer] = _layer_scores(start, fixed, layer, trace.num_heads, how, watch)
-    words = fixed.describe()
-    return HeadTable(
-        (values - before).astype(np.float32),
-        unit=f"change of the {words}",
-        value_range=(-math.inf, math.inf),
-        signed=True,
-        method=f"head ablation ({how})",
-        provenance=subject.provenance.with_parameters(method="ablate_heads", how=how, target=words),
-        note="Target without the head minus target with it: below 0 where the head helps.",
-    )
+    return _filled(subject, trace, fixed, how, plan, watch)
+
+
+def head_importance(
+    subject: PreparedImage, *, target: TargetLike = None, how: Ablation = "zero"
+) -> HeadTable:
+    """What switching each head off would change, estimated from one backward; as `estimated_head_map`.
+
+    Raises:
+        ParameterError: the target or the way of ablation does not exist.
+
+    Source: Michel et al. 2019, arXiv:1905.10650, section 4.1, with its sign.
+    """
+    _check(how)
+    wanted = subject.target(target)
+    trace = subject.trace(wanted, keep_values=True)
+    fixed = wanted.resolved(subject.logits(trace))
+    return _as_table(subject, estimated_head_map(trace, how=how), fixed, f"first-order estimate ({how})", how)
+
+
+def causal_map(
+    subject: PreparedImage,
+    *,
+    target: TargetLike = None,
+    how: Ablation = "zero",
+    partial: Callable[[CausalMap], None] | None = None,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> CausalMap:
+    """The causal head map with its first-order estimate; the heads that the estimate says matter most come first.
+
+    Args:
+        target, how, progress, cancelled: as `ablate_heads` has them.
+        partial: given the map after each batch, as far as it is computed.
+
+    Raises:
+        ParameterError: the target or the way of ablation does not exist.
+        Cancelled: `cancelled` said so.
+
+    Source: Michel et al. 2019, arXiv:1905.10650.
+    """
+    _check(how)
+    wanted = subject.target(target)
+    watch = Watch(1, progress=progress, cancelled=cancelled)
+    watch.check()
+    trace = subject.trace(wanted, keep_values=True, keep_residual=_restarts(subject))
+    fixed = wanted.resolved(subject.logits(trace))
+    guess = estimated_head_map(trace, how=how)
+    estimate = _as_table(subject, guess, fixed, f"first-order estimate ({how})", how)
+    watch.total = guess.size
+
+    def tell(table: HeadTable, known: NDArray[np.bool_]) -> None:
+        if partial is not None:
+            partial(CausalMap(table, estimate, known))
+
+    table = _filled(subject, trace, fixed, how, _by_estimate(guess, _together(trace)), watch, tell)
+    return CausalMap(table, estimate, np.ones(guess.shape, dtype=bool))
 
 
 def without_heads(
-    subject: Subject, heads: Collection[tuple[int, int]], *, target: TargetLike = None, how: Ablation = "zero"
+    subject: PreparedImage,
+    heads: Collection[tuple[int, int]],
+    *,
+    target: TargetLike = None,
+    how: Ablation = "zero",
 ) -> AblationResult:
     """What the model says when these heads (layer, head) are switched off together.
 
@@ -131,7 +212,7 @@ def without_heads(
     _check(how)
     with torch.no_grad():
         before = subject.outputs(subject.pixels)[0]
-        with edit(heads=dict.fromkeys(heads, _EDITS[how])):
+        with edit(heads=dict.fromkeys(heads, EDITS[how])):
             after = subject.outputs(subject.pixels)[0]
     fixed = subject.target(target).resolved(before)
     change = float(fixed(after) - fixed(before))
@@ -144,69 +225,113 @@ def without_heads(
     return AblationResult(before, after, change, moved, top)
 
 
-def estimated_head_map(trace: Trace) -> NDArray[np.float32]:
-    """A first guess of the causal map (zero) from one backward: -sum_i (dL/do_i) . o_i per head, [layers, heads].
+def estimated_head_map(trace: Trace, *, how: Ablation = "zero") -> NDArray[np.float32]:
+    """A first guess of the causal map from one backward: sum_i (dL/do_i) . (what replaces o_i - o_i) per head, [layers, heads].
 
     Raises:
+        ParameterError: there is no such way of ablation.
         CaptureError: the trace was taken without a target.
 
     Source: Michel et al. 2019, arXiv:1905.10650, section 4.1, with its sign.
     """
+    _check(how)
     if trace.v is None or trace.output_grad is None:
         raise CaptureError("An estimate needs gradients: pass target= to trace().")
     values = np.zeros((trace.num_layers, trace.num_heads), dtype=np.float32)
     for layer in range(trace.num_layers):
-        for rows, attention in trace.tiles(layer):
-            output = attention @ trace.v[layer]  # [heads, block, head_dim]
-            values[layer] -= (output * trace.output_grad[layer][:, rows]).sum((1, 2)).cpu().numpy()
+        v, gradient = trace.v[layer], trace.output_grad[layer]  # [heads, tokens, head_dim]
+        output = torch.cat([attention @ v for _, attention in trace.tiles(layer)], dim=1)
+        change = replacement(how, output, v) - output
+        values[layer] = (change * gradient).sum((1, 2)).cpu().numpy()
     return values
 
 
 # --- parts
 
 
-@dataclass(frozen=True)
-class _Start:
-    """Where a run begins: before a layer, or at the pixels (layer 0).
-
-    Args:
-        run: images of the batch -> outputs [batch, outputs].
-    """
-
-    first_layer: int
-    run: Callable[[int], Tensor]
+def _together(trace: Trace) -> list[range]:
+    """Neighbouring layers whose heads fill a batch together: a machine computes a larger batch in less time per image."""
+    layers = max(1, BATCH // trace.num_heads)
+    return [
+        range(first, min(first + layers, trace.num_layers)) for first in range(0, trace.num_layers, layers)
+    ]
 
 
-def _start(subject: Subject, trace: Trace, layer: int) -> _Start:
-    """At the cached input of a layer where the model is ours, else at the pixels."""
-    model, stream = subject.model, trace.residual
-    if not isinstance(model, VisionTransformer) or stream is None:
-        return _Start(0, lambda batch: subject.outputs(subject.pixels.expand(batch, -1, -1, -1)))
-    entering = stream[layer].to(subject.dtype)  # [tokens, dim]
+def _by_estimate(estimate: NDArray[np.float32], together: Sequence[range]) -> list[list[Head]]:
+    """Batches of heads, those that are expected to change most first; heads of neighbouring layers share a batch."""
+    size = np.abs(estimate)
 
-    def run(batch: int) -> Tensor:
-        with subject.turn(), undisturbed(model):
-            stream, grid = entering.expand(batch, -1, -1), subject.layout.grid
-            return model.classify(model.run_blocks(stream, grid, start=layer, read=model.tokens_read()))
+    def expected(head: Head) -> float:
+        return -float(size[head])
 
-    return _Start(layer, run)
+    batches = []
+    for layers in together:
+        heads = sorted(((layer, head) for layer in layers for head in range(size.shape[1])), key=expected)
+        batches += [sorted(heads[start : start + BATCH]) for start in range(0, len(heads), BATCH)]
+    return sorted(batches, key=lambda batch: min(map(expected, batch)))
 
 
-def _layer_scores(
-    start: _Start, target: Target, layer: int, heads: int, how: Ablation, watch: Watch
+def _filled(
+    subject: PreparedImage,
+    trace: Trace,
+    target: Target,
+    how: Ablation,
+    plan: Sequence[Sequence[Head]],
+    watch: Watch,
+    tell: Callable[[HeadTable, NDArray[np.bool_]], None] = lambda *_: None,
+) -> HeadTable:
+    """The map, filled batch by batch in the order of a plan; what is there so far is told after each, with which heads it has."""
+    values = np.zeros((trace.num_layers, trace.num_heads))
+    known = np.zeros(values.shape, dtype=bool)
+    before = float(target(subject.logits(trace)))
+    table = _as_table(subject, values, target, f"head ablation ({how})", how)
+    for heads in plan:
+        layers, of_layer = zip(*heads, strict=True)
+        values[layers, of_layer] = _scores(subject, trace, target, heads, how, watch) - before
+        known[layers, of_layer] = True
+        table = replace(table, values=values.astype(np.float32))
+        tell(table, known.copy())
+    return table
+
+
+def _as_table(
+    subject: PreparedImage, values: NDArray[Any], target: Target, method: str, how: Ablation
+) -> HeadTable:
+    words = target.describe()
+    return HeadTable(
+        values.astype(np.float32),
+        unit=f"change of the {words}",
+        value_range=(-math.inf, math.inf),
+        signed=True,
+        method=method,
+        provenance=subject.provenance.with_parameters(method="ablate_heads", how=how, target=words),
+        note="Target without the head minus target with it: below 0 where the head helps.",
+    )
+
+
+def _scores(
+    subject: PreparedImage,
+    trace: Trace,
+    target: Target,
+    heads: Sequence[Head],
+    how: Ablation,
+    watch: Watch,
 ) -> NDArray[np.float64]:
-    """The target with each head of a layer switched off alone, [heads]; as many heads at once as a batch holds."""
+    """The target with each of these heads switched off alone, [heads]; as many at once as a batch holds."""
 
     def run(part: slice) -> Tensor:
         watch.check()
-        chosen = range(heads)[part]
-        off = {(layer, head): [_EDITS[how] if item == head else 1.0 for item in chosen] for head in chosen}
-        with torch.no_grad(), edit(heads=off, first_layer=start.first_layer):
-            scores = target(start.run(len(chosen)))
-        watch.advance(len(chosen))
+        with torch.no_grad():
+            scores = target(outputs_without_each(subject, trace, heads[part], how))
+        watch.advance(len(scores))
         return scores
 
-    return in_batches(run, heads).cpu().double().numpy()
+    return in_batches(run, len(heads)).cpu().double().numpy()
+
+
+def _restarts(subject: PreparedImage) -> bool:
+    """Whether a run can start within the model: all of it is ours, and nobody else changes its attention."""
+    return are_ours(submodules_of(subject.model)) and not is_edited()
 
 
 def _check(how: str) -> None:

@@ -6,22 +6,48 @@ Sources: DINO, Caron et al. 2021, arXiv:2104.14294 (mass mask); Kobayashi et al.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vit_viz.analyses.options import Option, Options
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
-from vit_viz.geometry import Query
+from vit_viz.geometry import Query, as_query
 from vit_viz.indices import Index, as_index
 from vit_viz.results import PatchMap
 
 HeadFusion = Literal["mean", "max", "min"]
 Direction = Literal["row", "column"]
+
+
+@dataclass(frozen=True)
+class AttentionOptions(Options):
+    """Which numbers of a query are shown."""
+
+    direction: Annotated[
+        Direction,
+        Option(
+            "direction",
+            "What the query looks at (a row of A), or who looks at it (a column of A).",
+            link="dir",
+        ),
+    ] = "row"
+    norm: Annotated[
+        bool,
+        Option(
+            "weight x size of the value",
+            "Each weight times the size of what it moves, the length of the value after the output projection (Kobayashi et al. "
+            "2020).",
+            link="norm",
+        ),
+    ] = False
+
 
 _QUERIES_AT_ONCE = 256  # rows of attention formed together: bounds the memory of a region or pool query
 
@@ -41,7 +67,7 @@ def attention_map(
     pooling weights for the pool. Norm-weighted: A_ij * ||v_j W_O,h|| instead of A_ij. Heads are fused last.
 
     Args:
-        query: a token, a region or "pool"; None asks for what the model's output is read from.
+        query: a token, a region or "pool", also as text such as "3,4"; None asks for what the model's output is read from.
         head: one head, or the mean, maximum or minimum over heads.
         norm_weighted: weigh each value by how much it moves through the head's part of the output projection.
 
@@ -52,17 +78,24 @@ def attention_map(
     Raises:
         ParameterError: layer, head, direction or query do not exist.
         CaptureError: norm weighting without captured values.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> from vit_viz.samples import sample
+        >>> trace = vv.trace("mini", sample("shapes"))
+        >>> vv.attention_map(trace, layer=5, head=0, query="3,4").caption
+        'layer 5, head 0: patch (3, 4) looks at'
     """
     trace = as_trace(trace)
     layer, head = check_layer(trace, layer), checked_head(head, trace.num_heads)
-    query = trace.layout.default_query if query is None else query
+    query = trace.layout.default_query if query is None else as_query(query)
     heads = head_indices(trace, head)
     parts = _gathered(trace, layer, trace.query_weights(query), heads, direction, norm_weighted)
     values = fuse_heads(parts, head if isinstance(head, str) else "mean")
-    name = "norm-weighted attention" if norm_weighted else "attention"
+    name = "attention weight x size of the value" if norm_weighted else "attention"
     return PatchMap(
         trace.layout.patches(to_numpy(values)),
-        unit="attention weight x value norm" if norm_weighted else "attention weight",
+        unit="attention weight x size of the value" if norm_weighted else "attention weight",
         value_range=(0.0, float("inf")) if norm_weighted else (0.0, 1.0),
         signed=False,
         method=f"{name} ({direction})",

@@ -4,47 +4,33 @@ Pixel attributions are summed over the pixels of each patch, so completeness hol
 replace them by the preprocessing mean, which is 0 in the model's input. Methods that draw random numbers run in two halves, whose
 agreement is the map's stability; the map is that of both together.
 
+captum is imported by the functions that use it, because that takes a second.
+
 Source: Kokhlikyan et al. 2020, arXiv:2009.07896. captum's LRP raises on ViTs, its LayerGradCam averages the wrong axis of tokens,
 and its Insights UI is gone: none of them is used.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
-
-import numpy as np
 import torch
-from captum.attr import (
-    FeatureAblation,
-    GradientShap,
-    InputXGradient,
-    IntegratedGradients,
-    NoiseTunnel,
-    Occlusion,
-    Saliency,
-)
 from torch import Tensor
 
-from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.batches import BATCH
+from vit_viz.analyses.method_input import by_itself
+from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.patchwise import patch_mask, patch_mean, patch_sum, patch_value
-from vit_viz.analyses.sanity import spearman
-from vit_viz.analyses.shapley import kernel_shap as kernel_shap  # not captum's, but called like the others
-from vit_viz.analyses.stability import stability_words
-from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.pixelwise import WatchedTarget, attribution_map, in_turn, leaf
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.sampling import batches, check_samples, in_halves
+from vit_viz.analyses.spec import Analysis, Passes, Words
 from vit_viz.analyses.targets import Target
-from vit_viz.analyses.watch import Progress, StopCheck, Watch
 from vit_viz.errors import ParameterError
+from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import PatchMap
-
-INFINITE = (-math.inf, math.inf)
 
 
 def saliency(
-    subject: Subject,
+    subject: PreparedImage,
     *,
     target: Target,
     progress: Progress | None = None,
@@ -56,9 +42,11 @@ def saliency(
 
     Source: Simonyan et al. 2014, arXiv:1312.6034.
     """
-    forward = _Watched(subject, target, Watch(1, progress=progress, cancelled=cancelled))
-    gradient = _in_turn(Saliency(forward), subject).attribute(_leaf(subject))
-    return _map(
+    from captum.attr import Saliency
+
+    forward = WatchedTarget(subject, target, Watch(1, progress=progress, cancelled=cancelled))
+    gradient = in_turn(Saliency(forward), subject).attribute(leaf(subject))
+    return attribution_map(
         subject,
         patch_mean(subject, gradient.amax(1)),
         "saliency",
@@ -67,8 +55,27 @@ def saliency(
     )
 
 
+SALIENCY = Analysis(
+    name="saliency",
+    options=NoOptions,
+    run=by_itself(saliency),
+    cost="many passes",
+    words=Words(
+        label="Saliency",
+        shows="how strongly the target reacts to a small change of each patch's pixels.",
+        hides="whether the pixels, as they are, speak for or against the target; and neighbouring pixels can differ a lot by "
+        "chance.",
+        formula=r"$\max_c \lvert \partial y / \partial x_c \rvert$ over the channels $c$ of a pixel, mean over each patch",
+        source="Simonyan et al. 2014, arXiv:1312.6034, by captum",
+        runs="one run forwards and backwards",
+    ),
+    is_card=False,
+    passes=Passes(lambda _: 3),
+)
+
+
 def input_x_gradient(
-    subject: Subject,
+    subject: PreparedImage,
     *,
     target: Target,
     progress: Progress | None = None,
@@ -78,13 +85,33 @@ def input_x_gradient(
 
     Source: Shrikumar et al. 2016, arXiv:1605.01713.
     """
-    forward = _Watched(subject, target, Watch(1, progress=progress, cancelled=cancelled))
-    attributions = _in_turn(InputXGradient(forward), subject).attribute(_leaf(subject))
-    return _map(subject, patch_sum(subject, attributions), "input x gradient")
+    from captum.attr import InputXGradient
+
+    forward = WatchedTarget(subject, target, Watch(1, progress=progress, cancelled=cancelled))
+    attributions = in_turn(InputXGradient(forward), subject).attribute(leaf(subject))
+    return attribution_map(subject, patch_sum(subject, attributions), "input x gradient")
+
+
+INPUT_X_GRADIENT = Analysis(
+    name="input_x_gradient",
+    options=NoOptions,
+    run=by_itself(input_x_gradient),
+    cost="many passes",
+    words=Words(
+        label="Input x gradient",
+        shows="what each patch would add to the target if the model were linear around this image; blue patches move it down.",
+        hides="everything about the model that is not linear, such as evidence of which it has enough already.",
+        formula=r"$x \circ \frac{\partial y}{\partial x}$, summed over each patch",
+        source="Shrikumar et al. 2016, arXiv:1605.01713, by captum",
+        runs="one run forwards and backwards",
+    ),
+    is_card=False,
+    passes=Passes(lambda _: 3),
+)
 
 
 def integrated_gradients(
-    subject: Subject,
+    subject: PreparedImage,
     *,
     target: Target,
     steps: int = 50,
@@ -111,14 +138,16 @@ def integrated_gradients(
 
     Source: Sundararajan et al. 2017, arXiv:1703.01365.
     """
+    from captum.attr import IntegratedGradients
+
     if not 0 < steps <= max_steps or not tolerance > 0:
         raise ParameterError("Integrated gradients need 0 < steps <= max_steps and a positive tolerance.")
     baseline = torch.zeros_like(subject.pixels)
     ends = subject.scores(torch.cat([subject.pixels, baseline]), target)
     change = float(ends[0] - ends[1])
     while True:
-        forward = _Watched(subject, target, Watch(steps + 2, progress=progress, cancelled=cancelled))
-        attributions, delta = _in_turn(IntegratedGradients(forward), subject).attribute(
+        forward = WatchedTarget(subject, target, Watch(steps + 2, progress=progress, cancelled=cancelled))
+        attributions, delta = in_turn(IntegratedGradients(forward), subject).attribute(
             subject.pixels,
             baselines=baseline,
             n_steps=steps,
@@ -132,13 +161,31 @@ def integrated_gradients(
     words = f"Convergence delta {float(delta):+.3g}, {100 * error:.1f}% of the change {change:+.3g}, at {steps} steps."
     note = words if error < tolerance else f"Not converged: {words[0].lower()}{words[1:]}"
     result = patch_sum(subject, attributions)
-    return _map(
+    return attribution_map(
         subject, result, "integrated gradients", note=note, steps=steps, convergence_delta=float(delta)
     )
 
 
+INTEGRATED_GRADIENTS = Analysis(
+    name="integrated_gradients",
+    options=NoOptions,
+    run=by_itself(integrated_gradients),
+    cost="many passes",
+    words=Words(
+        label="Integrated gradients",
+        shows="how much each patch raises the target as a gray image turns into this one; blue patches lower it.",
+        hides="patches that are as gray as the start: they count little, whatever they mean.",
+        formula=r"$(x - x_0) \circ \int_0^1 \frac{\partial y}{\partial x} (x_0 + t (x - x_0))\, dt$, summed over each patch; "
+        r"$x_0$: a gray image",
+        source="Sundararajan, Taly & Yan 2017, arXiv:1703.01365, by captum",
+        runs="50 runs forwards and backwards or more, until it adds up",
+    ),
+    passes=Passes(lambda _: 100, at_least=True),
+)
+
+
 def smoothgrad(
-    subject: Subject,
+    subject: PreparedImage,
     *,
     target: Target,
     samples: int = 16,
@@ -156,14 +203,16 @@ def smoothgrad(
 
     Source: Smilkov et al. 2017, arXiv:1706.03825.
     """
-    _check_samples(samples)
-    forward = _Watched(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
+    from captum.attr import NoiseTunnel, Saliency
+
+    check_samples(samples)
+    forward = WatchedTarget(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
     spread = float(subject.pixels.max() - subject.pixels.min())
-    method = NoiseTunnel(_in_turn(Saliency(forward), subject))
+    method = NoiseTunnel(in_turn(Saliency(forward), subject))
 
     def run(count: int) -> Tensor:
         gradient: Tensor = method.attribute(
-            _leaf(subject),
+            leaf(subject),
             nt_type="smoothgrad",
             nt_samples=count,
             nt_samples_batch_size=min(count, BATCH),
@@ -175,8 +224,8 @@ def smoothgrad(
     def drawn(gradient: Tensor) -> Tensor:
         return patch_mean(subject, gradient.abs().amax(1))
 
-    values, stability = _in_halves(subject, run, drawn, samples, seed)
-    return _map(
+    values, stability = in_halves(subject, run, drawn, samples, seed)
+    return attribution_map(
         subject,
         values,
         "SmoothGrad",
@@ -189,8 +238,26 @@ def smoothgrad(
     )
 
 
+SMOOTHGRAD = Analysis(
+    name="smoothgrad",
+    options=NoOptions,
+    run=by_itself(smoothgrad),
+    cost="many passes",
+    words=Words(
+        label="SmoothGrad",
+        shows="where small changes to pixels change the target most, averaged over noisy copies of the photo.",
+        hides="whether the pixels, as they are, speak for or against the target.",
+        formula=r"$\max_c \lvert \mathrm{mean}_\varepsilon\, \frac{\partial y}{\partial x_c} (x + \varepsilon) \rvert$ over "
+        r"the channels $c$ of a pixel, mean over each patch; $\varepsilon$: random noise",
+        source="Smilkov et al. 2017, arXiv:1706.03825, by captum",
+        runs="16 runs forwards and backwards",
+    ),
+    passes=Passes(lambda _: 48),
+)
+
+
 def gradient_shap(
-    subject: Subject,
+    subject: PreparedImage,
     *,
     target: Target,
     samples: int = 32,
@@ -202,24 +269,46 @@ def gradient_shap(
 
     Source: Lundberg & Lee 2017, arXiv:1705.07874, as captum has it.
     """
-    _check_samples(samples)
-    forward = _Watched(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
-    method = _in_turn(GradientShap(forward), subject)
+    from captum.attr import GradientShap
+
+    check_samples(samples)
+    forward = WatchedTarget(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
+    method = in_turn(GradientShap(forward), subject)
 
     def run(count: int) -> Tensor:
         total = torch.zeros_like(subject.pixels)
-        for part in _batches(count):
+        for part in batches(count):
             total += part * method.attribute(
                 subject.pixels, baselines=torch.zeros_like(subject.pixels), n_samples=part, stdevs=0.09
             )
         return total / count
 
-    values, stability = _in_halves(subject, run, lambda values: patch_sum(subject, values), samples, seed)
-    return _map(subject, values, "GradientShap", stability=stability, samples=samples, seed=seed)
+    values, stability = in_halves(subject, run, lambda values: patch_sum(subject, values), samples, seed)
+    return attribution_map(subject, values, "GradientShap", stability=stability, samples=samples, seed=seed)
+
+
+GRADIENT_SHAP = Analysis(
+    name="gradient_shap",
+    options=NoOptions,
+    run=by_itself(gradient_shap),
+    cost="many passes",
+    words=Words(
+        label="GradientShap",
+        shows="how much each patch raises the target, measured at random points between a gray image and this one; blue "
+        "patches lower it.",
+        hides="its own error: the points are few and random, and the parts do not add up as those of integrated gradients do.",
+        formula=r"$\mathrm{mean}_{t, \varepsilon}\, (x + \varepsilon) \circ \frac{\partial y}{\partial x} (t (x + "
+        r"\varepsilon))$, summed over each patch; $t$: random in $[0, 1]$; $\varepsilon$: random noise",
+        source="Lundberg & Lee 2017, arXiv:1705.07874, by captum",
+        runs="32 runs forwards and backwards",
+    ),
+    passes=Passes(lambda _: 96),
+    is_card=False,
+)
 
 
 def occlusion(
-    subject: Subject,
+    subject: PreparedImage,
     *,
     target: Target,
     progress: Progress | None = None,
@@ -229,8 +318,10 @@ def occlusion(
 
     Source: Zeiler & Fergus 2014, arXiv:1311.2901; one window per patch.
     """
+    from captum.attr import Occlusion
+
     patches = subject.layout.num_patches
-    forward = _Watched(subject, target, Watch(patches + 1, progress=progress, cancelled=cancelled))
+    forward = WatchedTarget(subject, target, Watch(patches + 1, progress=progress, cancelled=cancelled))
     window = (subject.pixels.shape[1], *subject.patch_size)
     with torch.no_grad():
         attributions = Occlusion(forward).attribute(
@@ -240,129 +331,58 @@ def occlusion(
             baselines=0,
             perturbations_per_eval=BATCH,
         )
-    return _map(subject, patch_value(subject, attributions), "occlusion")
+    return attribution_map(subject, patch_value(subject, attributions), "occlusion")
+
+
+OCCLUSION = Analysis(
+    name="occlusion",
+    options=NoOptions,
+    run=by_itself(occlusion),
+    cost="many passes",
+    words=Words(
+        label="Occlusion",
+        shows="by how much the target falls when this patch alone is painted gray; where it rises, the patch is blue.",
+        hides="patches that can stand in for each other: with one of them gone, the others still carry the answer.",
+        formula=r"$y(x) - y(x_{-i})$; $x_{-i}$: the photo with patch $i$ painted gray",
+        source="Zeiler & Fergus 2014, arXiv:1311.2901, by captum",
+        runs="one run per patch",
+    ),
+    passes=Passes(lambda patches: patches),
+)
 
 
 def feature_ablation(
-    subject: Subject,
+    subject: PreparedImage,
     *,
     target: Target,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
 ) -> PatchMap:
     """By how much the target falls when one patch is replaced by the preprocessing mean: occlusion, by way of a feature mask."""
+    from captum.attr import FeatureAblation
+
     patches = subject.layout.num_patches
-    forward = _Watched(subject, target, Watch(patches + 1, progress=progress, cancelled=cancelled))
+    forward = WatchedTarget(subject, target, Watch(patches + 1, progress=progress, cancelled=cancelled))
     with torch.no_grad():
         attributions = FeatureAblation(forward).attribute(
             subject.pixels, baselines=0, feature_mask=patch_mask(subject), perturbations_per_eval=BATCH
         )
-    return _map(subject, patch_value(subject, attributions), "feature ablation")
+    return attribution_map(subject, patch_value(subject, attributions), "feature ablation")
 
 
-# --- parts
-
-
-class _Watched:
-    """The target as captum wants it: pixels [batch, ...] -> [batch], counted and cancellable."""
-
-    def __init__(self, subject: Subject, target: Target, watch: Watch) -> None:
-        self._subject, self._target, self._watch = subject, target, watch
-
-    def __call__(self, pixels: Tensor) -> Tensor:
-        self._watch.check()
-        scores = self._target(self._subject.outputs(pixels))
-        self._watch.advance(len(pixels))
-        return scores
-
-
-def _in_turn(method: Any, subject: Subject) -> Any:
-    """A gradient method of captum whose forward and backward of each batch are one turn at the device."""
-    gradient_of = method.gradient_func
-
-    def in_turn(*args: Any, **kwargs: Any) -> Any:
-        with subject.turn():
-            return gradient_of(*args, **kwargs)
-
-    method.gradient_func = in_turn
-    return method
-
-
-def _map(
-    subject: Subject,
-    values: Tensor,
-    method: str,
-    *,
-    unit: str = "change of the target",
-    signed: bool = True,
-    note: str = "",
-    stability: float | None = None,
-    **parameters: object,
-) -> PatchMap:
-    name = method.lower().replace(" ", "_")
-    if stability is not None:
-        note = stability_words(stability, f"{parameters['samples']} samples")
-        parameters |= {"stability": f"{stability:.3f}"}
-    return PatchMap(
-        to_numpy(values.float()),
-        unit=unit,
-        value_range=INFINITE if signed else (0.0, math.inf),
-        signed=signed,
-        method=method,
-        class_blind=False,
-        provenance=subject.provenance.with_parameters(method=name, **parameters),
-        crop_box=subject.crop_box,
-        caption=method,
-        note=note,
-        stability=stability,
-    )
-
-
-def _in_halves(
-    subject: Subject,
-    run: Callable[[int], Tensor],
-    drawn: Callable[[Tensor], Tensor],
-    samples: int,
-    seed: int,
-) -> tuple[Tensor, float | None]:
-    """The map of all samples, and the rank correlation of the maps of their two halves; None for a single sample.
-
-    Args:
-        run: from a number of samples to their mean.
-        drawn: from a mean to a map [rows, cols].
-    """
-    counts = [count for count in (samples - samples // 2, samples // 2) if count]
-    with _seeded(seed, subject):
-        means = [run(count) for count in counts]
-    whole = torch.stack([count * mean for count, mean in zip(counts, means, strict=True)]).sum(0) / samples
-    maps = [to_numpy(drawn(mean).float()) for mean in means]
-    return drawn(whole), spearman(*maps) if len(maps) == 2 else None
-
-
-def _leaf(subject: Subject) -> Tensor:
-    """A copy of the input that gradients are taken to; captum warns where it has to make one."""
-    return subject.pixels.detach().clone().requires_grad_()
-
-
-@contextmanager
-def _seeded(seed: int, subject: Subject) -> Iterator[None]:
-    """Random numbers from this seed; the random state outside stays as it was."""
-    devices = [subject.pixels.device] if subject.pixels.device.type == "cuda" else []
-    state = np.random.get_state()  # captum draws from NumPy's generator, too
-    try:
-        with torch.random.fork_rng(devices=devices):
-            torch.manual_seed(seed)
-            np.random.seed(seed)
-            yield
-    finally:
-        np.random.set_state(state)
-
-
-def _batches(samples: int) -> Iterator[int]:
-    for start in range(0, samples, BATCH):
-        yield min(BATCH, samples - start)
-
-
-def _check_samples(samples: int) -> None:
-    if samples < 1:
-        raise ParameterError(f"At least one sample is needed, not {samples}.")
+FEATURE_ABLATION = Analysis(
+    name="feature_ablation",
+    options=NoOptions,
+    run=by_itself(feature_ablation),
+    cost="many passes",
+    words=Words(
+        label="Feature ablation",
+        shows="the same as occlusion, computed by ablating one feature, a patch, at a time.",
+        hides="patches that can stand in for each other: with one of them gone, the others still carry the answer.",
+        formula=r"$y(x) - y(x_{-i})$; $x_{-i}$: the photo with patch $i$ painted gray",
+        source="Kokhlikyan et al. 2020, arXiv:2009.07896",
+        runs="one run per patch",
+    ),
+    passes=Passes(lambda patches: patches),
+    is_card=False,
+)

@@ -30,12 +30,12 @@ def in_batches(run: Callable[[slice], Tensor], count: int, *, size: int = BATCH)
     start = 0
     while start < count:
         part = slice(start, min(start + size, count))
-        found = _tried(run, part)
-        if found is None:  # tried again here, where the exception no longer holds on to the batch's memory
+        values = _tried(run, part)
+        if values is None:  # tried again here, where the exception no longer holds on to the batch's memory
             size = (part.stop - part.start) // 2
             _logger.warning("the GPU has no room for %d images at once: %d from now on", 2 * size, size)
             continue
-        parts.append(found)
+        parts.append(values)
         start = part.stop
     return torch.cat(parts)
 

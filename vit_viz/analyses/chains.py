@@ -46,6 +46,11 @@ class Chain:
     fusion: HeadFusion = "mean"
     discard: float = 0.0
 
+    @property
+    def starts_weighted(self) -> bool:
+        """Whether a pool that is learned starts gradient-weighted: where no row is renormalised, its size counts."""
+        return self.source == "gradient" and self.share is None
+
 
 def run_chains(
     trace: Trace,

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.removal import BASELINES, Baseline, baseline_pixels, painted_scores, removed_scores
-from vit_viz.analyses.subject import ModelLike, Picture, Subject
 from vit_viz.analyses.targets import Target, TargetLike
-from vit_viz.analyses.watch import Progress, StopCheck, Watch
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
+from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import Curve, PatchMap
 
 Test = Literal["deletion", "insertion"]
@@ -131,6 +131,7 @@ def faithfulness(
     *,
     target: TargetLike = None,
     mode: Mode = "fit",
+    size: int = 0,
     layout: TokenLayout | None = None,
     has_classes: bool | None = None,
     band: RandomBand | None = None,
@@ -147,7 +148,8 @@ def faithfulness(
 
     Args:
         patch_map: over this model's grid for this image and mode.
-        target: whose probability is followed; None means the first class.
+        target: whose probability is followed, a class by its index or name; None means the first class.
+        size: short side of the model's input in patches; 0 is the checkpoint's own.
         layout: which token is what; None asks the module.
         has_classes: whether a module's outputs are scores of classes; None takes what it says of itself.
         band: random orders of the same image and target, as `random_band` gives them; None computes them.
@@ -160,8 +162,16 @@ def faithfulness(
         ParameterError: the map has another grid, a baseline does not exist, or the band is of other baselines or another target.
         CaptureError: removal is asked for, and something in this module still reads removed patches.
         Cancelled: `cancelled` said so.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> from vit_viz.samples import sample
+        >>> loaded, picture = vv.load("mini"), sample("shapes")
+        >>> relevance = vv.explain(loaded, picture, size=6)["relevance"]
+        >>> vv.faithfulness(loaded, picture, relevance, size=6).beaten  # of ten random orders, in both tests
+        (10, 10)
     """
-    subject = Subject.of(loaded, image, mode=mode, layout=layout, has_classes=has_classes)
+    subject = PreparedImage.of(loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes)
     if band is None:
         both = (None, None) if progress is None else _shared(progress, RANDOM_ORDERS)
         band = random_band(subject, target=target, baselines=baselines, progress=both[0], cancelled=cancelled)
@@ -172,7 +182,7 @@ def faithfulness(
 
 
 def random_band(
-    subject: Subject,
+    subject: PreparedImage,
     *,
     target: TargetLike = None,
     baselines: tuple[Baseline, Baseline] = ("mean", "blur"),
@@ -197,7 +207,7 @@ def random_band(
 
 
 def faithfulness_of(
-    subject: Subject,
+    subject: PreparedImage,
     patch_map: PatchMap,
     band: RandomBand,
     *,
@@ -268,7 +278,7 @@ def area(fractions: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
 
 
 def _both_curves(
-    subject: Subject,
+    subject: PreparedImage,
     target: Target,
     orders: NDArray[np.intp],
     counts: NDArray[np.int64],
@@ -290,7 +300,7 @@ def _both_curves(
 
 
 def _removal_curve(
-    subject: Subject, target: Target, order: NDArray[np.intp], watch: Watch
+    subject: PreparedImage, target: Target, order: NDArray[np.intp], watch: Watch
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(fractions, target) with patches taken out of the sequence; a pool over patches keeps the last one."""
     patches = subject.layout.num_patches
@@ -308,7 +318,7 @@ def _first(orders: NDArray[np.intp], counts: NDArray[np.int64]) -> NDArray[np.bo
 
 
 def _curve(
-    subject: Subject,
+    subject: PreparedImage,
     patch_map: PatchMap,
     test: Literal["deletion", "insertion", "removal"],
     fractions: NDArray[np.float64],

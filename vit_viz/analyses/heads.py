@@ -1,31 +1,33 @@
 """All heads at a glance: one number per head and layer, and the tokens that attention drains into.
 
-Every statistic runs over blocks of rows, so that no N x N matrix of a whole layer is held.
+All measures of a table are read from the same pass over blocks of rows, so that no N x N matrix of a whole layer is held.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vit_viz.analyses.attention import check_layer, to_numpy
-from vit_viz.analyses.chains import Chain, output_query, run_chains, start_row
+from vit_viz.analyses.attention import check_layer, to_numpy, weighted_rows
+from vit_viz.analyses.chains import output_query, start_row
+from vit_viz.analyses.head_statistics import OUTLIER_FACTOR, STATISTICS, Measure, share_of, usual_means
+from vit_viz.analyses.head_sums import LayerInput, Lengths, are_outliers, layer_sums, token_norms
+from vit_viz.analyses.offsets import Offsets
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
-from vit_viz.errors import CaptureError, ParameterError
-from vit_viz.geometry import Query, TokenLayout
-from vit_viz.results import HeadTable, ValueRange
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import Grid, Query
+from vit_viz.results import HeadTable
 
-Measure = Literal[
-    "distance", "entropy", "prefix_mass", "suffix_mass", "diagonal_mass", "rollout_share", "norm"
-]
+OF_THE_STREAM: frozenset[Measure] = frozenset({"sink_share", "content_correlation"})
+"""The measures that read the residual stream."""
 
 
 def head_table(
@@ -41,58 +43,131 @@ def head_table(
       of the model's input between patch centres. Other keys are left out of a: with them a head that sends 60% of its mass to the
       class token would be understated by 60%.
     - entropy: how spread a row is, -sum a ln a / ln N, averaged over all queries: 0 for one key, 1 for all alike.
-    - prefix_mass: share of the attention of patches that falls on prefix tokens.
+    - prefix_mass: share of the attention of patches that falls on prefix tokens; class_mass on the class token.
     - suffix_mass: share of the attention of patches that falls on suffix tokens; 0 in a model without any.
     - diagonal_mass: share of the attention of patches that stays on the patch itself.
+    - left_neighbour, right_neighbour, upper_neighbour, lower_neighbour: share of the attention of patches that falls on the patch
+      beside it, averaged over the patches that have one there.
+    - strongest_offset: the same for the offset that gets most, of those that at least half of the patches have, the patch itself
+      left out; `strongest_offsets` says which it is.
+    - positional_share: share of the variance of the weights from patch to patch that their mean at each offset explains: 1 where
+      a patch's weights depend on the offset alone, however the photo looks.
+    - content_correlation: correlation between these weights and the cosine of the two tokens as they enter the layer (the mean
+      token subtracted), both without their mean at each offset: above 0 where patches look at what is like them, wherever it is.
+    - sink_share: share of all attention of the layer that goes to tokens with an outlying norm, as `sinks` finds them.
+    - norm: sum_j A_ij ||v_j W_O,h|| averaged over all queries: how much a head moves.
     - rollout_share: of what the query draws from the patches through this layer of its rollout, the part that comes in through
       this head; the heads of a layer sum to 1.
-    - norm: sum_j A_ij ||v_j W_O,h|| averaged over all queries: how much a head moves.
 
     Args:
-        query: whose rollout is followed in rollout_share; None asks for what the model's output is read from.
+        query: the token from which rollout_share follows the rollout; None asks for what the model's output is read from.
         patch_size: (height, width) of a patch in pixels, for the distance; None takes it from the trace's crop box.
 
     Raises:
         ParameterError: there is no such measure, or the distance lacks the size of a patch.
-        CaptureError: norm without captured values.
+        CaptureError: norm without captured values; sink_share or content_correlation without the residual stream; rollout_share
+            where the layers do not follow one another.
 
-    Source: Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7 and 11 (distance); Kobayashi et al. 2020, arXiv:2004.10102 (norm).
+    Source: Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7 and 11 (distance); Kobayashi et al. 2020, arXiv:2004.10102 (norm);
+    Darcet et al. 2024, arXiv:2309.16588 (sinks).
+
+    Example:
+        >>> import vit_viz as vv
+        >>> from vit_viz.samples import sample
+        >>> vv.head_table(vv.trace("mini", sample("shapes")), measure="entropy").values[5].round(1)
+        array([0.6, 0.8, 0.8, 0.3, 0.8, 0.9], dtype=float32)
+    """
+    return head_tables(trace, measures=(measure,), query=query, patch_size=patch_size)[measure]
+
+
+def head_tables(
+    trace: Trace,
+    *,
+    measures: Sequence[Measure] | None = None,
+    query: Query | None = None,
+    patch_size: tuple[int, int] | None = None,
+) -> dict[Measure, HeadTable]:
+    """Several statistics of every head from one pass over the attention, as `head_table` describes them.
+
+    Args:
+        measures: which; None takes all that this trace can give.
+
+    Raises:
+        ParameterError, CaptureError: as `head_table`.
     """
     trace = as_trace(trace)
-    if measure not in get_args(Measure):
-        raise ParameterError(f"Heads are measured by {', '.join(get_args(Measure))}, not by {measure!r}.")
-    if measure == "rollout_share":
-        values = _rollout_shares(trace, query)
-    else:
-        layers = range(trace.num_layers)
-        parts = [
-            _mean_over_queries(trace, layer, _statistic(trace, layer, measure, patch_size))
-            for layer in layers
-        ]
-        values = torch.stack(parts)
-    unit, value_range, over_patches = _UNITS[measure]
-    if measure == "distance":
-        value_range = (0.0, math.hypot(*_extent(trace, patch_size)) or 1.0)
-    return HeadTable(
-        to_numpy(values),
-        unit=unit,
-        value_range=value_range,
-        signed=False,
-        method=measure,
-        provenance=trace.provenance.with_parameters(method="head_table", measure=measure),
-        note="Mean over patch queries." if over_patches else "",
+    chosen = available_measures(trace, patch_size) if measures is None else tuple(measures)
+    for measure in chosen:
+        if measure not in get_args(Measure):
+            raise ParameterError(f"Heads are measured by {', '.join(get_args(Measure))}, not by {measure!r}.")
+    reach = _patch_size(trace, patch_size) if "distance" in chosen else None
+    by_measure = _layer_values(trace, chosen, query, reach)
+    return {measure: _table(trace, measure, values, reach) for measure, values in by_measure.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class HeadTables:
+    """Every measure of the heads that a trace can give, as `head_tables` computes them."""
+
+    tables: Mapping[Measure, HeadTable]
+
+    @classmethod
+    def of(cls, trace: Trace) -> HeadTables:
+        """Read out of a trace."""
+        return cls(head_tables(trace))
+
+
+def available_measures(trace: Trace, patch_size: tuple[int, int] | None = None) -> tuple[Measure, ...]:
+    """The measures for which a trace holds what they need."""
+    missing: set[Measure] = set()
+    if patch_size is None and trace.crop_box is None:
+        missing.add("distance")
+    norms = [layer.value_norms for layer in trace.layers]
+    if any(one is None or bool(one.isnan().any()) for one in norms):
+        missing.add("norm")
+    if trace.residual is None:
+        missing |= OF_THE_STREAM
+    if trace.structure.complete.status == "fails":
+        missing.add("rollout_share")
+    return tuple(measure for measure in get_args(Measure) if measure not in missing)
+
+
+def strongest_offsets(trace: Trace) -> NDArray[np.int64]:
+    """The offset (rows down, columns right) at which patches look most, per head: [layers, heads, 2].
+
+    Of the offsets that at least half of the patches have, without (0, 0): for mean weights over fewer pairs chance speaks.
+    """
+    trace = as_trace(trace)
+    offsets = Offsets(trace.layout.grid)
+    given = [LayerInput(trace, layer, offsets) for layer in range(trace.num_layers)]
+    tables = torch.stack([layer_sums(one, ("offsets",))["offsets"].cpu() for one in given])
+    best = usual_means(offsets, tables).flatten(2).argmax(-1)
+    rows, cols = offsets.shape
+    strongest: NDArray[np.int64] = np.stack(
+        (to_numpy(best // cols) - rows // 2, to_numpy(best % cols) - cols // 2), -1
     )
+    return strongest
 
 
-_UNITS: dict[str, tuple[str, ValueRange, bool]] = {
-    "distance": ("pixels of the model input", (0.0, math.inf), True),
-    "entropy": ("share of the largest entropy, ln N nats", (0.0, 1.0), False),
-    "prefix_mass": ("share of the attention", (0.0, 1.0), True),
-    "suffix_mass": ("share of the attention", (0.0, 1.0), True),
-    "diagonal_mass": ("share of the attention", (0.0, 1.0), True),
-    "rollout_share": ("share of the layer", (0.0, 1.0), False),
-    "norm": ("attention weight x value norm", (0.0, math.inf), False),
-}
+def output_maps(trace: Trace) -> NDArray[np.float32]:
+    """What the token that the output is read from looks at in each head, over the patches: [layers, heads, patches]."""
+    weights = trace.query_weights(output_query(trace))
+    rows = [weighted_rows(trace, layer, weights) for layer in range(trace.num_layers)]
+    maps: NDArray[np.float32] = to_numpy(torch.stack(rows)[..., trace.layout.patch_slice])
+    return maps
+
+
+def mean_map_share(maps: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Share of the variance of a head's maps over photos that their mean map explains: [photos, ..., patches] -> [...].
+
+    With m the mean over everything and M the mean over photos, sum (M - m)^2 / mean over photos of sum (map - m)^2. A head is
+    positional where this is most of it. P photos of which each is as it likes leave 1 / P. 0 where nothing varies.
+    """
+    wide = maps.astype(np.float64)
+    centre = wide.mean(axis=(0, -1))[..., None]
+    explained = ((wide.mean(0) - centre) ** 2).sum(-1)
+    total = ((wide - centre) ** 2).sum(-1).mean(0)
+    return share_of(explained, total).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -115,7 +190,7 @@ class SinkReport:
     received: NDArray[np.float32]
 
 
-def sinks(trace: Trace, *, layer: int, factor: float = 5.0) -> SinkReport:
+def sinks(trace: Trace, *, layer: int, factor: float = OUTLIER_FACTOR) -> SinkReport:
     """Tokens that enter a layer with a norm above `factor` times the median, and the share of its attention they receive.
 
     Raises:
@@ -127,72 +202,63 @@ def sinks(trace: Trace, *, layer: int, factor: float = 5.0) -> SinkReport:
     check_layer(trace, layer)
     if not factor > 0:
         raise ParameterError(f"The outlier factor is positive, not {factor}.")
-    if trace.residual is None:
-        raise CaptureError("Token norms need a trace that kept the residual stream (keep_residual=True).")
-    norms = trace.residual[layer].norm(dim=-1)  # [tokens]
-    threshold = factor * float(norms.quantile(0.5))
-    tokens = (norms > threshold).nonzero().flatten().tolist()
-    received = torch.zeros(trace.num_heads, device=trace.device)
-    for _, attention in trace.tiles(layer):
-        received += attention[..., tokens].sum((-2, -1)) / trace.num_tokens
+    norms = token_norms(trace, layer)
+    tokens: list[int] = are_outliers(norms, factor).nonzero().flatten().tolist()
+    given = LayerInput(trace, layer, Offsets(trace.layout.grid))
+    received = layer_sums(given, ("columns",))["columns"][:, 0, tokens].sum(-1) / trace.num_tokens
     names = tuple(trace.layout.name(token) for token in tokens)
+    threshold = factor * float(norms.quantile(0.5))
     return SinkReport(layer, tuple(tokens), names, to_numpy(norms), threshold, to_numpy(received))
 
 
 # --- parts
 
-Statistic = Callable[[Tensor, Tensor], Tensor]
-"""(query indices [block], attention [heads, block, tokens]) -> one number per head and query, [heads, block]."""
+
+def _layer_values(
+    trace: Trace, measures: Sequence[Measure], query: Query | None, patch_size: tuple[float, float] | None
+) -> dict[Measure, NDArray[np.float32]]:
+    """Every measure, [layers, heads]; from the last layer to the first, as a rollout goes."""
+    names = sorted({name for measure in measures for name in STATISTICS[measure].sums})
+    row = _first_row(trace, query) if "kept" in names else None
+    offsets, sums_per_layer = Offsets(trace.layout.grid), []
+    lengths = None if patch_size is None else Lengths(offsets, patch_size, trace.device)
+    for layer in reversed(range(trace.num_layers)):
+        sums_per_layer.append(layer_sums(LayerInput(trace, layer, offsets, row, lengths), names))
+        row = (
+            None
+            if row is None
+            else _next_row(row, sums_per_layer[-1]["columns"][:, 2], sums_per_layer[-1]["kept"])
+        )
+    sums = {name: torch.stack([one[name] for one in sums_per_layer[::-1]]).cpu() for name in names}
+    return {measure: to_numpy(STATISTICS[measure].of(trace, sums).float()) for measure in measures}
 
 
-def _statistic(trace: Trace, layer: int, measure: Measure, patch_size: tuple[int, int] | None) -> Statistic:
-    layout = trace.layout
+def _table(
+    trace: Trace, measure: Measure, values: NDArray[np.float32], patch_size: tuple[float, float] | None
+) -> HeadTable:
+    statistic = STATISTICS[measure]
+    value_range = statistic.value_range
     if measure == "distance":
-        return _of_patches(layout, _distance(trace, patch_size))
-    if measure == "entropy":
-        most = math.log(trace.num_tokens) or 1.0
-        return lambda _, attention: -torch.special.xlogy(attention, attention).sum(-1) / most
-    if measure == "prefix_mass":
-        return _of_patches(layout, lambda _, attention: attention[..., : layout.num_prefix].sum(-1))
-    if measure == "suffix_mass":
-        return _of_patches(layout, lambda _, attention: attention[..., layout.suffix_slice].sum(-1))
-    if measure == "diagonal_mass":
-        return _of_patches(layout, _on_itself)
-    norms = trace.value_norms(layer)
-    return lambda _, attention: torch.einsum("hqn,hn->hq", attention, norms.to(attention))
+        value_range = (0.0, _extent(trace.layout.grid, patch_size) or 1.0)
+    return HeadTable(
+        values,
+        unit=statistic.unit,
+        value_range=value_range,
+        signed=value_range[0] < 0,
+        method=measure,
+        provenance=trace.provenance.with_parameters(method="head_table", measure=measure),
+        note="Mean over patch queries." if statistic.over_patches else "",
+    )
 
 
-def _of_patches(layout: TokenLayout, statistic: Statistic) -> Statistic:
-    """The statistic on patch queries only: rows of prefix and suffix tokens are left out of the mean."""
-    patches = layout.patch_slice
-
-    def on_patches(queries: Tensor, attention: Tensor) -> Tensor:
-        kept = (queries >= patches.start) & (queries < patches.stop)
-        return statistic(queries[kept], attention[:, kept])
-
-    return on_patches
+def _first_row(trace: Trace, query: Query | None) -> Tensor:
+    trace.check_layers_follow()
+    return start_row(trace, output_query(trace) if query is None else query)
 
 
-def _on_itself(queries: Tensor, attention: Tensor) -> Tensor:
-    return attention.gather(-1, queries.expand(len(attention), -1)[..., None])[..., 0]
-
-
-def _distance(trace: Trace, patch_size: tuple[int, int] | None) -> Statistic:
-    """Mean distance in pixels between a patch and the patches that it looks at."""
-    patches, (rows, cols) = trace.layout.patch_slice, trace.layout.grid
-    height, width = _patch_size(trace, patch_size)
-    row, col = torch.meshgrid(torch.arange(rows), torch.arange(cols), indexing="ij")
-    centres = torch.stack((row.flatten() * height, col.flatten() * width), dim=-1)  # [patches, 2]
-    centres = centres.float().to(trace.device)
-
-    def distance(queries: Tensor, attention: Tensor) -> Tensor:
-        between = torch.cdist(
-            centres[queries - patches.start], centres, compute_mode="donot_use_mm_for_euclid_dist"
-        )  # [block, patches]
-        on_patches = attention[..., patches]
-        return (on_patches * between).sum(-1) / on_patches.sum(-1)
-
-    return distance
+def _next_row(row: Tensor, through: Tensor, kept: Tensor) -> Tensor:
+    """The rollout row before a layer, from that behind it: half through the attention, half through the skip connection."""
+    return (0.5 * through.mean(0) + 0.5 * kept).to(row)
 
 
 def _patch_size(trace: Trace, patch_size: tuple[int, int] | None) -> tuple[float, float]:
@@ -205,35 +271,7 @@ def _patch_size(trace: Trace, patch_size: tuple[int, int] | None) -> tuple[float
     return height / rows, width / cols
 
 
-def _extent(trace: Trace, patch_size: tuple[int, int] | None) -> tuple[float, float]:
-    """Distance between the first and the last patch centre, per axis."""
-    height, width = _patch_size(trace, patch_size)
-    return height * (trace.layout.grid[0] - 1), width * (trace.layout.grid[1] - 1)
-
-
-def _mean_over_queries(trace: Trace, layer: int, statistic: Statistic) -> Tensor:
-    """The statistic of each head, [heads], averaged over the queries that it speaks of."""
-    parts = [statistic(queries, attention) for queries, attention in _blocks(trace, layer)]
-    return torch.cat(parts, dim=1).mean(1)
-
-
-def _blocks(trace: Trace, layer: int) -> Iterator[tuple[Tensor, Tensor]]:
-    index = torch.arange(trace.num_tokens, device=trace.device)
-    for queries, attention in trace.tiles(layer):
-        yield index[queries], attention
-
-
-def _rollout_shares(trace: Trace, query: Query | None) -> Tensor:
-    """Share of each head in the patch mass that the rollout row gathers in its layer, [layers, heads]."""
-    chain = Chain("attention", 0.5)
-    row = start_row(trace, output_query(trace) if query is None else query)
-    shares = []
-    for layer in reversed(range(trace.num_layers)):
-        mass = torch.zeros(trace.num_heads, device=row.device, dtype=row.dtype)
-        for queries, attention in _blocks(trace, layer):
-            mass += torch.einsum(
-                "q,hqn->h", row[queries].to(attention), attention[..., trace.layout.patch_slice]
-            )
-        shares.append(mass / mass.sum())
-        (row,) = run_chains(trace, [chain], [row], layers=(layer, layer + 1))
-    return torch.stack(shares[::-1])
+def _extent(grid: Grid, patch_size: tuple[float, float] | None) -> float:
+    """Distance between the first and the last patch centre."""
+    height, width = patch_size or (1.0, 1.0)
+    return math.hypot(height * (grid[0] - 1), width * (grid[1] - 1))

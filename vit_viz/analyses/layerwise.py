@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import torch
 from torch import Tensor, nn
 
 from vit_viz.analyses.attention import prefix_values, suffix_values, to_numpy
 from vit_viz.analyses.chains import LayerRange, layer_range
-from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.method_input import MethodInput
+from vit_viz.analyses.options import NoOptions
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.spec import Analysis, Reads, Words
 from vit_viz.analyses.targets import Target
 from vit_viz.capture import Trace, trace
 from vit_viz.capture.verified import verified_structure
@@ -21,7 +22,7 @@ from vit_viz.results import PatchMap
 _QUERIES_AT_ONCE = 256
 
 
-def legrad(subject: Subject, target: Target, *, layers: LayerRange | None = None) -> PatchMap:
+def legrad(subject: PreparedImage, target: Target, *, layers: LayerRange | None = None) -> PatchMap:
     """Which keys each layer's attention would have to look at more for the target to grow, summed over layers.
 
     Per layer l the residual stream after it is pooled and projected as if it were the last, y_l = target(head(pool(x_l))). With
@@ -72,7 +73,28 @@ def legrad(subject: Subject, target: Target, *, layers: LayerRange | None = None
     )
 
 
-def token_gradcam(subject: Subject, recorded: Trace, target: Target) -> PatchMap:
+def _legrad(given: MethodInput, _options: NoOptions) -> PatchMap:
+    return legrad(given.subject, given.target, layers=given.layers)
+
+
+LEGRAD = Analysis(
+    name="legrad",
+    options=NoOptions,
+    run=_legrad,
+    cost="pass",
+    words=Words(
+        label="LeGrad",
+        shows="which patches the layers would have to look at more to raise the target, summed over all layers.",
+        hides="where the layers actually look: it is a sensitivity and is not multiplied by the attention itself.",
+        formula=r"$\sum_\ell \mathrm{mean}_{h, i}\, (\partial y_\ell / \partial A_{\ell h}[i, :])^{+}$; $y_\ell$: the target, "
+        r"read from layer $\ell$",
+        source="Bousselham et al. 2024, arXiv:2404.03214",
+    ),
+    reads=Reads(own_blocks=True),
+)
+
+
+def token_gradcam(subject: PreparedImage, recorded: Trace, target: Target) -> PatchMap:
     """Which patches carry, into the last attention, the features that the target grows with.
 
     With F the input of the last block after its first norm, [tokens, dim], and w_c the mean over patches of dy/dF[:, c]:
@@ -108,6 +130,27 @@ def token_gradcam(subject: Subject, recorded: Trace, target: Target) -> PatchMap
     )
 
 
+def _token_gradcam(given: MethodInput, _options: NoOptions) -> PatchMap:
+    return token_gradcam(given.subject, given.trace, given.target)
+
+
+TOKEN_GRADCAM = Analysis(
+    name="gradcam",
+    options=NoOptions,
+    run=_token_gradcam,
+    cost="pass",
+    words=Words(
+        label="Token Grad-CAM",
+        shows="which patches carry the features that raise the target, as the last attention reads them.",
+        hides="how earlier layers built those features, and evidence against the target.",
+        formula=r"$(\sum_c w_c F[:, c])^{+}$ with $w_c = \mathrm{mean}_i\, \partial y / \partial F[i, c]$ over patches $i$; "
+        r"$F$: what the last attention reads",
+        source="Selvaraju et al. 2017, arXiv:1610.02391, on tokens",
+    ),
+    reads=Reads(residual=True, own_blocks=True),
+)
+
+
 class _EachLayer(nn.Module):
     """A model that answers after each of its blocks, each block cut off from those before: [1, layers] of targets."""
 
@@ -126,10 +169,11 @@ class _EachLayer(nn.Module):
 
 
 def _last_features(
-    model: VisionTransformer, stream: Tensor, subject: Subject, target: Target
+    model: VisionTransformer, stream: Tensor, subject: PreparedImage, target: Target
 ) -> tuple[Tensor, Tensor]:
     """Features after the last block's first norm and the target's gradient there, both [tokens, dim]."""
-    block = cast(Block, model.blocks[-1])
+    block = model.blocks[-1]
+    assert isinstance(block, Block)
     rotary, stream = model.rotary(subject.layout.grid), stream.to(subject.dtype)
     with torch.enable_grad():
         features = block.norm1(stream.detach()).detach().requires_grad_()

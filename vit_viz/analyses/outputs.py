@@ -6,7 +6,7 @@ from typing import Literal
 
 from torch import nn
 
-from vit_viz.checkpoints import LoadedModel
+from vit_viz.checkpoints import Model
 from vit_viz.model import VisionTransformer
 
 Outputs = Literal["classes", "embedding", "unknown"]
@@ -17,7 +17,7 @@ _TWO_TOWERS = ("clip", "siglip")  # trained with texts: their last linear layer 
 _CLASSIFIER = "ForImageClassification"  # end of the name of transformers' classes
 
 
-def outputs_of(model: LoadedModel | nn.Module) -> Outputs:
+def outputs_of(model: Model | nn.Module) -> Outputs:
     """What a model's outputs are, from what it says of itself; nothing is run.
 
     Classes are what a loaded checkpoint says; a timm model with `num_classes` that was not trained with texts; transformers'

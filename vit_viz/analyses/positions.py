@@ -9,19 +9,17 @@ from torch import Tensor, nn
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.capture.given import as_model
-from vit_viz.checkpoints import LoadedModel
+from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid
 from vit_viz.model.positions import rotary_angles
 from vit_viz.model.vit import VisionTransformer
-from vit_viz.results import Provenance, TokenMatrix
+from vit_viz.results import PatchMap, Provenance, TokenMatrix
 
 _MAX_POSITIONS = 4096  # the matrix of all pairs then has 64 MB
 
 
-def position_similarity(
-    loaded: LoadedModel | nn.Module | str | Path, *, grid: Grid | None = None
-) -> TokenMatrix:
+def position_similarity(loaded: Model | nn.Module | str | Path, *, grid: Grid | None = None) -> TokenMatrix:
     """How alike the position embeddings of any two patches are: trained models learn rows, columns and nearness.
 
     Learned and sinusoidal positions: cosine similarity of their embeddings. Rotary positions have no embedding; there it is the
@@ -41,16 +39,14 @@ def position_similarity(
             patch or more than 4096.
 
     Source: Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7 centre. Cosine similarity, not the dot product.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> vv.position_similarity("mini").tile(3, 4)[3, 4:7].round(2)  # a patch with itself and those to its right
+        array([1.  , 0.95, 0.86], dtype=float32)
     """
-    source = as_model(loaded)
-    model = source if isinstance(source, nn.Module) else source.model
-    provenance = Provenance() if isinstance(source, nn.Module) else source.provenance
-    if not isinstance(model, VisionTransformer):
-        raise ParameterError(
-            f"Positions are read from vit_viz's own VisionTransformer, not from {type(model).__name__}; load the checkpoint "
-            "with vit_viz.load to see them."
-        )
-    grid = _checked_grid(model.config.grid if grid is None else grid)
+    model, provenance = own_model(loaded)
+    grid = checked_grid(model.config.grid if grid is None else grid)
     values, extra, unit, note = _similarities(model, grid)
     return TokenMatrix(
         to_numpy(values),
@@ -63,6 +59,53 @@ def position_similarity(
         extra={name: to_numpy(row) for name, row in extra.items()},
         note=note,
     )
+
+
+def place_similarity(matrix: TokenMatrix, place: str | Grid) -> PatchMap:
+    """How alike the position of one patch, or of one prefix token, is to that of each patch: a row of `position_similarity`.
+
+    Args:
+        matrix: what `position_similarity` gave.
+        place: (row, col), or the name of a token with a position of its own, e.g. "class".
+
+    Raises:
+        ParameterError: there is no such position.
+    """
+    if isinstance(place, str):
+        if place not in matrix.extra:
+            known = ", ".join(matrix.extra) or "none"
+            raise ParameterError(f"There is no position {place!r} beside the patches; there is: {known}.")
+        values, caption = matrix.extra[place].reshape(matrix.grid), f"The position of {place}"
+    else:
+        values, caption = matrix.tile(*place), f"Position ({place[0]}, {place[1]})"
+    return PatchMap(
+        values,
+        unit=matrix.unit,
+        value_range=matrix.value_range,
+        signed=matrix.signed,
+        method=matrix.method,
+        class_blind=True,
+        provenance=matrix.provenance.with_parameters(place=place),
+        caption=f"{caption} with all {matrix.grid[0]} x {matrix.grid[1]} patch positions",
+        note=matrix.note,
+    )
+
+
+def own_model(loaded: Model | nn.Module | str | Path) -> tuple[VisionTransformer, Provenance]:
+    """The model whose positions are read, and where it came from.
+
+    Raises:
+        ParameterError: it is not vit_viz's own.
+    """
+    source = as_model(loaded)
+    model = source if isinstance(source, nn.Module) else source.model
+    provenance = Provenance() if isinstance(source, nn.Module) else source.provenance
+    if not isinstance(model, VisionTransformer):
+        raise ParameterError(
+            f"Positions are read from vit_viz's own VisionTransformer, not from {type(model).__name__}; load the checkpoint "
+            "with vit_viz.load to see them."
+        )
+    return model, provenance
 
 
 def _similarities(model: VisionTransformer, grid: Grid) -> tuple[Tensor, dict[str, Tensor], str, str]:
@@ -100,7 +143,12 @@ def _note(model: VisionTransformer, grid: Grid) -> str:
     return ""
 
 
-def _checked_grid(grid: Grid) -> Grid:
+def checked_grid(grid: Grid) -> Grid:
+    """The grid, refused where it has no patch or too many for all pairs.
+
+    Raises:
+        ParameterError: it has none, or more than 4096.
+    """
     rows, cols = (int(n) for n in grid)
     if rows < 1 or cols < 1 or rows * cols > _MAX_POSITIONS:
         raise ParameterError(f"A grid has 1 to {_MAX_POSITIONS} positions, not {rows} x {cols}.")

@@ -6,14 +6,18 @@ from torch import Tensor
 
 from vit_viz.analyses.attention import prefix_values, suffix_values, to_numpy
 from vit_viz.analyses.chains import Chain, LayerRange, check_read, layer_range, run_chains, start_row
+from vit_viz.analyses.method_input import MethodInput
+from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.rollout import drawn_part
+from vit_viz.analyses.spec import Analysis, Reads, Words
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query
 from vit_viz.results import PatchMap
 
-RELEVANCE = Chain("gradient")
+_RELEVANCE_CHAIN = Chain("gradient")
+_ATTENTION_SHARE = 0.5  # of gradient rollout, where none is given
 
 
 def relevance(trace: Trace, *, query: Query = "pool", layers: LayerRange | None = None) -> PatchMap:
@@ -39,12 +43,39 @@ def relevance(trace: Trace, *, query: Query = "pool", layers: LayerRange | None 
     """
     trace = as_trace(trace)
     start = start_row(trace, query, gradient=True)
-    (row,) = run_chains(trace, [RELEVANCE], [start], layers=layers)
+    (row,) = run_chains(trace, [_RELEVANCE_CHAIN], [start], layers=layers)
     return relevance_map(trace, row, start, query=query, layers=layers)
 
 
+def _relevance(given: MethodInput, _options: NoOptions) -> PatchMap:
+    row, start = given.carried(_RELEVANCE_CHAIN, given.layers)
+    return relevance_map(given.trace, row, start, layers=given.layers)
+
+
+RELEVANCE = Analysis(
+    name="relevance",
+    options=NoOptions,
+    run=_relevance,
+    cost="pass",
+    words=Words(
+        label="Relevance",
+        shows="which patches raised the target, traced back through the attention of all layers; each head counts by how much "
+        "the target depends on it.",
+        hides="evidence against the target, and what the MLPs add: only positive influence that attention passes on is counted.",
+        formula=r"$\bar A_\ell = \mathrm{mean}_h\, (\nabla A_{\ell h} \circ A_{\ell h})^{+}$; $r \leftarrow r + r \bar A_\ell$ "
+        r"for $\ell = L, \dots, 1$",
+        source="Chefer, Gur & Wolf 2021, arXiv:2103.15679",
+    ),
+    reads=Reads(gradient=True, chain=lambda _options: _RELEVANCE_CHAIN),
+)
+
+
 def gradient_rollout(
-    trace: Trace, *, query: Query = "pool", attention_share: float = 0.5, layers: LayerRange | None = None
+    trace: Trace,
+    *,
+    query: Query = "pool",
+    attention_share: float = _ATTENTION_SHARE,
+    layers: LayerRange | None = None,
 ) -> PatchMap:
     """Rollout with each head's attention weighted by its gradient towards the traced target.
 
@@ -70,6 +101,29 @@ def gradient_rollout(
     check_read(trace, start, query)
     (row,) = run_chains(trace, [chain], [start], layers=layers)
     return gradient_rollout_map(trace, row, start, chain=chain, query=query, layers=layers)
+
+
+def _gradient_rollout(given: MethodInput, _options: NoOptions) -> PatchMap:
+    chain = gradient_chain(_ATTENTION_SHARE)
+    row, start = given.carried(chain, given.layers)
+    return gradient_rollout_map(given.trace, row, start, chain=chain, layers=given.layers)
+
+
+GRADIENT_ROLLOUT = Analysis(
+    name="gradient_rollout",
+    options=NoOptions,
+    run=_gradient_rollout,
+    cost="pass",
+    words=Words(
+        label="Gradient rollout",
+        shows="attention rollout in which each head counts by how much the target depends on it.",
+        hides="how large the influence is: every layer is rescaled to sum to 1, so only proportions remain.",
+        formula=r"$A'_\ell = a\, \mathrm{mean}_h (\nabla A_{\ell h} \circ A_{\ell h})^{+} + (1 - a) I$, each row divided by "
+        r"its sum; the map is the output's row of $A'_L \cdots A'_1$",
+        source="after Abnar & Zuidema 2020, arXiv:2005.00928; clamped before the mean over heads",
+    ),
+    reads=Reads(gradient=True, chain=lambda _options: gradient_chain(_ATTENTION_SHARE)),
+)
 
 
 def gradient_chain(attention_share: float) -> Chain:

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vit_viz.analyses.batches import in_batches
-from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import Target
-from vit_viz.analyses.watch import Watch
 from vit_viz.capture import edit
 from vit_viz.capture.absence import check_removal
+from vit_viz.capture.active_edits import unedited
 from vit_viz.capture.interception import are_ours
 from vit_viz.errors import ParameterError
-from vit_viz.model.parts import parts_of
+from vit_viz.model.submodules import submodules_of
+from vit_viz.progress import Watch
 
 Baseline = Literal["mean", "blur", "gray", "black"]
 
@@ -32,7 +33,7 @@ BASELINES: dict[Baseline, str] = {
 }
 
 
-def baseline_pixels(subject: Subject, baseline: Baseline) -> Tensor:
+def baseline_pixels(subject: PreparedImage, baseline: Baseline) -> Tensor:
     """What stands in for patches that are painted over, in the model's input, [1, channels, height, width].
 
     Raises:
@@ -57,7 +58,12 @@ def baseline_pixels(subject: Subject, baseline: Baseline) -> Tensor:
 
 
 def painted_scores(
-    subject: Subject, target: Target, gone: NDArray[np.bool_], other: Tensor, *, watch: Watch | None = None
+    subject: PreparedImage,
+    target: Target,
+    gone: NDArray[np.bool_],
+    other: Tensor,
+    *,
+    watch: Watch | None = None,
 ) -> NDArray[np.float64]:
     """The target for each set of patches that shows `other` instead of the image, [sets].
 
@@ -74,7 +80,7 @@ def painted_scores(
 
 
 def removed_scores(
-    subject: Subject, target: Target, gone: NDArray[np.bool_], *, watch: Watch | None = None
+    subject: PreparedImage, target: Target, gone: NDArray[np.bool_], *, watch: Watch | None = None
 ) -> NDArray[np.float64]:
     """The target for each set of patches that is taken out of the sequence, [sets]; positions of the others are kept.
 
@@ -90,7 +96,7 @@ def removed_scores(
     return scores.cpu().double().numpy()
 
 
-def outputs_without(subject: Subject, patches: Sequence[tuple[int, int]]) -> Tensor:
+def outputs_without(subject: PreparedImage, patches: Sequence[tuple[int, int]]) -> Tensor:
     """What the model says when these patches (row, col) are absent: outputs [classes].
 
     Their keys are masked in every layer and they are left out of the pooling, which equals a sequence without these tokens in
@@ -106,7 +112,7 @@ def outputs_without(subject: Subject, patches: Sequence[tuple[int, int]]) -> Ten
     return _without(subject, gone, None)[0]
 
 
-def _without(subject: Subject, gone: Tensor, watch: Watch | None) -> Tensor:
+def _without(subject: PreparedImage, gone: Tensor, watch: Watch | None) -> Tensor:
     """Outputs [sets, outputs] with the keys of some patches masked everywhere; gone: [sets, patches]."""
     if watch is not None:
         watch.check()
@@ -121,26 +127,26 @@ def _without(subject: Subject, gone: Tensor, watch: Watch | None) -> Tensor:
     return outputs
 
 
-def _tokens(subject: Subject, gone: Tensor) -> Tensor:
+def _tokens(subject: PreparedImage, gone: Tensor) -> Tensor:
     """[sets, patches] -> [sets, tokens]; tokens that are no patches stay."""
     return F.pad(gone, (subject.layout.num_prefix, subject.layout.num_suffix))
 
 
-def _check_exact(subject: Subject) -> None:
+def _check_exact(subject: PreparedImage) -> None:
     """All patches but one are removed from a module that is not our own, and the answer is compared with tokens truly absent.
 
     Raises:
         CaptureError: they differ.
     """
-    if are_ours(parts_of(subject.model)) or subject.layout.num_patches < 2:
+    if are_ours(submodules_of(subject.model)) or subject.layout.num_patches < 2:
         return
     gone = (torch.arange(subject.layout.num_patches) != subject.layout.num_patches // 3)[None]
     changed = torch.where(_pixel_mask(subject, gone), 1 - subject.pixels, subject.pixels)
-    with subject.turn():
+    with subject.turn(), unedited():
         check_removal(subject.model, subject.pixels, changed, _tokens(subject, gone)[0])
 
 
-def _pixel_mask(subject: Subject, gone: Tensor) -> Tensor:
+def _pixel_mask(subject: PreparedImage, gone: Tensor) -> Tensor:
     """[sets, patches] -> Boolean [sets, 1, height, width] in pixels of the input."""
     (height, width), (patch_h, patch_w) = subject.pixels.shape[-2:], subject.patch_size
     mask = gone.reshape(-1, 1, *subject.layout.grid).to(subject.pixels.device)

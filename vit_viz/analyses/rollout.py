@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import Annotated
+
 from torch import Tensor
 
 from vit_viz.analyses.attention import HeadFusion, prefix_values, suffix_values, to_numpy
@@ -14,11 +17,17 @@ from vit_viz.analyses.chains import (
     run_chains,
     start_row,
 )
+from vit_viz.analyses.method_input import MethodInput
+from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.spec import Analysis, Reads, Words
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
-from vit_viz.geometry import Query
+from vit_viz.geometry import Query, as_query
 from vit_viz.results import PatchMap
+
+MAX_LAYER = 4095
+"""Index of a layer that no model has; how many a model really has is known when it is loaded."""
 
 
 def rollout(
@@ -37,8 +46,8 @@ def rollout(
     A pool that lies on patches (mean or attention pooling) starts from its weights r_0, and r - r_0 is drawn.
 
     Args:
-        query: token whose row is followed: the class token, the pool, a patch or a set of patches; None asks for what the
-            model's output is read from.
+        query: token whose row is followed: the class token, the pool, a patch or a set of patches, also as text such as
+            "3,4"; None asks for what the model's output is read from.
         attention_share: share of the attention branch, in [0, 1]; the skip connection has the rest.
         head_fusion: over heads; max and min are renormalised so that rows sum to 1.
         discard: share of the patch keys, in [0, 1), that each row drops, lowest first; prefix and suffix keys are never dropped.
@@ -54,13 +63,112 @@ def rollout(
 
     Source: Abnar & Zuidema 2020, arXiv:2005.00928. Computed as a row chain, so no N x N product is formed. Discarding acts per
     row and on patch keys only.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> from vit_viz.samples import sample
+        >>> flow = vv.rollout(vv.trace("mini", sample("shapes")), query="class")
+        >>> f"{flow.values.sum():.2f} on the patches, {flow.prefix['class']:.2f} on the class token"
+        '0.93 on the patches, 0.04 on the class token'
     """
     trace = as_trace(trace)
     chain = rollout_chain(attention_share=attention_share, head_fusion=head_fusion, discard=discard)
-    query = output_query(trace) if query is None else query
+    query = output_query(trace) if query is None else as_query(query)
     start = start_row(trace, query)
     (row,) = run_chains(trace, [chain], [start], layers=layers, cache=cache)
     return rollout_map(trace, row, start, query=query, chain=chain, layers=layers)
+
+
+@dataclass(frozen=True)
+class RolloutOptions(Options):
+    """The options of rollout."""
+
+    attention_share: Annotated[
+        float,
+        Option(
+            "attention share",
+            "Share of the attention branch; the skip connection has the rest.",
+            step=0.05,
+            link="share",
+        ),
+    ] = 0.5
+    discard: Annotated[
+        float,
+        Option(
+            "discard ratio",
+            "Share of the patch keys that each row drops, lowest first.",
+            high=0.95,
+            step=0.05,
+            link="discard",
+        ),
+    ] = 0.0
+    head_fusion: Annotated[HeadFusion, Option("head fusion", "How heads become one.", link="fusion")] = "mean"
+    first: Annotated[
+        int,
+        Option(
+            "first layer", "The first layer that takes part.", high=MAX_LAYER, link="first", is_layer=True
+        ),
+    ] = 0
+    last: Annotated[
+        int,
+        Option(
+            "last layer",
+            "The last layer that takes part; -1 is the model's last.",
+            low=-1,
+            high=MAX_LAYER,
+            link="last",
+            is_layer=True,
+        ),
+    ] = -1
+
+    def for_layers(self, count: int) -> RolloutOptions:
+        """The range of layers within a model: -1 for its last, however a link wrote it."""
+        last = self.last if 0 <= self.last < count - 1 else -1
+        return replace(self, first=min(self.first, range(count)[last]), last=last)
+
+    def layers(self, count: int) -> LayerRange | None:
+        """The layers of a model that take part, end excluded; None where all do."""
+        fitted = self.for_layers(count)
+        span = fitted.first, range(count)[fitted.last] + 1
+        return None if span == (0, count) else span
+
+    def caption(self) -> str:
+        """What shaped the map, in words; its layers stand in its own caption."""
+        words = [f"attention share {self.attention_share:g}", f"{self.head_fusion} over heads"]
+        return ", ".join(words + ([f"discard {self.discard:g}"] if self.discard else []))
+
+
+def _chain(options: RolloutOptions) -> Chain:
+    return rollout_chain(
+        attention_share=options.attention_share, head_fusion=options.head_fusion, discard=options.discard
+    )
+
+
+def _run(given: MethodInput, options: RolloutOptions) -> PatchMap:
+    chain, layers = _chain(options), options.layers(given.trace.num_layers) or given.layers
+    row, start = given.carried(chain, layers)
+    return rollout_map(given.trace, row, start, query=given.query, chain=chain, layers=layers)
+
+
+ROLLOUT = Analysis(
+    name="rollout",
+    options=RolloutOptions,
+    run=_run,
+    cost="look-up",
+    words=Words(
+        label="Attention rollout",
+        shows="how much the query draws on each patch of the photo when the attention of all chosen layers is multiplied "
+        "together.",
+        hides="the predicted class, and what the values and the MLPs do: it shows where information could flow, not why the "
+        "model answered as it did.",
+        formula=r"$A'_\ell = a\, \mathrm{fuse}_h (A_{\ell h}) + (1 - a) I$, each row divided by its sum; the map is the "
+        r"query's row of $A'_L \cdots A'_1$; $a$: share of the attention; $\mathrm{fuse}_h$: mean, max or min over the heads",
+        source="Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers, arXiv:2005.00928",
+        class_blind=True,
+    ),
+    reads=Reads(chain=_chain),
+    follows_query=True,
+)
 
 
 def rollout_chain(*, attention_share: float, head_fusion: HeadFusion, discard: float) -> Chain:

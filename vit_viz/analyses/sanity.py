@@ -7,18 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vit_viz.analyses.explain import Method, explain_subject
-from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.correlation import class_sensitivity_of, mirror_stability_of, spearman
+from vit_viz.analyses.explain import explain_subject
+from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import Target, TargetLike, class_logit
-from vit_viz.analyses.watch import Progress, StopCheck, Watch
 from vit_viz.errors import ParameterError
 from vit_viz.model import VisionTransformer
+from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import Curve, PatchMap
-
-CLASS_BLIND: tuple[Method, ...] = ("attention", "rollout")
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Stability:
     noise: float
 
 
-def class_sensitivity(subject: Subject, *, method: Method) -> float:
+def class_sensitivity(subject: PreparedImage, *, method: str) -> float:
     """How much a map changes between the model's first and second class: 1 - Spearman correlation, in [0, 2].
 
     Exactly 0 for methods that do not look at the class.
@@ -42,7 +41,7 @@ def class_sensitivity(subject: Subject, *, method: Method) -> float:
     Raises:
         ParameterError: the model has no two classes.
     """
-    if method in CLASS_BLIND:
+    if METHODS.named(method).words.class_blind:
         return 0.0
     with torch.no_grad():
         output = subject.outputs(subject.pixels)[0]
@@ -53,13 +52,13 @@ def class_sensitivity(subject: Subject, *, method: Method) -> float:
         explain_subject(subject, methods=[method], target=class_logit(index))[method]
         for index in (first, second)
     ]
-    return 1 - map_correlation(*maps)
+    return class_sensitivity_of(*maps)
 
 
 def stability(
-    subject: Subject,
+    subject: PreparedImage,
     *,
-    method: Method,
+    method: str,
     target: TargetLike = None,
     samples: int = 3,
     noise: float = 0.02,
@@ -85,13 +84,13 @@ def stability(
         noisy = _map_of(subject, subject.pixels + spread * added, method, fixed, watch)
         correlations.append(spearman(original.values, noisy.values))
     mean = float(np.mean(correlations)) if correlations else 1.0
-    return Stability(spearman(original.values, mirrored.values[:, ::-1]), mean)
+    return Stability(mirror_stability_of(original, mirrored), mean)
 
 
 def parameter_randomisation(
-    subject: Subject,
+    subject: PreparedImage,
     *,
-    method: Method,
+    method: str,
     target: TargetLike = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -136,29 +135,10 @@ def parameter_randomisation(
     )
 
 
-def map_correlation(one: PatchMap, other: PatchMap) -> float:
-    """Spearman correlation of two maps of one method; exactly 1 for class-blind methods, whose maps are the same."""
-    if one.class_blind and other.class_blind and one.method == other.method:
-        return 1.0
-    return spearman(one.values, other.values)
-
-
-def spearman(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    """Rank correlation in [-1, 1]; equal values share their rank. Exactly 1 for equal maps; 0 where only one is constant."""
-    from scipy.stats import rankdata  # takes half a second, which no start should wait for
-
-    if np.array_equal(one, other):
-        return 1.0
-    ranks = [rankdata(values.ravel()) for values in (one, other)]
-    centred = [rank - rank.mean() for rank in ranks]
-    norm = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
-    return float((centred[0] * centred[1]).sum()) / norm if norm > 0 else 0.0
-
-
 # --- parts
 
 
-def _map_of(subject: Subject, pixels: Tensor, method: Method, target: Target, watch: Watch) -> PatchMap:
+def _map_of(subject: PreparedImage, pixels: Tensor, method: str, target: Target, watch: Watch) -> PatchMap:
     watch.check()
     result = explain_subject(replace(subject, pixels=pixels), methods=[method], target=target)[method]
     watch.advance()

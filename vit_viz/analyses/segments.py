@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.patchwise import patch_colours
-from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.geometry import Grid
 
 _POSITION = 3.0  # of the longer side of the image, in standard deviations of colour: segments that are compact, but follow edges
 
 
-def segments_of(subject: Subject, count: int) -> NDArray[np.int64]:
+def segments_of(subject: PreparedImage, count: int) -> NDArray[np.int64]:
     """Which segment each patch belongs to, [rows, cols]; segments are connected and count from 0.
 
     Neighbours are merged until `count` segments are left, each time the two whose merging costs least, by Ward's criterion

@@ -16,14 +16,17 @@ import torch
 from numpy.typing import NDArray
 
 from vit_viz.analyses.batches import in_batches
+from vit_viz.analyses.correlation import spearman
+from vit_viz.analyses.method_input import by_itself
+from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.patchwise import patch_mask
-from vit_viz.analyses.sanity import spearman
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.segments import segments_of
+from vit_viz.analyses.spec import Analysis, Passes, Words
 from vit_viz.analyses.stability import stability_words
-from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import Target
-from vit_viz.analyses.watch import Progress, StopCheck, Watch
 from vit_viz.errors import ParameterError
+from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import PatchMap
 
 SEGMENTS, SAMPLES = 20, 800
@@ -58,7 +61,7 @@ class _Game:
 
 
 def kernel_shap(
-    subject: Subject,
+    subject: PreparedImage,
     *,
     target: Target,
     samples: int = SAMPLES,
@@ -95,10 +98,10 @@ def kernel_shap(
     fixed = target if target.is_resolved else subject.resolved(target)
     values = _values(subject, fixed, groups, subsets, watch)
     game = _Game(subsets, values[2:], weights, (values[0], values[1]))
-    found = _per_patch(game.shares(), groups)
+    shares = _per_patch(game.shares(), groups)
     stability = None if is_exact else _halves_agree(game, count, groups)
     return PatchMap(
-        found,
+        shares,
         unit="change of the target",
         value_range=(-math.inf, math.inf),
         signed=True,
@@ -114,10 +117,28 @@ def kernel_shap(
     )
 
 
+KERNEL_SHAP = Analysis(
+    name="kernel_shap",
+    options=NoOptions,
+    run=by_itself(kernel_shap),
+    cost="many passes",
+    words=Words(
+        label="KernelShap",
+        shows="each segment's fair share of the target, estimated from subsets of twenty segments; blue shares count against it.",
+        hides="differences within a segment: all its patches show the same share.",
+        formula=r"the $\phi$ that minimise $\sum_S w_S (y(x_S) - \phi_0 - \sum_{g \in S} \phi_g)^2$ over subsets $S$ of the "
+        r"segments; $x_S$: the photo with only $S$ visible; each $\phi_g$ is spread evenly over the patches of its segment",
+        source="Lundberg & Lee 2017, arXiv:1705.07874",
+        runs="about 800 runs",
+    ),
+    passes=Passes(lambda _: 800),
+)
+
+
 # --- parts
 
 
-def _groups(subject: Subject, segments: int, samples: int) -> NDArray[np.int64]:
+def _groups(subject: PreparedImage, segments: int, samples: int) -> NDArray[np.int64]:
     """The segment of each patch, [rows, cols], where so many samples can tell so many segments apart."""
     patches = subject.layout.num_patches
     if patches < 2 or segments < 2:
@@ -174,7 +195,11 @@ def _size_weight(count: int, size: int) -> float:
 
 
 def _values(
-    subject: Subject, target: Target, groups: NDArray[np.int64], subsets: NDArray[np.bool_], watch: Watch
+    subject: PreparedImage,
+    target: Target,
+    groups: NDArray[np.int64],
+    subsets: NDArray[np.bool_],
+    watch: Watch,
 ) -> NDArray[np.float64]:
     """The target with nothing there, with everything there, and for each subset; what is not there is the preprocessing mean."""
     device = subject.pixels.device

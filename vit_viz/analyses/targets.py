@@ -176,12 +176,12 @@ def as_target(
     """
     if target is None:
         return Target("logit", noun=noun) if has_classes else Target("own embedding")
-    found = target if isinstance(target, Target) else _from_classes(target, labels, has_classes)
-    if not has_classes and found.kind in ("logit", "probability", "difference"):
+    wanted = target if isinstance(target, Target) else _from_classes(target, labels, has_classes)
+    if not has_classes and wanted.kind in ("logit", "probability", "difference"):
         raise ParameterError(
             "This model has no classes: explain its similarity to an embedding, or pass no target for its own embedding."
         )
-    return replace(found, noun=noun)
+    return replace(wanted, noun=noun)
 
 
 def _from_classes(

@@ -1,7 +1,7 @@
-"""Whether removed tokens are as good as absent in a module: asked of the module itself, once, and kept as long as it lives.
+"""Whether removing tokens from a module is the same as their absence: tested on the module once, and remembered while it lives.
 
-What an edit sees are torch's calls. A part of a model that reads tokens in another way (a convolution over them, a flattened
-head) would still read removed ones, and nothing would say so.
+An edit sees only calls of torch. A part of a model that reads tokens in another way (a convolution over them, a flattened head)
+would still read removed ones, unnoticed.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vit_viz.capture.edits import removing
+from vit_viz.capture.edits import innermost_edit, removing
 from vit_viz.capture.forward import block_list, undisturbed
 from vit_viz.errors import CaptureError
 
 _CLOSE = {torch.float32: 1e-3, torch.float64: 1e-3}
-"""How far two runs may lie apart, as a share of the largest number; half precisions have less."""
+"""Largest difference between equal runs, as a share of the largest number; half precision is coarser."""
 
 
-class _Answers:
-    """What was found of each module: a message, or "" where removal is exact."""
+class _Results:
+    """The result for each module: a message, or "" where removal is exact."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -39,14 +39,14 @@ class _Answers:
             self._known.setdefault(module, {})[key] = message
 
 
-_ANSWERS = _Answers()  # of the process, since two sessions may hold the same module
+_RESULTS = _Results()  # of the process, since two sessions may hold the same module
 
 
 def check_removal(module: nn.Module, pixels: Tensor, changed: Tensor, removed: Tensor) -> None:
-    """Compares `edit(mask_keys=...)` with tokens that say something else, and with tokens that are truly absent.
+    """Check that masked tokens (`edit(mask_keys=...)`) change nothing, neither by other content nor by being there at all.
 
-    Four small passes, once per module, size of the input and set of tokens. Where the module takes no shorter sequence, only the
-    first comparison can be made.
+    Four small passes, once per module, size of the input and set of tokens. Where the module accepts no shorter sequence, only
+    their content can be tested.
 
     Args:
         pixels: one image, [1, channels, height, width].
@@ -57,11 +57,12 @@ def check_removal(module: nn.Module, pixels: Tensor, changed: Tensor, removed: T
         CaptureError: the output still depends on removed tokens, or on how many they are.
     """
     key = (tuple(pixels.shape), pixels.dtype, tuple(removed.tolist()))
-    message = _ANSWERS.get(module, key)
+    message = _RESULTS.get(module, key)
     if message is None:
         with undisturbed(module), torch.inference_mode(False), torch.no_grad():
             message = _problem(_Runs(module, removed), pixels, changed)
-        _ANSWERS.put(module, key, message)
+        if innermost_edit() is None:  # else it is true of the edited module only
+            _RESULTS.put(module, key, message)
     if message:
         raise CaptureError(f"Patches cannot be removed from {type(module).__name__}: {message}")
 
@@ -74,11 +75,11 @@ def _problem(runs: _Runs, pixels: Tensor, changed: Tensor) -> str:
         others.append(repainted)
     if any(_agree(output, other) is False for other in others):
         return "its output still depends on what removed tokens hold, so something besides attention and the pool reads them."
-    alone = runs.absent(pixels)
-    if alone is not None and _agree(leaving, alone[1]) and _agree(output, alone[0]) is False:
+    without = runs.absent(pixels)
+    if without is not None and _agree(leaving, without[1]) and _agree(output, without[0]) is False:
         return (
-            "with the same tokens after its last block, its output is another one when the removed tokens are truly absent, so its "
-            "pool is not understood."
+            "with the same tokens after its last block, its output differs when the removed tokens are truly absent, so its "
+            "pooling is not understood."
         )
     return ""
 
@@ -105,7 +106,7 @@ class _Runs:
         try:
             with self._watched(states, drops=True):
                 return _output(self._module(pixels)), states[1]
-        except Exception:  # whatever a module makes of a sequence that it was not made for
+        except Exception:  # a module may raise anything on a sequence that it was not built for
             return None
 
     def _kept(self, state: Tensor | None) -> Tensor | None:
@@ -115,7 +116,7 @@ class _Runs:
 
     @contextmanager
     def _watched(self, states: list[Tensor | None], *, drops: bool = False) -> Iterator[None]:
-        """Puts what enters the first block and leaves the last into `states`; `drops`: removed tokens do not enter."""
+        """Store what enters the first block and leaves the last in `states`; with `drops`, removed tokens do not enter."""
 
         def before(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if threading.get_ident() != self._thread:

@@ -1,7 +1,7 @@
 """Recycled memory for traces: copying into a warm buffer is free, allocating a fresh one costs page faults.
 
 A trace owns an `Arena`; when the last holder drops the trace, its buffers return to the pool that they came from. A buffer is given
-out again only when no tensor and no array refers to it any more, so a row that somebody kept can never change under their hands.
+out again only when no tensor and no array refers to it any more, so a row that a caller kept never changes.
 """
 
 from __future__ import annotations
@@ -59,12 +59,10 @@ class BufferPool:
         return torch.empty(numel, dtype=dtype, device=device)
 
     def give_back(self, buffers: list[Tensor]) -> None:
-        """Hand buffers back; they are used again once nothing refers to them."""
+        """Return buffers; they are reused once nothing refers to them."""
         self._returned.extend(buffers)
         buffers.clear()
-        if self._lock.acquire(
-            blocking=False
-        ):  # a finalizer must never wait; the next call settles what is left
+        if self._lock.acquire(blocking=False):  # a finalizer must never wait; the next call sees to the rest
             try:
                 self._settle()
             finally:
@@ -105,7 +103,7 @@ class Arena:
         self._roles: dict[str, Tensor] = {}  # role -> [capacity, *shape]
         self._slots: dict[
             str, tuple[Tensor, ...]
-        ] = {}  # the same, cut once: indexing costs more than a small copy
+        ] = {}  # their slots, sliced once: indexing costs more than a small copy
         self._used: dict[str, int] = {}
         self._finalizer = weakref.finalize(self, pool.give_back, self._buffers)
 
@@ -144,7 +142,7 @@ class Arena:
         self._finalizer()
 
     def _grow(self, role: str, like: Tensor) -> None:
-        """Room for the expected layers, or for twice as many as there were; ordinary tensors, also within an inference mode."""
+        """Make room for the expected layers, or for twice as many as before; ordinary tensors, even in inference mode."""
         old = self._roles.get(role)
         count = self._expected if old is None else 2 * len(old)
         with torch.inference_mode(False), torch.no_grad():

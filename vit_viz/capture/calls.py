@@ -11,6 +11,11 @@ from torch import Tensor
 
 from vit_viz.errors import CaptureError
 
+
+class NotBatched(CaptureError):  # noqa: N818 - a way out, not a fault: these images can be traced one by one
+    """A module's attention cannot be told apart image by image within one pass over several."""
+
+
 _FLASH = 1  # torch.nn.attention.SDPBackend.FLASH_ATTENTION
 _FLASH_FOR_CPU: Callable[..., tuple[Tensor, Tensor]] = torch._scaled_dot_product_flash_attention_for_cpu
 
@@ -71,25 +76,49 @@ class AttentionCall(NamedTuple):
             scores = scores + as_bias(self.attn_mask).to(scores.dtype)
         return torch.softmax(scores, dim=-1)
 
-    def operand(self, tensor: Tensor) -> Tensor:
-        """The query, key or value of the one image, [heads, tokens, head_dim], in the precision that the kernel computes in.
+    def operands(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Query, key and value of the one image, each [heads, tokens, head_dim], in the precision that the kernel computes in.
 
         Raises:
             CaptureError: the call attends within several windows or images.
         """
-        if not self.enable_gqa and self._is_broadcast():
-            shapes = (part.shape[:-2] for part in (self.query, self.key, self.value))
-            lead = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]  # torch's, without annotations
-            tensor = tensor.expand(*lead, *tensor.shape[-2:])
-        operand = by_head(tensor)
+        q, k, v = (by_head(part) for part in self._parts())
+        return q, k, v
+
+    def operands_of(self, images: int) -> tuple[Tensor, Tensor]:
+        """Query and key of several images, the heads of one after those of the other: each [images * heads, tokens, head_dim].
+
+        Raises:
+            NotBatched: the first axis is not that of the images.
+        """
+        parts = self._parts()
+        if any(part.ndim != 4 or len(part) != images for part in parts):
+            shape = list(self.query.shape)
+            raise NotBatched(f"The first axis of a tensor of shape {shape} is not that of {images} images.")
+        q, k = (part.flatten(0, 1) for part in parts[:2])
+        return q, k
+
+    def _parts(self) -> list[Tensor]:
+        """Query, key and value with as many heads each, in the precision that the kernel computes in."""
+        parts = [self.query, self.key, self.value]
         if self.enable_gqa:
-            operand = operand.repeat_interleave(self.query.shape[-3] // operand.shape[0], dim=0)
-        kind = operand.device.type
-        return operand.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else operand
+            heads = self.query.shape[-3]
+            parts = [part.repeat_interleave(heads // part.shape[-3], dim=-3) for part in parts]
+        elif self._is_broadcast():
+            lead = torch.broadcast_shapes(*(part.shape[:-2] for part in parts))  # type: ignore[no-untyped-call]  # torch's
+            parts = [part.expand(*lead, *part.shape[-2:]) for part in parts]
+        kind = self.query.device.type
+        if not torch.is_autocast_enabled(kind):
+            return parts
+        dtype = torch.get_autocast_dtype(kind)
+        return [part.to(dtype) for part in parts]
 
     def _is_broadcast(self) -> bool:
-        """Whether heads share keys or values that are there only once."""
-        return not self.query.shape[:-2] == self.key.shape[:-2] == self.value.shape[:-2]
+        """Whether heads share keys or values by broadcasting."""
+        query, key, value = self.query.shape, self.key.shape, self.value.shape
+        if query == key == value:  # as in every self-attention: nothing to cut
+            return False
+        return not query[:-2] == key[:-2] == value[:-2]
 
     def _uses_cpu_flash(self) -> bool:
         query = self.query
@@ -133,5 +162,5 @@ def as_bias(mask: Tensor) -> Tensor:
 
 
 def causal_bias(queries: int, keys: int, device: torch.device) -> Tensor:
-    """What forbids a query to see later keys, [queries, keys]."""
+    """The bias that keeps queries from seeing later keys, [queries, keys]."""
     return torch.full((queries, keys), -torch.inf, device=device).triu(1)

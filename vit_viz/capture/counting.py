@@ -8,13 +8,15 @@ from types import FrameType
 from torch import nn
 
 from vit_viz.errors import CaptureError
+from vit_viz.model.vit import Attention, AttentionPool, Block
 
 
 class LayerCounter:
     """Which layer an attention call belongs to, for code that may run a model several times, or only a part of it.
 
-    Within one call of a module the layers count up. When another call begins, the attention module that runs tells where it was
-    before; one that was not seen yet is the next layer (blocks that are called one by one).
+    Within one call of a module the layers count up. In a later call, an attention module that was seen
+    before keeps its layer; a new one is the next layer (blocks that are called one by one). A block of our own model that is
+    called by itself, or its attention, has its own.
 
     Args:
         first: index of the first layer.
@@ -31,7 +33,10 @@ class LayerCounter:
     def next(self) -> int:
         """The layer of the call that is being made."""
         root, site = self._where()
-        if self._layer is None:
+        part = None if root is None else root.f_locals["self"]
+        if isinstance(part, Block | Attention):  # of our own model, by itself: it knows its place
+            layer = (part.attn if isinstance(part, Block) else part).layer
+        elif self._layer is None:
             layer = self._first
         elif root is self._root or site not in self._known:
             layer = self._layer + 1
@@ -43,7 +48,7 @@ class LayerCounter:
         return layer
 
     def forget(self) -> None:
-        """Let go of the frames that were looked at."""
+        """Release the frames that were inspected."""
         self._root = self.outside = None
 
     def _where(self) -> tuple[FrameType | None, tuple[int, ...]]:
@@ -73,6 +78,26 @@ class PassCounter(LayerCounter):
         self._layer = 0 if self._layer is None else self._layer + 1
         self.seen.add(self._layer)
         return self._layer
+
+
+class OwnLayers(LayerCounter):
+    """Layers of our own model, whichever part of it runs: each attention knows the block that it stands in."""
+
+    def __init__(self) -> None:
+        super().__init__(0, None)
+
+    def next(self) -> int:
+        """The layer of the call that is being made; -1 for the pool's attention over one token, which is none."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            code = frame.f_code
+            owner = frame.f_locals.get("self") if code.co_argcount and code.co_varnames[0] == "self" else None
+            if isinstance(owner, Attention | AttentionPool):
+                layer = owner.layer if isinstance(owner, Attention) else -1
+                self.seen.add(layer)
+                return layer
+            frame = frame.f_back
+        return super().next()  # somebody put an attention of their own into it
 
 
 class GivenLayers(LayerCounter):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from vit_viz.errors import CaptureError
-from vit_viz.model.parts import parts_of
+from vit_viz.model.submodules import submodules_of
 
 
-class _Known:
-    """What is remembered about a model without parking it there: its lock, and how many layers it had. It goes with the model."""
+class _ModelNotes:
+    """What is remembered about a model without storing it there: its lock, and how many layers it had. Freed with the model."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -37,26 +37,26 @@ class _Known:
             self._depths[module] = depth
 
 
-_KNOWN = _Known()  # of the process, since two sessions may hold the same module
+_NOTES = _ModelNotes()  # of the process, since two sessions may hold the same module
 
 USUAL_DEPTH = 12
 
 
 def expected_layers(module: nn.Module) -> int:
-    """How many layers a pass will likely show, so that memory fits: as many as last time, or as there are blocks."""
-    return _KNOWN.depth(module) or len(block_list(module)) or USUAL_DEPTH
+    """How many layers to reserve memory for: as many as the last pass had, else one per block."""
+    return _NOTES.depth(module) or len(block_list(module)) or USUAL_DEPTH
 
 
 def remember_layers(module: nn.Module, count: int) -> None:
-    """Note how many layers a pass showed."""
-    _KNOWN.set_depth(module, count)
+    """Note how many layers a pass had."""
+    _NOTES.set_depth(module, count)
 
 
 @contextmanager
 def undisturbed(module: nn.Module) -> Iterator[list[nn.Module]]:
-    """Eval mode for one forward pass under the model's lock; training flags and the random state are put back. Yields all parts."""
-    with _KNOWN.lock(module):
-        parts = parts_of(module)
+    """Eval mode for one forward pass under the model's lock; training flags and random state are restored. Yields all modules."""
+    with _NOTES.lock(module):
+        parts = submodules_of(module)
         training = [part for part in parts if part.training]
         with torch.random.fork_rng(devices=_random_devices(module)):
             try:
@@ -73,12 +73,13 @@ class ResidualStream:
 
     Args:
         module: the model; its blocks are the longest list of equal children.
+        keep: what is kept of each state; None keeps a copy of it.
 
     Raises:
         CaptureError: the model has no such list.
     """
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, *, keep: Callable[[Tensor], Tensor] | None = None) -> None:
         self._blocks = block_list(module)
         if not self._blocks:
             raise CaptureError(
@@ -87,6 +88,12 @@ class ResidualStream:
         self._thread = threading.get_ident()
         self._handles: list[RemovableHandle] = []
         self._states: list[Tensor] = []
+        self._of = keep or torch.clone
+
+    @property
+    def states(self) -> list[Tensor]:
+        """What was kept: of what enters the first block, and of what leaves each block."""
+        return list(self._states)
 
     def __enter__(self) -> ResidualStream:
         self._handles.append(self._blocks[0].register_forward_pre_hook(self._before, with_kwargs=True))
@@ -127,11 +134,11 @@ class ResidualStream:
 
     def _keep(self, state: Any) -> None:
         if threading.get_ident() == self._thread and isinstance(state, Tensor):
-            self._states.append(state.detach().clone())
+            self._states.append(self._of(state.detach()))
 
 
 def _random_devices(module: nn.Module) -> list[int]:
-    """GPUs whose random state belongs to the model; none where no GPU was used in this process yet."""
+    """GPUs whose random state has to be restored; none where this process has not used a GPU yet."""
     if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return []
     return sorted({p.device.index or 0 for p in module.parameters() if p.device.type == "cuda"})
@@ -140,7 +147,9 @@ def _random_devices(module: nn.Module) -> list[int]:
 def block_list(module: nn.Module) -> list[nn.Module]:
     """The model's blocks: the longest ModuleList or Sequential whose children are all of one class."""
     lists = [
-        list(part.children()) for part in parts_of(module) if isinstance(part, nn.ModuleList | nn.Sequential)
+        list(part.children())
+        for part in submodules_of(module)
+        if isinstance(part, nn.ModuleList | nn.Sequential)
     ]
     alike = [children for children in lists if len({type(child) for child in children}) == 1]
     return max(alike, key=len, default=[])

@@ -1,7 +1,8 @@
-"""What people hand to a public function: taken for what it plainly means, else refused in a sentence that says what to pass."""
+"""Arguments of public functions: accepted in every obvious form, else refused in a sentence that says what to pass."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import torch
@@ -9,20 +10,20 @@ from PIL import Image
 from torch import Tensor, nn
 
 from vit_viz.capture.trace import Trace
-from vit_viz.checkpoints import LoadedModel, load
+from vit_viz.checkpoints import Model, load
 from vit_viz.errors import ParameterError
 from vit_viz.labels import Labels
 
 
-def as_model(given: object) -> LoadedModel | nn.Module:
-    """The model that is meant: a loaded one or a module as it is; a name, a path or a Hub id is loaded, each time anew.
+def as_model(given: object) -> Model | nn.Module:
+    """The model: a loaded one or a module is returned as it is; a name, a path or a Hub id is loaded at every call.
 
     Raises:
         ParameterError: it is something else, e.g. a trace, which does not hold its model.
         CheckpointError: there is no model of that name.
     """
     if isinstance(given, nn.Module) or isinstance(getattr(given, "model", None), nn.Module):
-        return given  # type: ignore[return-value]  # also what stands where a LoadedModel stands
+        return given  # type: ignore[return-value]  # also what has the attributes of a Model
     if isinstance(given, str | Path):
         return load(given)
     if isinstance(given, Trace):
@@ -35,10 +36,10 @@ def as_model(given: object) -> LoadedModel | nn.Module:
 
 
 def as_trace(given: object) -> Trace:
-    """The trace that is meant.
+    """The trace, checked to be one.
 
     Raises:
-        ParameterError: it is something else, e.g. a photo, of which no model has been told.
+        ParameterError: it is something else, e.g. a photo without a model.
     """
     if isinstance(given, Trace):
         return given
@@ -48,7 +49,7 @@ def as_trace(given: object) -> Trace:
 
 
 def as_picture(given: object) -> Image.Image | Path | Tensor:
-    """The picture or the pixels that are meant; a text is a path.
+    """The picture or the pixels; a string is a path.
 
     Raises:
         ParameterError: it is neither.
@@ -73,9 +74,24 @@ def as_pixels(pixels: Tensor, module: nn.Module) -> Tensor:
         raise ParameterError(
             f"A trace is of one image: it needs pixels [1, channels, height, width], not {list(pixels.shape)}."
         )
-    device = next((p.device for p in module.parameters()), pixels.device)
-    placed = pixels.detach().to(device, dtype_of(module, pixels))
-    if not torch.isfinite(placed).all():
+    return as_batch(pixels, module)
+
+
+def as_batch(pixels: Tensor, module: nn.Module) -> Tensor:
+    """The pixels of several images on a module's device and in its precision, [images, channels, height, width].
+
+    Raises:
+        ParameterError: they have another shape, or are not finite.
+    """
+    if pixels.ndim != 4 or len(pixels) == 0:
+        raise ParameterError(
+            f"A batch is of pixels [images, channels, height, width], not {list(pixels.shape)}."
+        )
+    first = next(module.parameters(), pixels)
+    dtype = first.dtype if first.is_floating_point() else dtype_of(module, pixels)
+    placed = pixels.detach().to(first.device, dtype)
+    # A sum costs a tenth of testing each number. It is not finite if one of them is not, or if finite ones overflow.
+    if not math.isfinite(placed.sum()) and not torch.isfinite(placed).all():
         wrong = int((~torch.isfinite(placed)).sum())
         raise ParameterError(
             f"Pixels must be finite numbers of {str(placed.dtype).removeprefix('torch.')}, but {wrong:,} of {placed.numel():,} are "
@@ -90,11 +106,13 @@ def dtype_of(module: nn.Module, pixels: Tensor) -> torch.dtype:
 
 
 def class_index(name: str, labels: Labels | None) -> int:
-    """The class that a name means, by the names that came with the model.
+    """Index of the class with this name, among the names that came with the model; digits are the index itself.
 
     Raises:
         ParameterError: no class has this name, more than one has it, or the names are not known.
     """
+    if labels is None and name.strip().isdecimal():
+        return int(name)
     if labels is None:
         raise ParameterError(
             f"The class {name[:60]!r} cannot be found, since this model came without names of classes: pass its index."
@@ -102,7 +120,7 @@ def class_index(name: str, labels: Labels | None) -> int:
     return labels.find(name)
 
 
-def labels_of(model: LoadedModel | nn.Module) -> Labels | None:
+def labels_of(model: Model | nn.Module) -> Labels | None:
     """Names of a model's classes, where they are known; a module has none."""
     return None if isinstance(model, nn.Module) else model.labels
 

@@ -10,26 +10,25 @@ import inspect
 import types
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from vit_viz.capture import recomputation
+from vit_viz.capture.active_edits import ActiveEdits, suspended
 from vit_viz.capture.calls import AttentionCall
+from vit_viz.capture.explicit_softmax import CASTS, PRODUCTS, SOFTMAXES, Function, is_square
 from vit_viz.capture.pools import HANDLED
 from vit_viz.capture.recorder import Recorder
 from vit_viz.capture.scores import FOLLOWED
-from vit_viz.capture.written_out import CASTS, PRODUCTS, SOFTMAXES, Function, is_square
 from vit_viz.errors import CaptureError
 from vit_viz.model.kernel import attending_through
-from vit_viz.model.parts import are_all_of, are_watched
+from vit_viz.model.submodules import are_all_of, are_watched
 from vit_viz.model.vit import OWN_PARTS, VisionTransformer
-
-if TYPE_CHECKING:
-    from vit_viz.capture.edits import ActiveEdits
 
 Handler = Callable[["Interception", Function, tuple[Any, ...], dict[str, Any]], Any]
 _MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
@@ -46,24 +45,27 @@ class Interception(TorchFunctionMode):
     def __init__(self, recorder: Recorder | None, edits: ActiveEdits | None) -> None:
         super().__init__()
         self._recorder, self._edits = recorder, edits
-        self._keeps_values = recorder is not None and recorder.options.keep_values
+        self._weighs_values = recorder is not None and recorder.weighs_values
         self._removes_tokens = edits is not None and edits.removes_tokens
         changes_temperature = edits is not None and edits.changes_temperature
         self._handlers = _handlers(
-            recorder is not None, self._keeps_values, self._removes_tokens, changes_temperature
+            recorder is not None, self._weighs_values, self._removes_tokens, changes_temperature
         )
 
     def around(self, module: nn.Module, parts: list[nn.Module]) -> AbstractContextManager[object]:
-        """In which a pass of `module` is seen: this mode, or our own model's kernel where its calls are all that matters.
+        """The context in which a pass of `module` is recorded: this mode, or our own model's kernel where only its calls matter.
 
         Args:
             parts: the module and all modules within it.
         """
-        if self._removes_tokens or not are_ours(parts):  # pooling is seen by the mode alone
+        ours = are_ours(parts)
+        if self._recorder is not None:
+            self._recorder.is_ours = ours
+        if self._removes_tokens or not ours:  # pooling is seen by the mode alone
             return self
         keeps_graph = self._recorder is not None and self._recorder.options.gradients
-        keeps_tensors = self._edits is not None or self._keeps_values or are_watched(parts)
-        projections = _projections(module) if self._keeps_values else []
+        keeps_tensors = self._edits is not None or are_watched(parts)
+        projections = _projections(module) if self._weighs_values else []
         return self._in_the_kernel(projections, inference=not keeps_graph and not keeps_tensors)
 
     @contextmanager
@@ -90,14 +92,21 @@ class Interception(TorchFunctionMode):
         call = AttentionCall(*args, **kwargs)
         layer = None
         if self._edits is not None:
-            layer = self._edits.next_layer() if call.is_square else None
+            layer = _next_layer(self._edits) if call.is_square else None
             call = self._edits.before(layer, call)
         recorder = self._recorder
         output = call.run() if recorder is None else recorder.attention(call, *call.run_with_normaliser())
         if self._edits is not None:
             output = self._edits.after(layer, output)
-        if recorder is not None and self._keeps_values and call.is_square:
-            recorder.output_is(output)
+        if recorder is not None and self._edits is not None and layer is not None and self._weighs_values:
+            recorder.hands_on(self._edits.share_moved(layer, output))
+        return output
+
+    def _followed(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+        """An attention whose projection is the linear layer that reads its output."""
+        output = self._attention(func, args, kwargs)
+        if self._recorder is not None and self._weighs_values:
+            self._recorder.output_is(output)
         return output
 
     def _multi_head(
@@ -125,7 +134,7 @@ class Interception(TorchFunctionMode):
                 raise CaptureError(
                     "Attention whose softmax does not run over the last axis cannot be edited."
                 )
-            layer = self._edits.next_layer() if square else None
+            layer = _next_layer(self._edits) if square else None
             scores = (
                 self._edits.softmax(scores, axis)
                 if layer is None
@@ -162,6 +171,20 @@ class Interception(TorchFunctionMode):
         if self._recorder is not None and self._recorder.follows_output and len(args) >= 2:
             self._recorder.linear(args[0], args[1])
         return func(*args, **kwargs)
+
+
+def _next_layer(edits: ActiveEdits) -> int:
+    """The layer of the call that is being made; checkpoints around it will run it again under the same edits."""
+    layer = edits.next_layer()
+    recomputation.note(layer, partial(_again, edits), edits, edits.counter.outside)
+    return layer
+
+
+@contextmanager
+def _again(edits: ActiveEdits, layers: list[int]) -> Iterator[None]:
+    """A checkpointed block of these layers runs a second time inside, under these edits and no others around it."""
+    with suspended(), Interception(None, edits.for_layers(layers)):
+        yield
 
 
 def are_ours(parts: list[nn.Module]) -> bool:
@@ -223,7 +246,7 @@ def _handlers(
     edited = (HANDLED if removes_tokens else frozenset()) | (FOLLOWED if changes_temperature else frozenset())
     table: dict[Any, Handler] = {
         **dict.fromkeys(edited, Interception._edited),
-        F.scaled_dot_product_attention: Interception._attention,
+        F.scaled_dot_product_attention: Interception._followed,
         F.multi_head_attention_forward: Interception._multi_head,
         **dict.fromkeys(SOFTMAXES, Interception._softmax),
     }

@@ -1,4 +1,4 @@
-"""What an edit asks for, as tensors: masks and tables of factors from what a user writes, and the calls that they change."""
+"""Edits as tensors: masks and tables of factors from the arguments of `edit`, and attention calls changed by them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vit_viz.errors import ParameterError
 
 @dataclass(frozen=True, eq=False)
 class Edits:
-    """What one `edit` asks for."""
+    """The changes of one `edit`."""
 
     heads: dict[tuple[int, int], Any]
     knockout: dict[int, Any]
@@ -42,12 +42,18 @@ class Edits:
         return {layer for layer, _ in self.heads} | set(self.knockout) | set(self.temperature) | masked
 
     @property
+    def nbytes(self) -> int:
+        """Memory of the forbidden edges, with the mask that is made of them."""
+        edges = {id(one): one.nbytes for one in self.knockout.values() if isinstance(one, Tensor)}
+        return 4096 + 2 * sum(edges.values())
+
+    @property
     def masks_everywhere(self) -> bool:
         """Whether tokens are removed from every layer and the pooling."""
         return self.mask_keys is not None and not isinstance(self.mask_keys, Mapping)
 
     def head_table(self, layer: int | None, what: str, shape: tuple[int, int], like: Tensor) -> Tensor | None:
-        """Per item and head of a layer [batch | 1, heads, 1, 1]: the factor, or whether "mean" or "uniform" is asked for."""
+        """Per item and head of a layer [batch | 1, heads, 1, 1]: the factor, or whether "mean" or "uniform" is requested."""
         key = (layer, what, shape, like.device, like.dtype)
         if key not in self.tables:
             chosen = {head: values for (number, head), values in self.heads.items() if number == layer}
@@ -74,9 +80,11 @@ class Edits:
         Raises:
             ParameterError: a token does not exist, or a query would see no key.
         """
-        key = (layer, batch, queries, keys, tokens, device, first)
+        chosen = (self._masked_in(layer), None if layer is None else self.knockout.get(layer))
+        # layers with the same edges share one mask, of which a trace then holds one copy
+        key = (*map(id, chosen), batch, queries, keys, tokens, device, first)
         if key not in self.tables:
-            allowed = self._allowed(layer, batch, queries, keys, tokens, first)
+            allowed = _allowed(*chosen, batch, queries, keys, tokens, first)
             if allowed is not None and not allowed.any(-1).all():
                 raise ParameterError(
                     "Masking every key leaves nothing to look at: keep at least one token for each query."
@@ -86,24 +94,28 @@ class Edits:
         return mask
 
     def temperatures(self, layer: int | None, batch: int, like: Tensor) -> Tensor | None:
-        """T of a layer, [batch | 1, 1, 1, 1]."""
+        """Temperature of a layer, [batch | 1, 1, 1, 1]."""
         if layer not in self.temperature:
             return None
         values = torch.tensor(items_of(self.temperature[layer]), dtype=like.dtype, device=like.device)
         check_batch(len(values), batch)
         return values.view(-1, 1, 1, 1)
 
-    def _allowed(
-        self, layer: int | None, batch: int, queries: int, keys: int, tokens: int, first: int
-    ) -> Tensor | None:
-        chosen = self.mask_keys.get(layer) if isinstance(self.mask_keys, Mapping) else self.mask_keys
-        allowed = None
-        if chosen is not None:
-            allowed = ~token_mask(chosen, tokens, batch)[:, None, None, first : first + keys]
-        if layer in self.knockout:
-            edges = edge_mask(self.knockout[layer], queries, keys, batch)[:, None]
-            allowed = ~edges if allowed is None else allowed & ~edges
-        return allowed
+    def _masked_in(self, layer: int | None) -> Any:
+        """The tokens that no token sees in a layer."""
+        return self.mask_keys.get(layer) if isinstance(self.mask_keys, Mapping) else self.mask_keys
+
+
+def _allowed(
+    masked: Any, edges: Any, batch: int, queries: int, keys: int, tokens: int, first: int
+) -> Tensor | None:
+    allowed = None
+    if masked is not None:
+        allowed = ~token_mask(masked, tokens, batch)[:, None, None, first : first + keys]
+    if edges is not None:
+        kept = ~edge_mask(edges, queries, keys, batch)[:, None]
+        allowed = kept if allowed is None else allowed & kept
+    return allowed
 
 
 def items_of(values: Any) -> list[Any]:
@@ -114,13 +126,13 @@ def items_of(values: Any) -> list[Any]:
 
 
 def check_batch(count: int, batch: int) -> None:
-    """One value, or as many as images."""
+    """Check that there is one value, or one per image."""
     if count not in (1, batch):
         raise ParameterError(f"An edit has one value, or one per image of the batch of {batch}, not {count}.")
 
 
 def head_table(chosen: Mapping[int, Any], what: str, shape: tuple[int, int], like: Tensor) -> Tensor | None:
-    """What is asked of each head, [batch | 1, heads, 1, 1]: its factor, or whether it is `what`; None where nothing is asked.
+    """The setting of each head, [batch | 1, heads, 1, 1]: its factor, or whether it is `what`; None where no head has one.
 
     Args:
         chosen: head -> value, or values of the images.
@@ -171,6 +183,12 @@ def token_mask(chosen: Any, tokens: int, batch: int) -> Tensor:
 
 def edge_mask(edges: Any, queries: int, keys: int, batch: int) -> Tensor:
     """Which edges are forbidden, Boolean [batch | 1, queries, keys]."""
+    if isinstance(edges, Tensor):
+        if edges.dtype != torch.bool or edges.shape != (queries, keys):
+            raise ParameterError(
+                f"Forbidden edges are between {' x '.join(map(str, edges.shape))} tokens, but this pass has {queries} x {keys}."
+            )
+        return edges[None]
     items = list(edges)
     per_item = items if items and items[0] and not isinstance(items[0][0], int | np.integer) else [items]
     check_batch(len(per_item), batch)
@@ -184,7 +202,7 @@ def edge_mask(edges: Any, queries: int, keys: int, batch: int) -> Tensor:
 
 
 def masked(call: AttentionCall, allowed: Tensor) -> AttentionCall:
-    """The call with keys forbidden on top of what its own mask forbids."""
+    """The call with keys masked in addition to its own mask."""
     if call.is_causal:
         past = torch.ones(
             call.query.shape[-2], call.key.shape[-2], dtype=torch.bool, device=allowed.device
@@ -199,7 +217,7 @@ def masked(call: AttentionCall, allowed: Tensor) -> AttentionCall:
 
 
 def without_scores(call: AttentionCall, uniform: Tensor) -> AttentionCall:
-    """The call with equal scores in some heads, [batch | 1, heads, 1, 1]; what is forbidden stays forbidden."""
+    """The call with equal scores in some heads, [batch | 1, heads, 1, 1]; masked keys stay masked."""
     call = call._replace(query=torch.where(uniform, 0, call.query), scale=call.factor)
     if call.attn_mask is None or call.attn_mask.dtype == torch.bool:
         return call

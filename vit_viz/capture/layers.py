@@ -16,7 +16,7 @@ from torch import Tensor
 _AUTOCAST = ("cpu", "cuda")
 
 TILE_BYTES = 4 * 2**20
-"""Size of a tile where the caller does not choose: about what a core's cache holds."""
+"""Default size of a tile: about what a core's cache holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,8 @@ class LayerAttention:
         v: values, [heads, tokens, head_dim].
         output_grad: gradient of the target with respect to attention @ v, same shape as v.
         weights_grad: gradient of the target with respect to `weights`.
-        value_gram: W_O,h^T W_O,h, [heads, head_dim, head_dim], for the length of what a value contributes.
+        value_norms: ||v_j W_O,h||, [heads, tokens]: how long a value is after the output projection; NaN where no projection was
+            found, None where nobody asked.
         lse: log sum exp of each row's scores, [heads, tokens], where the kernel returned it.
     """
 
@@ -43,12 +44,12 @@ class LayerAttention:
     v: Tensor | None = None
     output_grad: Tensor | None = None
     weights_grad: Tensor | None = None
-    value_gram: Tensor | None = None
+    value_norms: Tensor | None = None
     lse: Tensor | None = None
 
     @property
     def is_plain(self) -> bool:
-        """Whether q, k and the scale say everything."""
+        """Whether q, k and the scale determine the attention."""
         return self.weights is None and self.bias is None
 
     @property
@@ -88,6 +89,21 @@ class LayerAttention:
         with exact():
             scores = self.scores(heads, queries)
             return self._normalised(torch.softmax(scores, dim=-1, out=scores))
+
+    def log_rows(self, queries: slice) -> Tensor | None:
+        """Logarithm of the attention of some queries, [heads, queries, keys]: for statistics that need both.
+
+        scale q k^T - lse is one product, [scale q, -lse] [k, 1]^T: what is large is written once and read no second time.
+        None where the rows' normalisers are not at hand: then the attention itself comes cheaper.
+        """
+        if not self.is_plain or self.lse is None:
+            return None
+        assert self.q is not None
+        assert self.k is not None
+        with exact():
+            left = torch.cat((self.q[:, queries] * self.scale, -self.lse[:, queries, None]), dim=-1)
+            right = torch.nn.functional.pad(self.k, (0, 1), value=1.0)
+            return torch.bmm(left, right.transpose(1, 2))
 
     def exact_rows(self, heads: list[int] | None, queries: list[int] | None) -> Tensor:
         """Attention of some queries, [heads, queries, keys]: fp32, from scores in double precision.
@@ -143,7 +159,7 @@ class LayerAttention:
         yield from _blocks(queries, block or TILE_BYTES // (4 * keys * (num_heads or heads)))
 
     def _in_double(self, heads: list[int] | None, keys: list[int] | None = None) -> LayerAttention:
-        """These heads and keys with operands in double precision, where the device has it."""
+        """These heads and keys with operands in double precision, where the device supports it."""
         assert self.q is not None
         assert self.k is not None
         dtype = torch.float32 if self.device.type == "mps" else torch.float64
@@ -154,7 +170,7 @@ class LayerAttention:
         return LayerAttention(q.to(dtype), k.to(dtype), self.scale, bias)
 
     def _normalised(self, attention: Tensor) -> Tensor:
-        """A query that sees no key has no attention, rather than NaN."""
+        """Attention with zeros instead of NaN where a query sees no key."""
         return attention if self.is_plain else attention.nan_to_num_(nan=0.0)
 
 

@@ -1,4 +1,4 @@
-"""Which token is what, as far as a module tells it: our own model, timm, transformers, torchvision."""
+"""The token layout of a module, where its attributes say so: our own model, timm, transformers, torchvision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TIMM_POOLING: dict[str, Pooling] = {"token": "class", "map": "attention"}
 
 
 def known_layout(module: nn.Module, *, size: tuple[int, int], tokens: int) -> TokenLayout | None:
-    """The token layout of a model's input, where the module tells it.
+    """The token layout of a model's input, where the module's attributes determine it.
 
     Args:
         size: height and width of the pixels.
@@ -31,7 +31,7 @@ def known_layout(module: nn.Module, *, size: tuple[int, int], tokens: int) -> To
 
 
 def advised_layout(grid: Grid, before: int, after: int) -> str:
-    """What to pass as `layout=` for so many tokens before and after the patches, as Python."""
+    """The argument `layout=`, as Python source, for these numbers of tokens before and after the patches."""
     prefix = _with_registers(["class"] if before else [], before) or ()
     suffix = f", suffix={tuple(f'token {i}' for i in range(after))}" if after else ""
     return f"TokenLayout(grid=({grid[0]}, {grid[1]}), prefix={prefix}{suffix})"
@@ -102,7 +102,7 @@ def _grid(patch: Any, size: tuple[int, int]) -> Grid | None:
 
 
 def _with_registers(names: list[str], count: int) -> tuple[str, ...] | None:
-    """The prefix of `count` tokens that begins with these names; what is left are registers."""
+    """The prefix of `count` tokens that begins with these names; the rest are registers."""
     if count < len(names):
         return None
     return (*names, *(f"register {i}" for i in range(count - len(names))))

@@ -17,15 +17,14 @@ from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.results import Provenance
 
 _HALVED = frozenset({"q", "k", "v", "output_grad"})
-"""Travel as fp16, rounded by at most 2^-11 of each number; everything else keeps its precision."""
+"""Sent as fp16, rounded by at most 2^-11 of each number; everything else keeps its precision."""
 
 
 @dataclass(frozen=True, eq=False)
 class PackedTrace:
     """What a trace consists of, as NumPy arrays.
 
-    Row normalisers do not travel: they follow from q and k, and must follow from the q and k that arrive, so that rows and columns
-    of the attention agree.
+    Row normalisers are not sent: they are computed from the q and k that arrive, so that rows and columns of the attention agree.
 
     Args:
         layers: fields of each `LayerAttention` by name, without those that are None.
@@ -45,7 +44,7 @@ class PackedTrace:
     @classmethod
     def of(cls, trace: Trace) -> PackedTrace:
         """Pack a trace, from whatever device it is on; the trace stays as it is."""
-        known: dict[int, NDArray[Any]] = {}  # layers may share a bias, which then travels once
+        known: dict[int, NDArray[Any]] = {}  # layers may share a bias, which is then sent once
         pooling = trace.pooling or Pooling(torch.empty(0))
         tensors = {
             "logits": trace.logits,

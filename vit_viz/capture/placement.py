@@ -1,8 +1,8 @@
-"""Which token is which patch, asked of the model itself: change pixels and see which tokens differ at the first layer.
+"""Which token is which patch, measured on the model itself: change pixels and see which tokens differ at the first layer.
 
-All patches are asked at once. Patch i has the number i + 1; in image b of a batch the pixels of all patches are changed whose
-number has bit b. The images in which a token differs then spell the number of its patch, and 0 is a token that no pixel reaches.
-It costs one pass through the embedding, over 1 + log2(patches) images; the pass ends at the first attention call.
+All patches are tested at once. Patch i has the number i + 1; image b of a batch changes the pixels of all patches whose number has
+bit b. The images in which a token differs are then the bits of its patch's number, and 0 is a token that no pixel reaches. It costs
+one pass through the embedding, over 1 + log2(patches) images; the pass ends at the first attention call.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from vit_viz.capture.probing import (
 from vit_viz.capture.report import HOLDS, Check
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import Grid, TokenLayout
-from vit_viz.model.parts import parts_of
+from vit_viz.model.submodules import submodules_of
 
 SINGLE_PATCHES = 7
 """How many patches are changed one by one where patches reach more than their own token."""
@@ -51,43 +51,47 @@ def check_placement(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> C
     expected = torch.zeros(layout.num_tokens, dtype=torch.long)
     expected[layout.patch_slice] = numbers
     for pitch in _pitches(module, layout.grid, pixels):
-        found = _numbers(module, pixels, layout.grid, pitch, layout.num_tokens)
-        if found is None:
+        measured = _numbers(module, pixels, layout.grid, pitch, layout.num_tokens)
+        if measured is None:
             return Check(
-                "unknown", "Which token is which patch could not be checked: the model takes no other pixels."
+                "unknown",
+                "Which token is which patch could not be checked: the model does not run on changed pixels.",
             )
-        if torch.equal(found, expected):
+        if torch.equal(measured, expected):
             return HOLDS
-        if len(found) == len(expected) and _is_order(found, layout.num_patches):
-            token = int(torch.ne(found, expected).nonzero()[0])
-            _refuse(module, layout, token, int(found[token]))
+        if len(measured) == len(expected) and _is_order(measured, layout.num_patches):
+            token = int(torch.ne(measured, expected).nonzero()[0])
+            _refuse(module, layout, token, int(measured[token]))
     return _check_single_patches(module, pixels, layout)
 
 
 def find_layout(module: nn.Module, pixels: Tensor, tokens: int) -> tuple[Grid, int, int] | None:
-    """Grid, number of tokens before the patches and after them, where the tokens answer to patches row by row; else None."""
+    """Grid, number of tokens before the patches and after them, where the tokens respond to the patches row by row; else None."""
     for pitch in _strides(module):
         for grid in _grids(pixels, pitch):
             count = grid[0] * grid[1]
-            found = _numbers(module, pixels, grid, pitch, tokens) if 1 <= count <= tokens else None
-            if found is None or len(found) != tokens:
+            numbers = _numbers(module, pixels, grid, pitch, tokens) if 1 <= count <= tokens else None
+            if numbers is None or len(numbers) != tokens:
                 continue
-            before = int((found != 0).long().argmax())
+            before = int((numbers != 0).long().argmax())
             expected = torch.zeros(tokens, dtype=torch.long)
             expected[before : before + count] = torch.arange(1, count + 1)[: tokens - before]
-            if torch.equal(found, expected):
+            if torch.equal(numbers, expected):
                 return grid, before, tokens - before - count
     return None
 
 
 def _grids(pixels: Tensor, pitch: tuple[int, int]) -> list[Grid]:
-    """Grids that patches of this size may form: what does not fill a patch is cut off, or padded."""
+    """Grids that patches of this size may form: what does not fill a patch is padded, or cut off.
+
+    The padded one comes first: where the last row is padded, the cut grid would take its tokens for others after the patches.
+    """
     (height, width), (down, across) = pixels.shape[-2:], pitch
-    return list(dict.fromkeys([(height // down, width // across), (-(-height // down), -(-width // across))]))
+    return list(dict.fromkeys([(-(-height // down), -(-width // across)), (height // down, width // across)]))
 
 
 class _Reached(BaseException):
-    """The first attention call was reached; no error, and nothing that a model should catch."""
+    """Raised at the first attention call to end the pass; not an Exception, so that no model catches it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +109,7 @@ class _Tokens:
     dtype: torch.dtype
 
     def moves(self) -> Tensor:
-        """How far each token is from where it is in the first image, [images - 1, tokens]."""
+        """How far each token is from its value in the first image, [images - 1, tokens]."""
         return moved(self.known[1:], against=self.known[:1], dtype=self.dtype).cpu()
 
     @property
@@ -115,13 +119,13 @@ class _Tokens:
         By chance a few numbers may change as little as rounding changes them, so a tenth of all moves must be of this kind.
         """
         moves = moved(self.queries[1:], against=self.queries[:1], dtype=self.dtype) > 0
-        answering = moves[:, moves.any(2).any(0)]  # [images - 1, heads that answer to anything, tokens]
+        answering = moves[:, moves.any(2).any(0)]  # [images - 1, heads that respond at all, tokens]
         some, every = answering.any(1), answering.all(1)
         return 10 * int((some & ~every).sum()) > int(some.sum())
 
 
 class _FirstCall(AttentionProbe):
-    """Ends a pass at its first attention call, with what is known of the tokens there."""
+    """Records the tokens at the first attention call of a pass, and ends the pass there."""
 
     def __init__(self, images: int) -> None:
         super().__init__()
@@ -148,7 +152,7 @@ class _FirstCall(AttentionProbe):
 def _numbers(
     module: nn.Module, pixels: Tensor, grid: Grid, pitch: tuple[int, int], tokens: int
 ) -> Tensor | None:
-    """The number that the moves of each token spell, [tokens]; -1 where they spell none of a patch; None where nothing is known."""
+    """The patch number that each token's changes encode, [tokens]; -1 where no patch has it; None where nothing is known."""
     count = grid[0] * grid[1]
     bits = 2 ** torch.arange(count.bit_length())
     chosen = (torch.arange(1, count + 1)[None] & bits[:, None]) != 0  # [bits, patches]
@@ -169,12 +173,12 @@ def _moves(
         tokens: how many the model attends over.
     """
     images = torch.cat([pixels, changed(pixels, chosen, pitch)])
-    found = _at_first_call(module, images, tokens)
-    if found is None:
+    state = _at_first_call(module, images, tokens)
+    if state is None:
         return None
-    if found.are_in_windows:
+    if state.are_in_windows:
         raise CaptureError(_WINDOWS.format(type(module).__name__))
-    return found.moves()
+    return state.moves()
 
 
 def changed(pixels: Tensor, chosen: Tensor, pitch: tuple[int, int]) -> Tensor:
@@ -217,14 +221,14 @@ def _probe(module: nn.Module, images: Tensor) -> _FirstCall:
         pass
     except (
         Exception
-    ):  # whatever a model makes of pixels or a batch that it was not made for: nothing is known
+    ):  # a model may raise anything on pixels or a batch that it was not built for: nothing is known
         return _FirstCall(len(images))
     return probe
 
 
-def _is_order(found: Tensor, patches: int) -> bool:
-    """Whether every patch has one token of its own, in whatever order."""
-    return torch.equal(found[found != 0].sort().values, torch.arange(1, patches + 1))
+def _is_order(numbers: Tensor, patches: int) -> bool:
+    """Whether every patch has one token of its own, in any order."""
+    return torch.equal(numbers[numbers != 0].sort().values, torch.arange(1, patches + 1))
 
 
 def _check_single_patches(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Check:
@@ -254,7 +258,7 @@ def _check_single_patches(module: nn.Module, pixels: Tensor, layout: TokenLayout
 
 
 def _refuse(module: nn.Module, layout: TokenLayout, token: int | None = None, number: int = 0) -> NoReturn:
-    """The layout would mislead."""
+    """Raise the error for a layout that would mislead."""
     what = "change of one patch's pixels moves tokens that are not its own"
     if token is not None and 0 <= token < layout.num_tokens:
         patch = "no pixel at all" if number == 0 else f"patch {divmod(number - 1, layout.grid[1])}"
@@ -280,10 +284,10 @@ def _pitches(module: nn.Module, grid: Grid, pixels: Tensor) -> Iterator[tuple[in
 
 def _strides(module: nn.Module) -> list[tuple[int, int]]:
     """Sizes of patches that a model's convolutions and foldings cut an image into."""
-    found = [
+    sizes = [
         part.stride
-        for part in parts_of(module)
+        for part in submodules_of(module)
         if isinstance(part, nn.Conv2d | nn.Unfold) and part.stride == part.kernel_size
     ]
-    pairs = [(side, side) if isinstance(side, int) else (int(side[0]), int(side[1])) for side in found]
+    pairs = [(side, side) if isinstance(side, int) else (int(side[0]), int(side[1])) for side in sizes]
     return list(dict.fromkeys(pair for pair in pairs if max(pair) > 1))

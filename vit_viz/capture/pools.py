@@ -1,4 +1,4 @@
-"""Pooling without removed tokens: whatever way a model writes its pool, the tokens that are removed are left out of it.
+"""Pooling without removed tokens: however a model implements its pool, removed tokens are left out of it.
 
 Removed tokens become what a reduction over tokens ignores: 0 in a sum, minus infinity in a maximum or a softmax. A mean is then
 divided by the mean of the mask, and a sum that is divided by the number of tokens by how many are kept.
@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
+from vit_viz.capture.explicit_softmax import Function
 from vit_viz.capture.token_axes import Sequence
-from vit_viz.capture.written_out import Function
 from vit_viz.errors import CaptureError
 
 Kind = Literal["mean", "sum", "max", "min", "unknown"]
@@ -24,7 +24,7 @@ _IGNORED: dict[Kind, float] = {"mean": 0.0, "sum": 0.0, "max": -math.inf, "min":
 
 
 def _named(*names: str) -> Iterator[Function]:
-    """The functions, and the methods, of these names."""
+    """The torch functions and the tensor methods of these names."""
     return (
         getattr(owner, name)
         for name in names
@@ -44,7 +44,7 @@ _REDUCTIONS: dict[Function, tuple[Kind, int, int | None]] = {
     **dict.fromkeys(_named("mode", "sort", "cumsum"), ("unknown", 1, -1)),
     **dict.fromkeys(_named("topk", "kthvalue"), ("unknown", 2, -1)),
 }  # fmt: skip
-"""Reductions: their kind, where their axis stands among the arguments, and which it is where none is named (None: all)."""
+"""Reductions: their kind, the position of the axis among their arguments, and its default (None: all axes)."""
 
 _POOLS: dict[Function, tuple[Kind, int]] = {
     F.adaptive_avg_pool1d: ("mean", 1),
@@ -72,7 +72,7 @@ _SHAPES: frozenset[Function] = frozenset(
 HANDLED: frozenset[Function] = (
     frozenset(_REDUCTIONS) | set(_POOLS) | _QUOTIENTS | _PRODUCTS | _SLICES | _SHAPES
 )
-"""What has to be led to `Pools.run` while tokens are removed."""
+"""Functions that go through `Pools.run` while tokens are removed."""
 
 
 class Pools:
@@ -88,7 +88,7 @@ class Pools:
         self._sums = WeakIdKeyDictionary()  # sum over tokens -> (how many tokens, how many are kept)
 
     def follow(self, tokens: int, batch: int) -> None:
-        """An attention over so many tokens of so many images was met: what comes after reduces those."""
+        """Note an attention over this many tokens of this many images: later reductions are over those tokens."""
         self._sequence = Sequence(tokens, batch)
 
     def first_of(self, count: int) -> int:
@@ -123,10 +123,10 @@ class Pools:
     ) -> Any:
         source, *rest = args
         kind = (_POOLS.get(func) or _REDUCTIONS[func])[0]
-        found = self._mask(sequence, source, _axes(func, args, kwargs))
-        if found is None:
+        masked = self._mask(sequence, source, _axes(func, args, kwargs))
+        if masked is None:
             return func(*args, **kwargs)
-        mask, count = found
+        mask, count = masked
         if not source.is_floating_point() and kind in ("max", "min"):
             return func(*args, **kwargs)  # a mask or an index: nothing that an output is computed from
         if kind == "unknown" or kwargs.get("out") is not None:
@@ -172,7 +172,7 @@ class Pools:
         return result
 
     def _mask(self, sequence: Sequence, source: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, int] | None:
-        """Which entries belong to removed tokens, and how many tokens are reduced; None where no removed ones are."""
+        """Which entries belong to removed tokens, and how many tokens are reduced; None where none of them is removed."""
         place = sequence.reduced(source, axes) if axes else None
         removed = None if place is None else self._removed(sequence.tokens, sequence.batch)
         if place is None or removed is None:

@@ -1,7 +1,7 @@
-"""A forward pass whose attention calls are answered by us: the ground on which placement and structure are checked.
+"""A forward pass whose attention calls we replace: the basis of the checks of placement and structure.
 
 Several images go through the model at once. What is known of a token at an attention call is its query, key and value; where the
-model writes its attention out, its own entry of the scores, q_i k_i, which no other token has a part in.
+model writes its attention out, its own entry of the scores, q_i k_i, which no other token influences.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from vit_viz.capture.active_edits import suspended
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.edits import suspended
+from vit_viz.capture.explicit_softmax import SOFTMAXES, Function, is_square
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.interception import multi_head
-from vit_viz.capture.written_out import SOFTMAXES, Function, is_square
 
 _FEATURES = 16
 
 
 class AttentionProbe(TorchFunctionMode):
-    """Asks a subclass what each attention call of a forward pass returns."""
+    """Lets a subclass decide what each attention call of a forward pass returns."""
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
         """The output of a fused call over equally many queries and keys; `is_projected`: torch itself projects it next."""
@@ -36,7 +36,7 @@ class AttentionProbe(TorchFunctionMode):
         raise NotImplementedError
 
     def uneven(self) -> None:
-        """An attention runs whose queries and keys differ in number, such as a pool."""
+        """Called for attention whose queries and keys differ in number, such as a pool."""
 
     def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The output of any other function."""
@@ -69,7 +69,7 @@ class AttentionProbe(TorchFunctionMode):
 
 @contextmanager
 def undisturbed_pass(module: nn.Module) -> Iterator[None]:
-    """In which a module may be run without gradients, edits or a trace of it left behind; buffers are put back."""
+    """Context for running a module without gradients and edits; its buffers are restored afterwards."""
     with undisturbed(module) as parts, torch.inference_mode(False), torch.no_grad(), suspended():
         buffers = [(part, name, tensor, tensor.clone()) for part in parts for name, tensor in _buffers(part)]
         try:
@@ -115,7 +115,7 @@ def heads_by_image(tensor: Tensor, images: int) -> Tensor | None:
 
 
 def _at_most(count: int, tensor: Tensor) -> Tensor:
-    """So many features [..., features] -> [..., count], weighted at random."""
+    """At most `count` features: [..., features] -> [..., count], in fixed random combinations."""
     features = tensor.shape[-1]
     if features <= count:
         return tensor
@@ -124,7 +124,7 @@ def _at_most(count: int, tensor: Tensor) -> Tensor:
 
 
 def moved(states: Tensor, *, against: Tensor, dtype: torch.dtype) -> Tensor:
-    """How far each token lies from where it is in another image, as a share of the largest number: [..., tokens]; 0 is rounding.
+    """How far each token lies from its value in another image, as a share of the largest number: [..., tokens]; 0 is rounding.
 
     Equal tokens in one batch may still differ by rounding, as the blocks of a matrix product begin elsewhere.
     """
@@ -134,5 +134,5 @@ def moved(states: Tensor, *, against: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def rounding(dtype: torch.dtype) -> float:
-    """Up to which share of the largest number a difference is taken for rounding."""
+    """Largest difference that counts as rounding, as a share of the largest number."""
     return (8 if dtype in (torch.float16, torch.bfloat16) else 256) * torch.finfo(dtype).eps

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -11,7 +13,8 @@ PROOF_ROWS = 16
 """Queries per head that are compared by default."""
 
 TOLERANCES = {torch.float32: 1e-4, torch.float64: 1e-4, torch.float16: 5e-3, torch.bfloat16: 4e-2}
-"""Largest difference that a kernel's own rounding explains, by the precision that it computes in."""
+"""Largest relative difference that a kernel's own rounding explains, by the precision that it computes in."""
+_NOTHING = 1e-30  # the size of an output that is all zeros
 
 
 def proof_queries(tokens: int, rows: int) -> slice:
@@ -20,7 +23,10 @@ def proof_queries(tokens: int, rows: int) -> slice:
 
 
 def differences(layer: LayerAttention, value: Tensor, output: Tensor, queries: slice) -> Tensor:
-    """attention @ v - output for some queries of all heads, [heads, rows, head_dim].
+    """(attention @ v - output) / max |output| for some queries of all heads, [heads, rows, head_dim].
+
+    Rounding grows with the numbers that are summed: a block whose values are a thousand times as large is not a thousand times as
+    wrong, and one whose values are tiny is not right because its errors are.
 
     Args:
         layer: the captured attention.
@@ -29,9 +35,13 @@ def differences(layer: LayerAttention, value: Tensor, output: Tensor, queries: s
         queries: tokens whose rows are compared.
     """
     with exact():
-        return torch.baddbmm(output[:, queries].float(), layer.rows(None, queries), value.float(), beta=-1)
+        given = output[:, queries].float()
+        difference = torch.baddbmm(given, layer.rows(None, queries), value.float(), beta=-1)
+        size: Tensor = torch.linalg.vector_norm(given, math.inf)
+        return difference / size.clamp_min(_NOTHING)
 
 
 def largest(differences: list[Tensor]) -> list[float]:
-    """The largest absolute number of each tensor; all at once, so that a GPU is waited for only once."""
-    return torch.stack([each.abs().amax() for each in differences]).tolist() if differences else []
+    """The largest absolute number of each tensor; all at once, so that a GPU is synchronised only once."""
+    norms = [torch.linalg.vector_norm(each, math.inf) for each in differences]
+    return torch.stack(norms).tolist() if norms else []

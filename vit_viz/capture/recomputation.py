@@ -1,7 +1,8 @@
-"""Checkpointed blocks (torch.utils.checkpoint) run a second time in the backward pass: here is what makes that run the same.
+"""Checkpointed blocks (torch.utils.checkpoint) run a second time in the backward pass: this makes the second run equal the first.
 
 Each checkpoint keeps the function that it will run again. While an edited attention is inside, that function is replaced, for this
-checkpoint only, by one that runs it again under the same edits and with the same layers, whenever and in whatever thread that is.
+checkpoint only, by one that runs it again under the same edits and with the same layers, whenever and in whichever thread that
+happens.
 """
 
 from __future__ import annotations
@@ -12,36 +13,39 @@ from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any
 
+from torch.utils import checkpoint
 from torch.utils.checkpoint import CheckpointFunction
 
 from vit_viz.errors import CaptureError
 
 EditsOf = Callable[[list[int]], AbstractContextManager[object]]
 _FORWARD, _BACKWARD = CheckpointFunction.forward.__code__, CheckpointFunction.backward.__code__
+_NOT_REENTRANT = "_checkpoint_impl" if hasattr(checkpoint, "_checkpoint_impl") else "checkpoint"
+"""The function of torch in which a checkpoint that is not reentrant runs the block: torch 2.14 took it out of `checkpoint`."""
 
 
 def note(layer: int, edits_of: EditsOf, owner: object, outside: FrameType | None) -> None:
     """Tell every checkpoint around the attention that is running which layer it is.
 
     Args:
-        edits_of: layers of a checkpoint, in order -> what its second run has to happen in.
+        edits_of: layers of a checkpoint, in order -> the context for its second run.
         owner: whose edits these are.
         outside: frame of the `with` statement; checkpoints further out run it again themselves.
 
     Raises:
-        CaptureError: this version of torch keeps its function elsewhere.
+        CaptureError: this version of torch stores the function elsewhere.
     """
     for holder, name in _checkpoints(outside):
         function = getattr(holder, name)
-        while isinstance(function, _SameAgain) and function.owner is not owner:
+        while isinstance(function, _RerunWithEdits) and function.owner is not owner:
             function = function.function
-        if not isinstance(function, _SameAgain):
-            function = _SameAgain(getattr(holder, name), edits_of, owner)
+        if not isinstance(function, _RerunWithEdits):
+            function = _RerunWithEdits(getattr(holder, name), edits_of, owner)
             setattr(holder, name, function)
         function.layers.append(layer)
 
 
-class _SameAgain:
+class _RerunWithEdits:
     """A checkpoint's function that runs under the edits of its first run."""
 
     def __init__(self, function: Callable[..., Any], edits_of: EditsOf, owner: object) -> None:
@@ -62,20 +66,20 @@ def _checkpoints(outside: FrameType | None) -> Iterator[tuple[Any, str]]:
         if code.co_filename == _FORWARD.co_filename:
             if code is _BACKWARD or code.co_name == "recompute_fn":
                 return  # this is a second run; what is further out is the backward pass
-            found = _kept_by(frame)
-            if found is not None:
-                yield found
+            kept = _kept_by(frame)
+            if kept is not None:
+                yield kept
         frame = frame.f_back
 
 
 def _kept_by(frame: FrameType) -> tuple[Any, str] | None:
-    """Where torch 2.13 keeps the function that it will run again, with use_reentrant=True and False."""
+    """Where torch 2.13 and 2.14 keep the function that they will run again, with use_reentrant=True and False."""
     code = frame.f_code
     try:
         if code is _FORWARD:
             context = frame.f_locals["ctx"]
             return (context, "run_function") if callable(context.run_function) else None
-        if code.co_name == "checkpoint" and not frame.f_locals["use_reentrant"]:
+        if code.co_name == _NOT_REENTRANT and not frame.f_locals["use_reentrant"]:
             kept = frame.f_locals["gen"].gi_frame.f_locals["new_frame"]
             return (kept, "recompute_fn") if callable(kept.recompute_fn) else None
     except (AttributeError, KeyError) as error:

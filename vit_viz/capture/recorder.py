@@ -1,6 +1,6 @@
-"""What a forward pass is asked to leave behind: q and k of each layer, and what proves them.
+"""What is recorded of a forward pass: q and k of each layer, and the numbers that prove them.
 
-A `Recorder` is told of every attention call of ONE forward pass, in order, and copies what the trace needs into the arena. It knows
+A `Recorder` receives every attention call of ONE forward pass, in order, and copies what the trace needs into the arena. It knows
 nothing of modules; `Interception` calls it.
 """
 
@@ -17,10 +17,11 @@ from torch import Tensor
 
 from vit_viz.capture.buffers import Arena
 from vit_viz.capture.calls import AttentionCall, as_bias, by_head, causal_bias
+from vit_viz.capture.explicit_softmax import Function, Product, product_of
 from vit_viz.capture.layers import LayerAttention, exact
 from vit_viz.capture.proof import PROOF_ROWS, TOLERANCES, differences, largest, proof_queries
-from vit_viz.capture.trace import Pooling, gram
-from vit_viz.capture.written_out import Function, Product, product_of
+from vit_viz.capture.trace import Pooling
+from vit_viz.capture.value_norms import unknown_norms, value_norms
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
 
@@ -32,13 +33,15 @@ class Options:
     """What to keep of a forward pass.
 
     Args:
-        keep_values: also the values, and what the output projection makes of them.
+        keep_values: also the values.
+        keep_norms: also how long each value is after the output projection.
         gradients: the pass will be differentiated: keep what the gradient of each attention needs.
         proof_rows: queries per head that are recomputed and compared; 0 for none.
         max_attention_bytes: bound on attention and masks that have to be kept as matrices.
     """
 
     keep_values: bool = False
+    keep_norms: bool = False
     gradients: bool = False
     proof_rows: int = PROOF_ROWS
     max_attention_bytes: int = MAX_ATTENTION_BYTES
@@ -54,7 +57,6 @@ class Capture:
     is_transposed: bool = False
     differences: Tensor | None = None
     differentiable: Tensor | None = None  # the attention's output, or the written-out attention
-    value_gram: Tensor | None = None
     dtype: torch.dtype = torch.float32
 
 
@@ -70,13 +72,17 @@ class Recorder:
         self.captures: list[Capture] = []
         self._seen: list[tuple[str, torch.Size]] = []
         self.pooling: tuple[Tensor, Tensor, Tensor] | None = None  # attention [heads, keys], output, value
+        self.weighs_values = options.keep_values or options.keep_norms
+        self.is_ours = False  # the model is made of our own classes alone
         self._arena = arena
-        self._needs_values = options.keep_values or options.gradients or options.proof_rows > 0
+        self._keeps_v = options.keep_values or options.gradients
+        self._needs_values = self._keeps_v or self.weighs_values or options.proof_rows > 0
         self._biases: dict[tuple[Any, ...], tuple[Tensor, Tensor]] = {}
         self._causal: Tensor | None = None
         self._matrix_bytes = 0
         self._softmax: tuple[Capture, list[Tensor]] | None = None
-        self._unprojected: tuple[Capture, Tensor] | None = None
+        self._value: Tensor | None = None  # of the last attention, where it is to be weighed
+        self._unprojected: tuple[Capture, Tensor, Tensor] | None = None  # with value and output
 
     @property
     def follows_softmax(self) -> bool:
@@ -94,31 +100,38 @@ class Recorder:
             output.requires_grad_()  # the first layer of a frozen model: the graph begins here
         self.note("scaled_dot_product_attention", call.query)
         with torch.no_grad() if torch.is_grad_enabled() else nullcontext():
-            q, k = call.operand(call.query), call.operand(call.key)
+            q, k, v = call.operands()
             capture = Capture(call.factor, self._bias(call), dtype=q.dtype)
             if call.is_square:
                 self._keep(capture, q=q, k=k, lse=None if lse is None else lse[0])
+                self._expect_norms(capture, v)
                 if self._needs_values:
-                    self._keep_and_prove(capture, call.operand(call.value), by_head(output))
+                    self._keep_and_prove(capture, v, by_head(output))
                 self.captures.append(capture)
             else:
                 layer = LayerAttention(q.float(), k.float(), call.factor, capture.bias)
-                self.pooling = (layer.rows(None, None).mean(1), output, call.operand(call.value))
+                self.pooling = (layer.rows(None, None).mean(1), output, v)
         if self.options.gradients:
             capture.differentiable = output
         return output
 
+    def hands_on(self, share: Tensor | None) -> None:
+        """Each head of the last attention hands on this share of its values, [heads, 1]; None is all."""
+        if self._value is not None and share is not None:
+            self._value = self._value * share[..., None]
+
     def projected_by(self, weight: Tensor) -> None:
-        """The last attention's output goes through this projection [dim, heads * head_dim]."""
-        self._unprojected = None
-        if self.options.keep_values and self.captures:
-            heads = self._layer(self.captures[-1]).shape[0]
-            self.captures[-1].value_gram = gram(weight, heads)
+        """The last attention's output goes through this projection [dim, heads * head_dim]; its values are as they were."""
+        if self._value is not None:
+            value, self._value = self._value, None
+            self._weigh(self.captures[-1], value.float(), weight)
 
     def output_is(self, output: Tensor) -> None:
-        """The last attention's output, as the model goes on with it: [..., heads, tokens, head_dim]."""
-        if self.options.keep_values and self.captures:
-            self._unprojected = (self.captures[-1], by_head(output.detach()))
+        """The last attention's output, as the model uses it: [..., heads, tokens, head_dim]. What projects it is still to come."""
+        if self._value is not None:
+            value = self._value.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
+            self._unprojected = (self.captures[-1], value, by_head(output.detach()))
+            self._value = None
 
     def linear(self, inputs: Tensor, weight: Tensor) -> None:
         """Note a linear layer: the first after an attention is its output projection if it reads exactly that output.
@@ -127,15 +140,14 @@ class Recorder:
         """
         if self._unprojected is None:
             return
-        (capture, output), self._unprojected = self._unprojected, None
+        (capture, value, output), self._unprojected = self._unprojected, None
         heads, tokens, head_dim = output.shape
         count, rest = divmod(inputs.numel(), heads * head_dim)
         if rest or not 0 < count <= tokens or inputs.shape[-1] != heads * head_dim:
             return
-        with torch.no_grad():
-            last = inputs.reshape(count, heads * head_dim)[-1]
-            if torch.equal(last, output[:, count - 1].reshape(-1)):
-                capture.value_gram = gram(weight, heads)
+        last = inputs.detach().reshape(count, heads * head_dim)[-1]
+        if torch.equal(last, output[:, count - 1].reshape(-1)):
+            self._weigh(capture, value, weight)
 
     def softmax(self, attention: Tensor) -> None:
         """Note the output of a written-out softmax that is square in its last two axes."""
@@ -145,7 +157,9 @@ class Recorder:
         self._reserve(4 * attention.numel(), "attention that this model writes out")
         capture = Capture(dtype=attention.dtype)
         with torch.no_grad():
-            capture.slots["weights"] = self._arena.store("weights", by_head(attention))
+            weights = by_head(attention)
+            self._keep(capture, weights=weights)
+            self._expect_norms(capture, weights)
         if self.options.gradients:
             capture.differentiable = attention
         self.captures.append(capture)
@@ -157,7 +171,7 @@ class Recorder:
             self._softmax[1].append(result)
 
     def product(self, func: Function, args: tuple[Any, ...], output: Tensor) -> None:
-        """Note a matrix product: if it consumes the last written-out attention, it tells the key axis and gives the proof."""
+        """Note a matrix product: if it consumes the last written-out attention, it determines the key axis and the proof."""
         if self._softmax is None:
             return
         capture, attention = self._softmax
@@ -193,11 +207,11 @@ class Recorder:
 
     def proof(self) -> list[float]:
         """Largest difference per layer, once the pass is over; NaN where none was computed."""
-        found = iter(largest([c.differences for c in self.captures if c.differences is not None]))
-        return [float("nan") if c.differences is None else next(found) for c in self.captures]
+        values = iter(largest([c.differences for c in self.captures if c.differences is not None]))
+        return [float("nan") if c.differences is None else next(values) for c in self.captures]
 
     def tolerance(self) -> float:
-        """What the kernels' own rounding explains."""
+        """Largest difference that the kernels' own rounding explains."""
         return max(TOLERANCES.get(capture.dtype, 1e-4) for capture in self.captures)
 
     def note(self, what: str, tensor: Tensor) -> None:
@@ -214,6 +228,16 @@ class Recorder:
             if operand is not None:
                 capture.slots[role] = self._arena.store(role, operand)
 
+    def _expect_norms(self, capture: Capture, like: Tensor) -> None:
+        """A place for the norms of the values, [heads, tokens, ...], where they are wanted."""
+        self._value = self._unprojected = None
+        if self.weighs_values:
+            self._keep(capture, value_norms=unknown_norms(like))
+
+    def _weigh(self, capture: Capture, value: Tensor, weight: Tensor) -> None:
+        with exact():
+            self._arena.view("value_norms", capture.slots["value_norms"]).copy_(value_norms(value, weight))
+
     def _keep_gradient(self, capture: Capture, gradient: Tensor | None) -> None:
         role = "weights_grad" if "weights" in capture.slots else "output_grad"
         if gradient is None:  # the target does not depend on this layer
@@ -225,9 +249,11 @@ class Recorder:
         capture.differentiable = None
 
     def _keep_and_prove(self, capture: Capture, value: Tensor, output: Tensor) -> None:
-        """Keep the values and compare the output with them, where that is asked for."""
-        if self.options.keep_values or self.options.gradients:
+        """Keep the values, or hold on to them until they are projected, and compare the output with them, where that is wanted."""
+        if self._keeps_v:
             self._keep(capture, v=value)
+        if self.weighs_values:
+            self._value = value.detach()
         if self.options.proof_rows:
             queries = proof_queries(output.shape[1], self.options.proof_rows)
             capture.differences = differences(self._layer(capture), value, output, queries)
@@ -286,6 +312,6 @@ class Recorder:
             v=parts.get("v"),
             output_grad=parts.get("output_grad"),
             weights_grad=parts.get("weights_grad"),
-            value_gram=capture.value_gram,
+            value_norms=parts.get("value_norms"),
             lse=parts.get("lse"),
         )

@@ -1,6 +1,6 @@
 """The part of a written-out attention's scores that is q k^T * scale: followed from the matrix product to the softmax.
 
-softmax(q k^T * scale / T + bias) divides one part of the scores and leaves the other: which is which, the sum no longer tells.
+softmax(q k^T * scale / T + bias) divides one part of the scores and leaves the other: the sum alone does not tell which is which.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vit_viz.capture.written_out import CASTS, PRODUCTS, Function, is_square
+from vit_viz.capture.explicit_softmax import CASTS, PRODUCTS, Function, is_square
 
 
 def _named(*names: str) -> tuple[Function, ...]:
@@ -22,7 +22,7 @@ def _named(*names: str) -> tuple[Function, ...]:
 
 
 _SUMS: frozenset[Function] = frozenset(_named("add", "sub", "subtract", "masked_fill", "where"))
-"""What is added, or forbidden, on top of the scores: it leaves q k^T as it was."""
+"""Functions that add to scores, or mask them, and leave q k^T as it was."""
 _ADDITIONS: frozenset[Function] = frozenset(_named("add", "sub", "subtract"))
 _PLAIN_SUMS: frozenset[Function] = frozenset(_named("add"))
 _NOT_COMMUTATIVE: frozenset[Function] = frozenset(_named("div", "divide", "true_divide", "baddbmm"))
@@ -40,7 +40,7 @@ _BIASED: frozenset[Function] = frozenset(_named("baddbmm"))
 FOLLOWED: frozenset[Function] = (
     _SUMS | _FACTORS | _SHAPES | frozenset(_IN_PLACE) | _BIASED | frozenset(PRODUCTS)
 )
-"""What has to be led to `Scores.before` and `Scores.after` while a temperature is set."""
+"""Functions that go through `Scores.before` and `Scores.after` while a temperature is set."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Scores:
         self._followed: list[_Followed] = []
 
     def before(self, func: Function, args: tuple[Any, ...]) -> None:
-        """Told before `func` runs: what it is about to overwrite is copied."""
+        """Call before `func` runs: what it is about to overwrite is copied."""
         if func not in _IN_PLACE:
             return
         for i, each in enumerate(self._followed):
@@ -77,7 +77,7 @@ class Scores:
             self._followed[i] = _Followed(each.tensor, each.product, part)
 
     def after(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        """Told what `func(*args, **kwargs)` returned."""
+        """Call with what `func(*args, **kwargs)` returned."""
         if not isinstance(result, Tensor):
             return
         used = [(i, each) for i, arg in enumerate(args) for each in self._followed if each.tensor is arg]
@@ -96,7 +96,7 @@ class Scores:
         self._follow(result, product, part)
 
     def take(self, scores: Tensor) -> Tensor | None:
-        """q k^T * scale of these scores, in their shape; None where it is not known. All else is forgotten."""
+        """q k^T * scale of these scores, in their shape; None where it is not known. Everything else is forgotten."""
         part = next((each.part for each in self._followed if each.tensor is scores), None)
         self._followed = []
         return part

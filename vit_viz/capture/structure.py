@@ -1,9 +1,9 @@
-"""How the recorded calls make up a model: are they all of its attention, one after another, and what becomes of their output.
+"""Whether the recorded calls are all of a model's attention, one after another, and what happens to their output.
 
-Asked of the model in one pass without attention: every call is answered as if each token looked at itself alone (output = values).
-Nothing then passes between tokens, unless something else mixes them. Three images go through together: the image itself; one with
-other pixels in half of its patches, so that only their tokens may differ; and the image once more, where the output of each layer
-is changed much at one token, so that the values of the next layer must differ there.
+Measured in one pass without attention: every call returns its values, as if each token looked at itself only. Nothing then passes
+between tokens, unless something else mixes them. Three images go through together: the image itself; one with other pixels in half
+of its patches, so that only their tokens may differ; and the image once more, where the output of each layer is changed strongly at
+one token, so that the values of the next layer must differ there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def check_structure(
     images = torch.cat([pixels, changed(pixels, chosen, pitch), pixels])
     calls = probed_calls(module, images, layout)
     if calls is None:
-        unknown = Check("unknown", "Its layers could not be checked: the model takes no other pixels.")
+        unknown = Check(
+            "unknown", "Its layers could not be checked: the model does not run on changed pixels."
+        )
         return unknown, unknown
     return _complete(module, calls, layout), _effective(calls)
 
@@ -53,7 +55,7 @@ def _complete(module: nn.Module, calls: list[ProbedCall], layout: TokenLayout) -
         _check_blocks(module, [call.path for call in calls], mixes=True)
         return Check(
             "unknown",
-            "Each patch reaches every token before the first layer, so what mixes them later cannot be told.",
+            "Each patch reaches every token before the first layer, so what mixes them later cannot be seen.",
         )
     _check_places(module, calls, reached > 0)
     place = _first_mixing(calls, reached > 0)
@@ -90,7 +92,7 @@ def _complete(module: nn.Module, calls: list[ProbedCall], layout: TokenLayout) -
 
 
 def _first_mixing(calls: list[ProbedCall], reached: Tensor) -> int | None:
-    """Before which call tokens were seen to mix: one differs that no changed patch reaches; None where none does."""
+    """The call before which tokens mix (a token differs that no changed patch reaches); None where they do not."""
     for number, call in enumerate(calls):
         moves = call.moves(call.known, "changed")
         if moves is None or bool(((moves > 0) & ~reached).any()):
@@ -101,7 +103,7 @@ def _first_mixing(calls: list[ProbedCall], reached: Tensor) -> int | None:
 
 
 def _check_places(module: nn.Module, calls: list[ProbedCall], reached: Tensor) -> None:
-    """Tokens stay where they are: what a changed patch reaches at the first call differs at every call, and not others instead."""
+    """Check that tokens keep their places: those that a patch reaches at the first call differ at every call, not others."""
     for number, call in enumerate(calls):
         if any(_are_elsewhere(call.moves(states, "changed"), reached) for states in (call.known, call.keys)):
             raise CaptureError(
@@ -129,7 +131,7 @@ def _are_elsewhere(moves: Tensor | None, reached: Tensor) -> bool:
 
 
 def _first_apart(calls: list[ProbedCall], layout: TokenLayout) -> int | None:
-    """The first call whose values do not answer to what the call before it put out; None where all do."""
+    """The first call whose values do not depend on the output of the call before it; None where all do."""
     for number, call in enumerate(calls[1 : layout.num_patches + 1], 1):
         moves = call.moves(call.values, "pushed")
         if moves is None or float(moves[pushed_token(layout, number - 1)]) == 0:
@@ -150,7 +152,7 @@ def _effective(calls: list[ProbedCall]) -> Check:
 
 
 def _check_blocks(module: nn.Module, paths: Sequence[str], *, mixes: bool) -> None:
-    """Every block attends in a way that is seen."""
+    """Check that the attention of every block can be recorded."""
     unseen = _unseen_blocks(module, paths) if mixes else []
     if unseen:
         names = ", ".join(unseen[:4]) + (", ..." if len(unseen) > 4 else "")
@@ -162,7 +164,7 @@ def _check_blocks(module: nn.Module, paths: Sequence[str], *, mixes: bool) -> No
 
 
 def _trunk(path: str) -> str:
-    """Where a layer stands, without its number: layers of one stack have the same."""
+    """The path of a layer without its number, which all layers of one stack share."""
     names = path.split(".")
     first = next((place for place, name in enumerate(names) if re.search(r"\d$", name)), None)
     if first is not None:  # blocks.3, layer3, encoder_layer_3
@@ -171,7 +173,7 @@ def _trunk(path: str) -> str:
 
 
 def _unseen_blocks(module: nn.Module, paths: Sequence[str]) -> list[str]:
-    """Blocks that stand beside those that attend, where tokens were seen to mix otherwise too."""
+    """Siblings of the blocks that attend, where tokens were also seen to mix without recorded attention."""
     modules = dict(module.named_modules())
     seen = {prefix for path in paths for prefix in _prefixes(path)}
     unseen: dict[str, None] = {}

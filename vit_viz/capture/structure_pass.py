@@ -1,8 +1,8 @@
-"""One pass of a model without attention, and what is seen of its calls and of what becomes of their output.
+"""One pass of a model without attention: what its attention calls receive, and where their output goes.
 
-Every call is answered as if each token looked at itself alone (output = values). Three images go through together: the image
-itself; one with other pixels in some patches ("changed"); and the image once more, where the output of each call is changed much at
-one token ("pushed"). `structure` reads from this what the calls are to each other.
+Every call returns its values, as if each token looked at itself only. Three images go through together: the image itself; one
+with other pixels in some patches ("changed"); and the image once more, where the output of each call is changed strongly at one
+token ("pushed"). `structure` concludes from this how the calls are connected.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_viz.capture.calls import AttentionCall
+from vit_viz.capture.explicit_softmax import CASTS, PRODUCTS, Function, product_of
 from vit_viz.capture.probing import AttentionProbe, by_image, diagonal, moved, signatures, undisturbed_pass
-from vit_viz.capture.written_out import CASTS, PRODUCTS, Function, product_of
 from vit_viz.geometry import TokenLayout
 
 Role = Literal["itself", "changed", "pushed"]
@@ -64,7 +64,7 @@ class ProbedCall:
     waiting: list[Tensor] = field(default_factory=list)
 
     def moves(self, states: Tensor | None, role: Role) -> Tensor | None:
-        """How far each token of another image is from where it is in the image itself, [tokens]."""
+        """How far each token of another image is from its value in the image itself, [tokens]."""
         if states is None:
             return None
         return moved(states[_ROLES.index(role)], against=states[0], dtype=self.dtype)
@@ -91,7 +91,7 @@ def _record(
     try:
         with undisturbed_pass(module), probe:
             module(images)
-    except Exception:  # whatever a model makes of a batch that it was not made for: nothing is known
+    except Exception:  # a model may raise anything on a batch that it was not built for: nothing is known
         return None
     return probe.calls
 
@@ -119,7 +119,7 @@ def _joined(calls: Sequence[ProbedCall]) -> ProbedCall:
 
 
 class _NoAttention(AttentionProbe):
-    """Answers every call with its values and watches where they go.
+    """Returns the values from every call and follows where they go.
 
     Args:
         roles: what each image of the batch is for.
@@ -235,7 +235,7 @@ class _NoAttention(AttentionProbe):
             self.calls[-1].later.append(states)
 
     def _carried(self, operand: Any) -> list[ProbedCall]:
-        """The calls whose output, or a norm of it, these are the numbers of, in whatever arrangement."""
+        """The calls whose output, or a norm of it, these are the numbers of, in any arrangement."""
         if not isinstance(operand, Tensor) or not operand.is_floating_point():
             return []
         waiting = [call for call in self.calls if not call.is_read]
@@ -284,12 +284,12 @@ def pushed_token(layout: TokenLayout, number: int) -> int:
 
 
 def _push(dtype: torch.dtype) -> float:
-    """How far an output is pushed, in its own size: far enough to be seen behind a small LayerScale."""
+    """How far an output is pushed, relative to its own size: far enough to show behind a small LayerScale."""
     return 100.0 if dtype in (torch.float16, torch.bfloat16) else 1e4
 
 
 def _same_numbers(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors hold the same numbers in whatever order; the cheap questions first."""
+    """Whether two tensors hold the same numbers in any order; the cheap tests first."""
     if a.numel() != b.numel() or a.dtype != b.dtype:
         return False
     if not torch.equal(a.amax(), b.amax()) or not torch.equal(a.amin(), b.amin()):

@@ -1,6 +1,6 @@
 """Where the tokens of a tensor are: along which axes, and with which token they begin.
 
-Told by sizes, by the strides of views, and by the slices that the model took; a mode that sees torch's calls knows no more.
+Inferred from sizes, strides of views and the slices that the model took; a mode that sees torch's calls has nothing else to go by.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TokenAxes:
             removed: Boolean [batch | 1, all tokens].
 
         Raises:
-            CaptureError: these are some of the tokens, and which ones is not known.
+            CaptureError: the tensor holds only some of the tokens, and which ones is not known.
         """
         if self.first is None:
             raise CaptureError(
@@ -80,15 +80,15 @@ class Sequence:
         Raises:
             CaptureError: it reduces rows or columns of a map alone.
         """
-        found = min(self._candidates(source), key=lambda each: self._doubt(source, each), default=None)
-        if found is None or not set(found.axes) & set(axes):
+        likeliest = min(self._candidates(source), key=lambda each: self._doubt(source, each), default=None)
+        if likeliest is None or not set(likeliest.axes) & set(axes):
             return None
-        if not set(found.axes) <= set(axes):
+        if not set(likeliest.axes) <= set(axes):
             raise CaptureError(
                 f"Removed tokens cannot be left out of the pool of this model: it reduces a map of shape {list(source.shape)} "
                 "along rows or columns alone."
             )
-        return found
+        return likeliest
 
     def _candidates(self, source: Tensor) -> list[TokenAxes]:
         """Every way in which a tensor can hold tokens."""
@@ -96,10 +96,10 @@ class Sequence:
             return []  # numbers [batch, tokens] look like [batch, classes]
         single = [(axis,) for axis in range(1, source.ndim)]
         groups = [*single, (2, 3), (1, 2)] if source.ndim == 4 else single
-        found = [self._at(source, axes, 0) for axes in groups] if len(source) == self.batch else []
+        ways = [self._at(source, axes, 0) for axes in groups] if len(source) == self.batch else []
         if source.ndim == 3 and source.shape[1] == self.batch:
-            found.append(self._at(source, (0,), 1))
-        return [each for each in found if each is not None]
+            ways.append(self._at(source, (0,), 1))
+        return [each for each in ways if each is not None]
 
     def _at(self, source: Tensor, axes: tuple[int, ...], batch_axis: int) -> TokenAxes | None:
         """The tokens at these axes; None where there cannot be tokens."""
@@ -115,14 +115,14 @@ class Sequence:
             return None
         return TokenAxes(axes, count, first, batch_axis)
 
-    def _doubt(self, source: Tensor, found: TokenAxes) -> tuple[bool, bool, bool]:
+    def _doubt(self, source: Tensor, axes: TokenAxes) -> tuple[bool, bool, bool]:
         """Smallest for the likeliest: with a known beginning, not next to each other in memory as features are, and complete."""
-        last = found.axes[-1]
+        last = axes.axes[-1]
         is_inner = source.stride(last) == 1 and source.shape[last] > 1
-        return found.first is None, is_inner, found.count != self.tokens
+        return axes.first is None, is_inner, axes.count != self.tokens
 
     def _first_in_memory(self, source: Tensor, axes: tuple[int, ...]) -> int | None:
-        """Where a view of [batch, tokens, dim] begins among the tokens, told by its strides; None where it is no such view."""
+        """Where a view of [batch, tokens, dim] begins among the tokens, by its strides; None where it is no such view."""
         stride, count = source.stride(axes[-1]), math.prod(source.shape[axis] for axis in axes)
         if stride <= 1 or not 1 < count <= self.tokens:
             return None

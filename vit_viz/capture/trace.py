@@ -16,10 +16,11 @@ from torch import Tensor
 
 from vit_viz.capture.buffers import Arena
 from vit_viz.capture.layers import LayerAttention
-from vit_viz.capture.report import HOLDS, SOUND, Check, ProofReport, ProofStatus, Structure
+from vit_viz.capture.report import SOUND, ProofReport, ProofStatus, Structure, kernel_check, trace_words
+from vit_viz.capture.value_norms import unknown_norms, value_norms
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, Query, TokenLayout
-from vit_viz.indices import Index, Indices, as_index, as_indices
+from vit_viz.indices import Index, Indices, Tokens, as_index, as_indices
 from vit_viz.results import Provenance
 
 Source = Literal["qk", "attention", "rows"]
@@ -38,7 +39,7 @@ class Pooling:
     gradient: Tensor | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Trace:
     """One forward pass of a model on one image: its attention, on demand, and what came with it.
 
@@ -47,8 +48,8 @@ class Trace:
         layout: which token is what.
         logits: the model's output, [classes]; None where it returned something else.
         residual: the stream before the first and after each layer, [layers + 1, tokens, dim], where it was asked for.
-        proof: per layer the largest difference between attention @ v, recomputed from this trace, and what the model computed;
-            NaN where it could not be compared.
+        proof: per layer the largest difference between attention @ v, recomputed from this trace, and what the model computed,
+            relative to the largest number that it computed; NaN where it could not be compared.
         tolerance: up to which difference a layer counts as proven.
         problems: what is wrong with the model's attention, e.g. a softmax over the wrong axis; one sentence each.
         structure: whether the layers are all of the model's attention, and its tokens the patches.
@@ -73,9 +74,9 @@ class Trace:
     pooling: Pooling | None = None
     crop_box: CropBox | None = None
     provenance: Provenance = field(default_factory=Provenance)
-    arena: Arena | None = field(default=None, repr=False)
-    _stacks: dict[str, Tensor | None] = field(default_factory=dict, init=False, repr=False)
-    _lse: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
+    arena: Arena | None = None
+    _stacks: dict[str, Tensor | None] = field(default_factory=dict, init=False)
+    _lse: dict[int, Tensor] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if not self.layers:
@@ -89,6 +90,9 @@ class Trace:
             )
         self.layout.check_tokens(self.num_tokens)
         self.proof = self.proof or [math.nan] * len(self.layers)
+
+    def __repr__(self) -> str:
+        return trace_words(self.provenance, (self.num_layers, self.num_heads), self.layout, self.proof_report)
 
     @classmethod
     def from_tensors(
@@ -124,27 +128,18 @@ class Trace:
         if operands is None or (attention is None and k is None):
             raise ParameterError("A trace needs q and k, or the attention itself.")
         depth, head_dim = operands.shape[0], operands.shape[-1]
-        scales = (
-            [head_dim**-0.5] * depth
-            if scale is None
-            else [scale] * depth
-            if isinstance(scale, float | int)
-            else scale
-        )
-
-        def part(stack: Tensor | None, layer: int) -> Tensor | None:
-            return None if stack is None else stack[layer].detach().float()
-
+        factor = head_dim**-0.5 if scale is None else scale
+        scales = [factor] * depth if isinstance(factor, float | int) else factor
         layers = [
             LayerAttention(
-                q=part(q, i),
-                k=part(k, i),
+                q=_of_layer(q, i),
+                k=_of_layer(k, i),
                 scale=float(scales[i]),
                 bias=None if bias is None else bias.float(),
-                weights=part(attention, i),
-                v=part(v, i),
-                output_grad=part(output_grad, i),
-                value_gram=None if projections is None else gram(projections[i], operands.shape[1]),
+                weights=_of_layer(attention, i),
+                v=_of_layer(v, i),
+                output_grad=_of_layer(output_grad, i),
+                value_norms=None if v is None else _norms_of_layer(v[i], projections, i),
             )
             for i in range(depth)
         ]
@@ -228,7 +223,12 @@ class Trace:
     def proof_report(self) -> ProofReport:
         """What was shown about this trace, check by check: kernel, placed, complete, effective."""
         structure = self.structure
-        return ProofReport(self._kernel_check(), structure.complete, structure.placed, structure.effective)
+        return ProofReport(
+            kernel_check(self.proof, self.tolerance),
+            structure.complete,
+            structure.placed,
+            structure.effective,
+        )
 
     @property
     def proof_status(self) -> ProofStatus:
@@ -236,10 +236,10 @@ class Trace:
         return self.proof_report.status
 
     def check_layers_follow(self) -> None:
-        """What multiplies layers needs each of them to read what the one before it wrote, and nothing beside.
+        """Check what methods that multiply layers need: each layer reads what the one before it wrote, and nothing else.
 
         Raises:
-            CaptureError: that was seen not to be so.
+            CaptureError: it does not.
         """
         if self.structure.complete.status == "fails":
             raise CaptureError(
@@ -248,7 +248,7 @@ class Trace:
 
     @property
     def nbytes(self) -> int:
-        """Memory that this trace holds, whole buffers: a recycled one may be larger than what lies in it."""
+        """Memory of this trace, counting whole buffers: a recycled one may be larger than its content."""
         tensors = [
             tensor for layer in self.layers for tensor in vars(layer).values() if isinstance(tensor, Tensor)
         ]
@@ -258,28 +258,29 @@ class Trace:
         storages = [tensor.untyped_storage() for tensor in tensors]
         return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
-    def attention(self, layer: Index, heads: Indices = None, queries: Indices = None) -> Tensor:
+    def attention(self, layer: Index, heads: Indices = None, queries: Tokens = None) -> Tensor:
         """What these queries look at: fp32 [heads, queries, tokens]; each row sums to 1.
 
         Args:
             layer: index of the layer.
             heads: indices of heads, a Boolean mask over all heads, or None for all.
-            queries: indices of tokens (prefix, patches, suffix), a Boolean mask over all tokens, or None for all.
+            queries: indices of tokens, a Boolean mask over all tokens, words such as "class" or "3,4", or None for all.
 
         Raises:
             ParameterError: an index lies outside this trace, or a mask does not fit it.
         """
-        chosen = as_indices("Token", queries, self.num_tokens)
+        chosen = as_indices("Token", queries, self.num_tokens, words=self.layout.tokens)
         return self._layer(layer).exact_rows(as_indices("Head", heads, self.num_heads), chosen)
 
-    def received(self, layer: Index, keys: Indices, heads: Indices = None) -> Tensor:
+    def received(self, layer: Index, keys: Tokens, heads: Indices = None) -> Tensor:
         """Who looks at these keys: fp32 [heads, tokens, keys], columns of the attention; they do not sum to 1.
 
         Raises:
             ParameterError: an index lies outside this trace.
         """
-        chosen, heads = as_indices("Token", keys, self.num_tokens), as_indices("Head", heads, self.num_heads)
+        chosen = as_indices("Token", keys, self.num_tokens, words=self.layout.tokens)
         columns = list(range(self.num_tokens)) if chosen is None else chosen
+        heads = as_indices("Head", heads, self.num_heads)
         return self._layer(layer).columns(heads, columns, self.normaliser(layer))
 
     def tiles(
@@ -301,14 +302,14 @@ class Trace:
             self._lse[number] = self.layers[number].normaliser()
         return self._lse[number]
 
-    def attention_gradient(self, layer: Index, heads: Indices = None, queries: Indices = None) -> Tensor:
+    def attention_gradient(self, layer: Index, heads: Indices = None, queries: Tokens = None) -> Tensor:
         """How the target would change with each attention weight: dL/dA = (dL/do) v^T, fp32 [heads, queries, tokens].
 
         Raises:
             CaptureError: the trace was made without a target.
             ParameterError: an index lies outside this trace.
         """
-        chosen = as_indices("Token", queries, self.num_tokens)
+        chosen = as_indices("Token", queries, self.num_tokens, words=self.layout.tokens)
         gradient = self._layer(layer).gradient(as_indices("Head", heads, self.num_heads), chosen)
         if gradient is None:
             raise CaptureError("This trace holds no gradients: pass target= to trace(), e.g. a class index.")
@@ -325,20 +326,21 @@ class Trace:
         return torch.from_numpy(self.layout.weights(query)).to(self.device, torch.float32)
 
     def value_norms(self, layer: Index) -> Tensor:
-        """How much each token has to give: ||v_j W_O,h||, fp32 [heads, tokens].
+        """How much each token contributes per unit of attention: ||v_j W_O,h||, fp32 [heads, tokens].
 
         Raises:
-            CaptureError: values were not kept, or the layer's output projection is not known.
+            CaptureError: the trace kept neither values nor their norms, or the layer's output projection is not known.
         """
-        attention = self._layer(layer)
-        if attention.v is None:
-            raise CaptureError("This trace holds no values: pass keep_values=True to trace().")
-        if attention.value_gram is None:
+        norms = self._layer(layer).value_norms
+        if norms is None:
+            raise CaptureError(
+                "This trace holds no norms of values: pass keep_norms=True or keep_values=True to trace()."
+            )
+        if bool(norms.isnan().all()):
             raise CaptureError(
                 f"The output projection of layer {layer} is not known: no linear layer reads the attention's output directly."
             )
-        squares = ((attention.v @ attention.value_gram) * attention.v).sum(-1)  # [heads, tokens]
-        return squares.clamp_(min=0).sqrt_()
+        return norms
 
     def determined_by_qk(self, layer: Index) -> bool:
         """Whether softmax(q k^T * scale) is the attention: nothing is masked, added or written out."""
@@ -350,18 +352,6 @@ class Trace:
         if attention.is_plain:
             return "qk"
         return "attention" if attention.weights is not None else "rows"
-
-    def _kernel_check(self) -> Check:
-        if any(value > self.tolerance for value in self.proof):
-            return Check(
-                "fails",
-                f"The recorded attention does not give what the model computed: it differs by up to {max(self.proof):.1e}.",
-            )
-        if any(math.isnan(value) for value in self.proof):
-            return Check(
-                "unknown", "The attention was recorded, but what the model computed with it was not seen."
-            )
-        return HOLDS
 
     def _layer(self, layer: Index) -> LayerAttention:
         return self.layers[self._number(layer)]
@@ -381,7 +371,7 @@ class Trace:
         return stack
 
     def _stack(self, role: str) -> Tensor | None:
-        """One role of all layers as one tensor: a view of the arena where they lie there side by side."""
+        """One role of all layers as one tensor: a view of the arena where it stores them side by side."""
         if role not in self._stacks:
             parts = [getattr(layer, role) for layer in self.layers]
             stacked = None if self.arena is None else self.arena.stacked(role)
@@ -394,7 +384,10 @@ class Trace:
         return self._stacks[role]
 
 
-def gram(projection: Tensor, heads: int) -> Tensor:
-    """W_O,h^T W_O,h of an output projection [dim, heads * head_dim], as [heads, head_dim, head_dim]."""
-    slices = projection.detach().float().reshape(len(projection), heads, -1)  # [dim, heads, head_dim]
-    return torch.einsum("ohd,ohe->hde", slices, slices)
+def _norms_of_layer(v: Tensor, projections: Sequence[Tensor] | None, layer: int) -> Tensor:
+    v = v.detach().float()
+    return unknown_norms(v) if projections is None else value_norms(v, projections[layer])
+
+
+def _of_layer(stack: Tensor | None, layer: int) -> Tensor | None:
+    return None if stack is None else stack[layer].detach().float()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -12,8 +12,9 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
+from vit_viz.capture.active_edits import suspended
 from vit_viz.capture.buffers import Arena, BufferPool, shared_pool
-from vit_viz.capture.edits import active_edits, suspended
+from vit_viz.capture.edits import surrounding_edits
 from vit_viz.capture.forward import ResidualStream, expected_layers, remember_layers, undisturbed
 from vit_viz.capture.given import as_model, as_picture, as_pixels, class_index, labels_of
 from vit_viz.capture.interception import Interception
@@ -22,10 +23,10 @@ from vit_viz.capture.layouts import advised_layout, known_layout
 from vit_viz.capture.placement import find_layout
 from vit_viz.capture.proof import PROOF_ROWS
 from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Options, Recorder
-from vit_viz.capture.report import Structure
+from vit_viz.capture.report import SOUND, Structure
 from vit_viz.capture.trace import Trace
 from vit_viz.capture.verified import verified_structure
-from vit_viz.checkpoints import LoadedModel
+from vit_viz.checkpoints import Model
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Mode, decode, image_hash
@@ -38,16 +39,18 @@ Picture = Image.Image | Path | str | Tensor
 
 
 def trace(
-    model_or_loaded: nn.Module | LoadedModel | str | Path,
+    model_or_loaded: nn.Module | Model | str | Path,
     image_or_pixels: Picture,
     *,
     mode: Mode = "fit",
+    size: int = 0,
     layout: TokenLayout | None = None,
     keep_values: bool = False,
+    keep_norms: bool = False,
     keep_residual: bool = False,
     target: Target | None = None,
     proof_rows: int = PROOF_ROWS,
-    max_patches: int = 1024,
+    max_patches: int | None = None,
     max_attention_bytes: int = MAX_ATTENTION_BYTES,
     pool: BufferPool | None = None,
     structure: Structure | None = None,
@@ -62,13 +65,14 @@ def trace(
         model_or_loaded: a loaded checkpoint, any module with attention, or the name of a model, which is loaded.
         image_or_pixels: a picture (for a loaded checkpoint), or pixels [1, channels, height, width], already normalised.
         mode: how a picture becomes the model's input.
+        size: short side of that input in patches; 0 is the checkpoint's own.
         layout: which token is what; None asks the module.
-        keep_values: also keep the values, for norm-weighted attention.
+        keep_values: also keep the values, with their norms.
+        keep_norms: also keep how long each value is after the output projection, for norm-weighted attention, but not the value.
         keep_residual: also keep the residual stream, [layers + 1, tokens, dim].
-        target: index or name of a class, or a scalar function of the logits [classes]; one backward pass keeps its gradient per
-            layer.
+        target: a class by index or name, or a scalar function of the logits [classes]; its gradient is kept per layer.
         proof_rows: queries per head that are recomputed and compared with the kernel's output; 0 for none.
-        max_patches: bound on the patches of mode "fit".
+        max_patches: most patches: of mode "fit", made smaller beyond it (None: 1024); of a given `size`, refused (None: 4096).
         max_attention_bytes: bound on attention and masks that have to be kept as matrices.
         pool: where the trace's memory comes from; None is the pool of the process.
         structure: what is known of the module's attention already; None checks it.
@@ -76,20 +80,34 @@ def trace(
     Raises:
         CaptureError: no attention was seen, or none that can be traced, or its pictures would mislead; the message says why.
         ParameterError: the pixels, the layout or the target do not fit the model.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> from vit_viz.samples import sample
+        >>> vv.trace("mini", sample("shapes")).attention(5, heads=0, queries="class").shape
+        torch.Size([1, 1, 261])
     """
     source = as_model(model_or_loaded)
     target = class_index(target, labels_of(source)) if isinstance(target, str) else target
-    module, pixels, crop_box, provenance = _inputs(source, image_or_pixels, mode, max_patches)
-    arena = Arena(pool or shared_pool(), slots=expected_layers(module))
-    options = Options(keep_values, target is not None, proof_rows, max_attention_bytes)
+    module, pixels, crop_box, provenance = _inputs(source, image_or_pixels, mode, size, max_patches)
+    options = Options(keep_values, keep_norms, target is not None, proof_rows, max_attention_bytes)
+    with _arena_for(module, pool or shared_pool()) as arena:
+        recorder = Recorder(arena, options)
+        recorded = _recorded(module, pixels, recorder, arena, layout, target, keep_residual)
+        recorded.structure = structure or _structure(module, pixels, recorded.layout, recorder)
+    recorded.crop_box, recorded.provenance = crop_box, provenance
+    return recorded
+
+
+@contextmanager
+def _arena_for(module: nn.Module, pool: BufferPool) -> Iterator[Arena]:
+    """The memory of a trace of a module, which goes back to the pool where no trace comes of it."""
+    arena = Arena(pool, slots=expected_layers(module))
     try:
-        recorded = _recorded(module, pixels, Recorder(arena, options), arena, layout, target, keep_residual)
-        recorded.structure = structure or verified_structure(module, pixels, recorded.layout)
+        yield arena
     except BaseException:
         arena.release()
         raise
-    recorded.crop_box, recorded.provenance = crop_box, provenance
-    return recorded
 
 
 def _recorded(
@@ -101,9 +119,9 @@ def _recorded(
     target: SupportsIndex | Callable[[Tensor], Tensor] | None,
     keep_residual: bool,
 ) -> Trace:
-    """The trace of one forward pass; what is known beside the pass is not in it yet."""
+    """The trace of one forward pass, without what is known from elsewhere."""
     logits, stream = _run(module, pixels, recorder, keep_residual=keep_residual)
-    _check_count(module, recorder)
+    check_count(module, recorder)
     remember_layers(module, len(recorder.captures))
     gradients, pooling_gradient = _gradients(recorder, logits, target)
     layers = recorder.layers(gradients)
@@ -124,7 +142,7 @@ def _recorded(
 
 
 def _inputs(
-    source: nn.Module | LoadedModel, picture: Picture, mode: Mode, max_patches: int
+    source: nn.Module | Model, picture: Picture, mode: Mode, size: int, max_patches: int | None
 ) -> tuple[nn.Module, Tensor, CropBox | None, Provenance]:
     """The module, its pixels on its device and in its precision, and where they came from."""
     module = source if isinstance(source, nn.Module) else source.model
@@ -140,12 +158,12 @@ def _inputs(
             "A plain module needs pixels [1, channels, height, width], already normalised, since its preprocessing is not known."
         )
     image = decode(picture)
-    prepared = source.preprocess.apply(image, mode=mode, max_patches=max_patches)
+    prepared = source.preprocess.apply(image, mode=mode, size=size, max_patches=max_patches)
     provenance = Provenance(
         provenance.model,
         provenance.weights,
         image_hash(image),
-        source.preprocess.describe(mode=mode),
+        source.preprocess.sized(size).describe(mode=mode),
         provenance.parameters,
     )
     return module, as_pixels(prepared.pixels, module), prepared.crop_box, provenance
@@ -155,46 +173,67 @@ def _run(
     module: nn.Module, pixels: Tensor, recorder: Recorder, *, keep_residual: bool
 ) -> tuple[Tensor | None, ResidualStream | None]:
     """The logits of the forward pass; what the recorder saw of it is in the recorder."""
-    edits = active_edits()
+    stream = ResidualStream(module) if keep_residual else None
+    return recorded_logits(module, pixels, recorder, stream, _first), stream
+
+
+def recorded_logits(
+    module: nn.Module,
+    pixels: Tensor,
+    recorder: Recorder,
+    stream: ResidualStream | None,
+    read: Callable[[Tensor], Tensor],
+) -> Tensor | None:
+    """What is read of the logits [images, classes] of a pass that a recorder sees, under the edits around it.
+
+    The module stays as it is. None where it returns something else than scores of classes.
+    """
+    edits = surrounding_edits(images=len(pixels))
     with ExitStack() as stack:
         parts = stack.enter_context(undisturbed(module))
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.set_grad_enabled(recorder.options.gradients))
         stack.enter_context(suspended())
-        stream = stack.enter_context(ResidualStream(module)) if keep_residual else None
+        stack.enter_context(stream or nullcontext())
         stack.enter_context(Interception(recorder, edits).around(module, parts))
         logits = _logits(module(pixels))
+        wanted = None if logits is None else read(logits)  # here, where autograd is as the recorder needs it
     if edits is not None:
         edits.check_layers(len(recorder.captures))
-    return logits, stream
+    return wanted
 
 
 def _layout(module: nn.Module, pixels: Tensor, tokens: int) -> TokenLayout:
-    """The layout that the module tells.
+    """The layout that the module's attributes determine.
 
     Raises:
-        ParameterError: it does not; the message has the layout that its tokens answer to, if there is one.
+        ParameterError: they do not; the message has the layout that its tokens respond to, if there is one.
     """
     height, width = pixels.shape[-2:]
     known = known_layout(module, size=(height, width), tokens=tokens)
     if known is not None:
         return known
-    found = find_layout(module, pixels, tokens)
+    proposal = find_layout(module, pixels, tokens)
     name = type(module).__name__
-    if found is None:
+    if proposal is None:
         raise ParameterError(
-            f"Which of the {tokens} tokens that {name} attends over stands for which patch is not known, and they do not answer to "
-            "changed patches one by one; if each patch has a token, row by row, pass "
+            f"Which of the {tokens} tokens that {name} attends over stands for which patch is not known, and they do not respond "
+            "to changed patches one by one; if each patch has a token, row by row, pass "
             "layout=TokenLayout(grid=(rows, cols), prefix=(...))."
         )
     raise ParameterError(
-        f"The token layout of {name} is not known: its layers attend over {tokens} tokens, which answer to patches as in "
-        f"layout={advised_layout(*found)}; pass that, with the right names."
+        f"The token layout of {name} is not known: its layers attend over {tokens} tokens, which respond to patches as in "
+        f"layout={advised_layout(*proposal)}; pass that, with the right names."
     )
 
 
-def _check_count(module: nn.Module, recorder: Recorder) -> None:
-    """Nothing seen is an error, and so is one block of our own model that was seen twice or not at all."""
+def _structure(module: nn.Module, pixels: Tensor, layout: TokenLayout, recorder: Recorder) -> Structure:
+    """What is known of the module's attention; of our own model, which the pass has recognised, without another walk through it."""
+    return SOUND if recorder.is_ours else verified_structure(module, pixels, layout)
+
+
+def check_count(module: nn.Module, recorder: Recorder) -> None:
+    """Refuse a pass without attention, and one that saw a block of our own model twice or not at all."""
     count = len(recorder.captures)
     if isinstance(module, VisionTransformer) and count != module.config.depth:
         raise CaptureError(
@@ -207,10 +246,14 @@ def _check_count(module: nn.Module, recorder: Recorder) -> None:
         )
 
 
+def _first(logits: Tensor) -> Tensor:
+    return logits[0]
+
+
 def _logits(output: Any) -> Tensor | None:
-    """The returned tensor, or its `.logits`, for the one image."""
+    """The returned tensor, or its `.logits`, [images, classes]; None where it is something else."""
     logits = output if isinstance(output, Tensor) else getattr(output, "logits", None)
-    return logits[0] if isinstance(logits, Tensor) and logits.ndim == 2 else None
+    return logits if isinstance(logits, Tensor) and logits.ndim == 2 else None
 
 
 def _gradients(
@@ -238,10 +281,10 @@ def _gradients(
         known = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
         if not scalar.requires_grad or not known:
             raise CaptureError("The target has no gradient: the model or the target runs without autograd.")
-        found = iter(
+        computed = iter(
             torch.autograd.grad(scalar.reshape(()), known, allow_unused=True)
         )  # never touches a parameter's .grad
-    gradients = [next(found) if tensor is not None and tensor.requires_grad else None for tensor in inputs]
+    gradients = [next(computed) if tensor is not None and tensor.requires_grad else None for tensor in inputs]
     return gradients[: len(recorder.captures)], gradients[-1] if recorder.pooling is not None else None
 
 

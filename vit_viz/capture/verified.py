@@ -1,4 +1,4 @@
-"""What is known of how a module attends, found once per module and layout and kept as long as the module lives."""
+"""How a module attends: checked once per module and layout, and remembered while the module lives."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from vit_viz.capture.report import SOUND, Structure
 from vit_viz.capture.structure import check_structure
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
-from vit_viz.model.parts import parts_of
+from vit_viz.model.submodules import submodules_of
 
 
 class _Findings:
-    """Findings of each module; nothing is parked on it, and they go with it."""
+    """Findings by module, stored outside it and freed with it."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -49,7 +49,7 @@ def verified_structure(module: nn.Module, pixels: Tensor, layout: TokenLayout) -
     Raises:
         CaptureError: the pictures would mislead; the message says why.
     """
-    parts = parts_of(module)
+    parts = submodules_of(module)
     if are_ours(parts):
         return SOUND
     key = (layout, tuple(pixels.shape), pixels.dtype, tuple(type(part) for part in parts))

@@ -1,6 +1,6 @@
 """What timm's architecture names say and the shapes of the parameters do not, as data.
 
-The number of heads is in no shape; neither are the epsilon of the norms, the kind of GELU, whether a model with a class token
+No shape tells the number of heads, nor the epsilon of the norms, the kind of GELU, whether a model with a class token
 averages its patches, or an input of which some pixels are in no patch. A test compares the table with timm's own registry.
 """
 

@@ -1,12 +1,14 @@
-"""The table of contents of a safetensors file, checked for its form before anything in it is believed."""
+"""Checks before anything in a file is trusted: that it is a regular file, and the form of a safetensors table of contents."""
 
 from __future__ import annotations
 
 import math
+import stat
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeGuard
 
-from vit_viz.errors import UnsafeFile
+from vit_viz.errors import CheckpointError, UnsafeFile
 
 MAX_AXES = 8
 _BITS = {
@@ -29,9 +31,34 @@ _BITS = {
     "C64": 64,
 }
 
+_OTHER_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def check_regular(path: Path) -> None:
+    """Refuse anything but a regular file, without opening it: a named pipe would wait for its writer, a device may have no end.
+
+    Raises:
+        CheckpointError: it is something else, or does not exist.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise CheckpointError(
+            f"{path.name!r} cannot be read: it does not exist, or is a broken link."
+        ) from error
+    if not stat.S_ISREG(mode):
+        kind = _OTHER_KINDS.get(stat.S_IFMT(mode), "something else")
+        raise CheckpointError(f"{path.name!r} is {kind}, and not a file that can be read.")
+
 
 def announced_sizes(contents: object, name: str) -> list[int]:
-    """How many numbers each tensor is said to have; 0 where it has more than `MAX_AXES` axes.
+    """How many numbers each tensor claims to have; 0 where it has more than `MAX_AXES` axes.
 
     Args:
         contents: what the JSON at the start of the file says: tensors by name, {"dtype", "shape", "data_offsets"} each, and text
@@ -53,12 +80,12 @@ def _size(entry: Any, name: str, key: str) -> int:
     """Numbers of one tensor."""
     shown = f"{key[:60]!r}"
     if not isinstance(entry, Mapping):
-        raise _refused(name, f"{shown} is no tensor")
+        raise _refused(name, f"{shown} is not a tensor")
     dtype, shape, offsets = (entry.get(part) for part in ("dtype", "shape", "data_offsets"))
     if not isinstance(dtype, str) or dtype not in _BITS:
         raise _refused(name, f"{shown} has a dtype that we do not know")
     if not _are_counts(shape):
-        raise _refused(name, f"the shape of {shown} is no list of whole numbers")
+        raise _refused(name, f"the shape of {shown} is not a list of whole numbers")
     if not _are_counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
         raise _refused(name, f"the bytes of {shown} have no beginning and end")
     if len(shape) > MAX_AXES:
@@ -75,6 +102,4 @@ def _are_counts(values: object) -> TypeGuard[list[int]]:
 
 
 def _refused(name: str, why: str) -> UnsafeFile:
-    return UnsafeFile(
-        f"{name!r} has a table of contents that is not one of safetensors, so it is not read: {why}."
-    )
+    return UnsafeFile(f"{name!r} has no valid safetensors table of contents, so it is not read: {why}.")

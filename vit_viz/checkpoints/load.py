@@ -1,10 +1,11 @@
-"""From a reference to a model that is ready to be looked into; strict about everything that the file says."""
+"""From a reference to a loaded model; strict about everything that the file says."""
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from vit_viz.checkpoints.families.base import Checkpoint, Family, Inferred
 from vit_viz.checkpoints.local import Source
 from vit_viz.checkpoints.recipes import labels_of, preprocess_of
 from vit_viz.checkpoints.source import Progress, StopCheck, find, max_numbers
+from vit_viz.checkpoints.strangers import strangers_models
 from vit_viz.checkpoints.weights import Weights, read_weights
 from vit_viz.errors import Cancelled, CheckpointError, KeyMismatch, ParameterError, UnsafeFile, VitVizError
 from vit_viz.images import Preprocess
@@ -26,7 +28,7 @@ from vit_viz.results import Provenance
 
 _logger = logging.getLogger(__name__)
 _MAX_LISTED = 8
-_MAX_STRANGERS_PATCHES = 4096  # 64 x 64: what one picture of a stranger's model may cost everybody
+_MAX_STRANGERS_PATCHES = 4096  # 64 x 64: bounds what one picture of a visitor's model costs everybody
 _ODD_SHAPES = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 
 
@@ -37,7 +39,7 @@ class LoadedModel:
     Args:
         model: in eval mode, fp32, on `device`, its weights frozen: `requires_grad_(True)` lets them be trained.
         preprocess: how it wants its pictures.
-        labels: names of its classes; None where its outputs are no classes or have no names.
+        labels: names of its classes; None where its outputs are not classes or have no names.
         provenance: its name, the SHA-256 of its file, and what had to be assumed.
         name: what the user called it.
         family: whose parameter names the file has.
@@ -81,6 +83,10 @@ class LoadedModel:
         ]
         return ", ".join(parts)
 
+    def copied_to(self, device: torch.device) -> LoadedModel:
+        """The same model on another device; this one stays where it is."""
+        return replace(self, model=copy.deepcopy(self.model).to(device), device=device)
+
 
 def load(
     ref: str | Path,
@@ -91,26 +97,35 @@ def load(
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
 ) -> LoadedModel:
-    """A model that is ready to be looked into.
+    """A loaded model, ready to be traced.
 
     Args:
         ref: "mini" (bundled), a name of the catalog, a path of a .safetensors or .pth file or of a folder, or a Hub id.
         device: where it computes; None means a GPU where there is one.
-        local_files: whether paths count; False for references that come from a browser.
+        local_files: whether paths are accepted; False for references that come from a browser.
         use_token: whether the owner's Hub token may be sent; None means for models of the catalog only.
-        progress: told (bytes fetched, bytes in all) during a download.
-        cancelled: asked during a download and after it.
+        progress: called with (bytes fetched, bytes in all) during a download.
+        cancelled: called during a download and after it; True ends the loading.
 
     Raises:
         CheckpointError: there is no such model, or its file is damaged, unsafe, of an unknown family, or does not fit.
         ParameterError: its configuration is out of bounds, or the device does not exist.
-        Cancelled: `cancelled` said so.
+        Cancelled: `cancelled` returned True.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> loaded = vv.load("mini")
+        >>> loaded.config.depth, loaded.config.num_heads, loaded.labels.find("lion")
+        (6, 6, 184)
     """
     target = choose_device(device)
-    source = find(ref, local_files=local_files, use_token=use_token, progress=progress, cancelled=cancelled)
-    if cancelled is not None and cancelled():
-        raise Cancelled(f"Loading {source.name!r} was cancelled.")
-    return load_source(source, device=target)
+    with strangers_models().in_use(str(ref).partition("@")[0]):
+        source = find(
+            ref, local_files=local_files, use_token=use_token, progress=progress, cancelled=cancelled
+        )
+        if cancelled is not None and cancelled():
+            raise Cancelled(f"Loading {source.name!r} was cancelled.")
+        return load_source(source, device=target)
 
 
 def load_source(source: Source, *, device: str | torch.device | None = None) -> LoadedModel:
@@ -153,7 +168,7 @@ def load_source(source: Source, *, device: str | torch.device | None = None) -> 
 def _model_of(
     source: Source, weights: Weights, settings: Mapping[str, Any]
 ) -> tuple[Family, Inferred, VisionTransformer]:
-    """The family, the architecture and the model of a file whose shapes nobody has checked yet."""
+    """The family, the architecture and the model of a file whose shapes have not been checked yet."""
     try:
         checkpoint = Checkpoint(state=weights.state, config=_architecture(settings), name=source.name)
         family = family_of(checkpoint)
@@ -170,7 +185,7 @@ def _model_of(
 
 
 def _check_strangers_input(name: str, config: ViTConfig, preprocess: Preprocess) -> None:
-    """Refuse a model that wants its pictures so large that one of them would occupy the machine."""
+    """Refuse a model whose input is so large that one picture would occupy the machine."""
     height, width = preprocess.input_size
     patches = -(-height // config.patch_size[0]) * -(-width // config.patch_size[1])
     largest = max(patches, config.grid[0] * config.grid[1])
@@ -182,7 +197,7 @@ def _check_strangers_input(name: str, config: ViTConfig, preprocess: Preprocess)
 
 
 def build(config: ViTConfig, state: Mapping[str, Tensor]) -> VisionTransformer:
-    """The model with exactly these parameters, in fp32 and in eval mode; nothing is left at random.
+    """The model with exactly these parameters, in fp32 and in eval mode; nothing stays randomly initialised.
 
     Raises:
         KeyMismatch: parameters are missing, extra or misshapen; they are listed.
@@ -190,16 +205,16 @@ def build(config: ViTConfig, state: Mapping[str, Tensor]) -> VisionTransformer:
     with torch.device("meta"):
         model = VisionTransformer(config)
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in state.items()}
+    shapes = {name: tuple(tensor.shape) for name, tensor in state.items()}
     problems = [
-        _listed("missing", sorted(set(expected) - set(found))),
-        _listed("extra", sorted(set(found) - set(expected))),
+        _listed("missing", sorted(set(expected) - set(shapes))),
+        _listed("extra", sorted(set(shapes) - set(expected))),
         _listed(
             "misshapen",
             [
-                f"{name} {list(found[name])} instead of {list(expected[name])}"
-                for name in sorted(set(found) & set(expected))
-                if found[name] != expected[name]
+                f"{name} {list(shapes[name])} instead of {list(expected[name])}"
+                for name in sorted(set(shapes) & set(expected))
+                if shapes[name] != expected[name]
             ],
         ),
     ]
@@ -244,7 +259,7 @@ def choose_device(device: str | torch.device | None = None) -> torch.device:
 
 
 def _settings(source: Source, weights: Weights) -> dict[str, Any]:
-    """What the file's own metadata says and what lies beside it; the file's own word counts more."""
+    """The file's own metadata and the JSON beside it; the metadata has precedence."""
     settings = dict(source.settings)
     if "architecture" in settings and "pretrained_cfg" not in settings and "mean" in settings:
         settings["pretrained_cfg"] = dict(settings)  # timm's older config.json is flat

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vit_viz.checkpoints.contents import check_regular
 from vit_viz.checkpoints.weights import SUFFIXES
 from vit_viz.errors import CheckpointError
 
 MAX_JSON_BYTES = 10_000_000
-_GENERIC = ("model", "pytorch_model")  # save_pretrained's names, which say nothing
+_GENERIC = ("model", "pytorch_model")  # save_pretrained's names, which do not name the model
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Source:
         weights: the file with the parameters.
         origin: in words, for the model card: "bundled with vit_viz", "a local file", "timm/... on the Hub at 0a1b2c3".
         settings: what config.json says, and under "preprocessor" what preprocessor_config.json says.
-        is_strangers: a visitor of the app named it, and not the owner of the process: it has to be of bounded size.
+        is_strangers: chosen by a visitor of the app, not by the owner of the process: its size is bounded.
     """
 
     name: str
@@ -35,19 +36,25 @@ class Source:
 
 
 def local_checkpoint(ref: str | Path) -> Source | None:
-    """The checkpoint that a path means: a file, or a folder as save_pretrained writes it; None where nothing is there."""
+    """The checkpoint at a path: a file, or a folder as save_pretrained writes it; None where nothing is there.
+
+    Raises:
+        CheckpointError: the folder holds no checkpoint, or more than one, or what lies beside it cannot be read.
+    """
     try:
         path = Path(ref).expanduser()
-        is_folder, is_file = path.is_dir(), path.is_file()
+        is_folder, is_there = path.is_dir(), path.exists()
     except (OSError, RuntimeError, ValueError):  # too long, an unknown ~user, a NUL
         return None
     if is_folder:
         return _folder(path)
-    return Source(path.stem, path, f"the local file {path.name}", _settings_beside(path)) if is_file else None
+    return (
+        Source(path.stem, path, f"the local file {path.name}", _settings_beside(path)) if is_there else None
+    )
 
 
 def read_settings(config: Path | None, preprocessor: Path | None) -> dict[str, Any]:
-    """The two JSON files that accompany a checkpoint, as one dictionary; a file that is not there says nothing.
+    """The two JSON files that accompany a checkpoint, as one dictionary; a missing file adds nothing.
 
     Raises:
         CheckpointError: one of them is too large, or is not a JSON object.
@@ -60,7 +67,7 @@ def read_settings(config: Path | None, preprocessor: Path | None) -> dict[str, A
 
 def _folder(path: Path) -> Source:
     """A folder as save_pretrained writes it."""
-    if (path / "model.safetensors.index.json").is_file():
+    if (path / "model.safetensors.index.json").exists():
         raise CheckpointError(
             f"The folder {path.name!r} holds a model in several files; join them into one model.safetensors."
         )
@@ -89,14 +96,15 @@ def _settings_beside(weights: Path) -> dict[str, Any]:
 
 
 def _read_json(path: Path | None) -> dict[str, Any]:
-    if path is None or not path.is_file():
+    if path is None or not path.exists():
         return {}
+    check_regular(path)
     if path.stat().st_size > MAX_JSON_BYTES:
         raise CheckpointError(f"{path.name} is larger than any configuration.")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError) as error:
-        raise CheckpointError(f"{path.name} cannot be read: it is no JSON.") from error
+        raise CheckpointError(f"{path.name} cannot be read: it is not JSON.") from error
     if not isinstance(content, dict):
         raise CheckpointError(f"{path.name} must hold a JSON object.")
     return content

@@ -1,8 +1,8 @@
-"""Which weights were trained with quick-GELU, x * sigmoid(1.702 x), whatever the architecture is called that they come under.
+"""Which weights were trained with quick-GELU, x * sigmoid(1.702 x), whatever their architecture is called.
 
-OpenAI's CLIP and some of its successors were. Converted files often announce an architecture with GELU all the same, as timm's
-`vit_base_patch16_clip_224.openai` does, and their features then differ by up to 1.3 (timm, issue 2031). The weights do not tell;
-so what is known of them decides, in this order:
+OpenAI's CLIP and some of its successors were. Converted files often name an architecture with GELU all the same, as timm's
+`vit_base_patch16_clip_224.openai` does, and their features then differ by up to 1.3 (timm, issue 2031). The weights do not show it;
+what is known about them decides, in this order:
 
 1. The architecture is called quickgelu (architectures.py), or a configuration of transformers says `hidden_act: quick_gelu`.
 2. timm's registry notes "natively QuickGELU" for this architecture and tag. The tag stands in the architecture's or file's name, in
@@ -11,7 +11,7 @@ so what is known of them decides, in this order:
 
 A name without a tag does not say whose weights these are: they get what the architecture says. The second rule holds only as long
 as the head is that of the published weights, or gone: a configuration keeps its tag when the model is fine-tuned to other classes,
-and that was done with the activation that it names.
+and fine-tuning used the activation that it names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which preprocessing and which class names belong to a checkpoint: from what came with it, else what its family is known for."""
+"""Which preprocessing and which class names belong to a checkpoint: from what came with it, else its family's usual ones."""
 
 from __future__ import annotations
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import re
-import secrets
-import shutil
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from vit_viz.checkpoints.announced import check_announced
+from vit_viz.bundled import bundled_file
 from vit_viz.checkpoints.catalog import BUNDLED, CATALOG, Entry, entry_of
+from vit_viz.checkpoints.declared_limits import check_declared
 from vit_viz.checkpoints.families import refuse_strangers
 from vit_viz.checkpoints.local import MAX_JSON_BYTES, Source, local_checkpoint, read_settings
+from vit_viz.checkpoints.strangers import repository_folder, strangers_models
 from vit_viz.checkpoints.weights import MAX_NUMBERS, hash_file
 from vit_viz.errors import Cancelled, CheckpointError
 
@@ -32,10 +31,7 @@ _logger = logging.getLogger(__name__)
 _MAX_BYTES = 32_000_000_000
 _WEIGHTS = "model.safetensors"
 _ANSWER_SECONDS = 10.0
-_RESERVE_BYTES = 1_000_000_000  # of the disk, which a stranger's model may not take
 _ATTEMPTS = 3  # each goes on where the one before it was cut
-_ABANDONED_SECONDS = 3600  # since the last byte: a part so old was left by a process that was killed
-_ASSETS = Path(__file__).resolve().parents[2] / "assets"
 _PART = r"[A-Za-z0-9](?:[\w.-]{0,94}[\w])?"
 _HUB_ID = re.compile(
     rf"(?!.*(?:\.\.|--)){_PART}/(?!.*\.git(?:@|$)){_PART}(?:@{_PART}(?:/{_PART}){{0,3}})?", re.ASCII
@@ -51,7 +47,7 @@ def max_numbers(*, strangers: bool) -> int:
 
 
 def is_hub_id(text: str) -> bool:
-    """Whether a text has the form of a Hub id, "owner/name" or "owner/name@revision"; nobody is asked whether it exists."""
+    """Whether a text has the form of a Hub id, "owner/name" or "owner/name@revision"; it need not exist."""
     return _HUB_ID.fullmatch(text) is not None
 
 
@@ -105,7 +101,7 @@ def find(
 
 
 def _bundled(name: str) -> Source:
-    path = _ASSETS / f"{name}.safetensors"
+    path = bundled_file(f"{name}.safetensors")
     if not path.is_file():
         raise CheckpointError(
             f"The bundled model {name!r} is not in this installation: assets/{path.name} is missing."
@@ -130,11 +126,12 @@ class _Hub:
     cancelled: StopCheck | None
 
     def fetch(self) -> Source:
-        """Configuration first, so that what is no ViT is refused before its weights are fetched."""
+        """Configuration first, so that a model that is not a ViT is refused before its weights are fetched."""
         from huggingface_hub import errors
 
         try:
-            return self._fetch(offline=self._unreachable())
+            with strangers_models().in_use(self.repo):
+                return self._fetch(offline=self._unreachable())
         except errors.GatedRepoError as error:
             raise CheckpointError(
                 f"{self.repo!r} is gated: accept its licence on the Hub, set the environment variable HF_TOKEN to your token, "
@@ -168,7 +165,7 @@ class _Hub:
         commit = config.parent.name if config is not None else self.revision
         settings = read_settings(config, self._optional("preprocessor_config.json", commit, offline))
         refuse_strangers(settings, self.repo)
-        check_announced(settings, self.repo, max_numbers=max_numbers(strangers=self.is_strangers))
+        check_declared(settings, self.repo, max_numbers=max_numbers(strangers=self.is_strangers))
         if self.entry is not None:
             settings.setdefault("pretrained_cfg", self.entry.settings)
         weights = self._weights(commit, offline)
@@ -217,7 +214,7 @@ class _Hub:
             ) from error
         announced = _announced_hash(path)
         if announced is not None and hash_file(path) != announced:
-            _forget(path)
+            strangers_models().forget(path)
             raise CheckpointError(
                 f"The weights of {self.repo!r} arrived damaged (another SHA-256 than announced) and were deleted; try again."
             )
@@ -237,25 +234,30 @@ class _Hub:
         """A file in huggingface_hub's cache, brought there where it is not."""
         import huggingface_hub
 
-        if not offline:
-            self._bring(filename, revision)
+        if not offline:  # from here on at one commit: a branch may move while a file arrives
+            revision = self._bring(filename, revision)
         path = Path(
             huggingface_hub.hf_hub_download(
                 self.repo, filename, revision=revision, token=self.token, local_files_only=offline
             )
         )
+        strangers_models().note_use(path, is_stranger=self.is_strangers)
         self._check_size(filename, os.path.getsize(path))
         return path
 
-    def _bring(self, filename: str, revision: str) -> None:
-        """Download a file into the cache, as huggingface_hub would, but of a size that was asked first, and until told to stop."""
+    def _bring(self, filename: str, revision: str) -> str:
+        """Download a file into the cache, as huggingface_hub would, but of a size that was asked first, and until told to stop.
+
+        Returns:
+            The commit at which it is.
+        """
         import huggingface_hub
         from huggingface_hub import constants, try_to_load_from_cache
 
         if _is_commit(revision) and isinstance(
             try_to_load_from_cache(self.repo, filename, revision=revision), str
         ):
-            return
+            return revision
         url = huggingface_hub.hf_hub_url(self.repo, filename, revision=revision)
         announced = huggingface_hub.get_hf_file_metadata(url, token=self.token, timeout=_ANSWER_SECONDS)
         if announced.size is not None:
@@ -263,24 +265,36 @@ class _Hub:
         etag, commit = announced.etag or "", announced.commit_hash or ""
         if not (_ETAG.fullmatch(etag) and _is_commit(commit)):
             raise OSError("the answer names no file at a commit")
-        blobs = Path(constants.HF_HUB_CACHE) / f"models--{self.repo.replace('/', '--')}" / "blobs"
-        if (blobs / etag).exists():
-            return
-        blobs.mkdir(parents=True, exist_ok=True)
-        _sweep(blobs)
-        self._check_space(blobs, announced.size or 0)
-        part = blobs / f"{etag}.{secrets.token_hex(4)}.incomplete"
-        try:
-            with part.open("wb") as file:
-                self._stream(
-                    huggingface_hub.hf_hub_url(self.repo, filename, revision=commit),
-                    file,
-                    filename,
-                    announced.size,
-                )
-            part.replace(blobs / etag)
-        finally:
-            part.unlink(missing_ok=True)
+        folder = Path(constants.HF_HUB_CACHE) / repository_folder(self.repo)
+        if not (folder / "blobs" / etag).exists():
+            self._download(filename, commit, folder / "blobs" / etag, announced.size)
+        if revision != commit:  # where huggingface_hub looks when it is offline
+            (folder / "refs" / revision).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "refs" / revision).write_text(commit)
+        return commit
+
+    def _download(self, filename: str, commit: str, blob: Path, size: int | None) -> None:
+        """Write a file into the cache, for which room is made there.
+
+        Not by hf_hub_download and its `tqdm_class`: what hf_xet fetches for it goes on when the progress callback raises
+        (huggingface_hub issue 4632), so that it could neither be cancelled nor be bounded while it arrives; over HTTP it asks the
+        callback every 10 MB only, and a cut connection loses them. And a stranger's file must have its mark before its name.
+        """
+        import huggingface_hub
+
+        strangers, is_stranger = strangers_models(), self.is_strangers
+        cache = blob.parents[2]
+        cache.mkdir(parents=True, exist_ok=True)
+        needed = self._largest(filename) if size is None else size
+        with strangers.room(cache, needed, name=self.repo, is_stranger=is_stranger):
+            part = strangers.part(blob, is_stranger=is_stranger)
+            try:
+                with part.open("wb") as file:
+                    url = huggingface_hub.hf_hub_url(self.repo, filename, revision=commit)
+                    self._stream(url, file, filename, size)
+                strangers.keep(part, blob, is_stranger=is_stranger)
+            finally:
+                part.unlink(missing_ok=True)
 
     def _stream(self, url: str, file: BinaryIO, filename: str, size: int | None) -> None:
         """Write what an address answers; a cut connection is taken up again where it ended, as long as bytes arrive."""
@@ -339,12 +353,11 @@ class _Hub:
         elif size > _MAX_BYTES:
             raise CheckpointError(f"{self.repo!r} is larger than any model that we load.")
 
-    def _check_space(self, folder: Path, size: int) -> None:
-        reserve = _RESERVE_BYTES if self.is_strangers else 0
-        if shutil.disk_usage(folder).free < size + reserve:
-            raise CheckpointError(
-                f"There is no room on the disk for the {size / 1e6:.0f} MB of {self.repo!r}; choose a model that is here already."
-            )
+    def _largest(self, filename: str) -> int:
+        """Bytes for which there has to be room where the Hub does not say how many come; the owner's are not bounded so."""
+        if not self.is_strangers:
+            return 0
+        return MAX_STRANGERS_BYTES if filename == _WEIGHTS else MAX_JSON_BYTES
 
 
 def _is_commit(revision: str) -> bool:
@@ -356,24 +369,7 @@ def _is_transport(error: Exception) -> bool:
     return type(error).__module__.split(".")[0] in _CLIENTS
 
 
-def _sweep(blobs: Path) -> None:
-    """Remove parts of files that a process left behind which was killed."""
-    for part in blobs.glob("*.incomplete"):
-        try:
-            if time.time() - part.stat().st_mtime > _ABANDONED_SECONDS:
-                part.unlink()
-        except OSError:  # somebody else removed it
-            continue
-
-
 def _announced_hash(path: Path) -> str | None:
     """SHA-256 that the Hub announced: the cache names the blob of a large file by it; None where it does not."""
     name = Path(os.readlink(path)).name if path.is_symlink() else path.name
     return name if _SHA256.fullmatch(name) else None
-
-
-def _forget(path: Path) -> None:
-    """Remove a file from the Hub's cache: the link in the snapshot and what it points to."""
-    blob = path.resolve()
-    path.unlink(missing_ok=True)
-    blob.unlink(missing_ok=True)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import pickle
 import warnings
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +15,15 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from vit_viz.checkpoints.contents import MAX_AXES, announced_sizes
+from vit_viz.checkpoints.contents import MAX_AXES, announced_sizes, check_regular
+from vit_viz.checkpoints.torch_files import check_torch_file, damaged, unsafe_pickle
 from vit_viz.errors import CheckpointError, UnsafeFile
 
 SUFFIXES = (".safetensors", ".pth", ".pt", ".bin", ".ckpt")
 MAX_NUMBERS = 12_000_000_000
 _MAX_TENSORS = 20_000
 _MAX_HEADER_BYTES = (
-    10_000_000  # of JSON at the start of a safetensors file; a ViT of 7 thousand million numbers has 0.1
+    10_000_000  # of JSON at the start of a safetensors file; a ViT of 7 billion parameters has 0.1
 )
 _REGISTERS = ("register_tokens", "storage_tokens", "reg_token")
 _NESTS = ("state_dict", "model", "teacher", "model_state_dict", "module")
@@ -50,17 +50,18 @@ def read_weights(path: Path, *, max_numbers: int = MAX_NUMBERS) -> Weights:
 
     Raises:
         UnsafeFile: reading it would run code, or it claims to hold more than it does.
-        CheckpointError: it is damaged, or no checkpoint.
+        CheckpointError: it is damaged, no checkpoint, or not even a file, such as a named pipe, whose opening would wait.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise CheckpointError(f"{path.name!r} is not a checkpoint: expected one of {', '.join(SUFFIXES)}.")
+    check_regular(path)
     state: Mapping[str, Tensor]
     metadata: Mapping[str, Any] = {}
     if path.suffix.lower() == ".safetensors":
         _check_header(path, max_numbers)
         state, metadata = _read_safetensors(path)
     else:
-        state = _read_torch(path)
+        state = _read_torch(path, max_numbers)
     _check_bounds(state, path.name, max_numbers)
     return Weights(state=state, metadata=metadata, sha256=hash_file(path))
 
@@ -84,13 +85,13 @@ def _digest(file: Any) -> str:
 
 
 def _check_header(path: Path, max_numbers: int) -> None:
-    """Refuse by its first bytes a safetensors file that announces too much; whether its offsets are true, its reader checks."""
+    """Refuse a safetensors file whose header declares too much; its offsets are checked by the reader."""
     try:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             if length > _MAX_HEADER_BYTES:
                 raise UnsafeFile(
-                    f"{path.name!r} has a table of contents of more than {_MAX_HEADER_BYTES // 10**6} MB, or is no safetensors: "
+                    f"{path.name!r} has a table of contents of more than {_MAX_HEADER_BYTES // 10**6} MB, or is not safetensors: "
                     "it is not read."
                 )
             header = _without_empty_registers(json.loads(file.read(length)))
@@ -127,7 +128,7 @@ def _too_much(name: str, max_numbers: int) -> str:
 def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt") as file:
-            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is not a mapping
             return state, {name: _json(text) for name, text in (file.metadata() or {}).items()}
     except (SafetensorError, OSError, ValueError, TypeError, RuntimeError) as error:
         raise CheckpointError(
@@ -135,20 +136,16 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         ) from error
 
 
-def _read_torch(path: Path) -> dict[str, Tensor]:
+def _read_torch(path: Path, max_numbers: int) -> dict[str, Tensor]:
+    is_zip = check_torch_file(path, max_numbers=max_numbers)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols: what cannot be read is refused below
-            content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+            content = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
     except pickle.UnpicklingError as error:
-        raise UnsafeFile(
-            f"{path.name!r} holds Python objects besides tensors, which could run code when read, or is damaged; "
-            "save its state_dict as safetensors and load that."
-        ) from error
-    except Exception as error:  # damaged files trip torch's reader in every possible way
-        raise CheckpointError(
-            f"{path.name!r} cannot be read as a PyTorch checkpoint: it is damaged or cut short."
-        ) from error
+        raise unsafe_pickle(path.name) from error
+    except Exception as error:  # on a damaged file torch's reader may raise anything
+        raise damaged(path.name) from error
     return _state_of(content, path.name)
 
 

@@ -32,6 +32,8 @@ def rgb_over_white(image: Image.Image, *, deep_source: bool = False) -> Image.Im
     Raises:
         ImageError: a float picture has no finite pixel.
     """
+    if image.mode == "RGB" and not image.has_transparency_data:
+        return _without_metadata(image)
     if deep_source:
         _narrow_transparent_colour(image)
     result = Image.new("RGB", image.size, "white")
@@ -41,6 +43,13 @@ def rgb_over_white(image: Image.Image, *, deep_source: bool = False) -> Image.Im
         box = (0, top, image.width, min(top + rows, image.height))
         _paste_band(result, image.crop(box), top, window, inverted=_is_inverted(image))
     return result
+
+
+def _without_metadata(image: Image.Image) -> Image.Image:
+    """A copy of the pixels alone."""
+    copy = image.copy()
+    copy.info = {}
+    return copy
 
 
 def _paste_band(

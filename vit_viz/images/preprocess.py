@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +21,10 @@ Size = tuple[int, int]
 Region = tuple[float, float, float, float]  # top, left, height, width in pixels of the original
 
 MAX_INPUT_SIDE = 2048
+MAX_PATCHES = 1024
+"""Of the checkpoint's own size in mode "fit", which is made smaller beyond it."""
+MAX_CHOSEN_PATCHES = 4096
+"""Of a size that is chosen, which is refused beyond it."""
 
 _FILTERS = {
     "nearest": Image.Resampling.NEAREST,
@@ -111,7 +115,65 @@ class Preprocess:
             (height - height % patch_h, width - width % patch_w) if self.drop_remainder else (height, width)
         )
 
-    def apply(self, image: Image.Image, *, mode: Mode = "fit", max_patches: int = 1024) -> Prepared:
+    @property
+    def short_side(self) -> int:
+        """Short side of the checkpoint's own input, in patches."""
+        return min(self._own_grid)
+
+    def sized(self, size: int) -> Preprocess:
+        """The recipe for another input: its short side has `size` patches, and all else is in proportion; 0 is this recipe.
+
+        Raises:
+            ParameterError: `size` is no number of patches, or a side would have more than `MAX_INPUT_SIDE` pixels.
+        """
+        if type(size) is not int or size < 0:
+            raise ParameterError(f"A size is the short side in patches, a whole number, not {size!r}.")
+        if size in (0, self.short_side):
+            return self
+        assert self.resize_to is not None
+        axis = self._own_grid.index(self.short_side)
+        scale = size * self.patch_size[axis] / self.covered_size[axis]
+        height, width = (
+            max(1, round(side * scale / patch)) * patch
+            for side, patch in zip(self.covered_size, self.patch_size, strict=True)
+        )
+        if max(height, width) > MAX_INPUT_SIDE:
+            raise ParameterError(
+                f"A short side of {size} patches makes the input {height} x {width} pixels; a side has at most {MAX_INPUT_SIDE}."
+            )
+        resize_to = min(MAX_INPUT_SIDE, round(self.resize_to * min(height, width) / min(self.input_size)))
+        return replace(self, input_size=(height, width), resize_to=resize_to)
+
+    def grid(
+        self, height: int, width: int, *, mode: Mode = "fit", size: int = 0, max_patches: int | None = None
+    ) -> Size:
+        """(rows, cols) of the patches that a picture becomes; see `apply`.
+
+        Args:
+            height: of the picture, in pixels.
+            width: likewise.
+
+        Raises:
+            ParameterError: a size was chosen that has more than `max_patches`.
+        """
+        recipe = self.sized(size)
+        if mode == "fit":
+            most = MAX_INPUT_SIDE**2 if size else max_patches or MAX_PATCHES
+            tall, wide = recipe.fit_size(height, width, max_patches=most)
+            rows, cols = tall // self.patch_size[0], wide // self.patch_size[1]
+        else:
+            rows, cols = recipe._own_grid
+        limit = max_patches or MAX_CHOSEN_PATCHES
+        if size and rows * cols > limit:
+            raise ParameterError(
+                f"This size has {rows} x {cols} = {rows * cols:,} patches, more than the {limit:,} that are computed here; please "
+                "choose a smaller one."
+            )
+        return rows, cols
+
+    def apply(
+        self, image: Image.Image, *, mode: Mode = "fit", size: int = 0, max_patches: int | None = None
+    ) -> Prepared:
         """The model's input for a picture.
 
         fit: the whole picture at its own shape; the short side gets the short side of `input_size`, the long side its proportional
@@ -120,28 +182,37 @@ class Preprocess:
 
         Args:
             image: upright RGB from `decode`; any other PIL image is decoded first.
-            max_patches: bound on rows x cols in mode fit.
+            size: short side of the input in patches; 0 is the checkpoint's own. See `sized`.
+            max_patches: bound on rows x cols: of the checkpoint's own size in mode fit, which is made smaller beyond it (None:
+                1024), and of a size that is chosen, which is refused beyond it (None: 4096).
 
         Raises:
-            ParameterError: the mode does not exist, `max_patches` is less than 1, or the model takes neither 1 nor 3 channels.
+            ParameterError: the mode does not exist, the size has more than `max_patches`, that is less than 1, or the model takes
+                neither 1 nor 3 channels.
             ImageError: a picture of another kind cannot be decoded.
         """
+        if max_patches is not None and max_patches < 1:
+            raise ParameterError(f"max_patches is at least 1, not {max_patches}.")
         if self.channels not in _PICTURE_CHANNELS:
             raise ParameterError(
                 f"This model takes {self.channels} channels, but a picture gives 1 or 3; please give it its pixels directly."
             )
         image = image if is_upright_rgb(image) else decode(image)
-        size = (image.height, image.width)
+        original = (image.height, image.width)
+        if size:
+            rows, cols = self.grid(*original, mode=mode, size=size, max_patches=max_patches)
+            return self.sized(size).apply(image, mode=mode, max_patches=rows * cols)
         if mode == "crop":
             prepared, region = self._crop(image)
         elif mode in ("fit", "stretch"):
-            target = self.input_size if mode == "stretch" else self.fit_size(*size, max_patches=max_patches)
-            prepared, region = self._resize(image, target), (0.0, 0.0, float(size[0]), float(size[1]))
+            fitted = self.fit_size(*original, max_patches=max_patches or MAX_PATCHES)
+            prepared = self._resize(image, self.input_size if mode == "stretch" else fitted)
+            region = (0.0, 0.0, float(original[0]), float(original[1]))
         else:
             raise ParameterError(f'mode is "fit", "crop" or "stretch", not {mode!r}.')
         if mode != "fit":
             prepared, region = self._without_remainder(prepared, region)
-        box = CropBox(size, (prepared.height, prepared.width), region)
+        box = CropBox(original, (prepared.height, prepared.width), region)
         return Prepared(self._normalise(prepared), box)
 
     def reverse(self, pixels: Tensor) -> Image.Image:
@@ -163,7 +234,7 @@ class Preprocess:
             array[0] if self.channels == 1 else np.ascontiguousarray(array.transpose(1, 2, 0))
         )
 
-    def fit_size(self, height: int, width: int, *, max_patches: int = 1024) -> Size:
+    def fit_size(self, height: int, width: int, *, max_patches: int = MAX_PATCHES) -> Size:
         """(height, width) of the input in mode fit: whole patches, at most `max_patches`, the shape kept as well as they can."""
         if max_patches < 1:
             raise ParameterError(f"max_patches is at least 1, not {max_patches}.")
@@ -206,6 +277,12 @@ class Preprocess:
             raise ParameterError(
                 f"This is not a preprocessing recipe: its fields are {sorted(data)}."
             ) from error
+
+    @property
+    def _own_grid(self) -> Size:
+        """(rows, cols) of `input_size`: a patch that reaches beyond it counts, unless `drop_remainder` leaves it out."""
+        (height, width), (patch_h, patch_w) = self.covered_size, self.patch_size
+        return -(-height // patch_h), -(-width // patch_w)
 
     def _crop(self, image: Image.Image) -> tuple[Image.Image, Region]:
         """Resize and centre crop; where the picture is too small for the cut, the border is black, as torchvision pads."""

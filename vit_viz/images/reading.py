@@ -1,6 +1,6 @@
 """Untrusted bytes -> an upright RGB picture, or one sentence that says what is wrong and what would work.
 
-Size, shape and kind are judged by the header, before any pixel is decoded. The limits follow from memory: what Pillow and its
+Size, shape and kind are checked in the header, before any pixel is decoded. The limits follow from memory: what Pillow and its
 libraries need per pixel while they decode was measured (in bytes: JPEG 4, progressive JPEG 10, PNG, GIF and BMP at most 4,
 TIFF up to 10, AVIF 12, WebP 16), and no file that is refused may have needed more than 150 MB with its own bytes.
 """
@@ -24,7 +24,7 @@ from PIL import Image, TiffImagePlugin
 
 from vit_viz.errors import ImageError
 from vit_viz.images.colours import rgb_over_white
-from vit_viz.images.parts import MOST_PARTS, check_gif, check_jpeg
+from vit_viz.images.file_segments import MOST_PARTS, check_gif, check_jpeg, webp_size
 from vit_viz.images.signatures import CHOOSE, READABLE, foreign_kind, readable_format
 
 MAX_BYTES = 20_000_000
@@ -62,7 +62,7 @@ _UPRIGHT = {
     8: Image.Transpose.ROTATE_90,
 }
 
-# One picture at a time: it bounds the memory of a crowd, and warnings.catch_warnings is not safe across threads.
+# One picture at a time: it bounds memory when many decode at once, and warnings.catch_warnings is not safe across threads.
 _DECODING = threading.RLock()
 
 _log = logging.getLogger(__name__)
@@ -87,12 +87,12 @@ def decode(
         max_aspect: bound on the long side over the short side.
 
     Raises:
-        ImageError: it is no picture, damaged, of a format that is not read here, or outside the limits.
+        ImageError: it is not a picture, damaged, of a format that is not read here, or outside the limits.
     """
     if isinstance(source, Image.Image):
         with _one_sentence(_label(source)):
             return _finish(source, None, max_pixels=max_pixels, max_aspect=max_aspect)
-    data = _read(source, max_bytes)
+    data = read_source(source, max_bytes)
     kind = readable_format(data)
     if kind is None:
         raise ImageError(_refusal(data))
@@ -100,20 +100,12 @@ def decode(
         return _finish(image, data, max_pixels=max_pixels, max_aspect=max_aspect)
 
 
-def image_hash(image: Image.Image) -> str:
-    """The identity of a picture: SHA-256 of its mode, size and pixels, in hex."""
-    digest = hashlib.sha256(f"{image.mode} {image.height} x {image.width}\n".encode())
-    digest.update(image.tobytes())
-    return digest.hexdigest()
+def read_source(source: bytes | str | os.PathLike[str], max_bytes: int) -> bytes:
+    """The content of what `decode` takes, never more than the limit; nothing but regular files is opened.
 
-
-def is_upright_rgb(image: Image.Image) -> bool:
-    """Whether `decode` would change nothing but metadata."""
-    return image.mode == "RGB" and "transparency" not in image.info and _orientation(image) not in _UPRIGHT
-
-
-def _read(source: bytes | str | os.PathLike[str], max_bytes: int) -> bytes:
-    """The content, never more than the limit; nothing but regular files is opened."""
+    Raises:
+        ImageError: there is none, or too much.
+    """
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source[: max_bytes + 1])
     elif isinstance(source, str | os.PathLike):
@@ -131,6 +123,18 @@ def _read(source: bytes | str | os.PathLike[str], max_bytes: int) -> bytes:
     return data
 
 
+def image_hash(image: Image.Image) -> str:
+    """The identity of a picture: SHA-256 of its mode, size and pixels, in hex."""
+    digest = hashlib.sha256(f"{image.mode} {image.height} x {image.width}\n".encode())
+    digest.update(image.tobytes())
+    return digest.hexdigest()
+
+
+def is_upright_rgb(image: Image.Image) -> bool:
+    """Whether `decode` would change nothing but metadata."""
+    return image.mode == "RGB" and "transparency" not in image.info and _orientation(image) not in _UPRIGHT
+
+
 def _read_file(path: Path, max_bytes: int) -> bytes:
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -144,7 +148,7 @@ def _read_file(path: Path, max_bytes: int) -> bytes:
 
 @contextmanager
 def _one_sentence(label: str) -> Iterator[None]:
-    """Turn whatever Pillow raises into one sentence, and keep its warnings to ourselves."""
+    """Turn whatever Pillow raises into one sentence, and suppress its warnings."""
     with _DECODING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -157,14 +161,14 @@ def _one_sentence(label: str) -> Iterator[None]:
             pixels = int(claimed[1]) if claimed else 2 * MAX_PIXELS
             raise ImageError(_too_many_pixels(label, pixels, MAX_PIXELS)) from error
         except MemoryError as error:
-            raise ImageError(f"This {label} needs too much memory; please make it smaller.") from error
+            raise ImageError(memory_refusal(label)) from error
         except Exception as error:  # the decoders raise nearly every built-in exception on hostile files
             _log.info("refused a %s: %s", label, type(error).__name__)
             raise ImageError(_damage(label, error)) from error
 
 
 def _open(data: bytes, kind: str) -> Image.Image:
-    """Look at the parts, then parse the header; no pixel is decoded yet."""
+    """Check the segments, then parse the header; no pixel is decoded yet."""
     check = _CHECKS.get(kind)
     if check is not None:
         check(data)
@@ -201,7 +205,7 @@ def _check_size(size: tuple[int, int], label: str, *, max_pixels: int, max_aspec
     width, height = size
     if min(size) < MIN_SIDE:
         raise ImageError(
-            f"This {label} is {width} x {height} pixels; each side needs at least {MIN_SIDE}, and 224 show more."
+            f"This {label} is {width} x {height} pixels; each side needs at least {MIN_SIDE}, and 224 or more show details."
         )
     if width * height > max_pixels:
         raise ImageError(_too_many_pixels(label, width * height, max_pixels))
@@ -248,14 +252,21 @@ def _check_png(data: bytes) -> None:
     raise ValueError("too many parts")
 
 
-_CHECKS = {"PNG": _check_png, "JPEG": check_jpeg, "GIF": check_gif}
+def _check_webp(data: bytes) -> None:
+    """Refuse a WebP whose claim is too large before it is opened, because opening it takes memory for all pixels twice."""
+    width, height = webp_size(data) or (0, 0)
+    if width * height > _PIXELS_BY_FORMAT["WEBP"]:
+        raise ImageError(_too_many_pixels("WebP", width * height, _PIXELS_BY_FORMAT["WEBP"]))
+
+
+_CHECKS = {"WEBP": _check_webp, "PNG": _check_png, "JPEG": check_jpeg, "GIF": check_gif}
 
 
 def _jpeg_has_many_scans(data: bytes) -> bool:
     """Whether libjpeg will keep all coefficients: progressive, or the first scan lacks components.
 
     Raises:
-        ImageError: there are so many scans that decoding would take for ever.
+        ImageError: there are so many scans that decoding would take too long.
     """
     position, progressive, components = 2, False, 0
     while position + 10 <= len(data) and data[position] == 0xFF:
@@ -292,7 +303,7 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _label(image: Image.Image) -> str:
-    """The kind of file for people; phones' photos with a second picture inside (MPO) are JPEGs to them."""
+    """The kind of file as people call it; a phone's photo with a second picture inside (MPO) is a JPEG."""
     return READABLE.get(image.format or "", "JPEG" if image.format == "MPO" else "picture")
 
 
@@ -304,6 +315,16 @@ def _too_many_pixels(label: str, pixels: int, limit: int) -> str:
     return f"This {label} claims {_mega(pixels)} megapixels and at most {_mega(limit)} are read; please make it smaller."
 
 
+def memory_refusal(label: str) -> str:
+    """The sentence about a picture that does not fit into memory."""
+    return f"This {label} needs too much memory; please make it smaller."
+
+
+def damage_refusal(label: str) -> str:
+    """The sentence about a file of a known format that a decoder rejects."""
+    return f"This {label} is damaged or of an unusual kind; please open it in an image program and save it as PNG or JPEG."
+
+
 def _refusal(data: bytes) -> str:
     kind = foreign_kind(data)
     if kind == "a HEIC photo":
@@ -312,7 +333,7 @@ def _refusal(data: bytes) -> str:
 
 
 def _damage(label: str, error: Exception) -> str:
-    """What to say about a file of a known format that does not decode."""
+    """The sentence about a file of a known format that does not decode."""
     if isinstance(error, EOFError) or "truncated" in str(error).lower():
         return f"This {label} ends too early, so a part of it is missing; please copy or download it again."
-    return f"This {label} is damaged or of an unusual kind; please open it in an image program and save it as PNG or JPEG."
+    return damage_refusal(label)

@@ -1,4 +1,4 @@
-"""What a file is, told from its first bytes; its name is never trusted.
+"""What a file is, recognised by its first bytes; its name is never trusted.
 
 Sources: the formats' specifications; PNG 1.2 section 3.1, ISO/IEC 14496-12 (ftyp brands), RFC 9649 (WebP).
 """

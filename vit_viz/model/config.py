@@ -27,12 +27,12 @@ _LIMITS = {
 }
 _MAX_SIDE = 16_384
 _MAX_PATCHES = 1 << 18
-_MAX_PARAMETERS = 12_000_000_000  # the largest published ViT (DINOv3 7B) has 6.7 thousand million
+_MAX_PARAMETERS = 12_000_000_000  # the largest published ViT (DINOv3 7B) has 6.7 billion
 
 
 @dataclass(frozen=True)
 class ViTConfig:
-    """The architecture of a Vision Transformer; bounded, so that a hostile file cannot ask for the whole memory.
+    """The architecture of a Vision Transformer; bounded, so that a hostile file cannot ask for all memory.
 
     Args:
         img_size: (height, width) in pixels that the position embedding was made for; a number means a square.
@@ -40,7 +40,7 @@ class ViTConfig:
         mlp_hidden: width of the MLP between its two layers; None means 4 x embed_dim.
         num_classes: outputs of the head; 0 means no head, and the model returns pooled features.
         no_embed_class: the prefix tokens have no position embedding of their own.
-        resample: how learned positions are brought to another grid; families differ (METHODS, positions).
+        resample: how learned positions are brought to another grid; families differ (`vit_viz.model.positions.resample`).
         rotary_base: the longest wavelength of rotary positions, in units of the picture.
         patch_embed: a strided convolution, or unfold and a linear layer; equal up to a reshape of the weight.
         patch_norm: a norm right after the patch embedding (AIMv2).
@@ -54,7 +54,7 @@ class ViTConfig:
         pool_prefix: mean and attention pooling see the prefix tokens too.
         pool_concat: the head reads the class token and the mean of the patches side by side (DINOv2's linear head).
         dist_head: the distillation token has a head of its own; the output is the mean of both heads (DeiT).
-        projection: the head maps to an embedding (CLIP), so its outputs are no classes.
+        projection: the head maps to an embedding (CLIP), so its outputs are not classes.
 
     Raises:
         ParameterError: a value is outside its range, or two choices exclude each other.
@@ -200,7 +200,7 @@ class ViTConfig:
             )
         if self.num_parameters > _MAX_PARAMETERS:
             raise ParameterError(
-                f"A model of {self.num_parameters / 1e9:.0f} thousand million parameters is more than we load."
+                f"A model of {self.num_parameters / 1e9:.0f} billion parameters is more than is loaded here."
             )
 
 

@@ -1,7 +1,8 @@
-"""The attention kernel of our own model, and the seat in which a trace may sit for one forward pass.
+"""The attention kernel of our own model, which a trace can replace for one forward pass.
 
-A foreign model has to be watched through every torch function that it calls (capture/interception.py). Ours names the one call that
-matters, so watching it costs nothing for the others: 12 calls of a ViT-Tiny instead of 214, which is 6 to 8% of its forward pass.
+A foreign model has to be watched through every torch function that it calls (capture/interception.py). In ours the one call that
+matters goes through here, so that recording costs nothing for the others: 12 calls of a ViT-Tiny instead of 214, which is 6 to 8%
+of its forward pass.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from torch import Tensor
 Kernel = Callable[..., Tensor]
 
 
-class _Seat(threading.local):
+class _KernelOverride(threading.local):
     """What computes attention in this thread; None for torch's function."""
 
     kernel: Kernel | None = None
 
 
-_SEAT = _Seat()
+_OVERRIDE = _KernelOverride()
 
 
 def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = None) -> Tensor:
@@ -36,16 +37,16 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, *, scale: floa
     Returns:
         [B, H, N, d].
     """
-    kernel = _SEAT.kernel or F.scaled_dot_product_attention
+    kernel = _OVERRIDE.kernel or F.scaled_dot_product_attention
     return kernel(q, k, v, scale=scale)
 
 
 @contextmanager
 def attending_through(kernel: Kernel) -> Iterator[None]:
     """Let `kernel` compute the attention of our models, in this thread and within the `with` statement only."""
-    before = _SEAT.kernel
-    _SEAT.kernel = kernel
+    before = _OVERRIDE.kernel
+    _OVERRIDE.kernel = kernel
     try:
         yield
     finally:
-        _SEAT.kernel = before
+        _OVERRIDE.kernel = before

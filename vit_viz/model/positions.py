@@ -1,6 +1,6 @@
 """Where a patch is, as numbers: fixed sinusoidal tables, rotary angles, and learned tables brought to another grid.
 
-Tables are [rows * cols, dim], row by row as the patches are. METHODS.md, section 6, has the formulas.
+Tables are [rows * cols, dim], row by row as the patches are.
 """
 
 from __future__ import annotations

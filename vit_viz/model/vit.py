@@ -18,8 +18,8 @@ from vit_viz.geometry import Grid, TokenLayout
 from vit_viz.model.config import ViTConfig
 from vit_viz.model.kernel import scaled_dot_product_attention
 from vit_viz.model.linear import Linear
-from vit_viz.model.parts import are_all_of, are_watched, parts_of
 from vit_viz.model.positions import resample, rotary_angles, rotate, sinusoidal_1d, sinusoidal_2d
+from vit_viz.model.submodules import are_all_of, are_watched, submodules_of
 
 Rotary = tuple[Tensor, Tensor]  # cosines and sines, each [n, d / 2]
 
@@ -42,7 +42,7 @@ class VisionTransformer(nn.Module):
         positions = len(config.positioned_prefix) + config.grid[0] * config.grid[1]
         self.pos_embed = _token(positions, dim) if config.position == "learned" else None
         self.norm_pre = _norm(config, dim) if config.pre_norm else nn.Identity()
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.depth))
+        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.depth))
         self.norm = _norm(config, dim) if config.final_norm else nn.Identity()
         self.attn_pool = AttentionPool(config) if config.pooling == "attention" else None
         self.fc_norm = _norm(config, dim) if config.fc_norm else nn.Identity()
@@ -68,16 +68,23 @@ class VisionTransformer(nn.Module):
             x = x + F.pad(table, (0, 0, missing, 0))
         return self.norm_pre(x)
 
-    def run_blocks(self, x: Tensor, grid: Grid, *, start: int = 0, read: int | None = None) -> Tensor:
-        """The residual stream after the last block, [B, N, D], from that before block `start`.
+    def run_blocks(
+        self, x: Tensor, grid: Grid, *, start: int = 0, stop: int | None = None, read: int | None = None
+    ) -> Tensor:
+        """The residual stream before block `stop`, [B, N, D], from that before block `start`.
 
         Args:
-            read: how many tokens, from the first, are needed of it: [B, read, D]; None for all.
+            stop: None for the stream after the last block.
+            read: how many tokens, from the first, are needed of it, see `tokens_read`: [B, read, D]; None for all.
         """
-        rotary, blocks = self.rotary(grid), list(self.blocks)[start:]
+        rotary, blocks = self.rotary(grid), list(self.blocks)[start:stop]
         for block in blocks if read is None else blocks[:-1]:
             x = block(x, rotary)
-        return x if read is None else blocks[-1](x, rotary, read=read)
+        if read is None:
+            return x
+        last = blocks[-1]
+        assert isinstance(last, Block)  # `tokens_read` found no other class
+        return last.first_tokens(x, rotary, read)
 
     def classify(self, x: Tensor) -> Tensor:
         """Logits [B, classes] of the residual stream [B, N, D] after the last block."""
@@ -143,7 +150,7 @@ class VisionTransformer(nn.Module):
 
         None for all: the pooling sees patches, or somebody may look at the others, by a hook or by a part of their own.
         """
-        config, last = self.config, parts_of(self.blocks[-1])
+        config, last = self.config, submodules_of(self.blocks[-1])
         if config.pooling != "class" or config.pool_concat:
             return None
         if not are_all_of(last, OWN_PARTS) or are_watched([self.norm, *last]):
@@ -211,22 +218,24 @@ class PatchEmbed(nn.Module):
 class Block(nn.Module):
     """Every token gathers from the others, then thinks for itself; both results are added to what it was."""
 
-    def __init__(self, config: ViTConfig) -> None:
+    def __init__(self, config: ViTConfig, layer: int = 0) -> None:
         super().__init__()
         dim = config.embed_dim
         self.norm1 = _norm(config, dim)  # two norms: each branch has statistics and a scale of its own
-        self.attn = Attention(config)
+        self.attn = Attention(config, layer)
         self.ls1 = LayerScale(dim) if config.layer_scale else nn.Identity()
         self.norm2 = _norm(config, dim)
         self.mlp = _MLPS.get(config.mlp, Mlp)(config)
         self.ls2 = LayerScale(dim) if config.layer_scale else nn.Identity()
 
-    def forward(self, x: Tensor, rotary: Rotary | None = None, *, read: int | None = None) -> Tensor:
-        """The residual stream [B, N, D] after this block; of the first `read` tokens alone where no others will be looked at."""
-        if read is None:  # an attention of a user's own need not know of `read`
-            x = x + self.ls1(self.attn(self.norm1(x), rotary))
-        else:
-            x = x[:, :read] + self.ls1(self.attn(self.norm1(x), rotary, read=read))  # [B, read, D]
+    def forward(self, x: Tensor, rotary: Rotary | None = None) -> Tensor:
+        """The residual stream [B, N, D] after this block, of that before it."""
+        x = x + self.ls1(self.attn(self.norm1(x), rotary))
+        return x + self.ls2(self.mlp(self.norm2(x)))
+
+    def first_tokens(self, x: Tensor, rotary: Rotary | None, read: int) -> Tensor:
+        """The first `read` tokens of what `forward` returns, [B, read, D], without the work on the others after the attention."""
+        x = x[:, :read] + self.ls1(self.attn(self.norm1(x), rotary, read=read))
         return x + self.ls2(self.mlp(self.norm2(x)))
 
 
@@ -237,8 +246,9 @@ class Attention(nn.Module):
     independent of the head's width.
     """
 
-    def __init__(self, config: ViTConfig) -> None:
+    def __init__(self, config: ViTConfig, layer: int = 0) -> None:
         super().__init__()
+        self.layer = layer  # index of its block, for what runs a part of the model
         dim, head_dim = config.embed_dim, config.head_dim
         self.num_heads, self.head_dim = config.num_heads, head_dim
         self.scale = head_dim**-0.5 if config.scale is None else config.scale
@@ -250,7 +260,7 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, rotary: Rotary | None = None, *, read: int | None = None) -> Tensor:
         """What each token gathers, [B, N, D]; all look, and `read` says how many of them, from the first, go on."""
-        batch, tokens, dim = x.shape
+        batch, tokens, _ = x.shape
         qkv = self.qkv(x)  # [B, N, 3 D]
         qkv = qkv.reshape(batch, tokens, 3, self.num_heads, self.head_dim)  # [B, N, 3, H, d]
         q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)  # each [B, H, N, d]
@@ -258,7 +268,7 @@ class Attention(nn.Module):
         if rotary is not None:
             q, k = rotate(q, *rotary), rotate(k, *rotary)
         x = scaled_dot_product_attention(q, k, v, scale=self.scale)  # [B, H, N, d]
-        x = x[:, :, :read].transpose(1, 2).reshape(batch, -1, dim)  # [B, N, D]
+        x = x[:, :, :read].transpose(1, 2).flatten(2)  # [B, N, D]
         return self.proj(self.norm(x))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
-from vit_viz.render.colormaps import Limits, Table, indices, limits
+from vit_viz.render.colormaps import Limits, Table, limits
 from vit_viz.render.colormaps import table as colour_table
 from vit_viz.render.lettering import (
     Inks,
@@ -21,6 +21,7 @@ from vit_viz.render.lettering import (
     write,
 )
 from vit_viz.render.overlay import Outside, default_table, overlay
+from vit_viz.render.styles import Style, bar, chosen
 from vit_viz.results import PatchMap
 
 _SMALLEST = 360  # pixels: narrower pictures are enlarged, as a caption needs room
@@ -28,19 +29,21 @@ _SMALLEST = 360  # pixels: narrower pictures are enlarged, as a caption needs ro
 
 @dataclass(frozen=True)
 class ColourBar:
-    """The scale of a picture: a colour table and what its ends stand for.
+    """The scale of a picture: how values look from its low to its high end, and what the ends stand for.
 
     Args:
-        table: name of the colour table.
+        table: name of the colour table, for heat.
         low: value at the low end, or words where every map has its own.
         high: value at the high end, or words.
         unit: what one value counts.
+        style: light runs from dark to light, tint from a pale pixel to the tinted one, heat through the table.
     """
 
     table: Table
     low: float | str
     high: float | str
     unit: str = ""
+    style: Style = "heat"
 
     @property
     def is_constant(self) -> bool:
@@ -89,6 +92,7 @@ def captioned_map(
     photo: Image.Image,
     patch_map: PatchMap,
     *,
+    style: Style = "heat",
     alpha: float = 0.6,
     table: Table | None = None,
     scale: Limits | None = None,
@@ -101,7 +105,8 @@ def captioned_map(
     """The map over the photo as a figure of its own: model, layer, head, query, direction, method and scale in words.
 
     Args:
-        scale: ends of the colour table; None means this map's own.
+        style: as `overlay` draws it; where it does not suit the photo or the map another is drawn, and the caption says so.
+        scale: ends of the scale; None means this map's own.
         scale_name: over what the ends were taken, as the caption says it: "own", "layer 3", "shared".
         title: first line; empty means the map's method.
 
@@ -109,11 +114,23 @@ def captioned_map(
         ParameterError: as `overlay` raises it.
     """
     ends = limits(patch_map.values, signed=patch_map.signed) if scale is None else scale
-    chosen = table or default_table(signed=patch_map.signed)
-    drawn = overlay(photo, patch_map, alpha=alpha, table=chosen, scale=ends, smooth=smooth, outside=outside)
-    bar = ColourBar(chosen, *ends, unit=patch_map.unit)
-    caption = map_caption(patch_map, scale_name=scale_name, alpha=alpha, smooth=smooth)
-    return captioned(drawn, title=title or map_title(patch_map), caption=caption, bar=bar, theme=theme)
+    colours = table or default_table(signed=patch_map.signed)
+    style, why = chosen(style, photo, signed=patch_map.signed)
+    drawn = overlay(
+        photo,
+        patch_map,
+        style=style,
+        alpha=alpha,
+        table=colours,
+        scale=ends,
+        smooth=smooth,
+        outside=outside,
+    )
+    legend = ColourBar(colours, *ends, unit=patch_map.unit, style=style)
+    caption = map_caption(
+        patch_map, scale_name=scale_name, alpha=alpha, smooth=smooth, style_name=why or style
+    )
+    return captioned(drawn, title=title or map_title(patch_map), caption=caption, bar=legend, theme=theme)
 
 
 def map_title(patch_map: PatchMap) -> str:
@@ -122,23 +139,34 @@ def map_title(patch_map: PatchMap) -> str:
 
 
 def map_caption(
-    patch_map: PatchMap, *, scale_name: str, smooth: bool = False, alpha: float | None = None
+    patch_map: PatchMap,
+    *,
+    scale_name: str,
+    smooth: bool = False,
+    alpha: float | None = None,
+    style_name: str = "",
 ) -> str:
     """A map in words: what it is, of which model, how it was drawn, and what it does not show; one line for each."""
     low, high = float(patch_map.values.min()), float(patch_map.values.max())
-    values = f"this map's values {number(low)} to {number(high)}"
-    drawing = "smoothed between patch centres" if smooth else "patches as they are"
-    strength = "" if alpha is None else f"; overlay {alpha:.0%}"
-    of_model = f"Model {patch_map.provenance.model}" if patch_map.provenance.model else ""
+    values = f"this map's own values {number(low)} to {number(high)}"
+    drawing = drawn_words(style_name, smooth=smooth, alpha=alpha)
+    of_model = patch_map.provenance.model_words
     lines = [
         _sentence(patch_map.caption),
         _sentence("; ".join(part for part in (of_model, patch_map.provenance.preprocess) if part)),
         _sentence(_beside_patches(patch_map)),
-        _sentence(f"Colour scale: {scale_name}; {values}; {drawing}{strength}"),
+        _sentence(f"Scale: {scale_name}; {values}; {drawing}"),
         "Class-blind: does not depend on the predicted class." if patch_map.class_blind else "",
         _sentence(patch_map.note),
     ]
     return "\n".join(line for line in lines if line)
+
+
+def drawn_words(style_name: str, *, smooth: bool, alpha: float | None = None) -> str:
+    """How a map was drawn, as captions say it: the style, smooth or patches, and the strength where it is not full."""
+    strength = "" if alpha is None or alpha == 1 else f"strength {alpha:.0%}"
+    drawing = "smooth between patch centres" if smooth else "patches as they are"
+    return "; ".join(part for part in (style_name, drawing, strength) if part)
 
 
 def _beside_patches(patch_map: PatchMap) -> str:
@@ -229,11 +257,13 @@ def _colour_bar(page: _Page, bar: ColourBar) -> Image.Image:
     return sheet
 
 
-def _strip(bar: ColourBar, wide: int, tall: int) -> Image.Image:
-    """The colour table from left to right; one colour where the scale has no width."""
-    shares = np.linspace(0, 1, wide)
-    places = indices(np.zeros(wide), vmin=0, vmax=0) if bar.is_constant else indices(shares, vmin=0, vmax=1)
-    return Image.fromarray(np.repeat(colour_table(bar.table)[places][None], tall, axis=0))
+def _strip(legend: ColourBar, wide: int, tall: int) -> Image.Image:
+    """The scale from left to right; one colour where the scale has no width."""
+    colours = bar(legend.style, colour_table(legend.table), count=256)
+    places = (
+        np.full(wide, 128) if legend.is_constant else np.floor(np.linspace(0, 255, wide) + 0.5).astype(int)
+    )
+    return Image.fromarray(np.repeat(colours[places][None], tall, axis=0))
 
 
 def _labels(bar: ColourBar, *, wide: int, size: int) -> list[tuple[str, float, str]]:

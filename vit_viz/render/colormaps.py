@@ -9,6 +9,7 @@ colour-blind people and in print.
 from __future__ import annotations
 
 import base64
+import math
 import zlib
 from functools import cache
 from typing import Literal, get_args
@@ -25,6 +26,11 @@ Scale = Literal["shared", "layer", "own"]
 """Over what minimum and maximum are taken: all maps that are drawn together, the maps of a layer, or each map alone."""
 
 Limits = tuple[float, float]
+
+CLIPPED = 0.01
+"""Share of the values that a clipped scale shows in its last colour."""
+
+_BIN_BITS = 17  # of a 32-bit number, which the explorer's bins leave out
 
 # Each table: the byte differences from colour to colour, channel after channel, compressed.
 _PACKED: dict[str, str] = {
@@ -89,7 +95,7 @@ def apply(values: ArrayLike, *, vmin: float, vmax: float, table: Table = "viridi
 
 
 def indices(values: ArrayLike, *, vmin: float, vmax: float) -> NDArray[np.uint8]:
-    """Place of values in a colour table: round(255 (v - vmin) / (vmax - vmin)), halves up.
+    """Position of values in a colour table: round(255 (v - vmin) / (vmax - vmin)), halves up.
 
     Where vmin equals vmax the values that equal them get the centre, 128: a constant map is neither low nor high, and in the
     diverging table a map of zeros is white.
@@ -127,13 +133,40 @@ def limits(values: ArrayLike, *, signed: bool = False) -> Limits:
     return low, high
 
 
-def grid_limits(maps: ArrayLike, *, scale: Scale = "shared", signed: bool = False) -> NDArray[np.float64]:
+def clipped(values: ArrayLike, *, signed: bool = False) -> Limits:
+    """The ends of the scale on which the brightest hundredth of the values shares the top, as the explorer has it.
+
+    Of n values, sorted from the largest, the one at floor(n / 100) is the top, rounded up to the next number of six binary digits
+    after the first; no more than the largest. Of signed values, the magnitudes are meant. The low end stays where `limits` has it.
+
+    Raises:
+        ParameterError: there is no value, or one is not finite.
+    """
+    low, high = limits(values, signed=signed)
+    sizes = np.abs(finite(values)) if signed else finite(values)
+    high = max(0.0 if signed else low, min(high, _top(sizes.ravel())))
+    return (-high if signed else low), high
+
+
+def _top(values: NDArray[np.float64]) -> float:
+    """The value above which a hundredth lies; `Quantile` in vit_viz/explorer/attention.js counts in the same bins."""
+    place = len(values) - 1 - math.floor(CLIPPED * len(values))
+    top = np.partition(values, place)[place].astype(np.float32)
+    if top < 0:
+        return float(top)
+    return float((((top.view(np.uint32) >> _BIN_BITS) + 1) << _BIN_BITS).astype(np.uint32).view(np.float32))
+
+
+def grid_limits(
+    maps: ArrayLike, *, scale: Scale = "shared", signed: bool = False, clip: bool = False
+) -> NDArray[np.float64]:
     """The ends of the scale of every map in a layers x heads grid.
 
     Args:
         maps: [layers, heads, ...], finite.
         scale: over what minimum and maximum are taken.
         signed: whether the scales are centred at 0.
+        clip: whether the brightest hundredth of the values on a scale shares its top, as `clipped` says.
 
     Returns:
         [layers, heads, 2]: low and high end for each map.
@@ -146,13 +179,11 @@ def grid_limits(maps: ArrayLike, *, scale: Scale = "shared", signed: bool = Fals
         raise ParameterError(f"A scale is one of {', '.join(get_args(Scale))}, not {scale!r}.")
     if array.ndim < 3 or not array.size:
         raise ParameterError(f"A grid of maps has the axes layers, heads and values, not {array.ndim} axes.")
-    axes = tuple(range({"shared": 0, "layer": 1, "own": 2}[scale], array.ndim))
-    low, high = array.min(axis=axes, keepdims=True), array.max(axis=axes, keepdims=True)
-    if signed:
-        high = np.maximum(abs(low), abs(high))
-        low = -high
-    ends = np.stack([end.reshape(end.shape[:2]) for end in (low, high)], axis=-1)
-    return np.broadcast_to(ends, (*array.shape[:2], 2))
+    count = {"shared": 0, "layer": 1, "own": 2}[scale]
+    sharing = array.reshape(-1, math.prod(array.shape[count:]))  # one row per scale
+    ends_of = clipped if clip else limits
+    ends = np.array([ends_of(values, signed=signed) for values in sharing])
+    return np.broadcast_to(ends.reshape((*array.shape[:count], *[1] * (2 - count), 2)), (*array.shape[:2], 2))
 
 
 def finite(values: ArrayLike) -> NDArray[np.float64]:

@@ -1,12 +1,15 @@
 """Figures with axes: position tiles, curves, bars, tables of heads. The only door to plotly.
 
-Every figure has a transparent background and ink that can be read on white and on near-black, titled axes and a colour bar with
-its unit. Its data travel as typed arrays, and a mosaic of tiles is one trace, never one subplot per tile.
+Every figure has a transparent background, ink that can be read on white and on near-black (the page gives it its own, see
+vit_viz/ui/components/plots.css), titled axes and a colour bar with its unit. Of plotly's tools it has the camera, beside the title;
+what the camera saves holds title and caption; figures of square cells have none, as the page's own dialog saves them. Its data
+travel as typed arrays, and a mosaic of tiles is one trace, never one subplot per tile.
 """
 
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,13 +23,30 @@ from vit_viz.render.colormaps import table as colour_table
 from vit_viz.render.overlay import default_table
 from vit_viz.results import Curve, HeadTable, Ranking, TokenMatrix
 
-_INK = "#808080"  # the same contrast, 3.9, against white and against the dark theme's panels
+_INK = "#767676"  # 4.5 against white, 4.2 against the dark theme's ground
 _LINE = "rgba(128, 128, 128, 0.35)"
 _BAND = "rgba(128, 128, 128, 0.25)"
 _CLEAR = "rgba(0, 0, 0, 0)"
 _GAP = "rgba(128, 128, 128, 0.6)"  # between cells: white is a colour of the diverging table
 _LINES = ("#3b82c4", "#d55e00", "#009e73", "#c96a9c", "#b07d00", "#7a6fd0")  # after Okabe and Ito
 _DASHES = ("solid", "dash", "dot", "dashdot")
+_FONT = "system-ui, -apple-system, Segoe UI, Roboto, sans-serif"
+_TYPE, _TITLE = 12, 14  # --vv-type-small and --vv-type of the page
+_LINE_HEIGHT = 17
+_ABOVE, _BELOW, _BAR = 24, 52, 54  # pixels of the margins, and of a colour bar with its numbers
+_LONGEST_LINE = 56  # characters of a caption, so that its lines end within a phone's screen
+_TOOLS = (
+    "zoom",
+    "pan",
+    "select",
+    "lasso",
+    "zoomin",
+    "zoomout",
+    "autoscale",
+    "resetscale",
+    "hoverclosest",
+    "hovercompare",
+)
 _MAX_CELLS = 160_000  # cells of one figure: beyond it the browser takes seconds
 _MAX_TICKS = 8  # numbers on the longer axis, so that they stay apart on a phone
 
@@ -85,7 +105,7 @@ def position_tile(matrix: TokenMatrix, row: int, col: int, *, table: Table | Non
 
 
 def extra_tile(matrix: TokenMatrix, name: str = "class", *, table: Table | None = None) -> go.Figure:
-    """What a further position, such as the class token's own, has in common with every patch position.
+    """How similar a further position, such as that of the class token, is to every patch position.
 
     Raises:
         ParameterError: the matrix has no row of this name.
@@ -153,11 +173,11 @@ def curve_figure(curves: Mapping[str, Curve], *, band_name: str = "random order,
 def bar_figure(ranking: Ranking) -> go.Figure:
     """Names with their scores as horizontal bars, the first one on top, the number at the end of each."""
     names = [html.escape(name) for name in ranking.names]
-    places = list(range(len(names)))
+    rows = list(range(len(names)))
     figure = _blank(
         go.Bar(
             x=ranking.scores,
-            y=places,
+            y=rows,
             orientation="h",
             marker={"color": _LINES[0]},
             text=[f"{score:.3g}" for score in ranking.scores],
@@ -168,9 +188,31 @@ def bar_figure(ranking: Ranking) -> go.Figure:
         )
     )
     figure.update_xaxes(title_text=html.escape(ranking.unit))
-    # places, not names, on the axis: two classes may share a name
-    figure.update_yaxes(tickvals=places, ticktext=names, autorange="reversed", automargin=True)
+    # row numbers, not names, on the axis: two classes may share a name
+    figure.update_yaxes(tickvals=rows, ticktext=names, autorange="reversed", automargin=True)
     return _finished(figure, 130 + 30 * len(names))
+
+
+def captioned_figure(figure: go.Figure, *, title: str, caption: str = "") -> go.Figure:
+    """A figure with a title above and a caption below, both inside, so that a saved picture has them, too."""
+    lines = [html.escape(line) for line in textwrap.wrap(caption, _LONGEST_LINE, break_on_hyphens=False)]
+    below, more = figure.layout.margin.b, _LINE_HEIGHT * len(lines)
+    figure.update_layout(
+        title={"text": html.escape(title), "font": {"size": _TITLE}, "x": 0, "xanchor": "left"},
+        margin={"t": figure.layout.margin.t + 2 * _LINE_HEIGHT, "b": below + more},
+        height=figure.layout.height + 2 * _LINE_HEIGHT + more,
+    )
+    if lines:
+        place = {"xref": "paper", "x": 0, "xanchor": "left", "yref": "paper", "y": 0, "yanchor": "top"}
+        figure.add_annotation(
+            text="<br>".join(lines),
+            align="left",
+            showarrow=False,
+            xshift=4 - figure.layout.margin.l,
+            yshift=-below,
+            **place,
+        )
+    return figure
 
 
 def _tile_cells(matrix: TokenMatrix, every: int) -> tuple[NDArray[np.float32], NDArray[np.unsignedinteger]]:
@@ -183,7 +225,9 @@ def _tile_cells(matrix: TokenMatrix, every: int) -> tuple[NDArray[np.float32], N
     row, other_row, col, other_col = np.indices(cells.shape)
     positions = np.stack([row * every, col * every, other_row, other_col], axis=-1)
     shape = (down * (rows + 1), across * (cols + 1))
-    small = np.min_scalar_type(max(rows, cols))  # the numbers travel to the browser: as few bytes as will do
+    small = np.min_scalar_type(
+        max(rows, cols)
+    )  # sent to the browser: the smallest dtype that holds the values
     flat = positions.astype(small).reshape(*shape, 4)
     return cells.reshape(shape)[:-1, :-1], flat[:-1, :-1]
 
@@ -262,8 +306,10 @@ def _square(figure: go.Figure, rows: int, cols: int) -> go.Figure:
     figure.update_yaxes(
         constrain="domain", constraintoward="top", scaleanchor="x", autorange="reversed", showgrid=False
     )
-    figure.update_layout(plot_bgcolor=_GAP)
-    return _finished(figure, int(np.clip(480 * rows / cols, 60, 560)) + 130)
+    # the page fits the height to its column by the aspect (vit_viz/ui/components/plots.js)
+    figure.update_layout(plot_bgcolor=_GAP, meta={"aspect": rows / cols, "bar": _BAR})
+    finished = _finished(figure, int(np.clip(480 * rows / cols, 60, 560)) + _ABOVE + _BELOW + _BAR)
+    return finished.update_layout(modebar={"remove": [*_TOOLS, "toimage"]})
 
 
 def _add_band(figure: go.Figure, curve: Curve, name: str) -> None:
@@ -284,6 +330,38 @@ def _add_band(figure: go.Figure, curve: Curve, name: str) -> None:
     )
 
 
+def photo_scatter() -> go.Figure:
+    """Axes, legend and brush for the photos of a survey by two of its numbers; ui/survey/scatter.js paints the dots.
+
+    Three traces without points, for the legend: right, wrong, no label.
+    """
+    traces = [
+        go.Scatter(
+            x=[None],
+            y=[None],
+            name=name,
+            mode="markers",
+            marker={"color": colour, "size": 7, "symbol": symbol, "line": {"width": 0}},
+            hoverinfo="skip",
+        )
+        for name, colour, symbol in (
+            ("right", _LINES[0], "circle"),
+            ("wrong", _LINES[1], "diamond"),
+            ("no label", _INK, "circle"),
+        )
+    ]
+    figure = _finished(_blank(*traces), 420)
+    legend = {
+        "orientation": "h",
+        "x": 0,
+        "y": 1,
+        "yanchor": "bottom",
+        "itemclick": False,
+        "itemdoubleclick": False,
+    }
+    return figure.update_layout(showlegend=True, legend=legend, modebar={"remove": [*_TOOLS, "toimage"]})
+
+
 def _blank(*traces: Any) -> go.Figure:
     """A figure without plotly's own template, whose colours would fit one theme only."""
     return go.Figure(data=list(traces), layout={"template": "none", "plot_bgcolor": _CLEAR})
@@ -294,8 +372,9 @@ def _finished(figure: go.Figure, height: int) -> go.Figure:
     figure.update_layout(
         height=height,
         paper_bgcolor=_CLEAR,
-        font={"color": _INK, "size": 12},
-        margin={"l": 56, "r": 24, "t": 24, "b": 52},
+        font={"color": _INK, "size": _TYPE, "family": _FONT},
+        modebar={"remove": list(_TOOLS), "bgcolor": _CLEAR, "color": _INK, "activecolor": _INK},
+        margin={"l": 56, "r": 24, "t": _ABOVE, "b": _BELOW},
         dragmode=False,
     )
     figure.update_xaxes(zeroline=False, gridcolor=_LINE, automargin=True)

@@ -47,9 +47,9 @@ class Inks:
     mark: Colour
 
 
-_INKS = {
+_INKS = {  # dark as the page is, vit_viz/ui/tokens.css
     "light": Inks((255, 255, 255), (24, 24, 27), (82, 82, 91), (161, 161, 170), (194, 65, 12)),
-    "dark": Inks((17, 19, 24), (244, 244, 245), (180, 180, 188), (113, 113, 122), (251, 146, 60)),
+    "dark": Inks((14, 16, 20), (236, 238, 242), (154, 163, 178), (113, 113, 122), (245, 184, 61)),
 }
 
 
@@ -71,10 +71,10 @@ def font(size: int) -> ImageFont.FreeTypeFont:
     Raises:
         ParameterError: this Pillow was built without FreeType and has no scalable font.
     """
-    found = ImageFont.load_default(size)
-    if not isinstance(found, ImageFont.FreeTypeFont):
+    bundled = ImageFont.load_default(size)
+    if not isinstance(bundled, ImageFont.FreeTypeFont):
         raise ParameterError("This installation of Pillow lacks FreeType, so pictures cannot be labelled.")
-    return found
+    return bundled
 
 
 def spelled(text: str) -> str:

@@ -15,8 +15,9 @@ from vit_viz.render.colormaps import Scale, Table, finite, grid_limits, indices
 from vit_viz.render.colormaps import table as colour_table
 from vit_viz.render.lettering import Inks, Theme, inks, line_height, text_size, text_width, write
 from vit_viz.render.overlay import default_table
+from vit_viz.render.styles import Style, check, drawn
 
-_LEVELS = 254  # a palette has 256 places; the first is the transparent gap, 255 are left for values
+_LEVELS = 254  # a palette has 256 entries; the first is the transparent gap, 255 are left for values
 _FACTOR_LIMIT = 64
 
 
@@ -43,7 +44,9 @@ def mosaic_png(
     Raises:
         ParameterError: a value is not finite, the maps lack an axis, or there is no such scale or table.
     """
-    picture = _palette_picture(maps, table=table, scale=scale, signed=signed, gap=gap)
+    array = _four_axes(maps)
+    ends = grid_limits(array, scale=scale, signed=signed)
+    picture = _palette_picture(array, ends, table=table or default_table(signed=signed), gap=gap)
     file = io.BytesIO()
     picture.save(file, "PNG", compress_level=1, transparency=0)
     return file.getvalue()
@@ -52,8 +55,11 @@ def mosaic_png(
 def mosaic_picture(
     maps: ArrayLike,
     *,
+    style: Style = "heat",
+    photo: Image.Image | None = None,
     table: Table | None = None,
     scale: Scale = "shared",
+    ends: NDArray[np.float64] | None = None,
     signed: bool = False,
     unit: str = "",
     layers: Sequence[str] = (),
@@ -68,7 +74,10 @@ def mosaic_picture(
 
     Args:
         maps: [layers, heads, rows, cols], finite.
-        scale: over what the ends of the table are taken; where maps have scales of their own, the bar says so.
+        style: light and tint draw every map on the photo, heat has the flat colours of the table.
+        photo: what the model received of the photo, mode RGB; light and tint need it.
+        scale: over what the ends of the scale are taken; where maps have scales of their own, the bar says so.
+        ends: of the scale of every map, [layers, heads, 2], where they are known.
         unit: what one value counts.
         layers: names of the rows; empty means 0, 1, 2, ...
         heads: names of the columns; empty means 0, 1, 2, ...
@@ -78,63 +87,119 @@ def mosaic_picture(
     Raises:
         ParameterError: as for `mosaic_png`, or the names do not fit the maps.
     """
-    array = finite(maps)
-    ends = grid_limits(array, scale=scale, signed=signed)
-    chosen = table or default_table(signed=signed)
+    array = _four_axes(maps)
+    ends = grid_limits(array, scale=scale, signed=signed) if ends is None else ends
+    colours = table or default_table(signed=signed)
+    drawn_as = "heat" if signed else style
+    sheet = mosaic_cells(array, ends, style=drawn_as, photo=photo, table=colours, cell=cell)
     body = _labelled(
-        array,
-        _palette_picture(array, table=chosen, scale=scale, signed=signed, gap=0).convert("RGB"),
+        sheet,
+        grid=array.shape[:2],
         names=(_names(layers, array.shape[0], "layer"), _names(heads, array.shape[1], "head")),
         selected=selected,
-        cell=cell,
         colours=inks(theme),
     )
-    bar = scale_bar(ends, table=chosen, scale=scale, unit=unit)
+    bar = scale_bar(ends, table=colours, scale=scale, unit=unit, style=drawn_as)
     return captioned(body, title=title, caption=caption, bar=bar, theme=theme)
 
 
+def mosaic_cells(
+    maps: ArrayLike,
+    ends: NDArray[np.float64],
+    *,
+    style: Style,
+    photo: Image.Image | None,
+    table: Table,
+    cell: int = 96,
+) -> Image.Image:
+    """All maps side by side, layers downwards and heads to the right, without anything between them; as `mosaic_picture` says."""
+    array = _four_axes(maps)
+    factor = min(max(1, -(-cell // max(array.shape[2:]))), _FACTOR_LIMIT)
+    if style != "heat":
+        return _photo_cells(array, ends, photo, style=style, factor=factor)
+    tight = _palette_picture(array, ends, table=table, gap=0).convert("RGB")
+    return tight.resize((tight.width * factor, tight.height * factor), Image.Resampling.NEAREST)
+
+
 def scale_bar(
-    ends: NDArray[np.float64], *, table: Table, scale: Scale = "shared", unit: str = ""
+    ends: NDArray[np.float64],
+    *,
+    table: Table,
+    scale: Scale = "shared",
+    unit: str = "",
+    style: Style = "heat",
 ) -> ColourBar:
     """The colour bar of a mosaic: numbers where all maps share a scale, words where they do not."""
     if scale == "shared":
-        return ColourBar(table, float(ends[..., 0].min()), float(ends[..., 1].max()), unit)
+        return ColourBar(table, float(ends[..., 0].min()), float(ends[..., 1].max()), unit, style)
     whose = {"layer": "layer", "own": "map"}[scale]
     unlike = f"own scale per {whose}: colours of different {whose}s are not comparable"
-    return ColourBar(table, f"min of {whose}", f"max of {whose}", f"{unit}; {unlike}" if unit else unlike)
+    words = f"{unit}; {unlike}" if unit else unlike
+    return ColourBar(table, f"min of {whose}", f"max of {whose}", words, style)
 
 
-def _palette_picture(
-    maps: ArrayLike, *, table: Table | None, scale: Scale, signed: bool, gap: int
+def _photo_cells(
+    maps: NDArray[np.float64],
+    ends: NDArray[np.float64],
+    photo: Image.Image | None,
+    *,
+    style: Style,
+    factor: int,
 ) -> Image.Image:
-    """Mode P: place 0 is the gap, places 1 to 255 are the colour table."""
+    """Every map drawn on the photo, patches as they are, side by side: layers downwards, heads to the right."""
+    check(style, 1.0)
+    if photo is None:
+        raise ParameterError(f"A mosaic in {style} needs the photo.")
+    layers, heads, rows, cols = maps.shape
+    size = (cols * factor, rows * factor)
+    pixels = np.array(photo.convert("RGB").resize(size, Image.Resampling.LANCZOS))
+    shares = _shares(maps, ends).astype(np.float32).repeat(factor, axis=2).repeat(factor, axis=3)
+    colours = colour_table("viridis")  # heat alone has a table
+    lit = drawn(
+        np.broadcast_to(pixels, (*shares.shape, 3)), shares, style=style, strength=1.0, colours=colours
+    )
+    return Image.fromarray(lit.transpose(0, 2, 1, 3, 4).reshape(layers * size[1], heads * size[0], 3))
+
+
+def _four_axes(maps: ArrayLike) -> NDArray[np.float64]:
     array = finite(maps)
     if array.ndim != 4:
         raise ParameterError(f"A mosaic needs maps [layers, heads, rows, cols], not {array.ndim} axes.")
-    ends = grid_limits(array, scale=scale, signed=signed)
-    places = 1 + _levels(array, ends)
-    layers, heads, rows, cols = places.shape
+    return array
+
+
+def _palette_picture(
+    array: NDArray[np.float64], ends: NDArray[np.float64], *, table: Table, gap: int
+) -> Image.Image:
+    """Mode P: entry 0 is the gap, entries 1 to 255 are the colour table."""
+    entries = 1 + _levels(array, ends)
+    layers, heads, rows, cols = entries.shape
     spaced = np.zeros((layers, rows + gap, heads, cols + gap), np.uint8)
-    spaced[:, :rows, :, :cols] = places.transpose(0, 2, 1, 3)
+    spaced[:, :rows, :, :cols] = entries.transpose(0, 2, 1, 3)
     sheet = spaced.reshape(layers * (rows + gap), heads * (cols + gap))
     sheet = sheet[: sheet.shape[0] - gap, : sheet.shape[1] - gap]
     picture = Image.frombytes("P", (sheet.shape[1], sheet.shape[0]), sheet.tobytes())
-    picture.putpalette(_palette(table or default_table(signed=signed)))
+    picture.putpalette(_palette(table))
     return picture
 
 
 def _levels(maps: NDArray[np.float64], ends: NDArray[np.float64]) -> NDArray[np.uint8]:
     """Values in 0 .. 254 between the ends of their map; a constant map lies in the middle."""
+    return np.floor(_shares(maps, ends) * _LEVELS + 0.5).astype(np.uint8)
+
+
+def _shares(maps: NDArray[np.float64], ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values in [0, 1] between the ends of their map, clipped there; a constant map lies in the middle."""
     low, high = ends[..., 0, None, None], ends[..., 1, None, None]
     width = np.where(high > low, high - low, 1.0)
-    share = np.where(high > low, (maps - low) / width, 0.5)
-    return np.floor(share * _LEVELS + 0.5).astype(np.uint8)
+    shares: NDArray[np.float64] = np.where(high > low, (maps - low) / width, 0.5)
+    return shares.clip(0, 1)
 
 
 def _palette(table: Table) -> bytes:
-    """The 255 colours of `_levels` after a black first place."""
-    places = indices(np.arange(_LEVELS + 1), vmin=0, vmax=_LEVELS)
-    return bytes(3) + colour_table(table)[places].tobytes()
+    """The 255 colours of `_levels` after a black first entry."""
+    entries = indices(np.arange(_LEVELS + 1), vmin=0, vmax=_LEVELS)
+    return bytes(3) + colour_table(table)[entries].tobytes()
 
 
 def _names(names: Sequence[str], count: int, what: str) -> tuple[str, ...]:
@@ -144,18 +209,16 @@ def _names(names: Sequence[str], count: int, what: str) -> tuple[str, ...]:
 
 
 def _labelled(
-    maps: NDArray[np.float64],
-    tight: Image.Image,
+    cells: Image.Image,
     *,
+    grid: tuple[int, ...],
     names: tuple[tuple[str, ...], tuple[str, ...]],
     selected: tuple[int, int] | None,
-    cell: int,
     colours: Inks,
 ) -> Image.Image:
-    """The maps enlarged by a whole factor, layer names on the left, head names above."""
-    layers, heads, rows, cols = maps.shape
-    factor = min(max(1, -(-cell // max(rows, cols))), _FACTOR_LIMIT)
-    tall, wide = rows * factor, cols * factor
+    """The maps, which lie side by side in `cells`, with gaps; layer names on the left, head names above."""
+    layers, heads = grid
+    tall, wide = cells.height // layers, cells.width // heads
     gap = max(3, min(tall, wide) // 24)
     size = _label_size(names[1], wide, text_size(heads * wide, layers * tall))
     left = round(max(text_width(name, size=size) for name in (*names[0], "layer")) + size)
@@ -164,11 +227,10 @@ def _labelled(
     sheet = Image.new("RGB", shape, colours.paper)
     draw = ImageDraw.Draw(sheet)
     _label(draw, names, corner=(left, top), step=(wide + gap, tall + gap), size=size, colours=colours)
-    large = tight.resize((tight.width * factor, tight.height * factor), Image.Resampling.NEAREST)
     for layer in range(layers):
         for head in range(heads):
             box = (head * wide, layer * tall, (head + 1) * wide, (layer + 1) * tall)
-            sheet.paste(large.crop(box), (left + head * (wide + gap), top + layer * (tall + gap)))
+            sheet.paste(cells.crop(box), (left + head * (wide + gap), top + layer * (tall + gap)))
     if selected is not None:
         corner = (left + selected[1] * (wide + gap), top + selected[0] * (tall + gap))
         _ring(draw, corner, (wide, tall), gap, colours)

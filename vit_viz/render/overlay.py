@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox
 from vit_viz.render.colormaps import Limits, Table, finite, indices, limits
 from vit_viz.render.colormaps import table as colour_table
+from vit_viz.render.styles import Style, check, drawn
 from vit_viz.results import PatchMap
 
 Outside = Literal["photo", "hatch"]
@@ -24,6 +26,7 @@ def overlay(
     photo: Image.Image,
     patch_map: PatchMap,
     *,
+    style: Style = "heat",
     alpha: float = 0.6,
     table: Table | None = None,
     scale: Limits | None = None,
@@ -32,36 +35,36 @@ def overlay(
 ) -> Image.Image:
     """The photo with the map over the pixels that the model received, at the photo's size.
 
-    Each channel is (1 - alpha) photo + alpha colour, so the photo's part never depends on the map. The map lies at
-    `patch_map.crop_box`, or over the whole photo where it has none.
+    Each channel is (1 - alpha) photo + alpha target, where the target is light, tint or heat as `vit_viz.render.styles` defines
+    them. The map lies at `patch_map.crop_box`, or over the whole photo where it has none.
 
     Args:
         photo: mode RGB, upright: the original, or a smaller copy of it.
         patch_map: the values.
-        alpha: weight of the map, in [0, 1]; 0 returns the photo bit for bit, without a hatch too.
-        table: colour table; None means diverging for a signed map, else viridis.
+        style: how the values change the photo; a map of both signs has heat only.
+        alpha: strength of the style, in [0, 1]; 0 returns the photo bit for bit, without a hatch too.
+        table: colours of heat; None means diverging for a signed map, else viridis.
         scale: values at the ends of the table; None means the map's own minimum and maximum, centred at 0 if it is signed.
         smooth: bilinear between patch centres (align_corners=False) instead of patches as they are.
         outside: what the model did not receive stays as it is ("photo"), or is dimmed and hatched ("hatch").
 
     Raises:
-        ParameterError: alpha, table or scale is out of range, a value is not finite, or the photo is not the map's.
+        ParameterError: style, alpha, table or scale is out of range, a value is not finite, or the photo is not the map's.
     """
-    if not 0 <= alpha <= 1:
-        raise ParameterError(f"The overlay's strength lies between 0 and 1, not at {alpha}.")
+    check(style, alpha)
+    if patch_map.signed and style != "heat":
+        raise ParameterError(f"A map of both signs is drawn in heat, not in {style}.")
     ends = limits(patch_map.values, signed=patch_map.signed) if scale is None else scale
-    colours = colour_table(table or default_table(signed=patch_map.signed)).astype(np.float32)
-    places = indices(patch_map.values, vmin=ends[0], vmax=ends[1])  # also the check of values and scale
+    colours = colour_table(table or default_table(signed=patch_map.signed))
+    shares = shares_of(patch_map.values, ends)
     region = photo_region(photo, patch_map.crop_box)
     if alpha == 0:
         return photo.copy()
     pixels = np.array(photo)
     if outside == "hatch":
         hatch_outside(pixels, region)
-    if smooth:
-        _blend_smooth(pixels, region, patch_map.values, ends, colours, alpha)
-    else:
-        _blend_patches(pixels, region, colours[places], alpha)
+    for part, place in _bands(pixels, region, shares, smooth=smooth):
+        part[:] = drawn(part, place, style=style, strength=alpha, colours=colours)
     return Image.fromarray(pixels)
 
 
@@ -138,53 +141,38 @@ def interpolation_weights(size: int, start: float, extent: float, cells: int) ->
     return inside, weights
 
 
-def _blend_patches(
-    pixels: NDArray[np.uint8], region: tuple[float, float, float, float], colours: Floats, alpha: float
-) -> None:
-    """Blend one colour per patch [rows, cols, 3] into the picture, in place."""
-    rows, row = cell_of_pixels(pixels.shape[0], region[0], region[2], colours.shape[0])
-    cols, col = cell_of_pixels(pixels.shape[1], region[1], region[3], colours.shape[1])
-    lines = colours[:, col] * np.float32(alpha)  # [patch rows, pixels across, 3]
-    for band, part in _bands(pixels[rows, cols]):
-        part[:] = _mix(part, lines[row[band]], alpha)
+def shares_of(values: Floats, ends: Limits) -> Floats:
+    """Values as their places between the ends of the scale: 0 at the low, 1 at the high end, not clipped.
 
-
-def _blend_smooth(
-    pixels: NDArray[np.uint8],
-    region: tuple[float, float, float, float],
-    values: Floats,
-    ends: Limits,
-    colours: Floats,
-    alpha: float,
-) -> None:
-    """Interpolate the values, colour them, blend them into the picture, in place."""
-    rows, down = interpolation_weights(pixels.shape[0], region[0], region[2], values.shape[0])
-    cols, across = interpolation_weights(pixels.shape[1], region[1], region[3], values.shape[1])
-    lines = _table_places(values, ends) @ across.T  # [patch rows, pixels across]
-    tinted = colours * np.float32(alpha)
-    for band, part in _bands(pixels[rows, cols]):
-        place = np.clip(down[band] @ lines, 0, 255) + np.float32(0.5)
-        part[:] = _mix(part, tinted[place.astype(np.uint8)], alpha)
-
-
-def _table_places(values: Floats, ends: Limits) -> Floats:
-    """Values as unrounded, unclipped places in a table of 256 colours; interpolation commutes with this."""
+    Raises:
+        ParameterError: a value or an end is not finite, or the low end exceeds the high one.
+    """
     low, high = ends
+    entries = indices(values, vmin=low, vmax=high)
     if low == high:
-        return indices(values, vmin=low, vmax=high).astype(np.float32)
-    return ((finite(values) - low) * (255 / (high - low))).astype(np.float32)
+        return entries.astype(np.float32) / np.float32(255)
+    return ((finite(values) - low) / (high - low)).astype(np.float32)
 
 
-def _mix(photo: NDArray[np.uint8], tint: Floats, alpha: float) -> NDArray[np.uint8]:
-    """(1 - alpha) photo + tint, rounded; the tint is the colour times alpha."""
-    mixed = photo * np.float32(1 - alpha)
-    mixed += tint
-    mixed += np.float32(0.5)
-    return mixed.astype(np.uint8)
+def _bands(
+    pixels: NDArray[np.uint8], region: tuple[float, float, float, float], shares: Floats, *, smooth: bool
+) -> Iterator[tuple[NDArray[np.uint8], Floats]]:
+    """The pixels that the model received, in bands of rows that fit the cache: (view of them, share of each in [0, 1]).
+
+    Smooth shares are interpolated before they are clipped, so that a peak beyond the scale keeps its width.
+    """
+    spread = interpolation_weights if smooth else _patch_weights
+    rows, down = spread(pixels.shape[0], region[0], region[2], shares.shape[0])
+    cols, across = spread(pixels.shape[1], region[1], region[3], shares.shape[1])
+    lines = shares @ across.T  # [patch rows, pixels across]
+    inside = pixels[rows, cols]
+    step = max(1, _BAND_PIXELS // max(inside.shape[1], 1))
+    for top in range(0, inside.shape[0], step):
+        band = slice(top, top + step)
+        yield inside[band], np.clip(down[band] @ lines, 0, 1)
 
 
-def _bands(pixels: NDArray[np.uint8]) -> list[tuple[slice, NDArray[np.uint8]]]:
-    """A picture as bands of rows that fit the cache: (rows, view of them)."""
-    height, width = pixels.shape[:2]
-    step = max(1, _BAND_PIXELS // max(width, 1))
-    return [(slice(top, top + step), pixels[top : top + step]) for top in range(0, height, step)]
+def _patch_weights(size: int, start: float, extent: float, cells: int) -> tuple[slice, Floats]:
+    """As `interpolation_weights`, for patches as they are: all weight on the cell in which a pixel's centre lies."""
+    inside, cell = cell_of_pixels(size, start, extent, cells)
+    return inside, np.eye(cells, dtype=np.float32)[cell]

@@ -66,6 +66,33 @@ def patch_grid(
     Raises:
         ParameterError: the photo is not the crop box's original, or the grid is empty.
     """
+    pixels, drawn = _hatched(photo, grid, crop_box, numbers=numbers, longest_side=longest_side)
+    shape = (pixels.shape[0], pixels.shape[1])
+    edges = [_edges(drawn[axis], drawn[axis + 2], grid[axis], shape[axis]) for axis in (0, 1)]
+    _draw_lines(pixels, edges[0], edges[1], drawn, shape)
+    picture = Image.fromarray(pixels)
+    if numbers:
+        _draw_numbers(picture, grid, drawn)
+    return picture
+
+
+def received_photo(
+    photo: Image.Image, *, grid: Grid, crop_box: CropBox, longest_side: int
+) -> tuple[Image.Image, Area]:
+    """The same without lines: the picture, and (top, left, height, width) of what the model received in shares of it.
+
+    Raises:
+        ParameterError: as `patch_grid` raises it.
+    """
+    pixels, (top, left, height, width) = _hatched(photo, grid, crop_box, longest_side=longest_side)
+    tall, wide = pixels.shape[:2]
+    return Image.fromarray(pixels), (top / tall, left / wide, height / tall, width / wide)
+
+
+def _hatched(
+    photo: Image.Image, grid: Grid, crop_box: CropBox, *, longest_side: int, numbers: bool = False
+) -> tuple[NDArray[np.uint8], Area]:
+    """Pixels of the photo and its padding, what the model did not receive hatched; where in them lies what it did."""
     if min(grid) < 1:
         raise ParameterError(f"A patch grid has at least 1 x 1 patches, not {grid[0]} x {grid[1]}.")
     region = photo_region(photo, crop_box)
@@ -80,12 +107,7 @@ def patch_grid(
     )
     pixels = np.array(_placed(photo, area, shape))
     hatch_outside(pixels, drawn)
-    edges = [_edges(drawn[axis], drawn[axis + 2], grid[axis], shape[axis]) for axis in (0, 1)]
-    _draw_lines(pixels, edges[0], edges[1], drawn, shape)
-    picture = Image.fromarray(pixels)
-    if numbers:
-        _draw_numbers(picture, grid, drawn)
-    return picture
+    return pixels, drawn
 
 
 def patch_sequence(
@@ -114,7 +136,7 @@ def patch_sequence(
     Raises:
         ParameterError: the input cannot be cut into this grid.
     """
-    tiles = _cut(model_input, grid, tile)
+    tiles = patch_tiles(model_input, grid=grid, tile=tile)
     colours = inks(theme)
     size, gap = max(12, tile * 2 // 5), max(2, tile // 9)
     left = round(text_width(f"{len(tiles)} - {len(tiles)}", size=size) + size)
@@ -123,7 +145,7 @@ def patch_sequence(
     lines = -(-len(tiles) // across)
     sheet = Image.new("RGB", (max(width, left + wide), 1), colours.paper)
     head = _draw_names(sheet, "prefix", prefix, left=left, size=size, colours=colours, dry=True)
-    last = _first_and_last(suffix)
+    last = first_and_last(suffix)
     foot = _draw_names(sheet, "suffix", last, left=left, size=size, colours=colours, dry=True)
     below = head + lines * tall + (size if last else 0)
     sheet = sheet.resize((sheet.width, below + foot))
@@ -209,8 +231,12 @@ def _draw_numbers(picture: Image.Image, grid: Grid, drawn: Area) -> None:
             write(draw, at, index, size=size, colour=_NUMBER, anchor="mm", outline=_NUMBER_EDGE)
 
 
-def _cut(model_input: Image.Image, grid: Grid, tile: int) -> list[Image.Image]:
-    """The patches row by row, each resized so that its longer side has `tile` pixels."""
+def patch_tiles(model_input: Image.Image, *, grid: Grid, tile: int) -> list[Image.Image]:
+    """The patches row by row, each resized so that its longer side has `tile` pixels.
+
+    Raises:
+        ParameterError: the input cannot be cut into this grid.
+    """
     rows, cols = grid
     if min(grid) < 1 or model_input.height % rows or model_input.width % cols:
         raise ParameterError(
@@ -225,7 +251,8 @@ def _cut(model_input: Image.Image, grid: Grid, tile: int) -> list[Image.Image]:
     return [picture.crop(box).resize(size, how) for box in boxes]
 
 
-def _first_and_last(names: Sequence[str]) -> list[str]:
+def first_and_last(names: Sequence[str]) -> list[str]:
+    """Names of tokens that are drawn one by one: all, or of many the first two and the last."""
     return list(names) if len(names) <= _NAMES else [*names[:2], f"... {len(names) - 3} more ...", names[-1]]
 
 

@@ -1,76 +1,80 @@
-"""The app: a header, four views, and one visit's state that they share."""
+"""The app: a header, the tabs, and the state of one visit that they share."""
 
 from __future__ import annotations
 
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
-from starlette.middleware import Middleware
 
-from vit_viz.session import Session
-from vit_viz.ui import choices
-from vit_viz.ui.boundary import GuardedBlocks, notice
-from vit_viz.ui.gate import Gate
-from vit_viz.ui.page import QUICK, Page
-from vit_viz.ui.parts import stylesheet
+from vit_viz.checkpoints.strangers import HUB_BYTES
+from vit_viz.images.decoder import DecoderProcess
+from vit_viz.memory import bytes_from_environment
+from vit_viz.session.session import Session
+from vit_viz.session.uploads import sweep_every
+from vit_viz.ui.components import FigureDialog, Plots
+from vit_viz.ui.edge.exposure import Exposure
+from vit_viz.ui.edge.guarding import guarded
+from vit_viz.ui.edge.request_log import log_with_request_numbers
+from vit_viz.ui.edge.surfaces import Surface
+from vit_viz.ui.edge.user_errors import GuardedBlocks, notice
+from vit_viz.ui.header import view as header
+from vit_viz.ui.header.components import TabRow
+from vit_viz.ui.page import QUICK, Page, Room, Tab
+from vit_viz.ui.preview.head import ICON, TITLE
 from vit_viz.ui.routes import routes
-from vit_viz.ui.state import Tab, ViewState
-from vit_viz.ui.views import explain, header, look, patches, positions, walkthrough
-from vit_viz.uploads import sweep_every
+from vit_viz.ui.style import stylesheet
+from vit_viz.ui.tabs import TABS
+from vit_viz.ui.theme import theme
+from vit_viz.ui.visit import choices
+from vit_viz.ui.visit.state import ViewState
 
 logger = logging.getLogger(__name__)
 
-MAX_FILE_SIZE = "20mb"
-QUEUE_LENGTH = 64
+QUEUE_SECONDS = 0.01
+"""Between two looks of Gradio at its queue. By itself it looks every millisecond, which takes a tenth of a core from a laptop that
+does nothing; with this an answer begins 5 ms later on average, which nobody notices."""
+
 MAX_THREADS = 64  # more than may wait for a device, so that what is at hand is still served; our routes have threads of their own
-TABS: tuple[tuple[Tab, str], ...] = (
-    ("look", "Look"),
-    ("explain", "Explain"),
-    ("positions", "Positions"),
-    ("patches", "Patches"),
-    ("walkthrough", "Walkthrough"),
-)
 
 
-def build_app(session: Session) -> gr.Blocks:
-    """The page for a session: laid out first, wired second."""
+def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
+    """The page for a session: laid out first, wired second; it opens with the first tab."""
     session.notice = notice
-    demo = GuardedBlocks(title="vit_viz", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600))
+    demo = GuardedBlocks(
+        title=TITLE,
+        analytics_enabled=False,
+        fill_width=True,
+        delete_cache=(600, 3600),
+        on_left=session.leave,
+        on_abandoned=session.end_computations,
+    )
     demo.space_id = None  # a Space's page is ours alone: else Gradio fetches a header for it from elsewhere
     with demo:
-        page = Page.create(session)
+        page = Page.create(session, demo.files, tabs)
         top = header.build(page)
-        views: dict[Tab, Any] = {}
-        with gr.Tabs(elem_id="vv-tabs", selected="look") as tabs:
-            for name, label in TABS:
-                with gr.Tab(label, id=name, elem_id=f"vv-tab-{name}") as tab:
-                    module = _VIEWS[name]
-                    views[name] = module.build()
-                page.action(tab.select, _choose(name))
+        views: dict[str, Any] = {}
+        with gr.Tabs(elem_id="vv-tabs", selected=tabs[0].name) as shown:
+            for tab in tabs:
+                with gr.Tab(tab.label, id=tab.name, elem_id=f"vv-tab-{tab.name}") as leaf:
+                    views[tab.name] = tab.build()
+                page.action(leaf.select, _choose(tab.name, first=tabs[0].name))
+        FigureDialog(elem_id="vv-figure-dialog")
+        Plots(elem_id="vv-plots")
+        TabRow(elem_id="vv-tab-row")
         header.wire(top, page)
-        for name, _label in TABS:
-            _VIEWS[name].wire(views[name], page)
-        _select_tab_of_link(page, tabs)
-        demo.unload(leaving(page))
-    demo.queue(max_size=QUEUE_LENGTH, api_open=False, default_concurrency_limit=8)
+        for tab in tabs:
+            tab.wire(views[tab.name], page)
+        _select_tab_of_link(page, shown)
+    # how much may wait is decided before Gradio's queue: see vit_viz.ui.edge.admission
+    demo.queue(max_size=None, api_open=False, default_concurrency_limit=8)
+    demo.poll_queue(every=QUEUE_SECONDS)
     threading.Thread(target=_warm_up, args=(session,), daemon=True).start()
     sweep_every(session.uploads)
     return demo
-
-
-def leaving(page: Page) -> Callable[[gr.Request], None]:
-    """What happens when a page is closed: with the last page of a visitor, what runs for that visitor ends."""
-
-    def leave(request: gr.Request) -> None:
-        owner = page.pages.close(request.session_hash or "")
-        if owner:
-            page.session.leave(owner)
-
-    return leave
 
 
 def _warm_up(session: Session) -> None:
@@ -81,15 +85,72 @@ def _warm_up(session: Session) -> None:
         logger.exception("the first sample could not be traced; the page will say why")
 
 
-def launch_options(session: Session) -> dict[str, Any]:
-    """Keyword arguments for `Blocks.launch`: private and local unless the caller says otherwise."""
+def launch(
+    session: Session,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    share: bool = False,
+    inbrowser: bool = False,
+    surfaces: Sequence[Surface] = (),
+    rooms: Sequence[Room] = (),
+) -> None:
+    """Build the app and serve it until it is stopped; pictures of strangers are decoded in a process of their own.
+
+    Args:
+        surfaces: what is offered beside the page; nothing is unless whoever runs the app asks for it.
+        rooms: tabs beside those that every page has.
+
+    Raises:
+        ParameterError: an environment variable holds what it cannot.
+    """
+    bytes_from_environment("VIT_VIZ_HUB_BYTES", HUB_BYTES)
+    decoder = DecoderProcess()
+    decoder.start()
+    session.decode = decoder.decode
+    options = launch_options(session, host=host, share=share, surfaces=surfaces, rooms=rooms)
+    build_app(session, tabs=(*TABS, *(room.tab for room in rooms))).launch(
+        server_port=port, inbrowser=inbrowser, **options
+    )
+
+
+def launch_options(
+    session: Session,
+    *,
+    host: str | None = None,
+    share: bool = False,
+    surfaces: Sequence[Surface] = (),
+    rooms: Sequence[Room] = (),
+) -> dict[str, Any]:
+    """Keyword arguments for `Blocks.launch`: private and local unless the caller says otherwise.
+
+    Args:
+        host: address to listen on; None: GRADIO_SERVER_NAME, or this machine only.
+        share: make a public link through Gradio's servers.
+        surfaces: what is offered beside the page.
+        rooms: tabs beside those that every page has.
+    """
+    server_name = host or os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
+    exposure = Exposure.of(server_name, share=share)
+    session.max_patches = exposure.max_patches
+    if not exposure.believes_proxy:
+        os.environ["FORWARDED_ALLOW_IPS"] = ""  # the web server believes a proxy on this machine otherwise
+    log_with_request_numbers()
     return {
-        "server_name": os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"),
-        "share": False,
-        "app_kwargs": {"routes": routes(session), "middleware": [Middleware(Gate)], "openapi_url": None},
-        "max_file_size": MAX_FILE_SIZE,
+        "server_name": server_name,
+        "share": share,
+        "app_kwargs": {
+            "routes": [
+                *(route for one in surfaces for route in one.routes),
+                *(route for room in rooms for route in room.routes),
+                *routes(session),
+            ],
+            "openapi_url": None,
+            **guarded(exposure, surfaces, turns=session.turns),
+        },
         "max_threads": MAX_THREADS,
         "run_history": False,
+        "favicon_path": str(ICON),
         "footer_links": [],
         "allowed_paths": [],
         "enable_monitoring": False,
@@ -100,31 +161,16 @@ def launch_options(session: Session) -> dict[str, Any]:
     }
 
 
-def theme() -> gr.themes.Base:
-    """Gradio's own look, tighter, in the fonts of the reader's system: nothing is fetched from elsewhere."""
-    sans = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif")
-    mono = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace")
-    return gr.themes.Default(
-        primary_hue="teal",
-        neutral_hue="gray",
-        spacing_size="sm",
-        radius_size="sm",
-        text_size="sm",
-        font=sans,
-        font_mono=mono,
-    )
-
-
-def _choose(name: Tab) -> Any:
+def _choose(name: str, *, first: str) -> Any:
     """The view with another tab, where a visitor chose it."""
 
     def choose(view: ViewState) -> ViewState:
-        if view.turn > 1:
-            return view if view.tab == name else view.next_turn(tab=name)
+        if view.revision > 1:
+            return view if view.tab == name else view.after_action(tab=name)
         # Gradio selects the first tab by itself while the page opens, and then the one of the link: neither is a choice
         if view.tab == name:
-            return view if name == "look" else view.next_turn()
-        return view if name == "look" else view.next_turn(tab=name)
+            return view if name == first else view.after_action()
+        return view if name == first else view.after_action(tab=name)
 
     return choose
 
@@ -136,12 +182,3 @@ def _select_tab_of_link(page: Page, tabs: gr.Tabs) -> None:
         return gr.Tabs(selected=view.tab)
 
     page.arrival.change(select, [page.view], [tabs], **QUICK)
-
-
-_VIEWS: dict[Tab, Any] = {
-    "look": look,
-    "explain": explain,
-    "positions": positions,
-    "patches": patches,
-    "walkthrough": walkthrough,
-}

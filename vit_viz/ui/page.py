@@ -1,7 +1,7 @@
 """What the views share: the state of a visit, and how an action of the user becomes a new view that wakes what shows it.
 
 Two kinds of handlers. An ACTION reads the newest view, returns the next one, and wakes the parts of the page that now show
-something else; where another action came first meanwhile, it is applied again to what that one made (vit_viz.ui.latest), so actions
+something else; where another action came first meanwhile, it is applied again to what that one made (`ViewStore`), so actions
 cannot undo each other. A DRAWING is started by being woken, reads the newest view, and never writes it; of several that wait only
 the last one runs.
 """
@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 import gradio as gr
+from starlette.routing import BaseRoute
 
-from vit_viz.session import Session
-from vit_viz.ui.boundary import guarded
-from vit_viz.ui.latest import Latest
-from vit_viz.ui.parts import Address
-from vit_viz.ui.state import Tab, ViewState
-from vit_viz.ui.watching import Pages
+from vit_viz.session.handles import OWNER
+from vit_viz.session.session import Session
+from vit_viz.ui.edge.admission import SLOW
+from vit_viz.ui.edge.upload_files import UploadFiles
+from vit_viz.ui.edge.user_errors import guarded
+from vit_viz.ui.visit.address import Address
+from vit_viz.ui.visit.state import ViewState
+from vit_viz.ui.visit.view_store import ViewStore
 
 Reducer = Callable[..., ViewState]
 Listener = Callable[..., Any]
@@ -37,29 +40,61 @@ DRAWING: dict[str, Any] = {
     "api_visibility": "private",
     "concurrency_limit": 8,
 }
+LONG: dict[str, Any] = DRAWING | {
+    "trigger_mode": "multiple",
+    "concurrency_limit": 2,  # they take turns at the device anyway
+    "concurrency_id": SLOW,  # a queue of their own: see vit_viz.ui.edge.admission
+}
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A tab of the page, declared once in its room.
+
+    Args:
+        name: as it stands in links.
+        label: as it stands on the screen.
+        build: lays it out and returns its components; called inside `gr.Blocks`.
+        wire: makes the components answer.
+        shows: from a view, everything that the tab draws: equal values need no new drawing.
+    """
+
+    name: str
+    label: str
+    build: Callable[[], Any]
+    wire: Callable[[Any, Page], None]
+    shows: Callable[[ViewState], Hashable]
+
+
+@dataclass(frozen=True)
+class Room:
+    """A tab that only some pages have, with the routes by which it fetches what it shows."""
+
+    tab: Tab
+    routes: Sequence[BaseRoute]
 
 
 @dataclass(frozen=True)
 class Page:
-    """One visit: its view, its owner (the random identity of the tab), and a state per part that wakes it when it changes.
+    """One visit: its view, and a state per part that wakes it when it changes.
 
     `arrival` changes when the page opens and when Back or Forward was pressed, and at no other time.
     """
 
     session: Session
+    files: UploadFiles
+    tabs: tuple[Tab, ...]
     view: gr.State
-    owner: gr.State
     arrival: gr.State
     address: Address
     wake: dict[str, gr.State]
-    latest: Latest = field(default_factory=Latest)
-    pages: Pages = field(default_factory=Pages)
+    views: ViewStore = field(default_factory=ViewStore)
 
     @classmethod
-    def create(cls, session: Session) -> Page:
-        """The states of a visit; call inside `gr.Blocks`."""
-        wake = {part: gr.State(None) for part in ("subject", *get_args(Tab))}
-        return cls(session, gr.State(ViewState()), gr.State(""), gr.State(0), Address(), wake)
+    def create(cls, session: Session, files: UploadFiles, tabs: tuple[Tab, ...]) -> Page:
+        """The states of a visit; call inside `gr.Blocks`, whose uploaded files these are."""
+        wake = {part: gr.State(None) for part in ("subject", *(tab.name for tab in tabs))}
+        return cls(session, files, tabs, gr.State(ViewState()), gr.State(0), Address(), wake)
 
     @property
     def outputs(self) -> list[Any]:
@@ -76,13 +111,13 @@ class Page:
             return tuple(gr.skip() for _ in self.outputs)
         if push is None:
             push = _place(before) != _place(view)
-        return view, {"set": _link(before, view), "push": push, "turn": view.turn}, *_wakes(view)
+        return view, {"set": _link(before, view), "push": push, "revision": view.revision}, *self._wakes(view)
 
     def changed(
         self, request: gr.Request, seen: ViewState, change: Callable[[ViewState], ViewState]
     ) -> tuple[Any, ...]:
         """The values for `outputs` once the newest view of this page was changed, whatever happened since it was `seen`."""
-        before, view = self.latest.apply(request.session_hash or "", seen, change)
+        before, view = self.views.apply(request.session_hash or "", seen, change)
         return self.after(before, view)
 
     def action(self, listener: Listener, reduce: Reducer, *, inputs: Sequence[Any] = ()) -> None:
@@ -98,24 +133,29 @@ class Page:
         """Let an event of one of our own components lead to a new view: reduce(view, owner, data) -> view."""
 
         @guarded
-        def handle(request: gr.Request, view: ViewState, owner: str, event: gr.EventData) -> tuple[Any, ...]:
-            data = dict(event._data or {})
+        def handle(request: gr.Request, view: ViewState, event: gr.EventData) -> tuple[Any, ...]:
+            data, owner = dict(event._data or {}), OWNER.get()
             return self.changed(request, view, lambda newest: reduce(newest, owner, data))
 
-        listener(handle, [self.view, self.owner], self.outputs, **QUICK)
+        listener(handle, [self.view], self.outputs, **QUICK)
 
     def drawing(self, part: str, draw: Drawing, outputs: Sequence[Any]) -> None:
         """Draw a part whenever it is woken: draw(page, view, owner) yields values for `outputs`, once or more."""
 
         @guarded
-        def steps(view: ViewState, owner: str) -> Iterator[Any]:
-            yield from draw(self, view, owner)
+        def steps(view: ViewState) -> Iterator[Any]:
+            yield from draw(self, view, OWNER.get())
 
-        self.wake[part].change(steps, [self.view, self.owner], list(outputs), **DRAWING)
+        self.wake[part].change(steps, [self.view], list(outputs), **DRAWING)
+
+    def _wakes(self, view: ViewState) -> tuple[Any, ...]:
+        """The keys of all parts: a part that is not on the screen sleeps on."""
+        keys = (tab.shows(view) if tab.name == view.tab else gr.skip() for tab in self.tabs)
+        return (subject_in(view), *keys)
 
 
 def _place(view: ViewState) -> Hashable:
-    return view.model, view.image, view.mode, view.query, view.step
+    return view.about, view.query, view.walkthrough.step
 
 
 def _link(before: ViewState, view: ViewState) -> dict[str, str | None]:
@@ -124,16 +164,6 @@ def _link(before: ViewState, view: ViewState) -> dict[str, str | None]:
     return {name: text for name, text in new.items() if text != old.get(name)}
 
 
-def _wakes(view: ViewState) -> tuple[Any, ...]:
-    """The keys of all parts: a part that is not on the screen sleeps on."""
-    subject = (view.model, view.image, view.mode)
-    drawing = (view.alpha, view.table, view.smooth, view.ruler)
-    explain = (view.method, view.target, view.share, view.fusion, view.discard, view.first, view.last)
-    keys: dict[Tab, Hashable] = {
-        "look": ("look", view.turn),
-        "explain": (subject, view.query, drawing, explain),
-        "positions": (subject, view.query, view.places),
-        "patches": (subject, view.query, view.numbers),
-        "walkthrough": (subject, view.query, view.step, view.play, view.layer, view.head, view.table),
-    }
-    return (subject, *(keys[tab] if tab == view.tab else gr.skip() for tab in keys))
+def subject_in(view: ViewState) -> Hashable:
+    """What the page is about."""
+    return view.about

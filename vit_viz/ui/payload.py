@@ -2,59 +2,87 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-from typing import Any
+from dataclasses import asdict, replace
+from urllib.parse import parse_qsl
 
 import torch
 
+from vit_viz import samples
+from vit_viz.analyses.opening import Opening, opening
 from vit_viz.capture import Trace
-from vit_viz.geometry import format_query
-from vit_viz.handles import Subject
+from vit_viz.checkpoints import Model
+from vit_viz.drawing.pictures import screen_photo
+from vit_viz.explorer.value import Value, proof_value, trace_value
+from vit_viz.geometry import CropBox, format_query
+from vit_viz.render.colormaps import Table
 from vit_viz.render.colormaps import table as colour_table
 from vit_viz.render.lettering import number
+from vit_viz.render.styles import Style, bar, unsuitable
 from vit_viz.results import PatchMap
-from vit_viz.session import Session
-from vit_viz.ui import pictures
-from vit_viz.ui.choices import subject_of
-from vit_viz.ui.routes import PREFIX, has_norms, source_of
-from vit_viz.ui.state import ViewState
-
-Value = dict[str, Any]
+from vit_viz.samples import sample_names
+from vit_viz.session.handles import Subject
+from vit_viz.session.session import Session
+from vit_viz.ui.pictures import FIGURES
+from vit_viz.ui.routes import PREFIX
+from vit_viz.ui.visit.choices import subject_of
+from vit_viz.ui.visit.state import ViewState
 
 
 def explorer_value(session: Session, view: ViewState, owner: str, *, notes: tuple[str, ...] = ()) -> Value:
     """The value of the explorer: the shape of the trace, where to fetch it, and the view to show."""
     subject = subject_of(session, view, owner)
-    trace = session.trace(subject.model, subject.image, mode=subject.mode, owner=owner)
+    trace = session.trace_of(subject)
+    begins = opening_of(session, subject, trace)
+    is_placed = view.layer is not None
+    if not is_placed:
+        head = begins.head if view.head == ViewState().head else view.head
+        view = replace(view, layer=begins.layer, head=head)
     view, more = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
-    screen = pictures.photo(session, subject)
+    screen = screen_photo(session, subject)
     assert trace.crop_box is not None  # a session traces photos, which have one
-    photo = session.handles.issue(Subject("", view.image, "fit", owner))
+    photo = session.handles.issue(subject.photo)
     return {
-        "seq": view.turn,
+        "seq": view.revision,
         "trace": session.handles.issue(subject),
         "model": view.model,
         "image": view.image,
+        "name": session.name_of(subject.image, owner=owner),
         "mode": view.mode,
-        "layers": trace.num_layers,
-        "heads": trace.num_heads,
-        "tokens": trace.num_tokens,
-        "head_dim": trace.head_dim,
-        "scales": list(trace.scales),
-        "prefix": list(trace.layout.prefix),
-        "suffix": list(trace.layout.suffix),
-        "grid": list(trace.layout.grid),
-        "pooling": trace.layout.pooling,
-        "default_query": trace.layout.default_query,
-        "crop": trace.crop_box.to_dict(),
+        "size": view.size,
+        "part": view.part,
+        "whole": _whole(session, subject, trace.crop_box),
+        **trace_value(trace),
         "photo": f"{PREFIX}/photo/{photo}",
         "photo_size": [screen.height, screen.width],
-        "source": [source_of(trace, layer) for layer in range(trace.num_layers)],
-        "norms": has_norms(trace),
+        "figure": f"{PREFIX}/figure/{session.handles.issue(subject)}",
+        "unlit": unsuitable(screen),
+        "opening": {"layer": begins.layer, "head": begins.head},
+        "is_placed": is_placed,
+        "tour": list(begins.tour) if view.image in samples.sample_names() else [],
         "view": _explorer_view(view, trace),
         "proof": None,  # the header has the badge
         "note": " ".join((*notes, *more, *trace.problems)),
+    }
+
+
+def opening_of(session: Session, subject: Subject, trace: Trace) -> Opening:
+    """Where a first look at a subject begins, worked out once for each."""
+    digest = session.digest(subject.image, owner=subject.owner)
+    key = "opening", digest, subject.key
+    return session.kept(key, lambda: opening(trace), subject.image, digest, size_of=lambda _: 256)
+
+
+def _whole(session: Session, subject: Subject, box: CropBox) -> Value | None:
+    """Where the map of a part lies on the whole photo, and that photo; None where no part is looked at."""
+    if subject.part is None:
+        return None
+    everything = replace(subject, part=None)
+    original, screen = session.photo_of(everything), screen_photo(session, everything)
+    return {
+        "part": list(subject.part),
+        "crop": box.within(subject.part, (original.height, original.width)).to_dict(),
+        "photo": f"{PREFIX}/photo/{session.handles.issue(everything.photo)}",
+        "photo_size": [screen.height, screen.width],
     }
 
 
@@ -62,18 +90,39 @@ def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[s
     """The value of the Facts component: top classes, model card, proof badge."""
     subject = subject_of(session, view, owner)
     loaded = session.model(subject.model)
-    trace = session.trace(subject.model, subject.image, mode=subject.mode, owner=owner)
-    ranking = session.top_classes(subject.model, subject.image, mode=subject.mode, owner=owner)
+    trace = session.trace_of(subject)
+    ranking = session.top_classes_of(subject)
     top = [] if ranking is None else zip(ranking.names, ranking.scores.tolist(), strict=True)
     _, problems = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
     rows, cols = trace.layout.grid
     return {
-        "turn": view.turn,
+        "revision": view.revision,
         "top": [{"name": name, "probability": probability} for name, probability in top],
+        "short": _short(trace, loaded),
+        "own": view.image not in sample_names(),
         "card": f"{loaded.card} · this image: {rows} x {cols} patches · {device_words(trace.device)}",
-        "proof": _proof(trace),
+        "proof": _proof(subject, trace),
         "notes": [*notes, *problems, *trace.problems],
     }
+
+
+_EDITED = (
+    "The model is edited, and this holds for the edited model: what is drawn is what its own kernels computed under the edits. Of "
+    "a head that is off or at its mean, what it looks at is drawn; what it says is replaced after that."
+)
+
+
+def _proof(subject: Subject, trace: Trace) -> Value:
+    """The badge; of an edited model with what "verified" means there."""
+    badge = proof_value(trace)
+    return badge | {"title": f"{badge['title']} {_EDITED}"} if subject.edits else badge
+
+
+def _short(trace: Trace, loaded: Model) -> str:
+    """The shape of a model in a few words."""
+    tall, wide = loaded.preprocess.patch_size
+    patch = f"{tall}" if tall == wide else f"{tall} x {wide}"
+    return f"{trace.num_layers} layers x {trace.num_heads} heads, patch {patch}"
 
 
 def device_words(device: torch.device) -> str:
@@ -85,29 +134,8 @@ def device_words(device: torch.device) -> str:
 
 def _explorer_view(view: ViewState, trace: Trace) -> Value:
     query = view.query or format_query(trace.layout.default_query)
-    names = ("layer", "head", "direction", "scale", "alpha", "table", "smooth", "mask", "norm")
-    return {name: getattr(view, name) for name in names} | {"query": query, "seq": view.heard}
-
-
-def _proof(trace: Trace) -> Value:
-    """The proof badge: was the attention shown to be what the model computed with, all of it, patch by patch?"""
-    report = trace.proof_report
-    known = [value for value in trace.proof if not math.isnan(value)]
-    if report.status == "captured, not proven":
-        return {"state": "open", "text": "captured, not proven", "title": report.sentence}
-    size = f"{max(known):.0e}".replace("e-0", "e-")
-    if report.status == "refuted":
-        return {
-            "state": "refuted",
-            "text": f"proof failed {size}",
-            "title": f"{report.sentence} That is too much: do not trust these pictures.",
-        }
-    return {
-        "state": "proven",
-        "text": f"proof ok {size}",
-        "title": "In every layer, attention x values was recomputed from what is drawn here and compared with what the model "
-        f"itself computed (largest difference {size}); the layers are all of its attention, and each patch is its own token.",
-    }
+    chosen = asdict(view.attention) | asdict(view.drawing)
+    return {"layer": view.layer, "head": view.head, "query": query, "seq": view.last_event, **chosen}
 
 
 def picture_value(
@@ -133,9 +161,10 @@ def picture_value(
         places = map(trace.layout.place, trace.layout.tokens(view.query_of(trace.layout)))
         rings = [list(trace.crop_box.patch_rect(*place, trace.layout.grid)) for place in places if place]
     return {
-        "turn": view.turn,
+        "revision": view.revision,
         "src": f"{address}&bare=1",
         "save": address,
+        "figure": figure_address(address),
         "alt": caption,
         "caption": caption,
         "area": list(area),
@@ -146,29 +175,38 @@ def picture_value(
     }
 
 
-def picture_address(session: Session, subject: Subject, view: ViewState, kind: pictures.Kind) -> str:
+def picture_address(session: Session, subject: Subject, view: ViewState, kind: str) -> str:
     """Where a picture is fetched: its handle, and the view in the address, so that it can be kept by the browser."""
-    options = replace(view, model="", image="", mode="fit", tab="look", turn=0).to_address()
+    options = replace(
+        view, model="", image="", mode="fit", size=0, part="", edits="", tab="look", revision=0
+    ).to_address()
     return f"{PREFIX}/picture/{session.handles.issue(subject)}.png?kind={kind}" + (
         f"&{options}" if options else ""
     )
 
 
-def cells_value(found: PatchMap) -> Value:
+def figure_address(address: str) -> str:
+    """Where a picture is served as a figure, from its own address; "" of one that is nothing but a picture."""
+    place, _, asked = address.partition(".png?")
+    is_figure = dict(parse_qsl(asked)).get("kind") in FIGURES
+    return f"{place.replace('/picture/', '/figure/')}?{asked}" if is_figure else ""
+
+
+def cells_value(patch_map: PatchMap) -> Value:
     """The numbers of a map for the pointer: value, and share of all that fell on any token."""
-    total = found.total
-    flat = found.values.ravel().tolist()
-    shares = [f" ({value / total:.2%})" if total > 0 and not found.signed else "" for value in flat]
-    assert found.crop_box is not None
+    total = patch_map.total
+    flat = patch_map.values.ravel().tolist()
+    shares = [f" ({value / total:.2%})" if total > 0 and not patch_map.signed else "" for value in flat]
+    assert patch_map.crop_box is not None
     return {
-        "grid": list(found.grid),
-        "region": list(found.crop_box.region),
+        "grid": list(patch_map.grid),
+        "region": list(patch_map.crop_box.region),
         "texts": [number(value) + share for value, share in zip(flat, shares, strict=True)],
     }
 
 
-def bar_value(low: float, high: float, *, table: str, unit: str) -> Value:
-    """A colour bar for the page: numbers at its ends and colours between them."""
-    colours = colour_table(table)[::15]
+def bar_value(low: float, high: float, *, table: Table, unit: str, style: Style = "heat") -> Value:
+    """A scale bar for the page: numbers at its ends, and how values look between them."""
+    colours = bar(style, colour_table(table))[::15]
     stops = [f"rgb({r}, {g}, {b})" for r, g, b in colours.tolist()]
     return {"low": number(low), "high": number(high), "unit": unit, "stops": stops}

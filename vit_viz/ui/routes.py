@@ -1,14 +1,22 @@
-"""What the browser fetches beside Gradio's own traffic: binary layers, rows, numbers, the photo, pictures.
+"""What the browser fetches beside Gradio's own traffic: our scripts, binary layers, rows, numbers, the photo, pictures.
 
-    GET /vit_viz/layer/<handle>/<layer>    q, k of a layer (or its attention), see `layer_bytes`
+    GET /vit_viz/js/<digest>/<module>      text/javascript, see `vit_viz.ui.scripts`
+    GET /vit_viz/page/<digest>/<file>      icon and picture of the page, see `vit_viz.ui.preview.head`
+    GET /vit_viz/layer/<handle>/<layer>    q, k of a layer (or its attention), see `vit_viz.explorer.packing`
+    GET /vit_viz/tokens/<handle>/<state>   ?role=   float16 [tokens, dim] of length 1, see `vit_viz.ui.tokens.answers`
+    GET /vit_viz/token_numbers/<handle>    ?kind=components|norms|lens|...&role=&...   JSON
+    GET /vit_viz/head_numbers/<handle>     ?kind=measures, or kind=importance&target=&how=   JSON, see `vit_viz.ui.heads.answers`
     GET /vit_viz/rows/<handle>/<layer>     ?query=&direction=   float32 [heads, tokens]
     GET /vit_viz/numbers/<handle>          ?layer=&head=&query=&direction=&at=row,col   JSON, in full precision
     GET /vit_viz/photo/<handle>            JPEG
-    GET /vit_viz/picture/<handle>.png      ?kind=map|mosaic|explain|patches|...&bare=1   PNG to save, or JPEG for the screen
+    GET /vit_viz/explorer/<handle>.html    ?layer=&head=&q=...     the explorer as a file of its own, to save
+    GET /vit_viz/picture/<handle>.png      ?kind=map|mosaic|explain|patches|...&bare=1&theme=dark   PNG to save, or for the screen
+    GET /vit_viz/figure/<handle>           ?kind=...|positions|position|prefix&format=png|svg|...&width_cm=&dpi=   a file to save
+    GET /vit_viz/recipe/<handle>           the same   JSON: the lines of Python and the command that save that file
 
-A handle is unguessable, expires, and is worth nothing in another browser. Every refusal is a 4xx with one plain sentence and
-`no-store`, because browsers remember refusals otherwise. Answers never change under their handle, so they may be kept by the
-browser of the one who asked.
+A handle is unguessable, expires, and is worth nothing in another browser. Every refusal is a 4xx with one plain sentence. Of all
+answers browsers keep only scripts and the files of the page, because the others belong to a visitor, and because browsers remember
+refusals otherwise (vit_viz.ui.edge.headers).
 """
 
 from __future__ import annotations
@@ -23,27 +31,32 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from vit_viz.capture import Trace
-from vit_viz.errors import BusyError, Cancelled, CaptureError, ImageError, ParameterError
+from vit_viz.drawing.asked import as_command, as_python
+from vit_viz.drawing.figures import Output, file_of, named
+from vit_viz.drawing.pictures import Encoded, photo_jpeg
+from vit_viz.drawing.request import FigureRequest
+from vit_viz.errors import BusyError, Cancelled, CaptureError, ExportError, ImageError, ParameterError
+from vit_viz.explorer.packing import has_norms, layer_bytes, plain_bytes
 from vit_viz.geometry import parse_query
-from vit_viz.handles import Subject, visitor_in
-from vit_viz.session import Session
-from vit_viz.ui import pictures
-from vit_viz.ui.boundary import sentence
-from vit_viz.ui.state import ViewState
+from vit_viz.render.lettering import Theme
+from vit_viz.session.answers import HeadRows
+from vit_viz.session.handles import Subject, visitor_in
+from vit_viz.session.session import Session
+from vit_viz.ui import pictures, scripts
+from vit_viz.ui.edge.user_errors import sentence
+from vit_viz.ui.heads import answers as heads
+from vit_viz.ui.look.file import explorer_file
+from vit_viz.ui.preview import head
+from vit_viz.ui.tokens import answers
+from vit_viz.ui.visit.state import ViewState
 
 PREFIX = "/vit_viz"
-LAYER_BYTES = (
-    60 * 2**20
-)  # a layer that is larger than this stays on the server, which then answers row by row
 GONE = "This picture is no longer kept; please reload the page."
 NOTHING_HERE = "There is nothing at this address; please reload the page."
 ONLY_GET = "This address only answers GET; please reload the page."
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 
 Answer = Callable[[HttpRequest, Subject], Response]
-
-_KEPT = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
-_NOT_KEPT = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class Gone(Exception):  # noqa: N818
@@ -63,149 +76,175 @@ def routes(session: Session) -> list[BaseRoute]:
         return Route(PREFIX + path, endpoint, methods=["GET"])
 
     return [
+        Route(scripts.ADDRESS + "/{digest}/{name:path}", _script, methods=["GET"]),
+        Route(head.ADDRESS + "/{digest}/{name}", _page_file, methods=["GET"]),
         route("/layer/{handle}/{layer}", lambda r, s: _layer(session, r, s)),
+        route("/tokens/{handle}/{state}", lambda r, s: _tokens(session, r, s)),
+        route("/token_numbers/{handle}", lambda r, s: _token_numbers(session, r, s)),
+        route("/head_numbers/{handle}", lambda r, s: _head_numbers(session, r, s)),
         route("/rows/{handle}/{layer}", lambda r, s: _rows(session, r, s)),
         route("/numbers/{handle}", lambda r, s: _numbers(session, r, s)),
-        route("/photo/{handle}", lambda _, s: _picture_response(pictures.photo_jpeg(session, s), save=False)),
+        route("/photo/{handle}", lambda _, s: _picture_response(photo_jpeg(session, s), save=False)),
         route("/picture/{handle}.png", lambda r, s: _picture(session, r, s)),
+        route("/figure/{handle}", lambda r, s: _figure(session, r, s)),
+        route("/recipe/{handle}", lambda r, s: _recipe(session, r, s)),
+        route(
+            "/explorer/{handle}.html",
+            lambda r, s: _picture_response(explorer_file(session, s, _view(r)), save=True),
+        ),
         Route(
             PREFIX + "/{rest:path}", _nothing_here, methods=_METHODS
         ),  # the last, so that it takes what is left
     ]
 
 
+def _script(request: HttpRequest) -> Response:
+    """A module of the page, the same for every visitor."""
+    return scripts.serve(request) or _nothing_here(request)
+
+
+def _page_file(request: HttpRequest) -> Response:
+    """The icon or the picture of the page, the same for every visitor."""
+    return head.serve(request) or _nothing_here(request)
+
+
 def _nothing_here(request: HttpRequest) -> Response:
     """The answer to whatever else is asked of our addresses."""
     if request.method in ("GET", "HEAD"):
-        return Response(NOTHING_HERE, 404, _NOT_KEPT, "text/plain; charset=utf-8")
-    return Response(ONLY_GET, 405, {**_NOT_KEPT, "Allow": "GET"}, "text/plain; charset=utf-8")
+        return Response(NOTHING_HERE, 404, media_type="text/plain; charset=utf-8")
+    return Response(ONLY_GET, 405, {"Allow": "GET"}, "text/plain; charset=utf-8")
 
 
 def refusal(error: Exception) -> Response:
     """An exception as a response: one sentence, a status that says whose fault it is, never kept by the browser."""
     if isinstance(error, Gone | ImageError):
         status, text = 404, GONE if isinstance(error, Gone) else sentence(error)
-    elif isinstance(error, ParameterError | CaptureError):
+    elif isinstance(error, ParameterError | CaptureError | ExportError):
         status, text = 400, sentence(error)
     else:
         status, text = 429 if isinstance(error, BusyError | Cancelled) else 500, sentence(error)
-    return Response(text, status, _NOT_KEPT, "text/plain; charset=utf-8")
+    return Response(text, status, media_type="text/plain; charset=utf-8")
 
 
 def _subject(session: Session, request: HttpRequest) -> Subject:
-    visitor = visitor_in(request.cookies)
-    subject = session.handles.find(request.path_params["handle"], visitor=visitor)
+    return _found(session, request, request.path_params["handle"])
+
+
+def _found(session: Session, request: HttpRequest, handle: str) -> Subject:
+    subject = session.handles.find(handle, visitor=visitor_in(request.cookies))
     if subject is None:
         raise Gone
     return subject
 
 
 def _trace(session: Session, subject: Subject) -> Trace:
-    return session.trace(subject.model, subject.image, mode=subject.mode, owner=subject.owner)
-
-
-def source_of(trace: Trace, layer: int) -> str:
-    """How a layer reaches the browser: "qk", "attention" where q and k do not determine it, "rows" where it is too large."""
-    heads, tokens = trace.num_heads, trace.num_tokens
-    source = trace.source(layer)
-    size = heads * tokens * (4 * trace.head_dim + 8 if source == "qk" else 2 * tokens)
-    return source if size <= LAYER_BYTES else "rows"
-
-
-def has_norms(trace: Trace) -> bool:
-    """Whether ||v_j W_O,h|| is known, so that the browser can weigh attention by it."""
-    try:
-        return trace.value_norms(0) is not None
-    except CaptureError:
-        return False
-
-
-def layer_bytes(trace: Trace, layer: int) -> tuple[str, bytes]:
-    """A layer for the browser: its kind and its little-endian bytes.
-
-    "qk": lse float32 [heads, tokens], value norms float32 [heads, tokens] (zeros where unknown), q float16 [heads, tokens,
-    head_dim], k float16 likewise. "attention": float16 [heads, tokens, tokens].
-
-    Raises:
-        ParameterError: the layer does not exist, or is too large to travel.
-    """
-    if not 0 <= layer < trace.num_layers:
-        raise ParameterError(f"Layer {layer} does not exist: this model has layers 0-{trace.num_layers - 1}.")
-    kind = source_of(trace, layer)
-    if kind == "rows":
-        raise ParameterError("This layer is too large to travel whole; ask for its rows.")
-    if kind == "attention":
-        return kind, _bytes(trace.attention(layer), np.float16)
-    lse, operands = trace.normaliser(layer), trace.layers[layer]
-    norms = trace.value_norms(layer) if has_norms(trace) else lse * 0
-    parts = [_bytes(lse, np.float32), _bytes(norms, np.float32)]
-    return kind, b"".join([*parts, _bytes(operands.q, np.float16), _bytes(operands.k, np.float16)])
-
-
-def _bytes(values: object, dtype: type[np.floating]) -> bytes:
-    array = np.asarray(values.detach().cpu().numpy() if hasattr(values, "detach") else values)
-    largest = np.finfo(dtype).max
-    packed: bytes = np.clip(array, -largest, largest).astype(np.dtype(dtype).newbyteorder("<")).tobytes()
-    return packed
+    return session.trace_of(subject)
 
 
 def _layer(session: Session, request: HttpRequest, subject: Subject) -> Response:
     trace = _trace(session, subject)
     kind, data = layer_bytes(trace, _whole(request.path_params["layer"], "layer"))
-    headers = {**_KEPT, "X-Vit-Viz-Kind": kind, "X-Vit-Viz-Norms": str(has_norms(trace)).lower()}
+    headers = {"X-Vit-Viz-Kind": kind, "X-Vit-Viz-Norms": str(has_norms(trace)).lower()}
     return Response(data, 200, headers, "application/octet-stream")
 
 
+def _tokens(session: Session, request: HttpRequest, subject: Subject) -> Response:
+    state, role = _whole(request.path_params["state"], "state"), request.query_params.get("role", "tokens")
+    vectors = answers.vector_bytes(session, subject, state, role)
+    return Response(vectors, media_type="application/octet-stream")
+
+
+def _token_numbers(session: Session, request: HttpRequest, subject: Subject) -> Response:
+    asked = dict(request.query_params)
+    kind, also = asked.pop("kind", ""), asked.pop("also", "")
+    second = _found(session, request, also) if also else None
+    told = answers.numbers(session, subject, kind, asked, second=second)
+    return Response(json.dumps(told), media_type="application/json")
+
+
+def _head_numbers(session: Session, request: HttpRequest, subject: Subject) -> Response:
+    told = heads.numbers(session, subject, _view(request), request.query_params.get("kind", ""))
+    return Response(json.dumps(told), media_type="application/json")
+
+
 def _rows(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    trace = _trace(session, subject)
-    layer = _whole(request.path_params["layer"], "layer")
-    if not 0 <= layer < trace.num_layers:
-        raise ParameterError(f"Layer {layer} does not exist: this model has layers 0-{trace.num_layers - 1}.")
     view = _view(request)
-    weights = trace.query_weights(view.query_of(trace.layout))
-    chosen = weights.nonzero().flatten()
-    part = weights[chosen].float()
-    if view.direction == "row":
-        rows = trace.attention(layer, queries=chosen.tolist())  # [heads, queries, tokens]
-        values = (rows * part.to(rows)[:, None]).sum(1)
-    else:
-        received = trace.received(layer, chosen.tolist())  # [heads, tokens, keys]
-        values = (received * part.to(received)).sum(-1)
-    return Response(_bytes(values, np.float32), 200, _KEPT, "application/octet-stream")
+    rows = session.run(
+        subject.request(
+            "rows",
+            layer=_whole(request.path_params["layer"], "layer"),
+            query=view.query_of(_trace(session, subject).layout),
+            direction=view.attention.direction,
+        )
+    )
+    assert isinstance(rows, HeadRows)
+    return Response(plain_bytes(rows.values, np.float32), media_type="application/octet-stream")
 
 
 def _numbers(session: Session, request: HttpRequest, subject: Subject) -> Response:
     view, problems = pictures.fit_view(session, subject, _view(request))
     if problems:
         raise ParameterError(problems[0])
-    found = pictures.attention(session, subject, view)
+    patch_map = pictures.attention(session, subject, view)
     answer: dict[str, object] = {
-        "unit": found.unit,
-        "caption": found.caption,
-        "min": float(found.values.min()),
-        "max": float(found.values.max()),
-        "peak": list(found.peak),
-        "patches": float(found.values.sum(dtype=np.float64)),
-        "prefix": dict(found.prefix),
-        "suffix": found.suffix_kinds,
+        "unit": patch_map.unit,
+        "caption": patch_map.caption,
+        "min": float(patch_map.values.min()),
+        "max": float(patch_map.values.max()),
+        "peak": list(patch_map.peak),
+        "patches": float(patch_map.values.sum(dtype=np.float64)),
+        "prefix": dict(patch_map.prefix),
+        "suffix": patch_map.suffix_kinds,
     }
     if "at" in request.query_params:
-        row, col = _patch(request.query_params["at"], found.grid)
-        value = float(found.values[row, col])
-        answer |= {"at": [row, col], "value": value, "share": value / found.total if found.total else 0.0}
+        row, col = _patch(request.query_params["at"], patch_map.grid)
+        value = float(patch_map.values[row, col])
+        answer |= {
+            "at": [row, col],
+            "value": value,
+            "share": value / patch_map.total if patch_map.total else 0.0,
+        }
     finite = {k: v for k, v in answer.items() if not (isinstance(v, float) and not math.isfinite(v))}
-    return Response(json.dumps(finite), 200, _KEPT, "application/json")
+    return Response(json.dumps(finite), media_type="application/json")
 
 
 def _picture(session: Session, request: HttpRequest, subject: Subject) -> Response:
     kind = request.query_params.get("kind", "map")
     bare = request.query_params.get("bare") == "1"
-    drawn = pictures.picture(session, subject, _view(request), kind, bare=bare)  # type: ignore[arg-type]  # checked there
+    theme: Theme = "dark" if request.query_params.get("theme") == "dark" else "light"
+    drawn = pictures.picture(session, subject, _view(request), kind, bare=bare, theme=theme)  # type: ignore[arg-type]  # checked there
     return _picture_response(drawn, save=not bare)
 
 
-def _picture_response(drawn: pictures.Encoded, *, save: bool) -> Response:
-    headers = dict(_KEPT)
+def _figure(session: Session, request: HttpRequest, subject: Subject) -> Response:
+    drawn = file_of(session, _figure_request(session, request, subject), _output(request))
+    return _picture_response(drawn, save=True)
+
+
+def _recipe(session: Session, request: HttpRequest, subject: Subject) -> Response:
+    figure, output = named(session, _figure_request(session, request, subject)), _output(request)
+    lines = {"python": as_python(figure, output), "command": as_command(figure, output)}
+    return Response(json.dumps(lines), media_type="application/json")
+
+
+def _figure_request(session: Session, request: HttpRequest, subject: Subject) -> FigureRequest:
+    kind = request.query_params.get("kind", "map")
+    return pictures.figure_of(session, subject, _view(request), kind)
+
+
+def _output(request: HttpRequest) -> Output:
+    """The format and size that the address asks for."""
+    given = request.query_params
+    read = {
+        field.name: field.read(field.name, given[field.name])
+        for field in Output.schema()
+        if field.name in given
+    }
+    return Output.of(read.items())
+
+
+def _picture_response(drawn: Encoded, *, save: bool) -> Response:
+    headers = {}
     if save:
         headers["Content-Disposition"] = f'attachment; filename="{drawn.file_name}"'
     return Response(drawn.data, 200, headers, drawn.media_type)

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from vit_viz.capture.given import as_model
-from vit_viz.checkpoints import LoadedModel
+from vit_viz.checkpoints import LoadedModel, Model
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
+from vit_viz.model import ViTConfig
 from vit_viz.results import Provenance
-from vit_viz.session import Session
-from vit_viz.ui.app import build_app, launch_options
+from vit_viz.session.session import Session
+from vit_viz.ui.app import launch
 
 
 @dataclass(frozen=True, eq=False)
 class GivenModule:
-    """A module with what the app needs to know of it; stands where a LoadedModel stands."""
+    """A module with what the app needs to know of it: a `Model`."""
 
     model: nn.Module
     preprocess: Preprocess
@@ -30,7 +32,7 @@ class GivenModule:
     provenance: Provenance
     name: str
     device: torch.device
-    config: None = None
+    config: ViTConfig | None = None
     family: str = "given"
     origin: str = "given in Python"
 
@@ -48,6 +50,10 @@ class GivenModule:
     def card(self) -> str:
         """The module in one line."""
         return f"{self.name}, {self.num_parameters / 1e6:.1f} M parameters, {self.origin}"
+
+    def copied_to(self, device: torch.device) -> GivenModule:
+        """The same model on another device; this one stays where it is."""
+        return replace(self, model=copy.deepcopy(self.model).to(device), device=device)
 
 
 class WithLayout(nn.Module):
@@ -80,16 +86,16 @@ def session_of(
     Raises:
         ParameterError: a module without `preprocess`.
     """
-    model = as_model(model)
-    if isinstance(model, nn.Module):
+    meant = as_model(model)
+    if isinstance(meant, nn.Module):
         if preprocess is None:
             raise ParameterError(
                 "A module needs preprocess=Preprocess(input_size=..., patch_size=..., mean=..., std=...), "
                 "because it does not say how images become its input."
             )
-        given = _given(model, preprocess, labels, layout)
+        given: Model = _given(meant, preprocess, labels, layout)
     else:
-        given = model
+        given = meant
     session = Session(model=given.name)
     session.add_model(given)
     return session
@@ -106,17 +112,16 @@ def serve(
 ) -> None:
     """Open the app in the browser on this model; see `vit_viz.serve`."""
     session = session_of(model, preprocess=preprocess, labels=labels, layout=layout)
-    options = launch_options(session) | {"server_name": host, "server_port": port, "inbrowser": True}
-    build_app(session).launch(**options)
+    launch(session, host=host, port=port, inbrowser=True)
 
 
 def _given(
     module: nn.Module, preprocess: Preprocess, labels: Labels | None, layout: TokenLayout | None
-) -> LoadedModel:
+) -> GivenModule:
     name = type(module).__name__
     parameter = next(module.parameters(), torch.empty(0))
     described = module if layout is None else WithLayout(module, layout, preprocess.patch_size)
-    given = GivenModule(
+    return GivenModule(
         model=described,
         preprocess=preprocess,
         labels=labels,
@@ -124,6 +129,3 @@ def _given(
         name=name,
         device=parameter.device,
     )
-    return cast(
-        LoadedModel, given
-    )  # has every attribute that the session and the page read, except a ViTConfig

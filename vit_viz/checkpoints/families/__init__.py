@@ -32,7 +32,7 @@ def family_of(checkpoint: Checkpoint) -> Family:
     """The family whose parameter names these are.
 
     Raises:
-        UnknownFamily: none; the message says what it is or looks like instead, and the first names.
+        UnknownFamily: no family has them; the message says what they look like instead, and lists the first.
     """
     refuse_known(checkpoint)
     for family in FAMILIES:

@@ -89,13 +89,13 @@ def fuse_qkv(state: State) -> State:
     for name, tensor in state.items():
         if match := _QKV.fullmatch(name):
             parts.setdefault((match[1], match[3]), {})[match[2]] = tensor
-    for (block, kind), found in parts.items():
-        if kind == "bias" and "k" not in found and {"q", "v"} <= set(found):
-            found["k"] = torch.zeros_like(found["q"])
-        if set(found) == {"q", "k", "v"}:
-            fused[f"{block}.attn.qkv.{kind}"] = torch.cat([found["q"], found["k"], found["v"]])
+    for (block, kind), tensors in parts.items():
+        if kind == "bias" and "k" not in tensors and {"q", "v"} <= set(tensors):
+            tensors["k"] = torch.zeros_like(tensors["q"])
+        if set(tensors) == {"q", "k", "v"}:
+            fused[f"{block}.attn.qkv.{kind}"] = torch.cat([tensors["q"], tensors["k"], tensors["v"]])
         else:  # incomplete: keep what is there, so that it is listed
-            fused.update({f"{block}.attn.{which}.{kind}": tensor for which, tensor in found.items()})
+            fused.update({f"{block}.attn.{which}.{kind}": tensor for which, tensor in tensors.items()})
     return fused
 
 
@@ -130,7 +130,7 @@ def infer(
     if num_heads is None:
         if dim % 64:
             raise KeyMismatch(
-                f"How many heads share the {dim} numbers of a token is in no shape, and nothing that came with the file says it: "
+                f"No shape tells how many heads share the {dim} numbers of a token, and nothing that came with the file says it: "
                 "put a config.json with num_heads beside it."
             )
         num_heads = dim // 64
@@ -151,7 +151,7 @@ def infer(
 
 
 def _parts(state: State) -> dict[str, Any]:
-    """What the presence of parameters outside the blocks says."""
+    """Choices that show in which parameters exist outside the blocks."""
     head = state.get("head.weight")
     class_token = "cls_token" in state
     pooling = "attention" if "attn_pool.latent" in state else "class" if class_token else "mean"
@@ -178,7 +178,7 @@ def _parts(state: State) -> dict[str, Any]:
 
 
 def _block_parts(state: State) -> dict[str, Any]:
-    """What the parameters of the first block say."""
+    """Choices that show in the parameters of the first block."""
 
     def has(name: str) -> bool:
         return f"blocks.0.{name}" in state
@@ -212,10 +212,10 @@ def _positions(
         size = _input_size(hinted or (14, 14), patch, img_size)
         return {"position": known.get("position", "none"), **size}
     length = _need(state, "pos_embed", 3).shape[1]
-    for patches, alone in ((length - prefix, False), (length, True)):
+    for patches, patches_only in ((length - prefix, False), (length, True)):
         grid = hinted if hinted and hinted[0] * hinted[1] == patches else _square(patches)
         if grid:
-            return {**_input_size(grid, patch, img_size), "no_embed_class": alone and prefix > 0}
+            return {**_input_size(grid, patch, img_size), "no_embed_class": patches_only and prefix > 0}
     raise KeyMismatch(
         f"The position table has {length} entries, which fit no square patch grid with {prefix} prefix tokens; "
         "a configuration that states img_size is needed."
@@ -223,10 +223,10 @@ def _positions(
 
 
 def activation(name: Any, default: str = "gelu") -> str:
-    """Our word for an activation as configurations of transformers call it.
+    """Our name for an activation, from its name in configurations of transformers.
 
     Raises:
-        UnknownFamily: it is none that our MLP has.
+        UnknownFamily: our MLP does not have it.
     """
     name = default if name is None else str(name)
     known = {

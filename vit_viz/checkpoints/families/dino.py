@@ -18,7 +18,7 @@ RECIPE = Recipe(mean=IMAGENET_MEAN, std=IMAGENET_STD, crop_fraction=0.875)
 
 
 def matches(checkpoint: Checkpoint) -> bool:
-    """DINOv2 has a mask token and LayerScale; DINO has timm's very names, so only its file name or its wrapper tells."""
+    """DINOv2 has a mask token and LayerScale; DINO has exactly timm's names, so only its file name or its wrapper identifies it."""
     state = checkpoint.state
     if "backbone.blocks.0.attn.qkv.weight" in state:
         return True

@@ -22,7 +22,7 @@ RECIPE = Recipe(mean=IMAGENET_MEAN, std=IMAGENET_STD, crop_fraction=1.0)
 
 
 def matches(checkpoint: Checkpoint) -> bool:
-    """No position table, a fused qkv, and registers; where there are none, the name or the rotary periods tell."""
+    """No position table, a fused qkv, and registers; where there are none, the name or the rotary periods identify it."""
     state = checkpoint.state
     registers = "storage_tokens" in state or ("reg_token" in state and "blocks.0.gamma_1" in state)
     named = any(

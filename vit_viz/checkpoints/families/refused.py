@@ -1,4 +1,4 @@
-"""What is no plain Vision Transformer: recognised by its configuration or its parameters, and refused by name with the reason."""
+"""Models that are not plain Vision Transformers: recognised by configuration or parameters, refused by name with the reason."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ REFUSED = {  # model_type of transformers -> what it is, and why not
     "vit_hybrid": ("a hybrid ViT", _HYBRID),
 }
 
-_ARCHITECTURES = (  # pattern of a name of timm's -> what it is, and why not
+_ARCHITECTURES = (  # pattern of a timm name -> what it is, and why not
     (r"naflexvit_", "NaFlexViT", _NAFLEX),
     (r"vit_pe_", "a Perception Encoder", _ROTARY),
     (r"eva02_|vit_\w*_rope_", "a ViT with rotary positions", _ROTARY),
@@ -90,7 +90,7 @@ _STRANGERS = (  # part of a parameter's name -> what has such parameters
 
 
 def refuse_known(checkpoint: Checkpoint) -> None:
-    """Refuse what our model cannot compute although much of it has the names of a Vision Transformer.
+    """Refuse what our model cannot compute, although most of its parameters have the names of a Vision Transformer.
 
     Raises:
         UnknownFamily: the configuration, the file's name or a parameter says so.
@@ -111,7 +111,7 @@ def refuse_known(checkpoint: Checkpoint) -> None:
 
 
 def refuse_strangers(settings: Mapping[str, Any], name: str) -> None:
-    """Refuse by its config.json what is no Vision Transformer that we know; a file without a word on it may pass.
+    """Refuse a model whose config.json names an architecture that we do not know; one that names none may pass.
 
     Raises:
         UnknownFamily: the architecture or the model type is another one.
@@ -131,7 +131,7 @@ def refuse_strangers(settings: Mapping[str, Any], name: str) -> None:
 
 
 def likeness(state: Mapping[str, Any]) -> str | None:
-    """What unknown parameters look like, in words; None where nothing comes to mind."""
+    """What unknown parameters look like, in words; None where they resemble nothing known."""
     return next((what for part, what in _STRANGERS if any(part in name for name in state)), None)
 
 
@@ -145,7 +145,7 @@ def _refuse_architecture(timm_name: str, name: str) -> None:
     known = architecture(timm_name) or {}
     if "refused" in known:
         raise UnknownFamily(
-            f"{name!r} is not a plain Vision Transformer: its blocks have {known['refused']}, which we do not draw."
+            f"{name!r} is not a plain Vision Transformer: its blocks have {known['refused']}, which are not supported."
         )
     bare = timm_name.rsplit("/", 1)[-1]
     for pattern, what, why in _ARCHITECTURES:

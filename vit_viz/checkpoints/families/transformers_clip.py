@@ -114,9 +114,9 @@ _DEFAULTS = {  # epsilon of the norms and activation, where the configuration do
 }
 
 
-def _kind(found: Mapping[str, Tensor], state: State) -> str:
+def _kind(own: Mapping[str, Tensor], state: State) -> str:
     """Which of the models with these names it is."""
-    if any(name.endswith("encoder.layers.0.self_attn.qkv.weight") for name in found):
+    if any(name.endswith("encoder.layers.0.self_attn.qkv.weight") for name in own):
         return "blip"
     if "cls_token" not in state:
         return "siglip"

@@ -72,7 +72,7 @@ def matches(checkpoint: Checkpoint) -> bool:
 
 
 def convert(checkpoint: Checkpoint) -> State:
-    """timm's names, with q, k and v joined; of a depth model the backbone alone."""
+    """timm's names, with q, k and v joined; of a depth model only the backbone."""
     drop = [*_DROPPED, *_DENSE] if _is_dense(checkpoint) else _DROPPED
     return merge_class_position(fuse_qkv(rename(checkpoint.state, [*RULES, *_GATED], drop=drop)))
 
@@ -101,7 +101,7 @@ def common(settings: Mapping[str, Any], *, default_eps: float) -> dict[str, Any]
     }
 
 
-_BACKBONE = "the backbone alone: what turns its tokens into a dense prediction is left out"
+_BACKBONE = "only the backbone: what turns its tokens into a dense prediction is left out"
 
 
 def _is_dense(checkpoint: Checkpoint) -> bool:

@@ -1,6 +1,6 @@
 """The walkthrough: from the pixels of the visitor's photo to a class, eight steps, each with the numbers of this photo and model.
 
-One module per step; each turns a `Scene` into a `Screen`. `vit_viz.ui.views.walkthrough` lays them out.
+One module per step; each turns a `Scene` into a `Screen`. `vit_viz.ui.walkthrough.view` lays them out.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Step 5: one token asks, all tokens answer: query, key, value, softmax."""
+"""Step 5: each token gathers from all tokens: query, key, value, softmax."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from vit_viz.analyses.walkthrough import Array
-from vit_viz.analyses.walkthrough_layers import AttentionStep, attention_step
+from vit_viz.model import ViTConfig
 from vit_viz.model.vit import Attention
 from vit_viz.render.lettering import number
 from vit_viz.ui.walkthrough import drawings as draw
@@ -13,6 +12,8 @@ from vit_viz.ui.walkthrough import papers
 from vit_viz.ui.walkthrough.reshape import reshape_picture
 from vit_viz.ui.walkthrough.scene import Scene
 from vit_viz.ui.walkthrough.screen import Choice, Code, Screen
+from vit_viz.walkthrough.embedding import Array
+from vit_viz.walkthrough.layers import AttentionStep
 
 _VARIANTS = ("as the model does", "without the scale", "softmax over the wrong axis")
 _TOP = 5
@@ -20,26 +21,27 @@ _TOP = 5
 
 def screen(scene: Scene) -> Screen:
     """The screen of this step."""
-    step = attention_step(scene.walk, layer=scene.layer, head=scene.head, token=scene.token)
+    step = scene.step(AttentionStep, layer=scene.layer, head=scene.head, token=scene.token)
     tokens, head_dim = step.keys.shape
     dim, heads = len(step.qkv) // 3, step.num_heads
-    variant = min(scene.play or 0, len(_VARIANTS) - 1)
-    best = int(step.weights.argmax())
+    variant = min(scene.option or 0, len(_VARIANTS) - 1)
     return Screen(
-        title="One token asks, all tokens answer",
+        title="Each token gathers from all tokens",
         words=(
-            "Each token makes three short vectors of itself: a query (what it looks for), a key (what it can be found by) and a "
-            "value (what it hands over).",
-            "The query is compared with every key by multiplying number by number and adding up; softmax turns these scores into "
-            "weights that are positive and sum to 1.",
-            "The token then gathers the values of all tokens, each as strongly as its weight says: this is attention.",
+            "Each token makes three short vectors of itself: a *query* (what it looks for), a *key* (what it can be found by) and "
+            "a *value* (what it passes on).",
+            "The query is compared with every key by multiplying number by number and adding up; *softmax* turns these *scores* "
+            "into weights that are positive and sum to 1.",
+            "The token then gathers the values of all tokens, each as strongly as its weight says: this is *attention*.",
         ),
-        formula="a_j = softmax_j(q · k_j · s),   s = 1 / √d,   o = Σ_j a_j v_j",
-        letters=f"q: the query of this token; k_j, v_j: key and value of token j; d: numbers per head, here "
-        f"{head_dim}; s: the scale, here "
-        f"{number(step.scale)}; a_j: the weights, one per key.",
+        terms=(
+            f"All this happens {heads} times side by side; each time is called a *head* (next step).",
+            "Before a token is read, a *norm* rescales its numbers to a standard size, so that no token drowns out the others.",
+        ),
+        formula=_formula(scene.config),
+        letters=_letters(scene.config, head_dim, step.scale),
         shapes=(
-            ("tokens", f"[{tokens}, {dim}]", "brought to one size (norm)"),
+            ("tokens", f"[{tokens}, {dim}]", "after the norm"),
             ("q, k, v in one", f"[{tokens}, {3 * dim}]", f"3 x {dim}"),
             (
                 "per head",
@@ -48,12 +50,14 @@ def screen(scene: Scene) -> Screen:
             ),
             ("weights", f"[{heads}, {tokens}, {tokens}]", "each row sums to 1"),
         ),
-        figures=_figures(scene, step, variant),
+        figures=_figures(scene, step),
         control=Choice("softmax", _VARIANTS, variant),
         shared=("layer", "head"),
-        question=f"What does {scene.token_name} look at most in this head, and with which weight?",
-        answer=f"{scene.trace.layout.name(best)}: weight {float(step.weights[best]):.2%}, where equal weights would be "
-        f"{1 / tokens:.2%} each.",
+        question=f"Before softmax, every product is multiplied by the scale, {number(step.scale)}. Without it, would the weights "
+        "be spread over more tokens, or over fewer?",
+        answer=_spread(step),
+        reveals=_softmax(scene, step, variant),
+        played=scene.option is not None,
         code=(Code(Attention.forward, ("qkv", "scaled_dot_product")),),
         papers=(papers.ATTENTION,),
         hides="importance: a large weight on a small value moves little, and most weights of one head are no "
@@ -62,12 +66,32 @@ def screen(scene: Scene) -> Screen:
     )
 
 
-def _figures(scene: Scene, step: AttentionStep, variant: int) -> str:
+def _figures(scene: Scene, step: AttentionStep) -> str:
     reshaped = draw.part(
         f"The {len(step.qkv)} numbers of {scene.token_name}, cut into queries, keys and values of {step.num_heads} heads",
         reshape_picture(step.qkv, heads=step.num_heads, chosen=step.head),
     )
-    return reshaped + _scores(scene, step) + _softmax(scene, step, variant) + _gathered(step)
+    return reshaped + _scores(scene, step) + _gathered(step)
+
+
+def _formula(config: ViTConfig) -> str:
+    scale = r" with $s = \frac{1}{\sqrt{d}}$" if config.scale is None else ""
+    return rf"$a_j = \mathrm{{softmax}}_j(s\, q \cdot k_j)${scale}; $o = \sum_j a_j v_j$"
+
+
+def _letters(config: ViTConfig, head_dim: int, scale: float) -> str:
+    width = f" ($d$ = {head_dim} numbers per head)" if config.scale is None else ""
+    return (
+        f"$q$: the query of this token; $k_j$ and $v_j$: key and value of token $j$; $s$: the scale, here {number(scale)}{width}; "
+        "$a_j$: the weight of token $j$; $o$: what is gathered."
+    )
+
+
+def _spread(step: AttentionStep) -> str:
+    """Whether the scale spreads the weights, counted in keys that hold 90% of them."""
+    (*_, scaled), (*_, unscaled) = _statistics(step.weights), _statistics(step.unscaled)
+    which = "Over fewer" if unscaled < scaled else "Over more" if unscaled > scaled else "Neither"
+    return f"{which}: with the scale, 90% of the weight lies on {scaled} of {len(step.weights)} tokens, without it on {unscaled}."
 
 
 def _scores(scene: Scene, step: AttentionStep) -> str:
@@ -114,13 +138,13 @@ def _softmax(scene: Scene, step: AttentionStep, variant: int) -> str:
     heat = draw.heat(
         scene.patch_map(chosen),
         name=_VARIANTS[variant],
-        width="150px",
+        width=150,
         caption=f"{_VARIANTS[variant]}: weights on patches{outside}",
     )
     words = (
-        f"With d = {step.query.size} numbers the products grow like √d; without the scale softmax is dominated by few "
-        f"keys and hardly "
-        "learns. Over the wrong axis the weights of a query sum to anything."
+        f"The more numbers a query has (here {step.query.size}), the larger the products; without the scale a few keys would "
+        "take most of the weight, and training would stall. Over the wrong axis, queries instead of keys, the weights of a query "
+        "no longer sum to 1."
     )
     return draw.part(
         "What softmax makes of the scores",

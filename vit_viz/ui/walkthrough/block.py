@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from vit_viz.analyses.walkthrough import Array
-from vit_viz.analyses.walkthrough_layers import BlockStep, block_of, block_step
 from vit_viz.model.vit import Block
 from vit_viz.render.lettering import number
 from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough import papers
+from vit_viz.ui.walkthrough.prefix_tokens import COSINE
+from vit_viz.ui.walkthrough.residual import residual_picture
 from vit_viz.ui.walkthrough.scene import Scene
 from vit_viz.ui.walkthrough.screen import Code, Screen
+from vit_viz.walkthrough.embedding import Array
+from vit_viz.walkthrough.layers import BlockStep, block_of
 
 _NAMES = {
     "gelu": "GELU",
@@ -36,25 +38,32 @@ _MARKS = {
 
 def screen(scene: Scene) -> Screen:
     """The screen of this step."""
-    step = block_step(scene.walk, layer=scene.layer, token=scene.token)
+    step = scene.step(BlockStep, layer=scene.layer, token=scene.token)
     tokens, dim, hidden = scene.trace.num_tokens, step.before.size, step.hidden.size
     layers = scene.trace.num_layers
-    grown = _length(step.after) / (_length(step.before) or 1)
-    direction = "grows" if step.norms[-1] > step.norms[0] else "shrinks"
+    gated = step.activation.startswith("swiglu")
     return Screen(
-        title="A block: gather, think, add",
+        title="A block: gather, compute, add",
         words=(
-            "A block (also called a layer) has two parts: attention, in which tokens exchange what they know, and an "
-            "MLP, two linear "
-            "maps with a bend between them, in which each token thinks for itself.",
-            "Each part reads a normalised copy of the token and ADDS its result to the token: this running sum is "
-            "called the residual stream.",
+            "A layer consists of one *block* with two parts: attention, in which tokens exchange what they know, and an *MLP*, "
+            f"which works on each token alone: two linear maps, and between them a curve ({_NAMES[step.activation]}) that makes "
+            "the two more than one linear map.",
+            "Neither part replaces the token: it reads a copy of it after a norm, and its result is added to the token, which is "
+            "called a *residual connection*; what is added to all the way is the *residual stream*.",
             f"{layers} such blocks follow one another; here the norm stands before each part (pre-norm), while the first "
-            "transformers normalised after the sum (post-norm), which is harder to train when there are many blocks.",
+            "transformers had it after the sum (post-norm), which is harder to train when there are many blocks.",
         ),
-        formula="x ← x + Attention(norm(x));   x ← x + MLP(norm(x)),   MLP(y) = W_2 g(W_1 y)",
-        letters=f"x: the residual stream of a token, {dim} numbers; g: {_NAMES[step.activation]}; W_1 leads to "
-        f"{hidden} numbers, W_2 back to {dim}.",
+        terms=() if scene.trace.layout.num_prefix else (COSINE,),
+        formula=r"$x \leftarrow x + \mathrm{Attention}(\mathrm{norm}(x))$; then "
+        r"$x \leftarrow x + \mathrm{MLP}(\mathrm{norm}(x))$ with "
+        + (
+            "$\\mathrm{MLP}(y) = W_2 (g(W_1 y) \\circ V y)$"
+            if gated
+            else "$\\mathrm{MLP}(y) = W_2\\, g(W_1 y)$"
+        ),
+        letters=f"$x$: the residual stream of a token, {dim} numbers; $y$: what the MLP reads; $g$: {_NAMES[step.activation]}; "
+        f"$W_1$ leads to {hidden} numbers, $W_2$ back to {dim}"
+        + ("; $V$: a second linear map, which $g$ opens or shuts number by number." if gated else "."),
         shapes=(
             ("stream", f"[{tokens}, {dim}]", "before"),
             ("hidden", f"[{tokens}, {hidden}]", "inside the MLP"),
@@ -62,26 +71,33 @@ def screen(scene: Scene) -> Screen:
         ),
         figures=_figures(step, scene.token_name),
         shared=("layer",),
-        question=f"From the first block to the last, does the length of {scene.token_name} grow or shrink?",
-        answer=f"It {direction}: from {number(float(step.norms[0]))} to {number(float(step.norms[-1]))}; block {step.layer} alone "
-        f"multiplies it by {number(grown)}.",
+        question=f"Which adds more to {scene.token_name} in block {step.layer}: attention or the MLP?",
+        answer=_answer(step),
+        reveals=_lengths(step, scene.token_name),
         code=(
             Code(Block.forward, ("x +",)),
             Code(_forward_of(scene, step.layer), _MARKS[step.activation]),
         ),
         papers=(papers.VIT, papers.GELU, papers.PRE_NORM),
-        hides="what the MLP knows: its hidden numbers have no names either.",
+        hides="what the MLP has learned: none of its numbers has a name.",
         follows="token",
     )
 
 
 def _forward_of(scene: Scene, layer: int) -> Callable[..., Any]:
     """The source of the very MLP that this model has."""
-    forward: Callable[..., Any] = type(block_of(scene.walk, layer).mlp).forward
+    forward: Callable[..., Any] = type(block_of(scene.transformer, layer).mlp).forward
     return forward
 
 
-def _figures(step: BlockStep, name: str) -> str:
+def _answer(step: BlockStep) -> str:
+    attended, thought = _length(step.attended), _length(step.thought)
+    more = "Attention" if attended > thought else "The MLP"
+    return f"{more}: what attention adds has length {number(attended)}, what the MLP adds {number(thought)}."
+
+
+def _lengths(step: BlockStep, name: str) -> str:
+    """The stream inside the block, and what is added to it."""
     parts = (
         ("stream before the block", step.before),
         ("+ attention adds", step.attended),
@@ -94,6 +110,17 @@ def _figures(step: BlockStep, name: str) -> str:
         [(name, _length(values) / largest, number(_length(values))) for name, values in parts]
     )
     turned = float(step.before @ step.after / ((_length(step.before) * _length(step.after)) or 1))
+    return draw.part(
+        f"{name[0].upper()}{name[1:]} in block {step.layer}: lengths of the vectors",
+        lengths,
+        draw.line(
+            "Lengths do not add up, as the vectors point in different directions; before and after have a cosine similarity of "
+            f"{number(turned)}."
+        ),
+    )
+
+
+def _figures(step: BlockStep, name: str) -> str:
     x, y = step.curve
     curve = draw.curves(
         [(_NAMES[step.activation], x, y)],
@@ -102,9 +129,8 @@ def _figures(step: BlockStep, name: str) -> str:
         histogram=(step.histogram, step.bins),
     )
     active = (
-        f"Of the {step.hidden.size} hidden numbers of {name}, {step.active[0]:.0%} are above 0 and pass, the "
-        f"others are almost "
-        f"silenced; over all tokens {step.active[1]:.0%}. Gray: how often each input occurs."
+        f"Of the {step.hidden.size} numbers between the two linear maps, {step.active[0]:.0%} are above 0 for {name} and pass, "
+        f"the others become almost 0; over all tokens {step.active[1]:.0%}. Gray: how often each input occurs."
     )
     layers = np.arange(len(step.norms))
     stream = draw.curves(
@@ -113,15 +139,10 @@ def _figures(step: BlockStep, name: str) -> str:
         x_label="blocks done",
         mark=float(step.layer + 1),
     )
-    return draw.part(
-        f"{name[0].upper()}{name[1:]} in block {step.layer}: lengths of the vectors",
-        lengths,
-        draw.line(
-            f"Lengths do not add up, as the vectors point elsewhere; before and after have a cosine similarity of {number(turned)}."
-        ),
-    ) + draw.row(
-        draw.part(f"The bend in the MLP: {_NAMES[step.activation]}", curve, draw.line(active)),
-        draw.part("The stream through all blocks", stream),
+    return (
+        draw.part("What residual connections do", residual_picture(step, name))
+        + draw.part(f"The curve in the MLP: {_NAMES[step.activation]}", curve, draw.line(active))
+        + draw.part("The stream through all blocks", stream)
     )
 
 

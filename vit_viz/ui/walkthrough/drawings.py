@@ -13,17 +13,26 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw
 
 from vit_viz.render.colormaps import Limits, Table, apply, limits
-from vit_viz.render.lettering import number
+from vit_viz.render.lettering import Theme, number
 
 _CURVE = (320, 120)  # units of a curve's own space; the page scales it
 
 
-def picture(image: Image.Image, *, alt: str, width: str, caption: str = "", sharp: bool = True) -> str:
+def picture(
+    image: Image.Image,
+    *,
+    alt: str,
+    width: int,
+    caption: str = "",
+    sharp: bool = True,
+    look: Theme | None = None,
+) -> str:
     """A picture with its caption.
 
     Args:
-        width: as CSS; never wider than the page.
+        width: in pixels of a page of usual width, with which it grows; never wider than its place.
         sharp: whether pixels stay squares when they are enlarged.
+        look: of the page, the only one that shows this picture; None: both do.
     """
     file = io.BytesIO()
     photo = not sharp and image.width * image.height > 4096
@@ -32,12 +41,18 @@ def picture(image: Image.Image, *, alt: str, width: str, caption: str = "", shar
     else:
         image.save(file, "PNG", compress_level=3)
     kind, data = "jpeg" if photo else "png", base64.b64encode(file.getvalue()).decode("ascii")
-    style = f"width:{width}" + (";image-rendering:pixelated" if sharp else "")
+    style = f"width:{_grown(width)}" + (";image-rendering:pixelated" if sharp else "")
     words = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+    shown_in = f" vv-w-{look}" if look else ""
     return (
-        f'<figure class=vv-w-picture><img alt="{html.escape(alt)}" style="{style}" src="data:image/{kind};base64,{data}">'
-        f"{words}</figure>"
+        f'<figure class="vv-w-picture{shown_in}"><img alt="{html.escape(alt)}" style="{style}" '
+        f'src="data:image/{kind};base64,{data}">{words}</figure>'
     )
+
+
+def _grown(pixels: int) -> str:
+    """A length that grows with the page, as CSS."""
+    return f"calc({pixels} * var(--vv-unit))"
 
 
 def coloured(
@@ -52,7 +67,7 @@ def heat(
     values: ArrayLike,
     *,
     name: str,
-    width: str = "150px",
+    width: int = 150,
     caption: str = "",
     signed: bool = False,
     scale: Limits | None = None,
@@ -75,7 +90,7 @@ def strip(
     height = 16 * rows
     data = _png_uri(image)
     return (
-        f'<figure class=vv-w-strip><img alt="{html.escape(words)}" src="{data}" style="height:{height}px">'
+        f'<figure class=vv-w-strip><img alt="{html.escape(words)}" src="{data}" style="height:{_grown(height)}">'
         f"<figcaption>{html.escape(words)}</figcaption></figure>"
     )
 
@@ -93,6 +108,11 @@ def part(title: str, *inside: str) -> str:
 def line(text: str) -> str:
     """A sentence below a picture."""
     return f"<p class=vv-w-line>{html.escape(text)}</p>"
+
+
+def fold(title: str, text: str) -> str:
+    """A note that most readers do without."""
+    return f"<details class=vv-w-more><summary>{html.escape(title)}</summary><p>{html.escape(text)}</p></details>"
 
 
 def sum_line(text: str) -> str:

@@ -4,35 +4,39 @@ from __future__ import annotations
 
 from PIL import Image
 
-from vit_viz.analyses.walkthrough import Cut, PatchStep, cut, patch_step
+from vit_viz.model import ViTConfig
 from vit_viz.model.vit import PatchEmbed, VisionTransformer
 from vit_viz.render.lettering import number
 from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough import papers
 from vit_viz.ui.walkthrough.scene import Scene
 from vit_viz.ui.walkthrough.screen import Code, Screen, Slider
+from vit_viz.walkthrough.embedding import Cut, PatchStep, cut
 
 _LARGEST = 64
 
 
 def screen(scene: Scene) -> Screen:
     """The screen of this step."""
-    step = patch_step(scene.walk, place=scene.place)
+    step = scene.step(PatchStep, place=scene.place)
     tall, wide = step.patch_size
-    tried = cut(step.size, patch=scene.play or tall)
+    tried = cut(step.size, patch=scene.option or _another(step))
     height, width = step.size
+    shape = "squares" if tall == wide else "rectangles"
     return Screen(
-        title="The image is cut into patches",
+        title="The photo is cut into patches",
         words=(
-            f"The photo is resized to {height} x {width} pixels and cut into squares of {tall} x {wide} pixels, called patches.",
+            f"The photo is resized to {height} x {width} pixels and cut into {shape} of {tall} x {wide} pixels, called *patches*.",
             f"A pixel is {_channels(step)}, so one patch is a row of {step.flat.size} numbers: this row is all that the model "
-            "will ever see of that place.",
-            f"The {step.count} patches, read line by line like words, become a sequence; a patch that has become one item of the "
-            "sequence is called a token.",
+            "will ever see of that part of the photo.",
+            f"The {step.count} patches are read line by line, like words on a page; from here on, each is one item of a sequence, "
+            "called a *token*.",
         ),
-        formula="n = (H / P) · (W / P) = H · W / P²",
-        letters=f"H, W: height and width of the input, here {height} and {width}; P: side of a patch, here "
-        f"{_side(step)}; n: number of patches.",
+        formula=r"$n = \frac{H}{P} \cdot \frac{W}{P}$"
+        if tall == wide
+        else r"$n = \frac{H}{P_h} \cdot \frac{W}{P_w}$",
+        letters=f"$n$: number of patches; $H$ and $W$: height and width of the input, here {step.padded[0]} and "
+        f"{step.padded[1]}; {_side(step)}.",
         shapes=(
             ("image", f"[{step.channels}, {height}, {width}]", "channels, height, width"),
             (
@@ -41,61 +45,88 @@ def screen(scene: Scene) -> Screen:
                 f"{tall} x {wide} pixels x {step.channels} channels each",
             ),
         ),
-        figures=_figures(scene, step, tried),
+        figures=_figures(scene, step),
         control=Slider("try another patch size (the model keeps its own)", 2, _LARGEST, tried.patch),
-        question=f"How many numbers does the model receive for {scene.patch_name}, and how many for the whole image?",
-        answer=f"{step.flat.size} for the patch: {tall} x {wide} x {step.channels}, the length of the strip. "
-        f"{step.count} patches of {step.flat.size} make {step.count * step.flat.size} for the image: nothing is left out "
-        "by the cutting itself.",
-        code=(
-            Code(PatchEmbed.patches, ("F.unfold", "transpose")),
-            Code(VisionTransformer.grid_of, ("//", "% patch")),
-        ),
+        question=f"This model cuts {tall} x {wide} pixels per patch and gets {step.count} patches. How many would patches of "
+        f"{tried.patch} x {tried.patch} pixels be?",
+        answer=f"{tried.grid[0] * tried.grid[1]} instead of {step.count}: {_law(step, tried)}.",
+        reveals=_comparison(scene, tried),
+        played=scene.option is not None,
+        code=_code(scene.config),
         papers=(papers.VIT,),
-        hides="what the resizing lost: the photo was larger or smaller before. The frame beside it shows what was left out.",
+        hides="what the resizing lost: details of the photo that were finer than the pixels of the input.",
         follows="patch",
     )
 
 
-def _figures(scene: Scene, step: PatchStep, tried: Cut) -> str:
+def _law(step: PatchStep, tried: Cut) -> str:
+    if step.patch_size == (tried.patch // 2, tried.patch // 2) and tried.patch % 2 == 0:
+        return "twice the side means a quarter of the patches"
+    return "the number of patches falls with the square of their side"
+
+
+def _another(step: PatchStep) -> int:
+    """A patch size to compare with the model's own: twice as large where that fits, else half."""
+    side = max(step.patch_size)
+    return 2 * side if 2 * side <= min(_LARGEST, *step.size) else max(2, side // 2)
+
+
+def _code(config: ViTConfig) -> tuple[Code, ...]:
+    """How this model counts its patches and cuts them; a convolution cuts while it multiplies, in the next step."""
+    counted = "height // patch_height, width" if config.drop_remainder else "-(-height // patch_height)"
+    if config.patch_embed == "unfold":
+        cutting = Code(PatchEmbed.patches, ("F.unfold", "transpose"))
+    else:
+        cutting = Code(PatchEmbed.whole_patches, (_whole(config),))
+    return Code(VisionTransformer.grid_of, (counted,)), cutting
+
+
+def _whole(config: ViTConfig) -> str:
+    if config.drop_remainder:
+        return "return pixels[..., "
+    return "pixels, (0, -width % patch_width" if config.pad else "if not self.config.pad"
+
+
+def _figures(scene: Scene, step: PatchStep) -> str:
     values = step.flat
     first = ", ".join(number(float(value)) for value in values[:6])
     lines = ("red, green, blue" if step.channels == 3 else "one channel") + ", each row by row"
     patch = draw.picture(
         patch_picture(scene),
         alt=f"{scene.patch_name} enlarged",
-        width="150px",
+        width=150,
         caption=f"{scene.patch_name}, token {step.index}",
     )
     strip = draw.strip(values, name=f"the same patch, flattened ({lines})", rows=step.channels)
-    return (
-        draw.part(
-            "One patch, and the same patch as a row of numbers",
-            draw.row(patch, strip),
-            draw.line(
-                f"It begins {first}, ... and ends {number(float(values[-1]))}. Numbers are pixels after "
-                f"normalisation: 0 is a middle tone."
+    return draw.part(
+        "One patch, and the same patch as a row of numbers",
+        draw.row(patch, strip),
+        draw.line(
+            f"It begins {first}, ... and ends {number(float(values[-1]))}. The numbers are the pixels, shifted and scaled so "
+            "that 0 is a middle tone."
+        ),
+    ) + draw.part("How many patches", draw.sum_line(_arithmetic(step)))
+
+
+def _comparison(scene: Scene, tried: Cut) -> str:
+    """The input, cut with another patch size."""
+    return draw.part(
+        f"If patches had {tried.patch} x {tried.patch} pixels",
+        draw.row(
+            draw.picture(
+                draw.ruled(scene.received, patch=tried.patch),
+                alt=f"The input cut into patches of {tried.patch} pixels",
+                width=300,
+                sharp=False,
             ),
-        )
-        + draw.part("How many patches", draw.sum_line(_arithmetic(step)))
-        + draw.part(
-            f"If patches had {tried.patch} x {tried.patch} pixels",
-            draw.row(
-                draw.picture(
-                    draw.ruled(scene.received, patch=tried.patch),
-                    alt=f"The input cut into patches of {tried.patch} pixels",
-                    width="min(100%, 300px)",
-                    sharp=False,
-                ),
-                draw.line(_tried_words(tried)),
-            ),
-        )
+            draw.line(_tried_words(tried)),
+        ),
     )
 
 
 def patch_picture(scene: Scene) -> Image.Image:
     """The followed patch as the model receives it, one pixel per pixel."""
-    (row, col), (tall, wide) = scene.place, scene.loaded.config.patch_size
+    (row, col), (tall, wide) = scene.place, scene.config.patch_size
     return scene.padded_input().crop((col * wide, row * tall, (col + 1) * wide, (row + 1) * tall))
 
 
@@ -109,15 +140,15 @@ def _tried_words(tried: Cut) -> str:
     (rows, cols), (down, across) = tried.grid, tried.remainder
     count = rows * cols
     words = (
-        f"{rows} rows x {cols} columns = {count} patches; attention compares every patch with every patch, so "
-        f"{count**2:,} pairs. "
+        f"{rows} rows x {cols} columns = {count} patches; later on every patch is compared with every patch (step 5), which "
+        f"would make {count**2:,} pairs. "
     )
     if not down and not across:
         return words + f"{tried.patch} divides both sides: every pixel is in a patch."
     return words + (
         f"{tried.patch} does not divide {tried.size[0]} x {tried.size[1]}: {down} rows and {across} columns of pixels remain "
-        f"(hatched, {tried.left_out:.1%} of the image). A model then drops them, fills up with zeros, or, as here, the photo is "
-        "resized first so that nothing remains."
+        f"(hatched, {tried.left_out:.1%} of the image). Some models drop them, some add zeros at the edge; here the photo is "
+        "resized beforehand to a size that the patches fill."
     )
 
 
@@ -127,4 +158,6 @@ def _channels(step: PatchStep) -> str:
 
 def _side(step: PatchStep) -> str:
     tall, wide = step.patch_size
-    return str(tall) if tall == wide else f"{tall} down and {wide} across"
+    if tall == wide:
+        return f"$P$: side of a patch, here {tall}"
+    return f"$P_h$ and $P_w$: height and width of a patch, here {tall} and {wide}"

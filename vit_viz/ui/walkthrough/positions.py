@@ -1,4 +1,4 @@
-"""Step 4: a token learns where it was, or the model could not tell a photo from its shuffled patches."""
+"""Step 4: each token is told where it was, or the model could not tell a photo from its shuffled patches."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import math
 import numpy as np
 from PIL import Image
 
-from vit_viz.analyses.walkthrough import Array
-from vit_viz.analyses.walkthrough_tokens import PositionStep, position_step
 from vit_viz.model.positions import resample, rotate, sinusoidal_1d, sinusoidal_2d
 from vit_viz.model.vit import VisionTransformer
 from vit_viz.render.lettering import number
@@ -16,39 +14,70 @@ from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough import papers
 from vit_viz.ui.walkthrough.scene import Scene
 from vit_viz.ui.walkthrough.screen import Code, Screen, Slider
+from vit_viz.walkthrough.embedding import Array
+from vit_viz.walkthrough.tokens import PositionStep
 
 _SEEDS = 9
+_WITH_FACTORS = ("scale = ((", "scale_factor=scale")
+_RESAMPLING = {
+    "dino": _WITH_FACTORS,
+    "dinov2": _WITH_FACTORS,
+    "torchvision": ("align_corners=True",),
+    "bilinear": ('mode="bilinear"',),
+} | dict.fromkeys(("timm", "dinov2_reg", "transformers"), ("antialias=variant",))
 _KINDS = {
-    "learned": "This model has learned one vector per place, its position embedding, and adds it to the patch's vector.",
-    "sinusoidal_1d": "This model adds to each patch's vector a fixed pattern of waves, another one for each place in the sequence.",
-    "sinusoidal_2d": "This model adds to each patch's vector a fixed pattern of waves, half for the column and half for the row.",
-    "rotary": "This model adds nothing: in each layer it turns queries and keys (next step) by angles that depend on the place.",
+    "learned": "This model has learned one vector per place, its *position embedding*, and adds it to the embedding of the patch.",
+    "sinusoidal_1d": "This model adds a fixed pattern of waves to each patch, its *position embedding*; each place has another.",
+    "sinusoidal_2d": "This model adds a fixed pattern of waves to each patch, its *position embedding*: half of it says the "
+    "column, half the row.",
+    "rotary": "This model adds nothing: in each layer it rotates the vectors that tokens are compared by (next step), by angles "
+    "that depend on the place.",
     "none": "This model has no positions at all: it can only guess where a patch was from what the patch shows.",
+}
+_ADDED = "$z_i$: the embedding of patch $i$; $p_i$: the position embedding of its place."
+_FORMULAS = {
+    "learned": ("$x_i = z_i + p_i$", f"$x_i$: the token that enters the first layer; {_ADDED}"),
+    "sinusoidal_1d": (
+        r"$x_i = z_i + p_i$ with $p_{i, 2k} = \sin(i / 10000^{2k / D})$ and $p_{i, 2k + 1} = \cos(i / 10000^{2k / D})$",
+        f"{_ADDED[:-1]}, made of $D$ numbers, numbered by $2 k$ and $2 k + 1$.",
+    ),
+    "sinusoidal_2d": (
+        r"$x_i = z_i + p_i$; $p_i$ holds $\sin(t w_k)$ and $\cos(t w_k)$ with $w_k = 10000^{-4 k / D}$",
+        f"{_ADDED[:-1]}, made of $D$ numbers, with $t$ the column for one half of them and the row for the other; $w_k$: how fast "
+        "wave $k$ turns.",
+    ),
+    "rotary": (
+        r"$q_i \leftarrow R_i q_i$, $k_i \leftarrow R_i k_i$",
+        "$q_i$ and $k_i$: the two vectors of token $i$ that the next step compares; $R_i$: a rotation by the angles of its place.",
+    ),
+    "none": (
+        "$x_i = z_i$",
+        "$x_i$: the token that enters the first layer; $z_i$: the embedding of patch $i$.",
+    ),
 }
 
 
 def screen(scene: Scene) -> Screen:
     """The screen of this step."""
-    seed = 1 if scene.play is None else min(scene.play, _SEEDS)
-    step = position_step(scene.walk, place=scene.place, seed=seed)
-    (rows, cols), dim = step.grid, scene.loaded.config.embed_dim
+    seed = 1 if scene.option is None else min(scene.option, _SEEDS)
+    step = scene.step(PositionStep, place=scene.place, seed=seed)
+    (rows, cols), dim = step.grid, scene.config.embed_dim
     return Screen(
-        title="Each token learns where it was",
+        title="Each token is told where it was",
         words=(
-            "What follows treats the tokens as a bag, not as a row: without help, the order of the patches would not matter.",
+            "The layers that follow treat the tokens as a set: nothing in them says which patch was where.",
             _KINDS[step.kind],
-            f"Shuffle the patches and compare: with positions the answer changes, without positions it does not "
-            f"(here by at most {_largest(step.unplaced, step.unplaced_shuffled):.0e}).",
+            "To see what this is worth, the patches are shuffled, and the model answers twice: with its positions, and with "
+            "positions switched off.",
         ),
-        formula="rotary: q_i → R_i q_i,  k_j → R_j k_j" if step.kind == "rotary" else "x_i = z_i + p_i",
-        letters="z_i: the embedding of patch i; p_i: the position of its place. Waves: p[t, 2k] = sin(t / 10000^(2k / D)), "
-        "p[t, 2k + 1] = cos of the same.  R_i: a rotation by angles of place i.",
+        formula=_FORMULAS[step.kind][0],
+        letters=_FORMULAS[step.kind][1],
         shapes=(
             ("tokens", f"[{len(step.order)}, {dim}]", "patches"),
             (
                 (
                     "angles",
-                    f"[{len(step.order)}, {scene.loaded.config.head_dim // 2}]",
+                    f"[{len(step.order)}, {scene.config.head_dim // 2}]",
                     "one per pair of numbers",
                 )
                 if step.kind == "rotary"
@@ -62,34 +91,40 @@ def screen(scene: Scene) -> Screen:
         ),
         figures=_figures(scene, step),
         control=Slider("order of the patches (0: as they are; 1-9: shuffled)", 0, _SEEDS, seed),
-        question="Without positions, what does the model say of the shuffled patches?",
-        answer=f"The same as of the photo: {_top(scene, step.unplaced_shuffled)} both times; the outputs differ by at most "
+        question="With positions switched off, does the model's answer change when the patches are shuffled?",
+        answer=f"No: it is {_top(scene, step.unplaced_shuffled)} both times, and the outputs differ by at most "
         f"{_largest(step.unplaced, step.unplaced_shuffled):.0e}, which is rounding.",
-        code=_code(step.kind),
+        reveals=_answers(scene, step),
+        played=scene.option is not None,
+        code=_code(step),
         papers=(papers.VIT_POSITIONS, papers.WAVES, *((papers.ROTARY,) if step.kind == "rotary" else ())),
-        hides="how much the layers make of positions. The model without positions was never trained so: its answer only shows "
-        "that order is lost.",
+        hides="how much the layers make of positions. No model was trained with its positions switched off: that answer only "
+        "shows that the order is lost.",
         follows="patch",
     )
 
 
-def _code(kind: str) -> tuple[Code, ...]:
-    if kind == "rotary":
+def _code(step: PositionStep) -> tuple[Code, ...]:
+    if step.kind == "rotary":
         return Code(VisionTransformer.rotary, ("angles",)), Code(rotate, ("first *",))
+    if step.kind == "none":
+        return (Code(VisionTransformer.tokens, ("if self.config.position not in",)),)
     tokens = Code(VisionTransformer.tokens, ("x = x + F.pad",))
-    if kind == "learned":
-        return tokens, Code(resample, ("F.interpolate", "new_rows + 0.1"))
-    return tokens, Code(sinusoidal_2d if kind == "sinusoidal_2d" else sinusoidal_1d, ("sin()", "angle"))
+    if step.kind == "learned":
+        return tokens, Code(resample, _RESAMPLING[step.variant] if step.resampled else ("return table",))
+    return tokens, Code(sinusoidal_2d if step.kind == "sinusoidal_2d" else sinusoidal_1d, ("sin()", "angle"))
 
 
 def _figures(scene: Scene, step: PositionStep) -> str:
-    return _shuffle(scene, step) + _where(scene, step) + _grids(scene, step) + _waves(step)
-
-
-def _shuffle(scene: Scene, step: PositionStep) -> str:
     mixed = draw.picture(
-        _mixed(scene, step), alt="The input with its patches in this order", width="130px", sharp=False
+        _mixed(scene, step), alt="The input with its patches in this order", width=130, sharp=False
     )
+    shuffled = draw.part("The patches in this order", mixed)
+    return shuffled + _where(scene, step) + _grids(scene, step) + _waves(step)
+
+
+def _answers(scene: Scene, step: PositionStep) -> str:
+    """What the model says of the photo and of the shuffled patches."""
     rows = [
         (
             "with positions",
@@ -105,7 +140,7 @@ def _shuffle(scene: Scene, step: PositionStep) -> str:
         ),
     ]
     table = draw.grid(("", "photo", "patches in this order", "largest difference"), rows)
-    return draw.part("Does the order of the patches matter?", draw.row(mixed, table))
+    return draw.part("Does the order of the patches matter?", table)
 
 
 def _where(scene: Scene, step: PositionStep) -> str:
@@ -114,17 +149,17 @@ def _where(scene: Scene, step: PositionStep) -> str:
     near = draw.heat(
         step.similarity,
         name="similarity",
-        width="130px",
-        caption=f"how alike the position of {scene.patch_name} is to every other: {number(float(step.similarity.min()))} to 1",
+        width=130,
+        caption=f"how similar the position of {scene.patch_name} is to every other: {number(float(step.similarity.min()))} to 1",
     )
     if step.table is None:
-        words = "Cosine of the angle between two places, mean over all frequencies: 1 where both are turned alike."
-        return draw.part("Which places are alike", draw.row(near, draw.line(words)))
+        words = "Cosine of the angle between two places, mean over all pairs of numbers: 1 where both are rotated by the same."
+        return draw.part("Which places are similar", draw.row(near, draw.line(words)))
     index = step.place[0] * step.grid[1] + step.place[1]
     strip = draw.strip(step.table[index], name=f"position of {scene.patch_name}")
     words = f"Length of this position {number(step.position_norm)}, of the patch's embedding {number(step.patch_norm)}."
     return draw.part(
-        "Which places are alike", draw.row(near, f"<div class=vv-w-fill>{strip}{draw.line(words)}</div>")
+        "Which places are similar", draw.row(near, f"<div class=vv-w-fill>{strip}{draw.line(words)}</div>")
     )
 
 
@@ -138,41 +173,46 @@ def _grids(scene: Scene, step: PositionStep) -> str:
         draw.picture(
             Image.fromarray(before.reshape(*old, 3)),
             alt="Positions as trained",
-            width="120px",
+            width=120,
             caption=f"as trained: {old[0]} x {old[1]}",
         ),
         draw.picture(
             Image.fromarray(after.reshape(*new, 3)),
-            alt="Positions of this image",
-            width="120px",
-            caption=f"of this image: {new[0]} x {new[1]}",
+            alt="Positions of this photo",
+            width=120,
+            caption=f"of this photo: {new[0]} x {new[1]}",
         ),
         draw.line(_resampling_words(step)),
     )
     return draw.part(
-        "Brought to the grid of this image (three main directions as red, green, blue)", pictures
+        "Brought to the grid of this photo (the first three principal components as red, green, blue)",
+        pictures,
+        draw.fold("Why older code adds 0.1 to the size of the grid", _history(step)),
     )
 
 
 def _resampling_words(step: PositionStep) -> str:
     old, new = step.trained_grid, step.grid
+    if not step.resampled:
+        return f"This photo has the grid of the training, {old[0]} x {old[1]}, so nothing is changed."
+    return (
+        f"{old[0]} x {old[1]} positions were learned; smooth interpolation between them ({step.variant}'s way) makes {new[0]} x "
+        f"{new[1]}."
+    )
+
+
+def _history(step: PositionStep) -> str:
+    """A note for those who read other people's code."""
+    old = step.trained_grid
     lost = [size for size in range(1, 65) if math.floor(old[0] * (size / old[0])) < size]
-    history = (
-        f"The 0.1 in old code: sizes were passed as factors and rounded down, floor({old[0]} · (g / {old[0]})), which loses a row "
+    return (
+        f"Sizes used to be passed as factors and rounded down, floor({old[0]} · (g / {old[0]})), which loses a row "
         + (
             f"for g = {', '.join(map(str, lost[:4]))}"
             if lost
             else "on some grids, though on none up to 64 from this one"
         )
-        + "; with (g + 0.1) it never does."
-    )
-    if not step.resampled:
-        return (
-            f"This image has the grid of the training, {old[0]} x {old[1]}, so nothing is changed. {history}"
-        )
-    return (
-        f"{old[0]} x {old[1]} positions were learned; bicubic interpolation ({step.variant}) makes {new[0]} x "
-        f"{new[1]} of them. {history}"
+        + "; with g + 0.1 in place of g it never does."
     )
 
 
@@ -185,7 +225,7 @@ def _waves(step: PositionStep) -> str:
         f"Each line is a place (the first {min(64, len(table))} of {len(table)}), each column one of "
         f"{table.shape[1]} numbers: fast waves left, slow waves right; -1 blue, 1 red."
     )
-    parts = [draw.picture(shown, alt=words, width="min(100%, 460px)", caption=words)]
+    parts = [draw.picture(shown, alt=words, width=460, caption=words)]
     if step.angles is not None:
         turn = (
             f"Rotary angles of this model: cosine of {step.angles.shape[1]} angles at each of {len(step.angles)} "
@@ -194,7 +234,7 @@ def _waves(step: PositionStep) -> str:
         picture = draw.coloured(np.cos(step.angles[:64]), signed=True, scale=(-1, 1))
         return draw.part(
             "The angles of this model",
-            draw.picture(picture, alt=turn, width="min(100%, 300px)", caption=turn),
+            draw.picture(picture, alt=turn, width=300, caption=turn),
         ) + draw.part(title, *parts)
     return draw.part(title, *parts)
 
@@ -202,7 +242,7 @@ def _waves(step: PositionStep) -> str:
 def _mixed(scene: Scene, step: PositionStep) -> Image.Image:
     """The input with its patches in the order of the experiment."""
     source, cols = scene.padded_input(), step.grid[1]
-    tall, wide = scene.loaded.config.patch_size
+    tall, wide = scene.config.patch_size
     sheet = Image.new(source.mode, source.size)
     for place, patch in enumerate(step.order.tolist()):
         down, across = divmod(patch, cols)

@@ -9,14 +9,13 @@ import io
 import numpy as np
 from PIL import Image
 
-from vit_viz.analyses.walkthrough import Array
 from vit_viz.render.colormaps import apply
 from vit_viz.render.lettering import number
+from vit_viz.walkthrough.embedding import Array
 
 _WIDE, _LINE, _GAP = 720, 20, 5
 _TOP = 40  # where the lines of heads begin
 _LEFT = 66  # room for the names q, k, v
-_SECONDS = 2.5
 
 
 def reshape_picture(qkv: Array, *, heads: int, chosen: int) -> str:
@@ -51,7 +50,7 @@ def reshape_picture(qkv: Array, *, heads: int, chosen: int) -> str:
         f"3 lines of {heads} heads x {len(qkv) // 3 // heads}; no number changes, they only move."
     )
     return (
-        f'<figure class=vv-w-plot><svg class=vv-w-wide viewBox="0 0 {_WIDE} {tall + 24}" '
+        f'<figure class="vv-w-plot vv-w-scroll" tabindex=0><svg class=vv-w-wide viewBox="0 0 {_WIDE} {tall + 24}" '
         f'role=img aria-label="{html.escape(words)}">'
         f"<text class=vv-w-letters x=0 y=15>all</text>{''.join(inside)}</svg><figcaption>{html.escape(words)}</figcaption></figure>"
     )
@@ -63,16 +62,14 @@ def _piece(colours: Array, start: tuple[float, float, float], end: tuple[float, 
     Image.fromarray(np.ascontiguousarray(colours[None])).save(file, "PNG")
     data = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")
     still = _image(data, start)
-    moving = "".join(
-        f'<animate attributeName={name} from="{a:.1f}" to="{b:.1f}" dur="{_SECONDS}s" fill=freeze></animate>'
-        for name, a, b in zip(("x", "y", "width"), start, end, strict=True)
-    )
-    return still + _image(data, end, moving)
+    across, down, wider = start[0] - end[0], start[1] - end[1], start[2] / end[2]
+    moves = f"--across:{across:.1f}px;--down:{down:.1f}px;--wider:{wider:.3f}"
+    return still + _image(data, end, f'class=vv-w-moves style="{moves}"')
 
 
-def _image(data: str, place: tuple[float, float, float], inside: str = "") -> str:
+def _image(data: str, place: tuple[float, float, float], attributes: str = "") -> str:
     x, y, width = place
     return (
-        f'<image href="{data}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_LINE}" '
-        f'preserveAspectRatio="none" style="image-rendering:pixelated">{inside}</image>'
+        f'<image {attributes} x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_LINE}" preserveAspectRatio="none" '
+        f'href="{data}"></image>'
     )

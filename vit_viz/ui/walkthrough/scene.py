@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from PIL import Image
-from torch import Tensor
 
-from vit_viz.analyses.walkthrough import Array, FilterComponents, Walk, filter_components
-from vit_viz.analyses.walkthrough_tokens import PositionColours, position_colours
 from vit_viz.capture import Trace
-from vit_viz.checkpoints import LoadedModel
-from vit_viz.session import Session
-from vit_viz.ui.choices import subject_of
-from vit_viz.ui.state import ViewState
+from vit_viz.checkpoints import Model
+from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.session.answers import ReceivedImage
+from vit_viz.session.handles import Subject
+from vit_viz.session.session import Request, Session
+from vit_viz.session.walkthrough import LearnedInput, Step
+from vit_viz.ui.visit.choices import subject_of
+from vit_viz.ui.visit.state import ViewState
+from vit_viz.walkthrough.embedding import Array, FilterComponents, own_transformer
+from vit_viz.walkthrough.tokens import PositionColours
+
+AnyStep = TypeVar("AnyStep", bound=Step)
 
 _NAMED = ("class", "distillation")
 
@@ -30,8 +36,9 @@ class Scene:
         colours: of learned positions; None where the model has none.
     """
 
-    loaded: LoadedModel
-    walk: Walk
+    session: Session
+    subject: Subject
+    loaded: Model
     trace: Trace
     view: ViewState
     received: Image.Image
@@ -40,33 +47,33 @@ class Scene:
 
     @classmethod
     def of(cls, session: Session, view: ViewState, owner: str) -> Scene:
-        """The scene of a view; what several steps share is kept in the session's cache."""
+        """The scene of a view."""
         subject = subject_of(session, view, owner)
         loaded = session.model(subject.model)
-        trace = session.trace(subject.model, subject.image, mode=subject.mode, owner=owner)
+        trace = session.trace_of(subject)
         view, _ = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
-        weights = (loaded.provenance.weights, loaded.name)
+        received = session.run(subject.request("received image"))
+        learned = session.run(Request.of(subject.model, "", "learned input", owner=owner))
+        assert isinstance(received, ReceivedImage)
+        assert isinstance(learned, LearnedInput)
+        picture = received.picture
+        return cls(session, subject, loaded, trace, view, picture, learned.components, learned.colours)
 
-        def run() -> tuple[Tensor, Tensor]:
-            photo = session.image(subject.image, owner=owner)
-            with session.turn(loaded):
-                walk = Walk.of(loaded.model, loaded.preprocess.apply(photo, mode=subject.mode).pixels)
-            return walk.pixels, walk.stream  # kept without the model
+    def step(self, kind: type[AnyStep], **options: object) -> AnyStep:
+        """The numbers of a step, by the class of what they are."""
+        answer = self.session.run(self.subject.request("walkthrough", step=kind.__name__, **options))
+        assert isinstance(answer, kind)
+        return answer
 
-        digest = session.digest(subject.image, owner=owner)
-        key = ("walkthrough", *weights, digest, subject.mode)
-        kept = session.kept(key, run, subject.image, digest, size_of=lambda kept: sum(t.nbytes for t in kept))
-        walk = Walk(loaded.model, *kept)
-        components: FilterComponents = session.cache.get_or_compute(
-            ("filter components", *weights),
-            lambda: filter_components(loaded.model),
-            size_of=lambda c: c.filters.nbytes,
-        )
-        colours: PositionColours | None = session.cache.get_or_compute(
-            ("position colours", *weights), lambda: position_colours(loaded.model), size_of=lambda _: 65_536
-        )
-        received = loaded.preprocess.reverse(walk.pixels)
-        return cls(loaded, walk, trace, view, received, components, colours)
+    @property
+    def transformer(self) -> VisionTransformer:
+        """The model, which is ours: no other can be walked through."""
+        return own_transformer(self.loaded.model)
+
+    @property
+    def config(self) -> ViTConfig:
+        """The shape of the model."""
+        return self.transformer.config
 
     @property
     def layer(self) -> int:
@@ -79,9 +86,9 @@ class Scene:
         return self.view.head if isinstance(self.view.head, int) else 0
 
     @property
-    def play(self) -> int | None:
+    def option(self) -> int | None:
         """The value of the step's own control; None means its default."""
-        return self.view.play if self.view.play >= 0 else None
+        return self.view.walkthrough.step_option if self.view.walkthrough.step_option >= 0 else None
 
     @property
     def token(self) -> int:
@@ -120,13 +127,13 @@ class Scene:
 
     def patch_map(self, values: Array) -> Array:
         """The patch part of one number per token, [rows, cols]."""
-        found: Array = self.trace.layout.patches(np.asarray(values))
-        return found
+        patches: Array = self.trace.layout.patches(np.asarray(values))
+        return patches
 
     def padded_input(self) -> Image.Image:
         """The input with the zeros that some models add, so that the grid divides it."""
         rows, cols = self.trace.layout.grid
-        tall, wide = self.loaded.config.patch_size
+        tall, wide = self.config.patch_size
         if self.received.size == (cols * wide, rows * tall):
             return self.received
         sheet = Image.new(self.received.mode, (cols * wide, rows * tall))

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import html
 import inspect
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from vit_viz.ui.components.mathematics import typeset
 
 STEPS = (
     "Patches",
@@ -48,7 +51,7 @@ class Code:
 
     Args:
         what: the function itself, so that what is shown is what runs.
-        marks: texts; the lines that contain one of them are marked.
+        marks: texts; the lines that contain one of them are marked. They are lines that run in this model.
     """
 
     what: Callable[..., Any]
@@ -57,16 +60,19 @@ class Code:
 
 @dataclass(frozen=True)
 class Screen:
-    """One step, ready to be laid out; plain text everywhere but in `figures`, which is escaped HTML.
+    """One step, ready to be laid out; plain text everywhere but in `figures` and `reveals`, which are escaped HTML.
 
     Args:
         title: what happens, in a few words.
-        words: three sentences that need no knowledge of transformers.
-        formula: in one line; `letters` says what its letters mean.
+        words: three sentences that need no knowledge of transformers; a term stands between * where it is explained.
+        terms: further terms that the step uses, a sentence each.
+        formula: words and LaTeX, as `typeset` reads them; `letters` says what its letters mean, and nothing else.
         shapes: (name, shape, what it is), in the order of the data.
         control: to play with; None where layer and head are the controls.
         shared: controls of the whole page that matter here.
-        question, answer: the answer is in the pictures.
+        question, answer: to predict, before the answer is unfolded.
+        reveals: the pictures that hold the answer; they are unfolded with it.
+        played: whether the control decides what they show, and was moved: then they are unfolded.
         papers: (words, address).
         follows: what the photo beside the step shows: the followed patch, the followed token, what that token looks at, or nothing.
     """
@@ -82,6 +88,9 @@ class Screen:
     code: tuple[Code, ...]
     papers: tuple[tuple[str, str], ...]
     hides: str
+    terms: tuple[str, ...] = ()
+    reveals: str = ""
+    played: bool = False
     control: Slider | Choice | None = None
     shared: tuple[Literal["layer", "head"], ...] = ()
     follows: Literal["patch", "token", "map", "nothing"] = "nothing"
@@ -95,25 +104,39 @@ _LEGEND = (
 
 def html_of(screen: Screen, number: int) -> str:
     """The whole step as HTML; every text escaped."""
-    words = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in screen.words)
+    words = "".join(f"<p>{_defining(sentence)}</p>" for sentence in screen.words)
+    terms = f"<p class=vv-w-terms>{_defining(' '.join(screen.terms))}</p>" if screen.terms else ""
     papers = "; ".join(
         f'<a href="{html.escape(address)}" target="_blank" rel="noopener noreferrer">{html.escape(text)}</a>'
         for text, address in screen.papers
     )
     parts = [
         f"<h2>{number}. {html.escape(screen.title)}</h2>",
-        f"<div class=vv-w-words>{words}</div>",
+        f"<div class=vv-w-words>{words}</div>{terms}",
         _shapes(screen.shapes),
         f"<div class=vv-w-figures>{screen.figures}</div>",
         _LEGEND if "vv-w-strip" in screen.figures else "",
-        f"<details class=vv-w-quiz><summary>{html.escape(screen.question)}</summary>"
-        f"<p>{html.escape(screen.answer)}</p></details>",
-        f"<p class=vv-w-formula><code>{html.escape(screen.formula)}</code></p>",
-        f"<p class=vv-w-quiet>{html.escape(screen.letters)} Paper: {papers}.</p>",
+        _quiz(screen),
+        f"<p class='vv-math vv-w-formula'>{typeset(screen.formula)}</p>",
+        f"<p class=vv-w-quiet>{typeset(screen.letters)} Paper: {papers}.</p>",
         f"<p class=vv-w-quiet><b>Does not show</b> {html.escape(screen.hides)}</p>",
         *(code_html(code) for code in screen.code),
     ]
     return f"<div class=vv-w data-step={number}>{''.join(parts)}</div>"
+
+
+def _quiz(screen: Screen) -> str:
+    """The question; the answer and its pictures are folded until they are asked for."""
+    return (
+        f"<details class='vv-card vv-w-quiz'{' open' if screen.played else ''}>"
+        f"<summary><b>Predict, then look.</b> {html.escape(screen.question)}</summary>"
+        f"<p>{html.escape(screen.answer)}</p><div class=vv-w-figures>{screen.reveals}</div></details>"
+    )
+
+
+def _defining(text: str) -> str:
+    """Text as HTML; a term between * is marked as the one that is explained here."""
+    return re.sub(r"\*([^*]+)\*", r"<dfn>\1</dfn>", html.escape(text))
 
 
 def code_html(code: Code) -> str:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vit_viz.ui.walkthrough import attention, block, classes, embedding, extra, heads, patches, positions
+from vit_viz.ui.walkthrough import (
+    attention,
+    block,
+    classes,
+    embedding,
+    heads,
+    patches,
+    positions,
+    prefix_tokens,
+)
 from vit_viz.ui.walkthrough.scene import Scene
 from vit_viz.ui.walkthrough.screen import Screen
 
 _SCREENS: tuple[Callable[[Scene], Screen], ...] = (
     patches.screen,
     embedding.screen,
-    extra.screen,
+    prefix_tokens.screen,
     positions.screen,
     attention.screen,
     heads.screen,

@@ -1,0 +1,183 @@
+"""From the sums over a layer's attention to the measures of its heads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vit_viz.analyses.attention import to_numpy
+from vit_viz.analyses.head_sums import are_outliers, token_norms
+from vit_viz.analyses.offsets import Offsets
+from vit_viz.capture.trace import Trace
+from vit_viz.geometry import TokenLayout
+from vit_viz.results import ValueRange
+
+Measure = Literal[
+    "distance",
+    "entropy",
+    "prefix_mass",
+    "class_mass",
+    "suffix_mass",
+    "diagonal_mass",
+    "left_neighbour",
+    "right_neighbour",
+    "upper_neighbour",
+    "lower_neighbour",
+    "strongest_offset",
+    "positional_share",
+    "content_correlation",
+    "sink_share",
+    "norm",
+    "rollout_share",
+]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """How a measure is made of the sums over the layers.
+
+    Args:
+        sums: names of what it reads.
+        of: (the trace, its sums [layers, ...] on the CPU) -> one number per head, [layers, heads].
+        unit, value_range: of these numbers.
+        over_patches: whether queries that are no patches are left out.
+    """
+
+    sums: tuple[str, ...]
+    of: Callable[[Trace, Mapping[str, Tensor]], Tensor]
+    unit: str = "share of the attention"
+    value_range: ValueRange = (0.0, 1.0)
+    over_patches: bool = True
+
+
+def _mean_over(name: str) -> Callable[[Trace, Mapping[str, Tensor]], Tensor]:
+    """A sum over the queries that are patches, divided by their number."""
+
+    def mean(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
+        return sums[name] / trace.layout.num_patches
+
+    return mean
+
+
+def _received(tokens: Callable[[TokenLayout], slice]) -> Statistic:
+    """Share of the attention of patches that falls on some tokens."""
+
+    def share(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
+        layout = trace.layout
+        return sums["columns"][:, :, 1, tokens(layout)].sum(-1) / layout.num_patches
+
+    return Statistic(("columns",), share)
+
+
+def _class_token(layout: TokenLayout) -> slice:
+    token = layout.token("class") if "class" in layout.named else 0
+    return slice(token, token + int("class" in layout.named))
+
+
+def _sinks(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
+    received = sums["columns"][:, :, 0]  # [layers, heads, tokens]
+    outliers = are_outliers(token_norms(trace, slice(trace.num_layers)), OUTLIER_FACTOR).to(received.device)
+    return received.where(outliers[:, None], 0.0).sum(-1) / trace.num_tokens
+
+
+def _norm(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
+    norms = torch.stack([trace.value_norms(layer) for layer in range(trace.num_layers)])
+    return (sums["columns"][:, :, 0] * norms.to(sums["columns"])).sum(-1) / trace.num_tokens
+
+
+def _entropy(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
+    tokens = trace.num_tokens
+    return (-sums["entropy"] / tokens / (math.log(tokens) or 1.0)).clamp(0, 1)
+
+
+def _beside(down: int, right: int) -> Callable[[Trace, Mapping[str, Tensor]], Tensor]:
+    def mean(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
+        offsets = Offsets(trace.layout.grid)
+        return offsets.at(sums["offsets"], down, right) / offsets.at(offsets.counts, down, right).clamp(min=1)
+
+    return mean
+
+
+def usual_means(offsets: Offsets, sums: Tensor) -> Tensor:
+    """Mean weight at each offset that at least half of the patches have, [..., 2 rows - 1, 2 cols - 1]; -1 at the others."""
+    counts, (rows, cols) = offsets.counts, offsets.grid
+    usual = 2 * counts >= rows * cols
+    usual[rows - 1, cols - 1] = False
+    return torch.where(usual, sums / counts, -1.0)
+
+
+def _strongest(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
+    return usual_means(Offsets(trace.layout.grid), sums["offsets"]).flatten(2).amax(-1).clamp(min=0)
+
+
+def _positional(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
+    between, total = _variances(trace, sums)
+    return torch.from_numpy(share_of(to_numpy(between), to_numpy(total)))
+
+
+def _content(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
+    """Correlation of what offsets leave over: sum A (C - C_d) with C_d the mean cosine at each offset."""
+    between, total = _variances(trace, sums)
+    heads, counts = between.shape[1], Offsets(trace.layout.grid).counts
+    alike = sums["alike"].double()
+    products, squares = alike[:, :heads], alike[:, heads, None]
+    cosines = alike[:, None, heads + 1 :].reshape(-1, 1, *counts.shape)
+    covariance = products - (sums["offsets"].double() * cosines / counts).sum((-2, -1))
+    left = (squares - (cosines.square() / counts).sum((-2, -1))).clamp(min=0) * (total - between).clamp(min=0)
+    return torch.where(left > _NOTHING, covariance / left.sqrt(), 0.0).clamp(-1, 1)
+
+
+def _variances(trace: Trace, sums: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Of the weights between patches, per head, fp64: the variance of their means at each offset, and their own."""
+    table, counts = sums["offsets"].double(), Offsets(trace.layout.grid).counts
+    mean = table.sum((-2, -1)) / counts.sum()
+    common = counts.sum() * mean.square()
+    return (table.square() / counts).sum((-2, -1)) - common, sums["squares"].double() - common
+
+
+_NOTHING = 1e-6
+"""A variance below it is the rounding of fp32."""
+
+
+def share_of(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    """part / whole in [0, 1]; 0 where there is nothing to share."""
+    share: NDArray[np.float64] = np.where(whole > _NOTHING, part / np.maximum(whole, _NOTHING), 0.0)
+    return share.clip(0, 1)
+
+
+def _rollout_share(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
+    mass = sums["columns"][:, :, 2, trace.layout.patch_slice].sum(-1)
+    return mass / mass.sum(-1, keepdim=True)
+
+
+_PIXELS, _ENTROPY = "pixels of the model input", "share of the largest entropy, ln N nats"
+OUTLIER_FACTOR = 5.0
+"""A token whose norm is above so many times the median stands out (Darcet et al. 2024)."""
+
+STATISTICS: dict[Measure, Statistic] = {
+    "distance": Statistic(("distance",), _mean_over("distance"), _PIXELS, (0.0, math.inf)),
+    "entropy": Statistic(("entropy",), _entropy, _ENTROPY, over_patches=False),
+    "prefix_mass": _received(lambda layout: slice(layout.num_prefix)),
+    "class_mass": _received(_class_token),
+    "suffix_mass": _received(lambda layout: layout.suffix_slice),
+    "diagonal_mass": Statistic(("diagonal",), _mean_over("diagonal")),
+    "left_neighbour": Statistic(("offsets",), _beside(0, -1)),
+    "right_neighbour": Statistic(("offsets",), _beside(0, 1)),
+    "upper_neighbour": Statistic(("offsets",), _beside(-1, 0)),
+    "lower_neighbour": Statistic(("offsets",), _beside(1, 0)),
+    "strongest_offset": Statistic(("offsets",), _strongest),
+    "positional_share": Statistic(("offsets", "squares"), _positional, "share of the variance"),
+    "content_correlation": Statistic(("offsets", "squares", "alike"), _content, "correlation", (-1.0, 1.0)),
+    "sink_share": Statistic(("columns",), _sinks, over_patches=False),
+    "norm": Statistic(
+        ("columns",), _norm, "attention weight x value norm", (0.0, math.inf), over_patches=False
+    ),
+    "rollout_share": Statistic(("columns", "kept"), _rollout_share, "share of the layer", over_patches=False),
+}

@@ -1,0 +1,149 @@
+"""What each patch would say, layer by layer, if the model's output were read from it: a probe, not a mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vit_viz.analyses.attention import to_numpy
+from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
+from vit_viz.analyses.targets import TargetLike
+from vit_viz.analyses.tokens import patches_of, state_names, token_maps, token_states
+from vit_viz.capture.forward import undisturbed
+from vit_viz.capture.trace import Trace
+from vit_viz.errors import ParameterError
+from vit_viz.images import Mode
+from vit_viz.model import VisionTransformer
+from vit_viz.results import TokenMaps
+
+PROBE = (
+    "A probe: the head was trained on the pooled output after the last layer only; what it says of one patch, or of an earlier "
+    "layer, is an extrapolation."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Lens:
+    """What the model's head says of each token in each state.
+
+    Args:
+        maps: the probability of the chosen class, or the cosine with the image's own embedding, [states, rows, cols].
+        top: the class that comes first at each patch, [states, rows, cols]; None where the model has no classes.
+        top_probability: its probability, likewise.
+        words: of the classes in `top`, by index.
+    """
+
+    maps: TokenMaps
+    top: NDArray[np.int64] | None = None
+    top_probability: NDArray[np.float32] | None = None
+    words: Mapping[int, str] = field(default_factory=dict)
+
+
+def logit_lens(
+    loaded: ModelLike,
+    image: Picture | Tensor,
+    *,
+    target: TargetLike = None,
+    mode: Mode = "fit",
+    size: int = 0,
+) -> Lens:
+    """What the model would answer if each token of each layer were all that its output is read from.
+
+    softmax(head(norm(x))) of every token x of the residual stream; with attention pooling the pool sees this token alone, so that
+    its value path is what is read. Models without classes: cosine of the same output with the output of the whole image.
+
+    Args:
+        target: the class that the maps are of; None means the first class of the whole image.
+        size: short side of the model's input in patches; 0 is the checkpoint's own.
+
+    Raises:
+        ParameterError: the model is not ours, or there is no such class.
+
+    Source: nostalgebraist 2020, "interpreting GPT: the logit lens"; Vilas et al. 2023, arXiv:2310.18969 (ViTs).
+
+    Example:
+        >>> import vit_viz as vv
+        >>> from vit_viz.samples import sample
+        >>> vv.logit_lens("mini", sample("shapes")).top.shape  # states, rows, cols
+        (7, 16, 16)
+    """
+    subject = PreparedImage.of(loaded, image, mode=mode, size=size)
+    subject.transformer("The logit lens")
+    return lens_of(subject, subject.trace(keep_residual=True), target=target)
+
+
+def lens_of(subject: PreparedImage, trace: Trace, *, target: TargetLike = None) -> Lens:
+    """As `logit_lens`, of a trace that kept the residual stream."""
+    model, states = subject.transformer("The logit lens"), token_states(trace)
+    whole = subject.logits(trace)
+    if not subject.has_classes:
+        values = [F.cosine_similarity(_said(subject, model, one), whole[None], dim=-1) for one in states]
+        return Lens(
+            _maps(trace, values, "cosine with the image's own embedding", (-1.0, 1.0), "own embedding")
+        )
+    fixed = subject.target(target).resolved(whole)
+    if fixed.index is None or fixed.other is not None:
+        raise ParameterError("The lens shows one class: pass its index or its name.")
+    chosen, best, sure = [], [], []
+    for one in states:  # one state at a time: the scores of all classes are the largest numbers here
+        scores = _said(subject, model, one).softmax(-1)  # [tokens, classes]
+        chosen.append(scores[:, fixed.index])
+        highest = scores.max(-1)
+        best.append(highest.indices)
+        sure.append(highest.values)
+    top = to_numpy(patches_of(trace, torch.stack(best)))
+    labels = subject.labels
+    words = {
+        int(i): labels.name(int(i)) if labels is not None else f"{subject.noun} {i}" for i in np.unique(top)
+    }
+    return Lens(
+        _maps(trace, chosen, "probability", (0.0, 1.0), fixed.describe()),
+        top,
+        to_numpy(patches_of(trace, torch.stack(sure))),
+        words,
+    )
+
+
+def read_alone(model: VisionTransformer, tokens: Tensor) -> Tensor:
+    """The model's outputs [tokens, outputs] if each of these tokens [tokens, dim] were all that they are read from."""
+    x, config = model.norm(tokens), model.config
+    if config.dist_head:
+        x = model.fc_norm(x)
+        both: Tensor = (model.head(x) + model.head_dist(x)) / 2
+        return both
+    if model.attn_pool is not None:
+        x = model.attn_pool(x[:, None])  # a pool over one token has weight 1
+    elif config.pool_concat:
+        x = torch.cat((x, x), dim=-1)
+    outputs: Tensor = model.head(model.fc_norm(x))
+    return outputs
+
+
+# --- parts
+
+
+def _said(subject: PreparedImage, model: VisionTransformer, tokens: Tensor) -> Tensor:
+    with torch.no_grad(), subject.turn(), undisturbed(model):
+        return read_alone(model, tokens.to(subject.dtype)).float()
+
+
+def _maps(
+    trace: Trace, values: list[Tensor], unit: str, value_range: tuple[float, float], target: str
+) -> TokenMaps:
+    return token_maps(
+        trace,
+        torch.stack(values),
+        state_names(trace),
+        unit=unit,
+        value_range=value_range,
+        method="logit lens",
+        signed=value_range[0] < 0,
+        note=PROBE,
+        target=target,
+    )

@@ -1,0 +1,109 @@
+"""What every method is given: an image in front of its model, a target, and the recorded pass that the quick methods share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from torch import Tensor
+
+from vit_viz.analyses.chains import Chain, LayerRange, output_query, run_chains, start_row
+from vit_viz.analyses.options import NoOptions
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.targets import Target
+from vit_viz.capture import Trace
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import Query, as_query
+from vit_viz.progress import Progress, StopCheck, Watch
+from vit_viz.results import PatchMap
+
+
+@dataclass(frozen=True, eq=False)
+class MethodInput:
+    """What every method is given; what a method does not declare to need may be missing.
+
+    Args:
+        prepared: the image as its model receives it.
+        goal: what is explained, with its class or embedding fixed.
+        recorded: the pass that quick methods share, or that a look-up reads.
+        start: the token that is followed; None means what the output is read from.
+        layers: (first, end) for the methods that go through the layers, end excluded; None means all.
+        chains: of all methods that read this pass, computed together.
+        progress: told the share that is done.
+        cancelled: asked between batches.
+    """
+
+    prepared: PreparedImage | None = None
+    goal: Target | None = None
+    recorded: Trace | None = None
+    start: Query | None = None
+    layers: LayerRange | None = None
+    chains: tuple[Chain, ...] = ()
+    progress: Progress | None = None
+    cancelled: StopCheck | None = None
+
+    @property
+    def subject(self) -> PreparedImage:
+        """The image as its model receives it.
+
+        Raises:
+            ParameterError: only a trace is at hand.
+        """
+        if self.prepared is None:
+            raise ParameterError("This method runs the model, and a trace alone has none.")
+        return self.prepared
+
+    @property
+    def target(self) -> Target:
+        """What is explained, with its class or embedding fixed.
+
+        Raises:
+            ParameterError: only a trace is at hand.
+        """
+        if self.goal is None:
+            raise ParameterError("This method explains a target, and a trace alone names none.")
+        return self.goal
+
+    @property
+    def trace(self) -> Trace:
+        """The pass that quick methods share; a slow method records its own."""
+        assert self.recorded is not None
+        return self.recorded
+
+    @property
+    def query(self) -> Query:
+        """The token that is followed."""
+        return output_query(self.trace) if self.start is None else as_query(self.start)
+
+    def watch(self, total: int) -> Watch:
+        """Counts the steps of a slow method, says how far it is, and ends it when that is wanted."""
+        return Watch(total, progress=self.progress, cancelled=self.cancelled)
+
+    def carried(self, chain: Chain, layers: LayerRange | None) -> tuple[Tensor, Tensor]:
+        """The row of a chain behind all layers, and the row that it started from, both [tokens]."""
+        if chain in self.chains and layers == self.layers:
+            return self._rows[chain]
+        start = self._start(chain)
+        return run_chains(self.trace, [chain], [start], layers=layers)[0], start
+
+    @cached_property
+    def _rows(self) -> dict[Chain, tuple[Tensor, Tensor]]:
+        """All chains at once, so that each block of attention is formed once."""
+        starts = [self._start(chain) for chain in self.chains]
+        rows = run_chains(self.trace, self.chains, starts, layers=self.layers)
+        return dict(zip(self.chains, zip(rows, starts, strict=True), strict=True))
+
+    def _start(self, chain: Chain) -> Tensor:
+        return start_row(self.trace, self.query, gradient=chain.starts_weighted)
+
+
+def by_itself(function: Callable[..., PatchMap]) -> Callable[[MethodInput, NoOptions], PatchMap]:
+    """The `run` of a method that needs nothing but the model: function(subject, *, target, progress, cancelled)."""
+
+    def run(given: MethodInput, _options: NoOptions) -> PatchMap:
+        return function(
+            given.subject, target=given.target, progress=given.progress, cancelled=given.cancelled
+        )
+
+    return run

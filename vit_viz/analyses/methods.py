@@ -1,0 +1,38 @@
+"""All methods that explain an output, in the order in which the screen shows them. Each is declared beside its function."""
+
+from __future__ import annotations
+
+from vit_viz.analyses.attribution import (
+    FEATURE_ABLATION,
+    GRADIENT_SHAP,
+    INPUT_X_GRADIENT,
+    INTEGRATED_GRADIENTS,
+    OCCLUSION,
+    SALIENCY,
+    SMOOTHGRAD,
+)
+from vit_viz.analyses.flow import ATTENTION_FLOW
+from vit_viz.analyses.last_layer import LAST_LAYER_ATTENTION
+from vit_viz.analyses.layerwise import LEGRAD, TOKEN_GRADCAM
+from vit_viz.analyses.relevance import GRADIENT_ROLLOUT, RELEVANCE
+from vit_viz.analyses.rollout import ROLLOUT
+from vit_viz.analyses.shapley import KERNEL_SHAP
+from vit_viz.analyses.spec import Registry
+
+METHODS = Registry(
+    RELEVANCE,
+    GRADIENT_ROLLOUT,
+    LEGRAD,
+    TOKEN_GRADCAM,
+    ROLLOUT,
+    LAST_LAYER_ATTENTION,
+    ATTENTION_FLOW,
+    INTEGRATED_GRADIENTS,
+    SMOOTHGRAD,
+    OCCLUSION,
+    KERNEL_SHAP,
+    SALIENCY,
+    INPUT_X_GRADIENT,
+    GRADIENT_SHAP,
+    FEATURE_ABLATION,
+)

@@ -1,0 +1,211 @@
+"""The options of an analysis: a frozen dataclass whose fields say what they do, what is possible, and what links call them.
+
+Type and default stand with the field, everything else in its annotation:
+
+    @dataclass(frozen=True)
+    class RolloutOptions(Options):
+        discard: Annotated[float, Option("discard ratio", "Share of ...", low=0, high=0.95, step=0.05)] = 0.0
+
+Controls, links and requests are derived from that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+from vit_viz.errors import ParameterError
+
+SomeOptions = TypeVar("SomeOptions", bound="Options")
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is said of one option beside its type and its default.
+
+    Args:
+        label: what its control is called.
+        sentence: what it does.
+        low: smallest value, of a number.
+        high: largest value, of a number.
+        step: between the values that a control offers.
+        link: its name in links; "" means "<method>.<field>".
+        is_layer: whether it is the index of a layer, of which a control offers those that the model has; -1 is the last.
+        pattern: regular expression of all that it may be, of a text without a list of choices.
+    """
+
+    label: str
+    sentence: str
+    low: float = 0
+    high: float = 1
+    step: float = 1
+    link: str = ""
+    is_layer: bool = False
+    pattern: str = ""
+
+
+@dataclass(frozen=True)
+class OptionField:
+    """One option with all that is known of it.
+
+    Args:
+        name: of the field.
+        kind: type of its values: float, int, bool, or str where it has choices or a pattern.
+        default: value where none is chosen.
+        choices: all values there are, of a text.
+        option: what its annotation says.
+    """
+
+    name: str
+    kind: type
+    default: Any
+    choices: tuple[str, ...]
+    option: Option
+
+    def link_name(self, method: str) -> str:
+        """What links call this option of a method."""
+        return self.option.link or f"{method}.{self.name}"
+
+    def read(self, name: str, value: object) -> Any:
+        """The value from text or from JSON.
+
+        Args:
+            name: what the error calls it.
+
+        Raises:
+            ParameterError: it is not possible; the message says what is.
+        """
+        option = self.option
+        if self.choices:
+            return read_choice(name, value, self.choices)
+        if self.kind is str:
+            return read_text(name, value, option)
+        if self.kind is bool:
+            return read_switch(name, value)
+        if self.kind is int:
+            return read_whole(name, value, int(option.low), int(option.high))
+        return read_number(name, value, option.low, option.high)
+
+    def check(self, value: object) -> None:
+        """Raise ParameterError unless this is a possible value of the right type."""
+        if isinstance(value, str) != (self.kind is str) or isinstance(value, bool) != (self.kind is bool):
+            raise ParameterError(f"The {self.option.label} cannot be {value!r}.")
+        self.read(self.option.label, value)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of an analysis, each within its range.
+
+    Raises:
+        ParameterError: a value lies outside its range.
+    """
+
+    def __post_init__(self) -> None:
+        for field in self.schema():
+            field.check(getattr(self, field.name))
+
+    @classmethod
+    def schema(cls) -> tuple[OptionField, ...]:
+        """Every option, in the order of the fields."""
+        return _schema(cls)  # type: ignore[arg-type]  # mypy takes the __hash__ of instances for that of the class
+
+    @classmethod
+    def of(cls: type[SomeOptions], pairs: Iterable[tuple[str, Any]]) -> SomeOptions:
+        """From pairs (name, value); what is not named has its default.
+
+        Raises:
+            ParameterError: there is no option of a name, or its value lies outside its range.
+        """
+        values, known = dict(pairs), [field.name for field in cls.schema()]
+        for name in values:
+            if name not in known:
+                raise ParameterError(f"There is no option {name!r} here; there are: {', '.join(known)}.")
+        return cls(**values)
+
+    def changed(self) -> tuple[tuple[str, Hashable], ...]:
+        """Pairs (name, value) of what is not at its default."""
+        pairs = [(field, getattr(self, field.name)) for field in self.schema()]
+        return tuple((field.name, value) for field, value in pairs if value != field.default)
+
+    def for_layers(self: SomeOptions, count: int) -> SomeOptions:  # noqa: ARG002 - most options know no layers
+        """The same options in one way of writing them for a model of so many layers, whatever a link asked for."""
+        return self
+
+    def caption(self) -> str:
+        """What shaped the result, in words: what is not at its default."""
+        labels = {field.name: field.option.label for field in self.schema()}
+        return ", ".join(f"{labels[name]} {_written(value)}" for name, value in self.changed())
+
+
+@dataclass(frozen=True)
+class NoOptions(Options):
+    """Of an analysis that has nothing to choose."""
+
+
+@lru_cache(maxsize=256)
+def _schema(cls: type[Options]) -> tuple[OptionField, ...]:
+    hints = get_type_hints(cls, include_extras=True)
+    return tuple(_described(field.name, hints[field.name], field.default) for field in fields(cls))
+
+
+def _described(name: str, hint: Any, default: Any) -> OptionField:
+    if get_origin(hint) is not Annotated:
+        raise TypeError(f"The option {name!r} needs Annotated[type, Option(...)].")
+    kind, option = get_args(hint)[:2]
+    choices = get_args(kind)  # of a Literal
+    return OptionField(name, str if choices else kind, default, choices, option)
+
+
+def _written(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# --- one value from text or JSON
+
+
+def read_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
+    """One of some words."""
+    if str(value) not in choices:
+        raise ParameterError(f"The {name} is one of {', '.join(choices)}, not {str(value)[:40]!r}.")
+    return str(value)
+
+
+def read_text(name: str, value: object, option: Option) -> str:
+    """A text of a pattern."""
+    if not re.fullmatch(option.pattern, str(value)):
+        raise ParameterError(f"The {name} cannot be {str(value)[:40]!r}. {option.sentence}")
+    return str(value)
+
+
+def read_whole(name: str, value: object, low: int, high: int) -> int:
+    """A whole number within a range."""
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = low - 1
+    if not low <= number <= high:
+        raise ParameterError(f"The {name} is a whole number from {low} to {high}, not {str(value)[:40]!r}.")
+    return number
+
+
+def read_number(name: str, value: object, low: float, high: float) -> float:
+    """A number within a range, to four digits after the point."""
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = float("nan")
+    if not low <= number <= high:
+        raise ParameterError(f"The {name} is a number from {low:g} to {high:g}, not {str(value)[:40]!r}.")
+    return round(number, 4)
+
+
+def read_switch(name: str, value: object) -> bool:
+    """On or off."""
+    known = {"1": True, "true": True, "0": False, "false": False}
+    if str(value).lower() not in known:
+        raise ParameterError(f"The option {name} is 1 or 0, not {str(value)[:40]!r}.")
+    return known[str(value).lower()]

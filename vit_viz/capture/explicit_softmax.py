@@ -1,0 +1,119 @@
+"""Attention that a model writes out by hand: from its softmax to the matrix product that consumes it.
+
+The product shows which axis of the softmax's output holds the keys (the one it sums over) and lets the capture be proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Function = Callable[..., Any]
+
+SOFTMAXES: tuple[Function, ...] = (torch.softmax, torch.Tensor.softmax, F.softmax, torch.special.softmax)
+PRODUCTS: tuple[Function, ...] = (
+    torch.matmul,
+    torch.Tensor.matmul,
+    torch.bmm,
+    torch.Tensor.bmm,
+    torch.einsum,
+)
+CASTS: tuple[Function, ...] = (
+    torch.Tensor.to,
+    torch.Tensor.type_as,
+    torch.Tensor.half,
+    torch.Tensor.float,
+    torch.Tensor.bfloat16,
+    torch.Tensor.contiguous,
+    torch.Tensor.clone,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """How a matrix product used an attention matrix.
+
+    Args:
+        keys_last: whether it summed over the last axis of the softmax's output (else over the last but one).
+        value: what was weighted, [..., tokens, head_dim].
+        output: what came out, [..., tokens, head_dim].
+    """
+
+    keys_last: bool
+    value: Tensor
+    output: Tensor
+
+
+def is_square(tensor: Any) -> bool:
+    """Whether a softmax over this tensor could be attention: square in its last two axes."""
+    return isinstance(tensor, Tensor) and tensor.ndim >= 2 and tensor.shape[-1] == tensor.shape[-2] > 1
+
+
+def product_of(
+    func: Function, args: tuple[Any, ...], output: Tensor, attention: list[Tensor]
+) -> Product | None:
+    """How `func(*args) = output` consumed an attention; None where it did not, or not in a way that is understood.
+
+    Args:
+        attention: the softmax's output and casts of it; an operand is recognised by its memory, so a changed copy is not.
+    """
+    if func is torch.einsum:
+        operands = args[1] if isinstance(args[1], list | tuple) else args[1:]
+        if not isinstance(args[0], str) or len(operands) != 2:
+            return None
+        return _einsum(args[0], operands, output, attention)
+    left, right = args[0], args[1]
+    base = _same_memory(left, attention)
+    if base is not None:
+        return Product(not _is_transposed(left, base), right, output)
+    base = _same_memory(right, attention)
+    if base is not None:  # (A v)^T = v^T A^T
+        return Product(_is_transposed(right, base), left.transpose(-2, -1), output.transpose(-2, -1))
+    return None
+
+
+def _einsum(equation: str, operands: Any, output: Tensor, attention: list[Tensor]) -> Product | None:
+    inputs, arrow, result = equation.replace(" ", "").partition("->")
+    names = inputs.split(",")
+    which = [_same_memory(operand, attention) is not None for operand in operands]
+    if "." in equation or not arrow or which.count(True) != 1:
+        return None
+    mine, others = names[which.index(True)], names[which.index(False)]
+    base = _same_memory(operands[which.index(True)], attention)
+    summed = [name for name in mine if name in others and name not in result]
+    if base is None or len(summed) != 1 or summed[0] not in mine[-2:]:
+        return None
+    lead, query = mine[:-2], mine[-2:].replace(summed[0], "")
+    features = "".join(name for name in others if name not in mine)
+    if sorted(lead + summed[0] + features) != sorted(others) or sorted(lead + query + features) != sorted(
+        result
+    ):
+        return None
+    keys_last = (summed[0] == mine[-1]) != _is_transposed(operands[which.index(True)], base)
+    value = torch.einsum(f"{others}->{lead}{summed[0]}{features}", operands[which.index(False)])
+    weighted = torch.einsum(f"{result}->{lead}{query}{features}", output)
+    rows = len(lead) + 1
+    return Product(keys_last, value.flatten(rows), weighted.flatten(rows))
+
+
+def _same_memory(operand: Any, attention: list[Tensor]) -> Tensor | None:
+    """The tensor of `attention` whose numbers `operand` reads, as it is or transposed."""
+    if not isinstance(operand, Tensor) or operand.ndim < 2:
+        return None
+    for base in attention:
+        if (
+            operand.data_ptr() == base.data_ptr()
+            and operand.numel() == base.numel()
+            and operand.dtype == base.dtype
+        ):
+            return base
+    return None
+
+
+def _is_transposed(operand: Tensor, base: Tensor) -> bool:
+    return operand.stride()[-2:] != base.stride()[-2:]

@@ -1,0 +1,142 @@
+"""What a file of torch.save claims to hold, checked before torch unpacks it.
+
+`weights_only` runs no code, but it builds what the pickle in the file asks for: `bytearray(10**11)` and `torch.FloatTensor(10**10)`
+are among what it calls, and a compressed entry of a zip may grow a thousandfold. So a file is read only where its pickles name
+nothing but what state dicts consist of, and where its table of contents adds up.
+
+Source: torch/serialization.py and torch/_weights_only_unpickler.py of PyTorch 2.13.
+"""
+
+from __future__ import annotations
+
+import io
+import pickletools
+import re
+import warnings
+import zipfile
+from pathlib import Path
+from typing import BinaryIO
+
+import torch
+
+from vit_viz.errors import CheckpointError, UnsafeFile, VitVizError
+
+MAX_PICKLE_BYTES = 10_000_000
+"""Bound on everything but the numbers of the tensors; a ViT of 7 billion parameters has 0.1 MB of it."""
+
+_ZIP = b"PK\x03\x04"  # by which torch tells its format of today from the older one
+_LEGACY_PICKLES = 5  # the magic number, the protocol, the system, the content, the keys of its storages
+_BYTES_PER_NUMBER = 8  # of the widest dtype of real numbers
+_DTYPES = frozenset(name for name, value in vars(torch).items() if isinstance(value, torch.dtype))
+_STORAGE = re.compile(
+    r"torch \w+Storage"
+)  # those of the module `torch` stand for a dtype and cannot be called
+_OTHER_IMPORTS = ("INST", "OBJ", "STACK_GLOBAL", "EXT1", "EXT2", "EXT4")  # which torch.save does not write
+_NAMES = frozenset(
+    {
+        *("collections OrderedDict", "collections Counter", "__builtin__ set", "builtins set"),
+        *("torch Size", "torch device", "torch.serialization _get_layout", "torch.nn.parameter Parameter"),
+        *("torch._utils _rebuild_tensor", "torch._utils _rebuild_tensor_v2"),
+        *("torch._utils _rebuild_parameter", "torch._utils _rebuild_parameter_with_state"),
+        "torch._utils _rebuild_sparse_tensor",  # refused by name when it is there
+        *(f"torch {name}" for name in _DTYPES),
+    }
+)
+
+
+def check_torch_file(path: Path, *, max_numbers: int) -> bool:
+    """Refuse by its table of contents and its pickles a file that torch.save did not write, or that holds too much.
+
+    Args:
+        path: of a regular file.
+        max_numbers: what its tensors may hold together.
+
+    Returns:
+        Whether it is a zip, whose tensors can be mapped into memory; the older format is read in whole.
+
+    Raises:
+        UnsafeFile: reading it could run code or take more memory than the file is large, or it holds too much.
+        CheckpointError: it is damaged.
+    """
+    try:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about escapes in the text of a damaged pickle
+            is_zip = file.read(len(_ZIP)) == _ZIP
+            file.seek(0)
+            check = _check_zip if is_zip else _check_legacy
+            check(file, path, max_numbers)
+    except VitVizError:
+        raise
+    except Exception as error:  # on a damaged file zipfile and pickletools may raise anything
+        raise damaged(path.name) from error
+    return is_zip
+
+
+def damaged(name: str) -> CheckpointError:
+    """The error for a file that cannot be read."""
+    return CheckpointError(f"{name!r} cannot be read as a PyTorch checkpoint: it is damaged or cut short.")
+
+
+def unsafe_pickle(name: str) -> UnsafeFile:
+    """The error for a file that holds more than tensors."""
+    return UnsafeFile(
+        f"{name!r} holds Python objects besides tensors, which could run code or fill the memory when read, or is damaged; "
+        "save its state_dict as safetensors and load that."
+    )
+
+
+def _check_zip(file: BinaryIO, path: Path, max_numbers: int) -> None:
+    """Check that the entries of a zip are as torch.save writes them: not compressed, and each with its own bytes."""
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+            raise UnsafeFile(
+                f"{path.name!r} has compressed entries, which torch.save never writes: it is not read."
+            )
+        whole = sum(entry.file_size for entry in entries)
+        if whole > path.stat().st_size:
+            raise UnsafeFile(f"{path.name!r} claims to be larger than its data: it is not read.")
+        pickles = [entry for entry in entries if re.fullmatch(r"[^/]+/data\.pkl", entry.filename)]
+        if len(pickles) != 1 or len({entry.filename for entry in entries}) != len(entries):
+            raise damaged(path.name)
+        if pickles[0].file_size > MAX_PICKLE_BYTES:
+            raise _too_long(path.name)
+        _check_bytes(whole - pickles[0].file_size, path.name, max_numbers)
+        _check_imports(io.BytesIO(archive.read(pickles[0])), path.name, pickles=1)
+
+
+def _check_legacy(file: BinaryIO, path: Path, max_numbers: int) -> None:
+    """Check the beginning of a file of the older format, its pickles, and how much follows."""
+    head = io.BytesIO(file.read(MAX_PICKLE_BYTES))
+    try:
+        _check_imports(head, path.name, pickles=_LEGACY_PICKLES)
+    except ValueError as error:
+        raise _too_long(path.name) if head.getbuffer().nbytes == MAX_PICKLE_BYTES else error from error
+    _check_bytes(path.stat().st_size - head.tell(), path.name, max_numbers)
+
+
+def _check_imports(file: BinaryIO, name: str, *, pickles: int) -> None:
+    """Refuse pickles that name anything but what state dicts consist of."""
+    for _ in range(pickles):
+        for opcode, argument, _place in pickletools.genops(file):
+            imports = opcode.name == "GLOBAL"
+            if opcode.name in _OTHER_IMPORTS or (imports and not _is_harmless(str(argument))):
+                raise unsafe_pickle(name)
+
+
+def _is_harmless(imported: str) -> bool:
+    return imported in _NAMES or _STORAGE.fullmatch(imported) is not None
+
+
+def _check_bytes(size: int, name: str, max_numbers: int) -> None:
+    if size > _BYTES_PER_NUMBER * max_numbers:
+        raise UnsafeFile(
+            f"{name!r} holds {size / 1e9:,.1f} GB of tensors, more than the {max_numbers / 1e6:,.0f} million parameters "
+            "that are loaded here can take; choose a smaller model."
+        )
+
+
+def _too_long(name: str) -> UnsafeFile:
+    return UnsafeFile(
+        f"{name!r} has a table of contents of more than {MAX_PICKLE_BYTES // 10**6} MB, or is not a checkpoint: it is not read."
+    )

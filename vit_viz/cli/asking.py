@@ -1,0 +1,198 @@
+"""The commands that answer questions: photos in, files or numbers out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+from vit_viz import samples
+from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.options import OptionField
+from vit_viz.cli.files import written
+from vit_viz.cli.terminal import bar, fetching, table
+from vit_viz.drawing.answers import FORMATS, Answered, as_file
+from vit_viz.drawing.asked import figure_for
+from vit_viz.drawing.figures import Output
+from vit_viz.drawing.options import DrawingOptions
+from vit_viz.errors import ParameterError
+from vit_viz.session.answers import Answer, arrays_of
+from vit_viz.session.inputs import InputOptions
+from vit_viz.session.plain import facts_of, summary_of
+from vit_viz.session.questions import Question, question_named, request_for
+from vit_viz.session.request import Request
+from vit_viz.session.run import CACHE_BYTES, subject_of
+from vit_viz.session.session import Session
+
+__all__ = ["FORMATS", "ask", "explain", "session_of"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One answer to give.
+
+    Args:
+        photo: as it was named; None for what is about the model alone.
+        question: its name.
+        file: where the answer goes; None: to stdout.
+    """
+
+    photo: str | None
+    question: str
+    file: Path | None
+
+
+def ask(flags: argparse.Namespace) -> int:
+    """Answer one question for every photo."""
+    question: Question = flags.question
+    photos = photos_of(flags.photos) if question.takes_image else [None]
+    return _answer_all(flags, photos, [question.name])
+
+
+def explain(flags: argparse.Namespace) -> int:
+    """Answer with several methods for every photo."""
+    named = flags.methods.split(",") if flags.methods else list(METHODS.quick)
+    for name in named:
+        METHODS.named(name)
+    for option, (_, takers) in options_of_methods().items():
+        if option in vars(flags) and not {*named} & {*takers}:
+            raise ParameterError(
+                f"{flag_of(option)} is of {' and '.join(takers)}, which you did not ask for."
+            )
+    return _answer_all(flags, photos_of(flags.photos), named)
+
+
+def options_of_methods() -> dict[str, tuple[OptionField, list[str]]]:
+    """Every option that a method has, by its name, with the methods that take it; they agree on what it is."""
+    options: dict[str, tuple[OptionField, list[str]]] = {}
+    for name, method in METHODS.items():
+        for field in method.options.schema():
+            options.setdefault(field.name, (field, []))[1].append(name)
+    return options
+
+
+def flag_of(option: str) -> str:
+    """What an option is called on the command line."""
+    return f"--{option.replace('_', '-')}"
+
+
+def session_of(flags: argparse.Namespace) -> Session:
+    """A session with the model that the flags name, loaded."""
+    session = Session(model=flags.model, device=flags.device, cache_bytes=CACHE_BYTES)
+    with fetching(f"fetching {session.default_model}") as progress:
+        session.model(progress=progress)
+    return session
+
+
+def photos_of(named: list[str]) -> list[str]:
+    """Every photo that is named, patterns replaced by the files that they match.
+
+    Raises:
+        ParameterError: a pattern matches nothing.
+    """
+    photos: list[str] = []
+    for name in named:
+        is_one = name in samples.sample_names() or Path(name).exists() or not any(c in name for c in "*?[")
+        matching = [name] if is_one else sorted(glob(name, recursive=True))
+        if not matching:
+            raise ParameterError(f"No file matches {name!r}.")
+        photos += matching
+    return photos
+
+
+def _answer_all(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> int:
+    jobs = list(_jobs(flags, photos, named))
+    session = session_of(flags)
+    for job in jobs:
+        request = _request(session, flags, job)
+        with bar(" ".join(word for word in (job.question, job.photo) if word)) as progress:
+            answer = session.run(request, progress=progress)
+        answered = Answered(session, request, answer)
+        if job.file is not None:
+            written(job.file, _file(answered, job.file, flags))
+        if flags.json:
+            said = {"photo": job.photo, "question": job.question} | answered.to_json()
+            print(json.dumps(said, allow_nan=False))
+        elif job.file is not None:
+            print(job.file)
+        else:
+            print(_in_words(job, answer))
+    return 0
+
+
+def _jobs(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> Iterator[Job]:
+    """What is to be answered, each with its file.
+
+    Raises:
+        ParameterError: there are several answers and one file, or a file of an unknown ending.
+    """
+    pairs = [(photo, name) for photo in photos for name in named]
+    if flags.output is None:
+        yield from (Job(photo, name, None) for photo, name in pairs)
+        return
+    output = Path(flags.output)
+    is_folder = output.is_dir() or flags.output.endswith("/") or (len(pairs) > 1 and not output.suffix)
+    if not is_folder:
+        if len(pairs) > 1:
+            raise ParameterError(
+                f"{len(pairs)} answers do not go into one file; name a folder, such as {output.stem}/."
+            )
+        if output.suffix.removeprefix(".") not in FORMATS:
+            raise ParameterError(f"A file ends in .{', .'.join(FORMATS)}, not in {output.suffix!r}.")
+        yield Job(*pairs[0], output)
+        return
+    taken: set[Path] = set()
+    for photo, name in pairs:
+        stem = "_".join([*([Path(photo).stem] if photo else []), name])
+        file = output / f"{stem}.{flags.format or 'png'}"
+        if file in taken:
+            raise ParameterError(
+                f"Two of these photos are called {Path(photo).stem!r}; ask for them one after the other."
+            )
+        taken.add(file)
+        yield Job(photo, name, file)
+
+
+def _request(session: Session, flags: argparse.Namespace, job: Job) -> Request:
+    given, question = vars(flags), question_named(job.question)
+    inputs = InputOptions.of((f.name, given[f.name]) for f in InputOptions.schema() if f.name in given)
+    subject = subject_of(session, job.photo, **inputs.given)
+    asked = {f.name: given[f.name] for f in question.options.schema() if f.name in given}
+    if question.takes_query and flags.query:
+        asked["query"] = flags.query
+    if question.takes_target and flags.target:
+        asked["target"] = flags.target
+    return request_for(session, subject, job.question, **asked)
+
+
+def _file(answered: Answered, file: Path, flags: argparse.Namespace) -> bytes:
+    """The bytes of a file, drawn as the flags say."""
+    given = vars(flags)
+    drawing = DrawingOptions.of((f.name, given[f.name]) for f in DrawingOptions.schema() if f.name in given)
+    figure = figure_for(answered.request, drawing, shared_scale=flags.shared_scale, title=flags.title)
+    printed = {
+        f.name: given[f.name] for f in Output.schema() if f.name in ("width_cm", "dpi") and f.name in given
+    }
+    return as_file(answered, file.suffix.removeprefix("."), figure=figure, **printed)
+
+
+def _in_words(job: Job, answer: Answer) -> str:
+    """An answer in a few lines: what it is, and each of its arrays with its ends and its largest value."""
+    facts = facts_of(answer)
+    said = facts.get("caption") or facts.get("unit") or question_named(job.question).words.label
+    arrays, names = arrays_of(answer), facts.get("names")
+    if isinstance(names, list) and "scores" in arrays:
+        rows = [[name, f"{score:.4g}"] for name, score in zip(names, arrays["scores"], strict=True)]
+    else:
+        rows = [_row(name, summary_of(array)) for name, array in arrays.items()]
+    return "\n".join([" ".join([*([f"{job.photo}:"] if job.photo else []), str(said)]), table(rows)])
+
+
+def _row(name: str, summary: dict[str, Any]) -> list[str]:
+    shape, top = " x ".join(map(str, summary["shape"])), summary["top"][0]
+    place = ", ".join(map(str, top["at"]))
+    return [f"  {name}", shape, f"{summary['min']:.4g} to {summary['max']:.4g}", f"largest at ({place})"]

@@ -1,0 +1,166 @@
+"""The commands and their options, derived from the questions."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import vit_viz
+from vit_viz.analyses.options import OptionField
+from vit_viz.cli import asking, comparing, completion, others, surveying
+from vit_viz.drawing.figures import Output
+from vit_viz.drawing.options import DrawingOptions
+from vit_viz.errors import ParameterError
+from vit_viz.session.inputs import QUERY, TARGET, InputOptions, query_sentence
+from vit_viz.session.questions import Question, questions
+
+WIDTH = 110
+"""Of help texts, whatever the terminal: the README shows them."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that says what is wrong in one line."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=_Help, allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """End with one line and the exit code 2."""
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+class _Help(argparse.HelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=26, width=WIDTH)
+
+
+def command_line() -> Parser:
+    """The parser of the whole command line."""
+    parser = Parser(
+        prog="vit-viz",
+        description="See what a Vision Transformer looks at. Each command answers for photos (files, patterns such as "
+        "'*.jpg', or names of samples); vit-viz COMMAND --help lists its options.",
+    )
+    parser.add_argument("--version", action="version", version=f"vit_viz {vit_viz.__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for question in questions().values():
+        _add_question(_added(commands, question.name, question.words.shows, asking.ask), question)
+    _add_explain(_added(commands, "explain", "Several methods side by side: why this class?", asking.explain))
+    for command in (*others.COMMANDS, surveying.COMMAND, comparing.COMMAND):
+        command.add(_added(commands, command.name, command.sentence, command.run))
+    shells = _added(
+        commands, "completion", "Print what lets a shell complete these commands.", _complete(parser)
+    )
+    shells.add_argument("shell", choices=completion.SHELLS, help="evaluate or source what is printed")
+    return parser
+
+
+def _added(commands: Any, name: str, sentence: str, run: Callable[[argparse.Namespace], int]) -> Parser:
+    said = sentence[:1].upper() + sentence[1:]
+    parser: Parser = commands.add_parser(name, help=said.replace("%", "%%"), description=said)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _complete(parser: Parser) -> Callable[[argparse.Namespace], int]:
+    def run(flags: argparse.Namespace) -> int:
+        print(completion.script(parser, flags.shell), end="")
+        return 0
+
+    return run
+
+
+def _add_question(parser: Parser, question: Question) -> None:
+    words = question.words
+    parser.description = f"{words.label}: {words.shows}"
+    parser.epilog = f"Does not show {words.hides} Source: {words.source}"
+    parser.set_defaults(question=question)
+    if question.takes_image:
+        _add_photos(parser)
+    if question.takes_query:
+        parser.add_argument("--query", metavar="QUERY", help=query_sentence(question))
+    if question.takes_target:
+        parser.add_argument("--target", metavar="CLASS", help=TARGET)
+    for field in question.options.schema():
+        add_option(parser, field)
+    _add_common(parser)
+
+
+def _add_explain(parser: Parser) -> None:
+    _add_photos(parser)
+    parser.add_argument("--methods", metavar="A,B,C", help="Names of methods; default: all that are quick.")
+    parser.add_argument("--query", metavar="QUERY", help=QUERY)
+    parser.add_argument("--target", metavar="CLASS", help=TARGET)
+    single = parser.add_argument_group("options of single methods, each for those that take it")
+    for field, names in asking.options_of_methods().values():
+        add_option(single, field, whose=f"{', '.join(names)}: ")
+    _add_common(parser)
+
+
+def _add_photos(parser: Parser) -> None:
+    parser.add_argument(
+        "photos", nargs="+", metavar="PHOTO", help="A file, a pattern, or the name of a sample."
+    )
+    for field in InputOptions.schema():
+        add_option(parser, field)
+
+
+def _add_common(parser: Parser) -> None:
+    others.add_model(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help=f"Write a file; its ending says as what: .{', .'.join(asking.FORMATS)}. Of several answers: a folder.",
+    )
+    parser.add_argument(
+        "--format", choices=asking.FORMATS, metavar="ENDING", help="Of the files in a folder; default: png."
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="Print all numbers, one JSON object per answer and line."
+    )
+    picture = parser.add_argument_group("a picture")
+    for field in (*DrawingOptions.schema(), *(field for field in Output.schema() if field.name != "format")):
+        add_option(picture, field)
+    picture.add_argument(
+        "--title", default="", metavar="TEXT", help="The first line, in place of the usual one."
+    )
+    picture.add_argument("--shared-scale", action="store_true", help="One scale for the maps of all methods.")
+
+
+def add_option(parser: argparse._ActionsContainer, field: OptionField, *, whose: str = "") -> None:
+    """One option of a question as a flag; what is not given is not in the namespace.
+
+    Args:
+        whose: what its help begins with.
+    """
+    flag, option = asking.flag_of(field.name), field.option
+    said = f"{whose}{option.sentence}".replace("%", "%%")
+    shared: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
+    if field.kind is bool:
+        usual = "on" if field.default else "off"
+        parser.add_argument(
+            flag, action=argparse.BooleanOptionalAction, help=f"{said} Default: {usual}.", **shared
+        )
+        return
+    span = "" if field.kind is str else f" From {option.low:g} to {option.high:g}."
+    usual = f" Default: {field.default}." if field.default != "" else ""
+    parser.add_argument(
+        flag,
+        type=_reader(field),
+        choices=field.choices or None,
+        metavar=None if field.choices else field.name.upper(),
+        help=f"{said}{span}{usual}",
+        **shared,
+    )
+
+
+def _reader(field: OptionField) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return field.read(field.option.label, text)
+        except ParameterError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read

@@ -1,0 +1,102 @@
+"""The answer to any question as a file: as figures are saved (vit_viz.drawing.figures), and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vit_viz import samples
+from vit_viz.drawing import export
+from vit_viz.drawing.asked import figure_for
+from vit_viz.drawing.figures import MEDIA_TYPES, Numbers, Output, Raw, file_of, made_of
+from vit_viz.drawing.options import DrawingOptions
+from vit_viz.drawing.record import record_text
+from vit_viz.drawing.request import FigureRequest
+from vit_viz.errors import ExportError
+from vit_viz.results import Provenance
+from vit_viz.session.answers import Answer, arrays_of
+from vit_viz.session.handles import Subject
+from vit_viz.session.inputs import Json
+from vit_viz.session.plain import facts_of, numbers_of, provenance_in
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
+
+FORMATS = (*MEDIA_TYPES, "json")
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """An answer with what was asked.
+
+    Args:
+        options: of the question, as they were given.
+    """
+
+    session: Session
+    request: Request
+    answer: Answer
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def subject(self) -> Subject:
+        """What it is about."""
+        return FigureRequest(self.request).subject
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the numbers came from."""
+        provenance = provenance_in(self.answer)
+        if provenance is None and self.subject.image:
+            provenance = self.session.trace_of(self.subject).provenance
+        return provenance or self.session.model(self.subject.model).provenance
+
+    @property
+    def shown(self) -> Request:
+        """The request with names that mean something elsewhere: never a path, and of pictures those of samples."""
+        loaded, image = self.session.model(self.subject.model), self.subject.image
+        model = loaded.provenance.model or loaded.name
+        return (
+            FigureRequest(self.request)
+            .about(model=model, image=image if image in samples.sample_names() else "")
+            .request
+        )
+
+    def to_json(self) -> Json:
+        """All of it: the numbers exactly, the facts, where they came from, and what was asked."""
+        return {
+            "numbers": numbers_of(self.answer),
+            "facts": facts_of(self.answer),
+            "provenance": self.provenance.to_dict(),
+            "request": json.loads(self.shown.to_json()),
+        }
+
+
+def as_file(
+    answered: Answered,
+    form: str,
+    *,
+    figure: FigureRequest | None = None,
+    width_cm: float = 12.0,
+    dpi: int = 300,
+) -> bytes:
+    """An answer as the bytes of a file.
+
+    Args:
+        form: one of FORMATS.
+        figure: how it is drawn; None: as usual.
+        width_cm, dpi: of a figure, as `Output` has them.
+
+    Raises:
+        ExportError: there is no such format of this kind of answer.
+    """
+    if form not in FORMATS:
+        raise ExportError(f"A file ends in .{', .'.join(FORMATS)}, not in .{form}.")
+    if form == "json":
+        return json.dumps(answered.to_json(), allow_nan=False).encode()
+    figure = figure or figure_for(answered.request, DrawingOptions())
+    output = Output.of({"format": form, "width_cm": width_cm, "dpi": dpi}.items())
+    if form == "npz" and not isinstance(answered.answer, Numbers | Raw):
+        record = record_text(answered.provenance, made_of(answered.session, figure, output))
+        return export.npz_of(arrays_of(answered.answer), {"facts": facts_of(answered.answer)}, record)
+    return file_of(answered.session, figure, output).data

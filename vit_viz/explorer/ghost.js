@@ -1,0 +1,83 @@
+// Before anybody has done anything: a ring that visits patches of a sample, as a pointer would, to show what pointing does.
+
+import { patchQuery, placeIn } from './geometry.js';
+
+/**
+ * @typedef {import('./geometry.js').Trace} Trace
+ *
+ * @typedef {object} GhostActions
+ * @property {HTMLElement} ring
+ * @property {(query: string | null) => void} preview shows a query as if the pointer were on it
+ */
+
+export const STAY = 2000; // milliseconds at each patch, and before the first and after the last at the pinned query
+
+const INPUTS = ['pointerdown', 'pointermove', 'keydown', 'touchstart', 'wheel', 'scroll'];
+
+/**
+ * Sends the ghost on its tour of a sample, unless motion is unwelcome or the visitor has acted; the first input ends it for good.
+ * @param {import('./explorer.js').Explorer} explorer
+ * @param {boolean} isFirst whether this is the first picture of the visit, and no link named a query
+ */
+export function startTour(explorer, isFirst) {
+  const { trace, parts } = explorer;
+  const hasActed = navigator.userActivation?.hasBeenActive ?? false;
+  if (!isFirst || !trace?.tour?.length || hasActed) return null;
+  if (matchMedia('(prefers-reduced-motion: reduce)').matches) return null;
+  return new Ghost(trace, { ring: parts.ghost, preview: (query) => explorer.preview(query) });
+}
+
+export class Ghost {
+  timer = 0;
+
+  /** @param {Trace} trace @param {GhostActions} actions */
+  constructor(trace, actions) {
+    this.trace = trace;
+    this.actions = actions;
+    this.tour = trace.tour ?? [];
+    this.next = 0; // place in the tour; after its end it rests once
+    this.input = (/** @type {Event} */ event) => this.acted(event);
+    this.watch = () => this.wait();
+    for (const name of INPUTS) window.addEventListener(name, this.input, { capture: true, passive: true });
+    document.addEventListener('visibilitychange', this.watch);
+    this.wait();
+  }
+
+  /** Goes on after a while; in a tab that nobody sees it waits until somebody does. */
+  wait() {
+    clearTimeout(this.timer);
+    if (!document.hidden) this.timer = window.setTimeout(() => this.step(), STAY);
+  }
+
+  step() {
+    const patch = this.tour[this.next];
+    this.next = patch === undefined ? 0 : this.next + 1;
+    this.actions.ring.hidden = patch === undefined;
+    if (patch === undefined) this.actions.preview(null);
+    else this.visit(patch);
+    this.wait();
+  }
+
+  visit(/** @type {number} */ patch) {
+    const [rows, cols] = this.trace.grid;
+    const [row, col] = [Math.floor(patch / cols), patch % cols];
+    Object.assign(this.actions.ring.style, placeIn([row, col, row + 1, col + 1], [0, 0, rows, cols]));
+    this.actions.preview(patchQuery([patch], cols));
+  }
+
+  /** What a browser tells of a mouse that rests while the page moves under it is no input. */
+  acted(/** @type {Event} */ event) {
+    const { movementX, movementY } = /** @type {PointerEvent} */ (event);
+    if (event.type === 'pointermove' && movementX === 0 && movementY === 0) return;
+    this.stop();
+  }
+
+  /** Ends the tour for good. */
+  stop() {
+    clearTimeout(this.timer);
+    for (const name of INPUTS) window.removeEventListener(name, this.input, { capture: true });
+    document.removeEventListener('visibilitychange', this.watch);
+    if (!this.actions.ring.hidden) this.actions.preview(null);
+    this.actions.ring.hidden = true;
+  }
+}

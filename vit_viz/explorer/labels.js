@@ -1,0 +1,250 @@
+// Words and numbers around the pictures. Whatever comes from outside is written with textContent, never as HTML.
+
+import { patchRect, queryPatches, suffixKinds } from './geometry.js';
+import { caption, details, headWords, mark, title } from './captions.js';
+
+/**
+ * @typedef {import('./frame.js').Frame} Frame
+ * @typedef {import('./geometry.js').Trace} Trace
+ * @typedef {import('./state.js').View} View
+ * @typedef {import('./server.js').Numbers} Numbers
+ * @typedef {Record<string, HTMLElement>} Parts
+ */
+
+/** A weight in percent; two digits are what fp16 supports. */
+export function percent(/** @type {number} */ share, digits = 2) {
+  const value = 100 * share;
+  if (!Number.isFinite(value)) return '';
+  if (value === 0) return '0%';
+  if (value < 0.001) return '<0.001%';
+  return `${value >= 99.95 ? value.toFixed(0) : Number(value.toPrecision(value >= 10 ? Math.max(3, digits) : digits))}%`;
+}
+
+/** A value as this view reads it: a share, or a plain number where it is weighted by norms. */
+export function valueText(/** @type {number} */ value, /** @type {View} */ view, digits = 2) {
+  return view.norm ? String(Number(value.toPrecision(Math.max(3, digits)))) : percent(value, digits);
+}
+
+/** Writes only what changed: text that stays the same costs no layout. */
+export function setText(/** @type {HTMLElement} */ node, /** @type {string} */ text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {string} [className]
+ * @param {string} [text]
+ */
+export function make(tag, className = '', text = '') {
+  const node = document.createElement(tag);
+  node.className = className;
+  node.textContent = text;
+  return node;
+}
+
+/**
+ * Scale bar, title and sentences of the present frame.
+ * @param {Parts} parts
+ * @param {Frame} frame
+ * @param {View} view
+ * @param {import('./pictures.js').Range} range
+ * @param {Numbers | null} exact the server's numbers for this very view
+ */
+export function describeFrame(parts, frame, view, { low, high, own }, exact) {
+  const { trace } = frame;
+  const fresh = Boolean(frame.fresh[view.layer]);
+  setText(parts.caption, title(view, trace));
+  setText(parts.mark, mark(view, trace));
+  setText(parts.details, details(view, trace));
+  parts.details.toggleAttribute('data-own', view.scale === 'own');
+  const beyond = own > high;
+  const top = `${beyond ? '\u2265 ' : ''}${valueText(Math.min(own, high), view)} ${unit(view)}`;
+  setText(parts.low, fresh ? valueText(low, view) : '');
+  setText(parts.high, fresh ? top : '');
+  setText(parts.unit, fresh && beyond ? `max ${valueText(own, view)}` : '');
+  setText(parts.readout, fresh ? readout(frame, view, exact) : 'Waiting for this layer.');
+}
+
+function unit(/** @type {View} */ view) {
+  if (view.norm) return 'weight \u00d7 size of the value';
+  return view.direction === 'row' ? 'of its attention' : 'of each patch\u2019s attention';
+}
+
+/**
+ * Where the query looks most, and what to do next, or where it is.
+ * @param {Frame} frame
+ * @param {View} view
+ * @param {Numbers | null} exact
+ */
+function readout(frame, view, exact) {
+  const { trace } = frame;
+  const map = frame.map(view);
+  const cols = trace.grid[1];
+  let best = 0;
+  for (let i = 1; i < map.length; i++) if (map[i] > map[best]) best = i;
+  const [row, col] = exact?.peak ?? [Math.floor(best / cols), best % cols];
+  const value = exact ? valueText(exact.max, view, 4) : `\u2248 ${valueText(map[best], view)}`;
+  const most = `Most ${view.direction === 'row' ? 'on' : 'from'} patch (${row}, ${col}), ${value}.`;
+  const patches = queryPatches(view.query, trace);
+  if (patches.length !== 1) return `${most} ${invitation()}`;
+  return `${most} The query is the patch at ${pixels(trace, patches[0])}.`;
+}
+
+/** What to do next, with a finger or with a mouse. */
+function invitation() {
+  const isTouch = globalThis.matchMedia?.('(pointer: coarse)').matches;
+  return isTouch
+    ? 'Tap the photo to ask any other patch.'
+    : 'Point at the photo to ask any other patch; click to keep it.';
+}
+
+/** Pixels of the original photo that a patch covers. */
+function pixels(/** @type {Trace} */ trace, patch = 0) {
+  const cols = trace.grid[1];
+  const rect = patchRect(trace.crop, Math.floor(patch / cols), patch % cols, trace.grid);
+  const [top, left, bottom, right] = rect.map(Math.round);
+  return `pixels x ${left}-${right}, y ${top}-${bottom}`;
+}
+
+/** What one patch of the map has, for the pointer in reading mode. */
+export function patchText(/** @type {Frame} */ frame, /** @type {View} */ view, /** @type {number} */ patch) {
+  const cols = frame.trace.grid[1];
+  const value = valueText(frame.map(view)[patch], view);
+  return `${value}  (${Math.floor(patch / cols)}, ${patch % cols})  ${pixels(frame.trace, patch)}`;
+}
+
+/** What a cell of the mosaic is, for the pointer on it. */
+export function cellText(/** @type {Frame} */ frame, /** @type {View} */ view) {
+  const head = headWords(view.head);
+  if (!frame.fresh[view.layer]) return `Layer ${view.layer}, ${head}: not here yet`;
+  const map = frame.map(view);
+  let low = Infinity;
+  let high = 0;
+  for (const value of map) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  return `Layer ${view.layer}, ${head}: ${valueText(low, view)} to ${valueText(high, view)}`;
+}
+
+/** A sentence for screen readers. */
+export function spokenFrame(/** @type {Frame} */ frame, /** @type {View} */ view) {
+  return `${caption(view, frame.trace)} ${frame.fresh[view.layer] ? readout(frame, view, null) : 'Waiting.'}`;
+}
+
+/** @typedef {{name: string, kind: 'token' | 'tokens' | 'patches', count: number}} Share a part of a row, of this many tokens */
+
+/** The parts into which a row is split: prefix tokens, suffix tokens by kind, patches. */
+export function sharesOf(/** @type {Trace} */ trace) {
+  const prefix = trace.prefix.map((name) => ({ name, kind: 'token', count: 1 }));
+  const suffix = [...suffixKinds(trace)].map(([name, { length }]) => ({
+    name,
+    kind: length > 1 ? 'tokens' : 'token',
+    count: length,
+  }));
+  const patches = { name: 'patches', kind: 'patches', count: trace.grid[0] * trace.grid[1] };
+  return /** @type {Share[]} */ ([...prefix, ...suffix, patches]);
+}
+
+/** Bars of prefix mass; the elements are made once per trace. */
+export class MassBars {
+  /** @param {HTMLElement} box @param {Trace} trace */
+  constructor(box, trace) {
+    this.bars = sharesOf(trace).map((share) => {
+      const { name } = share;
+      const part = make('div', 'vx-part');
+      const value = make('b');
+      const bar = make('i');
+      part.append(`${name} `, value, bar);
+      return { part, value, bar, share };
+    });
+    box.replaceChildren(...this.bars.map(({ part }) => part));
+    this.box = box;
+  }
+
+  /** @param {Frame} frame @param {View} view @param {Numbers | null} exact */
+  show(frame, view, exact) {
+    if (!frame.fresh[view.layer]) return;
+    const column = view.direction === 'column';
+    const shares = exact ? exactShares(exact, frame.trace, column) : frame.mass(view);
+    this.bars.forEach(({ value, bar, part, share: { kind, count } }, i) => {
+      const share = column ? shares[i] / count : shares[i];
+      setText(value, column && view.norm ? valueText(share, view) : percent(share, exact ? 3 : 2));
+      bar.style.setProperty('--share', `${Math.min(100, 100 * share)}%`);
+      part.title = MASS_TITLES[column ? 'column' : 'row'][kind];
+    });
+  }
+}
+
+/** As Frame.mass, from the server's numbers. */
+function exactShares(
+  /** @type {Numbers} */ exact,
+  /** @type {Trace} */ trace,
+  /** @type {boolean} */ column,
+) {
+  const kinds = [...suffixKinds(trace).keys()];
+  const parts = [
+    ...trace.prefix.map((name) => exact.prefix[name] ?? 0),
+    ...kinds.map((name) => exact.suffix[name] ?? 0),
+    exact.patches,
+  ];
+  const sum = column ? 1 : parts.reduce((a, b) => a + b, 0) || 1;
+  return parts.map((part) => part / sum);
+}
+
+const MASS_TITLES = {
+  row: {
+    token: 'share of the row that falls on this token',
+    tokens: 'share of the row that falls on all these tokens together',
+    patches: 'share of the row that falls on all patches: what the map shows',
+  },
+  column: {
+    token: 'weight that this token gives to the query',
+    tokens: 'mean weight that one of these tokens gives to the query',
+    patches: 'mean weight that a patch gives to the query',
+  },
+};
+
+/** Head names above the mosaic and layer numbers beside it. */
+export function makeAxes(/** @type {Parts} */ parts, /** @type {Trace} */ trace) {
+  const heads = Array.from({ length: trace.heads }, (_, h) => make('span', '', String(h)));
+  const fused = {
+    all: 'mean of all heads',
+    max: 'the largest of all heads',
+    min: 'the smallest of all heads',
+  };
+  for (const [name, words] of Object.entries(fused)) {
+    const label = make('span', '', name);
+    label.title = words;
+    heads.push(label);
+  }
+  parts.heads.replaceChildren(...heads);
+  parts.layers.replaceChildren(
+    ...Array.from({ length: trace.layers }, (_, l) => make('span', '', String(l))),
+  );
+}
+
+/** The proof badge: the captured attention against the model's own output. */
+export function showProof(/** @type {HTMLElement} */ badge, /** @type {Trace['proof']} */ proof) {
+  badge.hidden = !proof;
+  if (!proof) return;
+  badge.dataset.proof = proof.state;
+  badge.textContent = proof.text;
+  badge.title = proof.title;
+}
+
+/** Puts the reading of one patch beside the pointer, inside the photo. */
+export function placeTip(
+  /** @type {Parts} */ parts,
+  /** @type {PointerEvent} */ event,
+  /** @type {string} */ text,
+) {
+  const { tip, stage } = parts;
+  setText(tip, text);
+  const area = stage.getBoundingClientRect();
+  const x = Math.min(event.clientX - area.left + 14, area.width - tip.offsetWidth - 4);
+  const y = event.clientY - area.top + 20;
+  const above = y + tip.offsetHeight > area.height ? 30 + tip.offsetHeight : 0;
+  tip.style.transform = `translate(${Math.max(4, x)}px, ${y - above}px)`;
+}

@@ -1,0 +1,102 @@
+// The explorer's three pictures: the big photo, the mosaic and the scale bar, all in the style of the view.
+
+import { Picture, decodeTable, paintBar, paintBigMap, paintMosaic, tableIndex } from './paint.js';
+import { MosaicScreen, PhotoScreen } from './screen.js';
+import { barPixels, layerTable, suited } from './styles.js';
+
+/**
+ * @typedef {import('./frame.js').Frame} Frame
+ * @typedef {import('./geometry.js').Trace} Trace
+ * @typedef {import('./state.js').View} View
+ * @typedef {Record<string, HTMLElement>} Parts
+ *
+ * The numbers that a scale bar shows.
+ * @typedef {object} Range
+ * @property {number} low at the dark end
+ * @property {number} high at the bright end of the scale
+ * @property {number} own the largest value of this very map
+ */
+
+/** Paints a frame; knows where the canvases are. */
+export class Pictures {
+  /**
+   * @param {Parts} parts
+   * @param {Record<string, string>} tables
+   */
+  constructor(parts, tables) {
+    const canvas = (/** @type {string} */ name) => /** @type {HTMLCanvasElement} */ (parts[name]);
+    this.photo = /** @type {HTMLImageElement} */ (parts.photo);
+    this.map = new Picture(canvas('map'));
+    this.atlas = new Picture(canvas('atlas'));
+    this.bar = new Picture(canvas('colors'));
+    this.screen = new PhotoScreen(canvas('veil'));
+    this.mosaic = new MosaicScreen(canvas('lit'));
+    this.tables = Object.fromEntries(Object.entries(tables).map(([name, text]) => [name, decodeTable(text)]));
+    /** @type {Map<string, Uint32Array>} */
+    this.layers = new Map();
+    this.shownBar = '';
+  }
+
+  /** Follows the sizes that `fitPanels` found. */
+  fit(
+    /** @type {ReturnType<typeof import('./layout.js').fitPanels>} */ { cell, box },
+    /** @type {Trace} */ { layers, heads },
+  ) {
+    const ratio = window.devicePixelRatio || 1;
+    this.screen.fit(box, ratio);
+    this.mosaic.fit(cell, { layers, columns: heads + 3 }, ratio);
+  }
+
+  /**
+   * @param {Frame} frame
+   * @param {View} view
+   * @returns {Range}
+   */
+  paint(frame, view) {
+    const { trace } = frame;
+    const style = suited(view.style, trace.unlit);
+    const outside = (/** @type {Uint32Array} */ layer) => (style === 'light' ? layer[0] : 0);
+    const cells = this.layer(style, style === 'heat' ? 1 : view.alpha, view.table);
+    const big = this.layer(style, view.alpha, view.table);
+    paintMosaic(this.atlas, frame, view, cells, outside(cells));
+    this.mosaic.show(this.atlas.canvas, this.photo, frame, style);
+    const [low, high] = paintBigMap(this.map, frame, view, big, outside(big));
+    this.screen.show(this.map.canvas, this.photo, trace, { style, smooth: view.smooth });
+    const own = frame.largest(view);
+    this.showBar(style, view.table, tableIndex(own, low, high));
+    return { low, high, own };
+  }
+
+  /** The scale up to the place that the map reaches; drawn again where it has changed. */
+  showBar(/** @type {import('./styles.js').Style} */ style, /** @type {string} */ table, reached = 255) {
+    const key = `${style}|${table}|${reached}`;
+    if (key === this.shownBar) return;
+    this.shownBar = key;
+    paintBar(this.bar, barPixels(style, this.tables[table]), reached);
+  }
+
+  /** @param {import('./styles.js').Style} style @param {number} strength @param {string} table */
+  layer(style, strength, table) {
+    const key = `${style}|${strength}|${table}`;
+    const known = this.layers.get(key);
+    if (known) return known;
+    if (this.layers.size > 60) this.layers.clear();
+    const made = layerTable(style, strength, this.tables[table]);
+    this.layers.set(key, made);
+    return made;
+  }
+
+  /**
+   * The layer over the photo at another size, for a file.
+   * @param {Trace} trace
+   * @param {View} view
+   * @param {{width: number, height: number}} size
+   */
+  layerAt(trace, view, size) {
+    const screen = new PhotoScreen(document.createElement('canvas'));
+    screen.fit(size);
+    const style = suited(view.style, trace.unlit);
+    screen.show(this.map.canvas, this.photo, trace, { style, smooth: view.smooth });
+    return screen.canvas;
+  }
+}

@@ -1,0 +1,123 @@
+// What the explorer tells its host and what it asks its source, once the hand rests. Nothing here runs while hovering.
+
+/**
+ * @typedef {import('./layers.js').LayerStore} LayerStore
+ * @typedef {import('./state.js').View} View
+ * @typedef {(name: string, data: Record<string, unknown>) => void} Trigger
+ *
+ * Numbers of one map as Python computes them, in fp32.
+ * @typedef {object} Numbers
+ * @property {number} max
+ * @property {[number, number]} peak
+ * @property {number} patches
+ * @property {Record<string, number>} prefix
+ * @property {Record<string, number>} suffix by kind
+ */
+
+/** The parts of a view that numbers depend on. */
+export function exactKey(/** @type {View} */ { layer, head, query, direction, norm }) {
+  return JSON.stringify([layer, head, query, direction, norm]);
+}
+
+/** Sends events to Python; several in a short time become one, and a pin is never lost behind a view. */
+export class Reporter {
+  /** @param {Trigger} trigger */
+  constructor(trigger) {
+    this.trigger = trigger;
+    this.seq = 0;
+    this.timer = 0;
+    /** @type {'pin' | 'view' | null} */
+    this.waiting = null;
+  }
+
+  /** @param {'pin' | 'view'} event @param {() => Record<string, unknown>} payload */
+  tell(event, payload) {
+    if (this.waiting !== 'pin') this.waiting = event;
+    this.seq += 1;
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => {
+      const name = this.waiting;
+      this.waiting = null;
+      if (name) this.trigger(name, { seq: this.seq, ...payload() });
+    }, 50);
+  }
+
+  cancel() {
+    clearTimeout(this.timer);
+    this.waiting = null;
+  }
+}
+
+/** Asks the source for what the browser cannot compute, and for numbers in full precision; a newer question wins. */
+export class Asker {
+  /** @param {{answered: () => void, numbers: (view: View, numbers: Numbers) => void, failed: (error: Error) => void}} listener */
+  constructor(listener) {
+    this.listener = listener;
+    this.abort = new AbortController();
+    this.timer = 0;
+  }
+
+  cancel() {
+    this.abort.abort();
+    clearTimeout(this.timer);
+  }
+
+  /** @param {LayerStore} store @param {View} view */
+  ask(store, view) {
+    this.cancel();
+    const abort = new AbortController();
+    this.abort = abort;
+    this.timer = window.setTimeout(() => this.run(store, view, abort.signal), 40);
+  }
+
+  /** @param {LayerStore} store @param {View} view @param {AbortSignal} signal */
+  async run(store, view, signal) {
+    try {
+      const layers = store.unanswered(view);
+      const shown = layers[0] === view.layer ? layers.splice(0, 1) : [];
+      await this.rows(store, view, shown, signal);
+      const numbers = await store.numbers(view, signal);
+      if (numbers && !signal.aborted) this.listener.numbers(view, numbers);
+      await this.rows(store, view, layers, signal);
+    } catch (error) {
+      if (!signal.aborted) this.listener.failed(/** @type {Error} */ (error));
+    }
+  }
+
+  /** @param {LayerStore} store @param {View} view @param {number[]} layers @param {AbortSignal} signal */
+  async rows(store, view, layers, signal) {
+    for (const layer of layers) {
+      await store.ask(layer, view, signal);
+      this.listener.answered();
+    }
+  }
+}
+
+/** Plays something step by step; where motion is unwelcome, one step per press. */
+export class Player {
+  /** @param {() => void} step @param {(playing: boolean) => void} changed @param {number} [pause] in milliseconds */
+  constructor(step, changed, pause = 700) {
+    this.step = step;
+    this.changed = changed;
+    this.pause = pause;
+    this.timer = 0;
+  }
+
+  get playing() {
+    return this.timer !== 0;
+  }
+
+  toggle() {
+    if (this.playing) return this.stop();
+    if (matchMedia('(prefers-reduced-motion: reduce)').matches) return this.step();
+    this.timer = window.setInterval(this.step, this.pause);
+    return this.changed(true);
+  }
+
+  stop() {
+    if (!this.playing) return;
+    window.clearInterval(this.timer);
+    this.timer = 0;
+    this.changed(false);
+  }
+}

@@ -1,0 +1,20 @@
+// Where an explorer has its numbers: from a server, from the file that it stands in, from a notebook's kernel. It does not know which.
+
+/**
+ * @typedef {import('./attention.js').Layer} Layer
+ * @typedef {import('./geometry.js').Trace} Trace
+ * @typedef {import('./server.js').Numbers} Numbers
+ * @typedef {import('./state.js').View} View
+ *
+ * @typedef {object} Source
+ * @property {(address: string) => string} photo the address of a photo, as an image takes it
+ * @property {(trace: Trace, layer: number, signal: AbortSignal) => Promise<Layer>} layer what a layer is computed from
+ * @property {(trace: Trace, layer: number, view: View, signal: AbortSignal) => Promise<Float32Array>} rows of the view's query in a
+ *     layer, [heads, tokens], where the explorer does not compute them itself
+ * @property {(trace: Trace, view: View, signal: AbortSignal) => Promise<Numbers | null>} exact the numbers of one map in fp32; null
+ *     where nobody knows them better
+ * @property {(trace: Trace, view: View) => string} page address of this view as a file of its own; '' where there is none
+ */
+
+/** The trace is no longer kept where it was. */
+export class Gone extends Error {}

@@ -1,0 +1,222 @@
+// What is being looked at, as a value: moves through layers, heads and patches, and the permalink. No document here.
+
+import { FUSIONS } from './attention.js';
+import { movedPatch, patchQuery, queryPatches, queryTokens } from './geometry.js';
+import { defaultsOf, isPossible, readOption, writeOption } from './options.js';
+
+/**
+ * @typedef {import('./geometry.js').Trace} Trace
+ *
+ * @typedef {object} View
+ * @property {number} layer
+ * @property {number | string} head a number, or "mean", "max", "min"
+ * @property {string} query as vit_viz.geometry.format_query writes it
+ * @property {'row' | 'column'} direction
+ * @property {'shared' | 'layer' | 'own'} scale
+ * @property {boolean} clip the brightest hundredth of the values shares the last colour
+ * @property {import('./styles.js').Style} style
+ * @property {number} alpha strength of the style, 0 to 1
+ * @property {string} table colours of heat
+ * @property {boolean} smooth between patch centres, in the big photo
+ * @property {number} mask share of the attention that is kept, of the top patches; 0: all
+ * @property {boolean} norm weight x size of the value, ||v_j W_O,h||
+ *
+ * What a link says, as text.
+ * @typedef {object} Link
+ * @property {string | null} model
+ * @property {string | null} image
+ * @property {string} mode
+ * @property {string} size
+ * @property {string} part
+ * @property {Record<string, string>} options everything else, by its name in the link
+ */
+
+/** How maps were drawn before there were styles: what a link means that names colours and no style; as vit_viz/drawing/options.py. */
+const BEFORE_STYLES = Object.freeze({ style: 'heat', scale: 'shared', alpha: '0.55', smooth: '0' });
+
+/**
+ * The view that a trace opens with: its output's query, where the server says that a first look begins.
+ * @param {Trace} trace
+ * @returns {View}
+ */
+export function initialView(trace) {
+  const { layer, head } = trace.opening;
+  return /** @type {View} */ ({
+    ...defaultsOf(trace.options),
+    layer,
+    head,
+    query: trace.default_query,
+  });
+}
+
+/**
+ * A view changed by whatever of `change` is valid for this trace; the rest is ignored, never repaired.
+ * @param {View} view
+ * @param {Record<string, unknown>} change
+ * @param {Trace} trace
+ * @returns {View}
+ */
+export function updateView(view, change, trace) {
+  const next = /** @type {Record<string, unknown>} */ ({ ...view });
+  for (const [key, value] of Object.entries(change)) {
+    if (key in next && isValid(key, value, trace)) next[key] = value;
+  }
+  return /** @type {View} */ (/** @type {unknown} */ (next));
+}
+
+/**
+ * @param {string} key
+ * @param {unknown} value
+ * @param {Trace} trace
+ * @returns {boolean}
+ */
+function isValid(key, value, trace) {
+  const within = (/** @type {number} */ end) =>
+    Number.isInteger(value) && Number(value) >= 0 && Number(value) < end;
+  if (key === 'layer') return within(trace.layers);
+  if (key === 'head') return within(trace.heads) || FUSIONS.includes(String(value));
+  if (key === 'query') return typeof value === 'string' && isQuery(value, trace);
+  const option = trace.options.find(({ name }) => name === key);
+  return option !== undefined && isPossible(option, value);
+}
+
+/** @param {string} query @param {Trace} trace */
+function isQuery(query, trace) {
+  const tokens = queryTokens(query, trace);
+  return tokens === 'pool' || (tokens !== null && tokens.length > 0);
+}
+
+/** Column of the mosaic in which a head or a fusion stands. */
+export function headColumn(/** @type {number | string} */ head, heads = 0) {
+  return typeof head === 'number' ? head : heads + FUSIONS.indexOf(head);
+}
+
+/** The inverse of `headColumn`. */
+export function columnHead(/** @type {number} */ column, heads = 0) {
+  return column < heads ? column : FUSIONS[column - heads];
+}
+
+/**
+ * One step through layers and heads; stops at the edges.
+ * @param {View} view
+ * @param {Trace} trace
+ * @param {number} layers
+ * @param {number} heads
+ * @returns {View}
+ */
+export function stepHead(view, trace, layers, heads) {
+  const layer = clamp(view.layer + layers, 0, trace.layers - 1);
+  const column = clamp(headColumn(view.head, trace.heads) + heads, 0, trace.heads + FUSIONS.length - 1);
+  return { ...view, layer, head: columnHead(column, trace.heads) };
+}
+
+/**
+ * One step of the query patch; a token that is no patch, or the pool, starts at the centre, a region at its first patch.
+ * @param {View} view
+ * @param {Trace} trace
+ * @param {number} down
+ * @param {number} right
+ * @param {boolean} [extend] add the new patch to the region instead of moving
+ * @returns {View}
+ */
+export function stepQuery(view, trace, down, right, extend = false) {
+  const [rows, cols] = trace.grid;
+  const patches = queryPatches(view.query, trace);
+  const last = patches.length ? patches[down + right < 0 ? 0 : patches.length - 1] : null;
+  const centre = Math.floor((rows - 1) / 2) * cols + Math.floor((cols - 1) / 2);
+  const to = last === null ? centre : movedPatch(last, [down, right], trace.grid);
+  return { ...view, query: patchQuery(extend ? [...patches, to] : [to], cols) };
+}
+
+function clamp(/** @type {number} */ value, /** @type {number} */ low, /** @type {number} */ high) {
+  return Math.min(high, Math.max(low, value));
+}
+
+/**
+ * The query string of a view; keys that are not ours are kept.
+ * @param {View} view
+ * @param {Pick<Trace, 'model' | 'image' | 'mode' | 'size' | 'part' | 'options'>} trace
+ * @param {string} [search] the present query string
+ * @returns {string} starts with "?"
+ */
+export function formatLink(view, trace, search = '') {
+  const link = new URLSearchParams(search);
+  link.set('model', trace.model);
+  link.set('image', trace.image);
+  if (trace.mode && trace.mode !== 'fit') link.set('mode', trace.mode);
+  else link.delete('mode');
+  if (trace.size) link.set('size', String(trace.size));
+  else link.delete('size');
+  if (trace.part) link.set('part', trace.part);
+  else link.delete('part');
+  link.set('layer', String(view.layer));
+  link.set('head', String(view.head));
+  link.set('q', view.query);
+  for (const option of trace.options) {
+    const text = writeOption(option, view[/** @type {keyof View} */ (option.name)]);
+    if (text === null) link.delete(option.link);
+    else link.set(option.link, text);
+  }
+  if (link.has('colors') && view.style) link.set('style', view.style); // else it would be read as one from before styles
+  return `?${link.toString().replaceAll('%2C', ',').replaceAll('%3B', ';')}`;
+}
+
+/**
+ * What a query string asks for; nothing is read or validated here, as that needs a trace.
+ * @param {string} search
+ * @returns {Link}
+ */
+export function parseLink(search) {
+  const {
+    model = null,
+    image = null,
+    mode = 'fit',
+    size = '0',
+    part = '',
+    ...options
+  } = Object.fromEntries(new URLSearchParams(search));
+  const isOld = 'colors' in options && !('style' in options);
+  return {
+    model,
+    image,
+    mode,
+    size,
+    part,
+    options: isOld ? { ...BEFORE_STYLES, ...options } : options,
+  };
+}
+
+/**
+ * The change of view that a link asks of a trace, each value with its type; `updateView` validates it.
+ * @param {Link} link
+ * @param {Trace} trace
+ * @returns {Record<string, unknown>}
+ */
+export function linkChange({ options }, trace) {
+  /** @type {Record<string, unknown>} */
+  const change = {};
+  if ('layer' in options) change.layer = Number(options.layer);
+  if ('head' in options) change.head = /^[0-9]+$/.test(options.head) ? Number(options.head) : options.head;
+  if ('q' in options) change.query = options.q;
+  for (const option of trace.options) {
+    if (option.link in options) change[option.name] = readOption(option, options[option.link]);
+  }
+  return change;
+}
+
+/** Whether a link means this trace; what a link leaves out fits anything. */
+export function linkMatches(
+  /** @type {Link} */ link,
+  /** @type {Pick<Trace, 'model' | 'image' | 'mode' | 'size' | 'part'>} */ trace,
+) {
+  const same = (/** @type {string | null} */ asked, /** @type {string} */ has) =>
+    asked === null || asked === has;
+  return (
+    same(link.model, trace.model) &&
+    same(link.image, trace.image) &&
+    (link.image === null ||
+      (link.mode === trace.mode &&
+        Number(link.size) === (trace.size ?? 0) &&
+        link.part === (trace.part ?? '')))
+  );
+}

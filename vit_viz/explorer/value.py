@@ -1,0 +1,74 @@
+"""What an explorer is told about a trace, wherever it stands: small JSON; the layers come from its source."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from vit_viz.analyses.attention import AttentionOptions
+from vit_viz.analyses.options import OptionField
+from vit_viz.capture import Trace
+from vit_viz.drawing.options import DrawingOptions
+from vit_viz.explorer.packing import has_norms, source_of
+
+Value = dict[str, Any]
+
+
+def trace_value(trace: Trace) -> Value:
+    """The shape of a trace, its tokens, where it lies on the photo, and the options of a view.
+
+    The trace is of a photo.
+    """
+    assert trace.crop_box is not None
+    return {
+        "layers": trace.num_layers,
+        "heads": trace.num_heads,
+        "tokens": trace.num_tokens,
+        "head_dim": trace.head_dim,
+        "scales": list(trace.scales),
+        "prefix": list(trace.layout.prefix),
+        "suffix": list(trace.layout.suffix),
+        "grid": list(trace.layout.grid),
+        "pooling": trace.layout.pooling,
+        "default_query": trace.layout.default_query,
+        "crop": trace.crop_box.to_dict(),
+        "source": [source_of(trace, layer) for layer in range(trace.num_layers)],
+        "norms": has_norms(trace),
+        "options": [_described(field) for field in explorer_options()],
+    }
+
+
+def explorer_options() -> tuple[OptionField, ...]:
+    """The options that the explorer has controls for."""
+    return (*AttentionOptions.schema(), *DrawingOptions.schema())
+
+
+def proof_value(trace: Trace) -> Value:
+    """The proof badge: was the attention shown to be what the model computed with, all of it, patch by patch?"""
+    report = trace.proof_report
+    known = [value for value in trace.proof if not math.isnan(value)]
+    if report.status == "captured, not proven":
+        return {"state": "open", "text": "captured, not proven", "title": report.sentence}
+    size = f"{max(known):.0e}".replace("e-0", "e-")
+    if report.status == "refuted":
+        return {
+            "state": "refuted",
+            "text": "proof failed",
+            "title": f"{report.sentence} That is too much: do not trust these pictures.",
+        }
+    return {
+        "state": "proven",
+        "text": "verified",
+        "title": "In every layer, attention x values was recomputed from what is drawn here and compared with what the model "
+        f"itself computed (largest difference {size} of its largest number); the layers are all of its attention, and each patch "
+        "is its own token.",
+    }
+
+
+def _described(field: OptionField) -> Value:
+    """An option as the explorer knows it: what it is called, what is possible, and its default."""
+    option = field.option
+    described: Value = {"name": field.name, "link": option.link, "default": field.default}
+    if field.choices:
+        return described | {"choices": list(field.choices)}
+    return described if field.kind is bool else described | {"low": option.low, "high": option.high}

@@ -1,0 +1,188 @@
+"""Questions by name as tools of an agent: the Model Context Protocol, over stdio (`vit-viz mcp`) or HTTP (`serve --mcp`).
+
+A tool takes what a question takes over HTTP (vit_viz.service), and answers with numbers, a picture where there is one, and a link
+into the app. Small arrays come whole; of large ones come shape, ends, total and the places of the largest values, unless all are
+asked for.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.to_thread import run_sync
+
+import vit_viz
+from vit_viz.drawing.answers import Answered, as_file
+from vit_viz.errors import ExportError, ParameterError
+from vit_viz.lazy import extra
+from vit_viz.progress import StopCheck
+from vit_viz.sentences import sentence
+from vit_viz.service import Asked, answered, as_json, schema_of_body
+from vit_viz.session.answers import arrays_of
+from vit_viz.session.inputs import Json, sentence_of
+from vit_viz.session.plain import summary_of
+from vit_viz.session.questions import Question, question_named, questions
+from vit_viz.session.session import Session
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.types import CallToolResult, Tool
+
+    from vit_viz.ui.edge.surfaces import Surface
+
+ADDRESS = "/mcp"
+APP = "http://127.0.0.1:7860/"
+"""Where links of a server without a page lead: the app, where it runs with its usual port."""
+
+SMALL = 1024
+"""Numbers of an answer that come whole."""
+
+MOST_NUMBERS = 2**18
+"""Of an answer whose numbers are all asked for."""
+
+FULL = "all_numbers"
+PICTURE_DPI = 120  # of a figure 12 cm wide: as large as an agent looks at
+THREADS = 4
+ABOUT = "What a Vision Transformer looks at: attention maps, explanations, their trust. Start with look or relevance on a sample."
+
+Caller = Callable[[Any], tuple[str, str]]
+"""From the context of a call to who asks, and the address of the app."""
+
+
+def server(session: Session, *, caller: Caller = lambda _context: ("mcp", APP)) -> Server[Any]:
+    """A server of the protocol with a tool for each question.
+
+    Raises:
+        VitVizError: the official package is not installed.
+    """
+    with extra("mcp", needed_for="MCP"):
+        from mcp.server import Server
+        from mcp.types import ListToolsResult
+    threads = anyio.CapacityLimiter(THREADS)
+
+    async def list_tools(_context: Any, _params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[_tool(question) for question in questions().values()])
+
+    async def call_tool(context: Any, params: Any) -> CallToolResult:
+        owner, app = caller(context)
+        gone = threading.Event()
+        ask = partial(_called, session, params.name, params.arguments or {}, owner, app, gone.is_set)
+        try:
+            return await run_sync(ask, limiter=threads, abandon_on_cancel=True)
+        finally:
+            gone.set()  # where the caller has cancelled, what still runs ends
+
+    return Server(
+        "vit_viz",
+        version=vit_viz.__version__,
+        instructions=ABOUT,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def serve_stdio(session: Session, *, app: str = APP) -> None:
+    """Answer on stdin and stdout until they close.
+
+    Raises:
+        VitVizError: the official package is not installed.
+    """
+    offered = server(session, caller=lambda _context: ("mcp", app))
+    from mcp.server.stdio import stdio_server
+
+    async def serve() -> None:
+        async with stdio_server() as (read, write):
+            await offered.run(read, write, offered.create_initialization_options())
+
+    anyio.run(serve)
+
+
+def surface(session: Session) -> Surface:
+    """The same over HTTP, for `launch(surfaces=...)`.
+
+    Raises:
+        VitVizError: the official package is not installed.
+    """
+    from starlette.routing import Route
+
+    from vit_viz.ui.edge.surfaces import BODY_BYTES, OWNER, Surface
+
+    def caller(context: Any) -> tuple[str, str]:
+        request = context.request
+        return request.scope.get(OWNER, "mcp"), str(request.base_url)
+
+    offered = server(session, caller=caller)
+    from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+
+    manager = StreamableHTTPSessionManager(
+        offered, json_response=True, stateless=True, max_request_body_size=BODY_BYTES
+    )
+    return Surface("mcp", [Route(ADDRESS, StreamableHTTPASGIApp(manager))], manager.run)
+
+
+def _tool(question: Question) -> Tool:
+    from mcp.types import Tool, ToolAnnotations
+
+    schema = schema_of_body(question)
+    whole = {
+        "description": f"All numbers, also of arrays of more than {SMALL}.",
+        "type": "boolean",
+        "default": False,
+    }
+    return Tool(
+        name=question.name,
+        title=question.words.label,
+        description=sentence_of(question),
+        input_schema=schema | {"properties": schema["properties"] | {FULL: whole}},
+        annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True),
+    )
+
+
+def _called(
+    session: Session, name: str, arguments: Json, owner: str, app: str, cancelled: StopCheck
+) -> CallToolResult:
+    """The result of a tool; what is refused is a sentence that an agent can read, marked as an error."""
+    from mcp.types import CallToolResult, ImageContent, TextContent
+
+    try:
+        said, picture = _answer(session, name, dict(arguments), owner, app, cancelled)
+    except Exception as error:
+        return CallToolResult(content=[TextContent(type="text", text=sentence(error))], is_error=True)
+    content: list[Any] = [TextContent(type="text", text=json.dumps(said, allow_nan=False))]
+    if picture is not None:
+        data = base64.b64encode(picture).decode("ascii")
+        content.append(ImageContent(type="image", data=data, mime_type="image/png"))
+    return CallToolResult(content=content, structured_content=said)
+
+
+def _answer(
+    session: Session, name: str, arguments: Json, owner: str, app: str, cancelled: StopCheck
+) -> tuple[Json, bytes | None]:
+    question, wants_all = question_named(name), arguments.pop(FULL, False)
+    if not isinstance(wants_all, bool):
+        raise ParameterError(f"{FULL} is true or false.")
+    asked = Asked.of(question, arguments)
+    with answered(session, asked, owner=owner, cancelled=cancelled) as given:
+        arrays = arrays_of(given.answer)
+        count = sum(array.size for array in arrays.values())
+        if wants_all and count > MOST_NUMBERS:
+            raise ParameterError(
+                f"This answer has {count} numbers, more than the {MOST_NUMBERS} that a tool sends."
+            )
+        said = as_json(asked, given, app=app) | {"summary": {n: summary_of(a) for n, a in arrays.items()}}
+        if not wants_all and count > SMALL:
+            del said["numbers"]
+        return said, _picture(given)
+
+
+def _picture(given: Answered) -> bytes | None:
+    try:
+        return as_file(given, "png", dpi=PICTURE_DPI)
+    except ExportError:
+        return None

@@ -1,0 +1,117 @@
+"""The explorer as an anywidget: the browser draws, the kernel is asked for each layer once, and both know the selection."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from vit_viz.errors import ParameterError
+from vit_viz.explorer import template
+from vit_viz.explorer.packing import packed_layer
+from vit_viz.geometry import format_query, parse_query
+from vit_viz.notebook.asked import reply
+from vit_viz.notebook.still import mime_bundle
+from vit_viz.offline.bundle import bundled
+from vit_viz.offline.explored import Explored, Selection
+from vit_viz.offline.page import check_fits, explorer_facts, explorer_style, storage_of
+from vit_viz.session.answers import Answer
+
+_STYLE = Path(__file__).with_suffix(".css")
+
+
+def _script() -> str:
+    """The widget's module; its style lives in a shadow root, where the notebook's own rules do not reach and it reaches nobody."""
+    css = explorer_style().replace(":root", ".vv-host") + _STYLE.read_text("utf-8")
+    parts = ", ".join(map(json.dumps, (template("vv"), css)))
+    return bundled("notebook/widget.js", f"export default entry.widget({parts});")
+
+
+def _written(query: Any, _widget: object) -> str:
+    return format_query(query)
+
+
+def _read(text: str, _widget: object) -> Any:
+    return parse_query(text)
+
+
+class ExplorerWidget(anywidget.AnyWidget):
+    """The live explorer of one photo; what `vit_viz.explore` returns in a notebook.
+
+    Args:
+        explored: the recorded forward pass with its photo.
+        shown: what is shown first.
+
+    Raises:
+        ExportError: the layers are too large for a browser.
+    """
+
+    _esm = _script()
+    facts = traitlets.Dict().tag(sync=True)
+    layer = traitlets.Any(help="The layer that is shown.").tag(sync=True)
+    head = traitlets.Any(help='The head that is shown, or "mean", "max" or "min" over all.').tag(sync=True)
+    query = traitlets.Any(help="The token that asks.").tag(sync=True, to_json=_written, from_json=_read)
+
+    def __init__(self, explored: Explored, shown: Selection) -> None:
+        check_fits(explored.trace)
+        self.explored = explored
+        facts = explorer_facts(
+            explored.trace, explored.photo, name=explored.name, mode=explored.mode, view=shown.to_view()
+        )
+        super().__init__(facts=facts, layer=shown.layer, head=shown.head, query=shown.query)
+        self.on_msg(self._answer)
+
+    @traitlets.validate("layer", "head", "query")
+    def _possible(self, proposal: Any) -> Any:
+        """The value as a selection has it.
+
+        Raises:
+            TraitError: the trace has no such layer, head or token.
+        """
+        name = proposal["trait"].name
+        try:
+            return getattr(self.explored.selection(**{name: proposal["value"]}), name)
+        except ParameterError as error:
+            raise traitlets.TraitError(str(error)) from error
+
+    @property
+    def _shown(self) -> Selection:
+        return Selection(self.layer, self.head, self.query)
+
+    def save(self, path: Path | str) -> Path:
+        """Write the explorer as one HTML file that opens without a network; see `Exploration.save`.
+
+        Raises:
+            ExportError: it cannot be written.
+        """
+        return self.explored.save(self._shown, path)
+
+    def run(self, name: str, **asked: Any) -> Answer:
+        """The answer to a question about this photo, from the query that is chosen; see `Exploration.run`.
+
+        Raises:
+            ParameterError: the question or its options do not exist.
+        """
+        return self.explored.run(self._shown, name, **asked)
+
+    def _answer(self, _widget: object, content: Any, _buffers: object) -> None:
+        """What the browser asks for: a layer, or the numbers of a question."""
+        if not isinstance(content, dict):
+            return
+        layer = content.get("layer")
+        if isinstance(layer, int):
+            trace = self.explored.trace
+            self.send({"layer": layer}, [packed_layer(trace, layer, storage=storage_of(trace))])
+        if "ask" in content:
+            self.send(*reply(self.explored, self._shown, content))
+
+    def __repr__(self) -> str:
+        return self.explored.described(self._shown)
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        live = super()._repr_mimebundle_(**options)
+        data, metadata = live if isinstance(live, tuple) else (live or {}, {})
+        return mime_bundle(self.explored, self._shown, repr(self)) | data, metadata

@@ -1,0 +1,85 @@
+"""ES modules as one script, for pages that cannot load modules: from a file address each would be refused as of another origin.
+
+Every module becomes a function that is called once, after the modules that it imports, and returns what it exports:
+
+    import { a, b as c } from './x.js';    const { a, b: c } = modules["explorer/x.js"];
+    export function f() {}                 function f() {}  ...  return { f };
+
+That is sound for what our modules consist of: imports of names by relative paths, and exported functions, classes and constants,
+each of which starts a line. Whatever else starts a line with `import` or `export` is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_IMPORT = re.compile(r"^import \{([^}]*)\} from '(\.[^']+)';$", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:(?:async )?function\*? |class |const )(\w+))", re.MULTILINE)
+_LEFT = re.compile(r"^\s*(?:import|export)\b(?!\()[^\n]*", re.MULTILINE)
+_RENAMED = re.compile(r"\b(\w+) as (\w+)\b")
+
+
+def bundled(entry: str, ending: str) -> str:
+    """A module of the package and all that it imports, as the text of one script.
+
+    Args:
+        entry: path in the package, as "offline/page.js".
+        ending: what the script does in the end; the module's exports are `entry`.
+
+    Raises:
+        ValueError: a module is not of the form above, or modules import each other in a circle.
+    """
+    parts = [f"modules[{json.dumps(name)}] = {_as_function(name)};" for name in _in_order(entry)]
+    last = f"const entry = modules[{json.dumps(entry)}];"
+    script = "\n".join(["const modules = {};", *parts, last, ending, ""])
+    if re.search(r"</script|<!--", script, re.IGNORECASE):
+        raise ValueError(
+            "A script within a page cannot hold the end of a script element or the start of a comment."
+        )
+    return script
+
+
+@cache
+def _text(name: str) -> str:
+    return (_PACKAGE / name).read_text(encoding="utf-8")
+
+
+def _path(here: str, there: str) -> str:
+    """A module's path in the package, as another one imports it."""
+    return normpath((PurePosixPath(here).parent / there).as_posix())
+
+
+def _in_order(entry: str) -> list[str]:
+    """The modules that a script needs, each after those that it imports."""
+    graph: dict[str, list[str]] = {}
+    waiting = [entry]
+    while waiting:
+        name = waiting.pop()
+        if name not in graph:
+            graph[name] = [_path(name, match[2]) for match in _IMPORT.finditer(_text(name))]
+            waiting += graph[name]
+    try:
+        return list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        raise ValueError(f"Modules import each other: {' -> '.join(error.args[1])}.") from error
+
+
+def _as_function(name: str) -> str:
+    """A module as a function that is called at once."""
+
+    def named(match: re.Match[str]) -> str:
+        names = _RENAMED.sub(r"\1: \2", " ".join(match[1].split()))
+        return f"const {{ {names} }} = modules[{json.dumps(_path(name, match[2]))}];"
+
+    text = _text(name)
+    exported = ", ".join(_EXPORT.findall(text))
+    body = _EXPORT.sub("", _IMPORT.sub(named, text))
+    if left := _LEFT.search(body):
+        raise ValueError(f"{name} cannot be bundled because of {left[0].strip()[:60]!r}.")
+    return f"(() => {{\n{body}\nreturn {{ {exported} }};\n}})()"

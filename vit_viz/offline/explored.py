@@ -1,0 +1,168 @@
+"""One photo as one model sees it, ready to be explored: in a file, or in a notebook (vit_viz/notebook.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from torch import Tensor, nn
+
+from vit_viz.analyses.attention import HeadFusion, attention_map, check_layer, checked_head
+from vit_viz.analyses.opening import opening
+from vit_viz.analyses.prepared_image import ModelLike, Picture
+from vit_viz.capture import Trace, trace
+from vit_viz.capture.given import as_model, as_picture
+from vit_viz.checkpoints import Model
+from vit_viz.errors import ExportError, ParameterError
+from vit_viz.geometry import Query, format_query, parse_query
+from vit_viz.images import Mode, decode
+from vit_viz.indices import Index
+from vit_viz.offline.page import page_of
+from vit_viz.render.captioned import captioned_map
+from vit_viz.session.answers import Answer
+from vit_viz.session.questions import question_named
+from vit_viz.session.run import run
+
+_PICTURE_SIDE = 900
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is looked at: a layer, one of its heads or all of them fused, and the token that asks."""
+
+    layer: int
+    head: int | HeadFusion
+    query: Query
+
+    def to_view(self) -> dict[str, object]:
+        """As the explorer in the browser names it."""
+        return {"layer": self.layer, "head": self.head, "query": format_query(self.query)}
+
+
+@dataclass(frozen=True, eq=False)
+class Explored:
+    """A recorded forward pass with its photo.
+
+    Args:
+        trace: of the photo.
+        photo: upright, mode RGB.
+        name: what the photo is called.
+        mode: how it became the model's input.
+        size: of that input, as `of` takes it.
+        model: that recorded it; None where only the trace is at hand.
+        opening: where a first look begins.
+    """
+
+    trace: Trace
+    photo: Image.Image
+    name: str
+    mode: Mode
+    size: int = 0
+    model: Model | None = None
+    opening: Selection = field(init=False)
+
+    def __post_init__(self) -> None:
+        begins = opening(self.trace)
+        query = self.trace.layout.default_query
+        object.__setattr__(self, "opening", Selection(begins.layer, begins.head, query))
+
+    @classmethod
+    def of(
+        cls, loaded: ModelLike, image: Picture, *, mode: Mode = "fit", size: int = 0, name: str = ""
+    ) -> Explored:
+        """Run a model on a photo.
+
+        Raises:
+            ParameterError: the image is no picture, or the model cannot take one.
+            ImageError: the picture cannot be read.
+            CaptureError: the model's attention cannot be recorded.
+        """
+        picture = as_picture(image)
+        if isinstance(picture, Tensor):
+            raise ParameterError("The explorer draws on a photo: pass a picture (PIL.Image) or its path.")
+        photo = decode(picture)
+        file = getattr(picture, "filename", "") if isinstance(picture, Image.Image) else picture
+        given = as_model(loaded)
+        recorded = trace(given, photo, mode=mode, size=size, keep_norms=True)
+        model = None if isinstance(given, nn.Module) else given
+        return cls(recorded, photo, name or Path(file or "photo").stem, mode, size, model)
+
+    def selection(
+        self,
+        layer: Index | None = None,
+        head: Index | HeadFusion | None = None,
+        query: Query | None = None,
+    ) -> Selection:
+        """A selection of this trace; what is None is as a first look begins.
+
+        Raises:
+            ParameterError: layer, head or query do not exist.
+        """
+        begins = self.opening
+        query = begins.query if query is None else parse_query(format_query(query))
+        self.trace.query_weights(query)  # which refuses what is no token
+        return Selection(
+            begins.layer if layer is None else check_layer(self.trace, layer),
+            begins.head if head is None else checked_head(head, self.trace.num_heads),
+            query,
+        )
+
+    def described(self, shown: Selection) -> str:
+        """A selection in one line."""
+        model, query = self.trace.provenance.model or "a model", self.trace.layout.describe(shown.query)
+        return f"Explorer of {self.name} as {model} sees it: layer {shown.layer}, head {shown.head}, {query}"
+
+    def run(self, shown: Selection, name: str, **asked: Any) -> Answer:
+        """The answer to a question by its name, as `vit_viz.run` gives it, about this photo.
+
+        A question that needs a token to start from starts from the one that is chosen, and "look" looks at the chosen layer and
+        head, unless `asked` says otherwise.
+
+        Raises:
+            ParameterError: the question or its options do not exist, or no model is at hand.
+        """
+        if self.model is None:
+            raise ParameterError("Questions by name need a loaded model, which vit_viz.load returns.")
+        question = question_named(name)
+        needs_query = question.takes_query and not question.without_query
+        begins: dict[str, Any] = {"query": shown.query} if needs_query else {}
+        if question.analysis == "attention":
+            begins |= {"layer": shown.layer, "head": str(shown.head)}
+        photo = self.photo if question.takes_image else None
+        return run(self.model, photo, name, mode=self.mode, size=self.size, **(begins | asked))
+
+    def save(self, shown: Selection, path: Path | str) -> Path:
+        """Write the page of `page`.
+
+        Raises:
+            ExportError: it cannot be written, the name is not that of a page, or the layers are too large for one.
+        """
+        file = Path(path)
+        if file.suffix.lower() not in (".html", ".htm"):
+            raise ExportError(
+                f"The explorer is saved as a page, so the name ends in .html, which {file.name[:60]!r} does not."
+            )
+        try:
+            file.write_bytes(self.page(shown))
+        except OSError as error:
+            raise ExportError(f"{file} cannot be written: {error.strerror}.") from error
+        return file
+
+    def page(self, shown: Selection) -> bytes:
+        """The live explorer as one HTML file.
+
+        Raises:
+            ExportError: the layers are too many or too large for a page.
+        """
+        return page_of(self.trace, self.photo, name=self.name, mode=self.mode, view=shown.to_view())
+
+    def picture(self, shown: Selection) -> Image.Image:
+        """The map of a selection over the photo, with its caption and scale."""
+        patch_map = attention_map(self.trace, layer=shown.layer, head=shown.head, query=shown.query)
+        small = self.photo.copy()
+        small.thumbnail((_PICTURE_SIDE, _PICTURE_SIDE), Image.Resampling.LANCZOS)
+        return captioned_map(
+            small, patch_map, style="light", alpha=1, smooth=True, title=f"{self.name}: {patch_map.caption}"
+        )

@@ -1,0 +1,40 @@
+// The explorer in a file of its own: everything that it needs stands in the page (vit_viz/offline/page.py).
+
+import { Explorer } from '../explorer/explorer.js';
+import { packedSource } from '../explorer/packed.js';
+
+/** What an element of the page holds as text. */
+function textOf(/** @type {string} */ id) {
+  return document.getElementById(id)?.textContent ?? '';
+}
+
+/** Bytes of the page, which holds them in base64. */
+function bytesOf(/** @type {string} */ id) {
+  const text = atob(textOf(id));
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+/** Light or dark, as the reader's system is, also where that changes. */
+function followTheme() {
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const follow = () => document.documentElement.classList.toggle('dark', dark.matches);
+  dark.addEventListener('change', follow);
+  follow();
+}
+
+/** Shows the explorer of this page. */
+export function start() {
+  followTheme();
+  const { value, tables, packing } = JSON.parse(textOf('vv-facts'));
+  const element = /** @type {HTMLElement} */ (document.getElementById('vv-explorer'));
+  const source = packedSource(async (layer) => bytesOf(`vv-layer-${layer}`), packing);
+  const explorer = new Explorer(element, () => {}, { value: null, tables, busy: '' }, source);
+  explorer.parts.closer.hidden = true; // another picture needs the model
+  Object.assign(element, { explorer }); // its numbers, for whoever opens the browser's console
+  if (typeof DecompressionStream === 'undefined') return explorer.clear(TOO_OLD);
+  return explorer.setValue(value);
+}
+
+const TOO_OLD = 'This page needs a newer browser: Chrome or Edge 80, Firefox 113, Safari 16.4, or later.';

@@ -1,0 +1,192 @@
+"""Questions by name over HTTP, where whoever runs the app asks for it (`vit-viz serve --api`).
+
+    GET  /api/v1                what can be asked, with the schema of each body
+    GET  /api/v1/openapi.json   the same as OpenAPI
+    POST /api/v1/NAME           {"image": {"sample": "lion"}, ...}: numbers, provenance, the request, a link into the app
+
+An answer is JSON, whose numbers hold fp32 to the last bit; `Accept: application/x-npz` asks for NumPy's format, and
+`image/png`, `image/svg+xml` or `application/pdf` for the figure. Every refusal is a 4xx with {"error": one sentence}.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import anyio
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+import vit_viz
+from vit_viz.drawing.answers import as_file
+from vit_viz.drawing.figures import MEDIA_TYPES
+from vit_viz.errors import BusyError, Cancelled, ParameterError, VitVizError
+from vit_viz.progress import StopCheck
+from vit_viz.sentences import sentence
+from vit_viz.service import Asked, answered, as_json, described, schema_of_body
+from vit_viz.session.answers import arrays_of
+from vit_viz.session.inputs import Json, sentence_of
+from vit_viz.session.questions import Question, questions
+from vit_viz.session.session import Session
+from vit_viz.ui.edge.surfaces import OWNER, Surface
+
+PREFIX = "/api/v1"
+MOST_NUMBERS = 2**20
+"""In one answer as JSON, which takes twenty bytes for each; NPZ takes any number."""
+
+THREADS = 8
+"""Answers that are computed or wait for a device at a time, so that those of the page are never without a thread."""
+
+LEFT_SECONDS = 0.5  # between two looks whether the caller is still there
+_TYPES = {"application/x-npz": "npz"} | {MEDIA_TYPES[form]: form for form in ("png", "svg", "pdf")}
+_ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+
+
+def surface(session: Session) -> Surface:
+    """All of it, for `launch(surfaces=...)`."""
+    return Surface("api", routes(session))
+
+
+def routes(session: Session) -> list[Route]:
+    """The routes by themselves."""
+    threads = anyio.CapacityLimiter(THREADS)
+
+    async def ask(request: Request) -> Response:
+        body, gone = await request.body(), threading.Event()
+
+        async def notice() -> None:
+            while not await request.is_disconnected():
+                await anyio.sleep(LEFT_SECONDS)
+            gone.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(notice)
+            response = await run_sync(lambda: _response(session, request, body, gone.is_set), limiter=threads)
+            tasks.cancel_scope.cancel()
+        return response
+
+    return [
+        # a method that is not meant has a route, too: Starlette would answer it in words that are no JSON
+        Route(PREFIX, _listed, methods=["GET"]),
+        Route(PREFIX, _only_get, methods=["POST"]),
+        Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]),
+        Route(f"{PREFIX}/openapi.json", _only_get, methods=["POST"]),
+        Route(f"{PREFIX}/{{name}}", ask, methods=["POST"]),
+        Route(f"{PREFIX}/{{name}}", _only_post, methods=["GET"]),
+    ]
+
+
+def _only_get(_request: Request) -> Response:
+    return JSONResponse({"error": "This address only answers GET."}, 405, {"Allow": "GET"})
+
+
+def _only_post(request: Request) -> Response:
+    """The answer to a question that is fetched, perhaps in the address bar of a browser."""
+    name = request.path_params["name"]
+    if name not in questions():
+        return _unknown(name)
+    said = f"Questions are posted: POST {PREFIX}/{name} with a JSON body; GET {PREFIX} says what it takes."
+    return JSONResponse({"error": said}, 405, {"Allow": "POST"})
+
+
+def _unknown(name: str) -> Response:
+    said = f"There is nothing called {name[:40]!r}; GET {PREFIX} lists what there is."
+    return JSONResponse({"error": said}, 404)
+
+
+def _response(session: Session, request: Request, body: bytes, cancelled: StopCheck) -> Response:
+    """The answer to one question; whatever is refused is one sentence."""
+    try:
+        return _answer(session, request, body, cancelled)
+    except Exception as error:
+        return refusal(error)
+
+
+def refusal(error: Exception) -> Response:
+    """An exception as a response: one sentence, and a status that says whose fault it is."""
+    status = 500
+    if isinstance(error, VitVizError):
+        status = 429 if isinstance(error, BusyError | Cancelled) else 400
+    return JSONResponse({"error": sentence(error)}, status)
+
+
+def _answer(session: Session, request: Request, body: bytes, cancelled: StopCheck) -> Response:
+    name = request.path_params["name"]
+    question = questions().get(name)
+    if question is None:
+        return _unknown(name)
+    asked = Asked.of(question, _read(body))
+    owner = request.scope.get(OWNER, "api")
+    accepted = request.headers.get("accept", "")
+    with answered(session, asked, owner=owner, cancelled=cancelled) as given:
+        for media_type, form in _TYPES.items():
+            if media_type in accepted:
+                return Response(as_file(given, form), media_type=media_type)
+        count = sum(array.size for array in arrays_of(given.answer).values())
+        if count > MOST_NUMBERS:
+            said = f"This answer has {count} numbers, too many for JSON; ask for it with Accept: application/x-npz."
+            return JSONResponse({"error": said}, 413)
+        whole = as_json(asked, given, app=str(request.base_url))
+        return Response(json.dumps(whole, allow_nan=False), media_type="application/json")
+
+
+def _read(body: bytes) -> object:
+    try:
+        return json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        raise ParameterError("The body of a question is a JSON object.") from None
+
+
+# --- what there is
+
+
+def _listed(_request: Request) -> Response:
+    return JSONResponse(
+        {"version": vit_viz.__version__, "questions": [described(one) for one in questions().values()]}
+    )
+
+
+def _openapi(_request: Request) -> Response:
+    return JSONResponse(openapi())
+
+
+def openapi() -> Json:
+    """The OpenAPI document."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "vit_viz",
+            "version": vit_viz.__version__,
+            "description": "See what a Vision Transformer looks at: the questions of vit_viz by name.",
+        },
+        "paths": {
+            PREFIX: {
+                "get": {
+                    "summary": "What can be asked.",
+                    "responses": {"200": {"description": "The questions."}},
+                }
+            },
+            **{f"{PREFIX}/{name}": {"post": _operation(question)} for name, question in questions().items()},
+        },
+    }
+
+
+def _operation(question: Question) -> Json:
+    refused = {"description": "One sentence.", "content": {"application/json": {"schema": _ERROR}}}
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    content = {"application/json": {"schema": {"type": "object"}}} | dict.fromkeys(_TYPES, binary)
+    return {
+        "operationId": question.name,
+        "summary": question.words.label,
+        "description": sentence_of(question),
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": schema_of_body(question)}},
+        },
+        "responses": {
+            "200": {"description": "Numbers, provenance, the request, a link.", "content": content},
+            "4XX": refused,
+        },
+    }

@@ -1,0 +1,220 @@
+"""What is asked by others than the page, over HTTP and MCP: JSON in; numbers, words, a picture and a link out.
+
+Only names travel: of a model as the page offers it, of a sample; a picture of the caller's own comes as its bytes, is decoded as an
+upload is, and is forgotten once it is answered. Never a path, never an address to fetch.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from vit_viz import samples
+from vit_viz.analyses.methods import METHODS
+from vit_viz.drawing.answers import Answered
+from vit_viz.errors import ImageError, ParameterError
+from vit_viz.geometry import format_query
+from vit_viz.images.part import format_part
+from vit_viz.progress import StopCheck
+from vit_viz.session.handles import Subject
+from vit_viz.session.inputs import Json, Wish, properties, sentence_of, wish_of
+from vit_viz.session.questions import Question, request_for
+from vit_viz.session.session import Session
+from vit_viz.ui.visit.choices import default_name, model_reference
+from vit_viz.ui.visit.state import ViewState
+
+PICTURE_BYTES = 20 * 2**20
+"""Of a picture that is sent, as of an upload."""
+
+MODEL = "A name of the catalog, or a Hub id owner/name; else the model that the server was started with."
+_PLACES = {
+    "patches": {"tab": "patches"},
+    "sequence": {"tab": "patches"},
+    "heads": {"tab": "heads"},
+    "head_names": {"tab": "heads"},
+    "head_importance": {"tab": "heads", "measure": "estimate"},
+    "ablation": {"tab": "heads", "measure": "effect"},
+    "links": {"tab": "heads"},
+}
+"""Where the app shows a question, if not where those like it are shown."""
+
+IMAGE = 'The photo: {"sample": NAME}, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file.'
+
+
+def schema_of_body(question: Question) -> Json:
+    """JSON Schema of what a question takes."""
+    said: dict[str, Json] = {"model": {"description": MODEL, "type": "string", "default": ""}}
+    if question.takes_image:
+        sample = {"type": "string", "enum": list(samples.sample_names())}
+        said["image"] = {
+            "description": IMAGE,
+            "type": "object",
+            "properties": {"sample": sample, "base64": {"type": "string", "contentEncoding": "base64"}},
+            "minProperties": 1,
+            "maxProperties": 1,
+            "additionalProperties": False,
+        }
+    required = ["image"] if question.takes_image else []
+    return {
+        "type": "object",
+        "properties": said | properties(question),
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def described(question: Question) -> Json:
+    """A question in words and as a schema."""
+    words = question.words
+    return {
+        "name": question.name,
+        "label": words.label,
+        "description": sentence_of(question),
+        "source": words.source,
+        "cost": question.cost,
+        "body": schema_of_body(question),
+    }
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question with its body, read; the model and the picture are not looked at yet.
+
+    Args:
+        model: as the page would call it; "" is the server's own.
+        sample: name of a sample; "" where `picture` holds the photo, or where there is none.
+    """
+
+    question: Question
+    model: str
+    sample: str
+    picture: bytes | None
+    wish: Wish
+
+    @classmethod
+    def of(cls, question: Question, body: object) -> Asked:
+        """Read a body.
+
+        Raises:
+            ParameterError: it is none; the message says what is possible.
+            ImageError: it holds a picture that is too large.
+        """
+        if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
+            raise ParameterError("The body of a question is a JSON object.")
+        fields: dict[str, object] = dict(body)
+        model, image = fields.pop("model", "") or "", fields.pop("image", None)
+        if not isinstance(model, str) or len(model) > 200:
+            raise ParameterError("A model is named by a text.")
+        if question.takes_image == (image is None):
+            there = IMAGE if question.takes_image else "It takes no image."
+            raise ParameterError(
+                f"{question.name!r} is about {'a photo' if question.takes_image else 'a model'}. {there}"
+            )
+        sample, picture = ("", None) if image is None else _image(image)
+        return cls(question, model, sample, picture, wish_of(question, fields))
+
+
+def _image(given: object) -> tuple[str, bytes | None]:
+    """The name of a sample, or the bytes of a picture."""
+    if not isinstance(given, dict) or len(given) != 1 or not {"sample", "base64"} & set(given):
+        raise ParameterError(IMAGE)
+    ((kind, value),) = given.items()
+    if not isinstance(value, str):
+        raise ParameterError(IMAGE)
+    if kind == "sample":
+        if value not in samples.sample_names():
+            raise ImageError(
+                f"There is no sample {value[:40]!r}; there are: {', '.join(samples.sample_names())}."
+            )
+        return value, None
+    if len(value) > PICTURE_BYTES * 4 // 3 + 4:
+        raise ImageError("This picture is more than 20 MB; please send a smaller one.")
+    try:
+        return "", base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise ParameterError("The base64 of a picture holds something that is no base64.") from None
+
+
+@contextmanager
+def answered(
+    session: Session, asked: Asked, *, owner: str, cancelled: StopCheck | None = None
+) -> Iterator[Answered]:
+    """The answer to a question, as long as its picture is kept.
+
+    Args:
+        owner: who asks: of their slow questions one is computed at a time.
+
+    Raises:
+        VitVizError: whatever the model, the picture or the question says.
+    """
+    picture = None
+    model = model_reference(session, asked.model)
+    if asked.picture is not None:
+        picture = session.add_upload(asked.picture, owner=owner)
+    try:
+        subject = Subject(model, asked.sample or picture or "", owner=owner, **_input(asked))
+        request = request_for(session, subject, asked.question.name, **asked.wish.asked)
+        yield Answered(session, request, session.run(request, cancelled=cancelled), dict(asked.wish.options))
+    finally:
+        if picture is not None:
+            session.uploads.remove(picture, owner=owner)
+
+
+def _input(asked: Asked) -> Mapping[str, Any]:
+    return asked.wish.input.given if asked.question.takes_image else {}
+
+
+def as_json(asked: Asked, given: Answered, *, app: str) -> Json:
+    """Everything about an answer: its numbers, its facts, where they came from, what was asked, and where the app shows it.
+
+    Args:
+        app: address of the app, with a slash at the end.
+    """
+    return {"question": asked.question.name} | given.to_json() | {"link": link(asked, given, app=app)}
+
+
+def _parameters(given: Answered) -> Json:
+    return dict(given.request.parameters)
+
+
+def link(asked: Asked, given: Answered, *, app: str) -> str | None:
+    """Where the app shows this; None for a picture of the caller's own, which it does not have."""
+    question, subject, parameters = asked.question, given.shown.subject, _parameters(given)
+    if question.takes_image and not subject.image:
+        return None
+    view: dict[str, Any] = {"model": asked.model or default_name(given.session), "image": subject.image}
+    view |= {"mode": subject.mode, "size": subject.size}
+    view["part"] = "" if subject.part is None else format_part(subject.part)
+    view["edits"] = str(subject.edits)
+    view["tab"] = "explain" if question.takes_target else "look" if question.takes_image else "positions"
+    view |= _PLACES.get(question.name, {})
+    if question.name in METHODS:
+        view |= {"tab": "explain", "method": question.name}
+        chosen = dict(parameters.get("options", ()))
+        fields = question.options.schema()
+        view |= {f.link_name(question.name): chosen[f.name] for f in fields if f.name in chosen}
+    elif question.name == "links":
+        view |= _matrix(parameters)
+    else:
+        view |= {f.name: given.options[f.name] for f in question.options.schema() if f.name in given.options}
+        view |= {"layer": parameters["layer"]} if "layer" in parameters else {}
+    if parameters.get("query") is not None:
+        view["q"] = format_query(parameters["query"])
+    target = parameters.get("target")
+    if target is not None:
+        view["target"] = "-".join(map(str, target)) if isinstance(target, tuple) else str(target)
+    return f"{app}?{ViewState().with_options(view).to_address()}"
+
+
+def _matrix(parameters: Json) -> dict[str, Any]:
+    """The options of the matrix of the Heads tab that show these links; it draws a hundred at most."""
+    return {
+        "layer": parameters["layer"],
+        "head": parameters["head"],
+        "matrix_links": "head" if parameters.get("query") is None else "query",
+        "matrix_count": min(parameters["count"], 100),
+    }

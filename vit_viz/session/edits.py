@@ -1,0 +1,331 @@
+"""What is changed inside a model: a value that can be part of a key, a link, a command, and a line of JSON.
+
+As words, in statements joined by ";":
+
+    off 3.1 4.0                 these heads (layer.head) say nothing: their output is zero
+    mean 5.2                    a head says to every token the mean over tokens of what it would say
+    uniform 6.0                 a head looks at all tokens alike
+    temperature 7=0.5           the scores of layer 7 are divided by 0.5, which sharpens its attention
+    forbid class>2-4,3-5@6-8    the class token no longer sees the patches of rows 2-4 and columns 3-5, in layers 6 to 8
+
+Tokens are named as in a query, or "patches", "registers", "everything"; patches are row,col with ranges, joined by "+".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+
+from vit_viz.capture import Trace
+from vit_viz.capture.interventions import Edits
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import TokenLayout
+from vit_viz.session.regions import MOST, numbers_of, places_of, ranges_of, region_of
+
+Head: TypeAlias = tuple[int, int]
+"""(layer, head)."""
+
+HeadState = Literal["off", "mean", "uniform"]
+
+LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.01, 100.0
+_LONGEST = 16_000  # characters, as of a link
+_SPOKEN: dict[HeadState, tuple[str, str]] = {
+    "off": ("off", "off"),
+    "mean": ("at its mean", "at their mean"),
+    "uniform": ("uniform", "uniform"),
+}
+
+
+@dataclass(frozen=True, order=True)
+class Forbidden:
+    """Some tokens no longer see some others.
+
+    Args:
+        seeing: the tokens that look, in words.
+        seen: the tokens that they no longer see.
+        layers: where; () is everywhere.
+    """
+
+    seeing: str
+    seen: str
+    layers: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.seeing}>{self.seen}" + (f"@{ranges_of(self.layers)}" if self.layers else "")
+
+    @property
+    def is_by_place(self) -> bool:
+        """Whether it names patches by their place, which means something on one grid only."""
+        return any(region[0].isdigit() for region in (self.seeing, self.seen))
+
+
+@dataclass(frozen=True)
+class ModelEdits:
+    """All changes of a model, in one order whatever order they were given in; nothing that changes nothing.
+
+    Args:
+        heads: ((layer, head), what it is now).
+        temperatures: (layer, T): its scores are divided by T.
+        forbidden: which tokens no longer see which.
+
+    Raises:
+        ParameterError: a head or the temperature of a layer is given twice, or a value is not possible.
+    """
+
+    heads: tuple[tuple[Head, HeadState], ...] = ()
+    temperatures: tuple[tuple[int, float], ...] = ()
+    forbidden: tuple[Forbidden, ...] = ()
+
+    def __post_init__(self) -> None:
+        _refuse_twice([f"Head {head} of layer {layer}" for (layer, head), _ in self.heads])
+        _refuse_twice([f"The temperature of layer {layer}" for layer, _ in self.temperatures])
+        for layer, value in self.temperatures:
+            _check_temperature(layer, value)
+        changed = tuple((layer, float(f"{value:g}")) for layer, value in self.temperatures if value != 1)
+        object.__setattr__(self, "heads", tuple(sorted(self.heads)))
+        object.__setattr__(self, "temperatures", tuple(sorted(changed)))
+        object.__setattr__(self, "forbidden", tuple(sorted(set(self.forbidden))))
+
+    @classmethod
+    def parse(cls, given: object) -> ModelEdits:
+        """Read words, or a list of statements as JSON has them.
+
+        Raises:
+            ParameterError: something is no edit; the sentence says which and what is.
+        """
+        if isinstance(given, ModelEdits):
+            return given
+        statements = given.split(";") if isinstance(given, str) else given
+        if not isinstance(statements, list | tuple) or not all(isinstance(one, str) for one in statements):
+            raise ParameterError("Edits are words such as 'off 3.1;temperature 7=0.5', or a list of them.")
+        if sum(map(len, statements)) > _LONGEST:
+            raise ParameterError(f"Edits have at most {_LONGEST} characters.")
+        return _joined([_statement(one) for one in statements if one.strip()])
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Statements that `parse` reads as the same, in one order."""
+        said = []
+        for state in get_args(HeadState):
+            if chosen := [f"{layer}.{head}" for (layer, head), now in self.heads if now == state]:
+                said.append(" ".join((state, *chosen)))
+        if self.temperatures:
+            said.append(" ".join(("temperature", *(f"{layer}={t:g}" for layer, t in self.temperatures))))
+        return (*said, *(f"forbid {one}" for one in self.forbidden))
+
+    def __str__(self) -> str:
+        return ";".join(self.words)
+
+    def __bool__(self) -> bool:
+        return bool(self.heads or self.temperatures or self.forbidden)
+
+    @property
+    def sentence(self) -> str:
+        """What is changed, in a few words: "3 heads off, temperature of layer 7"."""
+        said = []
+        for state, (one, many) in _SPOKEN.items():
+            if count := sum(now == state for _, now in self.heads):
+                said.append(f"1 head {one}" if count == 1 else f"{count} heads {many}")
+        if self.temperatures:
+            of = [str(layer) for layer, _ in self.temperatures]
+            said.append(f"temperature of {'layer' if len(of) == 1 else 'layers'} {', '.join(of)}")
+        if self.forbidden:
+            said.append(
+                "1 view forbidden" if len(self.forbidden) == 1 else f"{len(self.forbidden)} views forbidden"
+            )
+        return ", ".join(said)
+
+    @property
+    def singles(self) -> tuple[ModelEdits, ...]:
+        """Each change by itself."""
+        heads = [ModelEdits(heads=(one,)) for one in self.heads]
+        temperatures = [ModelEdits(temperatures=(one,)) for one in self.temperatures]
+        return (*heads, *temperatures, *(ModelEdits(forbidden=(one,)) for one in self.forbidden))
+
+    def without(self, other: ModelEdits) -> ModelEdits:
+        """What is left when these are undone."""
+        return ModelEdits(
+            tuple(one for one in self.heads if one not in other.heads),
+            tuple(one for one in self.temperatures if one not in other.temperatures),
+            tuple(one for one in self.forbidden if one not in other.forbidden),
+        )
+
+    @property
+    def on_any_grid(self) -> ModelEdits:
+        """What still means the same on another grid of patches."""
+        return replace(self, forbidden=tuple(one for one in self.forbidden if not one.is_by_place))
+
+    @property
+    def layers(self) -> frozenset[int] | None:
+        """Layers whose attention is changed; None where all may be."""
+        if any(not one.layers for one in self.forbidden):
+            return None
+        named = {layer for (layer, _), _ in self.heads} | {layer for layer, _ in self.temperatures}
+        return frozenset(named.union(*(one.layers for one in self.forbidden)))
+
+    def touches(self, layer: int) -> bool:
+        """Whether the attention of a layer is changed, or what its heads say."""
+        return bool(self) and (self.layers is None or layer in self.layers)
+
+    def of(self, trace: Trace) -> Edits:
+        """The same for the model of a trace, as its passes are changed by.
+
+        Raises:
+            ParameterError: a layer, a head or a token does not exist there, or some token would see nothing.
+        """
+        _check_layers(self, trace)
+        zero_or: dict[HeadState, float | str] = {"off": 0.0, "mean": "mean", "uniform": "uniform"}
+        heads = {place: zero_or[state] for place, state in self.heads}
+        return Edits(heads, _masks(self.forbidden, trace), None, dict(self.temperatures))
+
+
+EditsLike: TypeAlias = ModelEdits | str | Sequence[str]
+"""Edits, their words, or a list of statements."""
+
+
+# --- for a model
+
+
+def _check_layers(edits: ModelEdits, trace: Trace) -> None:
+    named = [layer for (layer, _), _ in edits.heads] + [layer for layer, _ in edits.temperatures]
+    for layer in (*named, *(layer for one in edits.forbidden for layer in one.layers)):
+        if layer >= trace.num_layers:
+            raise ParameterError(
+                f"Layer {layer} does not exist: this model has layers 0-{trace.num_layers - 1}."
+            )
+    for (_, head), _ in edits.heads:
+        if head >= trace.num_heads:
+            raise ParameterError(f"Head {head} does not exist: this model has heads 0-{trace.num_heads - 1}.")
+
+
+def _masks(forbidden: Iterable[Forbidden], trace: Trace) -> dict[int, Tensor]:
+    """By layer, which edges are forbidden, Boolean [tokens, tokens]; layers with the same edges share one tensor."""
+    by_layer: dict[int, list[Forbidden]] = defaultdict(list)
+    for one in forbidden:
+        for layer in one.layers or range(trace.num_layers):
+            by_layer[layer].append(one)
+    masks: dict[tuple[Forbidden, ...], Tensor] = {}
+    for layer, chosen in by_layer.items():
+        if tuple(chosen) not in masks:
+            masks[tuple(chosen)] = _mask(chosen, trace.layout, layer)
+    return {layer: masks[tuple(chosen)] for layer, chosen in by_layer.items()}
+
+
+def _mask(forbidden: Iterable[Forbidden], layout: TokenLayout, layer: int) -> Tensor:
+    mask = torch.zeros(layout.num_tokens, layout.num_tokens, dtype=torch.bool)
+    for one in forbidden:
+        seeing, seen = (_tokens(region, layout) for region in (one.seeing, one.seen))
+        mask[torch.tensor(seeing)[:, None], torch.tensor(seen)] = True
+    blind = mask.all(1).nonzero().flatten().tolist()
+    if blind:
+        name = layout.name(blind[0])
+        raise ParameterError(
+            f"Every token has to see at least one, but {name} would see none in layer {layer}: forbid less."
+        )
+    return mask
+
+
+def _tokens(region: str, layout: TokenLayout) -> list[int]:
+    """Indices of the tokens of a region.
+
+    Raises:
+        ParameterError: this model has no such token.
+    """
+    if region == "everything":
+        return list(range(layout.num_tokens))
+    if region == "patches":
+        return list(range(layout.num_tokens))[layout.patch_slice]
+    if region == "registers":
+        registers = [layout.token(name) for name in layout.named if name.startswith("register")]
+        if not registers:
+            raise ParameterError("This model has no registers.")
+        return registers
+    if not region[0].isdigit():
+        return [layout.token(region)]
+    return [layout.token(place) for place in places_of(region)]
+
+
+# --- words
+
+
+def _statement(text: str) -> ModelEdits:
+    """One statement."""
+    kind, _, rest = text.strip().partition(" ")
+    rest = rest.strip()
+    if kind not in _READERS or not rest:
+        raise ParameterError(
+            f"An edit is 'off 3.1', 'mean 3.1', 'uniform 3.1', 'temperature 7=0.5' or 'forbid class>2,3', not {text[:40]!r}."
+        )
+    return _READERS[kind](kind, rest)
+
+
+def _heads(kind: str, rest: str) -> ModelEdits:
+    heads = []
+    for word in rest.split():
+        match = re.fullmatch(r"(\d{1,4})\.(\d{1,4})", word)
+        if match is None:
+            raise ParameterError(f"A head is layer.head, such as 3.1, not {word[:40]!r}.")
+        heads.append(((int(match[1]), int(match[2])), kind))
+    return ModelEdits(heads=tuple(heads))  # type: ignore[arg-type]  # the kind is one of the readers' names
+
+
+def _temperature(_kind: str, rest: str) -> ModelEdits:
+    values = []
+    for word in rest.split():
+        match = re.fullmatch(r"(\d{1,4})=(\d{1,4}(?:\.\d{1,6})?)", word)
+        if match is None:
+            raise ParameterError(f"A temperature is layer=value, such as 7=0.5, not {word[:40]!r}.")
+        values.append((int(match[1]), float(match[2])))
+    return ModelEdits(temperatures=tuple(values))
+
+
+def _forbid(_kind: str, rest: str) -> ModelEdits:
+    match = re.fullmatch(r"([^>@]+)>([^>@]+)(?:@([0-9+-]+))?", rest)
+    if match is None:
+        raise ParameterError(
+            f"What is forbidden is seeing>seen, such as class>2-4,3-5@6-8, not {rest[:40]!r}."
+        )
+    layers = numbers_of(match[3]) if match[3] else []
+    return ModelEdits(forbidden=(Forbidden(region_of(match[1]), region_of(match[2]), tuple(layers)),))
+
+
+_READERS: dict[str, Callable[[str, str], ModelEdits]] = {
+    **dict.fromkeys(get_args(HeadState), _heads),
+    "temperature": _temperature,
+    "forbid": _forbid,
+}
+
+
+def _joined(parts: list[ModelEdits]) -> ModelEdits:
+    return ModelEdits(
+        tuple(one for part in parts for one in part.heads),
+        tuple(one for part in parts for one in part.temperatures),
+        tuple(one for part in parts for one in part.forbidden),
+    )
+
+
+def _refuse_twice(names: list[str]) -> None:
+    if len(names) > MOST:
+        raise ParameterError(f"At most {MOST} heads or layers can be edited at once.")
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ParameterError(f"{name} is edited twice; please say once what it shall be.")
+        seen.add(name)
+
+
+def _check_temperature(layer: int, value: float) -> None:
+    if not (math.isfinite(value) and LOWEST_TEMPERATURE <= value <= HIGHEST_TEMPERATURE):
+        raise ParameterError(
+            f"The temperature of layer {layer} is a number from {LOWEST_TEMPERATURE:g} to {HIGHEST_TEMPERATURE:g}, not {value:g}."
+        )
+
+
+NO_EDITS = ModelEdits()

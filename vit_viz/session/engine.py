@@ -1,0 +1,361 @@
+"""Models, traces and results of one device, and the one path from a request to its answer there.
+
+Traces and results live in one byte-bounded cache, equal requests compute once, one batch runs at a time (vit_viz.turns), and
+whatever was evicted is computed again when it is asked for: no caller depends on having been called before. Order of locks:
+single-flight, device, model. Nothing that is kept holds on to a model, so a model that was evicted is gone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.capture import Trace, trace
+from vit_viz.capture.buffers import IDLE_BYTES, BufferPool
+from vit_viz.capture.edits import innermost_edit, standing
+from vit_viz.capture.interventions import Edits
+from vit_viz.checkpoints import Model
+from vit_viz.errors import ParameterError, VitVizError
+from vit_viz.images.part import cut, part_words
+from vit_viz.model import VisionTransformer
+from vit_viz.progress import Progress, StopCheck
+from vit_viz.results import Provenance
+from vit_viz.session.answers import (
+    Answer,
+    ReceivedImage,
+    Result,
+    answer_bytes,
+)
+from vit_viz.session.cache import ByteCache
+from vit_viz.session.explanations import LONG_ANALYSES, Job, is_slow
+from vit_viz.session.functions import ANALYSES, FROM_THE_TRACE, LOOK_UPS, OF_BOTH, OF_THE_MODEL, OF_TOKENS
+from vit_viz.session.models import MODEL_BYTES, ModelPool
+from vit_viz.session.pace import Pace
+from vit_viz.session.request import Request, check_input, is_about
+from vit_viz.session.walkthrough import Step, step_of
+from vit_viz.turns import Turns
+from vit_viz.walkthrough.embedding import Walk, own_transformer
+
+__all__ = ["ANALYSES", "FROM_THE_TRACE", "Engine", "PictureSource"]
+
+T = TypeVar("T")
+_COPY = "a copy of a model"  # of which there is one at a time, as of a device's turns
+
+
+class PictureSource(Protocol):
+    """Who knows the pictures that requests name."""
+
+    def picture(self, name: str, *, owner: str) -> tuple[Image.Image, str]:
+        """The upright RGB picture of a name, and the digest of its pixels.
+
+        Raises:
+            ImageError: there is none for this owner.
+        """
+
+    def is_held(self, name: str, digest: str) -> bool:
+        """Whether what was computed of a picture may still be kept."""
+
+    @property
+    def max_patches(self) -> int:
+        """Of a size that is chosen."""
+
+
+class Engine:
+    """What one device computes and keeps.
+
+    Args:
+        device: "cpu", "cuda", "mps"; None takes the best that is there.
+        own_model: the model that the owner of the process named, perhaps by a path.
+        pictures: who knows the pictures that requests name.
+        turns: at this device, and at any other that a given model is on.
+        cache_bytes: bound on traces, results and the memory that waits for the next trace.
+    """
+
+    def __init__(
+        self,
+        device: str | None,
+        *,
+        own_model: str,
+        pictures: PictureSource,
+        turns: Turns,
+        cache_bytes: int,
+    ) -> None:
+        idle = min(IDLE_BYTES, cache_bytes // 8)
+        self.device = device
+        self.models = ModelPool(device, own_model=own_model, max_bytes=max(cache_bytes, MODEL_BYTES))
+        self.turns = turns
+        self.pace = Pace()
+        self.cache: ByteCache[Any] = ByteCache(cache_bytes - idle)
+        self.pool = BufferPool(max_idle_bytes=idle)
+        self._pictures = pictures
+
+    def run(
+        self,
+        request: Request,
+        *,
+        progress: Progress | None = None,
+        cancelled: StopCheck | None = None,
+        preview: Callable[[Any], None] | None = None,
+        elsewhere: Callable[[], Answer] | None = None,
+    ) -> Answer:
+        """The answer to a request: kept, awaited, or computed now.
+
+        Args:
+            progress: told the share that is done, where it is computed now and takes long.
+            cancelled: asked now and then; True ends a long computation with `Cancelled`.
+            preview: given what is there so far, where the analysis can tell and it is computed now.
+            elsewhere: computes it in place of this device; what comes back is kept here.
+
+        Raises:
+            ParameterError: the analysis is unknown, or a parameter is outside what is possible.
+            BusyError: too many wait for the device.
+            Cancelled: `cancelled` said so.
+            torch.OutOfMemoryError: the device has no room for it.
+            VitVizError: whatever the model, the image or the analysis says.
+        """
+        if request.analysis not in ANALYSES:
+            raise ParameterError(
+                f"There is no analysis {request.analysis!r}; there are: {', '.join(ANALYSES)}."
+            )
+        self._check(request)
+        compute = elsewhere or partial(self._compute, request, progress, cancelled, preview)
+        return self._kept(request, compute, answer_bytes, cancelled)
+
+    def trace(self, request: Request, *, cancelled: StopCheck | None = None) -> Trace:
+        """The recorded forward pass that a request is about; as `run`."""
+        recorded = self.run(request.about("trace"), cancelled=cancelled)
+        assert isinstance(recorded, Trace)
+        return recorded
+
+    def prepared(
+        self, request: Request, *, cancelled: StopCheck | None = None, is_quick: bool = False
+    ) -> PreparedImage:
+        """The image as the model receives it, for what runs the model again; every batch of it waits for its turn.
+
+        Args:
+            cancelled: asked while it waits.
+            is_quick: whether it may go before slow computations that wait.
+        """
+        loaded = self._model(request)
+
+        def prepare() -> PreparedImage:
+            recorded = self.trace(request, cancelled=cancelled)
+            prepared = PreparedImage.of(
+                loaded, self._picture(request), layout=recorded.layout, **self._input_options(request)
+            )
+            # kept without the model
+            return replace(prepared, model=nn.Identity(), provenance=recorded.provenance)
+
+        kept = self._kept(
+            request.about("prepared image"), prepare, lambda one: int(one.pixels.nbytes), cancelled
+        )
+        edits = self._edits(request, cancelled)
+        turn = partial(self.turn, loaded, edits=edits, cancelled=cancelled, is_quick=is_quick)
+        return replace(kept, model=loaded.model, pool=self.pool, turn=turn)
+
+    @contextmanager
+    def turn(self, loaded: Model, *, edits: Edits | None = None, **options: Any) -> Iterator[None]:
+        """A turn at a model's device, for one batch; see `Turns.turn`.
+
+        Args:
+            edits: of the model that is looked at; they stand around everything that runs of it.
+        """
+        device = loaded.device.type, loaded.device.index or 0
+        changed = nullcontext() if edits is None else standing(edits, loaded.model)
+        with self.turns.turn(device, **options), changed:
+            yield
+
+    def keeps(self, request: Request) -> bool:
+        """Whether the answer to a request is at hand."""
+        return self.models.has(request.subject.model) and self._store.peek(self._key(request)) is not None
+
+    def keep(self, key: Hashable, compute: Callable[[], T], image: str, digest: str, **options: Any) -> T:
+        """What is kept or computed under a key that holds the image's digest; not kept where the picture has gone meanwhile."""
+        value: T = self._store.get_or_compute(key, compute, **options)
+        if image and not self._pictures.is_held(image, digest):
+            self.forget(digest)
+        return value
+
+    def forget(self, digest: str) -> None:
+        """Drop everything that was made from a picture."""
+        for store in {self.cache, self._store}:
+            store.evict(lambda key: is_about(key, digest))
+
+    @property
+    def _store(self) -> ByteCache[Any]:
+        """Where answers are kept: inside `vit_viz.edit`, which changes them, only as long as it lasts."""
+        surrounding = innermost_edit()
+        if surrounding is None:
+            return self.cache
+        store: ByteCache[Any] = surrounding.kept.setdefault(self, ByteCache(self.cache.max_bytes))
+        return store
+
+    def _kept(
+        self,
+        request: Request,
+        compute: Callable[[], T],
+        size_of: Callable[[T], int],
+        cancelled: StopCheck | None,
+    ) -> T:
+        key = self._key(request)
+        image, digest = request.subject.image, key[0].subject.image
+        return self.keep(key, compute, image, digest, size_of=size_of, cancelled=cancelled)
+
+    def _key(self, request: Request) -> tuple[Request, str]:
+        """Under which an answer is kept: the same for everyone who asks the same of the same picture and the same weights."""
+        image = request.subject.image
+        digest = self._pictures.picture(image, owner=request.owner)[1] if image else ""
+        return request.of_picture(digest), self._model(request).provenance.weights
+
+    def _compute(
+        self,
+        request: Request,
+        progress: Progress | None,
+        cancelled: StopCheck | None,
+        preview: Callable[[Any], None] | None,
+    ) -> Answer:
+        analysis, options = request.analysis, dict(request.parameters)
+        if analysis in ("trace", "token trace"):
+            return self._record(request, cancelled, keep_residual=analysis == "token trace")
+        if analysis == "received image":
+            return ReceivedImage.of(
+                self._model(request), self._picture(request), **self._input_options(request)
+            )
+        if analysis == "walkthrough":
+            return self._step(request, cancelled)
+        if analysis in LOOK_UPS:
+            return LOOK_UPS[analysis](self.trace(request, cancelled=cancelled), **options)
+        if analysis in OF_TOKENS:
+            return OF_TOKENS[analysis](self.run(request.about("token trace"), cancelled=cancelled), **options)
+        if analysis in OF_BOTH:
+            return OF_BOTH[analysis](
+                self._model(request), self.trace(request, cancelled=cancelled), **options
+            )
+        if analysis in OF_THE_MODEL:
+            return OF_THE_MODEL[analysis](self._model(request), **options)
+        job = replace(self._job(request, progress, cancelled), preview=preview)
+        answer: Result = LONG_ANALYSES[analysis](job)
+        return answer
+
+    def _edits(self, request: Request, cancelled: StopCheck | None) -> Edits | None:
+        """The edits of a request as passes of its model are changed by them; None for none.
+
+        Which layers, heads and tokens there are is asked of the model as it was.
+        """
+        subject = request.subject
+        if not subject.edits:
+            return None
+
+        def work_out() -> Edits:
+            plain = replace(request, subject=subject.unedited)
+            return subject.edits.of(self.trace(plain, cancelled=cancelled))
+
+        return self._kept(request.about("edits"), work_out, lambda edits: edits.nbytes, cancelled)
+
+    def _record(self, request: Request, cancelled: StopCheck | None, *, keep_residual: bool) -> Trace:
+        """The forward pass, recorded."""
+        loaded, picture = self._model(request), self._picture(request)
+        turn = partial(
+            self.turn, loaded, edits=self._edits(request, cancelled), cancelled=cancelled, is_quick=True
+        )
+        with turn(), _taking_other_sizes(loaded, request):
+            started, options = time.perf_counter(), self._input_options(request)
+            recorded = trace(
+                loaded, picture, keep_norms=True, keep_residual=keep_residual, pool=self.pool, **options
+            )
+            taken = time.perf_counter() - started
+        self.pace.note(loaded.provenance.weights, recorded.num_tokens, taken)
+        recorded.provenance = self._provenance(recorded.provenance, request)
+        return recorded
+
+    def _provenance(self, provenance: Provenance, request: Request) -> Provenance:
+        """Of a part: the whole photo, and which part of it; of an edited model: what was changed."""
+        part, edits = request.subject.part, request.subject.edits
+        provenance = provenance.with_parameters(edits=edits) if edits else provenance
+        if part is None:
+            return provenance
+        digest = self._pictures.picture(request.subject.image, owner=request.owner)[1]
+        return replace(provenance, image=digest, preprocess=f"{part_words(part)}; {provenance.preprocess}")
+
+    def _step(self, request: Request, cancelled: StopCheck | None) -> Step:
+        """One step of the walkthrough, which runs parts of the model."""
+        loaded, recorded = self._model(request), self.trace(request, cancelled=cancelled)
+        edits = self._edits(request, cancelled)
+        turn = partial(self.turn, loaded, edits=edits, cancelled=cancelled, is_quick=True)
+
+        def run() -> tuple[Tensor, Tensor]:
+            prepared = loaded.preprocess.apply(self._picture(request), **self._input_options(request))
+            with turn():
+                walk = Walk.of(loaded.model, prepared.pixels)
+            return walk.pixels, walk.stream  # kept without the model
+
+        kept = self._kept(request.about("walk"), run, lambda kept: sum(t.nbytes for t in kept), cancelled)
+        walk = Walk(own_transformer(loaded.model), *kept)
+        with turn():
+            return step_of(walk, recorded, dict(request.parameters), edits=request.subject.edits)
+
+    def _job(self, request: Request, progress: Progress | None, cancelled: StopCheck | None) -> Job:
+        """What a long analysis needs to know of its request."""
+        parameters = dict(request.parameters)
+        is_quick = not is_slow(request.analysis, parameters)
+
+        def result_of(analysis: str, **parameters: Any) -> Answer:
+            return self.run(request.about(analysis, **parameters), progress=progress, cancelled=cancelled)
+
+        return Job(
+            subject=self.prepared(request, cancelled=cancelled, is_quick=is_quick),
+            labels=self._model(request).labels,
+            parameters=parameters,
+            result_of=result_of,
+            recorded=lambda: self.trace(request, cancelled=cancelled),
+            single_copy=lambda: self.turns.turn(_COPY, cancelled=cancelled),
+            progress=progress,
+            cancelled=cancelled,
+        )
+
+    def _model(self, request: Request) -> Model:
+        return self.models.get(request.subject.model)
+
+    def _check(self, request: Request) -> None:
+        """Refuse what is larger than what is computed here, before anything is computed, here or elsewhere."""
+        subject = request.subject
+        if subject.image:
+            whole = self._pictures.picture(subject.image, owner=request.owner)[0]
+            size = (whole.height, whole.width)
+            check_input(self._model(request), subject, size, max_patches=self._pictures.max_patches)
+
+    def _input_options(self, request: Request) -> dict[str, Any]:
+        """How the picture becomes the model's input, as `Preprocess.apply` takes it."""
+        subject = request.subject
+        bound = self._pictures.max_patches if subject.size else None
+        return {"mode": subject.mode, "size": subject.size, "max_patches": bound}
+
+    def _picture(self, request: Request) -> Image.Image:
+        """The picture, or the part of it that is meant."""
+        subject = request.subject
+        return cut(self._pictures.picture(subject.image, owner=request.owner)[0], subject.part)
+
+
+@contextmanager
+def _taking_other_sizes(loaded: Model, request: Request) -> Iterator[None]:
+    """Say in one sentence that a module which is not ours takes one size only."""
+    try:
+        yield
+    except (AssertionError, RuntimeError, ValueError) as error:
+        is_ours = isinstance(loaded.model, VisionTransformer)
+        if is_ours or not request.subject.size or isinstance(error, VitVizError | torch.OutOfMemoryError):
+            raise
+        height, width = loaded.preprocess.input_size
+        raise ParameterError(
+            f"{loaded.name} cannot compute an input of another size than its own {height} x {width} pixels; please choose its own "
+            "size, and the mode crop or stretch."
+        ) from error

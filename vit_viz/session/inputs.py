@@ -1,0 +1,216 @@
+"""A question as every surface takes it beside Python: as JSON, and as a schema from which commands and tools are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from vit_viz.analyses.options import Option, OptionField, Options
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import Query, parse_query
+from vit_viz.images import Mode
+from vit_viz.images.part import Part, parse_part
+from vit_viz.images.preprocess import MAX_INPUT_SIDE
+from vit_viz.session.edits import ModelEdits
+from vit_viz.session.questions import Question, TargetWord
+
+QUERY = 'Where it starts: "class", "pool", "register 0", a patch "row,col", or some "3,4;3,5"; else what the output is read from.'
+TARGET = 'The class, by number or name, or a pair "291-292" for why the one and not the other; else the model\'s first.'
+MOST_PATCHES = 4096
+"""Of a query."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class InputOptions(Options):
+    """How a picture becomes a model's input."""
+
+    mode: Annotated[
+        Mode,
+        Option(
+            "mode",
+            "fit shows the model the whole photo, crop what the checkpoint's recipe cuts out, stretch distorts.",
+        ),
+    ] = "fit"
+    size: Annotated[
+        int,
+        Option("size", "Short side of the input in patches; 0 is the checkpoint's own.", high=MAX_INPUT_SIDE),
+    ] = 0
+    part: Annotated[
+        str,
+        Option(
+            "part",
+            "Pixels top,left,height,width of the photo, looked at in place of the whole.",
+            pattern=r"(\d{1,5}(,\d{1,5}){3})?",
+        ),
+    ] = ""
+    edits: Annotated[
+        str,
+        Option(
+            "edits",
+            "What is changed inside the model: 'off 3.1 4.0' (heads as layer.head; also mean, uniform), 'temperature 7=0.5', "
+            "'forbid class>2-4,3-5@6-8', joined by ;.",
+            pattern=r"[^\x00-\x1f]{0,16000}",
+        ),
+    ] = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ModelEdits.parse(self.edits)  # what is wrong is told before a model is loaded
+
+    @property
+    def rectangle(self) -> Part | None:
+        """The part as four numbers; None is the whole."""
+        return parse_part(self.part) if self.part else None
+
+    @property
+    def given(self) -> Json:
+        """As a `Subject` takes them."""
+        edits = ModelEdits.parse(self.edits)
+        return {"mode": self.mode, "size": self.size, "part": self.rectangle, "edits": edits}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked of a question, read and checked as far as it can be without the model.
+
+    Args:
+        input: how the picture becomes the model's input.
+        query: None for what the output is read from.
+        target: None for the model's first.
+        options: of the question, by name.
+    """
+
+    input: InputOptions
+    query: Query | None
+    target: TargetWord
+    options: Mapping[str, object]
+
+    @property
+    def asked(self) -> Json:
+        """As `vit_viz.session.questions.ask` takes it."""
+        return {"query": self.query, "target": self.target, **self.options}
+
+
+def wish_of(question: Question, fields: Mapping[str, object]) -> Wish:
+    """Read what JSON or a tool's arguments say beside model and picture.
+
+    Raises:
+        ParameterError: there is no field of a name, or its value is not possible.
+    """
+    known = properties(question)
+    for name in fields:
+        if name not in known:
+            raise ParameterError(
+                f"{question.name!r} takes no {str(name)[:40]!r}; it takes: {', '.join(known)}."
+            )
+    inputs = {field.name: field for field in InputOptions.schema()}
+    fields = dict(fields)
+    if "edits" in fields:
+        fields["edits"] = str(ModelEdits.parse(fields["edits"]))
+    how = {name: inputs[name].read(name, _text(fields[name])) for name in inputs if name in fields}
+    others = {name: value for name, value in fields.items() if name not in {*inputs, "query", "target"}}
+    query, target = query_of(fields.get("query")), target_of(fields.get("target"))
+    question.read(others)  # what is wrong is told before a model is loaded
+    return Wish(InputOptions.of(how.items()), query, target, others)
+
+
+def query_of(value: object) -> Query | None:
+    """A query from JSON: a name, "row,col", [row, col], or a list of such pairs; None for none.
+
+    Raises:
+        ParameterError: it is something else.
+    """
+    if value is None or value == "":
+        return None
+    query = parse_query(_text(value)[: 16 * MOST_PATCHES])
+    if not isinstance(query, str) and len(query) > MOST_PATCHES:
+        raise ParameterError(f"A query has at most {MOST_PATCHES} patches.")
+    return query
+
+
+def target_of(value: object) -> TargetWord:
+    """A target from JSON: a number, a name, or a list of two of them; None for the model's first.
+
+    Raises:
+        ParameterError: it is something else.
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, list) and len(value) == 2 and all(_is_class(one) for one in value):
+        return value[0], value[1]
+    if not _is_class(value):
+        raise ParameterError(
+            f"A target is a class, by number or name, or a pair of them, not {str(value)[:40]!r}."
+        )
+    return value  # type: ignore[return-value]  # a number or a text
+
+
+def _is_class(value: object) -> bool:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return is_number or (isinstance(value, str) and len(value) <= 200)
+
+
+def _text(value: object) -> str:
+    """A value of JSON as links write it: [3, 4] is "3,4", and [[3, 4], [3, 5]] is "3,4;3,5"."""
+    if not isinstance(value, list):
+        return str(value)
+    between = ";" if any(isinstance(one, list) for one in value) else ","
+    return between.join(_text(one) for one in value)
+
+
+# --- schemas
+
+
+def properties(question: Question) -> dict[str, Json]:
+    """JSON Schema of everything that a question takes beside model and picture, by name."""
+    schemas: dict[str, Json] = {}
+    if question.takes_image:
+        schemas |= {field.name: schema_of(field) for field in InputOptions.schema()}
+        schemas["edits"] |= {"type": ["string", "array"], "items": {"type": "string"}}
+    if question.takes_query:
+        schemas["query"] = {
+            "description": query_sentence(question),
+            "type": ["string", "array", "null"],
+            "items": {},
+            "default": None,
+        }
+    if question.takes_target:
+        schemas["target"] = {
+            "description": TARGET,
+            "type": ["integer", "string", "array", "null"],
+            "items": {},
+            "default": None,
+        }
+    return schemas | {field.name: schema_of(field) for field in question.options.schema()}
+
+
+def query_sentence(question: Question) -> str:
+    """What a query is, and what stands for it where none is given."""
+    return (
+        QUERY
+        if not question.without_query
+        else f"{QUERY.rpartition('; ')[0]}; else {question.without_query}."
+    )
+
+
+def schema_of(field: OptionField) -> Json:
+    """JSON Schema of one option."""
+    said: Json = {"description": field.option.sentence, "default": field.default}
+    if field.choices:
+        return said | {"type": "string", "enum": list(field.choices)}
+    if field.kind is str:
+        return said | {"type": "string", "pattern": f"^({field.option.pattern})$"}
+    if field.kind is bool:
+        return said | {"type": "boolean"}
+    ends = {"minimum": field.option.low, "maximum": field.option.high}
+    return said | {"type": "integer" if field.kind is int else "number"} | ends
+
+
+def sentence_of(question: Question) -> str:
+    """What a question is for, in two sentences."""
+    words = question.words
+    runs = f" Computing it takes {words.runs}." if words.runs else ""
+    return f"{words.label}: {words.shows}{runs} Does not show {words.hides}"

@@ -1,0 +1,90 @@
+"""The models that one device holds, loaded once each."""
+
+from __future__ import annotations
+
+import sys
+
+from vit_viz.checkpoints import Model, load
+from vit_viz.checkpoints.source import Progress
+from vit_viz.progress import StopCheck, stop_if
+from vit_viz.session.answers import model_bytes
+from vit_viz.session.cache import ByteCache
+
+MODEL_BYTES = 2 * 2**30
+
+
+class ModelPool:
+    """Models by name: those that were given stay, as does the owner's; others leave when the memory for models is full.
+
+    Args:
+        device: where they are loaded; None takes the best that is there.
+        own_model: the model that the owner of the process named, the only one that may be a path.
+        max_bytes: bound on the memory of all models but the given ones and the owner's.
+    """
+
+    def __init__(self, device: str | None, *, own_model: str, max_bytes: int) -> None:
+        self.device = device
+        self.own_model = own_model
+        self._loaded: ByteCache[Model] = ByteCache(max_bytes)
+        self._own: ByteCache[Model] = ByteCache(sys.maxsize)  # however large it is
+        self._given: dict[str, Model] = {}
+        self._fetched: dict[str, tuple[int, int]] = {}  # of models that are being loaded
+
+    @property
+    def max_bytes(self) -> int:
+        """The bound on the memory of models that may leave."""
+        return self._loaded.max_bytes
+
+    def add(self, loaded: Model) -> None:
+        """Offer a model that is loaded already under its own name."""
+        self._given[loaded.name] = loaded
+
+    def remove(self, name: str) -> None:
+        """Forget a model that was given, where there is one of this name."""
+        self._given.pop(name, None)
+
+    def given(self, name: str) -> Model | None:
+        """The model that was given under a name."""
+        return self._given.get(name)
+
+    def has(self, name: str) -> bool:
+        """Whether a model is here, so that `get` returns at once."""
+        return name in self._given or self._cache_of(name).peek(name) is not None
+
+    def get(
+        self, name: str, *, progress: Progress | None = None, cancelled: StopCheck | None = None
+    ) -> Model:
+        """The model of a name, loaded once. Only the owner of the process names files; any other name is a catalog or Hub name.
+
+        Args:
+            progress: told (bytes fetched, bytes in all) of a download, also of one that somebody else began.
+            cancelled: asked meanwhile; True ends the waiting, and the download where it is ours.
+
+        Raises:
+            CheckpointError: it cannot be loaded; the message says why.
+            Cancelled: `cancelled` said so.
+            torch.OutOfMemoryError: the device has no room for it.
+        """
+        if name in self._given:
+            return self._given[name]
+
+        def is_unwanted() -> bool:
+            if progress is not None and name in self._fetched:
+                progress(*self._fetched[name])
+            return cancelled is not None and cancelled()
+
+        def fetched(done: int, total: int) -> None:
+            self._fetched[name] = done, total
+            stop_if(is_unwanted)
+
+        def fetch() -> Model:
+            try:
+                is_own = name == self.own_model
+                return load(name, device=self.device, local_files=is_own, progress=fetched)
+            finally:
+                self._fetched.pop(name, None)
+
+        return self._cache_of(name).get_or_compute(name, fetch, size_of=model_bytes, cancelled=is_unwanted)
+
+    def _cache_of(self, name: str) -> ByteCache[Model]:
+        return self._own if name == self.own_model else self._loaded

@@ -1,0 +1,73 @@
+"""An answer as JSON: every number exactly, and everything that is no array in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vit_viz.results import Provenance
+from vit_viz.session.answers import arrays_of
+
+_TOP = 5  # places of an array that a summary names
+
+
+def numbers_of(answer: object) -> dict[str, Any]:
+    """Every array of an answer as nested lists; what fp32 holds, JSON's numbers hold to the last bit.
+
+    Infinite numbers, which JSON does not have, are the texts "inf" and "-inf".
+    """
+    return {name: _listed(array) for name, array in arrays_of(answer).items()}
+
+
+def facts_of(value: object) -> Any:
+    """What of an answer is no array: units, names, captions, single numbers; arrays are left out."""
+    if isinstance(value, Provenance):
+        return value.to_dict()
+    if is_dataclass(value):
+        parts: Mapping[Any, object] = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif isinstance(value, Mapping):
+        parts = value
+    elif isinstance(value, tuple | list):
+        return [facts_of(one) for one in value if not isinstance(one, np.ndarray)]
+    elif isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else str(value)
+    else:
+        return value if value is None or isinstance(value, bool | int | str) else str(value)
+    return {str(name): facts_of(part) for name, part in parts.items() if not isinstance(part, np.ndarray)}
+
+
+def summary_of(array: NDArray[Any]) -> dict[str, Any]:
+    """An array in a few numbers: its shape, its ends, its sum, and where its largest values are."""
+    values = np.asarray(array, np.float64)
+    order = np.argsort(-values, axis=None, kind="stable")[:_TOP]
+    places = [[int(i) for i in np.unravel_index(int(at), values.shape)] for at in order]
+    return {
+        "shape": list(values.shape),
+        "min": facts_of(float(values.min())),
+        "max": facts_of(float(values.max())),
+        "total": facts_of(float(values.sum())),
+        "top": [{"at": place, "value": facts_of(float(values[tuple(place)]))} for place in places],
+    }
+
+
+def provenance_in(answer: object) -> Provenance | None:
+    """Where the numbers of an answer came from, as far as it says so itself."""
+    if isinstance(answer, Provenance):
+        return answer
+    parts: list[object] = []
+    if is_dataclass(answer):
+        parts = [getattr(answer, field.name) for field in fields(answer)]
+    elif isinstance(answer, Mapping):
+        parts = list(answer.values())
+    return next((provenance for part in parts if (provenance := provenance_in(part)) is not None), None)
+
+
+def _listed(array: NDArray[Any]) -> Any:
+    if np.isfinite(array).all():
+        return array.tolist()
+    return [_listed(row) for row in array] if array.ndim else facts_of(float(array))

@@ -1,0 +1,82 @@
+"""Tokens and layers in words, as edits name them: "class", "patches", "2-4,3-5+7,1"; "3-5+8"."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from vit_viz.errors import ParameterError
+
+GROUPS = ("patches", "registers", "everything")
+"""Words for many tokens at once."""
+
+MOST = 4096
+"""Of patches in a region, and of heads or layers that are named at once."""
+
+
+def region_of(text: str) -> str:
+    """Tokens in words, in one way of writing them."""
+    text = text.strip()
+    if text in GROUPS or re.fullmatch(r"[a-z]+( \d{1,4})?", text):
+        return text
+    return _region_words(places_of(text))
+
+
+def places_of(text: str) -> list[tuple[int, int]]:
+    """The patches (row, col) of "2-4,3-5+7,1"."""
+    places: set[tuple[int, int]] = set()
+    for part in text.split("+"):
+        match = re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?,(\d{1,3})(?:-(\d{1,3}))?", part.strip())
+        if match is None:
+            raise ParameterError(
+                f"Tokens are a name such as class, or patches such as 2,3 or 2-4,3-5, not {text.strip()[:40]!r}."
+            )
+        rows, cols = (range(int(a), int(b or a) + 1) for a, b in ((match[1], match[2]), (match[3], match[4])))
+        if not rows or not cols or len(rows) * len(cols) > MOST:
+            raise ParameterError(f"A region has 1 to {MOST} patches; {part.strip()[:40]!r} has not.")
+        places |= {(row, col) for row in rows for col in cols}
+    if len(places) > MOST:
+        raise ParameterError(f"A region has 1 to {MOST} patches, not {len(places)}.")
+    return sorted(places)
+
+
+def _region_words(places: list[tuple[int, int]]) -> str:
+    """Patches as `places_of` reads them: runs of columns, over as many rows as they go on."""
+    columns: dict[int, list[int]] = defaultdict(list)
+    for row, col in places:
+        columns[row].append(col)
+    parts: list[tuple[int, int, str]] = []  # first row, last row, columns
+    for row in sorted(columns):
+        cols = ranges_of(columns[row])
+        if parts and parts[-1][1:] == (row - 1, cols):
+            parts[-1] = (parts[-1][0], row, cols)
+        else:
+            parts.append((row, row, cols))
+    return "+".join(
+        f"{first}-{last},{run}" if last > first else f"{first},{run}"
+        for first, last, cols in parts
+        for run in cols.split("+")
+    )
+
+
+def numbers_of(text: str) -> list[int]:
+    """Layers of "3-5+8", sorted."""
+    layers: set[int] = set()
+    for part in text.split("+"):
+        match = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", part)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            raise ParameterError(f"Layers are numbers such as 3-5 or 3+8, not {text[:40]!r}.")
+        layers |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return sorted(layers)
+
+
+def ranges_of(numbers: Iterable[int]) -> str:
+    """Sorted numbers as `numbers_of` reads them."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return "+".join(f"{first}-{last}" if last > first else f"{first}" for first, last in runs)

@@ -1,0 +1,247 @@
+"""Pictures that users brought: kept under a random id each, within a byte budget and for a limited time.
+
+The decoded picture is kept as it will be used, never the file; an id says nothing about the picture and is worthless to any
+other owner. Its cleaned name is kept with it for its owner's eyes: in the tray, in captions and in names of files, never in a link.
+Evicting a trace never deletes an upload; only its age, its owner's share, the budget, or the end of the visit does.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+import time
+import unicodedata
+import weakref
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+
+from PIL import Image
+
+from vit_viz.errors import ImageError
+from vit_viz.images import image_hash
+from vit_viz.memory import give_memory_back
+
+UPLOAD_BYTES = 512 * 2**20
+UPLOAD_SECONDS = 3600.0
+LEFT_SECONDS = 600.0
+"""How long pictures stay after their visitor left: a page that is loaded again, or a laptop that wakes up, finds them."""
+
+OWNER_SHARE = 0.25
+SWEEP_SECONDS = 60.0
+_ENTRY_BYTES = 4096  # of an upload beside its pixels
+
+LONGEST_NAME = 40  # characters
+_ENDING = re.compile(r"\.[a-z0-9]{1,5}$", re.IGNORECASE)
+_MADE_UP = frozenset({"", "image", "clipboard", "blob", "webcam", "picture"})
+"""Names that browsers and our own upload give to pictures that have none."""
+
+
+def cleaned_name(file_name: str) -> str:
+    """A file's name as it is shown: printable characters of its last part, without ending; "" where it says nothing."""
+    last = unicodedata.normalize("NFC", file_name).replace("\\", "/").rpartition("/")[2]
+    words = _ENDING.sub("", "".join(c if c.isprintable() else " " for c in last)).split()
+    name = " ".join(words).strip(" .")[:LONGEST_NAME].strip()
+    return "" if name.lower() in _MADE_UP else name
+
+
+@dataclass(frozen=True)
+class StoredImage:
+    """One picture with its hash, its owner, and the moment at which it is deleted if nobody asks for it until then.
+
+    Args:
+        name: for its owner's eyes only.
+        number: larger than that of every picture that came before.
+    """
+
+    image: Image.Image
+    digest: str
+    owner: str
+    expires_at: float
+    name: str
+    number: int
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the decoded picture."""
+        return _ENTRY_BYTES + picture_bytes(self.image)
+
+
+def picture_bytes(image: Image.Image) -> int:
+    """Memory of a picture's pixels: Pillow keeps four bytes for each in colour, also where there are three channels."""
+    return image.width * image.height * (4 if len(image.getbands()) > 1 else 1)
+
+
+class UploadStore:
+    """Uploads of all owners; the least recently used leave first when the budget, or their owner's share of it, is full.
+
+    Args:
+        max_bytes: bound on the memory of all uploads.
+        max_seconds: an upload that nobody asked for during this time is deleted.
+        owner_share: the part of the budget that one owner may fill, in (0, 1]; beyond it their own oldest picture leaves.
+        on_gone: told the digest of a picture that nobody has uploaded any more.
+        clock: seconds, monotonic; a parameter so that tests need not wait.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_bytes: int = UPLOAD_BYTES,
+        max_seconds: float = UPLOAD_SECONDS,
+        owner_share: float = OWNER_SHARE,
+        on_gone: Callable[[str], object] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.max_bytes = max_bytes
+        self.owner_bytes = int(max_bytes * owner_share)
+        self.max_seconds = max_seconds
+        self._on_gone = on_gone
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._stored: OrderedDict[str, StoredImage] = OrderedDict()
+        self._used: Counter[str] = Counter()  # bytes by owner
+        self._copies: Counter[str] = Counter()  # uploads by digest
+        self._numbers = count(1)
+
+    def add(self, image: Image.Image, *, owner: str = "", name: str = "") -> str:
+        """Keep a decoded picture and return its random id.
+
+        Args:
+            name: of the picture, as `cleaned_name` gives it; "" for none: it is then counted among its owner's.
+
+        Raises:
+            ImageError: the picture alone is larger than an owner's share.
+        """
+        name = name or self._free_name(owner)
+        until = self._clock() + self.max_seconds
+        entry = StoredImage(image, image_hash(image), owner, until, name, next(self._numbers))
+        if entry.nbytes > self.owner_bytes:
+            raise ImageError("This picture is larger than the space for uploads; please send a smaller one.")
+        key = "u" + secrets.token_urlsafe(18)
+        with self._changing():
+            self._expire()
+            while self._used[owner] + entry.nbytes > self.owner_bytes:
+                self._drop(next(key for key, other in self._stored.items() if other.owner == owner))
+            while self._used.total() + entry.nbytes > self.max_bytes:
+                self._drop(next(iter(self._stored)))
+            self._stored[key] = entry
+            self._used[owner] += entry.nbytes
+            self._copies[entry.digest] += 1
+        return key
+
+    def get(self, key: str, *, owner: str = "") -> StoredImage:
+        """The picture of an id, for its owner only.
+
+        Raises:
+            ImageError: the id is unknown, expired, or another owner's: the three look alike from outside.
+        """
+        with self._changing():
+            entry = self._stored.get(key)
+            if entry is not None and entry.expires_at <= self._clock():
+                self._drop(key)
+                entry = None
+            if entry is None or entry.owner != owner:
+                raise ImageError("This upload is no longer here; please choose the picture again.")
+            fresh = replace(entry, expires_at=self._clock() + self.max_seconds)
+            self._stored[key] = fresh
+            self._stored.move_to_end(key)
+            return fresh
+
+    def of(self, owner: str) -> dict[str, StoredImage]:
+        """An owner's pictures by id, in the order in which they came; to ask this keeps none of them longer."""
+        with self._changing():
+            self._expire()
+            mine = [(key, entry) for key, entry in self._stored.items() if entry.owner == owner]
+            return dict(sorted(mine, key=lambda item: item[1].number))
+
+    def holds(self, digest: str) -> bool:
+        """Whether anybody's upload of a picture is kept."""
+        with self._lock:
+            return digest in self._copies
+
+    def forget(self, owner: str, *, after: float = 0.0) -> None:
+        """Delete every upload of an owner, at once or after some seconds; one that is asked for until then stays as before."""
+        soon = self._clock() + after
+        with self._changing():
+            for key, entry in self._stored.items():
+                if entry.owner == owner and entry.expires_at > soon:
+                    self._stored[key] = replace(entry, expires_at=soon)
+            self._expire()
+
+    def remove(self, key: str, *, owner: str) -> None:
+        """Delete one upload of an owner, where it is still kept."""
+        with self._changing():
+            entry = self._stored.get(key)
+            if entry is not None and entry.owner == owner:
+                self._drop(key)
+
+    def sweep(self) -> None:
+        """Delete what has expired."""
+        with self._changing():
+            self._expire()
+
+    @property
+    def used_bytes(self) -> int:
+        """Memory of the pictures now kept."""
+        with self._lock:
+            return self._used.total()
+
+    def _free_name(self, owner: str) -> str:
+        """A name for a picture that came without one."""
+        taken = {entry.name for entry in self.of(owner).values()}
+        return next(name for n in count(1) if (name := f"your photo {n}") not in taken)
+
+    def _expire(self) -> None:
+        now = self._clock()
+        for key in [key for key, entry in self._stored.items() if entry.expires_at <= now]:
+            self._drop(key)
+
+    def _drop(self, key: str) -> None:
+        entry = self._stored.pop(key)
+        self._used[entry.owner] -= entry.nbytes
+        self._used += Counter()  # forgets owners of nothing
+        self._copies[entry.digest] -= 1
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """The lock; what is gone when it is free again is told then, so that who is told may ask back."""
+        gone: list[str] = []
+        try:
+            with self._lock:
+                try:
+                    yield
+                finally:
+                    gone = [digest for digest, copies in self._copies.items() if not copies]
+                    self._copies += Counter()
+        finally:
+            for digest in gone:
+                if self._on_gone is not None:
+                    self._on_gone(digest)
+
+
+def sweep_every(store: UploadStore, seconds: float = SWEEP_SECONDS) -> threading.Event:
+    """Delete expired uploads now and then, also while nobody asks for anything.
+
+    Returns:
+        A signal that ends this when it is set; it also ends with the store.
+    """
+    stop = threading.Event()
+    reference = weakref.ref(store)
+    weakref.finalize(store, stop.set)
+
+    def work() -> None:
+        kept = 0
+        while not stop.wait(seconds):
+            store = reference()
+            if store is not None:
+                store.sweep()
+                before, kept = kept, store.used_bytes
+                if kept < before:
+                    give_memory_back()
+            del store
+
+    threading.Thread(target=work, name="vit_viz uploads", daemon=True).start()
+    return stop

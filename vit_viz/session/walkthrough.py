@@ -1,0 +1,108 @@
+"""The numbers of the walkthrough, as an engine answers them: each step from what runs through the model, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from vit_viz.capture import Trace
+from vit_viz.errors import ParameterError
+from vit_viz.session.edits import NO_EDITS, ModelEdits
+from vit_viz.walkthrough.embedding import (
+    EmbeddingStep,
+    FilterComponents,
+    PatchStep,
+    Walk,
+    embedding_step,
+    filter_components,
+    own_transformer,
+    patch_step,
+)
+from vit_viz.walkthrough.layers import (
+    AttentionStep,
+    BlockStep,
+    ClassStep,
+    HeadsStep,
+    attention_step,
+    block_step,
+    class_step,
+    heads_step,
+)
+from vit_viz.walkthrough.tokens import (
+    PositionColours,
+    PositionStep,
+    PrefixStep,
+    position_colours,
+    position_step,
+    prefix_step,
+)
+
+Step = (
+    PatchStep | EmbeddingStep | PrefixStep | PositionStep | AttentionStep | HeadsStep | BlockStep | ClassStep
+)
+
+_OF_THE_WALK: dict[str, Callable[..., Step]] = {
+    "PatchStep": patch_step,
+    "EmbeddingStep": embedding_step,
+    "PositionStep": position_step,
+    "AttentionStep": attention_step,
+    "HeadsStep": heads_step,
+    "BlockStep": block_step,
+    "ClassStep": class_step,
+}
+STEPS = ("PrefixStep", *_OF_THE_WALK)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedInput:
+    """What a model has learned about its input, whatever the image.
+
+    Args:
+        components: what the patch embedding reacts to.
+        colours: of learned positions; None where the model has none.
+    """
+
+    components: FilterComponents
+    colours: PositionColours | None
+
+    @classmethod
+    def of(cls, model: nn.Module) -> LearnedInput:
+        """From the weights of our own VisionTransformer.
+
+        Raises:
+            ParameterError: the model is another one.
+        """
+        transformer = own_transformer(model)
+        return cls(filter_components(transformer), position_colours(transformer))
+
+
+_BY_HAND = ("AttentionStep", "HeadsStep")
+"""Steps that compute the attention of a layer by its formula, of which edits are no part."""
+
+
+def step_of(walk: Walk, trace: Trace, options: Mapping[str, Any], *, edits: ModelEdits = NO_EDITS) -> Step:
+    """One step with its options.
+
+    Args:
+        options: those of the step's function, and "step", which is the name of its result.
+        edits: of the model that the walk and the trace went through.
+
+    Raises:
+        ParameterError: there is no such step, an option is outside what is possible, or the step cannot show an edited layer.
+    """
+    options = dict(options)
+    name = options.pop("step", "")
+    if name not in STEPS:
+        raise ParameterError(f"There is no step {name!r}; there are: {', '.join(STEPS)}.")
+    layer = options.get("layer")
+    if name in _BY_HAND and isinstance(layer, int) and edits.touches(layer):
+        raise ParameterError(
+            f"This step computes layer {layer} by the formula, and the layer is edited: please choose a layer without edits in the "
+            "Look tab, or undo them above. The other steps and tabs show the edited model."
+        )
+    return (
+        prefix_step(walk, trace, **options) if name == "PrefixStep" else _OF_THE_WALK[name](walk, **options)
+    )

@@ -1,0 +1,356 @@
+"""Two surveys of the same photos side by side: which heads moved, which photos changed their answer.
+
+Base against fine-tuned, before against after surgery: every photo is its own control, so that all differences are paired. The
+tables are read batch by batch, in step; what is kept is a few sums per head.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vit_viz.errors import ParameterError
+from vit_viz.lazy import extra
+from vit_viz.surveys.columns import TABLES
+from vit_viz.surveys.run import Survey
+
+COMPARED = ("entropy", "distance", "prefix_mass", "concentration", "box_share", "peak_in_box")
+"""Statistics of the table of heads that are compared; the last one is 1 where the peak lies in a box, else 0."""
+
+CONFIDENCE = 0.95
+
+Kind = Literal["right to wrong", "wrong to right", "other class"]
+
+
+@dataclass(frozen=True)
+class HeadChange:
+    """What became of one statistic of one head, over the photos that have it in both surveys.
+
+    Args:
+        before, after: its means in the first and in the second survey.
+        difference: after - before.
+        low, high: ends of the 95% interval of that mean difference, by Student's t over the photos' own differences; NaN for a
+            single photo.
+        effect: the mean difference in standard deviations of the photos' differences (Cohen's d of paired samples); infinite where
+            all photos moved by the same.
+        photos: how many.
+    """
+
+    layer: int
+    head: int
+    statistic: str
+    before: float
+    after: float
+    difference: float
+    low: float
+    high: float
+    effect: float
+    photos: int
+
+    @property
+    def is_beyond_chance(self) -> bool:
+        """Whether the interval leaves out 0; of many heads that did not move at all, one in twenty would."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
+class AnswerChange:
+    """A photo with another first class, or another verdict, in the second survey.
+
+    Args:
+        label: as it was given; None where there is none.
+        before, after: first class of either survey, by its name.
+        before_probability, after_probability: of these.
+    """
+
+    photo: str
+    kind: Kind
+    label: str | None
+    before: str
+    after: str
+    before_probability: float
+    after_probability: float
+
+
+@dataclass(frozen=True)
+class Accuracies:
+    """Top-1 accuracy of both over the same labelled photos.
+
+    Args:
+        lost, won: how many photos went from right to wrong, and from wrong to right.
+        p: McNemar's exact p: how likely so uneven a split of these photos is, or a more uneven one, where both models are equally
+            good; 1 where no photo changed sides.
+    """
+
+    before: float
+    after: float
+    photos: int
+    lost: int
+    won: int
+    p: float
+
+
+@dataclass(frozen=True)
+class SurveyComparison:
+    """What two surveys of the same photos say beside each other; see `compare_surveys`.
+
+    Args:
+        photos: how many could be read in both.
+        heads: the changes of all heads, largest effect first; () where only photos were compared.
+        answers: the photos that changed their answer, in the surveys' order.
+        accuracy: None without labels.
+    """
+
+    photos: int
+    heads: tuple[HeadChange, ...]
+    answers: tuple[AnswerChange, ...]
+    accuracy: Accuracies | None
+
+
+def compare_surveys(
+    before: Survey | str | Path, after: Survey | str | Path, *, heads: bool = True
+) -> SurveyComparison:
+    """Which heads moved from one survey to another of the same photos, and which photos changed their answer.
+
+    Args:
+        before, after: the surveys, or their folders; of a base model and a fine-tuned one, or without and with edits.
+        heads: whether heads are compared, which needs as many layers and heads in both models.
+
+    Raises:
+        ParameterError: the surveys are of other photos, labels or boxes; one is not finished; the models' shapes differ.
+
+    Source: McNemar 1947, Psychometrika 12:153, in its exact form; Cohen 1988, section 2.3.5 (effect of paired samples).
+
+    Example:
+        >>> import vit_viz as vv
+        >>> from tempfile import TemporaryDirectory
+        >>> from vit_viz.samples import sample
+        >>> with TemporaryDirectory() as folder:
+        ...     sample("shapes").save(f"{folder}/shapes.png")
+        ...     done = vv.survey("mini", folder, f"{folder}/survey")
+        ...     same = vv.compare_surveys(done, done)
+        >>> same.answers, {head.difference for head in same.heads}
+        ((), {0.0})
+    """
+    first, second = (one if isinstance(one, Survey) else Survey(Path(one)) for one in (before, after))
+    for one in (first, second):
+        _check_finished(one)
+    pairs = _paired_photos(first, second)
+    if not pairs:
+        raise ParameterError("None of the photos could be read in both surveys.")
+    changes = _heads(first, second) if heads else ()
+    answers = tuple(
+        change for old, new in pairs if (change := _answer(old, new, _same_classes(first, second)))
+    )
+    return SurveyComparison(len(pairs), changes, answers, _accuracies(pairs))
+
+
+# --- photos
+
+Row = Mapping[str, Any]
+
+
+def _check_finished(one: Survey) -> None:
+    done, wanted = one.num_photos + len(one.failures), int(one.manifest["photos"])
+    if done != wanted:
+        raise ParameterError(
+            f"{one.folder} is not finished: {done:,} of {wanted:,} photos; the same vit-viz survey goes on with it."
+        )
+
+
+def _paired_photos(first: Survey, second: Survey) -> list[tuple[Row, Row]]:
+    """The rows of each photo that could be read in both, in the first one's order.
+
+    Raises:
+        ParameterError: the photos, their labels or their boxes are not the same.
+    """
+    old, new = _rows(first), _rows(second)
+    names = (old.keys() | first.failures.keys(), new.keys() | second.failures.keys())
+    if names[0] != names[1]:
+        only = sorted(names[0] ^ names[1])
+        where = first if only[0] in names[0] else second
+        raise ParameterError(
+            f"These are surveys of other photos: {len(only):,} are in one of them only, such as {only[0]!r} in {where.folder}."
+        )
+    common = [(old[name], new[name]) for name in old if name in new]
+    for one, other in common:
+        for column, words in _THE_SAME.items():
+            if one[column] != other[column]:
+                raise ParameterError(
+                    f"{one['photo']!r} has {words} in the two surveys, so that they cannot be compared."
+                )
+    return common
+
+
+_THE_SAME = {"sha256": "two different files", "label": "different labels", "boxes": "different boxes"}
+_READ = (*("photo", "sha256", "label", "boxes", "top_classes", "top_names", "top_probabilities", "right"),)
+
+
+def _rows(one: Survey) -> dict[str, Row]:
+    return {row["photo"]: row for row in one.table("photos", _READ).to_pylist()}
+
+
+def _same_classes(first: Survey, second: Survey) -> bool:
+    """Whether a class's number means the same in both."""
+    return bool(first.manifest["classes"] == second.manifest["classes"])
+
+
+def _answer(old: Row, new: Row, same_classes: bool) -> AnswerChange | None:
+    """What changed in the answer for one photo; None where nothing did."""
+    if not old["top_classes"] or not new["top_classes"]:
+        return None
+    by = "top_classes" if same_classes else "top_names"
+    kind: Kind | None = "other class" if old[by][0] != new[by][0] else None
+    if None not in (old["right"], new["right"]) and old["right"] != new["right"]:
+        kind = "right to wrong" if old["right"] else "wrong to right"
+    if kind is None:
+        return None
+    names = (old["top_names"][0], new["top_names"][0])
+    shares = (old["top_probabilities"][0], new["top_probabilities"][0])
+    return AnswerChange(old["photo"], kind, old["label"], *names, *shares)
+
+
+def _accuracies(pairs: list[tuple[Row, Row]]) -> Accuracies | None:
+    known = [(old["right"], new["right"]) for old, new in pairs if None not in (old["right"], new["right"])]
+    if not known:
+        return None
+    lost, won = known.count((True, False)), known.count((False, True))
+    shares = [sum(one[side] for one in known) / len(known) for side in (0, 1)]
+    return Accuracies(shares[0], shares[1], len(known), lost, won, mcnemar(lost, won))
+
+
+def mcnemar(lost: int, won: int) -> float:
+    """Two-sided exact p of a split of photos that changed sides, each as likely one way as the other."""
+    from scipy.special import bdtr  # a start need not wait for it
+
+    return min(1.0, 2 * float(bdtr(min(lost, won), lost + won, 0.5)))
+
+
+# --- heads
+
+
+def _heads(first: Survey, second: Survey) -> tuple[HeadChange, ...]:
+    """All heads and statistics, the largest effect first; what no photo has is left out."""
+    sums: _Sums | None = None
+    for old, new, shape in _in_step(first, second):
+        sums = sums or _Sums(shape)
+        sums.add(old, new)
+    changes = () if sums is None else sums.changes()
+    return tuple(
+        sorted(changes, key=lambda one: (-abs(one.effect), -abs(one.difference), one.layer, one.head))
+    )
+
+
+Values = NDArray[np.float64]
+Shape = tuple[int, int]
+
+
+def _in_step(first: Survey, second: Survey) -> Iterator[tuple[Values, Values, Shape]]:
+    """The statistics of photos of both, [photos, layers * heads, statistics], a batch at a time.
+
+    Batches may hold different photos, so that what has no counterpart yet waits for it; a photo that one of them could not read
+    waits until the end.
+
+    Raises:
+        ParameterError: the models have other numbers of layers or heads.
+    """
+    waiting: tuple[dict[str, Values], dict[str, Values]] = ({}, {})
+    shapes: set[Shape] = set()
+    for parts in zip_longest(_batches(first), _batches(second), fillvalue=None):
+        for held, part in zip(waiting, parts, strict=True):
+            if part is not None:
+                held.update(part[0])
+                shapes.add(part[1])
+        if len(shapes) > 1:
+            said = " and ".join(f"{layers} x {heads}" for layers, heads in sorted(shapes))
+            raise ParameterError(
+                f"The models have {said} layers and heads, so that only their photos can be compared: heads=False or --photos-only."
+            )
+        names = [name for name in waiting[0] if name in waiting[1]]
+        if names:
+            old, new = (np.stack([held.pop(name) for name in names]) for held in waiting)
+            yield old, new, next(iter(shapes))
+
+
+def _batches(one: Survey) -> Iterator[tuple[dict[str, Values], Shape]]:
+    """({photo: its statistics}, (layers, heads)) of each batch that has photos."""
+    with extra("survey", needed_for="A survey"):
+        from vit_viz.surveys import parquet
+    for number in sorted(parquet.batches(one.folder)):
+        table = parquet.table_of(one.folder, number, "heads", ("photo", "layer", "head", *COMPARED))
+        if not table.num_rows:
+            continue
+        layers, heads = (int(table[name].to_numpy().max()) + 1 for name in ("layer", "head"))
+        columns = [table[name].cast("double").to_numpy() for name in COMPARED]
+        values = np.stack(columns, -1).reshape(-1, layers * heads, len(COMPARED))
+        names = table["photo"].to_pylist()[:: layers * heads]
+        yield dict(zip(names, values, strict=True)), (layers, heads)
+
+
+class _Sums:
+    """Count, means and squared deviations of the photos' differences, added up batch by batch without losing digits.
+
+    Source: Chan, Golub & LeVeque 1983, The American Statistician 37:242, formula (2.1).
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self._heads = shape[1]
+        size = (math.prod(shape), len(COMPARED))
+        self._count, self._before, self._after = (np.zeros(size) for _ in range(3))
+        self._mean, self._squares = np.zeros(size), np.zeros(size)
+
+    def add(self, old: Values, new: Values) -> None:
+        """Add photos, [photos, layers * heads, statistics]; NaN where one has no such value."""
+        there = ~np.isnan(old) & ~np.isnan(new)
+        count, differences = there.sum(0), np.where(there, new - old, 0.0)
+        mean = differences.sum(0) / np.maximum(count, 1)
+        squares = np.square(np.where(there, differences - mean, 0.0)).sum(0)
+        total = np.maximum(self._count + count, 1)
+        gap = mean - self._mean
+        self._squares += squares + np.square(gap) * self._count * count / total
+        self._mean += gap * count / total
+        self._count += count
+        self._before += np.where(there, old, 0.0).sum(0)
+        self._after += np.where(there, new, 0.0).sum(0)
+
+    def changes(self) -> Iterator[HeadChange]:
+        """One change for each head and statistic that some photo has."""
+        for place, column in zip(*np.nonzero(self._count), strict=True):
+            count, mean = int(self._count[place, column]), float(self._mean[place, column])
+            before, after = (float(sums[place, column]) / count for sums in (self._before, self._after))
+            spread = math.sqrt(self._squares[place, column] / (count - 1)) if count > 1 else math.nan
+            reach = _reach(spread, count)
+            layer, head = divmod(int(place), self._heads)
+            ends, effect = (mean - reach, mean + reach), _effect(mean, spread)
+            yield HeadChange(
+                layer, head, COMPARED[column], before, after, mean, ends[0], ends[1], effect, count
+            )
+
+
+def _reach(spread: float, count: int) -> float:
+    """Half of the interval of a mean, by Student's t."""
+    from scipy.special import stdtrit  # a start need not wait for it
+
+    return (
+        float(stdtrit(count - 1, (1 + CONFIDENCE) / 2)) * spread / math.sqrt(count) if count > 1 else math.nan
+    )
+
+
+def _effect(mean: float, spread: float) -> float:
+    """Mean over standard deviation."""
+    if spread > 0:
+        return mean / spread
+    return math.copysign(math.inf, mean) if mean else 0.0
+
+
+def unit_of(statistic: str) -> str:
+    """What a statistic is measured in."""
+    unit = {column.name: column.unit for column in TABLES["heads"]}[statistic]
+    return unit or "share of the photos"

@@ -1,0 +1,170 @@
+"""Which expressions a visitor may filter photos by: comparisons, arithmetic and a few functions of known columns, nothing else.
+
+DuckDB's own parser reads the text; what it reads there is allowed by name, part by part, so that whatever a newer DuckDB learns is
+refused until somebody allows it. The database has no access to files or settings besides (vit_viz.surveys.opened).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from vit_viz.errors import ParameterError
+
+LONGEST = 4000
+"""Characters of an expression."""
+MOST_CORNERS = 48
+HEAD_PREFIX = "head_"
+
+_KINDS = frozenset(
+    {
+        "CONJUNCTION",
+        "COMPARISON",
+        "BETWEEN",
+        "OPERATOR",
+        "CONSTANT",
+        "COLUMN_REF",
+        "FUNCTION",
+        "CAST",
+        "CASE",
+        "TYPE",
+    }
+)
+_FUNCTIONS = frozenset(
+    {
+        *("+", "-", "*", "/", "//", "%", "||", "~~", "!~~", "~~*", "!~~*"),
+        *("abs", "round", "floor", "ceil", "sqrt", "ln", "log10", "exp", "least", "greatest", "isnan"),
+        *("lower", "upper", "length", "contains", "starts_with", "ends_with", "prefix", "suffix"),
+    }
+)
+_TYPES = frozenset({"boolean", "integer", "bigint", "float", "double", "varchar", "decimal"})
+_INSIDE = re.compile(r"\binside\s*\(\s*([a-z]\w*)\s*,\s*([a-z]\w*)\s*,\s*'([-+\d.e ,]*)'\s*\)", re.IGNORECASE)
+
+_TOO_DEEP = "This filter is nested too deep; please write it flatter."
+
+Read = Callable[[str], str]
+"""A query as DuckDB reads it, as JSON."""
+
+
+def checked(where: str, read: Read, columns: Sequence[str]) -> str:
+    """An expression that may be evaluated.
+
+    Args:
+        where: as it was written; `inside(x, y, '0 0, 1 0, 1 1')` stands for a point inside a polygon.
+        columns: that it may name.
+
+    Raises:
+        ParameterError: it may not; the sentence says why.
+    """
+    text = where.strip()
+    if len(text) > LONGEST:
+        raise ParameterError(f"A filter has at most {LONGEST} characters.")
+    if ";" in text or not text.replace("\n", " ").replace("\t", " ").isprintable():
+        raise ParameterError("A filter is one expression: what stands behind WHERE, without a semicolon.")
+    text = _INSIDE.sub(_polygon, text)
+    try:
+        reading = json.loads(read(f"SELECT row FROM photos WHERE ({text}\n)"))
+    except RecursionError as error:
+        raise ParameterError(_TOO_DEEP) from error
+    if "depth" in str(reading.get("error_message", "")):
+        raise ParameterError(_TOO_DEEP)
+    if reading.get("error"):
+        raise ParameterError(
+            f"This filter is no expression of SQL: {first_line(str(reading.get('error_message', '')))}"
+        )
+    condition = _condition(reading["statements"])
+    for part in _parts(condition):
+        _check(part, columns)
+    return text
+
+
+def first_line(message: str) -> str:
+    """What DuckDB says is wrong, in one line, without its own heading."""
+    line = next((line for line in message.splitlines() if line.strip()), "it failed").strip()
+    return re.sub(r"^\w+ Error: ", "", line)[:200]
+
+
+def _condition(statements: list[Any]) -> dict[str, Any]:
+    """What stands behind WHERE, where there is nothing else than that.
+
+    Raises:
+        ParameterError: the text ended the expression and began something else.
+    """
+    expected = ["select_list", "from_table", "where_clause", "type", "aggregate_handling"]
+    query = statements[0]["node"] if len(statements) == 1 else {}
+    others = [
+        name for name, value in query.items() if name not in expected and value not in (None, [], {"map": []})
+    ]
+    table = query.get("from_table") or {}
+    if others or query.get("type") != "SELECT_NODE" or table.get("type") != "BASE_TABLE":
+        raise ParameterError("A filter is one expression: what stands behind WHERE, and nothing else.")
+    condition: dict[str, Any] = query["where_clause"]
+    return condition
+
+
+def _parts(condition: Any) -> Iterator[dict[str, Any]]:
+    """All parts of an expression that have a kind."""
+    waiting = [condition]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            if "class" in one:
+                yield one
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+def _check(part: dict[str, Any], columns: Sequence[str]) -> None:
+    kind = str(part["class"])
+    if kind == "SUBQUERY":
+        raise ParameterError("A filter cannot hold a query of its own (SELECT, FROM).")
+    if kind not in _KINDS:
+        raise ParameterError(
+            f"A filter cannot hold {kind.lower().replace('_', ' ')}s: it compares columns of one photo."
+        )
+    if kind == "COLUMN_REF":
+        _check_column(part["column_names"], columns)
+    elif kind == "FUNCTION" and (
+        part["function_name"] not in _FUNCTIONS or part.get("schema") or part.get("catalog")
+    ):
+        allowed = ", ".join(sorted(name for name in _FUNCTIONS if name.isalnum()))
+        raise ParameterError(
+            f"A filter cannot use the function {part['function_name'][:40]!r}; it can use {allowed}."
+        )
+    elif kind == "TYPE" and str(part.get("type_name", "")).lower() not in _TYPES:
+        raise ParameterError(f"A filter cannot use the type {str(part.get('type_name', ''))[:40]!r}.")
+    elif kind == "CAST" and "type_expr" not in part:  # of an older DuckDB, where a type is no part of its own
+        name = str(part.get("cast_type", {}).get("id", "")).lower()
+        if name not in _TYPES:
+            raise ParameterError(f"A filter cannot use the type {name[:40]!r}.")
+
+
+def _check_column(names: Sequence[str], columns: Sequence[str]) -> None:
+    if len(names) != 1 or names[0].lower() not in (*columns, "row"):
+        near = ".".join(names)[:60]
+        raise ParameterError(
+            f"There is no column {near!r} to filter by; the list of columns says which there are."
+        )
+
+
+def _polygon(match: re.Match[str]) -> str:
+    """A point inside a polygon, by how often a ray from it crosses the border."""
+    x, y, text = match.groups()
+    try:
+        corners = [(float(across), float(up)) for across, up in (pair.split() for pair in text.split(","))]
+    except ValueError as error:
+        raise ParameterError(
+            "The corners of inside(x, y, '...') are pairs of numbers: '0 0, 1 0, 1 1'."
+        ) from error
+    if not 3 <= len(corners) <= MOST_CORNERS:
+        raise ParameterError(f"inside(x, y, '...') takes 3 to {MOST_CORNERS} corners, not {len(corners)}.")
+    edges = zip(corners, (*corners[1:], corners[0]), strict=True)
+    crossed = [
+        f"CAST((({y} < {y1!r}) <> ({y} < {y2!r})) AND {x} < {(x2 - x1) / (y2 - y1)!r} * ({y} - ({y1!r})) + ({x1!r}) AS INTEGER)"
+        for (x1, y1), (x2, y2) in edges
+        if y1 != y2
+    ]
+    return f"(({' + '.join(crossed) or '0'}) % 2 = 1)"

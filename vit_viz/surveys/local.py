@@ -1,0 +1,156 @@
+"""The stages on one machine: photos are decoded ahead, and a batch is written when its last photo is recorded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from multiprocessing import connection, get_context, parent_process
+
+import torch
+
+from vit_viz.errors import ParameterError
+from vit_viz.progress import StopCheck, stop_if
+from vit_viz.surveys.columns import Files, Tables
+from vit_viz.surveys.photos import Photo
+from vit_viz.surveys.recording import Recording, of_batch
+from vit_viz.surveys.stages import Decoding, Failure, Shot, prepared
+
+Batch = tuple[int, Sequence[Photo]]
+"""The number of a batch, and its photos."""
+
+AT_ONCE = {"cpu": 8}
+"""Photos per forward pass: more is no faster on a CPU."""
+AT_ONCE_ON_A_GPU = 64
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How one machine shares the work out; None takes what suits the device.
+
+    Args:
+        at_once: photos per forward pass.
+        workers: processes that decode; 0 decodes in a thread of this one, which is fast enough beside a CPU that computes.
+
+    Raises:
+        ParameterError: a number is not whole or too small.
+    """
+
+    at_once: int | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("at_once", self.at_once, 1), ("workers", self.workers, 0)):
+            if value is not None:
+                as_count(name, value, least=least)
+
+    def on(self, device: torch.device) -> tuple[int, int]:
+        """(at_once, workers) for a device."""
+        usual = 0 if device.type == "cpu" else max(1, min(16, (os.cpu_count() or 1) - 1))
+        return photos_per_pass(device, self.at_once), usual if self.workers is None else self.workers
+
+    def run(
+        self,
+        batches: Iterable[Batch],
+        decoding: Decoding,
+        recording: Recording,
+        *,
+        write: Callable[[int, Files], None],
+        progress: Callable[[int], None],
+        cancelled: StopCheck | None = None,
+    ) -> None:
+        """Record batches one after the other.
+
+        Args:
+            write: called with each finished batch.
+            progress: called with the number of photos that are newly recorded.
+            cancelled: asked between forward passes; True ends with `Cancelled`.
+        """
+        from vit_viz.surveys.parquet import encoded
+
+        at_once, workers = self.on(recording.model.device)
+        pieces = chain.from_iterable(_pieces(number, photos, at_once) for number, photos in batches)
+        parts: list[Tables] = []
+        for (number, is_last), shots in prepared_ahead(pieces, decoding, workers):
+            stop_if(cancelled)
+            parts.append(recording.rows(shots))
+            progress(len(shots))
+            if is_last:
+                write(number, encoded(of_batch(parts)))
+                parts = []
+
+
+def photos_per_pass(device: torch.device, asked: int | None) -> int:
+    """How many photos go through the model together: as asked, else what suits the device."""
+    return asked or AT_ONCE.get(device.type, AT_ONCE_ON_A_GPU)
+
+
+def as_count(name: str, value: object, *, least: int = 1) -> int:
+    """A whole number, checked.
+
+    Raises:
+        ParameterError: it is something else, or less than that.
+    """
+    if type(value) is not int or value < least:
+        raise ParameterError(f"{name} is a whole number from {least}, not {value!r}.")
+    return value
+
+
+def _pieces(
+    number: int, photos: Sequence[Photo], size: int
+) -> Iterator[tuple[tuple[int, bool], Sequence[Photo]]]:
+    """A batch in pieces for one forward pass each: ((number, whether it is the last), photos)."""
+    for start in range(0, len(photos), size):
+        yield (number, start + size >= len(photos)), photos[start : start + size]
+
+
+def prepared_ahead(
+    pieces: Iterator[tuple[tuple[int, bool], Sequence[Photo]]], decoding: Decoding, workers: int
+) -> Iterator[tuple[tuple[int, bool], list[Shot | Failure]]]:
+    """Pieces in their order, decoded while the one before is used; never more than a few wait."""
+    waiting: deque[tuple[tuple[int, bool], Future[list[Shot | Failure]]]] = deque()
+    with _decoders(workers) as decoders:
+        decode = partial(prepared, decoding=decoding)
+        for key, photos in pieces:
+            waiting.append((key, decoders.submit(decode, photos)))
+            if len(waiting) > max(2, 2 * workers):
+                first, future = waiting.popleft()
+                yield first, future.result()
+        while waiting:
+            first, future = waiting.popleft()
+            yield first, future.result()
+
+
+@contextmanager
+def _decoders(workers: int) -> Iterator[Executor]:
+    """What decodes; nothing of it goes on when this ends."""
+    pool: Executor = (
+        ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin_worker)
+        if workers
+        else ThreadPoolExecutor(1, thread_name_prefix="decoder")
+    )
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin_worker() -> None:
+    """A worker leaves Ctrl+C to the process that started it, and ends with it, however that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+    starter = parent_process()
+    assert starter is not None
+
+    def watch() -> None:
+        connection.wait([starter.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,244 @@
+"""The stage that runs the model: inputs -> rows, by `vit_viz.analyses` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from io import BytesIO
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from vit_viz.analyses.localisation import object_at_centres, object_share
+from vit_viz.analyses.many_photos import PhotoNumbers, photo_numbers
+from vit_viz.capture import trace
+from vit_viz.capture.edits import standing
+from vit_viz.capture.interventions import Edits
+from vit_viz.capture.report import Structure
+from vit_viz.checkpoints import Model
+from vit_viz.geometry import TokenLayout
+from vit_viz.session.edits import NO_EDITS, ModelEdits
+from vit_viz.surveys.columns import Rows, Tables, joined
+from vit_viz.surveys.methods import method_rows
+from vit_viz.surveys.stages import Failure, Shot
+
+NAMED = 5
+"""How many of the highest outputs are noted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """The model of a survey, and what is asked of it.
+
+    Args:
+        methods: explanation methods that are scored, too.
+        deletion: whether their scores include deletion and insertion.
+        batched: whether photos go through the model together, where it allows that.
+        edits: of the model's inside; everything is recorded of the edited model.
+    """
+
+    model: Model
+    methods: tuple[str, ...] = ()
+    deletion: bool = True
+    batched: bool = True
+    edits: ModelEdits = NO_EDITS
+    _known: dict[torch.Size, _Known] = field(default_factory=dict, init=False)
+
+    def rows(self, shots: Sequence[Shot | Failure]) -> Tables:
+        """The rows of some photos, in their order; photos of one size run together.
+
+        Raises:
+            CaptureError: the model's attention cannot be recorded, or would mislead.
+        """
+        good = [shot for shot in shots if isinstance(shot, Shot)]
+        bad = [shot for shot in shots if isinstance(shot, Failure)]
+        by_shape: dict[tuple[int, ...], list[Shot]] = {}
+        for shot in good:
+            by_shape.setdefault(shot.pixels.shape, []).append(shot)
+        of_photo: dict[str, Tables] = {}
+        sums: list[Tables] = []
+        for alike in by_shape.values():
+            pixels = torch.from_numpy(np.stack([shot.pixels for shot in alike]))
+            with self.edited(pixels):
+                numbers = self._numbers(pixels)
+                sums.append({"maps": _map_rows(numbers)})
+                for index, shot in enumerate(alike):
+                    of_photo[shot.photo.name] = self._of_photo(shot, numbers, index)
+        failed: Rows = {
+            "photo": [one.photo.name for one in bad],
+            "sentence": [one.sentence for one in bad],
+        }
+        return joined([*(of_photo[shot.photo.name] for shot in good), *sums, {"failures": failed}])
+
+    def _of_photo(self, shot: Shot, numbers: PhotoNumbers, index: int) -> Tables:
+        tables: Tables = {
+            "photos": _photo_row(shot, numbers, index, self.model),
+            "heads": _head_rows(shot, numbers, index),
+            "methods": method_rows(self.model, shot, self.methods, numbers.layout, deletion=self.deletion),
+        }
+        return tables | ({"thumbnails": _thumbnail_row(shot)} if shot.thumbnail else {})
+
+    def _numbers(self, pixels: Tensor) -> PhotoNumbers:
+        """The numbers of photos of one size; where a GPU has no room for all at once, of one half after the other."""
+        known = self._known_of(pixels)
+        module = self.model.model
+        size = len(pixels)
+        while True:
+            try:
+                parts = [
+                    photo_numbers(
+                        module, part, layout=known.layout, structure=known.structure, batched=self.batched
+                    )
+                    for part in torch.split(pixels, size)
+                ]
+            except torch.OutOfMemoryError:
+                if size == 1:
+                    raise
+            else:
+                return PhotoNumbers.joined(parts)
+            size = -(-size // 2)  # here, where the exception no longer holds on to the batch's memory
+
+    def edited(self, pixels: Tensor) -> AbstractContextManager[None]:
+        """The model's edits around whatever runs of it inside.
+
+        Raises:
+            ParameterError: a layer, a head or a token does not exist.
+        """
+        edits = self._known_of(pixels).edits
+        return nullcontext() if edits is None else standing(edits, self.model.model)
+
+    def _known_of(self, pixels: Tensor) -> _Known:
+        """What is asked of the first photo of each size, of the model as it was."""
+        shape = pixels.shape[1:]
+        if shape not in self._known:
+            first = trace(self.model.model, pixels[:1])
+            edits = self.edits.of(first) if self.edits else None
+            self._known[shape] = _Known(first.layout, first.structure, edits)
+        return self._known[shape]
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Which token is what in photos of one size, whether that was shown, and the edits for them."""
+
+    layout: TokenLayout
+    structure: Structure
+    edits: Edits | None
+
+
+def of_batch(parts: Sequence[Tables]) -> Tables:
+    """The tables of a batch from those of its pieces: rows one below the other, and one sum of maps per head and grid."""
+    tables = joined(parts)
+    sums: dict[tuple[int, ...], NDArray[np.float64]] = {}
+    maps = tables["maps"]
+    keys = ("layer", "head", "rows", "cols")
+    for *key, photos, total, squares in zip(*(maps[name] for name in (*keys, *_ADDED)), strict=True):
+        row = np.array([photos, squares, *total])
+        sums[tuple(key)] = row + sums[tuple(key)] if tuple(key) in sums else row
+    columns = zip(*sums, strict=True) if sums else ((),) * len(keys)
+    added: Rows = dict(zip(keys, map(list, columns), strict=True))
+    added |= {"photos": [int(row[0]) for row in sums.values()], "squares": [row[1] for row in sums.values()]}
+    added |= {"sum": [row[2:].tolist() for row in sums.values()]}
+    return tables | {"maps": added}
+
+
+_ADDED = ("photos", "sum", "squares")
+
+
+def _photo_row(shot: Shot, numbers: PhotoNumbers, index: int, model: Model) -> Rows:
+    photo, box = shot.photo, shot.crop_box
+    grid = numbers.layout.grid
+    share = object_share(box, grid, boxes=photo.boxes).mean() if photo.boxes else None
+    row = {
+        "photo": photo.name,
+        "sha256": shot.digest,
+        "height": box.original_size[0],
+        "width": box.original_size[1],
+        "region": list(box.region),
+        "rows": grid[0],
+        "cols": grid[1],
+        "label": photo.label or None,
+        "label_class": photo.class_index,
+        "boxes": [side for one in photo.boxes for side in one],
+        "box_share": share,
+        **_answer(shot, numbers, index, model),
+        **_outliers(numbers, index),
+    }
+    return {name: [value] for name, value in row.items()}
+
+
+def _answer(shot: Shot, numbers: PhotoNumbers, index: int, model: Model) -> dict[str, object]:
+    """What the model says of a photo, and whether that is right."""
+    if numbers.logits is None or not model.has_classes:
+        nothing = ("margin", "label_probability", "right", "right_in_five")
+        return {"top_classes": [], "top_names": [], "top_probabilities": [], **dict.fromkeys(nothing)}
+    probabilities, true = numbers.probabilities[index], shot.photo.class_index
+    true = None if true is None or true >= len(probabilities) else true
+    top = numbers.highest(index, NAMED)
+    first = [float(probabilities[number]) for number in top]
+    names = [str(number) if model.labels is None else model.labels.name(number) for number in top]
+    return {
+        "top_classes": top,
+        "top_names": names,
+        "top_probabilities": first,
+        "margin": first[0] - first[1] if len(first) > 1 else None,
+        "label_probability": None if true is None else float(probabilities[true]),
+        "right": None if true is None else top[0] == true,
+        "right_in_five": None if true is None else true in top,
+    }
+
+
+def _outliers(numbers: PhotoNumbers, index: int) -> dict[str, object]:
+    by_state = numbers.outliers(index)
+    tokens = sorted({token for tokens in by_state for token in tokens})
+    patches = [token for token in tokens if numbers.layout.place(token) is not None]
+    first = next((state for state, outliers in enumerate(by_state) if outliers), None)
+    return {"outlier_tokens": tokens, "outlier_patches": len(patches), "first_outlier_state": first}
+
+
+def _head_rows(shot: Shot, numbers: PhotoNumbers, index: int) -> Rows:
+    layers, heads = numbers.maps.shape[1:3]
+    layer, head = np.divmod(np.arange(layers * heads), heads)
+    rows: dict[str, NDArray[np.generic]] = {"layer": layer, "head": head}
+    rows |= {name: values[index].ravel() for name, values in numbers.tables.items()}
+    peaks = numbers.peaks[index].reshape(-1, 2)
+    rows |= {"concentration": numbers.concentrations[index].ravel()}
+    rows |= {"peak_row": peaks[:, 0], "peak_col": peaks[:, 1]}
+    listed: Rows = {name: values.tolist() for name, values in rows.items()}
+    return {"photo": [shot.photo.name] * layers * heads, **listed, **_inside(shot, numbers, index, peaks)}
+
+
+def _inside(shot: Shot, numbers: PhotoNumbers, index: int, peaks: NDArray[np.int64]) -> Rows:
+    """Where the maps of a photo lie beside its boxes."""
+    boxes, grid = shot.photo.boxes, numbers.layout.grid
+    if not boxes:
+        return {"box_share": [None] * len(peaks), "peak_in_box": [None] * len(peaks)}
+    share = numbers.share_inside(index, object_share(shot.crop_box, grid, boxes=boxes)).ravel()
+    centres = object_at_centres(shot.crop_box, grid, boxes=boxes)
+    return {"box_share": share.tolist(), "peak_in_box": centres[peaks[:, 0], peaks[:, 1]].tolist()}
+
+
+def _map_rows(numbers: PhotoNumbers) -> Rows:
+    photos, layers, heads, rows, cols = numbers.maps.shape
+    wide = numbers.maps.astype(np.float64)
+    layer, head = np.divmod(np.arange(layers * heads), heads)
+    count = layers * heads
+    return {
+        "layer": layer.tolist(),
+        "head": head.tolist(),
+        "rows": [rows] * count,
+        "cols": [cols] * count,
+        "photos": [photos] * count,
+        "sum": wide.sum(0).reshape(count, rows * cols).tolist(),
+        "squares": np.square(wide).sum((0, 3, 4)).ravel().tolist(),
+    }
+
+
+def _thumbnail_row(shot: Shot) -> Rows:
+    with Image.open(BytesIO(shot.thumbnail)) as image:
+        width, height = image.size
+    return {"photo": [shot.photo.name], "width": [width], "height": [height], "webp": [shot.thumbnail]}

@@ -1,0 +1,285 @@
+"""From a request to a finished folder: `vit_viz.survey`."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from vit_viz import samples
+from vit_viz.analyses.methods import METHODS
+from vit_viz.capture import trace
+from vit_viz.capture.given import as_model
+from vit_viz.checkpoints import Model
+from vit_viz.errors import ExportError, ParameterError
+from vit_viz.images import Mode
+from vit_viz.lazy import extra
+from vit_viz.progress import StopCheck
+from vit_viz.session.edits import NO_EDITS, EditsLike, ModelEdits
+from vit_viz.surveys import lists, manifest
+from vit_viz.surveys.columns import Level
+from vit_viz.surveys.engine import Engine, Word, engine_of
+from vit_viz.surveys.local import Batch, as_count
+from vit_viz.surveys.photos import Photo, annotated, digest, listed, photos_in, resolved
+from vit_viz.surveys.recording import Recording
+from vit_viz.surveys.stages import Decoding
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH = 128
+"""Photos per batch: what is lost at most when the process is killed."""
+
+Counted = Callable[[int, int], None]
+"""Called with (photos that are recorded, photos in all)."""
+Source = str | Path | Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a folder holds of many photos; see `survey`.
+
+    Args:
+        folder: with survey.json and one folder per batch.
+    """
+
+    folder: Path
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """survey.json: what was asked, the versions, what each column means."""
+        return manifest.read(self.folder)
+
+    def table(self, level: Level, columns: Sequence[str] | None = None) -> pa.Table:
+        """One level of it as an Arrow table: "photos", "heads", "methods", "maps", "failures" or "thumbnails"."""
+        with extra("survey", needed_for="A survey"):
+            from vit_viz.surveys import parquet
+        return parquet.table(self.folder, level, columns)
+
+    @property
+    def num_photos(self) -> int:
+        """Photos that could be read."""
+        return int(self.table("photos", ["photo"]).num_rows)
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """The sentence of each photo that could not be read."""
+        rows = self.table("failures").to_pydict()
+        return dict(zip(rows["photo"], rows["sentence"], strict=True))
+
+    @property
+    def accuracy(self) -> tuple[float, float, int] | None:
+        """(top-1, top-5, of how many photos) where labels are known; else None."""
+        rows = self.table("photos", ["right", "right_in_five"]).to_pydict()
+        right = [one for one in rows["right"] if one is not None]
+        five = [one for one in rows["right_in_five"] if one is not None]
+        return (sum(right) / len(right), sum(five) / len(five), len(right)) if right else None
+
+
+def survey(
+    loaded: Model | str | Path,
+    photos: Source,
+    out: str | Path,
+    *,
+    annotations: str | Path | None = None,
+    mode: Mode = "crop",
+    size: int = 0,
+    methods: Sequence[str] = (),
+    deletion: bool = True,
+    edits: EditsLike = NO_EDITS,
+    thumbnails: bool = True,
+    batch: int = BATCH,
+    engine: Engine | Word = "local",
+    progress: Counted | None = None,
+    cancelled: StopCheck | None = None,
+) -> Survey:
+    """Where a model looks in each of many photos, and whether it is right: tables in a folder, as Parquet.
+
+    Per photo: the first five classes, margin, right or wrong, outlier tokens; more by layer and head, and by method. survey.json
+    says what each column means, and in which unit. A process that ends in the middle loses one batch at most; the same call goes
+    on. Photos that cannot be read are noted.
+
+    Args:
+        loaded: a loaded model, or what `load` takes.
+        photos: a folder (of one folder per class: with labels), a pattern such as "photos/*.jpg", files, or a list (CSV, JSON).
+        out: a new folder, or one that this survey was begun in.
+        annotations: labels and boxes by the photo's name: CSV, JSON, COCO's JSON, or a folder of VOC's XML files.
+        mode: how a photo becomes the model's input; "crop" is the checkpoint's own evaluation recipe.
+        size: short side of that input in patches; 0 is the checkpoint's own.
+        methods: names of explanation methods that are scored, see `METHODS`.
+        deletion: whether their scores include deletion and insertion, which take some hundred forward passes per photo.
+        edits: of the model's inside, such as "off 3.1;temperature 4=0.5"; the survey is of the edited model.
+        thumbnails: whether a small picture of each photo is kept.
+        batch: photos that are written together.
+        engine: "local" or "ray", or a `Machine` or a `RayCluster`, which say how much runs at a time, and where.
+        progress: told (photos recorded, photos in all).
+        cancelled: asked between forward passes; True ends with `Cancelled`, and whole batches stay.
+
+    Raises:
+        ParameterError: there are no photos, a list is damaged, or the folder holds something else.
+        CaptureError: the model's attention cannot be recorded.
+        ExportError: the disk is full.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> from tempfile import TemporaryDirectory
+        >>> from vit_viz.samples import sample
+        >>> with TemporaryDirectory() as folder:
+        ...     sample("lion").save(f"{folder}/lion.png")
+        ...     vv.survey("mini", folder, f"{folder}/survey").table("photos")["top_names"].to_pylist()[0][0]
+        'lion'
+    """
+    model = _with_preprocessing(loaded)
+    decoding = Decoding(model.preprocess, mode, size, thumbnails)
+    recording = Recording(model, _named(methods), deletion=deletion, edits=ModelEdits.parse(edits))
+    everything = _listing(model, photos, annotations)
+    plan = _Plan(Path(out), everything, batch, decoding, recording, engine_of(engine))
+    plan.run(_described(plan, photos, annotations), progress or (lambda _done, _all: None), cancelled)
+    return Survey(plan.folder)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """A survey, before it runs."""
+
+    folder: Path
+    photos: tuple[Photo, ...]
+    batch: int
+    decoding: Decoding
+    recording: Recording
+    engine: Engine
+
+    def __post_init__(self) -> None:
+        as_count("batch", self.batch)
+
+    def run(self, described: dict[str, Any], progress: Counted, cancelled: StopCheck | None) -> None:
+        """Record what is not there yet."""
+        with extra("survey", needed_for="A survey"):
+            from vit_viz.surveys import parquet
+        with self._room_on_disk(parquet.batches), manifest.alone(self.folder):
+            manifest.opened(self.folder, described)
+            parquet.remove_halves(self.folder)
+            there = parquet.batches(self.folder)
+            left = [(number, photos) for number, photos in self._batches() if number not in there]
+            counted = _Counter(len(self.photos), sum(len(photos) for _, photos in left), progress)
+            self.engine.run(
+                left,
+                self.decoding,
+                self.recording,
+                write=lambda number, files: parquet.write_batch(self.folder, number, files),
+                progress=counted.add,
+                cancelled=cancelled,
+            )
+
+    def _batches(self) -> list[Batch]:
+        starts = range(0, len(self.photos), self.batch)
+        return [(start // self.batch, self.photos[start : start + self.batch]) for start in starts]
+
+    @contextmanager
+    def _room_on_disk(self, batches: Callable[[Path], set[int]]) -> Iterator[None]:
+        """A full disk ends the survey with a sentence; whole batches stay.
+
+        Raises:
+            ExportError: the disk is full.
+        """
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            done = min(len(batches(self.folder)) * self.batch, len(self.photos))
+            raise ExportError(
+                f"The disk of {self.folder} is full: {done:,} of {len(self.photos):,} photos are saved; make room, and the same "
+                "command goes on from there."
+            ) from error
+
+
+class _Counter:
+    """Tells how many photos are recorded, those of an earlier run included."""
+
+    def __init__(self, total: int, left: int, progress: Counted) -> None:
+        self._done, self._total, self._progress = total - left, total, progress
+        progress(self._done, total)
+
+    def add(self, photos: int) -> None:
+        """Note photos that are newly recorded."""
+        self._done += photos
+        self._progress(self._done, self._total)
+
+
+def _listing(model: Model, photos: Source, annotations: str | Path | None) -> tuple[Photo, ...]:
+    """The photos with all that is known of them."""
+    if isinstance(photos, str | Path) and Path(photos).suffix.lower() in lists.ENDINGS:
+        listing = listed(lists.notes_in(photos), Path(photos).parent)
+    else:
+        listing = photos_in(photos)
+    if annotations is not None:
+        listing = annotated(listing, lists.notes_in(annotations))
+    return resolved(listing, model.labels, _num_classes(model))
+
+
+def _named(methods: Sequence[str]) -> tuple[str, ...]:
+    return tuple(METHODS.named(name).name for name in methods)
+
+
+def _num_classes(model: Model) -> int:
+    """How many classes a model has, as far as is known before it runs; 0 where its outputs are no classes."""
+    if not model.has_classes:
+        return 0
+    if model.config is not None:
+        return model.config.num_classes
+    return len(model.labels) if model.labels is not None else sys.maxsize
+
+
+def _described(plan: _Plan, photos: Source, annotations: str | Path | None) -> dict[str, Any]:
+    """What survey.json says of a survey."""
+    asked = {"photos": str(photos), "annotations": None if annotations is None else str(annotations)}
+    model, decoding = plan.recording.model, plan.decoding
+    words = decoding.recipe.sized(decoding.size).describe(mode=decoding.mode)
+    identity = {
+        "model": model.name,
+        "weights": model.provenance.weights,
+        "preprocess": words,
+        "photos": len(plan.photos),
+        "digest": digest(plan.photos),
+        "methods": list(plan.recording.methods),
+        "deletion": plan.recording.deletion,
+        "edits": str(plan.recording.edits) or None,
+        "batch": plan.batch,
+        "thumbnails": decoding.thumbnails,
+    }
+    request = asked | {"mode": decoding.mode, "size": decoding.size}
+    classes = [] if model.labels is None else list(model.labels.names)
+    return manifest.manifest(identity, request=request, classes=classes, proof=_proof(plan))
+
+
+def _proof(plan: _Plan) -> dict[str, Any]:
+    """What a trace of a drawing shows about the model's attention.
+
+    Raises:
+        CaptureError: it cannot be recorded, or would mislead.
+    """
+    model, picture, decoding = plan.recording.model, samples.sample(_DRAWING), plan.decoding
+    pixels = decoding.recipe.apply(picture, mode=decoding.mode, size=decoding.size).pixels
+    with plan.recording.edited(pixels):
+        recorded = trace(model, picture, mode=decoding.mode, size=decoding.size)
+    report = recorded.proof_report
+    return {"status": report.status, "sentence": report.sentence, "differences": recorded.proof}
+
+
+_DRAWING = "shapes"
+
+
+def _with_preprocessing(loaded: Model | str | Path) -> Model:
+    model = as_model(loaded)
+    if isinstance(model, nn.Module):
+        raise ParameterError(
+            "A survey needs a model with its preprocessing: pass what vit_viz.load returns, or its name."
+        )
+    return model

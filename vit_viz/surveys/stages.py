@@ -1,0 +1,112 @@
+"""The first stages: a photo's file -> the model's input, or one sentence that says why not.
+
+They need neither the model nor each other's state, only plain values that can be sent to another process or machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from vit_viz.errors import VitVizError
+from vit_viz.geometry import CropBox
+from vit_viz.images import MAX_BYTES, Mode, Preprocess, decode
+from vit_viz.images.reading import read_source
+from vit_viz.surveys.photos import Photo
+
+THUMBNAIL_SIDE = 96
+"""Long side of a thumbnail, in pixels."""
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How photos become the model's input.
+
+    Args:
+        recipe: the checkpoint's preprocessing.
+        mode: how a photo's shape becomes the input's; see `Preprocess.apply`, also for `size`.
+        thumbnails: whether a small picture of each photo is kept.
+    """
+
+    recipe: Preprocess
+    mode: Mode = "crop"
+    size: int = 0
+    thumbnails: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Shot:
+    """A photo as the model receives it.
+
+    Args:
+        pixels: normalised input, fp32 [channels, height, width].
+        crop_box: which part of the photo it is.
+        digest: SHA-256 of the file, in hex.
+        thumbnail: a WebP file; b"" where none is kept.
+    """
+
+    photo: Photo
+    pixels: NDArray[np.float32]
+    crop_box: CropBox
+    digest: str
+    thumbnail: bytes
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A photo that could not be read, and the sentence that says why."""
+
+    photo: Photo
+    sentence: str
+
+
+def prepared(photos: Sequence[Photo], decoding: Decoding) -> list[Shot | Failure]:
+    """Photos from their files, in the same order; one that cannot be read never stops the others."""
+    return [_prepared(photo, decoding) for photo in photos]
+
+
+def read(photo: Photo) -> bytes:
+    """The content of a photo's file.
+
+    Raises:
+        ImageError: there is no such file, or it is too large.
+    """
+    return read_source(photo.path, MAX_BYTES)
+
+
+def decoded(photo: Photo, content: bytes, decoding: Decoding) -> Shot:
+    """The model's input.
+
+    Raises:
+        ImageError: this is no picture that can be read.
+    """
+    image = decode(content)
+    ready = decoding.recipe.apply(image, mode=decoding.mode, size=decoding.size)
+    return Shot(
+        photo,
+        ready.pixels[0].numpy(),
+        ready.crop_box,
+        hashlib.sha256(content).hexdigest(),
+        _thumbnail(image) if decoding.thumbnails else b"",
+    )
+
+
+def _prepared(photo: Photo, decoding: Decoding) -> Shot | Failure:
+    try:
+        return decoded(photo, read(photo), decoding)
+    except VitVizError as error:
+        return Failure(photo, str(error).replace(photo.path, photo.name))
+
+
+def _thumbnail(image: Image.Image) -> bytes:
+    small = image.copy()
+    small.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.BILINEAR, reducing_gap=1.0)
+    file = io.BytesIO()
+    small.save(file, "WEBP", quality=50, method=0)
+    return file.getvalue()

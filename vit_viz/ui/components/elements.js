@@ -1,0 +1,59 @@
+// What the scripts of the small components share. Texts may come from strangers: they are written with textContent only.
+
+/**
+ * How Gradio runs a component: it tells Python of events, and says when a prop has a new value.
+ * @typedef {(event: string, data: Record<string, unknown>) => void} Trigger
+ * @typedef {(props: string | string[], callback: () => void) => void} Watch
+ *
+ * A job that takes a while: what it does, and its share from 0 to 1 while it runs.
+ * @typedef {{words?: string, error?: string, share?: number | null}} Job
+ *
+ * A colour bar: the numbers at its ends, and its colours.
+ * @typedef {{low: string, high: string, stops: string[]}} ColourBar
+ */
+
+/** Finds the parts of a component by their class, which begins with "vv-". */
+export function finder(/** @type {Element} */ element) {
+  return (/** @type {string} */ name) => /** @type {HTMLElement} */ (element.querySelector(`.vv-${name}`));
+}
+
+/** Writes a text where there is one, and hides its place where there is none. */
+export function showText(/** @type {HTMLElement} */ node, /** @type {string | null | undefined} */ words) {
+  node.textContent = words || '';
+  node.hidden = !words;
+}
+
+/**
+ * A new element of these classes.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {string} [classes]
+ * @param {string} [words]
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
+export function make(tag, classes = '', words = '') {
+  const node = document.createElement(tag);
+  node.className = classes;
+  if (words) node.textContent = words;
+  if (tag === 'button') /** @type {HTMLButtonElement} */ (/** @type {HTMLElement} */ (node)).type = 'button';
+  return node;
+}
+
+/** The line of a class in a list: a bar, the name, and a number. */
+export function classLine(
+  /** @type {string} */ name,
+  /** @type {number} */ probability,
+  /** @type {string} */ number,
+) {
+  const line = make('li');
+  line.style.setProperty('--share', `${100 * probability}%`);
+  const words = make('span', 'vv-class', name);
+  words.title = name;
+  line.append(words, make('span', 'vv-number', number));
+  return line;
+}
+
+/** The colours of a bar as a background. */
+export function gradient(/** @type {string[]} */ stops) {
+  return `linear-gradient(to right, ${stops.join(', ')})`;
+}

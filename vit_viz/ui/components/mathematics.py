@@ -1,0 +1,78 @@
+"""Sentences with mathematics in them, as HTML: LaTeX between dollar signs becomes MathML, which browsers draw themselves.
+
+A formula is declared once, as GitHub shows it too: words, and mathematics between dollar signs. It never holds a visitor's text.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from functools import cache
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from latex2mathml.converter import convert
+
+from vit_viz.errors import ParameterError
+
+_NAMESPACE = "http://www.w3.org/1998/Math/MathML"
+
+
+@cache
+def typeset(text: str) -> str:
+    """Text as HTML, escaped, its mathematics as MathML that also says itself in words.
+
+    Raises:
+        ParameterError: a dollar sign has no partner, or a command is not known.
+    """
+    pieces = text.split("$")
+    if len(pieces) % 2 == 0:
+        raise ParameterError(f"A formula has its mathematics between two dollar signs each, not {text!r}.")
+    page = "".join(
+        _mathml(piece) if place % 2 else html.escape(piece, quote=False) for place, piece in enumerate(pieces)
+    )
+    return re.sub(r"(<math\b(?:(?!</math>).)*</math>[,.;:)]+)", r"<span class=vv-math-bound>\1</span>", page)
+
+
+def in_words(text: str) -> str:
+    """The same as plain text, as a screen reader says it: "A sub l h", "H over P"."""
+    return "".join(
+        _said(_parsed(piece)) if place % 2 else piece for place, piece in enumerate(text.split("$"))
+    )
+
+
+def _parsed(latex: str) -> Element:
+    """The tree of an expression, its tags without their namespace."""
+    converted = convert(latex)
+    if "\\" in converted:
+        raise ParameterError(f"Some command of the formula {latex!r} is not known.")
+    return ElementTree.fromstring(converted.replace(f' xmlns="{_NAMESPACE}"', "", 1))
+
+
+def _mathml(latex: str) -> str:
+    tree = _parsed(latex)
+    tree.set("aria-label", _said(tree))
+    return ElementTree.tostring(tree, encoding="unicode")
+
+
+def _said(node: Element) -> str:
+    """A part of the tree in words."""
+    parts = [_said(child) for child in node]
+    if node.tag == "mover" and parts[1] == "¯":
+        return f"{parts[0]} bar"
+    if node.tag in _SAID:
+        return _SAID[node.tag].format(*parts)
+    letters = node.tag == "mrow" and all(child.get("mathvariant") == "normal" for child in node)
+    return (node.text or "").strip() if not parts else ("" if letters else " ").join(filter(None, parts))
+
+
+_SAID = {
+    "msub": "{} sub {}",
+    "munder": "{} under {}",
+    "msup": "{} super {}",
+    "mover": "{} with {} above",
+    "mfrac": "({}) over ({})",
+    "msqrt": "root of ({})",
+    "msubsup": "{} sub {} super {}",
+    "munderover": "{} from {} to {}",
+}

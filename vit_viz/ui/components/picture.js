@@ -1,0 +1,191 @@
+// A picture with its caption, colour bar and rings around the pinned patches. The picture comes from the server by its address;
+// a click says where in the ORIGINAL photo it was ('pick'), arrow keys move the query ('step').
+
+import { ARROWS, cellAt, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
+import { askForFigure } from '../../explorer/save.js';
+import { routeUrl } from '../../explorer/url.js';
+import { finder, gradient, make, showText } from './elements.js';
+
+/**
+ * @typedef {[number, number, number, number]} Rect top, left, bottom, right in pixels of the original photo
+ *
+ * @typedef {object} Drawn
+ * @property {number} revision counts what was asked for, so that an older answer is known
+ * @property {boolean} [busy]
+ * @property {string} [error]
+ * @property {string} src
+ * @property {boolean} [themed] it has paper of its own, light or dark as the page is
+ * @property {string} alt
+ * @property {string} [save] address of the file to save
+ * @property {string} [figure] address of the same as a figure, in a format and size to choose
+ * @property {string} [caption]
+ * @property {string} [note]
+ * @property {boolean} [pick] whether it can be clicked
+ * @property {Rect} area what of the photo it shows
+ * @property {Rect[] | null} [rings]
+ * @property {import('./elements.js').ColourBar & {unit: string}} [bar]
+ * @property {{grid: [number, number], region: [number, number, number, number], texts: string[]}} [cells] what each patch says
+ *
+ * @typedef {import('./elements.js').Trigger} Trigger
+ * @typedef {{value: Drawn | null}} Props
+ */
+
+const NOT_FETCHED = 'This picture could not be fetched; please reload the page.';
+
+/**
+ * @param {HTMLElement} element
+ * @param {Trigger} trigger
+ * @param {Props} props
+ * @param {import('./elements.js').Watch} watch
+ */
+export function mount(element, trigger, props, watch) {
+  const picture = new Picture(element);
+  listen(picture, trigger, props);
+  watch('value', () => picture.show(props.value));
+  picture.show(props.value);
+}
+
+/** @param {Picture} picture @param {Trigger} trigger @param {Props} props */
+function listen({ element, find, image }, trigger, props) {
+  const value = () => (props.value?.pick ? props.value : null);
+  image.addEventListener('click', (event) => {
+    const drawn = value();
+    if (!drawn) return;
+    const [y, x] = pointIn(event, image, drawn.area);
+    trigger('pick', { y, x });
+  });
+  image.addEventListener('pointermove', (event) => {
+    find('tip').hidden = true;
+    if (props.value?.cells && !element.classList.contains('vv-busy')) showTip(find, event, props.value);
+  });
+  image.addEventListener('pointerleave', () => (find('tip').hidden = true));
+  find('stage').addEventListener('keydown', (event) => {
+    const step = ARROWS[event.key];
+    if (!step || !value()) return;
+    event.preventDefault();
+    trigger('step', { down: step[0], across: step[1] });
+  });
+}
+
+/**
+ * Where a pointer is on a picture, in pixels of the original photo.
+ * @param {MouseEvent} event
+ * @param {Element} image
+ * @param {Rect} area
+ */
+function pointIn(event, image, [top, left, bottom, right]) {
+  const [down, across] = pointerIn(event, image);
+  return /** @type {[number, number]} */ ([top + down * (bottom - top), left + across * (right - left)]);
+}
+
+/**
+ * Says the number under the pointer.
+ * @param {ReturnType<typeof finder>} find
+ * @param {PointerEvent} event
+ * @param {Drawn} value
+ */
+export function showTip(find, event, { cells, area }) {
+  const tip = find('tip');
+  const cell = cells && cellAt(shareOf(pointIn(event, find('image'), area), cells.region), cells.grid);
+  if (!cells || !cell) return;
+  const [row, col] = cell;
+  const box = find('stage').getBoundingClientRect();
+  const near = event.clientX - box.left > box.width - 230;
+  tip.textContent = `row ${row}, column ${col}: ${cells.texts[row * cells.grid[1] + col]}`;
+  tip.style.left = near ? '' : `${event.clientX - box.left + 14}px`;
+  tip.style.right = near ? `${box.right - event.clientX + 14}px` : '';
+  tip.style.top = `${Math.max(0, event.clientY - box.top - 30)}px`;
+  tip.hidden = false;
+}
+
+/** What the component shows. */
+export class Picture {
+  /** @param {HTMLElement} element */
+  constructor(element) {
+    this.element = element;
+    this.find = finder(element);
+    this.image = /** @type {HTMLImageElement} */ (this.find('image'));
+    this.revision = -1;
+    this.figure = '';
+    this.find('save').addEventListener('click', (event) => {
+      if (this.figure && askForFigure(element, this.figure)) event.preventDefault();
+    });
+  }
+
+  show(/** @type {Drawn | null} */ value) {
+    if (!value || value.revision < this.revision) return; // an answer to an older question
+    this.revision = value.revision;
+    this.element.classList.toggle('vv-busy', !value.error);
+    if (value.busy) return;
+    if (value.error) return this.fail(value.error);
+    this.fetch(value);
+    this.size(value);
+    this.label(value);
+  }
+
+  fail(/** @type {string} */ words) {
+    this.element.classList.remove('vv-busy');
+    this.image.hidden = true;
+    this.find('rings').replaceChildren();
+    this.bar(undefined);
+    showText(this.find('caption'), '');
+    this.find('save').hidden = true;
+    showText(this.find('empty'), words);
+  }
+
+  /** Lets the browser fetch the picture; until it is there the old one stays, dimmed. */
+  fetch(/** @type {Drawn} */ { revision, src: light, themed, rings, area }) {
+    const { image } = this;
+    const src = themed && this.element.closest('.dark') ? `${light}&theme=dark` : light;
+    const isNewest = () => revision === this.revision;
+    const loaded = () => {
+      if (!isNewest()) return;
+      this.element.classList.remove('vv-busy');
+      this.find('rings').replaceChildren(...(rings ?? []).map((rect) => ring(rect, area)));
+    };
+    image.onload = loaded;
+    image.onerror = () => isNewest() && this.fail(NOT_FETCHED);
+    image.hidden = false;
+    if (image.getAttribute('src') === routeUrl(src)) loaded();
+    else image.setAttribute('src', routeUrl(src));
+  }
+
+  size(/** @type {Drawn} */ { area }) {
+    const ratio = area ? (area[3] - area[1]) / (area[2] - area[0]) : 0;
+    this.image.style.aspectRatio = ratio ? String(ratio) : '';
+    this.find('stage').style.width = ratio ? `calc(${ratio} * var(--vv-tallest))` : '100%';
+  }
+
+  label(/** @type {Drawn} */ { alt, pick, caption, note, bar, save: file, figure }) {
+    const stage = this.find('stage');
+    this.image.alt = alt;
+    stage.setAttribute('role', pick ? 'application' : 'img');
+    stage.setAttribute('aria-label', alt + (pick ? ' Arrow keys move the query.' : ''));
+    stage.classList.toggle('vv-pickable', Boolean(pick));
+    showText(this.find('empty'), '');
+    showText(this.find('caption'), caption);
+    showText(this.find('note'), note);
+    this.bar(bar);
+    const save = /** @type {HTMLAnchorElement} */ (this.find('save'));
+    save.hidden = !file;
+    save.textContent = figure ? 'Save figure' : 'Save PNG';
+    this.figure = figure ?? '';
+    if (file) save.href = routeUrl(file);
+  }
+
+  bar(/** @type {Drawn['bar']} */ scale) {
+    this.find('bar').hidden = !scale;
+    if (!scale) return;
+    this.find('low').textContent = scale.low;
+    this.find('high').textContent = scale.high;
+    this.find('unit').textContent = scale.unit;
+    this.find('strip').style.background = gradient(scale.stops);
+  }
+}
+
+/** @param {Rect} rect @param {Rect} area */
+function ring(rect, area) {
+  const node = make('span', 'vv-ring');
+  Object.assign(node.style, placeIn(rect, area));
+  return node;
+}

@@ -1,0 +1,55 @@
+"""How many questions may wait for an answer, shared fairly: the more a visitor has waiting, the fewer places are left for the next.
+
+A visitor with nothing waiting finds every place of a lane open; one who has n of at most m waiting finds only the share 1 - n / m
+of them. So nobody can fill the lane, a newcomer still gets in when others are greedy, and a burst of clicks does no harm.
+Slow analyses have a lane of their own, so that they never take the places of arrivals, pictures and quick answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from vit_viz.errors import BusyError
+
+SLOW = "slow"
+"""The concurrency_id of handlers that compute for a long time."""
+
+YOURS = "You have too many questions waiting; please wait until some of them are answered."
+OTHERS = "The server is busy with the questions of other visitors; please try again in a moment."
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Places for questions of one kind.
+
+    Args:
+        places: questions in all that wait or are being answered.
+        each: of them, for one visitor.
+        each_address: of them, for one network address, behind which many visitors may be.
+    """
+
+    places: int
+    each: int
+    each_address: int
+
+    def check(self, *, waiting: int, mine: int, of_address: int = 0) -> None:
+        """Let one more question in.
+
+        Args:
+            waiting: questions in the lane; mine: of this visitor; of_address: of this network address, where it is known.
+
+        Raises:
+            BusyError: the lane has no place for it; the message says whose questions fill it.
+        """
+        taken = max(Fraction(mine, self.each), Fraction(of_address, self.each_address))
+        if waiting >= self.places * (1 - taken):  # 20 * (1 - 0.7) is more than 6 in floating point
+            raise BusyError(YOURS if taken > 0.5 else OTHERS)
+
+
+LANES = {"quick": Lane(places=256, each=48, each_address=160), SLOW: Lane(places=64, each=8, each_address=32)}
+
+
+def lane_of(handler: object) -> str:
+    """The lane in which questions to a handler of Gradio wait."""
+    return SLOW if getattr(handler, "concurrency_id", "") == SLOW else "quick"

@@ -1,0 +1,148 @@
+"""How the app is reached: under which host names it is served, and which headers of a proxy are trusted.
+
+A page of another site can let its own name point to this machine ("DNS rebinding"), and would then read the app as if it were its
+own; so an app that listens on localhost is served under localhost's names only. Headers that a proxy sets can be set by a visitor,
+too, unless there is a proxy that replaces them; so they are trusted only where whoever runs the app says that there is one.
+
+Environment variables:
+    VIT_VIZ_HOSTS           names under which the app is served, with commas between; * for any
+    VIT_VIZ_BEHIND_PROXY    1 trusts X-Forwarded-Proto, -Host and -Port; not needed on a Space, which is behind a proxy
+    VIT_VIZ_ADDRESS_HEADER  the header whose last value is a visitor's network address, such as X-Forwarded-For
+    VIT_VIZ_MAX_PATCHES     the most patches of an image whose size is chosen; 4096, and 1024 where the app is shared
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from vit_viz.images.preprocess import MAX_CHOSEN_PATCHES
+from vit_viz.memory import whole_from_environment
+
+VISITORS_PATCHES = 1024
+"""Of an image whose size is chosen, in an app that is shared: 4,096 of one visitor would keep all others waiting."""
+
+_LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_LOCAL_FRAMES = ("http://localhost:*", "http://127.0.0.1:*")  # a notebook shows the page in a frame
+_SPACE_FRAMES = ("https://huggingface.co", "https://*.hf.space")
+_FORWARDED = (b"forwarded", b"x-forwarded-", b"x-real-ip", b"x-gradio-server")
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """Names, frames and proxies of one running app.
+
+    Args:
+        hosts: names under which it is served, beside localhost's; None serves any name.
+        addresses_as_hosts: whether the machine's own network addresses count as names; no page can rebind those.
+        frames: sources whose pages may show this one in a frame, as a Content-Security-Policy writes them.
+        connects: sources that the page may ask, beside the app: Gradio's script asks a Space's host how the Space is.
+        believes_proxy: whether X-Forwarded headers are read.
+        address_header: the header that says a visitor's network address, in lower case; "" for none.
+        is_shared: whether others than the owner of this machine may come: it listens beyond it, or a proxy or a tunnel leads here.
+    """
+
+    hosts: frozenset[str] | None = frozenset()
+    addresses_as_hosts: bool = False
+    frames: tuple[str, ...] = _LOCAL_FRAMES
+    connects: tuple[str, ...] = ()
+    believes_proxy: bool = False
+    address_header: str = ""
+    is_shared: bool = False
+
+    @classmethod
+    def of(
+        cls, server_name: str, *, share: bool = False, environment: Mapping[str, str] = os.environ
+    ) -> Exposure:
+        """The exposure of an app that listens on a name, or shares itself by Gradio's tunnel."""
+        space = environment.get("SPACE_HOST", "")
+        named = _names(environment.get("VIT_VIZ_HOSTS", "")) or _names(space)
+        is_local = _is_loopback(server_name.lower())
+        is_any = "*" in named or share or not (named or is_local)
+        behind_proxy = bool(space) or environment.get("VIT_VIZ_BEHIND_PROXY", "0") == "1"
+        return cls(
+            hosts=None if is_any else named,
+            addresses_as_hosts=not is_local or bool(space),
+            frames=_SPACE_FRAMES if space else _LOCAL_FRAMES if is_local and not share else (),
+            connects=_SPACE_FRAMES[:1] if space else (),
+            believes_proxy=behind_proxy,
+            address_header=environment.get("VIT_VIZ_ADDRESS_HEADER", "").strip().lower(),
+            is_shared=share or bool(named) or behind_proxy or not is_local,
+        )
+
+    @property
+    def max_patches(self) -> int:
+        """Of an image whose size is chosen.
+
+        Raises:
+            ParameterError: VIT_VIZ_MAX_PATCHES holds something else than a number of patches.
+        """
+        return whole_from_environment(
+            "VIT_VIZ_MAX_PATCHES", VISITORS_PATCHES if self.is_shared else MAX_CHOSEN_PATCHES
+        )
+
+    def serves(self, host: str) -> bool:
+        """Whether the app answers to the Host that a request names."""
+        name = _without_port(host)
+        if self.hosts is None or _is_loopback(name) or name in self.hosts:
+            return True
+        return self.addresses_as_hosts and _address(name) is not None
+
+    def believed(self, scope: Scope) -> Scope:
+        """A request without the headers that no trusted proxy has set."""
+        if self.believes_proxy:
+            return scope
+        trusted = self.address_header.encode("latin-1", "replace")
+        kept = [
+            (name, value)
+            for name, value in scope["headers"]
+            if name == trusted or not name.startswith(_FORWARDED)
+        ]
+        return {**scope, "headers": kept}
+
+    def address(self, scope: Scope) -> str:
+        """The network address of a visitor, where it tells visitors apart; "" where a proxy or this machine stands for all."""
+        if self.address_header:
+            values = ",".join(Headers(scope=scope).getlist(self.address_header))  # a proxy may add a line
+            return _network(_address(values.rpartition(",")[2].strip()))
+        client = _address((scope.get("client") or ("", 0))[0])
+        return _network(client) if client is not None and client.is_global else ""
+
+
+def _names(text: str) -> frozenset[str]:
+    hosts = (one.rpartition("://")[2].partition("/")[0] for one in text.split(","))
+    return frozenset(name for host in hosts if (name := _without_port(host)))
+
+
+def _without_port(host: str) -> str:
+    """The name of a Host header: "[::1]:7860" -> "::1"."""
+    name = host.strip().lower()
+    if name.startswith("["):
+        return name[1:].partition("]")[0]
+    return name.partition(":")[0].rstrip(".")
+
+
+def _is_loopback(name: str) -> bool:
+    address = _address(name)
+    return (
+        name in _LOCAL_NAMES or name.endswith(".localhost") or (address is not None and address.is_loopback)
+    )
+
+
+def _network(address: ipaddress.IPv4Address | ipaddress.IPv6Address | None) -> str:
+    """The part of an address that one visitor controls: an IPv4 address, or the first 64 bits of IPv6."""
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return "" if address is None else str(address)
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None

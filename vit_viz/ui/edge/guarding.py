@@ -1,0 +1,51 @@
+"""How an app comes behind the guard: outermost, with what the guard looks after while the app runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from starlette.middleware import Middleware
+
+from vit_viz.turns import Turns
+from vit_viz.ui.edge.exposure import Exposure
+from vit_viz.ui.edge.headers import PagePolicy
+from vit_viz.ui.edge.http_guard import HttpGuard
+from vit_viz.ui.edge.refusals import answer_fault
+from vit_viz.ui.edge.surfaces import Surface
+from vit_viz.ui.edge.tending import tend
+
+
+def guarded(
+    exposure: Exposure, surfaces: Sequence[Surface] = (), *, turns: Turns | None = None
+) -> dict[str, Any]:
+    """Options of a Starlette app, for `launch(app_kwargs=...)`, that put it behind the guard.
+
+    Args:
+        surfaces: what is offered beside the page.
+        turns: at the devices, where slow computations rest while quick questions are open.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        """Outermost, so that nothing that Gradio adds stands before the guard."""
+        guard = HttpGuard(app.middleware_stack, app, exposure, frozenset(one.kind for one in surfaces))
+        app.middleware_stack = guard
+        if turns is not None:
+            turns.has_quick_questions = guard.has_quick_questions
+        tending = asyncio.create_task(tend(guard.blocks))
+        try:
+            async with AsyncExitStack() as running:
+                for one in surfaces:
+                    await running.enter_async_context(one.running())
+                yield
+        finally:
+            tending.cancel()
+
+    return {
+        "lifespan": lifespan,
+        "middleware": [Middleware(PagePolicy, frames=exposure.frames, connects=exposure.connects)],
+        "exception_handlers": {Exception: answer_fault},
+    }

@@ -1,0 +1,214 @@
+"""Where exceptions end: one plain, escaped sentence for the user, the traceback for the log.
+
+Every handler and every route of the user interface passes through here and nowhere else. What comes before and after a handler is
+Gradio's own: `GuardedBlocks` stands around it, because Gradio would show the bare word "Error" and log what was sent.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import inspect
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, cast
+
+import gradio as gr
+from gradio.context import LocalContext
+from starlette.requests import HTTPConnection
+
+from vit_viz.sentences import GENERIC as GENERIC
+from vit_viz.sentences import one_line
+from vit_viz.sentences import sentence as sentence
+from vit_viz.session.handles import OWNER, PAGE, VISITOR, owner_of, visitor_in
+from vit_viz.ui.edge.pages import Pages
+from vit_viz.ui.edge.request_log import NUMBER, REQUEST
+from vit_viz.ui.edge.upload_files import UploadFiles
+
+logger = logging.getLogger(__name__)
+
+
+NOT_READABLE = "The page sent something that cannot be read; please reload it and try again."
+NOT_OFFERED = "This choice is not offered here; please reload the page and choose another one."
+NO_FILES_HERE = "The page sent a file where none belongs; please reload it and try again."
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+def escaped(error: BaseException) -> str:
+    """The sentence with every character that HTML gives a meaning to replaced."""
+    return html.escape(sentence(error), quote=True)
+
+
+def guarded(handler: Handler) -> Handler:
+    """Make a Gradio handler, plain or generator, end in one escaped sentence instead of an exception."""
+    if inspect.isgeneratorfunction(handler):
+
+        @functools.wraps(handler)
+        def steps(*args: Any, **kwargs: Any) -> Iterator[Any]:
+            try:
+                yield from handler(*args, **kwargs)
+            except gr.Error:
+                raise
+            except Exception as error:
+                raise _toast(error) from None
+
+        return cast(Handler, steps)
+
+    @functools.wraps(handler)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return handler(*args, **kwargs)
+        except gr.Error:
+            raise
+        except Exception as error:
+            raise _toast(error) from None
+
+    return cast(Handler, call)
+
+
+class GuardedBlocks(gr.Blocks):
+    """Blocks that let no file in but through a component that admits it, and end every failure in one escaped sentence.
+
+    Gradio fetches addresses and looks at paths that stand anywhere in a request, before any component or handler is asked. So
+    files are checked here first: by `admit(value, files)` of the component that receives the value, or else refused. What a request
+    holds that Gradio cannot read is refused in one sentence, and not logged, because it is the visitor's.
+
+    Args:
+        on_left: called with the owner whose last page was closed.
+        on_abandoned: called with the owner of whom no page listens any more.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        on_left: Callable[[str], object] = lambda _owner: None,
+        on_abandoned: Callable[[str], object] = lambda _owner: None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.files = UploadFiles()
+        self.open_pages = Pages(on_left=on_left, on_forgotten=self._forget_session)
+        self.on_abandoned = on_abandoned
+
+    def poll_queue(self, *, every: float) -> None:
+        """Let Gradio look at its queue, and at what there is to tell of progress, after so many seconds."""
+        self._queue.sleep_when_free = every
+        self._queue.progress_update_sleep_when_free = 5 * every
+
+    async def preprocess_data(self, block_fn: Any, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
+        """Turn what arrived into what the handler takes.
+
+        Raises:
+            gr.Error: it cannot be read, or holds a file that is not admitted.
+        """
+        try:
+            for block, value in zip(block_fn.inputs, inputs, strict=False):
+                if hasattr(block, "admit"):
+                    block.admit(value, self.files)
+                elif _holds_file(value):
+                    raise toast(NO_FILES_HERE)
+            return await super().preprocess_data(block_fn, inputs, state, *args, **kwargs)
+        except gr.Error as error:
+            offered = "list of choices" not in str(
+                error.message
+            )  # Gradio repeats what was sent and all that there is
+            raise (_quiet(error) if offered else toast(NOT_OFFERED)) from None
+        except Exception as error:
+            logger.info("refused a request: %s", type(error).__name__)
+            raise toast(NOT_READABLE) from None
+
+    async def postprocess_data(self, block_fn: Any, predictions: Any, state: Any) -> list[Any]:
+        """Turn what the handler returned into what is sent."""
+        output = await super().postprocess_data(block_fn, predictions, state)
+        _keep_names(block_fn.outputs, state)
+        return output
+
+    async def process_api(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Read the request, run the handler, write the answer.
+
+        Raises:
+            gr.Error: any of this failed.
+        """
+        visitor, page, number = _who(kwargs.get("request"))
+        before = VISITOR.set(visitor), OWNER.set(owner_of(visitor, page)), PAGE.set(page)
+        numbered = REQUEST.set(number)  # Gradio's queue runs in the context of whichever request came first
+        try:
+            if not isinstance(getattr(kwargs.get("event_data"), "_data", None), dict | None):
+                raise toast(NOT_READABLE)
+            return await super().process_api(*args, **kwargs)
+        except gr.Error as error:
+            raise _quiet(error) from None
+        except Exception as error:
+            raise _toast(error) from None
+        finally:
+            VISITOR.reset(before[0])
+            OWNER.reset(before[1])
+            PAGE.reset(before[2])
+            REQUEST.reset(numbered)
+
+    def _forget_session(self, name: str) -> None:
+        """Free what Gradio keeps for a page."""
+        holder = getattr(self, "state_holder", None)
+        if holder is not None:
+            with holder.lock:
+                holder.session_data.pop(name, None)
+                holder.time_last_used.pop(name, None)
+        queue = getattr(self, "_queue", None)
+        if queue is not None:
+            queue.pending_messages_per_session.pop(name, None)
+            queue.pending_event_ids_session.pop(name, None)
+
+
+def toast(text: str) -> gr.Error:
+    """An error message that appears over the page; `text` is plain and is escaped here."""
+    return gr.Error(html.escape(one_line(text), quote=True), print_exception=False)
+
+
+def notice(text: str) -> None:
+    """Tell the visitor who waits what takes longer than it should; the log, where there is none."""
+    logger.warning(text)
+    if LocalContext.event_id.get(None) is not None:
+        gr.Warning(html.escape(one_line(text), quote=True), title="This takes longer")
+
+
+def _toast(error: BaseException) -> gr.Error:
+    return toast(sentence(error))
+
+
+def _quiet(error: gr.Error) -> gr.Error:
+    """An error as a message: our own as it is, one of Gradio's components escaped and kept out of the log."""
+    return error if not error.print_exception else toast(str(error.message))
+
+
+def _who(request: Any) -> tuple[str, str, int]:
+    """The names of the browser and the page that sent a request, "" where there are none, and the number of the request."""
+    asking = getattr(request, "request", None)
+    page = str(getattr(request, "session_hash", None) or "")
+    if not isinstance(asking, HTTPConnection):
+        return "", page, 0
+    return visitor_in(asking.cookies), page, int(asking.scope.get(NUMBER, 0))
+
+
+def _keep_names(blocks: Any, state: Any) -> None:
+    """Let components that an update has just replaced keep the ids of those before them.
+
+    Gradio gives each a new id and, when it is next used, files it under that id too: a session would never let go of any.
+    """
+    for block in blocks:
+        if state is not None and not block.stateful and block._id in state:
+            state[block._id]._id = block._id
+
+
+def _holds_file(value: Any) -> bool:
+    """Whether a value holds, at any depth, what Gradio would take for a file."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if {"path", "url", "meta"} & part.keys():
+                return True
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return False

@@ -1,0 +1,1 @@
+"""The Explain tab: why the model said this, by all methods, and how far each map can be trusted."""

@@ -1,0 +1,290 @@
+// The maps of all methods side by side, and how far to believe the chosen one. The base ('value') has a card per method; the prop 'progress' follows the slow methods, by
+// their names, and 'trust' the test of all maps. Each says in 'key' what it is about; what is about something else is not shown, but
+// for a test of the same photo towards another class, which is shown as that class's until this one is tested.
+
+import { finder, showText } from '../components/elements.js';
+import { Belief } from './belief.js';
+import { Card, endOfStrips } from './card.js';
+
+/**
+ * @typedef {import('./card.js').Method} Method
+ * @typedef {import('./card.js').Slow} Slow
+ * @typedef {import('./card.js').Trust} Trust
+ * @typedef {import('../components/elements.js').Trigger} Trigger
+ *
+ * @typedef {object} Base
+ * @property {number} [revision] counts what was asked for, so that an older answer is known
+ * @property {boolean} [busy]
+ * @property {string} [error]
+ * @property {string} [key] of the picture, the model and the class
+ * @property {string} [about] of the picture and the model
+ * @property {string} [target] the class in words; empty for an embedding
+ * @property {Method[]} [cards]
+ * @property {string} [map_scale]
+ *
+ * @typedef {Slow & {seq: number}} SlowNews
+ *
+ * @typedef {{key: string, of: Record<string, SlowNews>}} Progress
+ *
+ * @typedef {object} TestNews
+ * @property {string} key
+ * @property {boolean} [running]
+ * @property {string} [words]
+ * @property {number} [share]
+ * @property {string} [error]
+ * @property {string[]} [order] methods, the most trusted first
+ * @property {Record<string, Trust>} [cards]
+ *
+ * What a test found of the maps for one class: how far each can be trusted, and which comes first.
+ * @typedef {{target: string, trust: Record<string, Trust>, order: string[]}} Tested
+ *
+ * What became of a map when the weights were re-initialised.
+ * @typedef {{key: string, method: string, words: string}} Weights
+ *
+ * @typedef {{value: Base | null, progress: Progress | null, trust: TestNews | null, weights: Weights | null}} Props
+ */
+
+const QUESTION = 'Which are the most faithful?';
+const UNSORTED = 'Compares each with random orders of patches.';
+const NUMBERS = 'No One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve'.split(' ');
+
+/**
+ * @param {HTMLElement} element
+ * @param {Trigger} trigger
+ * @param {Props} props
+ * @param {import('../components/elements.js').Watch} watch
+ */
+export function mount(element, trigger, props, watch) {
+  const gallery = new Gallery(element, trigger);
+  const follow = () => gallery.follow(props.progress);
+  const show = () => {
+    if (!gallery.show(props.value)) return;
+    follow();
+    gallery.followTest(props.trust);
+    gallery.hear(props.weights);
+  };
+  watch('value', show);
+  watch('progress', follow);
+  watch('trust', () => gallery.followTest(props.trust));
+  watch('weights', () => gallery.hear(props.weights));
+  show();
+}
+
+/** What is known of the methods, and their cards. */
+class Gallery {
+  revision = -1;
+  key = '';
+  about = '';
+  target = '';
+  /** @type {Record<string, Method>} */ methods = {};
+  /** @type {Record<string, SlowNews>} what is known of slow methods */ slow = {};
+  /** @type {Record<string, Trust>} */ trust = {};
+  /** @type {string[]} methods, the most trusted first */ order = [];
+  /** @type {Map<string, Tested>} other classes of the same photo, by their keys, the last tested last */ others =
+    new Map();
+  /** @type {TestNews | null} */ test = null;
+  /** @type {Weights | null} */ weights = null;
+  tested = ''; // key of a test that was just asked for
+  /** @type {Record<string, Card>} */ cards = {};
+
+  /** @param {HTMLElement} element @param {Trigger} trigger */
+  constructor(element, trigger) {
+    this.element = element;
+    this.trigger = trigger;
+    this.find = finder(element);
+    this.scales = /** @type {HTMLElement[]} */ ([...element.querySelectorAll('[data-map-scale]')]);
+    this.testing = new Testing(element);
+    this.belief = new Belief(element);
+    for (const chip of this.scales)
+      chip.addEventListener('click', () => trigger('map_scale', { map_scale: chip.dataset.mapScale }));
+    this.testing.button.addEventListener('click', () => this.askForTest());
+    this.testing.stop.addEventListener('click', () => trigger('stop', { name: 'trust' }));
+  }
+
+  /** Takes a new base; returns whether it has cards. */
+  show(/** @type {Base | null} */ base) {
+    if (!base || base.revision === null || base.revision === undefined) return false;
+    if (base.revision < this.revision) return false;
+    this.revision = base.revision;
+    this.element.classList.toggle('vv-busy', Boolean(base.busy));
+    if (base.busy) return false;
+    this.find('gallery-wait').hidden = true;
+    showText(this.find('gallery-error'), base.error);
+    for (const part of ['cards', 'gallery-head', 'rule']) this.find(part).hidden = Boolean(base.error);
+    if (base.error) this.belief.draw(undefined, undefined);
+    if (base.error || !base.cards) return false;
+    if (base.key !== this.key) this.begin(base);
+    this.methods = Object.fromEntries(base.cards.map((method) => [method.name, method]));
+    this.forgetOtherOptions();
+    this.draw();
+    for (const chip of this.scales)
+      chip.setAttribute('aria-pressed', String(chip.dataset.mapScale === base.map_scale));
+    return true;
+  }
+
+  /** Another picture, model or class: nothing that was known holds, but for what was tested of other classes of the same photo. */
+  begin(/** @type {Base} */ { key = '', about = '', target = '' }) {
+    if (Object.values(this.trust).some((trust) => trust.place)) {
+      this.others.delete(this.key);
+      this.others.set(this.key, { target: this.target, trust: this.trust, order: this.order });
+    }
+    if (about !== this.about) this.others.clear();
+    const known = this.others.get(key);
+    this.others.delete(key);
+    this.slow = {};
+    this.trust = known?.trust ?? {};
+    this.order = known?.order ?? [];
+    this.test = null;
+    this.tested = '';
+    Object.assign(this, { key, about, target });
+  }
+
+  /** What was last tested of another class, while nothing is known of this one. */
+  earlier() {
+    return Object.keys(this.trust).length ? undefined : [...this.others.values()].at(-1);
+  }
+
+  forgetOtherOptions() {
+    for (const [name, { options }] of Object.entries(this.trust)) {
+      const method = this.methods[name];
+      if (method && method.options !== options) delete this.trust[name];
+    }
+  }
+
+  /** News of the slow methods. */
+  follow(/** @type {Progress | null} */ progress) {
+    if (!progress || progress.key !== this.key) return;
+    for (const [name, news] of Object.entries(progress.of)) {
+      const isNewer = news.seq > (this.slow[name]?.seq ?? 0); // older news may come later
+      if (!this.methods[name] || !isNewer) continue;
+      this.slow[name] = news;
+      // the stage shows another map while this one is chosen and not there
+      if (news.map && this.methods[name].chosen && !this.methods[name].map)
+        this.trigger('open', { method: name });
+    }
+    this.draw();
+  }
+
+  /** News of the test of all maps. */
+  followTest(/** @type {TestNews | null} */ news) {
+    if (!news || news.key !== this.key) return;
+    this.test = news;
+    this.tested = '';
+    for (const [name, trust] of Object.entries(news.cards || {})) {
+      const method = this.methods[name];
+      if (method && method.options === trust.options) this.trust[name] = trust;
+    }
+    this.order = news.order ?? this.order;
+    this.draw();
+  }
+
+  /** What became of a map when the weights were re-initialised. */
+  hear(/** @type {Weights | null} */ weights) {
+    if (!weights) return;
+    this.weights = weights;
+    this.draw();
+  }
+
+  askForTest() {
+    this.tested = this.key;
+    this.trigger('trust', { methods: this.untested(), known: Object.keys(this.trust), key: this.key });
+    this.draw();
+  }
+
+  /** Methods whose map is there and was not tested. */
+  untested() {
+    const names = Object.keys(this.methods);
+    return names.filter((name) => (this.methods[name].map || this.slow[name]?.map) && !this.trust[name]);
+  }
+
+  draw() {
+    const names = Object.keys(this.methods);
+    const earlier = this.earlier();
+    const { trust, order } = earlier ?? this;
+    const sorted = [...order.filter((n) => this.methods[n]), ...names.filter((n) => !order.includes(n))];
+    const end = endOfStrips(Object.values(trust));
+    const of = earlier?.target ?? '';
+    const cards = sorted.map((name) => this.drawCard(name, this.trustIn(trust, name), end, of));
+    const box = this.find('cards');
+    const same = cards.length === box.children.length && cards.every((card, i) => card === box.children[i]);
+    if (!same) box.replaceChildren(...cards);
+    const count = NUMBERS[names.length] ?? String(names.length);
+    const sortedFor = order.some((name) => trust[name])
+      ? `, the most faithful ${of && `for ${of} `}first`
+      : '';
+    this.find('gallery-title').textContent = `${count} ways to ask${sortedFor}`;
+    this.find('legend').hidden = !end;
+    this.drawTest();
+    const chosen = names.find((name) => this.methods[name].chosen) ?? '';
+    const isAbout = this.weights?.key === this.key && this.weights?.method === chosen;
+    const weights = isAbout ? this.weights?.words : '';
+    this.belief.draw(this.methods[chosen], this.trustIn(trust, chosen), { weights, of, target: this.target });
+  }
+
+  /** How far a map can be trusted, where it was tested with the options that it has now. */
+  trustIn(/** @type {Record<string, Trust>} */ trust, /** @type {string} */ name) {
+    return trust[name]?.options === this.methods[name]?.options ? trust[name] : undefined;
+  }
+
+  drawTest() {
+    this.testing.draw(this.test, {
+      isNeeded: this.untested().length > 0,
+      isTold: this.tested === this.key && !this.test?.running && !this.test?.error,
+      hasSome: Object.keys(this.trust).length > 0,
+    });
+  }
+
+  /** @param {string} name @param {Trust | undefined} trust @param {number} end of all strips @param {string} of which class else */
+  drawCard(name, trust, end, of) {
+    const card = (this.cards[name] ??= this.newCard(name));
+    card.draw(this.methods[name], this.slow[name] ?? {}, { trust, end, of });
+    return card.element;
+  }
+
+  newCard(/** @type {string} */ name) {
+    const { trigger } = this;
+    return new Card(name, {
+      open: (method) => {
+        trigger('open', { method });
+        scrollToStage();
+      },
+      compute: (method) => trigger('compute', { method, key: this.key }),
+      stop: (method) => trigger('stop', { name: method }),
+    });
+  }
+}
+
+/** The button that tests all maps, how far that is, and a button that ends it. */
+class Testing {
+  /** @param {HTMLElement} element */
+  constructor(element) {
+    this.job = /** @type {HTMLElement} */ (element.querySelector('[data-job=trust]'));
+    const find = finder(this.job);
+    this.button = /** @type {HTMLButtonElement} */ (find('test'));
+    this.words = find('job-words');
+    this.progress = /** @type {HTMLProgressElement} */ (find('progress'));
+    this.stop = find('stop');
+  }
+
+  /**
+   * @param {TestNews | null} test
+   * @param {{isNeeded: boolean, isTold: boolean, hasSome: boolean}} state whether maps are untested, the server was just asked,
+   *     and some maps are tested
+   */
+  draw(test, { isNeeded, isTold, hasSome }) {
+    const isRunning = Boolean(test?.running);
+    this.button.hidden = isRunning || !isNeeded;
+    this.job.hidden = !isRunning && !isNeeded && !test?.error;
+    this.button.disabled = isTold;
+    this.button.textContent = hasSome ? 'Test the new maps too' : QUESTION;
+    const words = isRunning ? test?.words : hasSome ? '' : UNSORTED;
+    this.words.textContent = test?.error || words || '';
+    this.progress.hidden = this.stop.hidden = !isRunning;
+    this.progress.value = isRunning ? (test?.share ?? 0) : 0;
+  }
+}
+
+/** Brings the stage onto the screen where it has scrolled out, as on a phone. */
+function scrollToStage() {
+  document.getElementById('vv-explain-picture')?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
+}

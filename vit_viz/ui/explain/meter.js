@@ -1,0 +1,39 @@
+// A button that starts something long ('start'), how far it is, and a button that ends it ('stop').
+
+import { finder } from '../components/elements.js';
+
+/**
+ * @typedef {import('../components/elements.js').Job & {label?: string}} Meter
+ */
+
+/**
+ * @param {HTMLElement} element
+ * @param {import('../components/elements.js').Trigger} trigger
+ * @param {{value: Meter | null}} props
+ * @param {import('../components/elements.js').Watch} watch
+ */
+export function mount(element, trigger, props, watch) {
+  const find = finder(element);
+  const go = /** @type {HTMLButtonElement} */ (find('go'));
+  go.addEventListener('click', () => {
+    go.disabled = true;
+    trigger('start', {});
+  });
+  find('stop').addEventListener('click', () => trigger('stop', {}));
+  watch('value', () => draw(element, props.value || {}));
+  draw(element, props.value || {});
+}
+
+/** @param {HTMLElement} element @param {Meter} value */
+function draw(element, { label, words, error, share }) {
+  const find = finder(element);
+  const running = share !== null && share !== undefined;
+  const go = /** @type {HTMLButtonElement} */ (find('go'));
+  go.textContent = label || 'Start';
+  go.hidden = running;
+  go.disabled = false;
+  find('job-words').textContent = error || words || '';
+  const progress = /** @type {HTMLProgressElement} */ (find('progress'));
+  progress.hidden = find('stop').hidden = !running;
+  progress.value = share || 0;
+}

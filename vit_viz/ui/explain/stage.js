@@ -1,0 +1,288 @@
+// The chosen map on the photo, and on the same photo the patches that are taken away. Which patches are gone is known here; the server
+// answers 'remove' with the classes. One question is under way at a time; of those that wait, the last one is asked. What is taken by
+// the slider is told to whoever draws the curve, by the event 'vv-taken' of the window.
+
+import { cellAt, movedPatch, patchRect, pointerIn, shareOf } from '../../explorer/geometry.js';
+import { finder, showText } from '../components/elements.js';
+import { Picture, showTip } from '../components/picture.js';
+import { answerLines } from './answers.js';
+import { listenToFingers, listenToKeys, listenToMouse, stroke } from './brush.js';
+
+/**
+ * @typedef {object} Answer
+ * @property {string} [key] of the picture, the model and the target
+ * @property {number} [seq] of the question
+ * @property {string} [error]
+ * @property {string} words
+ * @property {import('./answers.js').AnswerLine[]} top
+ *
+ * @typedef {object} Map
+ * @property {string} key of the picture and the model; another one begins anew
+ * @property {string} target what is explained: another one is asked about again
+ * @property {string} method
+ * @property {[number, number]} grid rows, cols
+ * @property {[number, number, number, number]} region of the photo that the model received: top, left, height, width
+ * @property {[number, number]} photo_size height, width
+ * @property {string} [order] patches, the best first, as "7,3,20"
+ * @property {Answer} whole what the model says of the whole photo
+ *
+ * @typedef {import('../components/picture.js').Drawn & Map} Photo
+ * @typedef {import('../components/elements.js').Trigger} Trigger
+ * @typedef {import('./brush.js').Cell} Cell
+ * @typedef {'erase' | 'restore' | 'choose'} Tool
+ */
+
+const SVG = 'http://www.w3.org/2000/svg';
+const PATIENCE = 10_000; // milliseconds after which an answer counts as lost
+const TOOLS = /** @type {const} */ (['erase', 'restore', 'choose']);
+
+/**
+ * @param {HTMLElement} element
+ * @param {Trigger} trigger
+ * @param {{value: Photo | null, answer: Answer | null}} props
+ * @param {import('../components/elements.js').Watch} watch
+ */
+export function mount(element, trigger, props, watch) {
+  const stage = new Stage(element, trigger);
+  listenToMouse(stage);
+  listenToFingers(stage);
+  listenToKeys(stage);
+  listenToTools(stage);
+  watch('value', () => stage.show(props.value));
+  watch('answer', () => stage.answered(props.answer));
+  stage.show(props.value);
+}
+
+/** Asks the server what the model makes of the rest, one question at a time. */
+class Questions {
+  /** @param {(seq: number) => void} ask */
+  constructor(ask) {
+    this.send = ask;
+    this.seq = 0;
+    this.answered = 0;
+    this.again = false;
+    this.since = 0;
+  }
+
+  ask() {
+    const now = window.performance.now();
+    this.again = this.answered < this.seq && now - this.since < PATIENCE;
+    if (this.again) return;
+    this.since = now;
+    this.seq += 1;
+    this.send(this.seq);
+  }
+
+  /** Takes an answer; asks what came up meanwhile. Returns whether nothing waits any more. */
+  take(/** @type {number} */ seq) {
+    this.answered = seq;
+    if (!this.again) return true;
+    this.ask();
+    return false;
+  }
+
+  /** Nothing is asked any more: an answer that is under way is of no use. */
+  drop() {
+    this.answered = this.seq;
+    this.again = false;
+  }
+}
+
+/** The map, which patches are gone, and what is shown of that. */
+export class Stage {
+  /** @type {Photo | null} */ photo = null;
+  /** @type {number[]} */ order = [];
+  /** @type {Set<number>} */ gone = new Set();
+  /** @type {number | null} patch that the keys would take */ cursor = null;
+  /** @type {Tool} */ tool = 'erase';
+
+  /** @param {HTMLElement} element @param {Trigger} trigger */
+  constructor(element, trigger) {
+    this.element = element;
+    this.trigger = trigger;
+    this.find = finder(element);
+    this.picture = new Picture(this.find('play-picture'));
+    this.slider = /** @type {HTMLInputElement} */ (this.find('most'));
+    this.questions = new Questions((seq) => {
+      element.classList.add('vv-waiting');
+      trigger('remove', { gone: [...this.gone].join(','), seq, key: this.about });
+    });
+  }
+
+  /** What the answers are about: the picture, the model and the target. */
+  get about() {
+    return this.photo ? `${this.photo.key}|${this.photo.target}` : '';
+  }
+
+  show(/** @type {Photo | null} */ value) {
+    if (!value || value.revision === null || value.revision === undefined) return;
+    if (value.revision < this.picture.revision) return;
+    this.picture.show(value);
+    this.find('play-below').hidden = Boolean(value.error) || (Boolean(value.busy) && !this.photo);
+    this.find('play-marks').toggleAttribute('hidden', Boolean(value.error));
+    if (value.busy || value.error || !value.grid) return;
+    const [before, about] = [this.photo, this.about];
+    this.photo = value;
+    const isOther = about !== this.about;
+    if (isOther) this.questions.drop();
+    this.order = value.order ? value.order.split(',').map(Number) : [];
+    this.dress(value);
+    if (value.key !== before?.key) this.putAllBack();
+    else if (Number(this.slider.value) > 0) this.takeMost();
+    else this.changed({ isAsked: isOther });
+  }
+
+  /** What depends on the map and not on the patches that are gone. */
+  dress(/** @type {Photo} */ { photo_size: [height, width], method, alt, pick }) {
+    this.find('play-marks').setAttribute('viewBox', `0 0 ${width} ${height}`);
+    this.find('choose').hidden = !pick;
+    if (!pick && this.tool === 'choose') this.choose('erase');
+    this.find('play-stage').setAttribute(
+      'aria-label',
+      `${alt} Arrow keys move over the patches, space takes one away or puts it back.`,
+    );
+    this.slider.max = String(Math.max(0, this.order.length - 1));
+    this.slider.setAttribute('aria-label', `How many of the best patches are taken away, by ${method}`);
+  }
+
+  /** Marks what is gone, and the patch that the keys would take. */
+  paint() {
+    if (!this.photo) return;
+    const { grid } = this.photo;
+    const marks = [...this.gone].map((patch) => mark(patch, 'vv-gone', this.photo));
+    if (this.cursor !== null) marks.push(mark(this.cursor, 'vv-cursor', this.photo));
+    this.find('play-marks').replaceChildren(...marks);
+    const words = goneWords(this.gone.size, grid[0] * grid[1], Number(this.slider.value) > 0);
+    this.find('slider-words').textContent = words;
+    this.slider.setAttribute('aria-valuetext', words);
+    const share = this.order.length ? Number(this.slider.value) / this.order.length : 0;
+    this.slider.style.setProperty(
+      '--share',
+      `${(100 * Number(this.slider.value)) / Math.max(1, this.order.length - 1)}%`,
+    );
+    /** @type {HTMLButtonElement} */ (this.find('all')).disabled = !this.gone.size;
+    window.dispatchEvent(new window.CustomEvent('vv-taken', { detail: share }));
+  }
+
+  /** Paints, and asks about the rest; of the whole photo it is known what the model says. */
+  changed({ isAsked = true } = {}) {
+    this.paint();
+    if (!this.photo) return;
+    if (this.gone.size) {
+      if (isAsked) this.questions.ask();
+      return;
+    }
+    this.questions.drop();
+    this.element.classList.remove('vv-waiting');
+    this.say(this.photo.whole);
+  }
+
+  /** As many of the best patches as the slider says. */
+  takeMost() {
+    this.gone = new Set(this.order.slice(0, Number(this.slider.value)));
+    this.changed();
+  }
+
+  putAllBack() {
+    this.gone = new Set();
+    this.cursor = null;
+    this.slider.value = '0';
+    this.changed();
+  }
+
+  /** Takes or puts back what lies on the straight way between two patches. */
+  brush(/** @type {Cell} */ from, /** @type {Cell} */ to) {
+    if (!this.photo) return;
+    const before = this.gone.size;
+    for (const patch of stroke(from, to, this.photo.grid)) {
+      if (this.tool === 'erase') this.gone.add(patch);
+      else this.gone.delete(patch);
+    }
+    if (this.gone.size === before) return;
+    this.slider.value = '0';
+    this.changed();
+  }
+
+  toggle(/** @type {number} */ patch) {
+    if (!this.gone.delete(patch)) this.gone.add(patch);
+    this.slider.value = '0';
+    this.changed();
+  }
+
+  /** The patch that the keys would take moves on, from the centre where there was none. */
+  moveCursor(/** @type {[number, number] | undefined} */ step) {
+    if (!this.photo) return;
+    const { grid } = this.photo;
+    const centre = Math.floor(grid[0] / 2) * grid[1] + Math.floor(grid[1] / 2);
+    this.cursor = this.cursor === null ? centre : movedPatch(this.cursor, step ?? [0, 0], grid);
+    if (step) this.paint();
+    else this.toggle(this.cursor);
+  }
+
+  hideCursor() {
+    this.cursor = null;
+    this.paint();
+  }
+
+  choose(/** @type {Tool} */ tool) {
+    this.tool = tool;
+    for (const name of TOOLS) this.find(name).setAttribute('aria-pressed', String(name === tool));
+  }
+
+  /** What the server says of the rest. */
+  answered(/** @type {Answer | null} */ answer) {
+    if (!answer || answer.key !== this.about || (answer.seq ?? 0) <= this.questions.answered) return;
+    if (this.questions.take(answer.seq ?? 0)) this.element.classList.remove('vv-waiting');
+    if (this.gone.size) this.say(answer);
+  }
+
+  say(/** @type {Answer} */ { error, words, top }) {
+    showText(this.find('play-error'), error);
+    if (error) return;
+    showText(this.find('play-words'), words);
+    this.find('play-top').replaceChildren(...answerLines(top));
+  }
+
+  /** Says the number under a pointer; null: none. */
+  read(/** @type {PointerEvent | null} */ event) {
+    this.find('tip').hidden = true;
+    const isThere = this.photo?.cells && !this.find('play-picture').classList.contains('vv-busy');
+    if (event && isThere && this.photo) showTip(this.find, event, this.photo);
+  }
+
+  /** The row and column of the patch under a pointer; null outside what the model received. */
+  patchAt(/** @type {PointerEvent} */ event) {
+    if (!this.photo) return null;
+    const { photo_size: size, region, grid } = this.photo;
+    const [down, across] = pointerIn(event, this.find('image'));
+    return cellAt(shareOf([down * size[0], across * size[1]], region), grid);
+  }
+}
+
+/** How many patches are gone, in words. */
+function goneWords(/** @type {number} */ gone, /** @type {number} */ all, /** @type {boolean} */ best) {
+  const share = Math.round((100 * gone) / all) || '< 1';
+  if (!gone) return 'drag to take the best patches away, or brush over the photo';
+  if (best)
+    return `the best ${share}% of the patches are gone (${gone} of ${all}): drag, or brush over the photo`;
+  return `${share}% of the patches are gone (${gone} of ${all})`;
+}
+
+/** @param {number} patch @param {string} kind @param {Photo | null} photo */
+function mark(patch, kind, photo) {
+  const node = document.createElementNS(SVG, 'rect');
+  if (!photo) return node;
+  const cols = photo.grid[1];
+  const [top, left, bottom, right] = patchRect(photo, Math.floor(patch / cols), patch % cols, photo.grid);
+  const sides = { x: left, y: top, width: right - left, height: bottom - top };
+  for (const [name, value] of Object.entries(sides)) node.setAttribute(name, String(value));
+  node.setAttribute('class', kind);
+  return node;
+}
+
+function listenToTools(/** @type {Stage} */ stage) {
+  const { find, slider } = stage;
+  for (const name of TOOLS) find(name).addEventListener('click', () => stage.choose(name));
+  find('all').addEventListener('click', () => stage.putAllBack());
+  slider.addEventListener('input', () => stage.takeMost());
+}

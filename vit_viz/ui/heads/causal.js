@@ -1,0 +1,83 @@
+// The causal map: the button with its cost, what replaces a head, for which class, how far it is.
+
+import { showText } from '../components/elements.js';
+import { agreementWords } from './words.js';
+
+/**
+ * @typedef {import('./words.js').Table} Table
+ *
+ * A causal map as far as it is computed.
+ * @typedef {object} Effect
+ * @property {Table} [table]
+ * @property {number[][]} [estimate]
+ * @property {number} [correlation]
+ * @property {number} [done]
+ * @property {boolean} [running]
+ * @property {number} [share]
+ * @property {string} [error]
+ * @property {number} [seq]
+ *
+ * @typedef {{key: string, of: Record<string, Effect>}} News
+ *
+ * @typedef {object} Target
+ * @property {{index: number, name: string, probability: number}[]} classes
+ * @property {number} [chosen]
+ * @property {string} name
+ * @property {string} link
+ */
+
+/** What is known of the causal maps of one subject and one class, by the way of switching off. */
+export class Effects {
+  constructor() {
+    this.key = '';
+    /** @type {Record<string, Effect>} */
+    this.of = {};
+  }
+
+  /** Another subject or class: nothing of the former holds. @param {string} key @param {Record<string, Effect>} kept */
+  begin(key, kept) {
+    if (key !== this.key) this.of = {};
+    this.key = key;
+    for (const [how, effect] of Object.entries(kept)) this.of[how] = { ...effect, seq: this.of[how]?.seq };
+  }
+
+  /** News of a job; older news may come later. Returns whether there was any. */
+  follow(/** @type {News | null} */ news) {
+    if (!news || news.key !== this.key) return false;
+    for (const [how, effect] of Object.entries(news.of)) {
+      if ((effect.seq ?? 0) > (this.of[how]?.seq ?? 0)) this.of[how] = { ...this.of[how], ...effect };
+    }
+    return true;
+  }
+}
+
+/** @param {(name: string) => HTMLElement} find */
+export function drawCausal(
+  find,
+  /** @type {{effect: Effect | undefined, how: string, target: Target | null, cost: string, note: string, heads: number}} */
+  { effect, how, target, cost, note, heads },
+) {
+  const isRunning = Boolean(effect?.running);
+  const isDone = !isRunning && effect?.done === heads;
+  const start = /** @type {HTMLButtonElement} */ (find('heads-start'));
+  start.hidden = isRunning || isDone;
+  start.disabled = !target;
+  start.textContent = effect?.done ? 'Start again' : 'Switch off each head';
+  find('heads-stop').hidden = find('heads-progress').hidden = !isRunning;
+  /** @type {HTMLProgressElement} */ (find('heads-progress')).value = effect?.share ?? 0;
+  showText(
+    find('heads-cost'),
+    note || (isDone || isRunning ? '' : `${cost[0].toUpperCase()}${cost.slice(1)}.`),
+  );
+  showText(find('heads-job'), jobWords(effect, heads));
+  for (const button of find('heads-hows').querySelectorAll('button'))
+    button.setAttribute('aria-pressed', String(button.dataset.how === how));
+}
+
+/** How far it is, what went wrong, and how well the estimate foretold it. */
+export function jobWords(/** @type {Effect | undefined} */ effect, /** @type {number} */ heads) {
+  if (!effect) return '';
+  const { done = 0, correlation = 0, running, error = '' } = effect;
+  const far = running ? `${done} of ${heads} heads are done, what the estimate says matters most first.` : '';
+  return [far, error, agreementWords({ done, correlation }, heads)].filter(Boolean).join(' ');
+}

@@ -1,0 +1,173 @@
+// Views that are forbidden: which tokens, chosen by name, typed, or drawn on the photo, no longer see which others, in which layers.
+
+import { cellAt, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
+import { routeUrl } from '../../explorer/url.js';
+import { make } from '../components/elements.js';
+
+/** @typedef {import('./surgery.js').Panel} Panel */
+
+/** The choice that means patches by their place. */
+const PLACES = 'some patches';
+const SIDES = /** @type {const} */ (['seeing', 'seen']);
+
+export class Views {
+  /**
+   * @param {(name: string) => HTMLElement} find
+   * @param {(change: {forbid?: string, allow?: string, error?: string}) => void} changed
+   */
+  constructor(find, changed) {
+    this.find = find;
+    this.changed = changed;
+    /** @type {Panel | null} */ this.panel = null;
+    this.choices = '';
+    /** @type {'seeing' | 'seen'} the side that a rectangle on the photo is for */ this.side = 'seeing';
+    /** @type {[number, number] | null} */ this.corner = null;
+    this.photo = /** @type {HTMLImageElement} */ (find('surgery-photo'));
+    this.listen();
+  }
+
+  take(/** @type {Panel} */ panel) {
+    this.panel = panel;
+    const choices = JSON.stringify(panel.tokens);
+    if (choices !== this.choices) this.offer(panel.tokens);
+    this.choices = choices;
+    if (this.photo.getAttribute('src') !== routeUrl(panel.photo)) this.photo.src = routeUrl(panel.photo);
+    this.photo.alt = panel.name;
+    this.show();
+  }
+
+  listen() {
+    for (const side of SIDES) {
+      this.select(side).addEventListener('change', () => {
+        this.side = side;
+        this.show();
+      });
+      this.typed(side).addEventListener('focus', () => (this.side = side));
+      this.typed(side).addEventListener('input', () => this.show());
+    }
+    this.find('surgery-forbid').addEventListener('click', () => this.forbid());
+    this.find('surgery-forbidden').addEventListener('click', (event) => {
+      const { view } = /** @type {HTMLElement} */ (event.target).dataset;
+      if (view) this.changed({ allow: view });
+    });
+    const stage = this.find('surgery-stage');
+    stage.addEventListener('pointerdown', (event) => {
+      this.corner = this.patchAt(event);
+      if (!this.corner) return;
+      event.preventDefault();
+      stage.setPointerCapture(event.pointerId);
+      this.stretch(event);
+    });
+    stage.addEventListener('pointermove', (event) => this.stretch(event));
+    for (const end of ['pointerup', 'pointercancel']) stage.addEventListener(end, () => (this.corner = null));
+  }
+
+  offer(/** @type {{value: string, label: string}[]} */ tokens) {
+    for (const [side, usual] of [
+      ['seeing', tokens[0].value],
+      ['seen', PLACES],
+    ]) {
+      const options = [...tokens, { value: PLACES, label: PLACES }].map(({ value, label }) => {
+        const option = make('option', '', label);
+        option.value = value;
+        return option;
+      });
+      const select = this.select(side);
+      select.replaceChildren(...options);
+      select.value = usual;
+    }
+    this.side = 'seen';
+  }
+
+  /** The fields and the photo that the choices need, and the rectangle of the side that is drawn. */
+  show() {
+    const byPlace = SIDES.filter((side) => this.select(side).value === PLACES);
+    for (const side of SIDES) this.typed(side).hidden = !byPlace.includes(side);
+    if (byPlace.length && !byPlace.includes(this.side)) this.side = byPlace[0];
+    for (const part of ['surgery-stage', 'surgery-hint']) this.find(part).hidden = !byPlace.length;
+    this.outline();
+  }
+
+  outline() {
+    const { panel } = this;
+    const box = this.find('surgery-box');
+    const match = /^(\d+)(?:-(\d+))?,(\d+)(?:-(\d+))?$/.exec(this.typed(this.side).value.trim());
+    box.hidden = !match || !panel;
+    if (!match || !panel) return;
+    const [first, last, left, right] = [match[1], match[2] ?? match[1], match[3], match[4] ?? match[3]].map(
+      Number,
+    );
+    const [rows, cols] = panel.grid;
+    const [top, start, height, width] = panel.crop.region;
+    const rectangle = /** @type {[number, number, number, number]} */ ([
+      top + (height * first) / rows,
+      start + (width * left) / cols,
+      top + (height * (last + 1)) / rows,
+      start + (width * (right + 1)) / cols,
+    ]);
+    Object.assign(box.style, placeIn(rectangle, [0, 0, ...panel.crop.original]));
+  }
+
+  patchAt(/** @type {PointerEvent} */ event) {
+    if (!this.panel) return null;
+    const { crop, grid } = this.panel;
+    const [down, across] = pointerIn(event, this.find('surgery-stage'));
+    return cellAt(shareOf([down * crop.original[0], across * crop.original[1]], crop.region), grid);
+  }
+
+  /** The rectangle from where the pointer went down to where it is. */
+  stretch(/** @type {PointerEvent} */ event) {
+    const cell = this.corner && this.patchAt(event);
+    if (!this.corner || !cell) return;
+    const [first, last] = [this.corner, cell];
+    const span = (/** @type {number} */ axis) => {
+      const [low, high] = [Math.min(first[axis], last[axis]), Math.max(first[axis], last[axis])];
+      return low === high ? `${low}` : `${low}-${high}`;
+    };
+    this.typed(this.side).value = `${span(0)},${span(1)}`;
+    this.outline();
+  }
+
+  forbid() {
+    const regions = SIDES.map((side) => {
+      const { value } = this.select(side);
+      return value === PLACES ? this.typed(side).value.trim() : value;
+    });
+    const layers = /** @type {HTMLInputElement} */ (this.find('surgery-layers')).value
+      .trim()
+      .replaceAll(' ', '')
+      .replaceAll(',', '+');
+    if (regions.includes('')) this.changed({ error: 'Which patches? Draw them on the photo, or type them.' });
+    else
+      this.changed({
+        forbid: regions.join('>') + (layers && layers !== 'all' ? `@${layers}` : ''),
+        error: '',
+      });
+  }
+
+  /** What is forbidden, each with a button that allows it again. */
+  list(/** @type {string[]} */ forbidden) {
+    this.find('surgery-forbidden').replaceChildren(
+      ...forbidden.map((view) => {
+        const [regions, layers] = view.split('@');
+        const [seeing, seen] = regions.split('>');
+        const words = `${seeing} no longer sees ${seen}${layers ? `, in layers ${layers}` : ''}`;
+        const [line, button] = [make('li', '', words), make('button', 'vv-button vv-plain', 'Allow')];
+        button.dataset.view = view;
+        button.setAttribute('aria-label', `Allow again: ${words}`);
+        line.append(button);
+        return line;
+      }),
+    );
+  }
+
+  /** @returns {HTMLSelectElement} */
+  select(/** @type {string} */ side) {
+    return /** @type {HTMLSelectElement} */ (this.find(`surgery-${side}`));
+  }
+
+  /** @returns {HTMLInputElement} */
+  typed(/** @type {string} */ side) {
+    return /** @type {HTMLInputElement} */ (this.find(`surgery-${side}-patches`));
+  }
+}

@@ -1,0 +1,93 @@
+// Numbers of heads in words.
+
+import { short } from '../tokens/vectors.js';
+
+/**
+ * A head of the model.
+ * @typedef {{layer: number, head: number}} Place
+ *
+ * One number per head; null where it is not known.
+ * @typedef {object} Table
+ * @property {(number | null)[][]} values [layers][heads]
+ * @property {string} unit
+ * @property {boolean} signed
+ * @property {(number | null)[]} range the ends of what is possible
+ */
+
+/** A head in words. */
+export function headWords(/** @type {Place} */ { layer, head }) {
+  return `layer ${layer}, head ${head}`;
+}
+
+/** A number with its unit; shares in percent. */
+export function valueWords(/** @type {number | null} */ value, unit = '') {
+  if (value === null) return 'not computed yet';
+  const of = /^share of (.*)$/.exec(unit);
+  return of ? `${short(100 * value)}% of ${of[1]}` : `${short(value)} ${unit}`.trim();
+}
+
+/** What a head lights on the photo, in numbers. @param {{most: number, lit: number, sum: number}} map */
+export function scaleWords({ most, lit, sum }) {
+  const percent = (/** @type {number} */ share) =>
+    share < 5e-4 ? 'less than 0.1%' : `${short(100 * share)}%`;
+  const full =
+    lit < most
+      ? `Fully lit from ${percent(lit)} of its attention on, at most ${percent(most)}`
+      : `Brightest: ${percent(most)} of its attention`;
+  return `${full}, this head's own scale; ${percent(sum)} falls on patches.`;
+}
+
+/** A number in the few letters that a cell has room for: "114", "7.2", ".23", "−.05". */
+export function cellText(/** @type {number | null} */ value) {
+  if (value === null) return '';
+  const size = Math.abs(value);
+  const digits = size >= 9.95 ? 0 : size >= 0.995 ? 1 : 2;
+  const text = size.toFixed(digits).replace(/^0\./, '.');
+  return value < 0 && /[1-9]/.test(text) ? `\u2212${text}` : text;
+}
+
+/**
+ * The ends of the colours: of a signed table as far from zero on both sides, else its smallest and its largest value.
+ * @param {Table} table
+ * @returns {[number, number]}
+ */
+export function endsOf({ values, signed }) {
+  const known = values.flat().filter((value) => value !== null);
+  if (!known.length) return signed ? [-1, 1] : [0, 1];
+  const low = Math.min(...known);
+  const high = Math.max(...known);
+  if (!signed) return [low, high];
+  const most = Math.max(-low, high) || 1;
+  return [-most, most];
+}
+
+/**
+ * In which order the heads of a layer stand: indices of heads.
+ * @param {(number | null)[]} row
+ * @param {string} order 'head' or 'value', which has the largest first and what is not known last
+ */
+export function orderOf(row, order) {
+  const heads = row.map((_, head) => head);
+  if (order !== 'value') return heads;
+  const size = (/** @type {number} */ head) => row[head] ?? -Infinity;
+  return heads.sort((a, b) => size(b) - size(a) || a - b);
+}
+
+/** The mean of each layer over the heads that are known; null without any. */
+export function layerMeans(/** @type {Table} */ { values }) {
+  return values.map((row) => {
+    const known = row.filter((value) => value !== null);
+    return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
+  });
+}
+
+/**
+ * How far the causal map is and how well the estimate foretold it.
+ * @param {{done: number, correlation: number}} causal
+ * @param {number} heads
+ */
+export function agreementWords({ done, correlation }, heads) {
+  if (done < 3) return '';
+  const which = done < heads ? `the ${done} of ${heads} heads so far` : `all ${heads} heads`;
+  return `Estimate and truth have a rank correlation of ${correlation.toFixed(2)} over ${which}.`;
+}

@@ -1,0 +1,1 @@
+"""The Look tab: what one token looks at, live under the cursor."""

@@ -1,0 +1,50 @@
+"""The explorer of the page as a file of its own."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from vit_viz.drawing.pictures import Encoded, screen_photo, slug
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import format_query
+from vit_viz.offline import page_of
+from vit_viz.session.handles import Subject
+from vit_viz.session.session import Session
+from vit_viz.ui import pictures
+from vit_viz.ui.visit.state import ViewState
+
+MOST_BYTES = 40_000_000
+"""Bytes of layers in a page that is made for a visitor, whom others wait beside; Python makes larger ones."""
+
+
+def explorer_file(session: Session, subject: Subject, view: ViewState) -> Encoded:
+    """The live explorer of a subject as one HTML file, opening with this view.
+
+    Raises:
+        ParameterError: the view asks for what this model does not have.
+        ExportError: the layers do not fit into a page.
+        VitVizError: the subject is gone.
+    """
+    view, problems = pictures.fit_view(session, subject, view)
+    if problems:
+        raise ParameterError(problems[0])
+    trace = session.trace_of(subject)
+    name = session.name_of(subject.image, owner=subject.owner)
+    query = view.query or format_query(trace.layout.default_query)
+    shown = {
+        "layer": view.layer,
+        "head": view.head,
+        "query": query,
+        **asdict(view.attention),
+        **asdict(view.drawing),
+    }
+    page = page_of(
+        trace,
+        screen_photo(session, subject),
+        name=name,
+        mode=subject.mode,
+        view=shown,
+        most_bytes=MOST_BYTES,
+    )
+    parts = ("vit_viz", slug(name) or "photo", slug(trace.provenance.model) or "model")
+    return Encoded(page, "text/html", "_".join(parts) + ".html")

@@ -1,0 +1,106 @@
+"""The Look tab: what one token looks at, in every head of every layer, live under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import gradio as gr
+
+from vit_viz.explorer.value import explorer_options
+from vit_viz.ui.components import words
+from vit_viz.ui.edge.user_errors import guarded, sentence
+from vit_viz.ui.look.explorer import Explorer
+from vit_viz.ui.page import QUICK, Page, Tab
+from vit_viz.ui.payload import explorer_value
+from vit_viz.ui.visit.state import ViewState
+
+
+@dataclass(frozen=True)
+class Look:
+    """The components of the tab."""
+
+    explorer: Explorer
+
+
+def build() -> Look:
+    """Lay out the tab."""
+    explorer = Explorer(elem_id="vv-explorer")
+    words.explain(
+        shows="how one token, the query, spreads its attention over the photo in each head of each layer; point at a patch to "
+        "make it the query, click to pin it.",
+        hides="what the model did with what it saw: attention weights are not importance, and what falls on tokens that are not "
+        "patches (class, registers, detection) is outside the photo (see the bars).",
+    )
+    words.formula(
+        (
+            r"$A = \mathrm{softmax}(s\, q k^{\top})$; looks at: $A[i, :]$; looked at by: $A[:, j]$",
+            r"$s$: the scale, $1 / \sqrt{d}$ with $d$ numbers per head where a model says nothing else. Each row of $A$ sums "
+            r"to 1 over all "
+            "tokens. Vaswani et al. 2017, arXiv:1706.03762; Dosovitskiy et al. 2021, "
+            "arXiv:2010.11929.",
+        ),
+        (
+            r"weight x size of the value: $A_{i j} \lVert v_j W_{O, h} \rVert$",
+            "How much moves, not only its weight. Kobayashi et al. 2020, arXiv:2004.10102.",
+        ),
+        (
+            "keep the top 60%: the fewest patches whose weights sum to 60% (or the chosen share) of what falls on patches",
+            "Caron et al. 2021 (DINO), arXiv:2104.14294.",
+        ),
+    )
+    return Look(explorer)
+
+
+def wire(look: Look, page: Page) -> None:
+    """Let the explorer pin queries for the whole page, and follow what is chosen elsewhere."""
+
+    @guarded
+    def follow(request: gr.Request, view: ViewState, event: gr.EventData) -> ViewState:
+        data = dict(event._data or {})
+        page_id = request.session_hash or ""
+        return page.views.apply(page_id, view, lambda newest: followed(newest, data))[1]
+
+    for listener in (look.explorer.pin, look.explorer.view):
+        listener(follow, [page.view], [page.view], **QUICK)
+    page.gesture(look.explorer.closer, lambda view, _owner, data: looked_closer(view, data))
+    page.gesture(look.explorer.recompute, lambda view, _owner, _data: view.after_action())
+    page.drawing("look", _draw, [look.explorer])
+
+
+def _draw(page: Page, view: ViewState, owner: str) -> Iterator[Any]:
+    """Dim, then the trace to show, or the one sentence that says why there is none."""
+    yield gr.update(busy=f"Running {view.model} …")
+    try:
+        value = explorer_value(page.session, view, owner)
+    except Exception as error:
+        value = {"seq": view.revision, "trace": "", "note": sentence(error)}
+    yield gr.update(value=value, busy="")
+
+
+def looked_closer(view: ViewState, data: dict[str, Any]) -> ViewState:
+    """The view of a part of the same image, or of the whole again.
+
+    Raises:
+        ParameterError: it is no part.
+    """
+    part = ViewState().with_options({"part": data.get("part", "")}).part
+    return view if part == view.part else view.on_subject(part=part)
+
+
+def followed(view: ViewState, data: dict[str, Any]) -> ViewState:
+    """The view after what the explorer says; what is not possible in it is left as it was."""
+    for name, value in data.items():
+        try:
+            view = view.with_options({name: value}) if name in _FOLLOWED else view
+        except ValueError:
+            continue
+    number = data.get("seq")
+    return replace(view, last_event=number) if isinstance(number, int) and 0 <= number < 2**53 else view
+
+
+_FOLLOWED = frozenset(("layer", "head", "query", *(field.name for field in explorer_options())))
+
+
+TAB = Tab("look", "Look", build, wire, shows=lambda view: ("look", view.revision))

@@ -1,0 +1,1 @@
+"""The Patches tab: how the photo becomes the sequence of tokens that the model receives."""

@@ -1,0 +1,1 @@
+"""The Positions tab: what the model knows of where a patch is."""

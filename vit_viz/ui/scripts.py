@@ -1,0 +1,74 @@
+"""The page's JavaScript: every module of the package, each under an address that holds a digest of them all.
+
+Nothing else is served there: the table is made of the files that are there when the app starts. An address never changes what it
+means, so browsers keep it for good; and as all addresses begin alike, modules import each other by their relative paths.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+
+ADDRESS = "/vit_viz/js"
+FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable"}
+NOT_LOADED = "This part of the page could not be loaded; please reload the page."
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_LOADER = """\
+import((window.gradio_config?.root ?? "").replace(/[/]$/, "") + %s).then(
+  (module) => module.mount(element, trigger, props, watch),
+  () => (element.textContent = %s),
+); // events: %s
+"""
+
+
+@cache
+def modules() -> dict[str, bytes]:
+    """The text of every module of the package, by its path in it: "explorer/geometry.js"."""
+    return {
+        path.relative_to(_PACKAGE).as_posix(): path.read_bytes() for path in sorted(_PACKAGE.rglob("*.js"))
+    }
+
+
+@cache
+def digest() -> str:
+    """A digest of all modules, names and texts."""
+    parts = [
+        hashlib.sha256(part).digest() for name, text in modules().items() for part in (name.encode(), text)
+    ]
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
+def address(name: str) -> str:
+    """Where a module is served, without the prefix under which a proxy may serve the app.
+
+    Raises:
+        KeyError: the package has no such module.
+    """
+    if name not in modules():
+        raise KeyError(name)
+    return f"{ADDRESS}/{digest()}/{name}"
+
+
+def loader(script: Path, events: tuple[str, ...] = ()) -> str:
+    """What gr.HTML runs for a component: load its module and mount it, or say that this failed.
+
+    Args:
+        script: the module, a file of the package.
+        events: what the component tells Python; Gradio looks for the names, in quotes, in this text.
+    """
+    where = address(script.resolve().relative_to(_PACKAGE).as_posix())
+    return _LOADER % (json.dumps(where), json.dumps(NOT_LOADED), " ".join(map(repr, events)))
+
+
+def serve(request: HttpRequest) -> Response | None:
+    """A module, which browsers may keep for good; None where the address is that of no module, or of one of another version."""
+    text = modules().get(request.path_params["name"])
+    if text is None or request.path_params["digest"] != digest():
+        return None
+    return Response(text, 200, FOR_GOOD, "text/javascript")

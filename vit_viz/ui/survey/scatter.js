@@ -1,0 +1,194 @@
+// The scatter of photos. Axes, legend and brush are one of plotly's figures (vit_viz/render/figures.py lays it out; it comes with
+// gr.Plot). The dots are painted on a canvas of our own: plotly takes most of a second for ten thousand without a graphics card.
+
+import { make } from '../components/elements.js';
+import { axisEnds, dotWords, KINDS, nearestDot, paintDots, pixelsOf } from './dots.js';
+import { boxFilter, columnWords, lassoFilter, traceRows } from './words.js';
+
+/**
+ * @typedef {{x: number[], y: number[]}} Line
+ * @typedef {{range?: Line, lassoPoints?: Line} | undefined} Brushed
+ * @typedef {{range: [number, number], _offset: number, _length: number}} Axis as plotly laid it out, in pixels of the page
+ * @typedef {object} GraphParts
+ * @property {{marker: {color: string}}[]} data
+ * @property {{xaxis: Axis, yaxis: Axis}} _fullLayout
+ * @property {{xaxis: {title?: {text?: string}}, yaxis: {title?: {text?: string}}}} layout
+ * @property {(event: string, listener: (told: any) => void) => void} on
+ * @typedef {HTMLElement & GraphParts} Graph
+ * @typedef {{relayout: (graph: Graph, change: Record<string, unknown>) => Promise<unknown>}} PlotlyParts
+ */
+
+/** Dragging draws a rectangle or a line around dots. */
+const MODES = { select: 'select', lasso: 'lasso', off: false };
+const STILL = 4; // pixels that a pointer may move between down and up and still point at a dot
+
+export class Dots {
+  /**
+   * @param {string} holder id of the element with the figure
+   * @param {{brush: (filter: string) => void, pick: (row: number) => void}} tell
+   */
+  constructor(holder, tell) {
+    this.holder = holder;
+    this.tell = tell;
+    /** @type {Graph | null} */
+    this.graph = null;
+    this.canvas = make('canvas', 'vv-survey-canvas');
+    this.says = make('div', 'vv-survey-dot-words');
+    this.says.hidden = true;
+    /** @type {Float32Array | null} */
+    this.points = null;
+    /** @type {number[][]} rows of the photos of each kind */
+    this.rows = [[], [], []];
+    /** @type {Uint8Array | null} null: every photo passes */
+    this.passes = null;
+    /** @type {[string, string]} */
+    this.axes = ['', ''];
+    /** @type {[Float32Array, Float32Array]} where each photo's dot is, in pixels of the plot's area */
+    this.places = [new Float32Array(), new Float32Array()];
+    /** @type {keyof typeof MODES} */
+    this.mode = matchMedia('(pointer: coarse)').matches ? 'off' : 'select';
+    new MutationObserver(() => this.find()).observe(document.body, { childList: true, subtree: true });
+    this.find();
+  }
+
+  /** @returns {PlotlyParts | undefined} */
+  get plotly() {
+    return /** @type {any} */ (window).Plotly;
+  }
+
+  /** The figure, once Gradio has drawn it, and again where it has drawn another one. */
+  find() {
+    const graph = /** @type {Graph | null} */ (
+      document.getElementById(this.holder)?.querySelector('.js-plotly-plot') ?? null
+    );
+    if (!graph?.on || !this.plotly || graph === this.graph) return;
+    this.graph = graph;
+    graph.on('plotly_selected', (/** @type {Brushed} */ told) => this.brushed(told));
+    graph.on('plotly_deselect', () => this.tell.brush(''));
+    graph.on('plotly_afterplot', () => this.laidOut());
+    graph.addEventListener('pointermove', (event) => this.point(event));
+    graph.addEventListener('pointerleave', () => this.point(null));
+    graph.addEventListener('pointerdown', (event) => this.press(event), { capture: true });
+    this.lay();
+  }
+
+  brushed(/** @type {Brushed} */ told) {
+    const [across, up] = this.axes;
+    if (told?.lassoPoints) this.tell.brush(lassoFilter(across, up, told.lassoPoints));
+    else if (told?.range) this.tell.brush(boxFilter(across, up, told.range));
+  }
+
+  /** @param {Float32Array} points @param {string} across @param {string} up */
+  fill(points, across, up) {
+    this.points = points;
+    this.axes = [across, up];
+    this.rows = traceRows(points);
+    this.lay();
+  }
+
+  /** Lets only some photos stand out; null: all. */
+  select(/** @type {Uint8Array | null} */ passes) {
+    this.passes = passes;
+    this.paint();
+  }
+
+  use(/** @type {keyof typeof MODES} */ mode) {
+    this.mode = mode;
+    if (this.graph) void this.plotly?.relayout(this.graph, { dragmode: MODES[mode] });
+  }
+
+  /** Takes the drawn rectangle or line away. */
+  forget() {
+    if (this.graph) void this.plotly?.relayout(this.graph, { selections: [] });
+  }
+
+  /** Lets plotly draw the axes of these dots. */
+  lay() {
+    const { graph, points } = this;
+    if (!graph || !points) return;
+    const count = points.length / 3;
+    const [across, up] = this.axes.map(columnWords);
+    void this.plotly?.relayout(graph, {
+      'xaxis.title.text': across,
+      'yaxis.title.text': up,
+      'xaxis.range': axisEnds(points.subarray(0, count)),
+      'yaxis.range': axisEnds(points.subarray(count, 2 * count)),
+      dragmode: MODES[this.mode],
+      selections: [],
+    });
+  }
+
+  /** Plotly has drawn: the dots have their places. Where the theme changes, Gradio lays the figure out anew, without our axes. */
+  laidOut() {
+    const { graph, points } = this;
+    if (!graph || !points) return;
+    const { xaxis, yaxis } = graph._fullLayout;
+    if (graph.layout.xaxis.title?.text !== columnWords(this.axes[0])) {
+      this.lay();
+      return;
+    }
+    const count = points.length / 3;
+    const [[left, right], [bottom, top]] = [xaxis.range, yaxis.range];
+    this.places = [
+      pixelsOf(points.subarray(0, count), left, right, xaxis._length),
+      pixelsOf(points.subarray(count, 2 * count), top, bottom, yaxis._length),
+    ];
+    const plot = graph.querySelector('.gl-container');
+    if (plot && this.canvas.parentElement !== plot) plot.append(this.canvas, this.says);
+    this.canvas.style.left = `${xaxis._offset}px`;
+    this.canvas.style.top = `${yaxis._offset}px`;
+    this.canvas.style.width = `${xaxis._length}px`;
+    this.canvas.style.height = `${yaxis._length}px`;
+    this.paint();
+  }
+
+  paint() {
+    const { graph, places, rows, passes } = this;
+    if (!graph || !this.canvas.isConnected) return;
+    const { xaxis, yaxis } = graph._fullLayout;
+    const [across, up] = places;
+    const figure = {
+      colours: graph.data.map(({ marker }) => marker.color),
+      width: xaxis._length,
+      height: yaxis._length,
+    };
+    paintDots(this.canvas, { across, up, rows, passes }, figure);
+    this.canvas.dataset.dots = String(rows.flat().length);
+    const isShown = (/** @type {number} */ row) => !passes || passes[row] === 1;
+    this.canvas.dataset.shown = String(rows.flat().filter(isShown).length);
+  }
+
+  /** The photo whose dot is under the pointer, or -1. */
+  rowAt(/** @type {PointerEvent} */ event) {
+    const box = this.canvas.getBoundingClientRect();
+    const [across, up] = this.places;
+    return nearestDot(across, up, this.passes, event.clientX - box.left, event.clientY - box.top);
+  }
+
+  /** Says the numbers of the dot under the pointer. */
+  point(/** @type {PointerEvent | null} */ event) {
+    const { points } = this;
+    const row = event && points ? this.rowAt(event) : -1;
+    this.says.hidden = row < 0;
+    if (row < 0 || !points) return;
+    const count = points.length / 3;
+    const kind = this.rows.findIndex((ofKind) => ofKind.includes(row));
+    this.says.textContent = dotWords(this.axes, [points[row], points[count + row]], KINDS[kind]);
+    const [x, y] = this.places.map((places) => places[row]);
+    const isRight = x > this.canvas.clientWidth / 2; // beside the dot, where there is room
+    this.says.style.translate = isRight ? '-100% -50%' : '0 -50%';
+    this.says.style.left = `${this.canvas.offsetLeft + x + (isRight ? -10 : 10)}px`;
+    this.says.style.top = `${this.canvas.offsetTop + y}px`;
+  }
+
+  /** A press without a drag chooses the dot under it. */
+  press(/** @type {PointerEvent} */ down) {
+    const row = this.rowAt(down);
+    if (row < 0) return;
+    const release = (/** @type {PointerEvent} */ up) => {
+      const moved = Math.hypot(up.clientX - down.clientX, up.clientY - down.clientY);
+      if (moved < STILL) this.tell.pick(row);
+    };
+    window.addEventListener('pointerup', release, { once: true, capture: true });
+  }
+}

@@ -1,0 +1,114 @@
+"""Gradio's theme in the colours, sizes and shapes of `tokens.css`, so that its components and ours are of one kind."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+_ROLES = {
+    "--vv-ground": ("body_background_fill", "background_fill_primary"),
+    "--vv-card": (
+        "block_background_fill",
+        "input_background_fill",
+        "input_background_fill_focus",
+        "button_secondary_background_fill",
+        "checkbox_background_color",
+        "checkbox_label_background_fill",
+        "panel_background_fill",
+    ),
+    "--vv-soft": (
+        "background_fill_secondary",
+        "button_secondary_background_fill_hover",
+        "checkbox_label_background_fill_hover",
+        "table_even_background_fill",
+    ),
+    "--vv-line": (
+        "border_color_primary",
+        "block_border_color",
+        "input_border_color",
+        "button_secondary_border_color",
+        "checkbox_label_border_color",
+        "panel_border_color",
+        "table_border_color",
+    ),
+    "--vv-text": (
+        "body_text_color",
+        "block_title_text_color",
+        "block_label_text_color",
+        "button_secondary_text_color",
+        "button_secondary_text_color_hover",
+        "checkbox_label_text_color",
+        "accordion_text_color",
+    ),
+    "--vv-muted": (
+        "body_text_color_subdued",
+        "block_info_text_color",
+        "input_placeholder_color",
+        "checkbox_border_color",
+    ),
+    "--vv-accent": (
+        "color_accent",
+        "border_color_accent",
+        "slider_color",
+        "loader_color",
+        "checkbox_background_color_selected",
+        "checkbox_border_color_selected",
+        "checkbox_border_color_focus",
+        "input_border_color_focus",
+    ),
+    "--vv-accent-text": (
+        "link_text_color",
+        "link_text_color_hover",
+        "link_text_color_visited",
+        "link_text_color_active",
+    ),
+    "--vv-inverse": ("button_primary_background_fill", "button_primary_background_fill_hover"),
+    "--vv-on-inverse": ("button_primary_text_color", "button_primary_text_color_hover"),
+}
+_SMALL, _BODY = "var(--vv-type-small)", "var(--vv-type)"
+_TYPE = gr.themes.Size(
+    name="vv_type",
+    xxs=_SMALL,
+    xs=_SMALL,
+    sm=_SMALL,
+    md=_BODY,
+    lg="var(--vv-type-large)",
+    xl="var(--vv-type-title)",
+    xxl="var(--vv-type-page)",
+)
+_SHAPES = {
+    "body_text_size": "var(--vv-type)",
+    "block_title_text_size": "var(--vv-type)",
+    "block_label_text_size": "var(--vv-type-small)",
+    "block_info_text_size": "var(--vv-type-small)",
+    "input_radius": "var(--vv-radius)",
+    "block_radius": "var(--vv-radius)",
+    "button_large_radius": "var(--vv-radius)",
+    "button_medium_radius": "var(--vv-radius)",
+    "button_small_radius": "var(--vv-radius)",
+    "block_shadow": "none",
+    "input_shadow": "none",
+    "input_shadow_focus": "var(--vv-selected)",
+}
+
+
+def theme() -> gr.themes.Base:
+    """The theme of the page, in the fonts of the reader's system: nothing is fetched from elsewhere."""
+    sans = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif")
+    mono = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace")
+    plain = gr.themes.Default(
+        primary_hue="amber",
+        neutral_hue="gray",
+        text_size=_TYPE,
+        spacing_size="sm",
+        radius_size="sm",
+        font=sans,
+        font_mono=mono,
+    )
+    colours = {role: f"var({token})" for token, roles in _ROLES.items() for role in roles}
+    return plain.set(**_with_dark(colours), **_with_dark(_SHAPES))
+
+
+def _with_dark(values: dict[str, str]) -> dict[str, str]:
+    """The same for the dark look, whose tokens have the same names; Gradio has other defaults there."""
+    known = vars(gr.themes.Default())
+    return values | {f"{role}_dark": value for role, value in values.items() if f"{role}_dark" in known}

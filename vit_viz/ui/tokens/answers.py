@@ -1,0 +1,269 @@
+"""What the Tokens tab fetches: the tokens of a state as unit vectors, and the numbers of the measures that need a server.
+
+Each measure but the vectors is a question of `vit_viz.session.questions`, asked with the options of the address: the page shows
+what the command line, REST and MCP answer.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from vit_viz.analyses.attention import to_numpy
+from vit_viz.analyses.components import TokenComponents, colours_of, token_components
+from vit_viz.analyses.lens import PROBE, Lens
+from vit_viz.analyses.norms import TokenNorms
+from vit_viz.analyses.registers import AddedRegister
+from vit_viz.analyses.tokens import Role, token_states
+from vit_viz.capture import Trace
+from vit_viz.errors import ParameterError
+from vit_viz.results import Segments, StateMatrix, TokenMaps
+from vit_viz.session.handles import Subject
+from vit_viz.session.questions import question_named, request_for
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
+
+Numbers = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One measure of one subject, and its answer.
+
+    Args:
+        target: index of the class that is asked about; "" where none is.
+        options: of the question, by name, as text.
+    """
+
+    session: Session
+    subject: Subject
+    target: str
+    options: Mapping[str, str]
+    answer: Any = None
+
+    @property
+    def first_patch(self) -> int:
+        """Index of the token of the first patch."""
+        return self.session.trace_of(self.subject).layout.num_prefix
+
+
+def vector_bytes(session: Session, subject: Subject, state: int, role: str) -> bytes:
+    """The tokens of one state, each divided by its length: little-endian float16 [tokens, dim].
+
+    Raises:
+        ParameterError: there is no such state or role.
+        CaptureError: the model's residual stream cannot be recorded.
+    """
+    trace = _token_trace(session, subject) if role == "tokens" else session.trace_of(subject)
+    states = token_states(trace, _role(role))
+    if not 0 <= state < len(states):
+        raise ParameterError(f"State {state} does not exist: they are 0-{len(states) - 1}.")
+    unit = F.normalize(states[state], dim=-1, eps=1e-30)
+    return to_numpy(unit).astype("<f2").tobytes()
+
+
+def numbers(
+    session: Session, subject: Subject, kind: str, asked: Mapping[str, str], *, second: Subject | None = None
+) -> Numbers:
+    """What one measure of the tab needs: plain values for JSON, one list per state.
+
+    Args:
+        asked: options of the question of this kind, and the index of a class as "target".
+        second: another photo in the same model, which shares the colours.
+
+    Raises:
+        ParameterError: there is no such measure, option or value.
+        CaptureError: the model's residual stream cannot be recorded.
+    """
+    request = request_of(session, subject, kind, asked)
+    if second is not None and kind == "components":
+        return _told_together(session, (subject, second), dict(request.parameters))
+    options = {name: text for name, text in asked.items() if name != "target"}
+    answer = session.run(request)
+    return _MEASURES[kind].told(Asked(session, subject, asked.get("target", ""), options, answer))
+
+
+def request_of(session: Session, subject: Subject, kind: str, asked: Mapping[str, str]) -> Request:
+    """What a session is asked for a measure.
+
+    Raises:
+        ParameterError: as `numbers`.
+    """
+    if kind not in _MEASURES:
+        raise ParameterError(f"The Tokens tab shows {', '.join(_MEASURES)}, not {kind[:40]!r}.")
+    options = {name: text for name, text in asked.items() if name != "target"}
+    name = _MEASURES[kind].question
+    target = asked.get("target") or None
+    takes_target = question_named(name).takes_target
+    return request_for(session, subject, name, target=target if takes_target else None, **options)
+
+
+def _role(role: str) -> Role:
+    for known in get_args(Role):
+        if role == known:
+            return known  # type: ignore[no-any-return]  # get_args forgets the type
+    raise ParameterError(f"Vectors are {', '.join(get_args(Role))}, not {role[:40]!r}.")
+
+
+def _token_trace(session: Session, subject: Subject) -> Trace:
+    trace = session.run(subject.request("token trace"))
+    assert isinstance(trace, Trace)
+    return trace
+
+
+# --- measures
+
+
+def _components(asked: Asked) -> Numbers:
+    assert isinstance(asked.answer, TokenComponents)
+    return _coloured(asked.answer)
+
+
+def _told_together(session: Session, subjects: tuple[Subject, ...], options: dict[str, Any]) -> Numbers:
+    """One basis for two photos. Not kept: what is kept of a picture goes with it, and this belongs to two."""
+    return _coloured(token_components([_token_trace(session, one) for one in subjects], **options))
+
+
+def _coloured(components: TokenComponents) -> Numbers:
+    colours = [
+        [base64.b64encode(state.tobytes()).decode() for state in np.rint(255 * one).astype(np.uint8)]
+        for one in colours_of(components)
+    ]
+    return {
+        "colours": colours[0],
+        "second": colours[1] if len(colours) > 1 else None,
+        "explained": _rounded(components.explained),
+        "overall": _rounded(components.overall),
+    }
+
+
+def _norms(asked: Asked) -> Numbers:
+    assert isinstance(asked.answer, TokenNorms)
+    return _normed(asked.answer, asked.first_patch)
+
+
+def _normed(norms: TokenNorms, first: int) -> Numbers:
+    """The norms of all tokens, and which of them are outliers; patches are counted from `first`."""
+    values = norms.maps.values
+    states, count = len(values), values[0].size
+    return {
+        "values": _rounded(values.reshape(states, -1)),
+        "others": {name: _rounded(row) for name, row in norms.maps.named.items()},
+        "thresholds": _rounded(norms.thresholds),
+        "outliers": [[t - first for t in tokens if 0 <= t - first < count] for tokens in norms.outliers],
+        "named": [
+            [name for name, row in norms.maps.named.items() if row[state] > norms.thresholds[state]]
+            for state in range(states)
+        ],
+        "received": _rounded(norms.received),
+        "fair": _rounded(norms.fair),
+    }
+
+
+def _register(asked: Asked) -> Numbers:
+    register = asked.answer
+    assert isinstance(register, AddedRegister)
+    first = asked.first_patch
+    return {
+        "norms": [_normed(register.before, first), _normed(register.after, first + 1)],
+        "attention": [_rounded(one.values.ravel()) for one in register.attention],
+        "patches": list(register.outlier_patches),
+        "state": register.state,
+        "name": register.name,
+        "neurons": [[one.layer, one.neuron] for one in register.neurons],
+    }
+
+
+def _lens(asked: Asked) -> Numbers:
+    lens = asked.answer
+    assert isinstance(lens, Lens)
+    states = len(lens.maps.values)
+    target = _target_name(asked)
+    told: Numbers = {
+        "values": _rounded(lens.maps.values.reshape(states, -1)),
+        "unit": lens.maps.unit,
+        "target": target,
+        "title": f"What speaks for {target}" if target else "Likeness to the image's own embedding",
+        "note": PROBE,
+    }
+    if lens.top is None or lens.top_probability is None:
+        return told
+    return told | {
+        "top": lens.top.reshape(states, -1).tolist(),
+        "top_probability": _rounded(lens.top_probability.reshape(states, -1)),
+        "words": {str(index): name for index, name in lens.words.items()},
+    }
+
+
+def _target_name(asked: Asked) -> str:
+    """What the class of the maps is called; "" for a model without classes."""
+    ranking = asked.session.top_classes_of(asked.subject)
+    if ranking is None:
+        return ""
+    labels = asked.session.model(asked.subject.model).labels
+    if not asked.target:
+        return ranking.names[0]
+    return labels.name(int(asked.target)) if labels else f"class {asked.target}"
+
+
+def _change(asked: Asked) -> Numbers:
+    maps = asked.answer
+    assert isinstance(maps, TokenMaps)
+    return {
+        "values": _rounded(maps.values.reshape(len(maps.values), -1)),
+        "others": {name: _rounded(row) for name, row in maps.named.items()},
+        "unit": maps.unit,
+    }
+
+
+def _layers(asked: Asked) -> Numbers:
+    matrix = asked.answer
+    assert isinstance(matrix, StateMatrix)
+    return {
+        "matrix": _rounded(matrix.values),
+        "names": list(matrix.names),
+        "unit": matrix.unit,
+        "note": matrix.note,
+    }
+
+
+def _segments(asked: Asked) -> Numbers:
+    segments = asked.answer
+    assert isinstance(segments, Segments)
+    return {
+        "labels": segments.labels.ravel().tolist(),
+        "shares": _rounded(np.bincount(segments.labels.ravel()) / segments.labels.size),
+        "overlap": None if segments.overlap is None else _rounded(segments.overlap),
+        "method": segments.method,
+    }
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """The question of a measure, and its answer as the page reads it."""
+
+    question: str
+    told: Callable[[Asked], Numbers]
+
+
+_MEASURES = {
+    "components": _Measure("token_components", _components),
+    "norms": _Measure("token_norms", _norms),
+    "lens": _Measure("logit_lens", _lens),
+    "change": _Measure("token_change", _change),
+    "layers": _Measure("layer_similarity", _layers),
+    "segments": _Measure("segments", _segments),
+    "register": _Measure("added_register", _register),
+}
+
+
+def _rounded(values: NDArray[Any]) -> Any:
+    """As nested lists, to five digits."""
+    flat = [float(f"{value:.5g}") for value in np.asarray(values, np.float64).ravel()]
+    return np.array(flat).reshape(np.shape(values)).tolist()

@@ -1,1 +1,0 @@
-"""The views of the page: each has `build`, which lays it out, and `wire`, which makes it answer."""

@@ -1,0 +1,51 @@
+// The address bar holds the view. When the page opens, and on Back and Forward, it says what it holds ('arrive').
+
+import { currentLink, onReturn, writeLink } from './address_bar.js';
+import { settleJoins } from './joins.js';
+
+/**
+ * @typedef {object} Change a part of the link that changed
+ * @property {Record<string, string | null>} set options by their name in the link; null takes one away
+ * @property {boolean} push whether Back leads to what was there before
+ */
+
+const PATIENCE = 8000; // milliseconds without an answer after which the page says again what its address holds
+const MOST_TRIES = 4;
+
+/**
+ * Opens the page at its address. On a busy machine an event can get lost while the page is being built: it is told again, each time
+ * after twice as long.
+ * @param {HTMLElement} _element
+ * @param {import('../components/elements.js').Trigger} trigger
+ * @param {{value: Change | null}} props
+ * @param {import('../components/elements.js').Watch} watch
+ */
+export function mount(_element, trigger, props, watch) {
+  settleJoins(window);
+  let timer = 0;
+  const arrive = (tries = 1) => {
+    trigger('arrive', { search: currentLink() });
+    clearTimeout(timer);
+    if (tries < MOST_TRIES) timer = window.setTimeout(() => arrive(tries + 1), PATIENCE * 2 ** (tries - 1));
+  };
+  onReturn(() => arrive());
+  watch('value', () => {
+    clearTimeout(timer); // every answer says what the address holds now
+    write(props.value);
+  });
+  write(props.value); // of what was done before this module was there
+  timer = window.setTimeout(arrive, 0);
+}
+
+function write(/** @type {Change | null} */ value) {
+  if (!value) return;
+  const link = new URLSearchParams(currentLink());
+  const before = link.toString();
+  for (const [name, text] of Object.entries(value.set)) {
+    if (text === null) link.delete(name);
+    else link.set(name, text);
+  }
+  if (link.toString() === before) return;
+  const search = link.toString().replaceAll('%2C', ',').replaceAll('%3B', ';');
+  writeLink(search && `?${search}`, value);
+}

@@ -1,0 +1,12 @@
+"""The address bar, which holds the view."""
+
+from __future__ import annotations
+
+from vit_viz.ui.components import Component
+
+
+class Address(Component):
+    """The address bar and the identity of the tab; event `arrive`."""
+
+    template = "address"
+    tells = ("arrive",)

@@ -1,0 +1,122 @@
+"""Which models and samples the page offers, and what a name in a link stands for. Paths never come from the page."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from vit_viz import samples
+from vit_viz.analyses.methods import METHODS
+from vit_viz.checkpoints.catalog import BUNDLED, CATALOG
+from vit_viz.checkpoints.source import is_hub_id
+from vit_viz.errors import ParameterError
+from vit_viz.images.part import parse_part
+from vit_viz.session.edits import ModelEdits
+from vit_viz.session.handles import Subject
+from vit_viz.session.session import Session
+from vit_viz.ui.visit.state import ViewState
+
+_THUMBNAIL = 96  # pixels: twice what the page shows, for dense screens
+
+
+def model_choices(session: Session) -> list[tuple[str, str]]:
+    """Pairs (words, name) for the model picker, the session's own model first."""
+    own = default_name(session)
+    others = [(f"{entry.title} ({entry.megabytes} MB)", entry.name) for entry in CATALOG if entry.name != own]
+    bundled = [(name, name) for name in BUNDLED if name != own]
+    return [(own, own), *bundled, *others]
+
+
+def default_name(session: Session) -> str:
+    """The session's own model as the page and its links call it: never a path of this machine."""
+    name = session.default_model
+    return name if is_hub_id(name) and not Path(name).exists() else Path(name).name
+
+
+def own_hub_ids() -> bool:
+    """Whether visitors may name any model of the Hub; VIT_VIZ_OWN_HUB_IDS=0 leaves them the catalog."""
+    return os.environ.get("VIT_VIZ_OWN_HUB_IDS", "1") != "0"
+
+
+def model_reference(session: Session, name: str) -> str:
+    """What `Session.model` takes for a name on the page: one of those offered, or a Hub id of the visitor's own.
+
+    Raises:
+        ParameterError: the page does not offer this name.
+    """
+    if name in ("", default_name(session)):
+        return session.default_model
+    if own_hub_ids() and is_hub_id(name):
+        return name
+    if name not in {offered for _words, offered in model_choices(session)}:
+        own = ", or type a Hub id as owner/name" if own_hub_ids() else ""
+        raise ParameterError(f"The model {name[:60]!r} is not offered here; choose one of the list{own}.")
+    return name
+
+
+def first_image() -> str:
+    """The image that a visitor finds on arrival."""
+    return samples.first_sample()
+
+
+def settled(session: Session, view: ViewState) -> tuple[ViewState, tuple[str, ...]]:
+    """The view with a model that is offered and an image that has a name; one sentence for each thing that had to change."""
+    problems: list[str] = []
+    try:
+        model_reference(session, view.model)
+    except ParameterError:
+        shown = default_name(session)
+        problems.append(f"The model {view.model[:60]!r} is not offered here; {shown} is shown instead.")
+        view = view.on_subject(model="")
+    if view.method not in {method.name for method in METHODS.cards}:
+        problems.append(f"There is no method {view.method[:40]!r}; {ViewState().method} is shown instead.")
+        view = view.after_action(method=ViewState().method)
+    if not view.image:
+        view = view.after_action(image=first_image())
+    return view.after_action(model=view.model or default_name(session)), tuple(problems)
+
+
+def subject_of(session: Session, view: ViewState, owner: str) -> Subject:
+    """What the view is about, as the session knows it."""
+    subject = Subject(model_reference(session, view.model), view.image or first_image(), view.mode, owner)
+    edits = ModelEdits.parse(view.edits)
+    if view.awaits_upload:  # size, part and places are meant of a picture that is not here yet
+        return replace(subject, edits=edits.on_any_grid)
+    return replace(subject, size=view.size, part=parse_part(view.part) if view.part else None, edits=edits)
+
+
+def tray(session: Session, chosen: str, owner: str) -> dict[str, Any]:
+    """The value of the Samples component: the samples, then the pictures of this owner that are still kept."""
+    pictures: list[dict[str, Any]] = []
+    for name in samples.sample_names():
+        thumbnail = _thumbnail(session, name, *samples.sample_and_hash(name))
+        pictures.append({"id": name, "name": name, "thumbnail": thumbnail})
+    for image, stored in session.uploads.of(owner).items():
+        thumbnail = _thumbnail(session, image, stored.image, stored.digest)
+        pictures.append({"id": image, "name": stored.name, "thumbnail": thumbnail, "own": True})
+    return {"pictures": pictures, "chosen": chosen}
+
+
+def _thumbnail(session: Session, image: str, picture: Image.Image, digest: str) -> str:
+    """The middle of a picture, small, as an address that holds it whole."""
+    return session.kept(("thumbnail", digest), lambda: _small_square(picture), image, digest, size_of=len)
+
+
+def _small_square(picture: Image.Image) -> str:
+    side = min(picture.size)
+    left, top = (picture.width - side) // 2, (picture.height - side) // 2
+    square = picture.resize(
+        (_THUMBNAIL, _THUMBNAIL),
+        Image.Resampling.LANCZOS,
+        (left, top, left + side, top + side),
+        reducing_gap=2.0,
+    )
+    file = io.BytesIO()
+    square.save(file, "JPEG", quality=80)
+    return "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode("ascii")

@@ -1,0 +1,365 @@
+"""What one visitor looks at: a frozen value that the address bar holds and every view reads.
+
+`ViewState.from_address` never fails: whatever a link asks for that is not possible falls back, with one sentence that says so.
+What depends on the model (does layer 9 exist?) is checked by `fitted`, when the model and the image are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar, get_args
+from urllib.parse import parse_qsl, urlencode
+
+from vit_viz.analyses.attention import AttentionOptions, HeadFusion
+from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.opening import first_of_last_third
+from vit_viz.analyses.options import OptionField, Options, read_choice, read_whole
+from vit_viz.drawing.options import BEFORE_STYLES, DrawingOptions
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import Query, TokenLayout, format_query, parse_query
+from vit_viz.images import Mode
+from vit_viz.images.part import format_part, parse_part
+from vit_viz.images.preprocess import MAX_INPUT_SIDE
+from vit_viz.session.edits import ModelEdits
+from vit_viz.ui.visit.tab_options import (
+    ExplainOptions,
+    HeadsOptions,
+    MatrixOptions,
+    PatchesOptions,
+    PositionsOptions,
+    SurveyOptions,
+    TokensOptions,
+    WalkthroughOptions,
+)
+
+SomeOptions = TypeVar("SomeOptions", bound=Options)
+
+GROUPS: dict[str, type[Options]] = {
+    "attention": AttentionOptions,
+    "drawing": DrawingOptions,
+    "explain": ExplainOptions,
+    "heads": HeadsOptions,
+    "matrix": MatrixOptions,
+    "positions": PositionsOptions,
+    "tokens": TokensOptions,
+    "patches": PatchesOptions,
+    "survey": SurveyOptions,
+    "walkthrough": WalkthroughOptions,
+}
+"""The options of a view that belong to no method; a group bears the name of what it is about."""
+
+_LONGEST = 16_000
+_MANY_PATCHES = 1024
+
+
+@dataclass(frozen=True)
+class ViewState:
+    """One view of one image in one model.
+
+    Args:
+        model: name of the model; "" means the session's default.
+        image: name of a sample, or the id of an upload; "" means the first sample.
+        size: short side of the model's input in patches; 0 means the checkpoint's own.
+        part: of the image, looked at in place of the whole, as `format_part` writes it; "" means the whole.
+        edits: of the model's inside, in the words of `ModelEdits`; "" for none.
+        layer: block that is looked at; None means one in the last third.
+        head: one head, or how heads are fused.
+        query: the pinned query as `format_query` writes it; "" means what the model's output is read from.
+        method: the map of the Explain tab that is looked at closely.
+        target: the class that is explained, "291", or "291-292" for why the one and not the other; "" means the model's first.
+        options: pairs (name, options), sorted, of the groups and the methods whose options are not all at their defaults.
+        notes: sentences about what a link asked for and did not get; never in a link.
+        last_event: number of the explorer's last event that is in this view; sent back, so that it knows an echo of an older one.
+        awaits_upload: the link is to a picture that is not here; once it is brought, the rest of the link still holds.
+        revision: counts the user's actions, so that an answer to an older one can be recognised; never in a link.
+    """
+
+    model: str = ""
+    image: str = ""
+    mode: Mode = "fit"
+    size: int = 0
+    part: str = ""
+    edits: str = ""
+    tab: str = "look"
+    layer: int | None = None
+    head: int | HeadFusion = "mean"
+    query: str = ""
+    method: str = METHODS.usual.name
+    target: str = ""
+    options: tuple[tuple[str, Options], ...] = ()
+    notes: tuple[str, ...] = ()
+    awaits_upload: bool = False
+    revision: int = 0
+    last_event: int = 0
+
+    @classmethod
+    def from_address(
+        cls, search: str, *, tabs: Sequence[str] | None = None
+    ) -> tuple[ViewState, tuple[str, ...]]:
+        """Read the part of an address after the question mark: the view, and one sentence for each thing that was refused.
+
+        Args:
+            tabs: names of the tabs that there are; None: any.
+        """
+        view, problems = cls(), []
+        try:
+            pairs = parse_qsl(search.lstrip("?")[:_LONGEST], max_num_fields=100)
+        except ValueError:
+            return view, ("The link holds more options than a view has; it was not read.",)
+        if {"colors", "style"} & {name for name, _ in pairs} == {"colors"}:
+            pairs = [*BEFORE_STYLES.items(), *pairs]
+        for name, text in pairs:
+            try:
+                if name == "tab" and tabs is not None:
+                    text = _choice(*tabs)(name, text)
+                view = view.with_options({name: text})
+            except ParameterError as error:
+                problems.append(str(error))
+        return view, tuple(problems)
+
+    def to_link(self) -> dict[str, str | None]:
+        """Every option under its name in a link; None for what is at its default and can be left out."""
+        link: dict[str, str | None] = {}
+        for field in fields(self):
+            if field.name in _READERS:
+                value = getattr(self, field.name)
+                name = "q" if field.name == "query" else field.name
+                link[name] = None if value == field.default else _written(value)
+        for name, (owner, option) in link_options().items():
+            value = getattr(self.options_of(owner), option.name)
+            link[name] = None if value == option.default else _written(value)
+        if link["colors"] is not None:  # else it would be read as a link from before there were styles
+            link["style"] = self.drawing.style
+        return link
+
+    def to_address(self) -> str:
+        """The view as the part of an address after the question mark."""
+        return urlencode({name: text for name, text in self.to_link().items() if text is not None})
+
+    def with_options(self, options: Mapping[str, Any]) -> ViewState:
+        """A copy with these options, given as text or as JSON values; names that are not options of a view are ignored.
+
+        Raises:
+            ParameterError: a value is not possible; the message names the option.
+        """
+        options = {"query" if name == "q" else name: value for name, value in options.items()}
+        read = {name: _READERS[name](name, value) for name, value in options.items() if name in _READERS}
+        view, known = replace(self, **read), _known_options()
+        for name, value in options.items():
+            if name in known:
+                owner, option = known[name]
+                said = option.name if owner in GROUPS else name
+                view = view.with_option(owner, option.name, option.read(said, value))
+        return view
+
+    def options_of(self, owner: str) -> Options:
+        """The options of a group or a method."""
+        chosen = dict(self.options).get(owner)
+        return _options_type(owner)() if chosen is None else chosen
+
+    def with_option(self, owner: str, name: str, value: object) -> ViewState:
+        """A copy with one option of a group or a method changed; whatever is at its defaults is left out."""
+        options = dict(self.options) | {owner: replace(self.options_of(owner), **{name: value})}
+        return replace(self, options=tuple(sorted((k, v) for k, v in options.items() if v.changed())))
+
+    @property
+    def attention(self) -> AttentionOptions:
+        """Which numbers the Look tab shows."""
+        return self._group("attention", AttentionOptions)
+
+    @property
+    def drawing(self) -> DrawingOptions:
+        """How maps are drawn."""
+        return self._group("drawing", DrawingOptions)
+
+    @property
+    def explain(self) -> ExplainOptions:
+        """Of the Explain tab."""
+        return self._group("explain", ExplainOptions)
+
+    @property
+    def heads(self) -> HeadsOptions:
+        """Of the Heads tab."""
+        return self._group("heads", HeadsOptions)
+
+    @property
+    def matrix(self) -> MatrixOptions:
+        """Of the matrix and its links, on the Heads tab."""
+        return self._group("matrix", MatrixOptions)
+
+    @property
+    def positions(self) -> PositionsOptions:
+        """Of the Positions tab."""
+        return self._group("positions", PositionsOptions)
+
+    @property
+    def tokens(self) -> TokensOptions:
+        """Of the Tokens tab."""
+        return self._group("tokens", TokensOptions)
+
+    @property
+    def patches(self) -> PatchesOptions:
+        """Of the Patches tab."""
+        return self._group("patches", PatchesOptions)
+
+    @property
+    def survey(self) -> SurveyOptions:
+        """Of the Survey tab."""
+        return self._group("survey", SurveyOptions)
+
+    @property
+    def walkthrough(self) -> WalkthroughOptions:
+        """Of the Walkthrough tab."""
+        return self._group("walkthrough", WalkthroughOptions)
+
+    def _group(self, name: str, kind: type[SomeOptions]) -> SomeOptions:
+        chosen = self.options_of(name)
+        assert isinstance(chosen, kind)
+        return chosen
+
+    def after_action(self, **changes: Any) -> ViewState:
+        """A copy after one more action of the user."""
+        defaults: dict[str, Any] = {"notes": (), "awaits_upload": False, "revision": self.revision + 1}
+        if self.awaits_upload and "image" not in changes and not changes.get("awaits_upload"):
+            defaults |= {"size": 0, "part": ""}  # they were meant of the picture that did not come
+        return replace(self, **(defaults | changes))
+
+    def on_subject(self, **changes: Any) -> ViewState:
+        """A copy for another model, image, mode, size or part: a query by position means nothing there and falls back.
+
+        A part belongs to its image. The size does to the shape of what is looked at, and begins again where that is another one.
+        Edits belong to the model; those that name patches by their place belong to the grid.
+        """
+        kept = self.query if self.query and not self.query[0].isdigit() else ""
+        target = self.target if set(changes) <= {"mode", "size"} else ""  # another image, or other classes
+        again: dict[str, Any] = {"part": ""} if "image" in changes else {}
+        if {"model", "image", "part"} & set(changes):
+            again |= {"size": 0}
+        again["edits"] = "" if "model" in changes else str(ModelEdits.parse(self.edits).on_any_grid)
+        return self.after_action(query=kept, target=target, **(again | changes))
+
+    @property
+    def about(self) -> str:
+        """What all tabs show, as text: equal for equal model, image, mode, size, part and edits."""
+        return f"{self.model}|{self.image}|{self.mode}|{self.size}|{self.part}|{self.edits}"
+
+    def query_of(self, layout: TokenLayout) -> Query:
+        """The query that is pinned; the model's own where none is."""
+        return parse_query(self.query) if self.query else layout.default_query
+
+    def fitted(self, *, layers: int, heads: int, layout: TokenLayout) -> tuple[ViewState, tuple[str, ...]]:
+        """The view as this model and image allow it, and one sentence for each thing that had to change."""
+        changes: dict[str, Any] = {}
+        problems: list[str] = []
+        if self.layer is None:
+            changes["layer"] = first_of_last_third(layers)
+        elif self.layer >= layers:
+            changes["layer"] = first_of_last_third(layers)
+            problems.append(f"Layer {self.layer} does not exist: this model has layers 0-{layers - 1}.")
+        if isinstance(self.head, int) and self.head >= heads:
+            changes["head"] = "mean"
+            problems.append(f"Head {self.head} does not exist: this model has heads 0-{heads - 1}.")
+        try:
+            if self.query and self.query != "pool":
+                layout.weights(parse_query(self.query))
+        except ParameterError as error:
+            changes["query"] = ""
+            problems.append(str(error))
+        return replace(self, **changes), tuple(problems)
+
+
+def link_options() -> dict[str, tuple[str, OptionField]]:
+    """Every option of a group or a method by its name in links, with the name of that group or method."""
+    owners = [*GROUPS, *METHODS]
+    return {
+        field.link_name(owner): (owner, field) for owner in owners for field in _options_type(owner).schema()
+    }
+
+
+def _known_options() -> dict[str, tuple[str, OptionField]]:
+    """The same, and those of groups by the name of their field too, which the page's own events use."""
+    own = {field.name: (group, field) for group, kind in GROUPS.items() for field in kind.schema()}
+    return own | link_options()
+
+
+def _options_type(owner: str) -> type[Options]:
+    return GROUPS[owner] if owner in GROUPS else METHODS[owner].options
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _text(name: str, value: Any) -> str:
+    text = str(value)
+    if len(text) > 200 or not text.isprintable():
+        raise ParameterError(f"The {name} of this link is too long or not readable.")
+    return text
+
+
+def _choice(*options: str) -> Callable[[str, Any], str]:
+    return lambda name, value: read_choice(name, value, options)
+
+
+def _head(_name: str, value: Any) -> int | str:
+    if str(value) in get_args(HeadFusion):
+        return str(value)
+    return read_whole("head", value, 0, 4095)
+
+
+def _query(_name: str, value: Any) -> str:
+    """A query as text, or as the explorer sends it: a name, [row, col], or [[row, col], ...]."""
+    if value in ("", None):
+        return ""
+    if isinstance(value, str):
+        value = parse_query(value[:_LONGEST])
+    text = format_query(value)
+    if text.count(";") >= _MANY_PATCHES:
+        raise ParameterError(f"A region in a link has at most {_MANY_PATCHES} patches.")
+    return text
+
+
+def _target(_name: str, value: Any) -> str:
+    """A class or a pair of them, as text."""
+    text = str(value)
+    parts = text.split("-")
+    if text and not (len(parts) <= 2 and all(p.isascii() and p.isdigit() and len(p) <= 6 for p in parts)):
+        raise ParameterError(
+            f"The option target is a class like 291, or a pair like 291-292, not {text[:40]!r}."
+        )
+    return text
+
+
+def _part(_name: str, value: Any) -> str:
+    return format_part(parse_part(str(value)[:40])) if value else ""
+
+
+def _edits(_name: str, value: Any) -> str:
+    return str(ModelEdits.parse(value or ""))
+
+
+def _size(_name: str, value: Any) -> int:
+    return read_whole("size", value, 0, MAX_INPUT_SIDE)
+
+
+def _layer(_name: str, value: Any) -> int:
+    return read_whole("layer", value, 0, 4095)
+
+
+_READERS: dict[str, Callable[[str, Any], Any]] = {
+    "model": _text,
+    "image": _text,
+    "mode": _choice(*get_args(Mode)),
+    "size": _size,
+    "part": _part,
+    "edits": _edits,
+    "tab": _text,
+    "layer": _layer,
+    "head": _head,
+    "query": _query,
+    "method": _text,
+    "target": _target,
+}

@@ -1,0 +1,185 @@
+"""What can be chosen on single tabs, as links hold it; what several tabs share stands in `vit_viz.drawing.options`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from vit_viz.analyses.head_statistics import Measure
+from vit_viz.analyses.head_variants import Ablation
+from vit_viz.analyses.key_segments import Method
+from vit_viz.analyses.norms import OUTLIER_FACTOR
+from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.tokens import Role
+from vit_viz.session.token_questions import BOX
+
+MapScale = Literal["own", "share"]
+PositionGrid = Literal["image", "trained"]
+HeadMeasure = Literal[Measure, "estimate", "effect"]
+HeadOrder = Literal["head", "value"]
+MatrixScale = Literal["log", "linear"]
+MatrixLinks = Literal["query", "head"]
+PositionPart = Literal["similarity", "resampled", "periods", "components", "filters"]
+TokenMeasure = Literal["similarity", "components", "norms", "lens", "layers", "segments"]
+NAME = r"[a-z][a-z0-9_]{0,80}"
+"""Of a number in a survey."""
+TokenScale = Literal["layer", "shared"]
+
+ZOOM = r"|[1-9]\d{0,3}(\.\d{1,2})?(,[01](\.\d{1,4})?){2}"
+"""Of the matrix: nothing, or "4.5,0.25,0.5": how many times it is enlarged, and the shares of it above and left of what is seen."""
+
+
+@dataclass(frozen=True)
+class ExplainOptions(Options):
+    """Of the Explain tab."""
+
+    map_scale: Annotated[
+        MapScale,
+        Option(
+            "scale of the maps",
+            "Whether each map has its own scale, or all are shares of their sum on one scale.",
+            link="ruler",
+        ),
+    ] = "own"
+
+
+@dataclass(frozen=True)
+class HeadsOptions(Options):
+    """Of the Heads tab."""
+
+    measure: Annotated[
+        HeadMeasure,
+        Option("measure", "What is measured of each head.", link="measure"),
+    ] = "distance"
+    how: Annotated[
+        Ablation,
+        Option(
+            "how",
+            "What replaces the output of a head that is switched off: zero, its mean, uniform attention.",
+            link="how",
+        ),
+    ] = "zero"
+    head_order: Annotated[
+        HeadOrder,
+        Option("order", "Whether the heads of a layer stand in their order, or the largest first.", link="order"),
+    ] = "head"  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MatrixOptions(Options):
+    """Of the matrix and its links, on the Heads tab."""
+
+    matrix_scale: Annotated[
+        MatrixScale,
+        Option("scale of the matrix", "Whether colours follow the weights or their logarithm.", link="matrix_scale"),
+    ] = "log"  # fmt: skip
+    matrix_links: Annotated[
+        MatrixLinks,
+        Option("links", "Whether the links of the query or those of the whole head are drawn.", link="links"),
+    ] = "query"  # fmt: skip
+    matrix_count: Annotated[
+        int, Option("strongest", "How many links are drawn.", low=1, high=100, link="strongest")
+    ] = 10
+    matrix_zoom: Annotated[
+        str, Option("zoom", "The part of the matrix that is seen.", pattern=ZOOM, link="zoom")
+    ] = ""
+
+
+@dataclass(frozen=True)
+class PatchesOptions(Options):
+    """Of the Patches tab."""
+
+    numbers: Annotated[bool, Option("numbers", "Whether the patches are numbered.", link="numbers")] = False
+
+
+@dataclass(frozen=True)
+class PositionsOptions(Options):
+    """Of the Positions tab."""
+
+    position_grid: Annotated[
+        PositionGrid,
+        Option("grid", "Whether positions are shown on the grid of the image or on that of the training.", link="places"),
+    ] = "image"  # fmt: skip
+    position_part: Annotated[
+        PositionPart, Option("show", "What is shown of the positions.", link="positions")
+    ] = "similarity"
+
+
+@dataclass(frozen=True)
+class TokensOptions(Options):
+    """Of the Tokens tab."""
+
+    token_measure: Annotated[TokenMeasure, Option("shown", "What is shown of the tokens.", link="tokens")] = (
+        "similarity"
+    )
+    token_role: Annotated[
+        Role, Option("vectors", "Which vectors are compared: tokens, queries or keys.", link="vectors")
+    ] = "tokens"
+    token_state: Annotated[
+        int,
+        Option("state", "The map over the photo, counted from 0; -1: one in the last third.", low=-1, high=999, link="state"),
+    ] = -1  # fmt: skip
+    token_scale: Annotated[
+        TokenScale,
+        Option("scale", "Whether each layer has a scale of its own, or all layers one.", link="token_scale"),
+    ] = "layer"
+    token_foreground: Annotated[
+        bool, Option("foreground", "Split at the first component, and colour the inner side.", link="foreground")
+    ] = False  # fmt: skip
+    token_whitened: Annotated[
+        bool, Option("whitened", "Give each component the same variance.", link="whitened")
+    ] = False
+    token_second: Annotated[
+        str,
+        Option("second photo", "A picture that shares the colours.", pattern=r"[^\x00-\x1f]{0,200}", link="second"),
+    ] = ""  # fmt: skip
+    token_factor: Annotated[
+        float,
+        Option("outliers", "An outlier is longer than this many medians.", low=1.5, high=20, step=0.5, link="outliers"),
+    ] = OUTLIER_FACTOR  # fmt: skip
+    token_register: Annotated[
+        bool, Option("register", "Whether a register is added, to compare before and after.", link="register")
+    ] = False  # fmt: skip
+    token_segment_role: Annotated[
+        Role, Option("segments of", "Which vectors are grouped.", link="segments_of")
+    ] = "keys"
+    token_method: Annotated[
+        Method, Option("segments by", "k-means, or a cut into two.", link="segments_by")
+    ] = "k-means"
+    token_count: Annotated[
+        int, Option("segments", "How many, by k-means.", low=2, high=24, link="segments")
+    ] = 4
+    token_box: Annotated[
+        str,
+        Option("box", "An object: left,top,right,bottom in pixels of the photo.", pattern=BOX, link="box"),
+    ] = ""  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SurveyOptions(Options):
+    """Of the Survey tab."""
+
+    survey_where: Annotated[
+        str,
+        Option("filter", "Which photos: what stands behind WHERE.", pattern=r"[^\x00-\x1f]{0,4000}", link="where"),
+    ] = ""  # fmt: skip
+    survey_across: Annotated[
+        str, Option("across", "The number that the dots are placed by from left to right.", pattern=NAME, link="across")
+    ] = "confidence"  # fmt: skip
+    survey_up: Annotated[
+        str, Option("up", "The number that the dots are placed by upwards.", pattern=NAME, link="up")
+    ] = "mean_entropy"
+    survey_measure: Annotated[
+        str, Option("measure", "What is measured of each head.", pattern=NAME, link="of_heads")
+    ] = "concentration"
+
+
+@dataclass(frozen=True)
+class WalkthroughOptions(Options):
+    """Of the Walkthrough tab."""
+
+    step: Annotated[int, Option("step", "The step that is shown, from 1.", low=1, high=8, link="step")] = 1
+    step_option: Annotated[
+        int,
+        Option("play", "The value of the step's own control; -1: its default.", low=-1, high=65_535, link="play"),
+    ] = -1  # fmt: skip

@@ -1,0 +1,182 @@
+"""Step 3: learned tokens are put before the patches: class token, registers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vit_viz.model.vit import VisionTransformer
+from vit_viz.render.lettering import Theme, number
+from vit_viz.render.patches import patch_sequence
+from vit_viz.ui.walkthrough import drawings as draw
+from vit_viz.ui.walkthrough import papers
+from vit_viz.ui.walkthrough.scene import Scene
+from vit_viz.ui.walkthrough.screen import Code, Screen
+from vit_viz.walkthrough.tokens import PrefixStep
+
+_STRIPS = 5
+_PATCHES = 48
+LENGTH = "The *length* of a vector is the root of the sum of its squared numbers."
+COSINE = "The *cosine similarity* of two vectors compares their directions: 1 for the same, 0 for unrelated, -1 for opposite ones."
+_TERMS = (
+    "How much a token takes from another is its *attention* to it (step 5 shows how it is computed).",
+    LENGTH,
+    COSINE,
+)
+_FOR = {
+    "class": "gathers what the answer is read from",
+    "distillation": "gathers the answer of a teacher model",
+    "register": "a notepad: holds what belongs to no place",
+}
+
+
+def screen(scene: Scene) -> Screen:
+    """The screen of this step."""
+    step = scene.step(PrefixStep, layer=scene.layer)
+    count, total = len(step.names), len(step.names) + step.num_patches
+    return Screen(
+        title="Tokens that are not patches" if count else "This model adds no extra tokens",
+        words=_words(step),
+        terms=_TERMS if count else (),
+        formula=r"$[e_1; \dots; e_p; z_1; \dots; z_n]$, a table of $(p + n) \times D$ numbers"
+        if count
+        else r"$[z_1; \dots; z_n]$, a table of $n \times D$ numbers",
+        letters=(f"$e_1$ to $e_p$: the extra tokens, here $p$ = {count}; " if count else "")
+        + f"$z_1$ to $z_n$: the embedded patches, here $n$ = {step.num_patches}; $D$: numbers per token, here {step.dim}.",
+        shapes=(
+            ("embedding", f"[{step.num_patches}, {step.dim}]", "patches"),
+            ("tokens", f"[{total}, {step.dim}]", f"{count} extra + {step.num_patches} patches"),
+        ),
+        figures=_figures(scene, step),
+        shared=("layer",),
+        question=_question(step),
+        answer=_answer(step),
+        reveals=_table(step) if count else "",
+        code=(Code(VisionTransformer.tokens, ("prefix =", "torch.cat")),),
+        papers=(papers.VIT, *((papers.REGISTERS,) if count else ())),
+        hides="what an extra token holds in the end: it starts the same for every photo and is filled in the layers that follow."
+        if count
+        else "why this model does without extra tokens: others do well with them.",
+    )
+
+
+def _words(step: PrefixStep) -> tuple[str, str, str]:
+    if not step.names:
+        read = (
+            "a weighted mean of all tokens whose weights it has learned to choose"
+            if step.pooling == "attention"
+            else "the mean of all patches"
+        )
+        return (
+            "Many models put a learned vector before the patches, the *class token*, and read their answer from it.",
+            f"This model has none: its answer is read from {read}.",
+            f"So the sequence keeps its {step.num_patches} tokens in every *layer*, a round in which tokens exchange what they "
+            "know (steps 5 to 7).",
+        )
+    return _vectors_words(step), _class_words(step), _register_words(step)
+
+
+def _vectors_words(step: PrefixStep) -> str:
+    if len(step.names) == 1:
+        return "One learned vector is put before the patches; it is the same for every photo."
+    return f"{len(step.names)} learned vectors are put before the patches; they are the same for every photo."
+
+
+def _class_words(step: PrefixStep) -> str:
+    layer = "in every *layer*, a round in which tokens exchange what they know (steps 5 to 7)"
+    if "class" not in step.names:
+        return f"They collect from the patches {layer}, but the answer is read from elsewhere."
+    if step.pooling == "class":
+        return f"The first is the *class token*: {layer}, it collects from the patches, and the answer is read from it at the end."
+    return (
+        f"The first is the *class token*: {layer}, it collects from the patches, though this model reads its answer from "
+        "elsewhere."
+    )
+
+
+def _register_words(step: PrefixStep) -> str:
+    count = sum(name.startswith("register") for name in step.names)
+    if not count:
+        return "This model has no *registers*: spare vectors that newer models add for what belongs to no place in the photo."
+    subject = (
+        "The *register* is a spare vector" if count == 1 else f"The {count} *registers* are spare vectors"
+    )
+    return (
+        f"{subject} in which the model can keep what belongs to no place in the photo, instead of writing it over patches that "
+        "matter little."
+    )
+
+
+def _figures(scene: Scene, step: PrefixStep) -> str:
+    (tall, cols), shown = scene.trace.layout.grid, scene.padded_input()
+    lines = min(tall, max(1, _PATCHES // cols))
+    first = shown.crop((0, 0, shown.width, shown.height // tall * lines))
+    words = f"The first {lines * cols} of {step.num_patches} patches, line by line" + (
+        f", after {len(step.names)} tokens that are not patches." if step.names else "."
+    )
+    looks: tuple[Theme, ...] = ("light", "dark")
+    orders = {
+        look: patch_sequence(first, grid=(lines, cols), prefix=step.names, width=880, tile=68, theme=look)
+        for look in looks
+    }
+    sequence = draw.part(
+        "How the sequence begins",
+        *(
+            draw.picture(order, alt=words, width=440, caption=words, sharp=False, look=look)
+            for look, order in orders.items()
+        ),
+    )
+    if not step.names:
+        return sequence
+    strips = "".join(
+        draw.strip(step.vectors[place], name=f"{name}, as learned")
+        for place, name in enumerate(step.names[:_STRIPS])
+    )
+    return sequence + draw.part("The vectors themselves", strips)
+
+
+def _table(step: PrefixStep) -> str:
+    """What each extra token is for, and how much the patches look at it."""
+    rows = [
+        (
+            name,
+            _FOR.get(name.split(" ")[0], ""),
+            float(np.linalg.norm(step.vectors[place])),
+            f"{float(step.received[place]):.1%}",
+            float(step.changed[place]),
+        )
+        for place, name in enumerate(step.names)
+    ]
+    head = (
+        "token",
+        "what for",
+        "length",
+        f"attention from the patches in layer {step.layer}",
+        "similarity of start and end",
+    )
+    return draw.part(
+        "What the patches look at among them",
+        draw.grid(head, rows),
+        draw.line(
+            f"In layer {step.layer} the patches give {float(step.received.sum()):.1%} of their attention to these tokens. "
+            f"The embedding of a patch has length {number(step.patch_norm)} (median). Similarity of start and end: cosine "
+            "similarity of the token before the first layer and after the last."
+        ),
+    )
+
+
+def _question(step: PrefixStep) -> str:
+    if not step.names:
+        return "How many tokens of this sequence are not patches?"
+    if len(step.names) == 1:
+        return f"How much of their attention do the patches give to the {step.names[0]} token in layer {step.layer}?"
+    return f"Which of these tokens do the patches look at most in layer {step.layer}?"
+
+
+def _answer(step: PrefixStep) -> str:
+    if not step.names:
+        return f"None: all {step.num_patches} tokens are patches."
+    most = int(step.received.argmax())
+    return (
+        f"{step.names[most]}: it receives {float(step.received[most]):.1%} of the attention of all patches. Other layers "
+        "differ."
+    )

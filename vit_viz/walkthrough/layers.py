@@ -1,0 +1,330 @@
+"""One image on its way through a model, second half: attention, heads, a block, the class. See `embedding` for the first.
+
+Source: Dosovitskiy et al. 2021, arXiv:2010.11929, section 3.1 and appendix A; Vaswani et al. 2017, arXiv:1706.03762, section 3.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vit_viz.analyses.attention import to_numpy
+from vit_viz.errors import ParameterError
+from vit_viz.model import VisionTransformer
+from vit_viz.model.positions import rotate
+from vit_viz.model.vit import Block, Mlp, PackedSwiGLU, SwiGLU
+from vit_viz.walkthrough.embedding import Array, Walk
+
+CURVE_POINTS = 161
+_BINS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionStep:
+    """One query of one head: its scores, their softmax, and what it gathers.
+
+    Args:
+        token: index of the token that asks.
+        qkv: the three projections of that token in one row, [3 * dim].
+        query: its query in this head as the dot product sees it, [head_dim].
+        keys: of all tokens in this head, [tokens, head_dim]; `values` likewise.
+        scale: factor on the dot products.
+        products: query times each key, [tokens].
+        scores: the same times the scale.
+        weights: softmax of the scores along the keys; the sum is 1.
+        unscaled: softmax of the products without the scale; the sum is 1, too.
+        over_queries: the weights if the softmax ran along the queries, the wrong axis; the sum is anything.
+        output: the values weighted and added, [head_dim].
+    """
+
+    layer: int
+    head: int
+    token: int
+    name: str
+    qkv: Array
+    query: Array
+    keys: Array
+    values: Array
+    scale: float
+    products: Array
+    scores: Array
+    weights: Array
+    unscaled: Array
+    over_queries: Array
+    output: Array
+    num_heads: int
+    turned: bool
+
+
+@torch.no_grad()
+def attention_step(walk: Walk, *, layer: int, head: int, token: int) -> AttentionStep:
+    """What one token looks at in one head, from its projections to what it gathers.
+
+    Raises:
+        ParameterError: there is no such layer, head or token.
+    """
+    attn = block_of(walk.model, layer).attn
+    _check("Head", head, attn.num_heads)
+    name = walk.layout.name(token)
+    qkv, q, k, v = _operands(walk, layer)
+    q, k, v = q[head], k[head], v[head]  # each [tokens, head_dim]
+    products = q @ k.T  # [queries, keys]
+    row = products[token]
+    weights = (row * attn.scale).softmax(-1)
+    return AttentionStep(
+        layer=layer,
+        head=head,
+        token=token,
+        name=name,
+        qkv=to_numpy(qkv[token]),
+        query=to_numpy(q[token]),
+        keys=to_numpy(k),
+        values=to_numpy(v),
+        scale=float(attn.scale),
+        products=to_numpy(row),
+        scores=to_numpy(row * attn.scale),
+        weights=to_numpy(weights),
+        unscaled=to_numpy(row.softmax(-1)),
+        over_queries=to_numpy((products * attn.scale).softmax(0)[token]),
+        output=to_numpy(weights @ v),
+        num_heads=attn.num_heads,
+        turned=walk.model.config.position == "rotary",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class HeadsStep:
+    """All heads of a layer for one query: side by side, put in one row, mixed by the output projection.
+
+    Args:
+        weights: what the token looks at in each head, [heads, tokens].
+        outputs: what it gathers in each head, [heads, head_dim].
+        concatenated: the same in one row, [dim].
+        projected: after the output projection: what attention hands to the residual stream, [dim].
+        contributions: how much of that came from each head; with the bias they add up to it, [heads, dim].
+        bias: of the output projection, [dim].
+        left_out: the head that is left out; `remaining`: the projected row without it, [dim].
+    """
+
+    layer: int
+    token: int
+    name: str
+    weights: Array
+    outputs: Array
+    concatenated: Array
+    projected: Array
+    contributions: Array
+    bias: Array
+    left_out: int
+    remaining: Array
+
+
+@torch.no_grad()
+def heads_step(walk: Walk, *, layer: int, token: int, left_out: int = 0) -> HeadsStep:
+    """What all heads of a layer gather for one token, and what one of them adds.
+
+    Raises:
+        ParameterError: there is no such layer, head or token.
+    """
+    attn = block_of(walk.model, layer).attn
+    _check("Head", left_out, attn.num_heads)
+    name = walk.layout.name(token)
+    _, q, k, v = _operands(walk, layer)
+    weights = (q[:, token : token + 1] @ k.transpose(-1, -2) * attn.scale).softmax(-1)  # [heads, 1, tokens]
+    outputs = (weights @ v)[:, 0]  # [heads, head_dim]
+    mixed = attn.norm(outputs.flatten())  # [dim]; most models have no norm here
+    matrix = attn.proj.weight.reshape(-1, attn.num_heads, attn.head_dim)  # [dim, heads, head_dim]
+    parts = torch.einsum("ohd,hd->ho", matrix, mixed.reshape(attn.num_heads, -1))  # [heads, dim]
+    projected = attn.proj(mixed)
+    bias = torch.zeros_like(projected) if attn.proj.bias is None else attn.proj.bias.clone()
+    return HeadsStep(
+        layer=layer,
+        token=token,
+        name=name,
+        weights=to_numpy(weights[:, 0]),
+        outputs=to_numpy(outputs),
+        concatenated=to_numpy(outputs.flatten()),
+        projected=to_numpy(projected),
+        contributions=to_numpy(parts),
+        bias=to_numpy(bias),
+        left_out=left_out,
+        remaining=to_numpy(projected - parts[left_out]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BlockStep:
+    """One block: two branches that each read a normalised copy of the stream and add to the stream itself.
+
+    Args:
+        before: the token's residual stream before the block, [dim].
+        attended: what the attention branch adds, `middle` the stream after it, `thought` what the MLP adds, `after` the stream
+            after the block, each [dim].
+        activation: name of the nonlinearity.
+        hidden: its inputs for this token, [hidden].
+        active: share of the inputs above 0: for this token, and over all tokens.
+        histogram: inputs of all tokens counted in `bins`, [bins].
+        curve: the nonlinearity itself, as (x, y), each [points].
+        norms: length of this token's stream before the first and after each block, [layers + 1]; `median_norms` over all tokens.
+        added: length of what each block adds to this token, [layers].
+    """
+
+    layer: int
+    token: int
+    name: str
+    before: Array
+    attended: Array
+    middle: Array
+    thought: Array
+    after: Array
+    normed: Array
+    activation: str
+    hidden: Array
+    active: tuple[float, float]
+    histogram: Array
+    bins: Array
+    curve: tuple[Array, Array]
+    norms: Array
+    median_norms: Array
+    added: Array
+
+
+@torch.no_grad()
+def block_step(walk: Walk, *, layer: int, token: int) -> BlockStep:
+    """One token on its way through one block.
+
+    Raises:
+        ParameterError: there is no such layer or token.
+    """
+    block, name = block_of(walk.model, layer), walk.layout.name(token)
+    before = walk.stream[layer]
+    attended = block.ls1(block.attn(block.norm1(before)[None], walk.model.rotary(walk.grid)))[0]
+    middle = before + attended
+    normed = block.norm2(middle)
+    hidden = hidden_inputs(block, normed)  # [tokens, hidden]
+    thought = block.ls2(block.mlp(normed))
+    low, high = (float(end) for end in torch.aminmax(hidden))
+    counts = torch.histc(hidden.float(), _BINS, low, high)
+    edges = torch.linspace(low, high, _BINS + 1)
+    x = torch.linspace(min(-4.0, low), max(4.0, high), CURVE_POINTS)
+    norms = walk.stream.norm(dim=-1)  # [layers + 1, tokens]
+    activation = walk.model.config.mlp
+    return BlockStep(
+        layer=layer,
+        token=token,
+        name=name,
+        before=to_numpy(before[token]),
+        attended=to_numpy(attended[token]),
+        middle=to_numpy(middle[token]),
+        thought=to_numpy(thought[token]),
+        after=to_numpy((middle + thought)[token]),
+        normed=to_numpy(block.norm1(before)[token]),
+        activation=activation,
+        hidden=to_numpy(hidden[token]),
+        active=(float((hidden[token] > 0).float().mean()), float((hidden > 0).float().mean())),
+        histogram=to_numpy(counts),
+        bins=to_numpy(edges),
+        curve=(to_numpy(x), to_numpy(activated(activation, x))),
+        norms=to_numpy(norms[:, token]),
+        median_norms=to_numpy(norms.median(dim=-1).values),
+        added=to_numpy(walk.stream[:, token].diff(dim=0).norm(dim=-1)),
+    )
+
+
+def hidden_inputs(block: Block, normed: Tensor) -> Tensor:
+    """What the nonlinearity of a block's MLP receives: [..., dim] -> [..., hidden]; of a gated MLP, its gate."""
+    mlp = block.mlp
+    if isinstance(mlp, SwiGLU):
+        return mlp.fc1_g(normed)  # type: ignore[no-any-return]  # calling a module is untyped
+    assert isinstance(mlp, Mlp | PackedSwiGLU)
+    hidden: Tensor = mlp.fc1(normed)
+    return hidden.chunk(2, dim=-1)[0] if isinstance(mlp, PackedSwiGLU) else hidden
+
+
+def activated(activation: str, x: Tensor) -> Tensor:
+    """The nonlinearity of a configuration's MLP at x."""
+    if activation.startswith("swiglu"):
+        return F.silu(x)
+    if activation == "quick_gelu":
+        return x * torch.sigmoid(1.702 * x)
+    return F.gelu(x, approximate="tanh" if activation == "gelu_tanh" else "none")
+
+
+@dataclass(frozen=True, eq=False)
+class ClassStep:
+    """From the last block to the answer, and what the answer would have been after each earlier block.
+
+    Args:
+        pooled: the one vector that the head reads, [features].
+        logits: the model's output, [outputs].
+        probabilities: their softmax; None where outputs are not classes.
+        top: indices of the five largest, the largest first.
+        lens: the outputs if the model stopped after 0, 1, ... blocks, [layers + 1, outputs]: an extrapolation, as the head was
+            trained on the last block only.
+        lens_probabilities: their softmax, [layers + 1, classes]; None where outputs are not classes.
+        agreement: cosine similarity of those outputs with the final one, [layers + 1].
+    """
+
+    pooling: str
+    pooled: Array
+    logits: Array
+    probabilities: Array | None
+    top: tuple[int, ...]
+    lens: Array
+    lens_probabilities: Array | None
+    agreement: Array
+
+
+@torch.no_grad()
+def class_step(walk: Walk) -> ClassStep:
+    """The answer, and how it grows through the layers (logit lens)."""
+    model, config = walk.model, walk.model.config
+    lens = model.classify(walk.stream)  # [layers + 1, outputs]
+    logits = lens[-1]
+    has_classes = config.num_classes > 0 and not config.projection
+    probabilities = lens.softmax(-1) if has_classes else None
+    pooled = model.pool(walk.stream[-1:])[0]
+    top = logits.topk(min(5, len(logits))).indices.tolist() if has_classes else []
+    return ClassStep(
+        pooling=config.pooling,
+        pooled=to_numpy(pooled),
+        logits=to_numpy(logits),
+        probabilities=None if probabilities is None else to_numpy(probabilities[-1]),
+        top=tuple(int(i) for i in top),
+        lens=to_numpy(lens),
+        lens_probabilities=None if probabilities is None else to_numpy(probabilities),
+        agreement=to_numpy(F.cosine_similarity(lens, logits[None], dim=-1)),
+    )
+
+
+def _operands(walk: Walk, layer: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The three projections in one row [tokens, 3 * dim], and query, key, value of each head [heads, tokens, head_dim]."""
+    block = block_of(walk.model, layer)
+    attn = block.attn
+    qkv = attn.qkv(block.norm1(walk.stream[layer]))  # [tokens, 3 * dim]
+    q, k, v = qkv.reshape(len(qkv), 3, attn.num_heads, attn.head_dim).permute(1, 2, 0, 3).unbind(0)
+    q, k = attn.q_norm(q), attn.k_norm(k)
+    rotary = walk.model.rotary(walk.grid)
+    if rotary is not None:
+        q, k = rotate(q, *rotary), rotate(k, *rotary)
+    return qkv, q, k, v
+
+
+def block_of(model: VisionTransformer, layer: int) -> Block:
+    """One block of the model.
+
+    Raises:
+        ParameterError: there is no such layer.
+    """
+    _check("Layer", layer, len(model.blocks))
+    block = model.blocks[layer]
+    assert isinstance(block, Block)
+    return block
+
+
+def _check(what: str, index: int, count: int) -> None:
+    if not 0 <= index < count:
+        raise ParameterError(f"{what} {index} does not exist: this model has {what.lower()}s 0-{count - 1}.")
