@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.model.linear import forced_kernel
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -100,3 +102,28 @@ def shared_data() -> Path:
         if folder and (Path(folder) / "photos").is_dir():
             return Path(folder).resolve()
     pytest.skip("the shared test data (real checkpoints, labelled photos) is not on this machine")
+
+
+@pytest.fixture
+def make_model() -> Callable[..., VisionTransformer]:
+    """Builds a tiny model of random weights, in which no two sizes are equal: make_model(reg_tokens=4, pooling="mean", ...)."""
+
+    def make(**options: Any) -> VisionTransformer:
+        sizes = {
+            "img_size": (16, 36),
+            "patch_size": (4, 6),
+            "embed_dim": 40,
+            "num_heads": 5,
+        }
+        config = ViTConfig(**sizes | {"depth": 3, "num_classes": 7, "mlp_hidden": 48} | options)
+        model = VisionTransformer(config).eval()
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                parameter.normal_(std=0.3) if parameter.ndim > 1 else parameter.add_(
+                    0.1 * torch.randn_like(parameter)
+                )
+                if name.endswith("qkv.weight"):
+                    parameter.mul_(1.5)  # attention that differs from uniform
+        return model
+
+    return make

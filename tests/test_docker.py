@@ -69,12 +69,28 @@ def test_the_image_has_the_python_of_the_space() -> None:
     assert arguments("FROM") == [f"python:{python}-slim"]
 
 
-def test_the_requirements_of_the_checkout_are_installed_and_no_cache_stays() -> None:
-    (install,) = [rest for rest in arguments("RUN") if "pip install" in rest]
-    words = shlex.split(install)
-    assert words[words.index("-r") + 1] == "requirements.txt"
-    assert "--no-cache-dir" in words
-    assert not [word for word in words if "==" in word]
+def installs() -> list[list[str]]:
+    """The words of each `pip install`, in order."""
+    (run,) = [rest for rest in arguments("RUN") if "pip install" in rest]
+    return [shlex.split(part)[2:] for part in re.split(r"&&|;|then", run) if part.strip().startswith("pip ")]
+
+
+def test_what_is_installed_is_what_the_lock_file_lists_and_no_cache_stays() -> None:
+    words = installs()[-1]
+    assert words[words.index("-r") + 1] == "requirements.lock"
+    assert "--require-hashes" in words
+    for words in installs():
+        assert "--no-cache-dir" in words
+        assert words[words.index("--only-binary") + 1] == ":all:"  # nothing of a source archive runs
+
+
+def test_another_index_gives_torch_and_nothing_else() -> None:
+    torch, _locked = installs()
+    assert torch[torch.index("--index-url") + 1] == "$TORCH_INDEX"
+    assert "--no-deps" in torch
+    assert torch[-1] == "$(grep -o '^torch==[^ ]*' requirements.lock)"
+    assert "--extra-index-url" not in torch
+    assert arguments("ARG") == ["TORCH_INDEX"]
 
 
 def test_the_app_runs_without_privileges() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vit_viz.errors import ParameterError
-from vit_viz.geometry import CropBox, TokenLayout, format_query, parse_query
+from vit_viz.geometry import CropBox, TokenLayout, as_query, format_query, parse_query
 
 LAYOUTS = [
     TokenLayout(grid=(4, 6), prefix=()),
@@ -160,6 +160,37 @@ def test_query_text_that_means_nothing_is_refused(text: str) -> None:
 def test_query_names_survive_the_text_form() -> None:
     for name in ("register 12", "detection 3", "detection 1099"):
         assert parse_query(name) == format_query(name) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("3,4", (3, 4)),
+        (" (3, 4) ", (3, 4)),
+        ("3,4;0,5", [(3, 4), (0, 5)]),
+        ("3,4; ", (3, 4)),
+        ("class", "class"),
+        ("7", "7"),
+        ("pool", "pool"),
+        ((3, 4), (3, 4)),
+        ([(3, 4), (0, 5)], [(3, 4), (0, 5)]),
+    ],
+)
+def test_patches_may_be_written_as_text(text: str, query: object) -> None:
+    assert as_query(text) == query
+
+
+def test_a_layout_finds_patches_that_are_written_as_text() -> None:
+    layout = TokenLayout(grid=(4, 6), prefix=("class", "7"))
+    assert layout.tokens("3,4") == (2 + 3 * 6 + 4,)
+    assert layout.tokens("3,4;0,5") == (2 + 5, 2 + 3 * 6 + 4)
+    assert layout.tokens("7") == (1,)  # a name stays a name
+    assert layout.describe("3,4") == "patch (3, 4)"
+    assert format_query("3,4;0,5") == "3,4;0,5"
+    with pytest.raises(ParameterError, match=r"Patch \(4, 0\) does not exist"):
+        layout.weights("4,0")
+    with pytest.raises(ParameterError, match="no token '3,x'"):
+        layout.weights("3,x")
 
 
 def test_patch_rectangle_by_hand() -> None:

@@ -1,8 +1,10 @@
-"""Imports go downwards only, and each outside library has one door."""
+"""Imports go downwards only and never in a circle, and each outside library has one door."""
 
 from __future__ import annotations
 
 import ast
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,17 +13,25 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "vit_viz"
 
 LEVELS = [
-    {"errors", "geometry", "indices", "results", "cache", "memory", "turns"},
-    {"model", "images", "labels", "render"},
-    {"samples", "uploads", "handles"},
-    {"checkpoints"},
+    {
+        *("bundled", "drawable", "errors", "geometry", "indices", "labels"),
+        *("lazy", "memory", "progress", "results", "sentences", "turns"),
+    },
+    {"model", "images", "render"},
+    {"samples", "checkpoints"},
     {"capture"},
     {"analyses"},
-    {"explaining", "devices"},
-    {"request"},
+    {"walkthrough"},
     {"session"},
-    {"export", "space"},
-    {"cli", "ui"},
+    {"drawing"},
+    {"surveys"},
+    {"explorer"},
+    {"offline"},
+    {"notebook"},
+    {"ui"},
+    {"service"},
+    {"rest", "mcp"},
+    {"cli"},
     {"__main__", "__init__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LEVELS) for name in names}
@@ -31,8 +41,17 @@ DOORS = {
     "gradio_client": ("ui/",),
     "captum": ("analyses/attribution.py",),
     "plotly": ("render/figures.py",),
+    "fpdf": ("drawing/pdf.py",),
+    "fontTools": ("drawing/typeface.py",),
+    "latex2mathml": ("ui/components/mathematics.py",),
     "huggingface_hub": ("checkpoints/source.py",),
-    "spaces": ("space.py",),
+    "anywidget": ("notebook/widget.py",),
+    "traitlets": ("notebook/widget.py",),
+    "spaces": ("session/space.py",),
+    "mcp": ("mcp.py",),
+    "pyarrow": ("surveys/parquet.py", "surveys/run.py"),
+    "duckdb": ("surveys/opened.py",),
+    "ray": ("surveys/ray_engine.py",),
     "timm": (),
     "transformers": (),
     "torchvision": (),
@@ -66,6 +85,35 @@ def imported_names(path: Path) -> list[str]:
 
 def top(path: Path) -> str:
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def module_name(path: Path) -> str:
+    """Dotted name by which a file is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_modules(path: Path, known: set[str]) -> set[str]:
+    """Modules of the package that a file names in its imports: all of them, wherever they stand.
+
+    An import inside a function or under TYPE_CHECKING is counted, too: it only hides from Python that neither file can be
+    understood without the other. The packages around a module, which Python imports along with it, are not counted.
+    """
+    found = set()
+    for name in imported_names(path):
+        parts = name.split(".")
+        prefixes = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+        found.update([prefix for prefix in prefixes if prefix in known][:1])
+    return found
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Modules each of which imports the next, from one back to itself; empty where there is no circle."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
 
 
 def forbidden(here: str, name: str) -> bool:
@@ -106,8 +154,23 @@ def test_each_library_has_one_door(path: Path) -> None:
     assert [name for name in imported_names(path) if through_wrong_door(place, name)] == []
 
 
+def test_no_import_goes_round_in_a_circle() -> None:
+    known = {module_name(path) for path in FILES}
+    graph = {module_name(path): imported_modules(path, known) for path in FILES}
+    assert graph["vit_viz.analyses.methods"] >= {"vit_viz.analyses.attribution", "vit_viz.analyses.rollout"}
+    assert graph["vit_viz.analyses.explain"] >= {"vit_viz.analyses.methods", "vit_viz.capture"}
+    assert circle(graph) == []
+
+
+def test_a_circle_is_told_in_the_order_of_its_imports() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    found = circle({"start": {"a"}, "a": {"b"}, "b": {"c"}, "c": {"a"}})
+    assert sorted(set(found)) == ["a", "b", "c"]
+    assert all(f"{one}{other}" in ("ab", "bc", "ca") for one, other in pairwise(found))
+
+
 def test_the_checks_notice_what_they_forbid() -> None:
-    assert forbidden("analyses", "vit_viz.session.Session")
+    assert forbidden("analyses", "vit_viz.session.session.Session")
     assert forbidden("images", "vit_viz.samples.sample")
     assert not forbidden("session", "vit_viz.analyses.rollout")
     assert through_wrong_door("capture/trace.py", "gradio.Blocks")

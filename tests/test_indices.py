@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
-from vit_viz.analyses.attention import attention_map, pooling_map, prefix_mass
-from vit_viz.analyses.rollout import rollout
+from vit_viz.analyses.attention import attention_map, mosaic_maps, pooling_map, prefix_mass
+from vit_viz.analyses.explain import look_up
+from vit_viz.analyses.heads import head_table
+from vit_viz.analyses.rollout import RolloutOptions, rollout
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
@@ -101,13 +105,52 @@ def test_a_mask_of_another_length_is_refused(trace: Trace, length: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [1.5, [1.0], "class", torch.tensor([[1], [2]]), np.array([0.5]), [[1, 2]], object()], ids=str
+    "wrong", [1.5, [1.0], ["class"], torch.tensor([[1], [2]]), np.array([0.5]), [[1, 2]], object()], ids=str
 )
 def test_what_is_no_index_is_refused_in_a_sentence(trace: Trace, wrong: object) -> None:
     with pytest.raises(ParameterError, match=r"^Tokens are chosen by indices, .*\.$"):
         trace.attention(0, queries=wrong)
     with pytest.raises(ParameterError, match=r"^Heads are chosen by indices, .*\.$"):
         trace.attention(0, heads=wrong)
+
+
+@pytest.mark.parametrize(
+    ("words", "tokens"),
+    [("class", [0]), ("register 0", [1]), ("3,4", [24]), ("3,4;0,5", [7, 24]), ("pool", [0])],
+)
+def test_tokens_are_chosen_by_words(trace: Trace, words: str, tokens: list[int]) -> None:
+    assert torch.equal(trace.attention(1, queries=words), trace.attention(1, queries=tokens))
+    assert torch.equal(trace.received(1, keys=words), trace.received(1, keys=tokens))
+
+
+@pytest.mark.parametrize("words", ["register 1", "4,0", "", "0"])
+def test_words_for_no_token_are_refused(trace: Trace, words: str) -> None:
+    with pytest.raises(ParameterError, match=r"does not exist|has no token"):
+        trace.attention(0, queries=words)
+    with pytest.raises(ParameterError, match=r"^Heads are chosen by indices"):
+        trace.attention(0, heads=words)
+
+
+def test_the_gradient_of_a_query_in_words_is_that_of_its_token() -> None:
+    q, k, v, gradient = (torch.randn(LAYERS, HEADS, TOKENS, DIM) for _ in range(4))
+    layout = TokenLayout(grid=GRID, prefix=PREFIX)
+    trace = Trace.from_tensors(q=q, k=k, v=v, output_grad=gradient, layout=layout)
+    assert torch.equal(trace.attention_gradient(1, queries="3,4"), trace.attention_gradient(1, queries=[24]))
+
+
+@pytest.mark.parametrize(("words", "query"), [("3,4", (3, 4)), ("3,4;0,5", [(3, 4), (0, 5)])])
+def test_maps_and_tables_take_patches_as_text(trace: Trace, words: str, query: object) -> None:
+    for call in (
+        partial(attention_map, trace, layer=1),
+        partial(rollout, trace),
+        partial(head_table, trace, measure="rollout_share"),
+        lambda query: look_up(trace, method="rollout", options=RolloutOptions(), query=query),
+    ):
+        got, expected = call(query=words), call(query=query)
+        np.testing.assert_array_equal(got.values, expected.values)
+        assert got.provenance == expected.provenance
+    assert prefix_mass(trace, layer=1, query=words) == prefix_mass(trace, layer=1, query=query)
+    np.testing.assert_array_equal(mosaic_maps(trace, query=words), mosaic_maps(trace, query=query))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 USED = """
 import threading
 from pathlib import Path
-from vit_viz.memory import give_memory_back, share_one_heap
+from vit_viz.memory import give_memory_back, return_large_blocks, share_one_heap
 
 def used():
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -47,6 +47,16 @@ together(work, 4)
 give_memory_back()
 print(max(most) - before, used() - before)
 """
+HOLES = """
+return_large_blocks()
+before, kept = used(), []
+for _ in range(4):
+    large = [bytearray(20_000_000) for _ in range(3)]
+    full = used()
+    kept.append(bytearray(100_000))  # in the heap, behind what was large
+    del large
+print(full - before, used() - before)
+"""
 only_glibc = pytest.mark.skipif(
     sys.platform != "linux", reason="only glibc keeps freed memory in a way that can be ended"
 )
@@ -72,4 +82,11 @@ def test_what_threads_freed_goes_back_to_the_system() -> None:
 def test_threads_that_share_a_heap_leave_nothing_behind() -> None:
     most, left = figures(AT_THE_END)
     assert most > 140
+    assert left < 10
+
+
+@only_glibc
+def test_large_blocks_leave_no_holes() -> None:
+    full, left = figures(HOLES)
+    assert full > 50
     assert left < 10

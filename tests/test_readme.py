@@ -14,24 +14,42 @@ from packaging.utils import canonicalize_name
 import vit_viz
 from benchmarks.transformers_families import loading, refused
 from tests.test_docker import copied
+from vit_viz.analyses.methods import METHODS
 from vit_viz.checkpoints.catalog import CATALOG, Entry, entry_of
 from vit_viz.checkpoints.source import MAX_STRANGERS_BYTES
-from vit_viz.session import LEFT_SECONDS
+from vit_viz.session.session import LEFT_SECONDS
+from vit_viz.session.uploads import UPLOAD_BYTES, UPLOAD_SECONDS
 from vit_viz.turns import LONGEST_SECONDS, MAX_WAIT_SECONDS
-from vit_viz.ui.app import TABS
-from vit_viz.uploads import UPLOAD_BYTES, UPLOAD_SECONDS
+from vit_viz.ui.tabs import TABS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("label", [label for _name, label in TABS])
+@pytest.mark.parametrize("label", [tab.label for tab in TABS])
 def test_every_tab_is_described(label: str) -> None:
     assert len(re.findall(rf"^\| \*\*{label}\*\* \|.+\|.+\|$", README, re.MULTILINE)) == 1
 
 
 def test_no_view_is_described_that_does_not_exist() -> None:
-    assert set(re.findall(r"^\| \*\*(\w+)\*\* \|", README, re.MULTILINE)) == {label for _name, label in TABS}
+    assert set(re.findall(r"^\| \*\*(\w+)\*\* \|", README, re.MULTILINE)) == {tab.label for tab in TABS}
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_every_method_is_listed_in_its_own_words(name: str) -> None:
+    words = METHODS[name].words
+    formula = re.sub(
+        r"\$([^$]+)\$", r"$`\1`$", words.formula
+    )  # as GitHub reads it beside other signs of Markdown
+    assert "|" not in formula
+    assert (
+        f"| `{name}` | {words.label} | {words.shows} | {words.hides} | {formula} | {words.source} |" in README
+    )
+
+
+def test_methods_are_listed_in_the_order_of_the_screen() -> None:
+    table = README.split("| name | method | shows |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(METHODS)
 
 
 @pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)
@@ -48,10 +66,13 @@ def test_the_families_of_transformers_are_those_that_the_script_measures(row: st
 
 def test_every_setting_of_ours_is_read_somewhere() -> None:
     code = "".join(path.read_text() for path in (ROOT / "vit_viz").rglob("*.py"))
-    named = set(re.findall(r"VIT_VIZ_\w+", README)) - {"VIT_VIZ_CHROMIUM"}
+    tests = {"VIT_VIZ_CHROMIUM": "ui/conftest.py", "VIT_VIZ_TEST_EFFORT": "effort.py"}
+    named = set(re.findall(r"VIT_VIZ_\w+", README)) - {*tests}
     assert named
     assert [name for name in named if name not in code] == []
-    assert "VIT_VIZ_CHROMIUM" in (ROOT / "tests" / "ui" / "conftest.py").read_text()
+    for name, reader in tests.items():
+        assert name in README
+        assert name in (ROOT / "tests" / reader).read_text()
 
 
 def test_python_examples_use_public_names() -> None:
@@ -146,7 +167,8 @@ def test_the_space_preloads_a_model_of_the_catalog_and_only_what_is_read_of_it()
 
 def test_the_steps_upload_all_that_the_space_needs() -> None:
     included = re.findall(r'--include "?([\w.]+)', README)
-    assert sorted(included) == sorted([*copied(), "README.md"])
+    installed = {"requirements.lock": "requirements.txt"}  # a Space reads the latter only: SECURITY.md
+    assert sorted(included) == sorted([*(installed.get(name, name) for name in copied()), "README.md"])
 
 
 def test_requirements_do_not_contradict_what_a_space_installs() -> None:

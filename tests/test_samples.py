@@ -10,13 +10,47 @@ import numpy as np
 import pytest
 
 from vit_viz import samples
+from vit_viz.analyses.opening import opening
 from vit_viz.errors import ParameterError
 from vit_viz.images import Preprocess, image_hash
-from vit_viz.samples import sample, sample_names
+from vit_viz.samples import FIRST_LOOKS, FirstLook, first_sample, sample, sample_names
+from vit_viz.session.session import Session
 
 
 def test_the_photographs_come_first() -> None:
     assert sample_names() == ("lion", "cheetah", "runner", "tower", "shapes", "twins", "textures")
+
+
+def test_what_a_first_look_at_a_sample_shows_is_what_the_rule_finds() -> None:
+    session = Session(model="mini", device="cpu")
+    found = {name: opening(session.trace("mini", name)) for name in sample_names()}
+    assert {name: (one.layer, one.head) for name, one in FIRST_LOOKS.items()} == {
+        name: (one.layer, one.head) for name, one in found.items()
+    }
+    assert {name: one.score for name, one in FIRST_LOOKS.items()} == pytest.approx(
+        {name: one.score for name, one in found.items()}, abs=0.005
+    )
+    rankings = {name: session.top_classes("mini", name) for name in sample_names()}
+    assert {name: one.sure for name, one in FIRST_LOOKS.items()} == pytest.approx(
+        {name: float(ranking.scores[0]) for name, ranking in rankings.items() if ranking}, abs=0.005
+    )
+
+
+def test_a_visit_begins_with_the_sample_that_says_most_of_those_that_the_model_is_sure_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert first_sample() == "lion"
+    looks = {
+        "cheetah": FirstLook(0.6, 0.4, 5, 2),
+        "lion": FirstLook(0.9, 0.3, 5, 2),
+        "runner": FirstLook(0.5, 0.9, 5, 2),
+    }
+    monkeypatch.setattr(samples, "SAMPLES", dict.fromkeys(looks))
+    monkeypatch.setattr(samples, "FIRST_LOOKS", looks)
+    assert first_sample() == "cheetah"
+    del looks["cheetah"], looks["lion"]
+    monkeypatch.setattr(samples, "SAMPLES", dict.fromkeys(looks))
+    assert first_sample() == "runner"  # better than nothing
 
 
 @pytest.mark.parametrize("name", sample_names())

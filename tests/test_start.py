@@ -30,6 +30,15 @@ vit_viz.trace(loaded, sample("shapes"))
 vit_viz.explain(loaded, sample("shapes"))
 """
 
+READ_PICTURE = """
+import io
+from PIL import Image
+from vit_viz.images import decode
+file = io.BytesIO()
+Image.new("RGB", (30, 20)).save(file, "PNG")
+decode(file.getvalue())
+"""
+
 
 def modules_after(code: str) -> set[str]:
     """Names of the modules that a fresh interpreter has imported after running the code."""
@@ -49,3 +58,9 @@ def test_nothing_large_is_imported_before_it_is_needed(code: str, large: tuple[s
     modules = modules_after(code)
     assert {"vit_viz", "torch", "numpy"} <= modules  # the list is read
     assert modules & set(large) == set()
+
+
+def test_reading_a_picture_imports_neither_torch_nor_the_page() -> None:
+    modules = modules_after(READ_PICTURE)
+    assert {"vit_viz.images.reading", "numpy", "PIL.Image"} <= modules
+    assert modules & {"torch", *LARGE, *PAGE} == set()

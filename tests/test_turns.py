@@ -11,7 +11,8 @@ import pytest
 
 from tests.waiting import until
 from vit_viz.errors import BusyError, Cancelled
-from vit_viz.turns import Turns, Visits, within
+from vit_viz.progress import within
+from vit_viz.turns import Turns, Visits
 
 
 @contextmanager
@@ -228,3 +229,111 @@ def test_visitors_without_computations_are_not_remembered() -> None:
     gc.collect()
     assert len(visits._signals) == 1
     assert kept is not None
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Resting:
+    """Turns at which a slow computation has just ended that took so many seconds, while quick questions were open."""
+
+    def __init__(self, *, took: float, quick: bool = True) -> None:
+        self.clock, self.is_asked = Clock(), quick
+        self.turns, self.log = Turns(clock=self.clock), list[object]()
+        self.turns.has_quick_questions = lambda: self.is_asked
+        with self.turns.turn("cpu"):
+            self.clock.now += took
+
+    def slow(self) -> Waiter:
+        """Another slow computation, which asks for the device now."""
+        return Waiter(self.turns, self.log, "slow")
+
+
+@pytest.mark.parametrize(("took", "rest"), [(0.125, 0.375), (0.5, 1.5), (7.0, 2.0)])
+def test_a_slow_computation_rests_while_quick_questions_are_open(took: float, rest: float) -> None:
+    resting = Resting(took=took)
+    waiter = resting.slow()
+    resting.clock.now += rest - 0.0625
+    with resting.turns.turn("cpu", is_quick=True):
+        resting.log.append("quick")
+    assert resting.log == ["quick"]
+    assert resting.turns.waiting("cpu") == 1
+    resting.clock.now += 0.0625
+    assert waiter.end() is None
+    assert resting.log == ["quick", "slow"]
+
+
+def test_it_goes_on_when_nobody_asks_any_more() -> None:
+    resting = Resting(took=0.5)
+    waiter = resting.slow()
+    assert resting.turns.waiting("cpu") == 1
+    resting.is_asked = False
+    assert waiter.end() is None
+    assert resting.log == ["slow"]
+
+
+def test_it_does_not_rest_where_nobody_asked() -> None:
+    resting = Resting(took=0.5, quick=False)
+    assert resting.turns._queues == {}, "nothing to remember"
+    resting.is_asked = True
+    with resting.turns.turn("cpu"):
+        resting.log.append("at once")
+    assert resting.log == ["at once"]
+
+
+def test_quick_computations_do_not_make_slow_ones_rest() -> None:
+    resting = Resting(took=0.0)
+    with resting.turns.turn("cpu", is_quick=True):
+        resting.clock.now += 9
+    with resting.turns.turn("cpu"):
+        resting.log.append("at once")
+    assert resting.log == ["at once"]
+
+
+def test_a_quick_computation_that_waited_does_not_make_slow_ones_rest_either() -> None:
+    resting = Resting(took=0.0)
+
+    class Lasting(list[object]):
+        def append(self, name: object) -> None:
+            resting.clock.now += 9
+            super().append(name)
+
+    with held(resting.turns) as let_go:
+        waiter = Waiter(resting.turns, Lasting(), "quick", is_quick=True)
+        let_go()
+        assert waiter.end() is None
+    with resting.turns.turn("cpu"):
+        resting.log.append("at once")
+    assert resting.log == ["at once"]
+
+
+def test_who_holds_the_device_does_not_rest_inside() -> None:
+    resting = Resting(took=0.5)
+    with resting.turns.turn("cpu", is_quick=True), resting.turns.turn("cpu"):
+        resting.log.append("inside")
+    assert resting.log == ["inside"]
+
+
+def test_all_slow_computations_rest_together_and_in_order() -> None:
+    resting = Resting(took=0.5)
+    first = Waiter(resting.turns, resting.log, "first")
+    second = Waiter(resting.turns, resting.log, "second")
+    assert resting.turns.waiting("cpu") == 2
+    resting.clock.now += 1.5
+    assert [first.end(), second.end()] == [None, None]
+    assert resting.log == ["first", "second"]
+
+
+def test_one_that_rests_can_be_cancelled() -> None:
+    resting, stop = Resting(took=0.5), threading.Event()
+    waiter = Waiter(resting.turns, resting.log, "slow", cancelled=stop.is_set)
+    stop.set()
+    assert isinstance(waiter.end(), Cancelled)
+    assert resting.turns.waiting("cpu") == 0

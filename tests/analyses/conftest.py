@@ -11,7 +11,6 @@ from torch import Tensor
 
 from vit_viz.capture import Trace
 from vit_viz.geometry import TokenLayout
-from vit_viz.model import VisionTransformer, ViTConfig
 
 LAYERS, HEADS, HEAD_DIM, GRID, CLASSES = 3, 5, 8, (4, 6), 7
 PREFIXES = {
@@ -80,31 +79,6 @@ def matrices() -> Callable[[Trace], Tensor]:
         return torch.exp(scores) / torch.exp(scores).sum(-1, keepdim=True)
 
     return written_out
-
-
-@pytest.fixture
-def make_model() -> Callable[..., VisionTransformer]:
-    """Builds a tiny model of random weights: make_model(reg_tokens=4, pooling="mean", ...)."""
-
-    def make(**options: Any) -> VisionTransformer:
-        sizes = {
-            "img_size": (16, 36),
-            "patch_size": (4, 6),
-            "embed_dim": HEADS * HEAD_DIM,
-            "num_heads": HEADS,
-        }
-        config = ViTConfig(**sizes | {"depth": LAYERS, "num_classes": CLASSES, "mlp_hidden": 48} | options)
-        model = VisionTransformer(config).eval()
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                parameter.normal_(std=0.3) if parameter.ndim > 1 else parameter.add_(
-                    0.1 * torch.randn_like(parameter)
-                )
-                if name.endswith("qkv.weight"):
-                    parameter.mul_(1.5)  # attention that differs from uniform
-        return model
-
-    return make
 
 
 @pytest.fixture

@@ -8,14 +8,21 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 from torch import nn
 
 from tests.capture.models import lively
 from tests.capture.models import pixels as tutorial_pixels
 from tests.capture.tutorials import Block, FusedQkv, MultiHead, TutorialViT
 from tests.comparing import assert_same
-from vit_viz.analyses.ablation import ablate_heads, estimated_head_map, head_map, without_heads
-from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.ablation import (
+    ablate_heads,
+    causal_map,
+    estimated_head_map,
+    head_map,
+    without_heads,
+)
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import edit
 from vit_viz.capture import trace as capture
 from vit_viz.errors import Cancelled, CaptureError, ParameterError
@@ -82,10 +89,32 @@ def test_one_head_worked_by_hand(make_model):
 
 def test_any_module_takes_the_plain_loop(make_model, pixels):
     model = make_model()
-    subject = Subject.of(nn.Sequential(model), pixels, layout=model.layout(16, 36))
+    subject = PreparedImage.of(nn.Sequential(model), pixels, layout=model.layout(16, 36))
     assert_same(
         head_map(subject, target=2).values, ablate_heads(model, pixels, target=2).values, relative=3e-6
     )
+
+
+@pytest.mark.parametrize("num_heads", [1, 2, 4])
+@pytest.mark.parametrize("how", ["zero", "mean", "uniform"])
+def test_layers_that_share_a_batch_give_the_numbers_of_the_plain_loop(make_model, pixels, num_heads, how):
+    model = make_model(num_heads=num_heads, depth=5)  # 8, 4 and 2 layers to a batch
+    edits = {"zero": 0.0, "mean": "mean", "uniform": "uniform"}
+    with torch.no_grad():
+        outputs = model(pixels)[0]
+        expected = np.zeros((5, num_heads))
+        for layer, head in np.ndindex(5, num_heads):
+            with edit(heads={(layer, head): edits[how]}):
+                expected[layer, head] = model(pixels)[0, 2] - outputs[2]
+    subject, rounding = PreparedImage.of(model, pixels), 1e-5 * float(outputs.abs().max())
+    told: list[int] = []
+    found = causal_map(
+        subject, target=2, how=how, partial=lambda so_far: told.append(int(so_far.known.sum()))
+    )
+    assert_same(found.table.values, expected, relative=0, floor=rounding)
+    assert_same(ablate_heads(model, pixels, target=2, how=how).values, expected, relative=0, floor=rounding)
+    assert told[-1] == 5 * num_heads
+    assert len(told) == -(-5 // max(1, 8 // num_heads))
 
 
 def test_blocks_before_the_layer_do_not_run_again(make_model, pixels):
@@ -95,6 +124,56 @@ def test_blocks_before_the_layer_do_not_run_again(make_model, pixels):
         block.register_forward_hook(lambda *_, i=i: calls.__setitem__(i, calls[i] + 1))
     ablate_heads(model, pixels)
     assert calls == [2, 3, 4]  # once traced; then one batch for each layer at or before it
+
+
+def test_what_stands_before_the_heads_is_computed_once_for_all_of_them(make_model, pixels):
+    model, images = make_model(), []
+    for block in model.blocks:
+        block.attn.qkv.register_forward_hook(lambda *call: images.append(len(call[2])))
+    ablate_heads(model, pixels)
+    assert images == [1, 1, 1, 1, 5, 5, 1, 5, 1]  # the trace; then each layer, and five variants behind it
+
+
+def test_within_other_edits_the_map_is_that_of_the_edited_model(make_model, pixels):
+    model = make_model()
+    with torch.no_grad():
+        model.blocks[0].attn.proj.weight *= 0.1  # so that later layers come first
+    changes = {"heads": {(0, 1): 0.0}, "temperature": {2: 0.5}}
+    with edit(**changes):
+        map_ = causal_map(PreparedImage.of(model, pixels), target=2).table.values
+    heads, expected = ((0, 1), (1, 3), (2, 4)), []
+    with torch.no_grad(), edit(**changes):
+        outputs = model(pixels)[0]
+        for head in heads:
+            with edit(heads={head: 0.0}):
+                expected.append(float(model(pixels)[0, 2] - outputs[2]))
+    rounding = 1e-5 * float(outputs.abs().max())  # of the outputs whose difference this is
+    assert_same([map_[head] for head in heads], expected, relative=0, floor=rounding)
+    assert abs(map_[0, 1]) <= rounding
+    assert np.abs(map_[1:]).min() > rounding
+
+
+class WrittenOut(nn.Module):
+    """The attention of our model with its softmax written out, as somebody may put it into a block."""
+
+    def __init__(self, fused):
+        super().__init__()
+        self.fused = fused
+
+    def forward(self, x, rotary=None, *, read=None):
+        assert rotary is None
+        qkv = self.fused.qkv(x).unflatten(-1, (3, self.fused.num_heads, self.fused.head_dim))
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        attention = (q @ k.transpose(-2, -1) * self.fused.scale).softmax(-1)
+        return self.fused.proj((attention @ v)[:, :, :read].transpose(1, 2).flatten(2))
+
+
+def test_a_block_with_an_attention_of_its_own_is_not_restarted(make_model, pixels):
+    model = make_model()
+    expected = ablate_heads(model, pixels, target=2).values
+    changed = copy.deepcopy(model)
+    changed.blocks[1].attn = WrittenOut(changed.blocks[1].attn)
+    assert_same(ablate_heads(changed, pixels, target=2).values, expected)
 
 
 def test_the_estimate_is_the_derivative_of_the_exact_map(make_model, pixels):
@@ -116,9 +195,14 @@ def test_an_estimate_needs_a_gradient(make_model, pixels):
         estimated_head_map(capture(make_model(), pixels))
 
 
+def test_an_estimate_needs_a_gradient_also_where_values_are_kept(make_model, pixels):
+    with pytest.raises(CaptureError, match="target="):
+        estimated_head_map(capture(make_model(), pixels, keep_values=True))
+
+
 def test_switching_heads_off_shows_the_new_answer(make_model, pixels):
     model = make_model()
-    subject = Subject.of(model, pixels)
+    subject = PreparedImage.of(model, pixels)
     result = without_heads(subject, [(0, 1), (2, 4)], target=2)
     with edit(heads={(0, 1): 0.0, (2, 4): 0.0}):
         expected = model(pixels)[0].detach()
@@ -133,7 +217,7 @@ def test_switching_heads_off_shows_the_new_answer(make_model, pixels):
 
 
 def test_a_model_without_classes_has_a_change_but_no_top_five(make_model, pixels):
-    result = without_heads(Subject.of(make_model(num_classes=0), pixels), [(0, 1)])
+    result = without_heads(PreparedImage.of(make_model(num_classes=0), pixels), [(0, 1)])
     assert result.top == ()
     assert math.isnan(result.probability_change)
     assert result.change != 0
@@ -141,7 +225,7 @@ def test_a_model_without_classes_has_a_change_but_no_top_five(make_model, pixels
 
 
 def test_what_does_not_exist_is_refused(make_model, pixels):
-    subject = Subject.of(make_model(), pixels)
+    subject = PreparedImage.of(make_model(), pixels)
     with pytest.raises(ParameterError, match="zero, mean, uniform"):
         head_map(subject, how="shuffle")
     with pytest.raises(ParameterError, match="heads 0-4"):
@@ -156,6 +240,60 @@ def test_progress_and_cancelling(make_model, pixels):
     assert seen[-1] == pytest.approx(1)
     with pytest.raises(Cancelled):
         ablate_heads(model, pixels, cancelled=lambda: True)
+
+
+@pytest.mark.parametrize("how", ["zero", "mean", "uniform"])
+def test_the_causal_map_is_the_head_map_with_what_matters_first(make_model, pixels, how):
+    subject, seen = PreparedImage.of(make_model(), pixels), []
+    result = causal_map(subject, target=2, how=how, partial=seen.append)
+    assert_same(result.table.values, head_map(subject, target=2, how=how).values, relative=3e-6)
+    assert [round(15 * found.done) for found in seen] == [5, 10, 15]  # the heads of a layer share a batch
+    filled = [int(found.known[:, 0].argmax()) for found in seen[:1]]
+    assert filled == [int(np.abs(result.estimate.values).max(1).argmax())]
+    last = int(np.abs(result.estimate.values).max(1).argmin())
+    assert not seen[1].known[last].any()
+    assert not seen[1].table.values[last].any()
+    assert -1 <= result.correlation <= 1
+
+
+def test_heads_beyond_a_batch_are_taken_by_their_estimate(make_model, pixels, monkeypatch):
+    monkeypatch.setattr("vit_viz.analyses.ablation.BATCH", 2)
+    subject, seen = PreparedImage.of(make_model(), pixels), []
+    result = causal_map(subject, target=2, partial=seen.append)
+    size = np.abs(result.estimate.values)
+    first = seen[0].known
+    assert first.sum() == 2
+    assert first[np.unravel_index(size.argmax(), size.shape)]
+    assert len(seen) == 9
+    assert_same(result.table.values, head_map(subject, target=2).values, relative=3e-6)
+
+
+@pytest.mark.parametrize("how", ["mean", "uniform"])
+def test_other_estimates_are_the_derivative_towards_what_replaces_the_output(make_trace, matrices, how):
+    trace = make_trace()
+    attention, v, gradient = matrices(trace), trace.v.double(), trace.output_grad.double()
+    output = attention @ v
+    towards = (output if how == "mean" else v).mean(-2, keepdim=True)
+    expected = ((towards - output) * gradient).sum((-2, -1))
+    assert_same(estimated_head_map(trace, how=how), expected.numpy(), relative=1e-5)
+
+
+def test_the_correlation_of_the_estimate_is_over_what_is_computed(make_model, pixels):
+    seen = []
+    result = causal_map(PreparedImage.of(make_model(), pixels), target=2, partial=seen.append)
+    known = seen[0].known
+    expected = spearmanr(result.estimate.values[known], result.table.values[known]).statistic
+    assert seen[0].correlation == pytest.approx(expected)
+    assert result.done == 1
+
+
+def test_the_causal_map_reports_progress_and_ends_between_batches(make_model, pixels):
+    subject, shares = PreparedImage.of(make_model(), pixels), []
+    causal_map(subject, progress=shares.append)
+    assert shares == pytest.approx([1 / 3, 2 / 3, 1])
+    with pytest.raises(Cancelled):
+        causal_map(subject, partial=shares.append, cancelled=lambda: len(shares) > 3)
+    assert len(shares) == 4
 
 
 class TwoAttentions(Block):
@@ -173,7 +311,7 @@ def test_layers_of_blocks_with_two_attentions_are_the_calls_in_order():
     model = TutorialViT(FusedQkv)
     model.layers = nn.ModuleList(TwoAttentions() for _ in range(3))
     model, image = lively(model), tutorial_pixels()
-    subject = Subject.of(model, image, layout=TokenLayout(grid=(4, 6)))
+    subject = PreparedImage.of(model, image, layout=TokenLayout(grid=(4, 6)))
     values = head_map(subject, target=2).values
     assert values.shape == (6, 5)
     with torch.no_grad():

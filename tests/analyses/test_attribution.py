@@ -15,13 +15,19 @@ from torch import nn
 from tests.comparing import assert_same
 from vit_viz.analyses import attribution
 from vit_viz.analyses.patchwise import patch_mask
-from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.shapley import kernel_shap
 from vit_viz.analyses.targets import class_logit
 from vit_viz.errors import Cancelled, ParameterError
 from vit_viz.geometry import TokenLayout
 
 METHODS = ["saliency", "input_x_gradient", "integrated_gradients", "smoothgrad", "gradient_shap", "occlusion"]
 METHODS += ["feature_ablation", "kernel_shap"]
+
+
+def function_of(method):
+    """The function of a method; KernelShap alone is not captum's."""
+    return kernel_shap if method == "kernel_shap" else getattr(attribution, method)
 
 
 def by_patch(values):
@@ -42,7 +48,9 @@ class Linear(nn.Module):
 
 @pytest.fixture
 def linear(pixels):
-    return Subject(Linear(pixels.shape[1:]), pixels, TokenLayout(grid=(4, 6), prefix=()), has_classes=True)
+    return PreparedImage(
+        Linear(pixels.shape[1:]), pixels, TokenLayout(grid=(4, 6), prefix=()), has_classes=True
+    )
 
 
 @pytest.fixture
@@ -52,14 +60,14 @@ def subject(make_model, pixels):
         model.patch_embed.proj.weight.mul_(
             0.05
         )  # a smooth way from the mean image, so that few steps suffice
-    return Subject.of(model, pixels)
+    return PreparedImage.of(model, pixels)
 
 
 @pytest.mark.parametrize("method", METHODS[1:3] + METHODS[4:])
 def test_a_linear_model_gives_its_exact_contributions(linear, method):
     exact = by_patch(linear.pixels * linear.model.weight[1])
     options = {"samples": 200, "segments": 24} if method == "kernel_shap" else {}
-    got = getattr(attribution, method)(linear, target=class_logit(1), **options)
+    got = function_of(method)(linear, target=class_logit(1), **options)
     tolerance = 0.35 if method == "gradient_shap" else 2e-3  # GradientShap adds noise to the input
     assert_same(got.values, exact, relative=tolerance)
     assert got.signed
@@ -68,7 +76,7 @@ def test_a_linear_model_gives_its_exact_contributions(linear, method):
 @pytest.mark.parametrize("method", ["saliency", "smoothgrad"])
 def test_a_linear_model_reacts_by_its_weights(linear, method):
     exact = linear.model.weight[1].detach().abs().amax(0).reshape(4, 4, 6, 6).mean((1, 3)).numpy()
-    got = getattr(attribution, method)(linear, target=class_logit(1))
+    got = function_of(method)(linear, target=class_logit(1))
     assert_same(got.values, exact)
     assert not got.signed
 
@@ -85,7 +93,7 @@ def test_maps_are_what_captum_gives(subject):
     }
     for method, values in expected.items():
         options = {"tolerance": 1.0} if method == "integrated_gradients" else {}
-        got = getattr(attribution, method)(subject, target=class_logit(2), **options)
+        got = function_of(method)(subject, target=class_logit(2), **options)
         assert_same(got.values, by_patch(values), what=method)
 
 
@@ -139,8 +147,8 @@ class Product(nn.Module):
 
 def test_kernel_shap_gives_shapley_values_worked_by_hand():
     pixels = torch.tensor([1.0, 2.0, 3.0]).reshape(1, 1, 1, 3)
-    subject = Subject(Product(), pixels, TokenLayout(grid=(1, 3), prefix=()), has_classes=True)
-    got = attribution.kernel_shap(subject, target=class_logit(0))
+    subject = PreparedImage(Product(), pixels, TokenLayout(grid=(1, 3), prefix=()), has_classes=True)
+    got = kernel_shap(subject, target=class_logit(0))
     np.testing.assert_allclose(got.values, [[5, 18, 15]], rtol=1e-5)
     assert got.stability is None  # all subsets were tried, none was drawn
 
@@ -148,7 +156,7 @@ def test_kernel_shap_gives_shapley_values_worked_by_hand():
 def test_kernel_shap_approaches_exact_shapley_values_of_a_model(make_model):
     model = make_model(img_size=(4, 24))
     pixels = torch.randn(1, 3, 4, 24)
-    subject = Subject.of(model, pixels)
+    subject = PreparedImage.of(model, pixels)
 
     def value(kept):
         mask = torch.zeros(1, 1, 4, 24)
@@ -163,7 +171,7 @@ def test_kernel_shap_approaches_exact_shapley_values_of_a_model(make_model):
             for others in itertools.combinations([p for p in range(4) if p != patch], size):
                 weight = math.factorial(size) * math.factorial(3 - size) / math.factorial(4)
                 exact[patch] += weight * (value([*others, patch]) - value(others))
-    got = attribution.kernel_shap(subject, target=class_logit(1))
+    got = kernel_shap(subject, target=class_logit(1))
     assert_same(got.values[0], exact, relative=1e-4)
 
 
@@ -183,7 +191,7 @@ def test_smoothgrad_averages_signed_gradients_as_captum_does(subject):
 
 @pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap", "kernel_shap"])
 def test_random_methods_do_not_depend_on_the_random_state_outside(subject, method):
-    function = getattr(attribution, method)
+    function = function_of(method)
     one = function(subject, target=class_logit(2))
     torch.rand(3), np.random.rand(3)
     np.testing.assert_array_equal(function(subject, target=class_logit(2)).values, one.values)
@@ -191,7 +199,7 @@ def test_random_methods_do_not_depend_on_the_random_state_outside(subject, metho
 
 @pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap", "kernel_shap"])
 def test_random_methods_repeat_for_a_seed_and_leave_the_random_state(subject, method):
-    function = getattr(attribution, method)
+    function = function_of(method)
     before, numpy_before = torch.random.get_rng_state(), np.random.get_state()[1].copy()
     one, again, other = (function(subject, target=class_logit(2), seed=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.values, again.values)
@@ -202,7 +210,7 @@ def test_random_methods_repeat_for_a_seed_and_leave_the_random_state(subject, me
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_reports_progress_and_can_be_cancelled(subject, method):
-    function, seen = getattr(attribution, method), []
+    function, seen = function_of(method), []
     result = function(subject, target=class_logit(2), progress=seen.append)
     assert seen[-1] == pytest.approx(1)
     assert not result.class_blind
@@ -223,7 +231,7 @@ def test_the_patch_mask_names_each_pixels_patch(subject):
 def test_an_incomplete_last_patch_is_filled_with_nothing(make_model):
     model = make_model(img_size=(14, 32), pad=True)
     pixels = torch.randn(1, 3, 14, 32)
-    subject = Subject.of(model, pixels)
+    subject = PreparedImage.of(model, pixels)
     result = attribution.input_x_gradient(subject, target=class_logit(2))
     inputs = pixels.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(model(inputs)[0, 2], inputs)
@@ -240,7 +248,7 @@ def test_steps_out_of_range_are_refused(subject, options):
 @pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap", "kernel_shap"])
 def test_no_samples_are_refused(subject, method):
     with pytest.raises(ParameterError, match="At least one sample"):
-        getattr(attribution, method)(subject, target=class_logit(0), samples=0)
+        function_of(method)(subject, target=class_logit(0), samples=0)
 
 
 RANDOM = ["smoothgrad", "gradient_shap", "kernel_shap"]
@@ -248,7 +256,7 @@ RANDOM = ["smoothgrad", "gradient_shap", "kernel_shap"]
 
 @pytest.mark.parametrize("method", RANDOM)
 def test_every_sampled_map_tells_how_well_its_halves_agree(subject, method):
-    got = getattr(attribution, method)(subject, target=class_logit(2))
+    got = function_of(method)(subject, target=class_logit(2))
     assert -1 <= got.stability <= 1
     assert f"agree to {got.stability:.2f} (rank correlation)" in got.note
     assert got.note.startswith("Not stable") == (got.stability < 0.8)
@@ -257,7 +265,7 @@ def test_every_sampled_map_tells_how_well_its_halves_agree(subject, method):
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in RANDOM])
 def test_a_map_that_draws_nothing_has_no_stability(subject, method):
-    got = getattr(attribution, method)(subject, target=class_logit(2))
+    got = function_of(method)(subject, target=class_logit(2))
     assert got.stability is None
     assert "stability" not in dict(got.provenance.parameters)
 
@@ -265,7 +273,7 @@ def test_a_map_that_draws_nothing_has_no_stability(subject, method):
 @pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap"])
 def test_the_stability_is_the_rank_correlation_of_two_independent_halves(subject, method):
     """The first half draws what a run of half the samples draws; the map is the mean of the signed attributions of both."""
-    function = getattr(attribution, method)
+    function = function_of(method)
     whole = function(subject, target=class_logit(2), samples=6)
     first = function(subject, target=class_logit(2), samples=3)
     same = function(subject, target=class_logit(2), samples=1)
@@ -280,6 +288,6 @@ def test_the_stability_is_the_rank_correlation_of_two_independent_halves(subject
 
 @pytest.mark.parametrize("method", RANDOM)
 def test_other_random_numbers_change_the_stability_with_the_map(subject, method):
-    function = getattr(attribution, method)
+    function = function_of(method)
     found = {function(subject, target=class_logit(2), seed=seed).stability for seed in range(3)}
     assert len(found) == 3

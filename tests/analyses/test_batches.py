@@ -13,8 +13,8 @@ from tests.comparing import assert_same
 from vit_viz.analyses.ablation import ablate_heads
 from vit_viz.analyses.batches import in_batches
 from vit_viz.analyses.faithfulness import random_band
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.removal import removed_scores
-from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import class_logit
 
 
@@ -85,7 +85,7 @@ def test_another_failure_is_not_tried_again() -> None:
     assert len(calls) == 1
 
 
-def scores(subject: Subject) -> dict[str, np.ndarray]:
+def scores(subject: PreparedImage) -> dict[str, np.ndarray]:
     """What the analyses that run many variants say."""
     gone = np.random.default_rng(0).random((11, subject.layout.num_patches)) < 0.4
     target = class_logit(2)
@@ -100,9 +100,9 @@ def scores(subject: Subject) -> dict[str, np.ndarray]:
 
 def test_analyses_say_the_same_with_little_room(make_model, pixels) -> None:
     model, room = make_model(), Room(3)
-    expected = scores(Subject.of(model, pixels))
+    expected = scores(PreparedImage.of(model, pixels))
     room.limit(model)
-    found = scores(Subject.of(model, pixels))
+    found = scores(PreparedImage.of(model, pixels))
     assert max(room.seen) > 3
     for name, values in expected.items():
         assert_same(found[name], values, what=name)

@@ -8,11 +8,12 @@ import torch
 
 from tests.comparing import assert_same
 from vit_viz.analyses.attention import attention_map
-from vit_viz.analyses.explain import FAST, SLOW, explain
+from vit_viz.analyses.explain import explain
 from vit_viz.analyses.layerwise import legrad
+from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.relevance import gradient_rollout, relevance
 from vit_viz.analyses.rollout import rollout
-from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import class_logit, class_probability, similarity
 from vit_viz.capture import trace as capture
 from vit_viz.errors import Cancelled, ParameterError
@@ -30,8 +31,8 @@ KINDS = [
 
 @pytest.mark.parametrize("options", KINDS)
 def test_every_fast_method_works_on_every_kind_of_model(make_model, pixels, options):
-    maps = explain(make_model(**options), pixels, methods=FAST)
-    assert list(maps) == list(FAST)
+    maps = explain(make_model(**options), pixels, methods=METHODS.quick)
+    assert list(maps) == list(METHODS.quick)
     for method, result in maps.items():
         assert result.grid == (4, 6), method
         assert np.isfinite(result.values).all(), method
@@ -41,8 +42,8 @@ def test_every_fast_method_works_on_every_kind_of_model(make_model, pixels, opti
 @pytest.mark.parametrize("options", KINDS)
 def test_the_shared_pass_gives_the_numbers_of_each_method_alone(make_model, pixels, options):
     model = make_model(**options)
-    together = explain(model, pixels, methods=FAST)
-    target = Subject.of(model, pixels).target()
+    together = explain(model, pixels, methods=METHODS.quick)
+    target = PreparedImage.of(model, pixels).target()
     trace = capture(model, pixels, target=target)
     query = "pool" if "distillation" in trace.layout.prefix else None
     alone = {
@@ -50,7 +51,7 @@ def test_the_shared_pass_gives_the_numbers_of_each_method_alone(make_model, pixe
         "rollout": rollout(trace),
         "gradient_rollout": gradient_rollout(trace),
         "relevance": relevance(trace),
-        "legrad": legrad(Subject.of(model, pixels), target.resolved(trace.logits)),
+        "legrad": legrad(PreparedImage.of(model, pixels), target.resolved(trace.logits)),
     }
     for method, result in alone.items():
         assert_same(together[method].values, result.values, what=method)
@@ -62,19 +63,19 @@ def test_one_forward_is_shared_and_legrad_adds_one(make_model, pixels):
     model.patch_embed.register_forward_hook(lambda *_: calls.append(1))
     explain(model, pixels, methods=["attention", "rollout", "gradient_rollout", "relevance", "gradcam"])
     assert len(calls) == 1
-    explain(model, pixels, methods=FAST)
+    explain(model, pixels, methods=METHODS.quick)
     assert len(calls) == 3
 
 
 def test_a_slow_method_runs_only_if_it_is_named(make_model, pixels):
     assert set(explain(make_model(), pixels)) == {"relevance"}
-    assert set(FAST).isdisjoint(SLOW)
+    assert set(METHODS.quick).isdisjoint(METHODS.slow)
 
 
 def test_class_blind_methods_say_so_and_do_not_change_with_the_target(make_model, pixels):
     model = make_model()
-    one, other = (explain(model, pixels, methods=FAST, target=index) for index in (0, 6))
-    for method in FAST:
+    one, other = (explain(model, pixels, methods=METHODS.quick, target=index) for index in (0, 6))
+    for method in METHODS.quick:
         same = np.array_equal(one[method].values, other[method].values)
         assert one[method].class_blind == same, method
         assert ("target" in dict(one[method].provenance.parameters)) != same
@@ -99,7 +100,7 @@ def test_relevance_towards_a_difference_is_that_of_the_difference(make_model, pi
 def test_any_module_can_be_explained_with_its_layout(make_model, pixels):
     model = make_model()
     wrapped = torch.nn.Sequential(model)
-    subject = Subject.of(wrapped, pixels, layout=model.layout(16, 36))
+    subject = PreparedImage.of(wrapped, pixels, layout=model.layout(16, 36))
     assert subject.layout.grid == (4, 6)
     from vit_viz.analyses.explain import explain_subject
 
@@ -136,7 +137,7 @@ def test_a_slow_method_can_be_cancelled_between_batches(make_model, pixels):
 def test_the_model_is_left_as_it_was(make_model, pixels):
     model = make_model().train()
     before = torch.random.get_rng_state()
-    explain(model, pixels, methods=[*FAST, "smoothgrad", "kernel_shap", "gradient_shap"])
+    explain(model, pixels, methods=[*METHODS.quick, "smoothgrad", "kernel_shap", "gradient_shap"])
     assert model.training
     assert all(block.training for block in model.blocks)
     assert all(parameter.grad is None for parameter in model.parameters())

@@ -23,8 +23,8 @@ from vit_viz.analyses.faithfulness import (
     random_band,
     step_counts,
 )
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.removal import baseline_pixels
-from vit_viz.analyses.subject import Subject
 from vit_viz.errors import Cancelled, ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.results import PatchMap
@@ -56,7 +56,7 @@ def trapezoid(points):
 
 def test_deletion_and_insertion_equal_a_plain_loop(make_model, pixels):
     model = make_model()
-    subject = Subject.of(model, pixels)
+    subject = PreparedImage.of(model, pixels)
     patch_map = explain(model, pixels)["relevance"]
     got = faithfulness(model, pixels, patch_map)
     target = int(model(pixels)[0].argmax())
@@ -80,7 +80,7 @@ class Counting(nn.Module):
 
 def counting_subject():
     pixels = torch.tensor([4.0, 0.0, 1.0, 0.0]).log1p().reshape(1, 1, 1, 4)
-    return Subject(Counting(), pixels, TokenLayout(grid=(1, 4), prefix=()), has_classes=True)
+    return PreparedImage(Counting(), pixels, TokenLayout(grid=(1, 4), prefix=()), has_classes=True)
 
 
 def test_deletion_worked_by_hand():
@@ -90,6 +90,15 @@ def test_deletion_worked_by_hand():
     got = faithfulness_of(subject, map_of([[9, 2, 5, 1]]), band)
     assert_same(got.deletion.y, [10 / 11, 2 / 3, 1 / 2, 1 / 2, 1 / 2])
     assert got.deletion_auc == pytest.approx((10 / 22 + 2 / 3 + 1 / 2 + 1 / 2 + 1 / 4) / 4, rel=1e-5)
+
+
+def test_band_and_curve_go_over_the_same_shares_of_the_image():
+    subject = counting_subject()
+    band = random_band(subject)
+    assert band.fractions.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert (
+        faithfulness_of(subject, map_of([[9, 2, 5, 1]]), band).deletion.x.tolist() == band.fractions.tolist()
+    )
 
 
 def test_order_is_by_value_and_equal_patches_go_by_index():
@@ -111,7 +120,7 @@ def test_area_is_the_trapezoid():
 
 
 def test_all_orders_share_their_ends(make_model, pixels):
-    band = random_band(Subject.of(make_model(), pixels))
+    band = random_band(PreparedImage.of(make_model(), pixels))
     for scores in (band.deletion, band.insertion):
         assert np.ptp(scores[:, 0]) == 0
         assert np.ptp(scores[:, -1]) == 0
@@ -120,7 +129,7 @@ def test_all_orders_share_their_ends(make_model, pixels):
 
 def test_the_band_is_that_of_random_orders_one_by_one(make_model, pixels):
     model = make_model()
-    band = random_band(Subject.of(model, pixels), seed=3)
+    band = random_band(PreparedImage.of(model, pixels), seed=3)
     target = int(model(pixels)[0].argmax())
     for i in (0, 9):
         order = np.random.default_rng([3, i]).permutation(24)
@@ -170,7 +179,7 @@ def test_the_width_of_the_band_is_a_95_percent_prediction_interval():
 
 def test_the_band_is_the_same_for_a_seed_and_is_not_computed_again(make_model, pixels):
     model = make_model()
-    subject = Subject.of(model, pixels)
+    subject = PreparedImage.of(model, pixels)
     band = random_band(subject)
     np.testing.assert_array_equal(band.deletion, random_band(subject).deletion)
     assert not np.array_equal(band.deletion, random_band(subject, seed=1).deletion)
@@ -182,7 +191,7 @@ def test_the_band_is_the_same_for_a_seed_and_is_not_computed_again(make_model, p
 
 def test_an_informed_order_beats_random_and_its_reverse_does_not():
     pixels = torch.tensor([1.0] * 4 + [-0.5] * 8).reshape(1, 1, 1, 12)
-    subject = Subject(Counting(), pixels, TokenLayout(grid=(1, 12), prefix=()), has_classes=True)
+    subject = PreparedImage(Counting(), pixels, TokenLayout(grid=(1, 12), prefix=()), has_classes=True)
     band = random_band(subject, baselines=("mean", "mean"), target=0)
     good = faithfulness_of(subject, map_of(pixels[0, 0].numpy()), band, target=0)
     bad = faithfulness_of(subject, map_of(-pixels[0, 0].numpy()), band, target=0)
@@ -248,7 +257,7 @@ def test_progress_covers_band_and_map_and_stops_when_cancelled(make_model, pixel
 
 def test_a_map_of_another_grid_or_a_band_of_another_target_is_refused(make_model, pixels):
     model = make_model()
-    subject = Subject.of(model, pixels)
+    subject = PreparedImage.of(model, pixels)
     band = random_band(subject, target=2)
     with pytest.raises(ParameterError, match="grid"):
         faithfulness_of(subject, map_of(np.ones((3, 3))), band, target=2)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from tests.comparing import assert_same
-from vit_viz.analyses.heads import head_table, sinks
+from vit_viz.analyses.heads import (
+    available_measures,
+    head_table,
+    head_tables,
+    mean_map_share,
+    output_maps,
+    sinks,
+    strongest_offsets,
+)
 from vit_viz.analyses.rollout import rollout
+from vit_viz.capture.layers import LayerAttention
 from vit_viz.errors import CaptureError, ParameterError
 
 PATCH = (16, 8)
@@ -59,6 +69,183 @@ def test_streamed_statistics_equal_loops_over_the_matrix(make_trace, matrices, m
     assert table.values.shape == (3, 5)
     assert (table.values >= table.value_range[0]).all()
     assert (table.values <= table.value_range[1]).all()
+
+
+BESIDE = {
+    "left_neighbour": (0, -1),
+    "right_neighbour": (0, 1),
+    "upper_neighbour": (-1, 0),
+    "lower_neighbour": (1, 0),
+}
+
+
+def pairs_by_offset(values, grid):
+    """The entries of [patches, patches] by their offset (rows down, columns right), pair by pair."""
+    found = {}
+    for query, key in np.ndindex(values.shape):
+        (row, col), (to_row, to_col) = divmod(query, grid[1]), divmod(key, grid[1])
+        found.setdefault((to_row - row, to_col - col), []).append(float(values[query, key]))
+    return found
+
+
+@pytest.mark.parametrize("block", [None, 4, 7])
+@pytest.mark.parametrize("prefix", [0, 1, 5])
+def test_what_falls_on_each_offset_equals_loops_over_pairs_of_patches(make_trace, matrices, prefix, block):
+    trace = make_trace(prefix=prefix)
+    tiles = trace.tiles
+    trace.tiles = lambda layer: tiles(layer, block)
+    tables = head_tables(trace, measures=[*BESIDE, "strongest_offset", "positional_share"])
+    full, places = matrices(trace)[:, :, prefix:, prefix:], strongest_offsets(trace)
+    for layer, head in ((0, 0), (1, 4), (2, 2)):
+        pairs = pairs_by_offset(full[layer, head], (4, 6))
+        for measure, offset in BESIDE.items():
+            assert_same(tables[measure].values[layer, head], np.mean(pairs[offset]))
+        usual = {at: np.mean(w) for at, w in pairs.items() if len(w) >= 12 and at != (0, 0)}
+        assert tuple(places[layer, head]) == max(usual, key=usual.get)
+        assert_same(tables["strongest_offset"].values[layer, head], max(usual.values()))
+        mean = float(full[layer, head].mean())
+        explained = sum(len(w) * (np.mean(w) - mean) ** 2 for w in pairs.values())
+        share = explained / float(((full[layer, head] - mean) ** 2).sum())
+        assert_same(tables["positional_share"].values[layer, head], share, relative=1e-5)
+
+
+@pytest.mark.parametrize("prefix", [0, 2])
+def test_the_content_correlation_equals_numpy_on_what_offsets_leave_over(make_trace, matrices, prefix):
+    random = torch.Generator().manual_seed(5)
+    trace = make_trace(prefix=prefix, residual=torch.randn(4, 24 + prefix, 6, generator=random))
+    values = head_table(trace, measure="content_correlation").values
+    full = matrices(trace)[:, :, prefix:, prefix:].numpy()
+    place = np.array([divmod(i, 6) for i in range(24)])
+    code = (place[None] - place[:, None] + (3, 5)) @ (11, 1)
+    for layer, head in ((0, 0), (1, 4), (2, 2)):
+        tokens = trace.residual[layer, prefix:].double().numpy()
+        tokens = tokens - tokens.mean(0)
+        tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
+        left = []
+        for matrix in (full[layer, head], tokens @ tokens.T):
+            means = np.bincount(code.ravel(), matrix.ravel()) / np.maximum(np.bincount(code.ravel()), 1)
+            left.append((matrix - means[code]).ravel())
+        assert values[layer, head] == pytest.approx(np.corrcoef(*left)[0, 1], abs=1e-4)
+
+
+def test_attention_that_follows_the_tokens_has_a_content_correlation_of_one(trace_of):
+    kinds = torch.tensor([0, 1, 1, 0, 1, 0, 0, 0, 1, 1, 0, 1])
+    alike = (kinds[:, None] == kinds[None]).float()
+    attention = torch.zeros(13, 13)
+    attention[0, 0] = 1
+    attention[1:, 1:] = alike / 6
+    tokens = torch.cat((torch.zeros(1), 2.0 * kinds - 1))[:, None].expand(2, 13, 1)
+    trace = trace_of(attention[None, None], grid=(3, 4), residual=tokens)
+    assert head_table(trace, measure="content_correlation").values.item() == pytest.approx(1, abs=1e-4)
+    assert head_table(trace, measure="positional_share").values.item() < 0.5
+
+
+def shifted(grid, down, right):
+    """Every patch looks at the one at this offset, and at itself where there is none."""
+    rows, cols = grid
+    attention = torch.zeros(rows * cols, rows * cols)
+    for query in range(rows * cols):
+        row, col = query // cols + down, query % cols + right
+        inside = 0 <= row < rows and 0 <= col < cols
+        attention[query, row * cols + col if inside else query] = 1
+    return attention[None, None]
+
+
+@pytest.mark.parametrize(("measure", "offset"), BESIDE.items())
+def test_a_head_that_looks_at_one_neighbour_has_all_there(trace_of, measure, offset):
+    trace = trace_of(shifted((3, 5), *offset), grid=(3, 5), prefix=())
+    tables = head_tables(trace, measures=tuple(BESIDE))
+    assert {name: table.values.item() for name, table in tables.items()} == {
+        name: float(name == measure) for name in BESIDE
+    }
+    assert tuple(strongest_offsets(trace)[0, 0]) == offset
+    assert head_table(trace, measure="strongest_offset").values.item() == 1
+
+
+def test_the_positional_share_is_one_for_offsets_alone_and_nothing_for_even_attention(trace_of):
+    itself = trace_of(torch.eye(15)[None, None], grid=(3, 5), prefix=())
+    assert head_table(itself, measure="positional_share").values.item() == pytest.approx(1)
+    even = trace_of(torch.full((1, 1, 15, 15), 1 / 15), grid=(3, 5), prefix=())
+    assert head_table(even, measure="positional_share").values.item() == 0
+
+
+def test_the_class_token_is_told_from_the_registers(make_trace, matrices):
+    trace = make_trace(prefix=5)
+    expected = matrices(trace)[:, :, 5:, 0].mean(-1)
+    assert_same(head_table(trace, measure="class_mass").values, expected.numpy())
+    assert not head_table(make_trace(prefix=0), measure="class_mass").values.any()
+
+
+def test_the_sink_share_is_what_sinks_receives_layer_by_layer(make_trace):
+    residual = torch.ones(4, 25, 6)
+    residual[1, 7] *= 5.1
+    residual[2, [3, 9]] *= 8
+    trace = make_trace(prefix=1, residual=residual)
+    table = head_table(trace, measure="sink_share").values
+    assert_same(table, np.stack([sinks(trace, layer=layer).received for layer in range(3)]))
+    assert not table[0].any()
+    assert table[2].min() > table[0].max()
+
+
+def test_all_measures_of_one_pass_equal_those_alone(make_trace):
+    trace = make_trace(prefix=2, residual=torch.randn(4, 26, 6), projections=torch.randn(3, 40, 40))
+    together = head_tables(trace, patch_size=PATCH)
+    assert tuple(together) == available_measures(trace, PATCH)
+    assert {"distance", "norm", "sink_share", "rollout_share"} <= set(together)
+    for measure, table in together.items():
+        alone = head_table(trace, measure=measure, patch_size=PATCH)
+        assert np.array_equal(table.values, alone.values)
+        assert (table.values >= table.value_range[0]).all()
+        assert (table.values <= table.value_range[1]).all()
+
+
+def test_each_tile_is_formed_once_for_all_measures(make_trace, monkeypatch):
+    trace = make_trace(prefix=1)
+    blocks, asked = LayerAttention.blocks, []
+
+    def counted(layer, *given):
+        asked.append(next(i for i, one in enumerate(trace.layers) if one is layer))
+        return blocks(layer, *given)
+
+    monkeypatch.setattr(LayerAttention, "blocks", counted)
+    head_tables(trace)
+    assert sorted(asked) == [0, 1, 2]
+
+
+def test_measures_are_the_same_where_the_kernel_gave_the_normalisers(make_trace):
+    """Then the attention is exp(score - normaliser), and its logarithm is at hand."""
+    plain = make_trace(prefix=2)
+    given = [replace(layer, lse=layer.normaliser()) for layer in plain.layers]
+    assert all(layer.log_rows(slice(0, 3)) is not None for layer in given)
+    assert all(layer.log_rows(slice(0, 3)) is None for layer in plain.layers)
+    quick = replace(plain, layers=tuple(given))
+    for measure, table in head_tables(plain, patch_size=PATCH).items():
+        np.testing.assert_allclose(
+            head_table(quick, measure=measure, patch_size=PATCH).values, table.values, rtol=2e-5, atol=2e-6
+        )
+
+
+def test_what_a_trace_cannot_give_is_left_out(make_trace):
+    measures = available_measures(make_trace(v=None))
+    assert not {"distance", "norm", "sink_share", "content_correlation"} & set(measures)
+    assert "entropy" in measures
+    assert tuple(head_tables(make_trace(v=None))) == measures
+
+
+def test_the_share_of_a_mean_map_worked_by_hand():
+    same = np.array([[[[0.0, 1.0]]], [[[0.0, 1.0]]]], np.float32)  # [photos, layers, heads, patches]
+    assert mean_map_share(same).tolist() == [[1.0]]
+    opposite = np.array([[[[0.0, 1.0]]], [[[1.0, 0.0]]]], np.float32)
+    assert mean_map_share(opposite).tolist() == [[0.0]]
+    # maps (0, 1) and (0.5, 0.5): mean (0.25, 0.75), explained 2 / 16, varied (2 / 4 + 0) / 2
+    half = np.array([[[[0.0, 1.0]]], [[[0.5, 0.5]]]], np.float32)
+    assert mean_map_share(half).tolist() == [[0.5]]
+
+
+def test_the_maps_of_the_output_are_the_rows_of_the_class_token(make_trace, matrices):
+    trace = make_trace(prefix=2, pooling="class")
+    expected = matrices(trace)[:, :, :2, 2:].mean(2)  # class and distillation token are read together
+    assert_same(output_maps(trace), expected.numpy())
 
 
 def test_uniform_attention_has_entropy_one_and_identity_zero(trace_of):

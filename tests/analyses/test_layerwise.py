@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from tests.comparing import assert_same
 from vit_viz.analyses.layerwise import legrad, token_gradcam
-from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import Target, class_logit
 from vit_viz.capture import trace as capture
 from vit_viz.errors import CaptureError, ParameterError
@@ -52,14 +52,14 @@ def legrad_by_autograd(model, pixels, target, monkeypatch):
 @pytest.mark.parametrize("options", KINDS)
 def test_legrad_equals_autograd_layer_by_layer(make_model, pixels, monkeypatch, options):
     model = make_model(**options)
-    subject = Subject.of(model, pixels)
+    subject = PreparedImage.of(model, pixels)
     expected = legrad_by_autograd(model, pixels, class_logit(2), monkeypatch)[subject.layout.num_prefix :]
     got = legrad(subject, class_logit(2))
     assert_same(got.values.ravel(), expected.numpy())
 
 
 def test_legrad_of_layers_adds_up(make_model, pixels):
-    subject = Subject.of(make_model(), pixels)
+    subject = PreparedImage.of(make_model(), pixels)
     parts = sum(legrad(subject, class_logit(2), layers=(i, i + 1)).values for i in range(3))
     assert_same(legrad(subject, class_logit(2)).values, parts)
 
@@ -70,7 +70,7 @@ def test_legrad_of_the_last_layer_is_the_gradient_of_the_whole_model_without_the
     model = make_model()
     trace = capture(model, pixels, target=4)
     expected = trace.attention_gradient(2).clamp(min=0).mean((0, 1))[1:]
-    got = legrad(Subject.of(model, pixels), class_logit(4), layers=(2, 3))
+    got = legrad(PreparedImage.of(model, pixels), class_logit(4), layers=(2, 3))
     assert_same(got.values.ravel(), expected.numpy())
 
 
@@ -95,7 +95,7 @@ def test_legrad_worked_by_hand(make_model):
     with torch.no_grad():
         for block in model.blocks:
             block.attn.qkv.bias[4:] = torch.tensor([1.0, 2.0])
-    got = legrad(Subject.of(model, torch.zeros(1, 3, 4, 24)), class_logit(0))
+    got = legrad(PreparedImage.of(model, torch.zeros(1, 3, 4, 24)), class_logit(0))
     assert_same(got.values, np.full((1, 4), 0.4))
 
 
@@ -107,7 +107,7 @@ def test_gradcam_worked_by_hand(make_model):
         model.pos_embed[0] = torch.tensor([[1.0, 0], [5, 0], [0, 5], [9, 1], [1, 2]])
     pixels = torch.zeros(1, 3, 4, 24)
     trace = capture(model, pixels, keep_residual=True)
-    got = token_gradcam(Subject.of(model, pixels), trace, class_logit(0))
+    got = token_gradcam(PreparedImage.of(model, pixels), trace, class_logit(0))
     assert_same(got.values, [[0.8, 0, 0.8, 0]])
 
 
@@ -128,7 +128,7 @@ def test_gradcam_equals_hooks_on_the_whole_model(make_model, pixels, options):
     features, gradient = kept[0].detach()[0, prefix:], kept[0].grad[0, prefix:]
     expected = (features @ gradient.mean(0)).clamp(min=0)
     trace = capture(model, pixels, keep_residual=True)
-    got = token_gradcam(Subject.of(model, pixels), trace, class_logit(5))
+    got = token_gradcam(PreparedImage.of(model, pixels), trace, class_logit(5))
     assert_same(got.values.ravel(), expected.numpy())
 
 
@@ -141,19 +141,19 @@ def test_after_the_last_block_the_gradient_of_patches_is_exactly_zero(make_model
 
 def test_nothing_is_left_on_the_parameters(make_model, pixels):
     model = make_model()
-    subject = Subject.of(model, pixels)
+    subject = PreparedImage.of(model, pixels)
     legrad(subject, class_logit(1))
     token_gradcam(subject, subject.trace(keep_residual=True), Target("own embedding"))
     assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
 
 
 def test_gradcam_needs_the_residual_stream(make_model, pixels):
-    subject = Subject.of(make_model(), pixels)
+    subject = PreparedImage.of(make_model(), pixels)
     with pytest.raises(CaptureError, match="keep_residual"):
         token_gradcam(subject, subject.trace(), class_logit(0))
 
 
 def test_a_module_that_is_not_ours_is_told_what_is_missing(make_model, pixels):
-    subject = Subject.of(torch.nn.Sequential(make_model()), pixels, layout=make_model().layout(16, 36))
+    subject = PreparedImage.of(torch.nn.Sequential(make_model()), pixels, layout=make_model().layout(16, 36))
     with pytest.raises(ParameterError, match="LeGrad needs the blocks"):
         legrad(subject, class_logit(0))

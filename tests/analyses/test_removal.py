@@ -13,9 +13,10 @@ from torch import nn
 from tests.capture.models import lively, timm_vit, torchvision_vit, transformers_vit
 from tests.capture.tutorials import DIM, Block, FusedQkv, MultiHead
 from tests.comparing import assert_same
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.removal import _tokens, baseline_pixels, outputs_without, painted_scores, removed_scores
-from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import class_logit
+from vit_viz.capture import edit
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 
@@ -48,26 +49,28 @@ def absent(model, pixels, gone):
 @pytest.mark.parametrize("options", KINDS)
 def test_removal_equals_a_forward_with_those_tokens_absent(make_model, pixels, options):
     model = make_model(**options)
-    got = outputs_without(Subject.of(model, pixels), GONE)
+    got = outputs_without(PreparedImage.of(model, pixels), GONE)
     expected = absent(model, pixels, GONE)
     assert_same(got, expected)
 
 
 def test_removing_nothing_changes_nothing(make_model, pixels):
     model = make_model()
-    assert_same(outputs_without(Subject.of(model, pixels), []), model(pixels)[0].detach(), relative=3e-6)
+    assert_same(
+        outputs_without(PreparedImage.of(model, pixels), []), model(pixels)[0].detach(), relative=3e-6
+    )
 
 
 def test_what_removed_patches_show_does_not_matter(make_model, pixels):
-    subject = Subject.of(make_model(), pixels)
+    subject = PreparedImage.of(make_model(), pixels)
     other = pixels.clone()
     other[:, :, 4:8, 24:30] = 9  # patch (1, 4)
-    changed = Subject.of(subject.model, other)
+    changed = PreparedImage.of(subject.model, other)
     assert_same(outputs_without(subject, GONE), outputs_without(changed, GONE), relative=3e-6)
 
 
 def test_a_batch_of_sets_equals_one_set_at_a_time(make_model, pixels):
-    subject = Subject.of(make_model(), pixels)
+    subject = PreparedImage.of(make_model(), pixels)
     gone = np.random.default_rng(0).random((11, 24)) < 0.4
     together = removed_scores(subject, class_logit(2), gone)
     alone = [
@@ -83,17 +86,17 @@ def test_removing_every_patch_is_refused_where_nothing_is_left_to_pool(make_mode
         {"class_token": False, "pooling": "attention"},
     ):
         with pytest.raises(ParameterError, match="nothing to look at"):
-            outputs_without(Subject.of(make_model(**options), pixels), every)
-    assert torch.isfinite(outputs_without(Subject.of(make_model(), pixels), every)).all()
+            outputs_without(PreparedImage.of(make_model(**options), pixels), every)
+    assert torch.isfinite(outputs_without(PreparedImage.of(make_model(), pixels), every)).all()
 
 
 def test_a_patch_that_does_not_exist_is_refused(make_model, pixels):
     with pytest.raises(ParameterError, match=r"rows are 0-3"):
-        outputs_without(Subject.of(make_model(), pixels), [(4, 0)])
+        outputs_without(PreparedImage.of(make_model(), pixels), [(4, 0)])
 
 
 def test_painted_scores_are_those_of_images_painted_by_hand(make_model, pixels):
-    subject = Subject.of(make_model(), pixels)
+    subject = PreparedImage.of(make_model(), pixels)
     gone = np.zeros((2, 24), dtype=bool)
     gone[1, [0, 10]] = True
     painted = pixels.clone()
@@ -105,11 +108,11 @@ def test_painted_scores_are_those_of_images_painted_by_hand(make_model, pixels):
 
 
 def test_the_blur_keeps_a_constant_picture_and_the_mean_of_a_wide_one(make_model):
-    subject = Subject.of(make_model(), torch.full((1, 3, 16, 36), 0.7))
+    subject = PreparedImage.of(make_model(), torch.full((1, 3, 16, 36), 0.7))
     np.testing.assert_allclose(baseline_pixels(subject, "blur"), 0.7, atol=1e-5)
     point = torch.zeros(1, 3, 64, 96)
     point[0, 1, 32, 48] = 1
-    blurred = baseline_pixels(Subject.of(make_model(img_size=(64, 96)), point), "blur")
+    blurred = baseline_pixels(PreparedImage.of(make_model(img_size=(64, 96)), point), "blur")
     assert float(blurred[0, 1].sum()) == pytest.approx(1, abs=1e-4)
     assert float(blurred[0, 0].abs().max()) == 0  # channels do not mix
     rows, cols = blurred[0, 1].sum(1), blurred[0, 1].sum(0)
@@ -119,7 +122,7 @@ def test_the_blur_keeps_a_constant_picture_and_the_mean_of_a_wide_one(make_model
 
 
 def test_baselines_that_need_the_preprocessing_say_so(make_model, pixels):
-    subject = Subject.of(make_model(), pixels)
+    subject = PreparedImage.of(make_model(), pixels)
     assert (baseline_pixels(subject, "mean") == 0).all()
     for baseline, words in (("gray", "preprocessing"), ("black", "preprocessing"), ("pink", "one of mean")):
         with pytest.raises(ParameterError, match=words):
@@ -130,7 +133,7 @@ def test_gray_and_black_are_levels_of_the_picture(make_model, pixels):
     from vit_viz.images import Preprocess
 
     recipe = Preprocess((16, 36), (4, 6), mean=(0.5, 0.4, 0.3), std=(0.2, 0.25, 0.5))
-    subject = replace(Subject.of(make_model(), pixels), preprocess=recipe)
+    subject = replace(PreparedImage.of(make_model(), pixels), preprocess=recipe)
     for baseline, level in (("gray", 0.5), ("black", 0.0)):
         shown = baseline_pixels(subject, baseline)[0, :, 3, 3] * torch.tensor(recipe.std) + torch.tensor(
             recipe.mean
@@ -214,7 +217,7 @@ WRONG = {
     "a sum by the root of n": (
         lambda: Pool(lambda x: x.sum(1) / x.shape[1] ** 0.5),
         "tokens",
-        "its pool is not understood",
+        "its pooling is not understood",
     ),
     "a median": (lambda: Pool(lambda x: x.median(1).values), "tokens", "median over tokens"),
 }
@@ -222,7 +225,7 @@ WRONG = {
 
 def foreign(head, reads="tokens"):
     image = torch.randn(1, 3, 64, 96, generator=torch.Generator().manual_seed(8))
-    return Subject.of(lively(Foreign(head(), reads=reads)), image, layout=TokenLayout(grid=(4, 6)))
+    return PreparedImage.of(lively(Foreign(head(), reads=reads)), image, layout=TokenLayout(grid=(4, 6)))
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -268,7 +271,7 @@ def test_what_reads_removed_tokens_is_seen_though_patches_overlap(attention):
     model.embed = nn.Conv2d(3, DIM, 24, stride=16, padding=4)
     image = torch.randn(1, 3, 64, 96, generator=torch.Generator().manual_seed(8))
     with pytest.raises(CaptureError, match="still depends on what removed tokens hold"):
-        outputs_without(Subject.of(model, image, layout=TokenLayout(grid=(4, 6))), GONE)
+        outputs_without(PreparedImage.of(model, image, layout=TokenLayout(grid=(4, 6))), GONE)
 
 
 def test_a_module_that_takes_no_shorter_sequence_is_not_refused():
@@ -285,7 +288,7 @@ def test_models_of_libraries_are_not_refused(make):
     model = make()
     size = (64, 64) if make is torchvision_vit else (64, 96)
     image = torch.randn(1, 3, *size, generator=torch.Generator().manual_seed(8))
-    subject = Subject.of(model, image)
+    subject = PreparedImage.of(model, image)
     assert torch.isfinite(outputs_without(subject, [(0, 0), (3, 2)])).all()
 
 
@@ -294,3 +297,15 @@ def test_tokens_after_the_patches_stay():
     subject = replace(foreign(lambda: Pool(lambda x: x[:, 0])), layout=layout)
     tokens = _tokens(subject, torch.ones(2, 20, dtype=torch.bool))
     assert tokens.sum(0).tolist() == [0] + 20 * [2] + 4 * [0]
+
+
+def test_what_was_found_inside_an_edit_is_not_remembered_of_the_module(monkeypatch):
+    subject, found = foreign(lambda: Pool(lambda x: x.mean(1))), ["the edit did it.", ""]
+    monkeypatch.setattr("vit_viz.capture.absence._problem", lambda *_: found.pop(0))
+    with edit(temperature={1: 0.5}):
+        with pytest.raises(CaptureError, match="the edit did it"):
+            outputs_without(subject, GONE)
+        subject.outputs(subject.pixels)
+    for _ in range(2):
+        assert torch.isfinite(outputs_without(subject, GONE)).all()
+    assert not found, "asked once inside and once outside"

@@ -16,11 +16,11 @@ from vit_viz.analyses.chains import FusedCache
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.faithfulness import faithfulness
 from vit_viz.analyses.heads import head_table, sinks
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.relevance import gradient_rollout, relevance
 from vit_viz.analyses.removal import outputs_without, removed_scores
 from vit_viz.analyses.rollout import rollout
 from vit_viz.analyses.sanity import class_sensitivity
-from vit_viz.analyses.subject import Subject
 from vit_viz.analyses.targets import class_logit
 from vit_viz.capture import Trace, trace
 from vit_viz.errors import ParameterError
@@ -195,13 +195,14 @@ def test_explanations_do_not_depend_on_where_named_tokens_stand(image):
 def test_removal_takes_the_patches_and_leaves_the_suffix(image):
     gone = [(0, 0), (1, 6), (3, 6), (2, 3)]
     results = [
-        outputs_without(Subject.of(Detector(LAST if last else FIRST), image), gone) for last in (True, False)
+        outputs_without(PreparedImage.of(Detector(LAST if last else FIRST), image), gone)
+        for last in (True, False)
     ]
     torch.testing.assert_close(results[0], results[1], rtol=0, atol=1e-5 * float(results[1].abs().max()))
     assert (results[0] - Detector(LAST)(image)[0]).abs().max() > 1e-2
     sets = np.random.default_rng(0).random((11, 28)) < 0.4
     scores = [
-        removed_scores(Subject.of(Detector(LAST if last else FIRST), image), class_logit(2), sets)
+        removed_scores(PreparedImage.of(Detector(LAST if last else FIRST), image), class_logit(2), sets)
         for last in (True, False)
     ]
     np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=1e-5 * np.abs(scores[1]).max())
@@ -211,7 +212,7 @@ def test_faithfulness_sanity_and_ablation_do_not_depend_on_where_named_tokens_st
     found: list[list[Any]] = []
     for last in (True, False):
         model = Detector(LAST if last else FIRST)
-        subject = Subject.of(model, image)
+        subject = PreparedImage.of(model, image)
         scores = faithfulness(model, image, explain(model, image)["relevance"])
         tables = ablate_heads(model, image, target=1).values
         found.append(
@@ -234,7 +235,7 @@ def test_relevance_starts_at_the_token_that_the_target_is_read_from(image):
         expected = expected + product.clamp(min=0).mean(0) @ expected
     row = expected[31, 2:30].reshape(GRID).numpy()
     np.testing.assert_allclose(found.values, row, rtol=0, atol=1e-5 * row.max())
-    assert found.caption.endswith("from detection 1 token")
+    assert found.caption.endswith("from detection 1")
 
 
 def test_a_model_without_class_scores_is_refused_in_a_sentence(image):

@@ -31,6 +31,22 @@ def test_logit_probability_and_difference_worked_by_hand():
     assert logit_difference(2, 1)(LOGITS).item() == pytest.approx(math.log(2.5))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "computed"),
+    [
+        (torch.float16, torch.float32),
+        (torch.bfloat16, torch.float32),
+        (torch.float32,) * 2,
+        (torch.float64,) * 2,
+    ],
+)
+def test_a_softmax_over_classes_is_taken_in_single_precision_or_better(dtype, computed):
+    logits = torch.tensor([0.0, 1.0, 3.0], dtype=dtype)
+    probability = class_probability(1)(logits)
+    assert probability.dtype == computed
+    assert float(probability) == pytest.approx(math.e / (1 + math.e + math.e**3), rel=1e-6)
+
+
 def test_a_batch_gives_one_number_per_image():
     batch = torch.stack([LOGITS, LOGITS.flip(0)])
     assert class_logit(0)(batch).tolist() == [0.0, -1e9]

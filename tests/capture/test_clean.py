@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.capture.models import own, pixels, timm_vit
-from tests.capture.tutorials import FusedQkv, TutorialViT
+from tests.capture.models import SIZE, own, pixels, timm_vit, torchvision_vit
+from tests.capture.tutorials import DIM, HEAD_DIM, HEADS, FusedQkv, TutorialViT
 from tests.comparing import assert_same
 from vit_viz.capture import trace
 from vit_viz.capture.buffers import Arena, BufferPool
@@ -279,9 +280,46 @@ def test_value_norms_find_the_output_projection(make: Callable[[], nn.Module]) -
     assert_same(recorded.value_norms(1)[3], moved.norm(dim=-1))
 
 
-def test_value_norms_without_a_direct_projection_are_refused() -> None:
+@pytest.mark.parametrize("make", [own, timm_vit, torchvision_vit, lambda: TutorialViT(FusedQkv)])
+def test_norms_are_kept_without_the_values_bit_for_bit(make: Callable[[], nn.Module]) -> None:
+    model, size = make(), (64, 64) if make is torchvision_vit else SIZE
+    layout = TokenLayout(grid=(size[0] // 16, size[1] // 16))
+    with_values = trace(model, pixels(size=size), layout=layout, keep_values=True)
+    alone = trace(model, pixels(size=size), layout=layout, keep_norms=True)
+    assert alone.v is None
+    for layer in range(3):
+        assert torch.equal(alone.value_norms(layer), with_values.value_norms(layer))
+        assert float(alone.value_norms(layer).min()) > 0
+
+
+@pytest.mark.parametrize("kept", ["keep_values", "keep_norms"])
+def test_value_norms_without_a_direct_projection_are_refused(kept: str) -> None:
+    recorded = trace(
+        own(attn_norm=True), pixels(), keep_values=kept == "keep_values", keep_norms=kept == "keep_norms"
+    )
     with pytest.raises(CaptureError, match="output projection of layer 0 is not known"):
-        trace(own(attn_norm=True), pixels(), keep_values=True).value_norms(0)
+        recorded.value_norms(0)
+
+
+def test_a_value_that_is_changed_after_its_attention_counts_as_it_was() -> None:
+    class Changing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.qkv, self.proj = nn.Linear(DIM, 3 * DIM), nn.Linear(DIM, DIM)
+
+        def forward(self, x: Tensor) -> Tensor:
+            q, k, v = self.qkv(x).unflatten(-1, (3, HEADS, HEAD_DIM)).permute(2, 0, 3, 1, 4)
+            out = F.scaled_dot_product_attention(q, k, v)
+            v.mul_(-3.0)
+            return self.proj(out.transpose(1, 2).flatten(2))
+
+    model, layout = TutorialViT(Changing), TokenLayout(grid=(4, 6))
+    expected = trace(model, pixels(), layout=layout, keep_values=True)
+    got = trace(model, pixels(), layout=layout, keep_norms=True)
+    assert torch.equal(got.value_norms(1), expected.value_norms(1))
+    assert expected.v is not None
+    weight = model.layers[1].attention.proj.weight.detach()  # type: ignore[union-attr]
+    assert_same(got.value_norms(1)[3], (expected.v[1, 3] @ weight[:, 24:32].T).norm(dim=-1))
 
 
 def test_value_norms_with_the_other_linear_kernel() -> None:

@@ -77,7 +77,15 @@ def tensors(recorded: Trace) -> Iterator[Tensor]:
 
 
 @pytest.mark.parametrize(
-    "choices", [{}, {"target": 2}, {"keep_residual": True}, {"keep_values": True}, {"proof_rows": 0}]
+    "choices",
+    [
+        {},
+        {"target": 2},
+        {"keep_residual": True},
+        {"keep_values": True},
+        {"keep_norms": True},
+        {"proof_rows": 0},
+    ],
 )
 def test_both_ways_record_the_same_bits(choices: dict[str, object]) -> None:
     model = own()
@@ -120,7 +128,7 @@ def test_a_class_of_the_users_own_inside_our_model_is_seen_too(kind: type[Attent
 
 
 @pytest.mark.parametrize("choices", [{}, {"pooling": "attention", "class_token": False}])
-@pytest.mark.parametrize("kept", [{}, {"keep_residual": True}, {"keep_values": True}])
+@pytest.mark.parametrize("kept", [{}, {"keep_residual": True}, {"keep_values": True}, {"keep_norms": True}])
 def test_a_trace_holds_ordinary_tensors(choices: dict[str, object], kept: dict[str, bool]) -> None:
     recorded = trace(own(**choices), pixels(), **kept)  # type: ignore[arg-type]
     found = list(tensors(recorded))
@@ -181,7 +189,9 @@ def test_value_norms_of_our_model_need_a_projection_without_a_norm_before_it(
     choices: dict[str, object],
 ) -> None:
     recorded = trace(own(**choices), pixels(), keep_values=True)
-    known = [layer.value_gram is not None for layer in recorded.layers]
+    known = [
+        layer.value_norms is not None and bool((layer.value_norms > 0).all()) for layer in recorded.layers
+    ]
     assert known == [not choices["attn_norm"]] * 3
 
 

@@ -56,7 +56,7 @@ def test_operands_are_rounded_and_nothing_else_is() -> None:
     for name in ("logits", "residual", "pooling_attention", "pooling_gradient"):
         assert torch.equal(getattr(after, name), getattr(before, name))
     for layer in range(LAYERS):
-        assert torch.equal(after.layers[layer].value_gram, before.layers[layer].value_gram)
+        assert torch.equal(after.value_norms(layer), before.value_norms(layer))
 
 
 def test_what_a_trace_says_of_itself_is_the_same() -> None:

@@ -8,13 +8,15 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tests.capture import misleading as made
 from tests.capture.misleading import Attend, Block, Model, blocks, ready
 from tests.capture.models import own, pixels, timm_vit, torchvision_vit, transformers_vit
 from vit_viz.analyses.rollout import rollout
 from vit_viz.capture import PackedTrace, Trace, placement, structure, trace, verified
+from vit_viz.capture.layers import LayerAttention
+from vit_viz.capture.proof import differences, largest
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 
@@ -138,6 +140,19 @@ def test_tokens_that_change_places_between_layers_are_refused(model: Callable[[]
         traced(model())
 
 
+@pytest.mark.parametrize("axis", [1, 2], ids=["rows", "columns"])
+def test_two_distant_rows_or_columns_that_change_places_are_refused(axis: int) -> None:
+    class Swapping(Block):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            patches = super().forward(x)[:, 1:].unflatten(1, LAYOUT.grid)
+            last, size = LAYOUT.grid[axis - 1] - 1, LAYOUT.grid[axis - 1]
+            order = torch.tensor([*range(size - 2), last, last - 1])
+            return torch.cat([x[:, :1], patches.index_select(axis, order).flatten(1, 2)], dim=1)
+
+    with pytest.raises(CaptureError, match="change places"):
+        traced(Model([Swapping(Attend) for _ in range(3)]))
+
+
 def test_the_sentence_says_which_patch_a_token_stands_for() -> None:
     with pytest.raises(
         CaptureError, match=r"token 2, which would be patch \(0, 1\), answers to patch \(1, 0\)"
@@ -204,6 +219,33 @@ def test_parts_of_blocks_that_stand_in_turn_are_no_unseen_blocks() -> None:
     assert traced(Model(parts)).proof_status == "proven"
 
 
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_the_proof_is_relative_to_the_size_of_what_was_computed(size: float) -> None:
+    class Sized(Attend):
+        def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:
+            return super().gathered(q, k, size * v, x)
+
+    recorded = traced(Model(blocks(*[Sized] * 3)))
+    assert recorded.proof_status == "proven"
+    assert 0 < max(recorded.proof) < 1e-5
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_an_output_that_is_one_percent_too_large_is_seen_at_every_size(size: float) -> None:
+    layer = LayerAttention(q=torch.randn(2, 5, 3), k=torch.randn(2, 5, 3), scale=0.5)
+    value = size * torch.randn(2, 5, 4)
+    output = 1.01 * layer.rows(None, slice(0, 5)) @ value
+    (largest_difference,) = largest([differences(layer, value, output, slice(0, 5))])
+    assert largest_difference == pytest.approx(0.01 / 1.01, rel=1e-3)
+
+
+def test_an_output_of_nothing_has_no_difference_from_nothing() -> None:
+    layer = LayerAttention(q=torch.randn(2, 5, 3), k=torch.randn(2, 5, 3), scale=0.5)
+    nothing = torch.zeros(2, 5, 4)
+    assert largest([differences(layer, nothing, nothing, slice(0, 5))]) == [0.0]
+    assert largest([differences(layer, nothing + 1, nothing, slice(0, 5))])[0] > 1e10
+
+
 def test_a_buffer_that_counts_passes_counts_the_trace_alone() -> None:
     class Counting(Model):
         def __init__(self, parts: list[nn.Module]) -> None:
@@ -234,7 +276,7 @@ def test_unknown_layouts_are_advised_only_where_the_tokens_answer_to_patches() -
         trace(ready(Model(blocks(Attend))), pixels())
     with pytest.raises(ParameterError, match=r"prefix=\(\), suffix=\('token 0',\)"):
         trace(ready(made.ClassLast(blocks(Attend))), pixels())
-    with pytest.raises(ParameterError, match="do not answer to changed patches"):
+    with pytest.raises(ParameterError, match="do not respond to changed patches"):
         trace(ready(made.ChannelModel()), pixels())
 
 
@@ -250,6 +292,25 @@ def test_a_model_that_takes_one_image_at_a_time_is_checked_too() -> None:
         traced(Single(blocks(Attend, made.Sigmoid, made.Sigmoid)))
     with pytest.raises(CaptureError, match="in this order"):
         traced(type("SingleShuffled", (made.ColumnByColumn, Single), {})(blocks(Attend)))
+
+
+def test_what_only_one_of_the_images_shows_is_told_too() -> None:
+    class Deciding(Attend):
+        twice = False
+
+        def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+            weights = (q @ k.transpose(-2, -1) / 8**0.5).softmax(-1)
+            return weights @ (weights @ v) if self.twice else weights @ v
+
+    class Single(Model):
+        def forward(self, image: Tensor) -> Tensor:
+            if len(image) != 1:
+                raise RuntimeError("one image only")
+            self.blocks[1].attention.twice = not torch.equal(image, pixels())  # type: ignore[union-attr]
+            return super().forward(image)
+
+    recorded = traced(Single(blocks(Attend, Deciding, Attend)))
+    assert "layer 1 passes on is not attention @ v" in recorded.proof_report.sentence
 
 
 def test_one_block_that_runs_several_times_is_as_many_layers() -> None:

@@ -35,9 +35,10 @@ def weights(config: ViTConfig = CONFIG) -> bytes:
 class Hub:
     """Files by (repo, name), faults to play, and what was asked: (method, path, authorization).
 
-    Faults: gated; announced (a SHA-256 that is not true); sizes (bytes that HEAD announces, by file name); and of the weights
-    cut, reset or stall (what happens halfway), times (how often; always where absent), unsized (no length is told), ranges (a
-    download may go on where it ended), elsewhere (the address to which it is sent on), pace (seconds between pieces of 64 kB).
+    Faults: gated; commit (at which everything is from now on); announced (a SHA-256 that is not true); sizes (bytes that HEAD
+    announces, by file name); and of the weights cut, reset or stall (what happens halfway), times (how often; always where
+    absent), unsized (no length is told), ranges (a download may go on where it ended), elsewhere (the address to which it is sent
+    on), pace (seconds between pieces of 64 kB).
     """
 
     files: dict[tuple[str, str], bytes] = field(default_factory=dict)
@@ -71,7 +72,7 @@ class Hub:
             return self.refuse(handler, 401, "GatedRepo", "Access to this model is restricted")
         if not any(repo == owner for owner, _ in self.files):
             return self.refuse(handler, 401, "RepoNotFound", "Repository not found")
-        if revision not in ("main", COMMIT, *self.fault.get("revisions", ())):
+        if revision not in ("main", COMMIT, self.fault.get("commit"), *self.fault.get("revisions", ())):
             return self.refuse(handler, 404, "RevisionNotFound", "no such revision")
         content = self.files.get((repo, name))
         if content is None:
@@ -94,7 +95,7 @@ class Hub:
         begin = int(asked.removeprefix("bytes=").split("-")[0]) if asked else 0
         announced = self.fault.get("announced", hashlib.sha256(content).hexdigest())
         handler.send_response(206 if asked else 200)
-        handler.send_header("X-Repo-Commit", COMMIT)
+        handler.send_header("X-Repo-Commit", self.fault.get("commit", COMMIT))
         handler.send_header("ETag", f'"{announced if large else hashlib.sha1(content).hexdigest()}"')
         size = self.fault.get("sizes", {}).get(name)
         if size is not None and not body:

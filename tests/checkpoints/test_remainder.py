@@ -13,10 +13,10 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from tests.model.inside import look_inside, randomise
-from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import trace
 from vit_viz.checkpoints import LoadedModel, load
-from vit_viz.ui.views.patches import left_out
+from vit_viz.ui.patches.view import left_out
 
 timm = pytest.importorskip("timm", reason="timm is an oracle of these tests")
 transformers = pytest.importorskip("transformers", reason="transformers is an oracle of these tests")
@@ -130,7 +130,7 @@ def test_pixels_of_the_whole_input_are_traced_and_explained_on_the_grid(tmp_path
     saved_by_timm(tmp_path)
     loaded, pixels = load(tmp_path, device="cpu"), torch.randn(1, 3, SIDE, SIDE)
     assert trace(loaded, pixels).layout.grid == GRID
-    assert Subject.of(loaded, pixels).pixels.shape[-2:] == (COVERED, COVERED)
+    assert PreparedImage.of(loaded, pixels).pixels.shape[-2:] == (COVERED, COVERED)
 
 
 def words(loaded: LoadedModel, mode: Any) -> str:

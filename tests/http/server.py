@@ -94,7 +94,7 @@ class Server:
 
     def is_alive(self) -> bool:
         assert self.process is not None
-        return self.process.poll() is None and httpx.get(f"{self.url}/config", timeout=30).status_code == 200
+        return self.process.poll() is None and httpx.get(f"{self.url}/", timeout=30).status_code == 200
 
     def said(self) -> str:
         """Everything it has printed or logged."""
@@ -120,7 +120,7 @@ class Server:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
-                if httpx.get(f"{self.url}/config", timeout=10).status_code == 200:
+                if httpx.get(f"{self.url}/", timeout=10).status_code == 200:
                     return
             except httpx.HTTPError:
                 time.sleep(0.1)

@@ -12,19 +12,21 @@ from typing import Any
 
 import pytest
 
+from tests.effort import effort
 from tests.http.hostile import KINDS, encoded, mutated, photo, valid_files
 from tests.http.server import Server
 from tests.http.visitor import Told, Visitor
 
 pytestmark = pytest.mark.slow
 WORKERS = 3
+DAMAGED = effort(700)  # files
 HANGS = 60.0  # seconds after which one file counts as never answered
 SETTLE_SECONDS = 60.0  # that the server gets to delete files and to give memory back
 QUIET_SECONDS = 25  # without any change; the inbox remembers pictures for 20 seconds
 AT_ONCE = """
-import vit_viz.session, vit_viz.uploads
-vit_viz.session.LEFT_SECONDS = 1.0
-vit_viz.uploads.sweep_every.__defaults__ = (1.0,)
+import vit_viz.session.session, vit_viz.session.uploads
+vit_viz.session.session.LEFT_SECONDS = 1.0
+vit_viz.session.uploads.sweep_every.__defaults__ = (1.0,)
 """  # a visitor's pictures stay for ten minutes after the visit; the test cannot
 
 
@@ -122,7 +124,7 @@ def test_no_odd_or_damaged_file_harms_the_server(
     valid = valid_files()
     started = time.monotonic()
     first = feed_all(server, ((p.name, p.read_bytes()) for p in odd))
-    second = feed_all(server, (mutated(i, valid) for i in range(2000)))
+    second = feed_all(server, (mutated(i, valid) for i in range(DAMAGED)))
     seconds = time.monotonic() - started
     after = settled(server)
     figures = (
@@ -132,9 +134,9 @@ def test_no_odd_or_damaged_file_harms_the_server(
     assert first.wrong + second.wrong == []
     assert first.outcomes["silence"] + second.outcomes["silence"] == 0
     assert sum(first.outcomes.values()) == len(odd)
-    assert sum(second.outcomes.values()) == 2000
+    assert sum(second.outcomes.values()) == DAMAGED
     assert first.outcomes["picture"] > 300
-    assert 200 < second.outcomes["picture"] < 1500
+    assert 0.1 < second.outcomes["picture"] / DAMAGED < 0.75
     assert server.is_alive()
     assert server.uploaded() == []
     assert "Traceback" not in server.said()

@@ -21,6 +21,7 @@ VISITORS = 32
 SECONDS = 30.0  # of the crowd, the arrivals included
 EVERY = 2.0  # seconds between the actions of one visitor
 TABS = ("look", "patches", "explain", "positions")
+NAME = "mine.png"  # of every picture: captions name it, so that another name is another picture
 
 
 @dataclass
@@ -62,7 +63,7 @@ def expected(server: Server, config: dict[str, Any]) -> list[dict[str, str]]:
     for number in range(VISITORS):
         with Visitor(server, timeout=120, config=config) as visitor:
             visitor.arrive()
-            told = visitor.bring("calm.png", own_picture(number), follow=True)
+            told = visitor.bring(NAME, own_picture(number), follow=True)
             assert told.refusals == []
             names = addresses(visitor.value("vv-explorer"))
             found.append({name: fingerprint(visitor.http.get(path).content) for name, path in names.items()})
@@ -108,7 +109,7 @@ class Guest:
 
     def bring(self) -> None:
         """Bring the own picture, again."""
-        self.hear(self.visitor.bring("mine.png", own_picture(self.number), follow=True))
+        self.hear(self.visitor.bring(NAME, own_picture(self.number), follow=True))
 
     def fetch(self, name: str) -> None:
         """Fetch something of the picture that the page shows, and compare it with what it must be."""

@@ -7,13 +7,19 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
-from tests.http.server import Server
-
 PAGES = ("gradio_api/queue/join", "gradio_api/queue/data")
+
+
+class HasUrl(Protocol):
+    """An app that can be visited."""
+
+    @property
+    def url(self) -> str:
+        """Its address, without a slash at the end."""
 
 
 @dataclass
@@ -36,15 +42,14 @@ class Visitor:
     Args:
         server: the app.
         timeout: seconds after which an answer counts as missing.
-        config: what /config says, where another visitor has asked already.
+        config: what the page says of its components and events, where another visitor has asked already.
     """
 
     def __init__(
-        self, server: Server, *, timeout: float = 30.0, config: dict[str, Any] | None = None
+        self, server: HasUrl, *, timeout: float = 30.0, config: dict[str, Any] | None = None
     ) -> None:
         self.http = httpx.Client(base_url=server.url, timeout=timeout)
         self.page = secrets.token_hex(8)
-        self.owner = secrets.token_hex(24)
         self.shown: dict[int, Any] = {}
         self._config = config
         self._heart: Any = None
@@ -52,7 +57,7 @@ class Visitor:
     @property
     def config(self) -> dict[str, Any]:
         if self._config is None:
-            self._config = self.http.get("/config").json()
+            self._config = config_in(self.http.get("/").text)
         return self._config
 
     @cached_property
@@ -85,7 +90,7 @@ class Visitor:
         if self._heart is None:
             self._heart = self.http.stream("GET", f"/gradio_api/heartbeat/{self.page}")
             self._heart.__enter__()
-        return self.act("", "arrive", data={"search": search, "owner": self.owner})
+        return self.act("", "arrive", data={"search": search})
 
     def act(self, elem_id: str, name: str, *values: Any, data: Any = None, follow: bool = True) -> Told:
         """Trigger an event; with `follow` also what it wakes, as the page does."""
@@ -183,6 +188,13 @@ class Visitor:
             self.shown[component] = value
         elif "value" in value:
             self.shown[component] = value["value"]
+
+
+def config_in(page: str) -> dict[str, Any]:
+    """Gradio's configuration, which stands in the page."""
+    start = page.index("window.gradio_config = ") + len("window.gradio_config = ")
+    config, _end = json.JSONDecoder().raw_decode(page, start)
+    return dict(config)
 
 
 def patched(value: Any, action: str, path: list[Any], new: Any) -> Any:

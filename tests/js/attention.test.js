@@ -5,16 +5,16 @@ import {
   Quantile,
   QueryMean,
   attentionInto,
+  decay,
   extent,
   fuseHeads,
   halfFloats,
   layerBytes,
-  massMask,
   parseLayer,
   prefixMass,
   softmax,
   unpackHalf,
-} from '../../vit_viz/ui/explorer/attention.js';
+} from '../../vit_viz/explorer/attention.js';
 import { close, makeLayer, random, toHalf } from './oracle.js';
 
 const SIZES = { heads: 5, tokens: 26, headDim: 8 };
@@ -62,6 +62,31 @@ test('softmax survives scores that would overflow', () => {
   assert.ok(close(scores, [1 / (1 + Math.exp(-1)), 1 / (1 + Math.E), 0], 1e-6));
 });
 
+test('the quick exponential equals Math.exp, also where its table ends and beyond', () => {
+  let worst = 0;
+  for (let y = 0; y < 104.5; y += 0.00137) {
+    const exact = Math.exp(-y);
+    worst = Math.max(worst, Math.abs(decay(y) - exact) / exact);
+  }
+  assert.ok(worst < 3e-9, `${worst}`);
+  for (const y of [-0.3, -12, 104, 200, Infinity, -Infinity]) assert.equal(decay(y), Math.exp(-y));
+  assert.ok(Number.isNaN(decay(NaN)));
+});
+
+test('a key that no query may see gets nothing, and a column may exceed 1 by its rounding', () => {
+  const scores = Float32Array.of(3, -Infinity, 3);
+  softmax(scores);
+  assert.deepEqual([...scores], [0.5, 0, 0.5]);
+  const { layer } = makeLayer(SIZES);
+  assert.ok(layer.kind === 'qk');
+  const column = new Float32Array(26);
+  attentionInto(column, { ...layer, lse: layer.lse.map((v) => v - 9) }, 2, 3, 'column');
+  const plain = new Float32Array(26);
+  attentionInto(plain, layer, 2, 3, 'column');
+  const grown = Array.from(plain, (v) => v * Math.exp(9));
+  assert.ok(Math.max(...grown) > 1 && close(column, grown, 1e-5 * Math.max(...grown)));
+});
+
 test('norm weighting multiplies by the norm of the key, in rows and in columns', () => {
   const { layer, attention } = makeLayer(SIZES);
   const norms = /** @type {Float32Array} */ (layer.norms);
@@ -89,7 +114,7 @@ test('a region is the mean of its rows, whatever it was before', () => {
   const { layer, attention } = makeLayer(SIZES);
   const mean = new QueryMean(layer, 'row', false);
   const out = new Float32Array(3 + 5 * 26);
-  for (const tokens of [[4], [4, 5], [4, 5, 10, 11], [5, 10, 11], [20, 21, 22], [2]]) {
+  for (const tokens of [[4], [4, 5], [4, 5, 10, 11], [5, 10, 11], [20, 21, 22], [2], [20, 21, 22, 23]]) {
     mean.into(tokens, out, 3);
     for (let h = 0; h < 5; h++) {
       const expected = attention[h][0].map(
@@ -208,38 +233,6 @@ test('min <= mean <= max, and the mean of rows still sums to 1', () => {
     sum += mean;
   }
   assert.ok(Math.abs(sum - 1) < 1e-6);
-});
-
-test('the mass mask is the smallest set that holds the share, by hand', () => {
-  const values = Float32Array.of(0.1, 0.4, 0.2, 0.3);
-  assert.deepEqual([...massMask(values, 0.6)], [0, 1, 0, 1]);
-  assert.deepEqual([...massMask(values, 0.75)], [0, 1, 1, 1]);
-  assert.deepEqual([...massMask(values, 1)], [1, 1, 1, 1]);
-});
-
-test('equal values enter the mass mask in order of their index', () => {
-  assert.deepEqual([...massMask(Float32Array.of(1, 1, 1, 1), 0.5)], [1, 1, 0, 0]);
-  assert.deepEqual([...massMask(Float32Array.of(1, 2, 1, 1, 2), 0.7)], [1, 1, 0, 0, 1]);
-});
-
-test('a map of zeros has an empty mass mask', () => {
-  assert.deepEqual([...massMask(new Float32Array(4), 0.6)], [0, 0, 0, 0]);
-});
-
-test('the mass mask agrees with sorting all pairs', () => {
-  const next = random(3);
-  for (let round = 0; round < 40; round++) {
-    const values = Float32Array.from({ length: 23 }, () => Math.round(6 + 6 * next()) / 8);
-    const share = 0.05 + 0.45 * (next() + 1);
-    const order = [...values.keys()].sort((a, b) => values[b] - values[a] || a - b);
-    const total = values.reduce((a, b) => a + b, 0);
-    const expected = new Uint8Array(23);
-    for (let sum = 0, i = 0; sum < (share - 1e-12) * total; i++) {
-      sum += values[order[i]];
-      expected[order[i]] = 1;
-    }
-    assert.deepEqual(massMask(values, share), expected);
-  }
 });
 
 test('prefix mass splits a row into its parts, which sum to 1', () => {

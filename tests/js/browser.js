@@ -1,6 +1,7 @@
 // A stand-in for the window around the elements: timers that a test turns by hand, the address bar, and how Gradio runs a component.
 
 import { readFileSync } from 'node:fs';
+import { afterEach } from 'node:test';
 
 import { Element, parse } from './document.js';
 
@@ -20,6 +21,7 @@ export class Browser {
     /** @type {{how: string, address: string}[]} */ this.visited = [];
     /** @type {Record<string, string>} */ this.stored = {};
     this.still = false; // whether motion is unwelcome
+    this.touch = false; // whether the pointer is a finger
     this.copied = '';
     /** @type {Element[]} */ this.made = [];
     const window = /** @type {any} */ (new Element('window'));
@@ -38,7 +40,15 @@ export class Browser {
         this.visited.push({ how, address: to });
         location.search = /[?][^#]*/.exec(to)?.[0] ?? '';
       };
-    Object.assign(window, { setTimeout: set, setInterval: every, clearInterval: clear, innerHeight: 1000 });
+    const performance = { now: () => this.now };
+    Object.assign(window, {
+      setTimeout: set,
+      setInterval: every,
+      clearInterval: clear,
+      innerHeight: 1000,
+      performance,
+      CustomEvent: globalThis.CustomEvent,
+    });
     this.window = window;
     this.location = location;
     this.globals = {
@@ -49,11 +59,11 @@ export class Browser {
         createElementNS: (/** @type {string} */ _n, /** @type {string} */ tag) => make(tag),
       },
       history: { state: null, pushState: go('push'), replaceState: go('replace') },
-      setTimeout: set,
       clearTimeout: clear,
       requestAnimationFrame: (/** @type {() => void} */ run) => this.later(run, 16, 0),
-      matchMedia: () => ({ matches: this.still }),
-      Date: { now: () => this.now },
+      matchMedia: (/** @type {string} */ query) => ({
+        matches: query.includes('pointer') ? this.touch : this.still,
+      }),
       navigator: {
         clipboard: { writeText: async (/** @type {string} */ text) => void (this.copied = text) },
       },
@@ -89,7 +99,6 @@ export class Browser {
   /** Puts the globals in place for modules that look them up; what was there before comes back at the end of the test. */
   install(/** @type {{after: (undo: () => void) => void}} */ context, more = {}) {
     for (const [name, value] of Object.entries({ ...this.globals, ...more })) {
-      if (name === 'Date' || name === 'setTimeout') continue; // Node's own runner needs its own
       const before = Object.getOwnPropertyDescriptor(globalThis, name);
       Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
       context.after(() => {
@@ -100,28 +109,41 @@ export class Browser {
   }
 }
 
+/** @type {(() => void)[]} */
+const undone = [];
+afterEach(() => undone.splice(0).forEach((undo) => undo()));
+
 /**
- * A small component of the page as Gradio runs it: its template, its script, and what it tells Python.
- * @param {string} path of the script, from this folder; the template lies beside it
- * @param {any} value
+ * A small component of the page as Gradio runs it: its template, its module, and what it tells Python.
+ * @param {(element: any, trigger: any, props: any, watch: any) => void} start `mount` of its module
+ * @param {string} template path of its template in the package
+ * @returns {Component}
  */
-export function mount(path, value, { props = {}, browser = new Browser() } = {}) {
-  const element = parse(read(path.replace(/js$/, 'html')));
+export function component(start, template) {
+  return { start, html: read(`../../vit_viz/${template}`) };
+}
+
+/** @typedef {{start: (element: any, trigger: any, props: any, watch: any) => void, html: string}} Component */
+
+/** Mounts a component on a page of its own, whose globals are there until the end of the test. */
+export function mount(
+  /** @type {Component} */ { start, html },
+  /** @type {any} */ value,
+  { props = {}, browser = new Browser() } = {},
+) {
+  const element = parse(html);
   /** @type {any} */
   const values = { value, ...props };
   /** @type {[string, any][]} */
   const told = [];
   /** @type {Record<string, (() => void)[]>} */
   const watched = {};
-  const names = Object.keys(browser.globals);
-  const script = new Function('element', 'trigger', 'props', 'watch', 'crypto', ...names, read(path));
-  script(
+  browser.install({ after: (undo) => void undone.push(undo) });
+  start(
     element,
     (/** @type {string} */ name, /** @type {any} */ data) => void told.push([name, data]),
     values,
     (/** @type {string} */ name, /** @type {() => void} */ run) => void (watched[name] ??= []).push(run),
-    globalThis.crypto,
-    ...Object.values(browser.globals),
   );
   return {
     element,

@@ -51,12 +51,15 @@ export class Element {
     this.disabled = false;
     this.checked = false;
     this.value = '';
+    this.type = tag === 'select' ? 'select-one' : '';
     this.isConnected = true;
     this.captured = 0;
     this.focused = false;
     this.scrolled = false;
     this.box = { left: 0, top: 0, width: 0, height: 0 };
     /** @type {Canvas | null} */ this.canvas = null;
+    this.complete = true; // of a picture: it has been loaded
+    this.naturalWidth = 300;
   }
 
   get children() {
@@ -131,8 +134,15 @@ export class Element {
     return { ...this.box, right: left + width, bottom: top + height, x: left, y: top };
   }
 
-  addEventListener(/** @type {string} */ name, /** @type {(event: any) => void} */ listener) {
-    (this.listeners[name] ??= []).push(listener);
+  /** Those that capture hear an event before all others here. */
+  addEventListener(
+    /** @type {string} */ name,
+    /** @type {(event: any) => void} */ listener,
+    /** @type {{capture?: boolean}} */ { capture = false } = {},
+  ) {
+    const heard = (this.listeners[name] ??= []);
+    if (capture) heard.unshift(listener);
+    else heard.push(listener);
   }
 
   removeEventListener(/** @type {string} */ name, /** @type {(event: any) => void} */ listener) {
@@ -153,16 +163,25 @@ export class Element {
       stopPropagation() {
         this.stopped = true;
       },
+      silenced: false,
+      stopImmediatePropagation() {
+        this.stopped = true;
+        this.silenced = true;
+      },
       ...details,
     };
     for (let at = /** @type {Element | null} */ (this); at && !event.stopped; at = at.parentElement) {
-      for (const listener of at.listeners[name] ?? []) listener(event);
+      for (const listener of at.listeners[name] ?? []) if (!event.silenced) listener(event);
     }
     return event;
   }
 
   click() {
     this.fire('click');
+  }
+
+  dispatchEvent(/** @type {any} */ event) {
+    this.fire(event.type, { detail: event.detail });
   }
 
   focus() {
@@ -201,6 +220,20 @@ export class Element {
     return found;
   }
 
+  /** The nearest of this element and those around it that fits. */
+  closest(/** @type {string} */ selector) {
+    let at = /** @type {Element | null} */ (this);
+    while (at && !matches(at, selector)) at = at.parentElement;
+    return at;
+  }
+
+  /** Whether another element is this one or stands in it. */
+  contains(/** @type {unknown} */ other) {
+    let at = other instanceof Element ? other : null;
+    while (at && at !== this) at = at.parentElement;
+    return at === this;
+  }
+
   querySelector(/** @type {string} */ selector) {
     return this.querySelectorAll(selector)[0] ?? null;
   }
@@ -224,6 +257,17 @@ export class Canvas {
         return true;
       },
     });
+  }
+
+  /** What was put here; where only drawings were made, pixels of one gray. */
+  getImageData(/** @type {number[]} */ ...[, , width, height]) {
+    const { data } = this;
+    if (data?.width === width && data.height === height) return data;
+    return { width, height, data: new Uint8ClampedArray(4 * width * height).fill(200) };
+  }
+
+  get canvas() {
+    return this.owner;
   }
 
   createImageData(/** @type {number} */ width, /** @type {number} */ height) {
@@ -273,7 +317,7 @@ export function parse(/** @type {string} */ html) {
       for (const [, name, value] of attributes.matchAll(/([\w:-]+)(?:="([^"]*)")?/g)) {
         if (name === 'hidden' || name === 'disabled' || name === 'checked')
           /** @type {any} */ (node)[name] = true;
-        else if (name === 'value') node.value = value;
+        else if (name === 'value' || name === 'type') node[name] = value;
         else node.setAttribute(name, value ?? '');
       }
       top.append(node);

@@ -22,7 +22,7 @@ test('a trace opens with its photo, axes, chips, layers and words', async (t) =>
   assert.equal(parts.message.textContent, 'a note');
   assert.deepEqual(
     parts.heads.children.map((/** @type {any} */ n) => n.textContent),
-    ['0', '1', '2', '3', '4', 'mean', 'max', 'min'],
+    ['0', '1', '2', '3', '4', 'all', 'max', 'min'],
   );
   assert.deepEqual(
     parts.layers.children.map((/** @type {any} */ n) => n.textContent),
@@ -30,7 +30,7 @@ test('a trace opens with its photo, axes, chips, layers and words', async (t) =>
   );
   assert.deepEqual(
     parts.chips.children.map((/** @type {any} */ n) => n.textContent),
-    ['query', 'class', 'r0'],
+    ['ask', 'class token', 'register 0'],
   );
   assert.deepEqual(
     asked.slice(0, 3).map((p) => p.slice(-1)),
@@ -41,14 +41,31 @@ test('a trace opens with its photo, axes, chips, layers and words', async (t) =>
   assert.deepEqual(browser.visited, [
     { how: 'replace', address: '?model=mini&image=lion&layer=2&head=mean&q=class#here' },
   ]);
-  assert.match(parts.caption.textContent, /^mini, layer 2, mean over heads: class token looks at/);
-  assert.equal(parts.readout.textContent, 'most on patch (3, 1): 43.21%');
+  assert.match(parts.caption.textContent, /^Layer 2, all heads: where the class token looks$/);
+  assert.equal(
+    parts.readout.textContent,
+    'Most on patch (3, 1), 43.21%. Point at the photo to ask any other patch; click to keep it.',
+  );
   assert.deepEqual(shares(parts), ['20%', '5%', '75%']);
   assert.equal(parts.progress.textContent, '');
   assert.equal(parts.map.canvas.data.width, trace.grid[1]);
   assert.equal(parts.map.canvas.data.height, trace.grid[0]);
   assert.equal(parts.atlas.canvas.data.width, 8 * 6);
   assert.equal(parts.atlas.canvas.data.height, 3 * 4);
+});
+
+test('a finger is told to tap, and the tokens of no patch say what they are', async (t) => {
+  const { browser, parts, show } = open(t);
+  browser.touch = true;
+  await show();
+  assert.equal(
+    parts.readout.textContent,
+    'Most on patch (3, 1), 43.21%. Tap the photo to ask any other patch.',
+  );
+  const [, chip, register] = parts.chips.children;
+  assert.match(chip.title, /class token: belongs to no patch; it gathers from all/);
+  assert.match(register.title, /register 0: belongs to no patch; a spare token/);
+  assert.doesNotMatch(chip.getAttribute('aria-label'), /gathers/);
 });
 
 test('a click on a patch pins it: ring, words, event, address; the brightest pixel is the patch it looks at', async (t) => {
@@ -70,10 +87,9 @@ test('a click on a patch pins it: ring, words, event, address; the brightest pix
   ]);
   assert.deepEqual(places(parts['pinned-halo']), places(parts.pinned));
   assert.equal(parts.stage.captured, 4);
-  assert.match(
-    parts.caption.textContent,
-    /^mini, layer 1, head 3: patch \(2, 4\) looks at; one scale for all cells, peaks clipped$/,
-  );
+  assert.equal(parts.caption.textContent, 'Layer 1, head 3: where patch (2, 4) looks');
+  assert.equal(parts.mark.textContent, 'lit where patch (2, 4) looks');
+  assert.equal(parts.details.textContent, 'mini. Scale: each layer, peaks clipped. Light, smooth.');
   const pin = told.find(([name]) => name === 'pin');
   assert.equal(pin?.[1].query, '2,4');
   assert.deepEqual(
@@ -86,7 +102,7 @@ test('a click on a patch pins it: ring, words, event, address; the brightest pix
   });
   const row = expected(trace, 1)[3][2 + 2 * 6 + 4].slice(2);
   const pixels = [...new Uint32Array(parts.map.canvas.data.data.buffer)].map((p) => p & 255);
-  explorer.change({ clip: false, scale: 'own' });
+  explorer.change({ clip: false, scale: 'own', style: 'heat' });
   browser.pass(16);
   const own = [...new Uint32Array(parts.map.canvas.data.data.buffer)].map((p) => p & 255);
   assert.equal(argmax(own), argmax(row));
@@ -124,12 +140,12 @@ test('hovering previews and tells nobody; leaving returns to the pinned query', 
   browser.pass(16);
   assert.deepEqual(places(parts.hovered)[0], [5, 3]);
   assert.deepEqual(places(parts.pinned), []);
-  assert.match(parts.caption.textContent, /patch \(3, 5\) looks at/);
-  assert.match(parts.readout.textContent, /≈ .*; query at pixels x 250-300, y 150-200$/);
+  assert.match(parts.caption.textContent, /patch \(3, 5\) looks/);
+  assert.match(parts.readout.textContent, /≈ .*%\. The query is the patch at pixels x 250-300, y 150-200\.$/);
   parts.stage.fire('pointerleave', {});
   browser.pass(16);
   assert.deepEqual(places(parts.hovered), []);
-  assert.match(parts.caption.textContent, /class token looks at/);
+  assert.match(parts.caption.textContent, /class token looks/);
   assert.deepEqual([told.length, explorer.hovered], [0, null]);
   const chip = parts.chips.children[2];
   chip.fire('pointerenter', { pointerType: 'mouse' });
@@ -178,18 +194,6 @@ test('a drag takes a rectangle, Shift adds and removes patches, the region butto
   stage.fire('pointercancel', {});
   stage.fire('pointerup', patch(0, 0));
   assert.equal(explorer.view?.query, '2,2');
-});
-
-test('a finger previews while it moves and pins where it lifts', async (t) => {
-  const { parts, show, patch, explorer } = open(t);
-  await show();
-  const touch = { pointerType: 'touch' };
-  parts.stage.fire('pointerdown', { ...patch(0, 1), ...touch });
-  assert.equal(explorer.hovered, '0,1');
-  parts.stage.fire('pointermove', { ...patch(3, 2), ...touch });
-  assert.equal(explorer.hovered, '3,2');
-  parts.stage.fire('pointerup', { ...patch(3, 2), ...touch });
-  assert.deepEqual([explorer.view?.query, explorer.hovered], ['3,2', null]);
 });
 
 test('outside what the model received there is no patch', async (t) => {
@@ -303,15 +307,19 @@ test('options are read from the form and shown in it', async (t) => {
   set(input('direction', 'column'), {});
   set(input('scale', 'own'), {});
   set(input('table'), { value: 'magma' });
+  set(input('style', 'heat'), {});
+  assert.equal(explorer.view?.alpha, 0.55);
+  set(input('smooth', '0'), {});
   set(input('alpha'), { value: '0.25' });
-  set(input('smooth'), { checked: true });
   set(input('norm'), { checked: true });
   set(input('clip'), { checked: false });
   set(input('masked'), { checked: true });
-  const { direction, scale, table, alpha, smooth, norm, clip, mask } = /** @type {any} */ (explorer.view);
+  const { direction, scale, style, table, alpha, smooth, norm, clip, mask } = /** @type {any} */ (
+    explorer.view
+  );
   assert.deepEqual(
-    [direction, scale, table, alpha, smooth, norm, clip, mask],
-    ['column', 'own', 'magma', 0.25, true, true, false, 0.6],
+    [direction, scale, style, table, alpha, smooth, norm, clip, mask],
+    ['column', 'own', 'heat', 'magma', 0.25, false, true, false, 0.6],
   );
   assert.deepEqual([input('direction', 'row').checked, input('direction', 'column').checked], [false, true]);
   assert.deepEqual([input('scale', 'shared').checked, input('scale', 'own').checked], [false, true]);
@@ -322,18 +330,25 @@ test('options are read from the form and shown in it', async (t) => {
   assert.deepEqual([explorer.view?.mask, parts['mask-share'].hidden], [0, true]);
   set(input('masked'), { checked: true });
   assert.equal(explorer.view?.mask, 0.9); // as it was
-  assert.equal(parts.root.style['--vx-alpha'], '0.25');
-  assert.ok(parts.root.hasAttribute('data-smooth'));
+  assert.deepEqual([input('style', 'heat').checked, input('style', 'light').checked], [true, false]);
+  assert.ok(input('smooth', '0').checked);
+  set(input('style', 'light'), {});
+  assert.equal(explorer.view?.alpha, 1);
+  set(input('table'), { value: 'gray' }); // what colours would have
+  assert.deepEqual(
+    [explorer.view?.style, explorer.view?.alpha, explorer.view?.table],
+    ['heat', 0.55, 'gray'],
+  );
   assert.equal(input('norm').disabled, false);
   explorer.setValue({ ...makeTrace({ trace: 'x', norms: false }) });
   explorer.change({ norm: false });
   assert.equal(input('norm').disabled, true);
 });
 
-test('a mask shows the photo outside its patches', async (t) => {
+test('a mask shows the photo outside its patches, dimmed where the style is light', async (t) => {
   const { parts, show, explorer, browser, trace } = open(t);
   await show();
-  explorer.change({ query: '1,1', head: 2, layer: 0, mask: 0.3 });
+  explorer.change({ query: '1,1', head: 2, layer: 0, mask: 0.3, style: 'heat' });
   browser.pass(16);
   const row = expected(trace, 0)[2][2 + 7].slice(2);
   const total = row.reduce((a, b) => a + b, 0);
@@ -350,21 +365,9 @@ test('a mask shows the photo outside its patches', async (t) => {
     pixels.map((_, i) => cellOf(i) !== 0),
     pixels.map((pixel) => pixel !== 0),
   );
-});
-
-test('the colour bar says its ends, and that peaks are clipped', async (t) => {
-  const { parts, show, explorer, browser } = open(t);
-  await show();
-  assert.match(parts.high.textContent, /^≥ .*%$/);
-  assert.match(parts.unit.textContent, /^of the query’s attention; max .*%$/);
-  explorer.change({ clip: false, scale: 'own', direction: 'column' });
+  explorer.change({ style: 'light', scale: 'own', clip: false }); // there the photo is dimmed
   browser.pass(16);
-  assert.match(parts.high.textContent, /^[\d.]+%$/);
-  assert.equal(parts.unit.textContent, 'of each patch’s attention; own scale: cells do not compare');
-  assert.ok(parts.unit.hasAttribute('data-own'));
-  explorer.change({ norm: true, scale: 'layer' });
-  browser.pass(16);
-  assert.match(parts.high.textContent, /^[\d.]+$/);
-  assert.equal(parts.unit.textContent, 'weight x ||v W_O||');
-  assert.equal(parts.colors.canvas.data.width, 256);
+  const dark = [...new Uint32Array(parts.map.canvas.data.data.buffer)];
+  assert.ok(dark[order[0][1]] >>> 24 < 5);
+  for (const [, i] of order.slice(count)) assert.equal(dark[i], 0xff000000);
 });

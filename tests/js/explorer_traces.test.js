@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mountExplorer } from '../../vit_viz/ui/explorer/explorer.js';
+import { Explorer } from '../../vit_viz/explorer/explorer.js';
+import { mount } from '../../vit_viz/ui/look/explorer.js';
+import { SERVER } from '../../vit_viz/ui/look/server_source.js';
 import { makeTrace } from './oracle.js';
 import { open, settle, tables } from './visit.js';
 
@@ -64,8 +66,8 @@ test('a link whose own picture is gone applies to the one that is chosen then', 
   assert.deepEqual([explorer.view?.query, explorer.view?.layer], ['2,2', 0]);
 });
 
-test('Back returns to a view of this trace, or asks for another one', async (t) => {
-  const { show, explorer, told, browser } = open(t);
+test('Back returns to a view of this trace, or waits for the picture of another one', async (t) => {
+  const { show, explorer, trace, told, browser } = open(t);
   await show();
   explorer.change({ layer: 0, table: 'gray' });
   browser.pass(300);
@@ -74,10 +76,13 @@ test('Back returns to a view of this trace, or asks for another one', async (t) 
   assert.deepEqual([explorer.view?.layer, explorer.view?.query, explorer.view?.table], [1, '1,2', 'viridis']);
   browser.location.search = '?model=mini&image=tower&mode=crop&layer=2';
   browser.window.fire('popstate');
-  assert.deepEqual(told.at(-1), [
-    'navigate',
-    { model: 'mini', image: 'tower', mode: 'crop', view: { layer: 2 } },
-  ]);
+  const before = told.length;
+  await show({ ...trace, trace: 'next', image: 'tower', mode: 'crop' });
+  assert.equal(explorer.view?.layer, 2);
+  assert.deepEqual(
+    told.slice(0, before).map(([name]) => name),
+    told.slice(0, before).map(() => 'view'),
+  );
 });
 
 test('a trace that is gone is computed again once, and then the reason is said', async (t) => {
@@ -120,7 +125,7 @@ test('what the browser cannot compute is asked of the server, the shown layer fi
   assert.match(parts.caption.textContent, /pool \(mean of patches\)/);
   assert.deepEqual(
     parts.chips.children.map((/** @type {any} */ c) => c.textContent),
-    ['query', 'pool', 'class', 'r0'],
+    ['ask', 'pool', 'class token', 'register 0'],
   );
   explorer.change({ layer: 0 });
   explorer.change({ layer: 1 }); // the newer question wins
@@ -149,6 +154,20 @@ test('while the server works the pictures are dimmed, but not at once', async (t
   assert.equal(parts.root.dataset.state, 'ready');
 });
 
+test('what the server works on is said until it is done, and then the view again', async (t) => {
+  const { show, explorer, parts, browser } = open(t);
+  await show();
+  for (const words of ['Loading a model', 'Loading another model']) {
+    explorer.setBusy(words);
+    browser.pass(250);
+    browser.pass(500);
+    assert.equal(parts.status.textContent, words);
+  }
+  explorer.setBusy('');
+  browser.pass(500);
+  assert.match(parts.status.textContent, /^Layer 2, all heads: where the class token looks\. /);
+});
+
 test('the pinned view is spoken once it rests', async (t) => {
   const { show, explorer, parts, browser } = open(t);
   await show();
@@ -159,7 +178,7 @@ test('the pinned view is spoken once it rests', async (t) => {
   assert.notEqual(parts.status.textContent, before);
   assert.match(
     parts.status.textContent,
-    /^mini, layer 1, head 0: patch \(1, 2\) looks at.*peaks clipped\. most on patch/,
+    /^Layer 1, head 0: where patch \(1, 2\) looks\. .*Light, smooth\. Most on patch/,
   );
 });
 
@@ -185,8 +204,12 @@ test('the saved picture has the photo, the map where it lies on it, the bar and 
   browser.pass(16);
   parts.save.fire('click');
   const link = browser.made.findLast((node) => node.tagName === 'A');
-  assert.equal(/** @type {any} */ (link).download, 'vit_viz-mini-lion-layer0-head3-1,2-row.png');
-  const canvas = /** @type {any} */ (browser.made.findLast((node) => node.tagName === 'CANVAS'));
+  assert.equal(/** @type {any} */ (link).download, 'vit_viz-mini-lion-layer0-head3-1,2-row-light-smooth.png');
+  const canvas = /** @type {any} */ (
+    browser.made.findLast(
+      (node) => node.tagName === 'CANVAS' && node.canvas?.calls.some(([name]) => name === 'fillText'),
+    )
+  );
   const calls = canvas.canvas.calls;
   const of = (/** @type {string} */ name) =>
     calls
@@ -194,19 +217,11 @@ test('the saved picture has the photo, the map where it lies on it, the bar and 
       .map((/** @type {any[]} */ call) => call.slice(1));
   const text = 16; // 900 / 56
   assert.equal(canvas.width, 900 + 2 * text);
-  const [photo, map] = of('drawImage');
+  const [photo, map, bar] = of('drawImage');
   assert.deepEqual(photo, [parts.photo, 0, 0, 900, 600]);
-  assert.deepEqual(map, [parts.map, 90, 60, 720, 480]);
-  assert.deepEqual([of('globalAlpha =')[0][0], of('imageSmoothingEnabled =')[0][0]], [0.25, true]);
-  const bar = of('fillRect').slice(1);
-  assert.deepEqual(
-    [bar[0], bar.at(-1)],
-    [
-      [0, 616, 1, 13],
-      [479, 616, 1, 13],
-    ],
-  );
-  assert.deepEqual([of('fillStyle =')[1][0], of('fillStyle =')[480][0]], ['rgb(0 0 0)', 'rgb(255 255 255)']);
+  assert.deepEqual(map.slice(1), [90, 60, 720, 480]);
+  assert.deepEqual([map[0].width, map[0].height], [720, 480]); // drawn anew, at the size of the file
+  assert.deepEqual(bar, [parts.colors, 0, 616, 480, 13]);
   const words = of('fillText');
   assert.deepEqual(
     words.slice(0, 3).map((/** @type {any[]} */ w) => w[0]),
@@ -216,8 +231,8 @@ test('the saved picture has the photo, the map where it lies on it, the bar and 
     words.slice(0, 3).map((/** @type {any[]} */ w) => w[1]),
     [0, 480, 0],
   );
-  assert.match(words[3][0], /^mini, layer 0, head 3: patch \(1, 2\) looks at/);
-  assert.match(words.at(-1)[0], /Image: lion, fit. vit_viz$/);
+  assert.match(words[3][0], /^Layer 0, head 3: where patch \(1, 2\) looks/);
+  assert.match(words.at(-1)[0], /Photo: lion, fit. vit_viz$/);
   assert.ok(Math.abs(words[4][2] - words[3][2] - 1.45 * text) < 1e-9);
   assert.equal(canvas.height, 600 + 2 * text + Math.round(text * (5.2 + 1.45 * (words.length - 3))));
   explorer.change({ query: Array.from({ length: 15 }, (_, i) => `${i % 4},${i % 6}`).join(';') });
@@ -233,7 +248,7 @@ test('an element that left the page stops everything', async (t) => {
   /** @type {Record<string, () => void>} */
   const watched = {};
   const props = { value: makeTrace(), tables, busy: '' };
-  mountExplorer(
+  mount(
     /** @type {any} */ (element),
     () => {},
     props,
@@ -247,4 +262,69 @@ test('an element that left the page stops everything', async (t) => {
   assert.equal(browser.window.disconnected, true);
   assert.equal(browser.window.listeners.popstate.length, before - 1);
   watched.busy();
+});
+
+test('what arrived before the module did is shown when it is mounted, and what comes later too', async (t) => {
+  const { element, parts, browser } = open(t);
+  /** @type {Record<string, () => void>} */
+  const watched = {};
+  const props = { value: makeTrace(), tables, busy: 'Running mini …' };
+  mount(
+    /** @type {any} */ (element),
+    () => {},
+    props,
+    (name, run) => (watched[String(name)] = run),
+  );
+  await settle();
+  browser.pass(300);
+  assert.deepEqual([parts.root.dataset.state, parts.busy.textContent], ['busy', 'Running mini …']);
+  props.busy = '';
+  watched.busy();
+  assert.deepEqual([parts.root.dataset.state, parts.busy.textContent], ['ready', '']);
+});
+
+test('an explorer shows its trace where nobody keeps a link, and leaves the address bar alone', async (t) => {
+  const { element, trace, browser } = open(t);
+  const before = browser.visited.length;
+  const explorer = new Explorer(
+    /** @type {any} */ (element),
+    () => {},
+    { value: null, tables, busy: '' },
+    SERVER,
+  );
+  explorer.setValue(trace);
+  await settle();
+  explorer.pin('1,1');
+  browser.pass(1000);
+  assert.equal(explorer.view?.query, '1,1');
+  explorer.goTo({ model: null, image: 'tower', mode: 'fit', size: '0', part: '', options: {} });
+  explorer.destroy();
+  assert.equal(browser.visited.length, before);
+});
+
+test('the page is told where a first look begins, and nothing where somebody had chosen', async (t) => {
+  const opening = { layer: 1, head: 4 };
+  const first = open(t, { opening, is_placed: false, view: { ...opening, query: 'class' } });
+  await first.show();
+  assert.deepEqual(
+    first.told.map(([name, { layer, head, query }]) => [name, layer, head, query]),
+    [['view', 1, 4, 'class']],
+  );
+  const later = open(t, { opening, is_placed: true, view: { layer: 0, head: 2, query: 'class' } });
+  await later.show();
+  assert.deepEqual(later.told, []);
+  assert.deepEqual([later.explorer.view?.layer, later.explorer.view?.head], [0, 2]);
+});
+
+test('the link that saves the page says the view, and is hidden where there is no such page', async (t) => {
+  const { explorer, parts, show } = open(t);
+  await show();
+  explorer.change({ layer: 1, head: 3, query: '1,2', style: 'heat' });
+  const address = new URL(parts.page.getAttribute('href'), 'http://host');
+  assert.equal(address.pathname, '/vit_viz/explorer/abc.html');
+  assert.equal(address.search, '?layer=1&head=3&q=1%2C2&style=heat');
+  assert.equal(parts.page.hidden, false);
+  explorer.source = { ...explorer.source, page: () => '' };
+  explorer.change({ layer: 0 });
+  assert.equal(parts.page.hidden, true);
 });

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Frame } from '../../vit_viz/ui/explorer/frame.js';
-import { paintMap, paintMosaic, tableIndex } from '../../vit_viz/ui/explorer/paint.js';
-import { initialView } from '../../vit_viz/ui/explorer/state.js';
+import { Frame } from '../../vit_viz/explorer/frame.js';
+import { paintMap, paintMosaic, tableIndex } from '../../vit_viz/explorer/paint.js';
+import { initialView } from '../../vit_viz/explorer/state.js';
 import { close, makeLayer, makeTrace } from './oracle.js';
 
 const trace = makeTrace();
 const made = [1, 2, 3].map((seed) => makeLayer({ heads: 5, tokens: 26, headDim: 8, seed }));
 const none = () => null;
 
-function frameOf(/** @type {Partial<import('../../vit_viz/ui/explorer/state.js').View>} */ change) {
+function frameOf(/** @type {Partial<import('../../vit_viz/explorer/state.js').View>} */ change) {
   const view = { ...initialView(trace), clip: false, ...change };
   const frame = new Frame(trace);
   frame.compute(view, (l) => made[l].layer, none);
@@ -111,7 +111,7 @@ test('a shared scale spans all cells, one of a layer its cells, an own one the c
 });
 
 test('a clipped scale ends below the largest value and says what that is', () => {
-  const { frame, view } = frameOf({});
+  const { frame, view } = frameOf({ scale: 'shared' });
   const [low, high, top] = frame.range({ ...view, clip: true }, 0, 0);
   assert.ok(low < high && high < top);
   assert.equal(top, frame.range(view, 0, 0)[1]);

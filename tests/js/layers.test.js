@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { layerBytes } from '../../vit_viz/ui/explorer/attention.js';
-import { Gone, LAYER_BUDGET, LayerStore, routeUrl } from '../../vit_viz/ui/explorer/layers.js';
-import { initialView } from '../../vit_viz/ui/explorer/state.js';
+import { layerBytes } from '../../vit_viz/explorer/attention.js';
+import { LAYER_BUDGET, LayerStore } from '../../vit_viz/explorer/layers.js';
+import { Gone } from '../../vit_viz/explorer/source.js';
+import { routeUrl } from '../../vit_viz/explorer/url.js';
+import { initialView } from '../../vit_viz/explorer/state.js';
+import { SERVER } from '../../vit_viz/ui/look/server_source.js';
 import { Browser } from './browser.js';
 import { makeTrace } from './oracle.js';
 
-/** @typedef {import('../../vit_viz/ui/explorer/geometry.js').Trace} Trace */
+/** @typedef {import('../../vit_viz/explorer/geometry.js').Trace} Trace */
 
 const HEADS = 5;
 const TOKENS = 26;
@@ -47,7 +50,7 @@ function storeOf(/** @type {Trace} */ trace) {
   const ready = [];
   /** @type {Error[]} */
   const failed = [];
-  const store = new LayerStore(trace, { ready: (l) => ready.push(l), failed: (e) => failed.push(e) });
+  const store = new LayerStore(trace, SERVER, { ready: (l) => ready.push(l), failed: (e) => failed.push(e) });
   return { store, ready, failed };
 }
 
@@ -240,7 +243,7 @@ test('an answer that is too short is refused, and too many answers make room', a
   await store.ask(6, view, signal);
   assert.deepEqual([[...store.answers.keys()].length, store.answerBytes], [1, 4e6]);
   length -= 1;
-  await assert.rejects(store.ask(1, view, signal), /sent too few numbers/);
+  await assert.rejects(store.ask(1, view, signal), /numbers of this layer are missing/);
 });
 
 test('layers that the browser computes itself are not asked of the server', () => {
@@ -295,7 +298,11 @@ test('layers fit up to their budget exactly', () => {
   const unit = 5 * (8 + 4 * 8);
   assert.equal(LAYER_BUDGET % unit, 0);
   const of = (/** @type {number} */ tokens, layers = 1) =>
-    new LayerStore(makeTrace({ tokens, layers, source: Array(layers).fill('qk') }), /** @type {any} */ ({}));
+    new LayerStore(
+      makeTrace({ tokens, layers, source: Array(layers).fill('qk') }),
+      SERVER,
+      /** @type {any} */ ({}),
+    );
   const most = LAYER_BUDGET / unit;
   assert.deepEqual(
     [of(most).fits(0), of(most + 1).fits(0), of(most).fitsAll, of(most + 1).fitsAll],

@@ -3,26 +3,32 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Address } from '../../vit_viz/ui/explorer/address.js';
 import {
+  cellAt,
+  movedPatch,
   outline,
   patchQuery,
+  placeIn,
+  pointerIn,
   queryPatches,
   queryTokens,
   queryWords,
   rectangle,
-} from '../../vit_viz/ui/explorer/geometry.js';
-import { keyIntent } from '../../vit_viz/ui/explorer/gestures.js';
+  shareOf,
+} from '../../vit_viz/explorer/geometry.js';
+import { keyIntent } from '../../vit_viz/explorer/gestures.js';
 import {
   columnHead,
   formatLink,
   headColumn,
   initialView,
+  linkChange,
   parseLink,
   stepHead,
   stepQuery,
   updateView,
-} from '../../vit_viz/ui/explorer/state.js';
+} from '../../vit_viz/explorer/state.js';
+import { ExplorerLink } from '../../vit_viz/ui/look/explorer_link.js';
 import { Browser } from './browser.js';
 import { makeTrace } from './oracle.js';
 
@@ -43,27 +49,40 @@ test('a link drops the mode, and every option, that went back to its default', (
 
 test('a link is read with the type of each option', () => {
   const link = parseLink(
-    '?model=m&image=i&mode=crop&layer=2&head=3&q=1,2&dir=column&alpha=0.5&mask=0.2&smooth=1&norm=0&clip=0&colors=gray',
+    '?style=tint&model=m&image=i&mode=crop&layer=2&head=3&q=1,2&dir=column&alpha=0.5&mask=0.2&smooth=1&norm=0&clip=0&colors=gray',
   );
-  assert.deepEqual(link, {
-    model: 'm',
-    image: 'i',
-    mode: 'crop',
-    change: {
-      layer: 2,
-      head: 3,
-      query: '1,2',
-      direction: 'column',
-      alpha: 0.5,
-      mask: 0.2,
-      smooth: true,
-      norm: false,
-      clip: false,
-      table: 'gray',
-    },
+  assert.deepEqual([link.model, link.image, link.mode], ['m', 'i', 'crop']);
+  assert.deepEqual(linkChange(link, trace), {
+    layer: 2,
+    head: 3,
+    query: '1,2',
+    style: 'tint',
+    direction: 'column',
+    alpha: 0.5,
+    mask: 0.2,
+    smooth: true,
+    norm: false,
+    clip: false,
+    table: 'gray',
   });
-  assert.deepEqual(parseLink(''), { model: null, image: null, mode: 'fit', change: {} });
-  assert.equal(parseLink('?head=max').change.head, 'max');
+  assert.deepEqual(parseLink(''), {
+    model: null,
+    image: null,
+    mode: 'fit',
+    size: '0',
+    part: '',
+    options: {},
+  });
+  assert.deepEqual(linkChange(parseLink('?head=max&step=3'), trace), { head: 'max' });
+});
+
+test('a link from before there were styles keeps its look, and a link with a colour table says its style', () => {
+  const change = linkChange(parseLink('?colors=magma&smooth=1&scale=own'), trace);
+  assert.deepEqual(change, { style: 'heat', scale: 'own', alpha: 0.55, smooth: true, table: 'magma' });
+  const view = { ...initialView(trace), table: 'magma' };
+  const link = parseLink(formatLink(view, trace));
+  assert.equal(link.options.style, 'light');
+  assert.deepEqual(updateView(initialView(trace), linkChange(link, trace), trace), view);
 });
 
 test('a view takes values up to its limits', () => {
@@ -100,7 +119,6 @@ test('a view takes values up to its limits', () => {
     { query: '' },
     { query: null },
     { clip: 1 },
-    { second: 'x' },
     { other: 1 },
   ]) {
     assert.deepEqual(updateView(view, change, trace), view, JSON.stringify(change));
@@ -112,7 +130,7 @@ test('an address is written after a pause, at once where it is a new place, and 
   browser.install(t);
   /** @type {any[]} */
   const returned = [];
-  const address = new Address((link) => returned.push(link));
+  const address = new ExplorerLink((link) => returned.push(link));
   const view = initialView(trace);
   address.write({ ...view, layer: 0 }, trace);
   browser.pass(199);
@@ -147,17 +165,25 @@ test('the link that opened the page is claimed once, by its own picture or where
   const browser = new Browser('?model=mini&image=lion&layer=1');
   browser.install(t);
   const other = makeTrace({ image: 'tower' });
-  const address = new Address(() => {});
+  const address = new ExplorerLink(() => {});
   assert.deepEqual(address.claim(other, false), {});
   address.write(initialView(trace), other, { byUser: false });
   browser.pass(500);
   assert.deepEqual(browser.visited, []);
   assert.deepEqual(address.claim(trace, false), { layer: 1 });
   assert.deepEqual(address.claim(trace, false), {});
-  assert.deepEqual(new Address(() => {}).claim(other, true), { layer: 1 });
-  const third = new Address(() => {});
+  assert.deepEqual(new ExplorerLink(() => {}).claim(other, true), { layer: 1 });
+  const third = new ExplorerLink(() => {});
   third.write(initialView(trace), other, { byUser: true });
   assert.deepEqual(third.claim(trace, true), {});
+});
+
+test('what another tab chose before the explorer opened holds, not what the page was opened with', (t) => {
+  const browser = new Browser('?model=mini&image=lion&layer=1&head=2');
+  browser.install(t);
+  const address = new ExplorerLink(() => {});
+  browser.location.search = '?model=mini&image=lion&layer=0&head=2';
+  assert.deepEqual(address.claim(trace, false), { layer: 0, head: 2 });
 });
 
 // --- moves
@@ -220,7 +246,7 @@ test('queries are read to the last patch and written in order', () => {
   assert.deepEqual(queryPatches('nonsense', trace), []);
   assert.deepEqual(
     ['pool', 'register 0', '3,5', '3,5;0,1'].map((query) => queryWords(query, trace)),
-    ['pool (class token)', 'register 0 token', 'patch (3, 5)', 'region of 2 patches'],
+    ['pool (class token)', 'register 0', 'patch (3, 5)', 'region of 2 patches'],
   );
   assert.equal(queryWords('pool', makeTrace({ pooling: 'odd' })), 'pool (odd)');
 });
@@ -235,4 +261,47 @@ test('keys are what the help says they are, each in its direction', () => {
   assert.deepEqual(intent('R'), { kind: 'region', step: [0, 0] });
   for (const more of [{ ctrlKey: true }, { metaKey: true }, { altKey: true }])
     assert.equal(intent('r', more), null);
+});
+
+// --- places
+
+test('a pointer is in a cell from its first edge up to, and without, its last', () => {
+  const box = any({ getBoundingClientRect: () => ({ left: 100, top: 50, width: 60, height: 20 }) });
+  const at = (/** @type {number} */ clientX, /** @type {number} */ clientY) =>
+    cellAt(pointerIn({ clientX, clientY }, box), [4, 6]);
+  assert.deepEqual(pointerIn({ clientX: 130, clientY: 55 }, box), [0.25, 0.5]);
+  assert.deepEqual(at(100, 50), [0, 0]);
+  assert.deepEqual(at(159, 69), [3, 5]);
+  assert.deepEqual(at(130, 55), [1, 3]);
+  for (const [x, y] of [
+    [99, 60],
+    [160, 60],
+    [130, 49],
+    [130, 70],
+  ])
+    assert.equal(at(x, y), null, `${x}, ${y}`);
+  const nothing = any({ getBoundingClientRect: () => ({ left: 0, top: 0, width: 0, height: 0 }) });
+  assert.equal(cellAt(pointerIn({ clientX: 0, clientY: 0 }, nothing), [4, 6]), null);
+});
+
+test('a point of the photo is a share of the region that the model received', () => {
+  assert.deepEqual(shareOf([25, 80], [10, 20, 60, 240]), [0.25, 0.25]);
+  assert.deepEqual(shareOf([10, 20], [10, 20, 60, 240]), [0, 0]);
+});
+
+test('a patch moves by steps and stops at the edges', () => {
+  assert.equal(movedPatch(8, [1, 0], [4, 6]), 14);
+  assert.equal(movedPatch(8, [0, -1], [4, 6]), 7);
+  assert.equal(movedPatch(0, [-1, -1], [4, 6]), 0);
+  assert.equal(movedPatch(23, [1, 1], [4, 6]), 23);
+  assert.equal(movedPatch(6, [0, -1], [4, 6]), 6); // not into the row above
+});
+
+test('a rectangle lies in an area where its style says', () => {
+  assert.deepEqual(placeIn([20, 40, 30, 100], [10, 20, 60, 220]), {
+    top: '20%',
+    left: '10%',
+    width: '30%',
+    height: '20%',
+  });
 });

@@ -1,5 +1,10 @@
 // An independent, slow and obvious implementation, and small odd traces to test with: no two sizes are equal.
 
+import { readFileSync } from 'node:fs';
+
+/** The options as the server declares them; tests/ui/test_look.py compares the file with the declarations. */
+const OPTIONS = JSON.parse(readFileSync(new URL('./options.json', import.meta.url), 'utf8'));
+
 /** A repeatable stream of numbers in [-1, 1). */
 export function random(seed = 1) {
   let state = seed;
@@ -27,7 +32,7 @@ export function makeLayer({ heads, tokens, headDim, scale = 0.4, seed = 1 }) {
       lse[h * tokens + i] = Math.log(sum);
     }
   }
-  /** @type {import('../../vit_viz/ui/explorer/attention.js').QkLayer} */
+  /** @type {import('../../vit_viz/explorer/attention.js').QkLayer} */
   const layer = { kind: 'qk', heads, tokens, headDim, q: scaled, k, lse, norms };
   return { layer, q, k, attention };
 }
@@ -90,14 +95,14 @@ export function makeTrace(changes = {}) {
     photo: '/vit_viz/photo/x',
     photo_size: [200, 300],
     source: ['qk', 'qk', 'qk'],
+    opening: { layer: 2, head: 'mean' },
+    options: OPTIONS,
     view: null,
     proof: null,
     note: '',
     ...changes,
   };
-  return /** @type {import('../../vit_viz/ui/explorer/geometry.js').Trace} */ (
-    /** @type {unknown} */ (trace)
-  );
+  return /** @type {import('../../vit_viz/explorer/geometry.js').Trace} */ (/** @type {unknown} */ (trace));
 }
 
 /** Whether two lists of numbers agree. */

@@ -3,14 +3,40 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Browser, mount } from './browser.js';
+import { mount as mountTarget } from '../../vit_viz/ui/explain/target.js';
+import { mount as mountMeter } from '../../vit_viz/ui/explain/meter.js';
+import { mount as mountFigureButton } from '../../vit_viz/ui/components/figure_button.js';
+import { mount as mountPlotClicks } from '../../vit_viz/ui/components/plot_clicks.js';
+import { fit, heightOf, mount as mountPlots } from '../../vit_viz/ui/components/plots.js';
+import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
+import { Browser, component, mount } from './browser.js';
 
+const METER = component(mountMeter, 'ui/explain/meter.html');
+const PLOT_CLICKS = component(mountPlotClicks, 'ui/components/plot_clicks.html');
+const FIGURE_BUTTON = component(mountFigureButton, 'ui/components/figure_button.html');
+const PLOTS = component(mountPlots, 'ui/components/plots.html');
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
 
+// --- a figure that is saved
+
+test('the button of a figure asks for it by its address, and hides where there is none', () => {
+  const { find, element, set } = mount(FIGURE_BUTTON, null);
+  /** @type {string[]} */
+  const asked = [];
+  element.addEventListener('vv-figure', (/** @type {any} */ event) => asked.push(event.detail.address));
+  assert.ok(find('figure-button').hidden);
+  set('/vit_viz/figure/h?kind=positions');
+  assert.equal(find('figure-button').hidden, false);
+  find('figure-button').click();
+  assert.deepEqual(asked, ['/vit_viz/figure/h?kind=positions']);
+  set(null);
+  assert.ok(find('figure-button').hidden);
+});
+
 // --- what is explained
 
-const AIM = '../../vit_viz/ui/parts/aim.js';
+const TARGET = component(mountTarget, 'ui/explain/target.html');
 const classes = [
   { index: 4, name: 'lion', probability: 0.9 },
   { index: 7, name: '<b>', probability: 0.04567 },
@@ -18,41 +44,42 @@ const classes = [
 ];
 
 test('classes are chips; the chosen one cannot be set against itself', () => {
-  const { find, told, element } = mount(AIM, { classes, chosen: 7, other: 4, words: 'why <b>' });
-  assert.deepEqual(texts(find('why').children), ['lion0.90', '<b>0.05', 'cat']);
+  const { find, told, element } = mount(TARGET, { classes, chosen: 7, other: 4, words: 'why <b>' });
+  assert.deepEqual(texts(find('why').children), ['lion90%', '<b>4.6%', 'cat']);
   assert.deepEqual(find('why').children.map(pressed), ['false', 'true', 'false']);
-  assert.deepEqual(texts(find('unlike').children), ['nothing in particular', 'lion0.90', 'cat']);
-  assert.deepEqual(find('unlike').children.map(pressed), ['false', 'true', 'false']);
+  assert.deepEqual(texts(find('unlike').children), ['lion', 'cat', 'compared with nothing']);
+  assert.deepEqual(find('unlike').children.map(pressed), ['true', 'false', 'false']);
   assert.equal(/** @type {any} */ (find('why').children[1]).title, '<b>, probability 0.0457');
   assert.equal(/** @type {any} */ (find('why').children[2]).title, 'cat');
-  assert.equal(find('aim-words').textContent, 'why <b>');
+  assert.equal(find('target-words').textContent, 'why <b>');
   find('why').children[0].click();
   find('unlike').children[0].click();
   find('unlike').children[2].click();
   assert.deepEqual(told, [
     ['why', { index: 4 }],
+    ['unlike', { index: 4 }],
     ['unlike', { index: null }],
-    ['unlike', { index: 2 }],
   ]);
   assert.deepEqual(
-    element.querySelectorAll('.vv-aim-row').map((row) => row.hidden),
+    element.querySelectorAll('.vv-target-row').map((row) => row.hidden),
     [false, false],
   );
 });
 
-test('without classes there is nothing to choose, without another class nothing in particular is', () => {
-  const { find, element, set } = mount(AIM, { classes: [] });
+test('without classes there is nothing to choose, without another class it is compared with nothing', () => {
+  const { find, element, set } = mount(TARGET, { classes: [] });
   assert.deepEqual(
-    element.querySelectorAll('.vv-aim-row').map((row) => row.hidden),
+    element.querySelectorAll('.vv-target-row').map((row) => row.hidden),
     [true, true],
   );
   set({ classes, chosen: 4, other: null });
-  assert.deepEqual(find('unlike').children.map(pressed), ['true', 'false', 'false']);
-  assert.equal(find('aim-words').textContent, '');
+  assert.deepEqual(find('unlike').children.map(pressed), ['false', 'false', 'true']);
+  assert.equal(find('target-words').textContent, '');
+  assert.ok(find('target-words').hidden);
 });
 
 test('a search asks once the hand rests and shows the newest answer only', () => {
-  const { find, told, browser, set } = mount(AIM, { classes, chosen: 4, other: null });
+  const { find, told, browser, set } = mount(TARGET, { classes, chosen: 4, other: null });
   const search = find('search');
   const type = (/** @type {string} */ text) => {
     search.value = text;
@@ -68,9 +95,9 @@ test('a search asks once the hand rests and shows the newest answer only', () =>
   type('x'.repeat(200));
   browser.pass(150);
   assert.deepEqual(told[1][1], { text: 'x'.repeat(100), seq: 2 });
-  set({ seq: 1, hits: [] }, 'found');
+  set({ seq: 1, hits: [] }, 'matches');
   assert.ok(find('hits').hidden);
-  set({ seq: 2, hits: [{ index: 9, name: 'tiger' }] }, 'found');
+  set({ seq: 2, hits: [{ index: 9, name: 'tiger' }] }, 'matches');
   assert.ok(!find('hits').hidden);
   const [hit] = find('hits').children;
   assert.deepEqual(texts(hit.children), ['tiger', 'why', 'and not']);
@@ -81,13 +108,13 @@ test('a search asks once the hand rests and shows the newest answer only', () =>
 });
 
 test('nothing found is said, Enter takes the first hit, Escape closes, an empty search asks nothing', () => {
-  const { find, told, browser, set } = mount(AIM, { classes, chosen: 4, other: null });
+  const { find, told, browser, set } = mount(TARGET, { classes, chosen: 4, other: null });
   const search = find('search');
   const ask = (/** @type {any[]} */ hits, seq = 1) => {
     search.value = 'x';
     search.fire('input');
     browser.pass(150);
-    set({ seq, hits }, 'found');
+    set({ seq, hits }, 'matches');
   };
   ask([]);
   assert.equal(find('hits').textContent, 'No class has this name.');
@@ -109,110 +136,38 @@ test('nothing found is said, Enter takes the first hit, Escape closes, an empty 
   assert.equal(told.length, 4);
 });
 
-// --- facts, top, samples, loading, meter, plot clicks, address
-
-test('facts are plain text; while something is done the old card stays', async () => {
-  const part = mount('../../vit_viz/ui/parts/facts.js', {
-    card: 'ViT <b>',
-    notes: ['one', 'two'],
-    proof: { text: 'proof ok', title: 'why', state: 'proven' },
-    error: '',
-  });
-  const { find, set, element, browser } = part;
-  assert.deepEqual(texts(['card', 'status', 'proof'].map(find)), ['ViT <b>', 'one two', 'proof ok']);
-  assert.deepEqual(
-    [find('proof').dataset.state, /** @type {any} */ (find('proof')).title],
-    ['proven', 'why'],
-  );
-  assert.deepEqual(
-    ['status', 'error', 'proof'].map((n) => find(n).hidden),
-    [false, true, false],
-  );
-  set({ busy: 'Loading', card: 'other' });
-  assert.ok(element.classList.contains('vv-busy'));
-  assert.deepEqual(texts(['card', 'status'].map(find)), ['ViT <b>', 'Loading']);
-  set({ card: 'other', error: 'No.', proof: null });
-  assert.deepEqual(
-    [find('proof').hidden, find('error').textContent, find('error').hidden, find('status').hidden],
-    [true, 'No.', false, true],
-  );
-  find('share').click();
-  await Promise.resolve();
-  assert.deepEqual([browser.copied, find('share').textContent], ['http://page/', 'Link copied']);
-  browser.pass(2500);
-  assert.equal(find('share').textContent, 'Copy link');
-  part.browser.globals.navigator.clipboard.writeText = async () => Promise.reject(new Error('no'));
-  find('share').click();
-  await new Promise((done) => setImmediate(done));
-  assert.equal(find('share').textContent, 'See the address bar');
+test('hits close where the field is left, and an answer that comes after that opens nothing', () => {
+  const { find, browser, set } = mount(TARGET, { classes, chosen: 4, other: null });
+  const [search, box] = [find('search'), find('search-box')];
+  const type = () => {
+    search.value = 'x';
+    search.fire('input');
+    browser.pass(150);
+  };
+  type();
+  set({ seq: 1, hits: [{ index: 9, name: 'tiger' }] }, 'matches');
+  const choice = find('hits').querySelector('button');
+  box.fire('focusout', { relatedTarget: choice });
+  assert.ok(!find('hits').hidden); // to a button of the list: still inside
+  assert.ok(find('hits').fire('mousedown').prevented);
+  box.fire('focusout', { relatedTarget: null });
+  assert.ok(find('hits').hidden);
+  type();
+  box.fire('focusout', { relatedTarget: find('why') });
+  set({ seq: 2, hits: [] }, 'matches');
+  assert.ok(find('hits').hidden);
+  type();
+  set({ seq: 3, hits: [] }, 'matches');
+  assert.equal(find('hits').textContent, 'No class has this name.');
+  search.value = '';
+  search.fire('input');
+  assert.ok(find('hits').hidden);
 });
 
-test('the best classes have bars, and a model without a head says so', () => {
-  const { element, set, find } = mount('../../vit_viz/ui/parts/top.js', {
-    top: [{ name: '<i>', probability: 0.256 }],
-  });
-  const [line] = element.querySelectorAll('li');
-  assert.deepEqual([...texts(line.children), line.style['--share']], ['<i>', '0.26', '25.6%']);
-  assert.ok(find('nothing').hidden);
-  set({ busy: true });
-  assert.equal(element.querySelectorAll('li').length, 1);
-  set({ top: [] });
-  assert.deepEqual(
-    [find('nothing').hidden, find('nothing').textContent.startsWith('This model has no class head')],
-    [false, true],
-  );
-  set({ error: 'No.' });
-  assert.ok(find('nothing').hidden);
-});
-
-test('samples are buttons, and the chosen one is pressed', () => {
-  const samples = ['lion', 'tower'].map((name) => ({ name, thumbnail: `data:${name}` }));
-  const { find, set, told } = mount('../../vit_viz/ui/parts/samples.js', { samples, chosen: 'lion' });
-  const [lion, tower] = find('samples').children;
-  assert.deepEqual([pressed(lion), pressed(tower)], ['true', 'false']);
-  assert.deepEqual(
-    [lion.children[0].src, /** @type {any} */ (lion).title, lion.getAttribute('aria-label')],
-    ['data:lion', 'lion', 'Sample image lion'],
-  );
-  tower.click();
-  assert.deepEqual(told, [['choose', { name: 'tower' }]]);
-  set({ samples, chosen: 'tower' });
-  assert.deepEqual([pressed(lion), pressed(tower)], ['false', 'true']);
-  assert.ok(find('samples').children[0] === lion); // the same buttons: the focus stays
-  set({ samples: samples.slice(1), chosen: '' });
-  assert.deepEqual(find('samples').children.map(pressed), ['false']);
-});
-
-test('a model on its way says how far it is, and can be stopped once', () => {
-  const { find, set, told } = mount('../../vit_viz/ui/parts/loading.js', {
-    words: 'Loading x',
-    amount: '3 of 9 MB',
-    share: 0.3,
-    stop: true,
-  });
-  assert.deepEqual(texts(['job-words', 'job-amount'].map(find)), ['Loading x', '3 of 9 MB']);
-  assert.deepEqual(
-    ['job', 'progress', 'stop', 'error'].map((n) => find(n).hidden),
-    [false, false, false, true],
-  );
-  assert.equal(find('progress').value, 0.3);
-  find('stop').click();
-  assert.deepEqual([told, find('stop').disabled], [[['stop', {}]], true]);
-  set({ words: 'Loading y', error: 'No.' });
-  assert.deepEqual(
-    [find('stop').disabled, find('stop').hidden, find('progress').hidden, find('progress').value],
-    [false, true, true, 0],
-  );
-  assert.deepEqual(
-    [find('error').textContent, find('error').hidden, find('job-amount').textContent],
-    ['No.', false, ''],
-  );
-  set(null);
-  assert.deepEqual([find('job').hidden, find('job-words').textContent], [true, '']);
-});
+// --- meter, plot clicks, address
 
 test('a meter starts something long once, says how far it is, and ends it', () => {
-  const { find, set, told } = mount('../../vit_viz/ui/parts/meter.js', null);
+  const { find, set, told } = mount(METER, null);
   assert.deepEqual(
     [find('go').textContent, find('go').hidden, find('progress').hidden, find('stop').hidden],
     ['Start', false, true, true],
@@ -232,6 +187,75 @@ test('a meter starts something long once, says how far it is, and ends it', () =
   assert.deepEqual(told[1], ['stop', {}]);
   set({ error: 'No.', words: 'x', share: null });
   assert.deepEqual([find('job-words').textContent, find('go').hidden], ['No.', false]);
+});
+
+test('a figure of square cells is as high as its width asks for', () => {
+  const layout = { meta: { aspect: 0.5, bar: 54 }, margin: { l: 56, r: 24, t: 58, b: 69 } };
+  assert.equal(heightOf(layout, 480), 200 + 58 + 69 + 54);
+  assert.equal(heightOf(layout, 960), 440 + 58 + 69 + 54);
+  assert.equal(heightOf(layout, 90), 60 + 58 + 69 + 54); // never flatter than its axis is legible
+  assert.equal(heightOf(layout, 0), 0); // in a tab that is not shown
+  assert.equal(heightOf({ margin: layout.margin }, 480), 0); // curves
+  assert.equal(heightOf(undefined, 480), 0);
+});
+
+/** A figure of plotly in a column of 480 px, shown larger by a factor. */
+function drawnGraph(layout = /** @type {any} */ (null), scale = 1) {
+  const style = /** @type {Record<string, string>} */ ({ height: '400px' });
+  const offsetHeight = () => Number.parseFloat(style.height);
+  return /** @type {any} */ ({
+    layout,
+    style,
+    clientWidth: 480,
+    get offsetHeight() {
+      return offsetHeight();
+    },
+    getBoundingClientRect: () => ({ height: scale * offsetHeight() }),
+  });
+}
+
+test('a figure that is shown larger keeps what lies below it away, and only square cells change its height', (t) => {
+  const browser = new Browser();
+  const layout = { meta: { aspect: 0.5, bar: 54 }, margin: { l: 56, r: 24, t: 58, b: 69 } };
+  /** @type {any[]} */
+  const resized = [];
+  const Plotly = { Plots: { resize: (/** @type {any} */ graph) => resized.push(graph) } };
+  browser.install(t, { window: { Plotly } });
+  const [curve, square] = [drawnGraph(null, 1.25), drawnGraph(layout, 1.3)];
+  fit(curve);
+  assert.deepEqual(curve.style, { height: '400px', marginBottom: '100px' });
+  for (let again = 0; again < 2; again++) fit(square);
+  assert.deepEqual(square.style, { height: '381px', marginBottom: '114px' });
+  assert.deepEqual(resized, [square]); // once
+});
+
+test('every figure of the page is fitted once, also one that comes later', () => {
+  const browser = new Browser();
+  const graphs = /** @type {any[]} */ ([drawnGraph()]);
+  /** @type {any[]} */
+  const watched = [];
+  let changed = () => {};
+  const globals = /** @type {any} */ (browser.globals);
+  globals.document.querySelectorAll = () => graphs;
+  globals.document.body = {};
+  globals.MutationObserver = class {
+    constructor(/** @type {() => void} */ run) {
+      changed = run;
+    }
+
+    observe() {}
+  };
+  globals.ResizeObserver = class {
+    observe(/** @type {any} */ graph) {
+      watched.push(graph);
+    }
+  };
+  mount(PLOTS, null, { browser });
+  assert.deepEqual(watched, graphs);
+  graphs.push(drawnGraph());
+  changed();
+  changed();
+  assert.deepEqual(watched, graphs);
 });
 
 test('the clicked point of a figure is told, also after it was drawn again, once', () => {
@@ -254,7 +278,7 @@ test('the clicked point of a figure is told, also after it was drawn again, once
 
     observe() {}
   };
-  const { told } = mount('../../vit_viz/ui/parts/plot_clicks.js', { plot: 'vv-plot' }, { browser });
+  const { told } = mount(PLOT_CLICKS, { plot: 'vv-plot' }, { browser });
   graph = figure();
   changed();
   changed();
@@ -273,36 +297,40 @@ test('the clicked point of a figure is told, also after it was drawn again, once
   assert.equal(heard.length, 2);
 });
 
-const ADDRESS = '../../vit_viz/ui/parts/address.js';
+const ADDRESS = component(mountAddress, 'ui/visit/address.html');
 
-test('a tab says what the address holds when it opens and on Back, under a name of its own', () => {
+test('a tab says what the address holds when it opens and on Back, and nothing else', () => {
   const browser = new Browser('?model=mini');
   const { told } = mount(ADDRESS, null, { browser });
   browser.pass(0);
   browser.location.search = '?model=other';
   browser.window.fire('popstate');
-  const owner = told[0][1].owner;
-  assert.match(owner, /^[0-9a-f]{48}$/);
   assert.deepEqual(told, [
-    ['arrive', { owner, search: '?model=mini' }],
-    ['arrive', { owner, search: '?model=other' }],
+    ['arrive', { search: '?model=mini' }],
+    ['arrive', { search: '?model=other' }],
   ]);
-  const again = mount(ADDRESS, null, { browser });
-  browser.pass(0);
-  assert.equal(again.told[0][1].owner, owner); // a reload of the same tab
-  const other = mount(ADDRESS, null);
-  other.browser.pass(0);
-  assert.notEqual(other.told[0][1].owner, owner);
 });
 
-test('a tab without storage has a name all the same', () => {
-  const browser = new Browser();
-  /** @type {any} */ (browser.globals.sessionStorage).setItem = () => {
-    throw new Error('forbidden');
-  };
+test('an arrival without an answer is told again, each time after twice as long, and four times at most', () => {
+  const browser = new Browser('?model=mini');
   const { told } = mount(ADDRESS, null, { browser });
-  browser.pass(0);
-  assert.match(told[0][1].owner, /^[0-9a-f]{48}$/);
+  browser.pass(7999);
+  assert.equal(told.length, 1);
+  browser.pass(1);
+  assert.equal(told.length, 2);
+  browser.pass(15_999);
+  assert.equal(told.length, 2);
+  browser.pass(600_000);
+  assert.deepEqual(told, Array(4).fill(['arrive', { search: '?model=mini' }]));
+});
+
+test('an arrival that was answered is not told again', () => {
+  const browser = new Browser('?model=mini');
+  const { told, set } = mount(ADDRESS, null, { browser });
+  browser.pass(5000);
+  set({ set: {}, push: false });
+  browser.pass(600_000);
+  assert.equal(told.length, 1);
 });
 
 test('the address is written where it changes, and what is null leaves it', () => {
@@ -313,7 +341,15 @@ test('the address is written where it changes, and what is null leaves it', () =
   set({ set: { model: null, q: null, x: null }, push: false });
   set(null);
   assert.deepEqual(browser.visited, [
-    { how: 'push', address: '/app?model=mini&x=1&q=1,2;3,4' },
-    { how: 'replace', address: '/app' },
+    { how: 'push', address: '?model=mini&x=1&q=1,2;3,4#here' },
+    { how: 'replace', address: '/app#here' },
   ]);
+});
+
+test('a change that was made before the module was there is written first, and then the page arrives', () => {
+  const browser = new Browser('?model=mini');
+  const { told } = mount(ADDRESS, { set: { image: 'tower' }, push: true }, { browser });
+  browser.pass(0);
+  assert.deepEqual(browser.visited, [{ how: 'push', address: '?model=mini&image=tower#here' }]);
+  assert.deepEqual(told, [['arrive', { search: '?model=mini&image=tower' }]]);
 });

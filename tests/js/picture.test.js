@@ -3,13 +3,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Browser, mount } from './browser.js';
+import { mount as picture } from '../../vit_viz/ui/components/picture.js';
+import { Browser, component, mount } from './browser.js';
 
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 
-const PICTURE = '../../vit_viz/ui/parts/picture.js';
+const PICTURE = component(picture, 'ui/components/picture.html');
 const shown = {
-  turn: 3,
+  revision: 3,
   src: '/picture/x.png',
   save: '/picture/x.png?save=1',
   alt: 'Layer 2.',
@@ -33,7 +34,7 @@ test('a picture shows its file, its words and its bar, and rings where the query
   assert.equal(image.hidden, false);
   assert.equal(image.alt, 'Layer 2.');
   assert.equal(image.style.aspectRatio, '4');
-  assert.equal(find('stage').style.width, 'min(100%, calc(4 * var(--vv-tallest)))');
+  assert.equal(find('stage').style.width, 'calc(4 * var(--vv-tallest))');
   assert.ok(element.classList.contains('vv-busy'));
   assert.equal(find('rings').childElementCount, 0);
   image.onload();
@@ -59,6 +60,17 @@ test('a picture shows its file, its words and its bar, and rings where the query
   assert.equal(find('stage').getAttribute('role'), 'application');
   assert.equal(find('stage').getAttribute('aria-label'), 'Layer 2. Arrow keys move the query.');
   assert.ok(find('stage').classList.contains('vv-pickable'));
+});
+
+test('a picture with paper of its own is fetched for the look of the page', () => {
+  const { element, find, set } = mount(PICTURE, { ...shown, themed: true });
+  const address = () => /** @type {any} */ (find('image')).src;
+  assert.equal(address(), '/picture/x.png');
+  element.classList.add('dark');
+  set({ ...shown, themed: true, revision: 4 });
+  assert.equal(address(), '/picture/x.png&theme=dark');
+  set({ ...shown, revision: 5 });
+  assert.equal(address(), '/picture/x.png');
 });
 
 test('rings have the place and size of their patch, down and across', () => {
@@ -101,14 +113,14 @@ test('a picture that cannot be picked is an image, and one without size takes th
 
 test('an answer to an older question changes nothing, the same file is ready at once', () => {
   const { element, set, find } = mount(PICTURE, shown);
-  set({ ...shown, turn: 2, caption: 'old' });
+  set({ ...shown, revision: 2, caption: 'old' });
   assert.equal(find('caption').textContent, 'layer 2, head 1');
   const late = /** @type {any} */ (find('image')).onload;
-  set({ ...shown, turn: 4, src: '/picture/y.png', rings: [] });
+  set({ ...shown, revision: 4, src: '/picture/y.png', rings: [] });
   late();
   assert.ok(element.classList.contains('vv-busy')); // the older file arrived
   /** @type {any} */ (find('image')).onload();
-  set({ ...shown, turn: 5, src: '/picture/y.png', caption: 'again' });
+  set({ ...shown, revision: 5, src: '/picture/y.png', caption: 'again' });
   assert.ok(!element.classList.contains('vv-busy'));
   assert.equal(find('caption').textContent, 'again');
 });
@@ -116,20 +128,20 @@ test('an answer to an older question changes nothing, the same file is ready at 
 test('while it is busy it keeps the old picture, and an error takes everything away', () => {
   const { element, set, find } = mount(PICTURE, shown);
   /** @type {any} */ (find('image')).onload();
-  set({ turn: 4, busy: true });
+  set({ revision: 4, busy: true });
   assert.ok(element.classList.contains('vv-busy'));
   assert.equal(find('caption').textContent, 'layer 2, head 1');
-  set({ turn: 5, error: 'No such head.' });
+  set({ revision: 5, error: 'No such head.' });
   assert.deepEqual([find('image').hidden, find('bar').hidden, find('save').hidden], [true, true, true]);
   assert.deepEqual([find('empty').textContent, find('empty').hidden], ['No such head.', false]);
   assert.deepEqual([find('rings').childElementCount, find('caption').textContent], [0, '']);
   assert.ok(!element.classList.contains('vv-busy'));
-  set({ ...shown, turn: 6 });
+  set({ ...shown, revision: 6 });
   /** @type {any} */ (find('image')).onerror();
   assert.match(find('empty').textContent, /could not be fetched/);
-  set({ ...shown, turn: 7, src: '/z.png' });
+  set({ ...shown, revision: 7, src: '/z.png' });
   const late = /** @type {any} */ (find('image')).onerror;
-  set({ ...shown, turn: 8, src: '/w.png' });
+  set({ ...shown, revision: 8, src: '/w.png' });
   late();
   assert.equal(find('empty').textContent, '');
 });
@@ -154,7 +166,7 @@ test('a click says where it was in the original photo, arrow keys move the query
     events.map((event) => event.prevented),
     [true, true, true, true, false],
   );
-  set({ ...shown, turn: 9, pick: false });
+  set({ ...shown, revision: 9, pick: false });
   find('image').fire('click', { clientX: 260, clientY: 50 });
   find('stage').fire('keydown', { key: 'ArrowUp' });
   assert.equal(told.length, 5);

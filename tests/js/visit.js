@@ -1,7 +1,9 @@
 // An explorer on a page of its own, with a server whose layers have known queries and keys.
 
-import { layerBytes } from '../../vit_viz/ui/explorer/attention.js';
-import { Explorer } from '../../vit_viz/ui/explorer/explorer.js';
+import { layerBytes } from '../../vit_viz/explorer/attention.js';
+import { Explorer } from '../../vit_viz/explorer/explorer.js';
+import { ExplorerLink } from '../../vit_viz/ui/look/explorer_link.js';
+import { SERVER } from '../../vit_viz/ui/look/server_source.js';
 import { Browser, parse, read } from './browser.js';
 import { attentionOf, makeTrace, random } from './oracle.js';
 
@@ -39,7 +41,7 @@ export function open(
     }
   }
   browser.install(context, { fetch, ResizeObserver });
-  const element = parse(read('../../vit_viz/ui/explorer/explorer.html').replaceAll('__ID__', 'vv0'));
+  const element = parse(read('../../vit_viz/explorer/explorer.html').replaceAll('__ID__', 'vv0'));
   /** @type {Record<string, any>} */
   const parts = Object.fromEntries(
     element.querySelectorAll('[data-vv]').map((node) => [node.dataset.vv, node]),
@@ -47,11 +49,10 @@ export function open(
   parts.root.box = { left: 0, top: 0, width: 1000, height: 800 };
   parts.box.box = { left: 100, top: 50, width: 600, height: 400 };
   parts.cells.box = { left: 0, top: 500, width: 400, height: 90 };
-  const explorer = new Explorer(/** @type {any} */ (element), (name, data) => told.push([name, data]), {
-    value: null,
-    tables,
-    busy: '',
-  });
+  const tell = (/** @type {string} */ name, /** @type {any} */ data) => void told.push([name, data]);
+  const props = { value: null, tables, busy: '' };
+  const explorer = new Explorer(/** @type {any} */ (element), tell, props, SERVER);
+  explorer.link = new ExplorerLink((link) => explorer.goTo(link));
   /** The middle of a patch, and of a cell, in the window. */
   const patch = (/** @type {number} */ row, /** @type {number} */ col) => ({
     clientX: 100 + (600 * (col + 0.5)) / trace.grid[1],

@@ -3,19 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Frame } from '../../vit_viz/ui/explorer/frame.js';
-import {
-  MassBars,
-  cellText,
-  percent,
-  shortName,
-  spokenFrame,
-  valueText,
-} from '../../vit_viz/ui/explorer/labels.js';
-import { cellSize, fitPanels, placePhoto, revealCell } from '../../vit_viz/ui/explorer/layout.js';
-import { fileName } from '../../vit_viz/ui/explorer/save.js';
-import { caption, initialView } from '../../vit_viz/ui/explorer/state.js';
-import { Asker, Player, Reporter } from '../../vit_viz/ui/explorer/talk.js';
+import { Frame } from '../../vit_viz/explorer/frame.js';
+import { MassBars, cellText, percent, spokenFrame, valueText } from '../../vit_viz/explorer/labels.js';
+import { cellSize, fitPanels, placePhoto, revealCell } from '../../vit_viz/explorer/layout.js';
+import { fileName } from '../../vit_viz/explorer/save.js';
+import { caption, details, mark, title } from '../../vit_viz/explorer/captions.js';
+import { initialView } from '../../vit_viz/explorer/state.js';
+import { Asker, Player, Reporter } from '../../vit_viz/explorer/server.js';
 import { Browser, Element } from './browser.js';
 import { makeLayer, makeTrace } from './oracle.js';
 
@@ -57,7 +51,6 @@ test('shares have as many digits as are known', () => {
     [valueText(0.123456, view), valueText(0.123456, view, 4), valueText(0.5, any({ norm: false }))],
     ['0.123', '0.1235', '50%'],
   );
-  assert.deepEqual([shortName('register 12'), shortName('class')], ['r12', 'class']);
 });
 
 test('a cell says its smallest and largest value, or that it is not here', () => {
@@ -85,8 +78,52 @@ test('captions say the scale, the mask and the weights', () => {
   });
   assert.equal(
     caption(view, trace),
-    'mini, layer 1, max over heads: class token is looked at by; one scale per layer, weighted by value norm, top 60% of mass',
+    'Layer 1, max over heads: where the class token is looked at from. ' +
+      'mini. Scale: each layer. Light, smooth. Weight \u00d7 size of the value. Only the top 60%.',
   );
+  const other = any({
+    ...view,
+    scale: 'own',
+    clip: true,
+    mask: 0,
+    norm: false,
+    style: 'heat',
+    smooth: false,
+  });
+  assert.equal(details(other, trace), 'mini. Scale: each head, peaks clipped. Heat, patches.');
+  assert.match(details({ ...other, scale: 'shared' }, trace), /Scale: all alike, peaks clipped\./);
+});
+
+test('titles say layer, heads, and where the query looks', () => {
+  const view = any({ ...initialView(trace), layer: 2 });
+  const says = (/** @type {string} */ query, /** @type {any} */ head = 'mean', of = trace) =>
+    title({ ...view, query, head }, of);
+  assert.deepEqual(
+    [says('class'), says('1,2', 3), says('1,2;1,3', 'min'), says('register 0')],
+    [
+      'Layer 2, all heads: where the class token looks',
+      'Layer 2, head 3: where patch (1, 2) looks',
+      'Layer 2, min over heads: where a region of 2 patches looks',
+      'Layer 2, all heads: where register 0 looks',
+    ],
+  );
+  const mean = makeTrace({ pooling: 'mean', prefix: [], default_query: 'pool' });
+  assert.equal(says('pool', 'mean', mean), 'Layer 2, all heads: where the pool (mean of patches) looks');
+});
+
+test('the mark on the photo says what the style does, and the details why another style is drawn', () => {
+  const view = any({ ...initialView(trace), query: '1,2' });
+  const dark = makeTrace({ unlit: 'too dark' });
+  assert.deepEqual(
+    [mark(view, trace), mark({ ...view, style: 'heat', direction: 'column' }, trace), mark(view, dark)],
+    [
+      'lit where patch (1, 2) looks',
+      'coloured where patch (1, 2) is looked at from',
+      'tinted where patch (1, 2) looks',
+    ],
+  );
+  assert.match(details(view, dark), /\. Tint, smooth\. This photo is too dark for light: tint\.$/);
+  assert.doesNotMatch(details({ ...view, style: 'heat' }, dark), /too dark/);
 });
 
 test('mass bars are shares of the row; of a column the weights, for patches their mean', (t) => {
@@ -131,15 +168,18 @@ test('mass bars are shares of the row; of a column the weights, for patches thei
   assert.equal(
     any(new MassBars(any(box), makeTrace({ prefix: ['class', 'register 0', 'register 1'] })).bars[2].part)
       .nodes[0],
-    'r1 ',
+    'register 1 ',
   );
   assert.equal(any(bars.bars[1].part).nodes[0], 'register 0 ');
 });
 
 test('file names hold what the picture shows', () => {
-  const view = any({ layer: 1, head: 'max', query: 'x'.repeat(40), direction: 'row' });
-  assert.equal(fileName(trace, view), `vit_viz-mini-lion-layer1-headmax-${'x'.repeat(40)}-row`);
-  assert.match(fileName(trace, { ...view, query: 'x'.repeat(41) }), /-region-row$/);
+  const query = 'x'.repeat(40);
+  const view = any({ layer: 1, head: 'max', query, direction: 'row', style: 'light', smooth: true });
+  assert.equal(fileName(trace, view), `vit_viz-mini-lion-layer1-headmax-${query}-row-light-smooth`);
+  assert.match(fileName(trace, { ...view, query: 'x'.repeat(41) }), /-region-row-light-smooth$/);
+  const dark = makeTrace({ unlit: 'too dark', name: 'my cat' });
+  assert.match(fileName(dark, { ...view, smooth: false }), /-my cat-.*-row-tint-patches$/);
 });
 
 // --- sizes on the screen
@@ -147,15 +187,21 @@ test('file names hold what the picture shows', () => {
 test('cells fill the width, or the height where that is less', () => {
   assert.deepEqual(cellSize({ width: 800, height: 3000, layers: 12, columns: 8, aspect: 2 }), {
     width: 100,
-    height: 50,
+    height: 52,
+    gap: 4,
+    radius: 6,
   });
   assert.deepEqual(cellSize({ width: 800, height: 360, layers: 12, columns: 8, aspect: 2 }), {
-    width: 60,
+    width: 56,
     height: 30,
+    gap: 4,
+    radius: 3,
   });
   assert.deepEqual(cellSize({ width: 80, height: 900, layers: 3, columns: 8, aspect: 2 }), {
-    width: 50,
-    height: 25,
+    width: 52,
+    height: 28,
+    gap: 4,
+    radius: 3,
   });
 });
 
@@ -190,32 +236,35 @@ test('photo and mosaic are fitted to the window', (t) => {
   const outer = new Element('div');
   outer.append(parts.scroll);
   parts.root.box.width = 820;
-  parts.caption.box.width = 640;
+  parts.caption.box.width = 480;
   parts.box.box.width = 30;
   outer.box.width = 852;
-  fitPanels(parts, trace);
+  assert.deepEqual(fitPanels(parts, trace), {
+    cell: { width: 101, height: 69, gap: 4, radius: 6 },
+    box: { width: 30, height: 0 },
+  });
   const read = (/** @type {string} */ name) => parts.mosaic.style[`--vx-${name}`];
   assert.deepEqual(['cell-width', 'cell-height', 'label', 'columns', 'depth'].map(read), [
-    '100px',
-    '67px',
-    '44px',
+    '101px',
+    '69px',
+    '30px',
     '8',
     '3',
   ]);
-  assert.equal(parts.root.style['--vx-tall'], '660px');
+  assert.equal(parts.root.style['--vx-tall'], '620px');
   assert.deepEqual(
-    ['data-slim', 'data-shrunk', 'data-fine'].map((n) => parts.root.hasAttribute(n)),
-    [false, false, false],
+    ['data-slim', 'data-fine'].map((n) => parts.root.hasAttribute(n)),
+    [false, false],
   );
   parts.root.box.width = 819;
-  parts.caption.box.width = 639;
+  parts.caption.box.width = 479;
   parts.box.box.width = 29;
   outer.box.width = 8 * 27 + 42;
   fitPanels(parts, makeTrace({ grid: [4, 60] }));
-  assert.deepEqual([read('label'), parts.root.style['--vx-tall']], ['34px', '550px']);
+  assert.equal(parts.root.style['--vx-tall'], '550px');
   assert.deepEqual(
-    ['data-slim', 'data-shrunk', 'data-fine'].map((n) => parts.root.hasAttribute(n)),
-    [true, true, true],
+    ['data-slim', 'data-fine'].map((n) => parts.root.hasAttribute(n)),
+    [true, true],
   );
   browser.window.innerHeight = 100;
   fitPanels(parts, trace);

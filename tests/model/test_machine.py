@@ -38,6 +38,7 @@ def test_a_loaded_model_runs_the_kernel_and_the_threads_of_this_run(pytestconfig
     assert torch.get_num_threads() == (pytestconfig.getoption("--threads") or torch.get_num_threads())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kernel", "threads"), [("onednn", 3), ("torch", 1)])
 def test_the_options_reach_a_run(kernel: str, threads: int) -> None:
     test = test_a_loaded_model_runs_the_kernel_and_the_threads_of_this_run.__name__

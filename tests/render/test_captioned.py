@@ -13,10 +13,12 @@ from PIL import Image
 
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox
+from vit_viz.render import captioned as captioning
 from vit_viz.render.captioned import ColourBar, captioned, captioned_map, map_caption
 from vit_viz.render.colormaps import table
 from vit_viz.render.lettering import inks, number, spelled, text_width, wrap
 from vit_viz.render.overlay import overlay
+from vit_viz.render.styles import bar
 from vit_viz.results import PatchMap, Provenance
 
 LONG = "a caption that goes on and on about layer 11 and head 7 and " * 12
@@ -125,14 +127,34 @@ def test_a_captioned_map_holds_the_overlay_itself() -> None:
     assert holds(np.array(page), np.array(overlay(photo, patch_map, alpha=0.4, smooth=True)))
 
 
+def test_a_figure_in_light_says_so_and_has_a_bar_from_dark_to_light() -> None:
+    page = np.array(captioned(Image.new("RGB", (500, 400)), bar=ColourBar("viridis", 0.0, 1.0, "", "light")))
+    for colour in bar("light", table("viridis"))[[1, 128, 254]]:
+        assert (page[420:] == colour).all(axis=-1).any()
+    assert "; light; patches as they are." in map_caption(
+        a_map(), scale_name="own", style_name="light", alpha=1
+    )
+
+
+def test_a_dark_photo_gets_tint_and_the_caption_has_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    monkeypatch.setattr(
+        captioning, "captioned", lambda picture, *, caption, **_: texts.append(caption) or picture
+    )
+    photo = Image.fromarray(np.random.default_rng(0).integers(0, 40, (40, 60, 3), dtype=np.uint8))
+    drawn = captioned_map(photo, a_map(), style="light", alpha=1)
+    np.testing.assert_array_equal(np.array(drawn), np.array(overlay(photo, a_map(), style="tint", alpha=1)))
+    assert "this photo is too dark for light: tint; patches as they are." in texts[0]
+
+
 def test_the_caption_says_model_layer_head_query_direction_and_scale() -> None:
     text = map_caption(a_map(), scale_name="shared over all heads", smooth=False, alpha=0.6)
     for part in (
         "Layer 3, head 2: the class token looks at the patches.",
         "Model mini; fit, 32 x 48 pixels.",
-        "Colour scale: shared over all heads",
-        "values 0 to 23",
-        "overlay 60%",
+        "Scale: shared over all heads",
+        "this map's own values 0 to 23",
+        "patches as they are; strength 60%",
         "Class-blind",
         "A test.",
     ):

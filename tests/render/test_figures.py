@@ -10,6 +10,7 @@ import pytest
 from vit_viz.errors import ParameterError
 from vit_viz.render.figures import (
     bar_figure,
+    captioned_figure,
     curve_figure,
     extra_tile,
     head_figure,
@@ -197,3 +198,27 @@ def test_text_from_outside_is_escaped() -> None:
     for figure in figures:
         assert "<a href" not in figure.to_json()
         assert "\\u003ca href" not in figure.to_json()
+
+
+def test_a_saved_figure_holds_its_title_and_its_caption_below_the_axis_and_not_over_the_plot() -> None:
+    plain, words = position_tile(matrix(), 1, 2), "Position <1, 2> " + "against all others, " * 9 + "vit_viz"
+    figure = captioned_figure(position_tile(matrix(), 1, 2), title="mini: <b>", caption=words)
+    (note,) = figure.layout.annotations
+    lines = note.text.split("<br>")
+    assert " ".join(lines) == words.replace("<1, 2>", "&lt;1, 2&gt;")
+    assert max(map(len, lines)) <= 56 + len("&lt;&gt;")
+    assert figure.layout.title.text == "mini: &lt;b&gt;"
+    more = 17 * len(lines)
+    assert figure.layout.margin.b == plain.layout.margin.b + more
+    assert figure.layout.height == plain.layout.height + 34 + more  # what is drawn stays as large
+    assert (note.y, note.yanchor, note.yshift) == (0, "top", -plain.layout.margin.b)
+    assert not captioned_figure(position_tile(matrix(), 1, 2), title="t").layout.annotations
+
+
+@pytest.mark.parametrize("name", sorted(all_figures()))
+def test_all_figures_share_one_style_and_at_most_the_camera_of_the_tools(name: str) -> None:
+    layout = all_figures()[name].layout  # type: ignore[attr-defined]
+    assert (layout.font.size, layout.font.family.split(",")[0]) == (12, "system-ui")
+    by_the_dialog = layout.meta is not None  # of square cells
+    assert ("toimage" in layout.modebar.remove) == by_the_dialog
+    assert {"zoom", "pan", "autoscale", "resetscale"} <= set(layout.modebar.remove)

@@ -13,6 +13,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.render.colormaps import grid_limits, table
 from vit_viz.render.lettering import inks
 from vit_viz.render.mosaic import mosaic_picture, mosaic_png, scale_bar
+from vit_viz.render.styles import Style, drawn
 
 LAYERS, HEADS, ROWS, COLS = 3, 5, 4, 6
 
@@ -175,3 +176,44 @@ def test_names_stand_beside_their_layer_and_above_their_head() -> None:
     columns, rows = np.flatnonzero(changed.any(axis=0)), np.flatnonzero(changed.any(axis=1))
     assert down[0] < rows[0] <= rows[-1] < down[-1]
     assert columns[-1] < across[0] - 3 * (COLS * 10)
+
+
+@pytest.mark.parametrize("style", ["light", "tint"])
+def test_every_cell_of_a_mosaic_is_the_photo_drawn_by_its_map(style: Style) -> None:
+    """One patch of one map is at the top of the scale and all others are at its low end."""
+    maps = np.zeros((LAYERS, HEADS, ROWS, COLS))
+    maps[1, 2, 3, 4] = 1
+    photo = Image.fromarray(
+        np.random.default_rng(2).integers(0, 256, (ROWS * 10, COLS * 10, 3), dtype=np.uint8)
+    )
+    page = np.array(mosaic_picture(maps, style=style, photo=photo, cell=60))
+    low, high = (
+        drawn(
+            np.array(photo),
+            np.full((ROWS * 10, COLS * 10), w),
+            style=style,
+            strength=1,
+            colours=table("gray"),
+        )
+        for w in (0.0, 1.0)
+    )
+    assert count(page, low[20:40, 10:30]) == LAYERS * HEADS
+    assert count(page, high[30:40, 40:50]) == 1
+    assert count(page, low[30:40, 40:50]) == LAYERS * HEADS - 1
+
+
+def count(page: NDArray[np.uint8], part: NDArray[np.uint8]) -> int:
+    """How often a part stands in a page, pixel for pixel."""
+    windows = np.lib.stride_tricks.sliding_window_view(page, part.shape)[:, :, 0]
+    return int((windows == part).all(axis=(-1, -2, -3)).sum())
+
+
+def test_a_mosaic_in_light_needs_its_photo() -> None:
+    with pytest.raises(ParameterError, match="light needs the photo"):
+        mosaic_picture(some_maps(), style="light")
+
+
+def test_a_mosaic_of_signed_maps_keeps_its_colours_in_every_style() -> None:
+    maps = some_maps() - 0.7
+    plain, lit = (np.array(mosaic_picture(maps, signed=True, style=style)) for style in ("heat", "light"))
+    np.testing.assert_array_equal(plain, lit)

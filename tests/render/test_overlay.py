@@ -14,6 +14,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox
 from vit_viz.render.colormaps import table
 from vit_viz.render.overlay import overlay
+from vit_viz.render.styles import STYLES, Style, drawn
 from vit_viz.results import PatchMap
 
 SIZES = [(60, 180), (97, 100), (180, 60), (131, 53)]  # height, width: 1:3 to 3:1
@@ -76,12 +77,13 @@ def test_every_pixel_has_the_colour_of_the_patch_that_it_lies_in(size: tuple[int
             assert (drawn[y, x] == expected).all(), (y, x, patch)
 
 
+@pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("smooth", [False, True])
 @pytest.mark.parametrize("outside", ["photo", "hatch"])
-def test_alpha_zero_is_the_photo_bit_for_bit(smooth: bool, outside: Any) -> None:
+def test_alpha_zero_is_the_photo_bit_for_bit(style: Style, smooth: bool, outside: Any) -> None:
     photo, box = photo_of((97, 100)), boxes((97, 100))["crop"]
     values = np.random.default_rng(0).random(GRID)
-    drawn = overlay(photo, map_of(values, box), alpha=0, smooth=smooth, outside=outside)
+    drawn = overlay(photo, map_of(values, box), style=style, alpha=0, smooth=smooth, outside=outside)
     np.testing.assert_array_equal(array(drawn), array(photo))
 
 
@@ -210,3 +212,23 @@ def test_the_photo_that_was_given_stays_as_it_was() -> None:
     before = array(photo)
     overlay(photo, map_of(np.eye(2)), outside="hatch")
     np.testing.assert_array_equal(array(photo), before)
+
+
+@pytest.mark.parametrize("style", ["light", "tint"])
+@pytest.mark.parametrize("smooth", [False, True])
+def test_a_style_draws_each_pixel_by_the_share_of_its_value(style: Style, smooth: bool) -> None:
+    size, box = (40, 66), CropBox((40, 66), (32, 48), (4, 6, 32, 54))
+    photo, values = photo_of(size), np.random.default_rng(4).random(GRID, dtype=np.float32)
+    pixels = array(overlay(photo, map_of(values, box), style=style, alpha=0.7, smooth=smooth))
+    gray = array(overlay(photo, map_of(values, box), alpha=1, table="gray", smooth=smooth))[..., 0] / 255
+    wanted = drawn(array(photo), gray, style=style, strength=0.7, colours=table("gray"))
+    inside = (slice(4, 36), slice(6, 60))
+    assert abs(pixels[inside].astype(int) - wanted[inside]).max() <= 1
+    outside = np.ones(size, bool)
+    outside[inside] = False
+    np.testing.assert_array_equal(pixels[outside], array(photo)[outside])
+
+
+def test_a_map_of_both_signs_is_not_drawn_in_light() -> None:
+    with pytest.raises(ParameterError, match="both signs"):
+        overlay(photo_of((8, 8)), map_of(np.eye(2), signed=True), style="light")

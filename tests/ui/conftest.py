@@ -16,7 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import gradio as gr
 import pytest
+
+from tests.ui.desk import OWNER, app_of, odd_picture, odd_session
+from vit_viz.session.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 300.0  # generous: it only ends a run whose app never answers
@@ -60,6 +64,24 @@ class RunningApp:
     url: str
     process: subprocess.Popen[bytes]
     log: Path
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    """The session of the odd model; a file of tests that needs another defines its own."""
+    return odd_session()
+
+
+@pytest.fixture(scope="module")
+def demo(session: Session) -> gr.Blocks:
+    """The app of that session, without a server."""
+    return app_of(session)
+
+
+@pytest.fixture(scope="module")
+def image(session: Session) -> str:
+    """The id of a picture that this browser has uploaded to that session."""
+    return session.add_upload(odd_picture(), owner=OWNER)
 
 
 @pytest.fixture(scope="session")
@@ -118,6 +140,11 @@ def _no_browser(reason: str) -> None:
     pytest.skip(reason)
 
 
+def chromium_path() -> str | None:
+    """Where Chromium is; None leaves it to Playwright."""
+    return os.environ.get("VIT_VIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Chromium: the one named by VIT_VIZ_CHROMIUM, the system's, or Playwright's own."""
@@ -125,10 +152,9 @@ def browser() -> Iterator[Any]:
         from playwright.sync_api import Error, sync_playwright
     except ImportError:
         _no_browser("playwright is not installed")
-    path = os.environ.get("VIT_VIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     with sync_playwright() as playwright:
         try:
-            chromium = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+            chromium = playwright.chromium.launch(executable_path=chromium_path(), args=CHROMIUM_FLAGS)
         except Error as error:
             _no_browser(f"no Chromium could be started: {str(error).splitlines()[0]}")
         yield chromium
@@ -164,11 +190,19 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
     visits: list[Visit] = []
 
     def open_page(
-        url: str, *, width: int = 1440, height: int = 900, dark: bool = False, ready: bool = True
+        url: str,
+        *,
+        width: int = 1440,
+        height: int = 900,
+        dark: bool = False,
+        ready: bool = True,
+        script: str = "",
     ) -> Any:
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
         )
+        if script:
+            context.add_init_script(script)
         one = Visit(context.new_page())
         one.page.set_default_timeout(60_000)
         one.listen(url.split("?")[0])
@@ -195,7 +229,7 @@ def page(visit: Callable[..., Any], app_url: str) -> Any:
 
 def wait_until_ready(page: Any) -> None:
     """Wait for the facts in the header; on the Look tab also for the explorer."""
-    page.wait_for_selector("#vv-facts .vv-card:not(:empty)")
+    page.wait_for_selector("#vv-facts .vv-model-facts:not(:empty)", state="attached")
     page.wait_for_function("!document.querySelector('#vv-facts .vv-busy, #vv-facts.vv-busy')")
     if page.get_by_role("tab", name="Look").get_attribute("aria-selected") == "true":
         page.wait_for_selector("#vv-explorer [data-vv=root][data-state=ready]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import itertools
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -24,14 +25,19 @@ from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.results import Provenance
-from vit_viz.session import Session
+from vit_viz.session.handles import OWNER as OWNED_BY
+from vit_viz.session.handles import PAGE, VISITOR
+from vit_viz.session.session import Session
 from vit_viz.ui.app import build_app
-from vit_viz.ui.choices import first_image
-from vit_viz.ui.state import ViewState
+from vit_viz.ui.page import Tab
+from vit_viz.ui.tabs import TABS
+from vit_viz.ui.visit.choices import first_image
+from vit_viz.ui.visit.state import ViewState
 
 HEIGHT, WIDTH = 37, 90
 ROWS, COLS, HEADS, LAYERS, CLASSES = 4, 6, 5, 3, 7
-OWNER = "0123456789abcdef" * 3
+OWNER = "0123456789abcdef" * 2  # as a cookie names a browser
+_PAGES = itertools.count()
 
 
 def odd_session(**changes: Any) -> Session:
@@ -70,7 +76,7 @@ def odd_picture(seed: int = 5) -> Image.Image:
     return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (HEIGHT, WIDTH, 3), dtype=np.uint8))
 
 
-def app_of(session: Session) -> gr.Blocks:
+def app_of(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     """The app; the event loops that Gradio makes for its locks, and forgets, are closed."""
     made: list[asyncio.AbstractEventLoop] = []
 
@@ -79,7 +85,7 @@ def app_of(session: Session) -> gr.Blocks:
         return made[-1]
 
     with patch.object(asyncio, "new_event_loop", noted):
-        demo = build_app(session)
+        demo = build_app(session, tabs=tabs)
     for loop in made:
         loop.close()
     return demo
@@ -109,13 +115,7 @@ class Desk:
 
     def arrive(self, search: str) -> None:
         """Open the page at an address."""
-        self.act("", "arrive", data={"search": search, "owner": self.owner})
-
-    def leave(self) -> None:
-        """Close the page."""
-        for block in self.demo.fns.values():
-            if any(name == "unload" for _, name in block.targets):
-                self._run(block, [], None)
+        self.act("", "arrive", data={"search": search})
 
     def act(self, elem_id: str, event: str, *values: Any, data: Any = None) -> None:
         """Let an event happen and whatever it wakes."""
@@ -136,7 +136,13 @@ class Desk:
         )
 
     def _run(self, block: Any, values: list[Any], data: Any) -> set[int]:
-        """Call one handler; returns the states that it changed."""
+        """Call one handler as this visitor; returns the states that it changed."""
+        context = contextvars.copy_context()
+        for variable, name in ((VISITOR, self.owner), (OWNED_BY, self.owner), (PAGE, self.page)):
+            context.run(variable.set, name)
+        return context.run(self._call, block, values, data)
+
+    def _call(self, block: Any, values: list[Any], data: Any) -> set[int]:
         inputs = []
         for one in block.inputs:
             is_state = isinstance(one, gr.State)
@@ -173,6 +179,13 @@ class Desk:
         return set()
 
 
+def arrived(demo: gr.Blocks, image: str, tab: str, more: str = "", *, mode: str = "crop") -> Desk:
+    """A page of its own, opened at a tab that shows this picture of the odd model."""
+    desk = Desk(demo, page=f"page {next(_PAGES)}")
+    desk.arrive(f"?model=odd&image={image}&mode={mode}&tab={tab}{more}")
+    return desk
+
+
 def name_of(component: Any) -> str:
     """The elem_id of a component; where it has none, its label or its class."""
     return str(component.elem_id or getattr(component, "label", None) or type(component).__name__)
@@ -202,8 +215,8 @@ def _awaited(coroutine: Any) -> Any:
 SAID = (
     *("component_class_name", "elem_id", "elem_classes", "label", "show_label", "placeholder", "value", "choices", "visible"),
     *("interactive", "open", "minimum", "maximum", "step", "allow_custom_value", "sources", "type", "height", "variant", "size"),
-    *("min_width", "scale", "selected", "apply_default_css", "container", "buttons", "busy", "padding", "found", "trust"),
-    *("slow_0", "slow_1", "slow_2", "slow_3", "answer"),
+    *("min_width", "scale", "selected", "apply_default_css", "container", "buttons", "busy", "padding", "matches", "trust"),
+    *("progress", "answer"),
 )  # fmt: skip
 
 

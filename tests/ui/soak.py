@@ -16,12 +16,13 @@ import numpy as np
 import torch
 from PIL import Image
 
-from vit_viz.handles import Subject
-from vit_viz.session import Request, Session
+from vit_viz.drawing.pictures import photo_jpeg
+from vit_viz.images import decode
+from vit_viz.session.handles import Subject
+from vit_viz.session.session import Request, Session
+from vit_viz.session.uploads import UploadStore
 from vit_viz.ui import pictures
-from vit_viz.ui.state import ViewState
-from vit_viz.ui.upload import Inbox
-from vit_viz.uploads import UploadStore
+from vit_viz.ui.visit.state import ViewState
 
 SIZES = ((16, 16), (60, 40), (40, 90), (224, 224), (640, 480), (300, 600), (1600, 1200))
 PICTURES_OF_ONE = 7  # before the next visitor comes
@@ -54,12 +55,13 @@ class Highest:
             self.seen = max(self.seen, rss())
 
 
-def visit(session: Session, inbox: Inbox, file: Path, number: int) -> None:
+def visit(session: Session, file: Path, number: int) -> None:
     """One picture of one visitor: uploaded, traced, drawn on the page; now and then also what other tabs need."""
     owner = f"owner {number // PICTURES_OF_ONE}"
-    image = session.add_upload(inbox.take(str(file)), owner=owner)
+    image = session.add_upload(decode(file), owner=owner)
+    file.unlink()
     subject = Subject("mini", image, "fit", owner)
-    pictures.photo_jpeg(session, subject)
+    photo_jpeg(session, subject)
     pictures.picture(session, subject, ViewState(layer=number % 6), "map", bare=True)
     if number % 4 == 0:
         session.run(Request.of("mini", image, "rollout", owner=owner, query="class"))
@@ -93,24 +95,23 @@ def soak(
         check: also look at the budgets after every picture.
     """
     session = Session(model="mini", device="cpu", cache_bytes=cache_bytes)
-    session.uploads = UploadStore(max_bytes=upload_bytes, on_gone=session._forget_picture)
-    inbox = Inbox(delete_after=0, max_bytes=2**20)
+    session.uploads = UploadStore(max_bytes=upload_bytes, on_gone=session.forget_picture)
     session.trace("mini", "lion")
     pictures.picture(session, Subject("mini", "lion"), ViewState(layer=0), "map", bare=True)
     gc.collect()
     idle = rss()
     with Highest() as highest:
         for number in range(images):
-            visit(session, inbox, written(folder, number, sizes[number % len(sizes)]), number)
+            visit(session, written(folder, number, sizes[number % len(sizes)]), number)
             if check:
-                assert session.cache.stats.used_bytes + session._pool.idle_bytes <= cache_bytes
+                assert session.cache.stats.used_bytes + session.engine.pool.idle_bytes <= cache_bytes
                 assert session.uploads.used_bytes <= upload_bytes
     stats = session.cache.stats
     return {
         "idle": idle,
         "highest": highest.seen,
         "evictions": stats.evictions,
-        "kept": stats.used_bytes + session._pool.idle_bytes,
+        "kept": stats.used_bytes + session.engine.pool.idle_bytes,
         "uploads": session.uploads.used_bytes,
     }
 

@@ -72,12 +72,13 @@ def picture_loaded(page: Any, selector: str) -> None:
 
 def test_the_first_screen_has_a_traced_sample(page: Any) -> None:
     assert page.locator("#vv-top li").count() == 5
-    assert "6 layers x 6 heads" in page.locator("#vv-facts .vv-card").inner_text()
+    assert "6 layers x 6 heads" in page.locator("#vv-facts .vv-model-facts").text_content()
     assert page.locator("#vv-facts .vv-proof").get_attribute("data-state") == "proven"
     assert "class token" in page.locator("#vv-explorer [data-vv=caption]").inner_text()
     assert any(explorer_pixels(page))
 
 
+@pytest.mark.slow
 def test_a_wide_photo_walks_through_all_views_and_a_click_changes_the_picture(
     page: Any, tmp_path: Path
 ) -> None:
@@ -85,6 +86,8 @@ def test_a_wide_photo_walks_through_all_views_and_a_click_changes_the_picture(
     for name in VIEWS:
         open_tab(page, name)
     open_tab(page, "Explain")
+    page.locator("#vv-gallery [data-method=rollout] .vv-open").click()
+    page.get_by_role("button", name="choose the query").click()
     picture_loaded(page, "#vv-explain-picture")
     drawn = page.locator("#vv-explain-picture .vv-image").bounding_box()
     assert drawn["width"] / drawn["height"] == pytest.approx(3, rel=0.02)
@@ -125,8 +128,11 @@ def test_a_query_pinned_in_the_explorer_reaches_the_other_views(page: Any) -> No
     page.locator("#vv-explain-picture .vv-caption").get_by_text("patch (2, 10)").wait_for()
 
 
+@pytest.mark.slow
 def test_arrow_keys_move_the_query_in_a_picture(page: Any) -> None:
     open_tab(page, "Explain")
+    page.locator("#vv-gallery [data-method=rollout] .vv-open").click()
+    page.get_by_role("button", name="choose the query").click()
     picture_loaded(page, "#vv-explain-picture")
     page.locator("#vv-explain-picture .vv-stage").focus()
     page.keyboard.press("ArrowRight")
@@ -135,11 +141,13 @@ def test_arrow_keys_move_the_query_in_a_picture(page: Any) -> None:
     page.locator("#vv-explain-picture .vv-caption").get_by_text("patch (7, 8)").wait_for()
 
 
+@pytest.mark.slow
 def test_options_of_rollout_change_its_picture_and_its_link(visit: Callable[..., Any], app_url: str) -> None:
     page = visit(app_url + "?method=rollout")
     open_tab(page, "Explain")
     picture_loaded(page, "#vv-explain-picture")
     before = page.locator("#vv-explain-picture .vv-image").get_attribute("src")
+    page.get_by_role("button", name="Options and formula of this map").click()
     page.get_by_label("max", exact=True).check()
     page.wait_for_function(
         "old => document.querySelector('#vv-explain-picture .vv-image').getAttribute('src') !== old",
@@ -148,12 +156,13 @@ def test_options_of_rollout_change_its_picture_and_its_link(visit: Callable[...,
     assert "fusion=max" in page.url
 
 
+@pytest.mark.slow
 def test_a_position_is_enlarged_by_a_click(page: Any) -> None:
     open_tab(page, "Positions")
     page.wait_for_timeout(500)
     plot = page.locator("#vv-position-tiles .nsewdrag").first.bounding_box()
     page.mouse.click(plot["x"] + plot["width"] * 2.5 / 16, plot["y"] + plot["height"] * 1.5 / 16)
-    page.locator("#vv-tab-positions .block.vv-plot-caption").get_by_text("position (1, 2)").wait_for()
+    page.locator("#vv-position-tile .annotation-text").filter(has_text="Position (1, 2)").wait_for()
     assert "q=1,2" in page.url
 
 
@@ -173,6 +182,7 @@ def test_another_sample_changes_the_picture_and_back_returns(page: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_two_visitors_at_once_get_their_own_pictures(
     visit: Callable[..., Any], app_url: str, tmp_path: Path
 ) -> None:
@@ -192,7 +202,7 @@ def test_two_visitors_at_once_get_their_own_pictures(
     assert sizes == [600, 900]
     ids = [page.evaluate("new URLSearchParams(location.search).get('image')") for page in pages]
     stranger = visit(f"{app_url}?image={ids[0]}")
-    assert "uploaded elsewhere" in stranger.locator("#vv-facts .vv-status").inner_text()
+    assert "uploaded elsewhere" in stranger.locator("#vv-top .vv-status").inner_text()
 
 
 def test_a_link_restores_the_view(visit: Callable[..., Any], app_url: str) -> None:
@@ -202,24 +212,25 @@ def test_a_link_restores_the_view(visit: Callable[..., Any], app_url: str) -> No
     open_tab(page, "Look")
     caption = page.locator("#vv-explorer [data-vv=caption]")
     caption.get_by_text("layer 2, head 3").wait_for()
-    assert "is looked at by" in caption.inner_text()
+    assert "where patch (4, 5) is looked at from" in caption.inner_text()
 
 
+@pytest.mark.slow
 def test_a_reload_keeps_an_upload_in_its_own_tab(page: Any, tmp_path: Path) -> None:
     upload_and_wait(page, photo(tmp_path / "mine.png", seed=5))
     image = page.evaluate("new URLSearchParams(location.search).get('image')")
     page.reload()
     wait_until_ready(page)
     assert page.evaluate("new URLSearchParams(location.search).get('image')") == image
-    assert page.locator("#vv-facts .vv-status").is_hidden()
+    assert page.locator("#vv-top .vv-status").is_hidden()
 
 
 def test_what_a_link_asks_in_vain_is_said(visit: Callable[..., Any], app_url: str) -> None:
     page = visit(f"{app_url}?layer=77&model=%3Cimg%20src=x%20onerror=alert(1)%3E")
-    said = page.locator("#vv-facts .vv-status").inner_text()
+    said = page.locator("#vv-top .vv-status").inner_text()
     assert "Layer 77 does not exist" in said
     assert "not offered here" in said
-    assert page.locator("#vv-facts .vv-status img").count() == 0
+    assert page.locator("#vv-top .vv-status img").count() == 0
 
 
 @pytest.mark.parametrize(
@@ -241,21 +252,50 @@ def test_a_bad_upload_gives_one_sentence_and_keeps_the_picture(
 
 
 def test_every_picture_has_a_caption_and_can_be_saved(page: Any) -> None:
-    for name in ("Explain", "Patches"):
+    for name, pictures in (("Explain", ".vv-part-stage.block"), ("Patches", ".vv-part-picture.block")):
         open_tab(page, name)
-        for part in page.locator(f"#vv-tab-{name.lower()} .block.vv-part-picture").all():
+        parts = page.locator(f"#vv-tab-{name.lower()} {pictures}").all()
+        assert parts
+        for part in parts:
             assert "mini" in part.locator(".vv-caption").inner_text()
             assert part.locator(".vv-save").get_attribute("href")
     explain = page.locator("#vv-explain-picture .vv-caption").text_content()
     assert all(word in explain for word in ("mini", "relevance", "layers 0-5", "for ", "scale"))
+    assert save_figure(page, "#vv-grid-picture .vv-save", "svg") == "vit_viz_lion_patches_mini.svg"
+    assert save_figure(page, "#vv-sequence-picture .vv-save", "pdf") == "vit_viz_lion_sequence_mini.pdf"
+    open_tab(page, "Positions")
+    page.locator("#vv-position-tiles .js-plotly-plot .heatmaplayer image").first.wait_for()
+    assert page.locator("#vv-positions .modebar-btn:visible").count() == 0
+    assert save_figure(page, "#vv-position-tiles-save button", "png") == "vit_viz_positions_mini.png"
+    assert page.locator("#vv-figure-dialog input[value=gif]").is_disabled()
+
+
+def save_figure(page: Any, button: str, form: str) -> str:
+    """The name of the file that the dialog saves for a figure."""
+    page.locator(button).click()
+    dialog = page.locator("#vv-figure-dialog")
+    dialog.locator(f"label:has(input[value={form}])").click()
     with page.expect_download() as download:
-        page.locator("#vv-grid-picture .vv-save").click()
-    assert download.value.suggested_filename.endswith(".png")
+        dialog.locator(".vv-figure-save").click()
+    dialog.locator(".vv-figure-close").click()
+    return str(download.value.suggested_filename)
 
 
-OVERLAPS = """() => {
-  const seen = [...document.querySelectorAll('button, input, select, a, .vv-caption, .vv-card, .vv-proof, li')].filter((e) => {
-    const b = e.getBoundingClientRect(), s = getComputedStyle(e);
+SEEN = """(e) => {
+  let { left, right, top, bottom } = e.getBoundingClientRect();
+  for (let p = e.parentElement; p; p = p.parentElement) {  // what a row that scrolls cuts off is not to be seen
+    if (getComputedStyle(p).overflowX === 'visible') continue;
+    const b = p.getBoundingClientRect();
+    [left, right] = [Math.max(left, b.left), Math.min(right, b.right)];
+    [top, bottom] = [Math.max(top, b.top), Math.min(bottom, b.bottom)];
+  }
+  return { left, right, top, bottom, width: right - left, height: bottom - top };
+}"""
+OVERLAPS = (
+    f"""() => {{ const rectOf = {SEEN};"""
+    + """
+  const seen = [...document.querySelectorAll('button, input, select, a, .vv-caption, .vv-proof, .vv-sentence, li')].filter((e) => {
+    const b = rectOf(e), s = getComputedStyle(e);
     return b.width > 1 && b.height > 1 && s.visibility !== 'hidden' && s.opacity !== '0' && !e.closest('[aria-hidden=true]')
       && e.type !== 'file' && e.checkVisibility();
   });
@@ -264,14 +304,16 @@ OVERLAPS = """() => {
     const [p, q] = [seen[i], seen[j]];
     if (p.contains(q) || q.contains(p)) continue;
     if (p.closest('label') && p.closest('label') === q.closest('label')) continue;
-    const a = p.getBoundingClientRect(), b = q.getBoundingClientRect();
+    const a = rectOf(p), b = rectOf(q);
     const w = Math.min(a.right, b.right) - Math.max(a.left, b.left), h = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
     if (w > 2 && h > 2) bad.push([p.outerHTML.slice(0, 120), q.outerHTML.slice(0, 120)]);
   }
   return bad;
 }"""
+)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
 def test_nothing_overlaps_and_the_page_never_scrolls_sideways(
@@ -284,9 +326,10 @@ def test_nothing_overlaps_and_the_page_never_scrolls_sideways(
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
         assert page.evaluate(OVERLAPS) == [], name
         outside = page.evaluate(
-            "width => [...document.querySelectorAll('button, img, canvas, p')].filter(e => e.checkVisibility() && "
-            "!e.closest('[data-vv=scroll]') && !e.closest('[aria-hidden=true]') && e.getBoundingClientRect().right > width + 1)"
-            ".map(e => e.outerHTML.slice(0, 120))",
+            f"width => {{ const rectOf = {SEEN}; return "
+            "[...document.querySelectorAll('button, img, canvas, p')].filter(e => e.checkVisibility() && "
+            "!e.closest('[data-vv=scroll]') && !e.closest('[aria-hidden=true]') && rectOf(e).right > width + 1)"
+            ".map(e => e.outerHTML.slice(0, 120)) }",
             width,
         )
         assert outside == [], name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections.abc import Callable
@@ -15,44 +14,33 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, app_of, layout, odd_picture, odd_session
+from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, arrived, layout, odd_picture
 from vit_viz import samples
+from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.positions import position_similarity
+from vit_viz.analyses.rollout import RolloutOptions
 from vit_viz.errors import ParameterError
-from vit_viz.handles import Subject
+from vit_viz.render.captioned import drawn_words
 from vit_viz.render.lettering import number
+from vit_viz.render.styles import STRENGTHS
 from vit_viz.results import PatchMap
-from vit_viz.session import Request, Session
-from vit_viz.ui.boundary import sentence
-from vit_viz.ui.methods import FAST_METHODS, METHODS
+from vit_viz.session.explanations import Trust, WithoutPatches
+from vit_viz.session.handles import Subject
+from vit_viz.session.session import Request, Session
+from vit_viz.ui.app import QUEUE_SECONDS
+from vit_viz.ui.edge.user_errors import sentence
+from vit_viz.ui.explain.gallery import cost_words
+from vit_viz.ui.header import bring
 from vit_viz.ui.walkthrough import STEPS
 
 LEFT = (WIDTH - HEIGHT * 48 / 32) / 2  # of the crop, in pixels of the photo
-PAGES = itertools.count()
 PATCH = (HEIGHT / 4, HEIGHT * 1.5 / 6)
-
-
-@pytest.fixture(scope="module")
-def session() -> Session:
-    return odd_session()
-
-
-@pytest.fixture(scope="module")
-def demo(session: Session) -> gr.Blocks:
-    return app_of(session)
-
-
-@pytest.fixture(scope="module")
-def image(session: Session) -> str:
-    return session.add_upload(odd_picture(), owner=OWNER)
 
 
 @pytest.fixture
 def visit(demo: gr.Blocks, image: str) -> Callable[..., Desk]:
     def arrive(tab: str, more: str = "&layer=1&head=3&q=2,5", mode: str = "crop") -> Desk:
-        desk = Desk(demo, page=f"page {next(PAGES)}")
-        desk.arrive(f"?model=odd&image={image}&mode={mode}&tab={tab}{more}")
-        return desk
+        return arrived(demo, image, tab, more, mode=mode)
 
     return arrive
 
@@ -64,6 +52,11 @@ def the_map(session: Session, image: str, method: str, **more: Any) -> PatchMap:
 
 
 # --- the layout
+
+
+def test_an_app_that_does_nothing_seldom_looks_at_its_queue(demo: gr.Blocks) -> None:
+    assert demo._queue.sleep_when_free == QUEUE_SECONDS
+    assert demo._queue.progress_update_sleep_when_free == 5 * QUEUE_SECONDS
 
 
 def test_the_layout_is_the_one_that_was_reviewed(demo: gr.Blocks) -> None:
@@ -88,15 +81,17 @@ def test_a_page_shows_what_its_address_says(visit: Callable[..., Desk], image: s
     )
     facts, top = desk.shown["vv-facts"]["value"], desk.shown["vv-top"]["value"]
     assert facts == top
-    assert facts["turn"] == view.turn
+    assert facts["revision"] == view.revision
     assert desk.shown["vv-mode"] == {"value": "crop"}
     assert desk.shown["vv-model"] == {"value": "odd"}
     assert desk.shown["vv-loading"]["value"] == {}
     samples_shown = desk.shown["vv-samples"]["value"]
     assert samples_shown["chosen"] == image
-    assert [entry["name"] for entry in samples_shown["samples"]] == list(samples.sample_names())
+    shown = [(entry["id"], entry["name"]) for entry in samples_shown["pictures"]]
+    assert shown[: len(samples.sample_names())] == [(name, name) for name in samples.sample_names()]
+    assert (image, "your photo 1") in shown
     busy = next(value for name, value in desk.told if name == "vv-facts")["value"]
-    assert busy == {"turn": view.turn, "busy": "Running odd on your image …"}
+    assert busy == {"revision": view.revision, "busy": "Running odd on your photo 1 …"}
 
 
 def test_a_link_to_a_picture_that_is_gone_says_so_and_waits_for_it(demo: gr.Blocks) -> None:
@@ -144,7 +139,7 @@ def test_choosing_a_model_keeps_the_picture_and_forgets_the_target(
 
 def test_a_sample_and_a_mode_are_chosen(visit: Callable[..., Desk]) -> None:
     desk = visit("look")
-    desk.act("vv-samples", "choose", data={"name": "twins"})
+    desk.act("vv-samples", "choose", data={"id": "twins"})
     assert desk.view().image == "twins"
     assert desk.shown["Address"]["value"]["push"] is True
     assert desk.shown["Address"]["value"]["set"]["image"] == "twins"
@@ -152,28 +147,72 @@ def test_a_sample_and_a_mode_are_chosen(visit: Callable[..., Desk]) -> None:
     assert desk.view().mode == "stretch"
     assert desk.shown["vv-explorer"]["value"]["mode"] == "stretch"
     before = desk.view()
-    with pytest.raises(gr.Error, match="There is no sample"):
-        desk.act("vv-samples", "choose", data={"name": "nothing"})
+    with pytest.warns(UserWarning, match="no longer here"):
+        desk.act("vv-samples", "choose", data={"id": "nothing"})
     assert desk.view() == before
 
 
-def test_a_page_that_is_closed_ends_what_runs_for_its_visitor(
-    demo: gr.Blocks, session: Session, monkeypatch: pytest.MonkeyPatch
+def test_a_picture_that_is_no_longer_kept_leaves_the_tray_and_the_page_stays(
+    visit: Callable[..., Desk], session: Session, image: str
 ) -> None:
-    left: list[str] = []
-    monkeypatch.setattr(session, "leave", left.append)
-    owner = "fedcba9876543210" * 3
-    pages = [Desk(demo, page=f"closing {i}", owner=owner) for i in range(2)]
-    for desk in pages:
-        desk.arrive("?model=odd&image=shapes")
-    pages[0].leave()
-    assert left == []
-    pages[1].leave()
-    pages[1].leave()
-    assert left == [owner]
+    desk = visit("look")
+    mine = session.add_upload(odd_picture(3), owner=OWNER, file_name="C:\\x\\My cat.final.JPG")
+    theirs = session.add_upload(odd_picture(4), owner="somebody else", file_name="secret.png")
+    desk.act("vv-samples", "choose", data={"id": mine})
+    shown = {entry["id"]: entry["name"] for entry in desk.shown["vv-samples"]["value"]["pictures"]}
+    assert (shown[mine], theirs in shown, "secret" in shown.values()) == ("My cat.final", False, False)
+    assert desk.shown["vv-samples"]["value"]["chosen"] == mine
+    assert desk.shown["vv-facts"]["value"]["own"] is True
+    desk.act("vv-samples", "choose", data={"id": image})
+    session.uploads._drop(mine)
+    before = desk.view()
+    for gone in (mine, theirs):
+        with pytest.warns(UserWarning, match="no longer here"):
+            desk.act("vv-samples", "choose", data={"id": gone})
+        assert desk.view() == before
+        pictures = desk.shown["vv-samples"]["value"]["pictures"]
+        assert gone not in {entry["id"] for entry in pictures}
+        assert image in {entry["id"] for entry in pictures}
+    session.uploads._drop(theirs)
 
 
 # --- look
+
+
+def test_a_picture_that_is_brought_becomes_the_image_and_the_box_is_empty_again(
+    visit: Callable[..., Desk], image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bring, "read_upload", lambda _files, path, **_: odd_picture(int(path)))
+    desk = visit("look")
+    desk.act("vv-upload", "input", "9")
+    assert desk.view().image not in ("", image)
+    assert desk.view().query == ""
+    assert desk.shown["vv-upload"]["value"] is None
+
+
+def test_a_picture_dropped_on_the_page_becomes_the_image_if_its_visitor_uploaded_it(
+    visit: Callable[..., Desk], demo: gr.Blocks, image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bring, "read_upload", lambda _files, path, **_: odd_picture(len(path)))
+    monkeypatch.setattr(demo.files, "belongs_to", lambda path, visitor: (path, visitor) == ("mine", OWNER))
+    desk = visit("look")
+    before = desk.view()
+    for data in ({"upload": "theirs", "seq": 4}, {"seq": 5}, {"upload": ["mine"], "seq": 6}, None):
+        with pytest.warns(UserWarning, match="no longer here"):
+            desk.act("vv-page-wide", "bring", data=data)
+        assert desk.view() == before
+        assert desk.shown["vv-page-wide"]["value"]["seq"] == (data or {"seq": 0})["seq"]
+    desk.act("vv-page-wide", "bring", data={"upload": "mine", "seq": 7})
+    assert desk.view().image not in ("", image)
+    assert desk.shown["vv-page-wide"]["value"]["seq"] == 7
+
+
+def test_a_box_that_was_emptied_changes_nothing(visit: Callable[..., Desk], image: str) -> None:
+    desk = visit("look")
+    before, told = desk.view(), len(desk.told)
+    desk.act("vv-upload", "input", None)
+    assert desk.view() == before
+    assert desk.told[told:] == []
 
 
 def test_the_explorer_follows_what_is_pinned_and_tells_other_tabs(visit: Callable[..., Desk]) -> None:
@@ -196,13 +235,19 @@ def test_the_explorer_follows_what_is_pinned_and_tells_other_tabs(visit: Callabl
         data={"seq": 7, "layer": 2, "head": "max", "query": "1,1", "table": "gray", "evil": 1},
     )
     view = desk.view()
-    assert (view.layer, view.head, view.query, view.table, view.heard) == (2, "max", "1,1", "gray", 7)
+    assert (view.layer, view.head, view.query, view.drawing.table, view.last_event) == (
+        2,
+        "max",
+        "1,1",
+        "gray",
+        7,
+    )
     desk.act("vv-explorer", "view", data={"seq": -1, "layer": "x", "alpha": 0.25, "query": "2,2"})
     view = desk.view()
-    assert (view.layer, view.alpha, view.query, view.heard) == (2, 0.25, "2,2", 7)
-    turn = view.turn
+    assert (view.layer, view.drawing.alpha, view.query, view.last_event) == (2, 0.25, "2,2", 7)
+    turn = view.revision
     desk.act("vv-explorer", "recompute", data={})
-    assert desk.view().turn == turn + 1
+    assert desk.view().revision == turn + 1
     assert desk.shown["vv-explorer"]["value"]["seq"] == turn + 1
 
 
@@ -239,86 +284,95 @@ def test_every_quick_method_has_a_map_for_the_first_class(
     assert logits is not None
     best = int(logits.argmax())
     cards = gallery(desk)
-    assert list(cards) == [method.name for method in METHODS]
+    assert list(cards) == [method.name for method in METHODS.cards]
     value = desk.shown["vv-gallery"]["value"]
-    assert value["key"] == f"odd|{image}|crop|{best}"
-    assert (value["turn"], value["ruler"]) == (desk.view().turn, "own")
-    for method in METHODS:
+    assert value["key"] == f"{desk.view().about}|{best}"
+    assert (value["revision"], value["map_scale"]) == (desk.view().revision, "own")
+    assert (value["about"], value["target"]) == (desk.view().about, f"animal {best}")
+    for method in METHODS.cards:
         card = cards[method.name]
-        assert ("map" in card) == (method in FAST_METHODS)
-        assert card["slow"] == (method not in FAST_METHODS)
+        assert ("map" in card) == (method.name in METHODS.quick)
+        assert card["slow"] == (method.name in METHODS.slow)
         assert card["ratio"] == pytest.approx(WIDTH / HEIGHT)
-        assert card["label"] == method.label
-        assert card["blind"] == method.class_blind
+        assert card["label"] == method.words.label
+        assert card["blind"] == method.words.class_blind
         assert card["options"] == "()"
         assert card["chosen"] == (method.name == desk.view().method)
-        source, save = urlsplit(card["src"]), urlsplit(card["save"])
+        source = urlsplit(card["src"])
         assert parse_qs(source.query)["kind"] == ["card"]
         assert parse_qs(source.query)["bare"] == ["1"]
-        assert parse_qs(save.query)["kind"] == ["explain"]
-        assert "bare" not in parse_qs(save.query)
+        assert (card["shows"], card["hides"]) == (method.words.shows, method.words.hides)
         assert parse_qs(source.query).get("method", ["relevance"]) == [method.name]
-        if method in FAST_METHODS:
-            assert f"for animal {best}" in card["map"]["caption"] or method.class_blind
+        if method.name in METHODS.quick:
+            assert f"for animal {best}" in card["map"]["caption"] or method.words.class_blind
             assert card["words"] == ""
         else:
-            assert card["words"] == f"Takes longer: {method.runs}."
+            subject = Subject("odd", image, "crop", OWNER)
+            seconds = session.pass_seconds(subject)
+            assert seconds is not None
+            rows, cols = session.trace_of(subject).layout.grid
+            assert card["words"] == cost_words(method, rows * cols, seconds)
+            assert (card["words"] == method.words.runs) == (method.passes is None)
     found = the_map(session, image, "relevance", target=best)
-    bar = cards["relevance"]["map"]["bar"]
-    assert (bar["low"], bar["high"]) == (number(float(found.values.min())), number(float(found.values.max())))
+    ends = f"from {number(float(found.values.min()))} to {number(float(found.values.max()))}"
+    assert cards["relevance"]["map"]["caption"].endswith(f"Scale: {found.unit} {ends}.")
 
 
-def test_the_chips_are_the_first_five_classes_and_those_that_are_chosen(
+def test_the_chips_are_the_first_three_classes_and_those_that_are_chosen(
     visit: Callable[..., Desk], session: Session, image: str
 ) -> None:
     desk = visit("explain")
     ranking = session.top_classes("odd", image, mode="crop", owner=OWNER, count=7)
     assert ranking is not None
-    aim = desk.shown["vv-aim"]["value"]
-    assert [entry["index"] for entry in aim["classes"]] == list(ranking.indices[:5])
-    assert [entry["probability"] for entry in aim["classes"]] == pytest.approx(ranking.scores[:5].tolist())
+    aim = desk.shown["vv-target"]["value"]
+    assert [entry["index"] for entry in aim["classes"]] == list(ranking.indices[:3])
+    assert [entry["probability"] for entry in aim["classes"]] == pytest.approx(ranking.scores[:3].tolist())
     assert (aim["chosen"], aim["other"], aim["words"]) == (ranking.indices[0], None, "")
-    assert aim["turn"] == desk.view().turn
+    assert aim["revision"] == desk.view().revision
     last, second = ranking.indices[6], ranking.indices[1]
-    desk.act("vv-aim", "why", data={"index": last})
+    desk.act("vv-target", "why", data={"index": last})
     assert desk.view().target == str(last)
-    desk.act("vv-aim", "unlike", data={"index": second})
+    desk.act("vv-target", "unlike", data={"index": second})
     assert desk.view().target == f"{last}-{second}"
-    aim = desk.shown["vv-aim"]["value"]
+    aim = desk.shown["vv-target"]["value"]
     assert (aim["chosen"], aim["other"]) == (last, second)
-    assert [entry["index"] for entry in aim["classes"]] == [*ranking.indices[:5], last]
+    assert [entry["index"] for entry in aim["classes"]] == [*ranking.indices[:3], last]
     assert f"for animal {last} and not animal {second}" in gallery(desk)["relevance"]["map"]["caption"]
-    desk.act("vv-aim", "why", data={"index": 3})
+    desk.act("vv-target", "why", data={"index": 3})
     assert desk.view().target == ("3" if second == 3 else f"3-{second}")
-    desk.act("vv-aim", "unlike", data={"index": 3})
+    desk.act("vv-target", "unlike", data={"index": 3})
     assert desk.view().target.startswith("3")
-    desk.act("vv-aim", "unlike", data={"index": None})
+    desk.act("vv-target", "unlike", data={"index": None})
     assert desk.view().target == "3"
     for wrong in (7, -1, True, "1", None):
         with pytest.raises(gr.Error, match="from 0 to 6"):
-            desk.act("vv-aim", "why", data={"index": wrong})
+            desk.act("vv-target", "why", data={"index": wrong})
 
 
 def test_the_class_that_is_set_against_itself_is_dropped(visit: Callable[..., Desk]) -> None:
     desk = visit("explain", "&target=2-4")
-    desk.act("vv-aim", "why", data={"index": 4})
+    desk.act("vv-target", "why", data={"index": 4})
     assert desk.view().target == "4"
 
 
 def test_a_search_answers_with_its_own_number(visit: Callable[..., Desk]) -> None:
     desk = visit("explain")
-    desk.act("vv-aim", "search", data={"text": "animal 6", "seq": 12})
-    assert desk.shown["vv-aim"]["found"] == {"seq": 12, "hits": [{"index": 6, "name": "animal 6"}]}
+    desk.act("vv-target", "search", data={"text": "animal 6", "seq": 12})
+    assert desk.shown["vv-target"]["matches"] == {"seq": 12, "hits": [{"index": 6, "name": "animal 6"}]}
 
 
-def test_a_method_is_looked_at_closely_with_its_options(
+def test_a_method_is_put_on_the_stage_with_its_options(
     visit: Callable[..., Desk], session: Session, image: str
 ) -> None:
     desk = visit("explain", "&q=2,5")
     desk.act("vv-gallery", "open", data={"method": "rollout"})
     assert desk.view().method == "rollout"
     picture = desk.shown["vv-explain-picture"]["value"]
+    save = parse_qs(urlsplit(picture["save"]).query)
+    assert save["kind"] == ["explain"]
+    assert "bare" not in save
     assert "the same for every class" in picture["caption"]
+    assert picture["pick"] is True
     assert "attention share 0.5" in picture["caption"]
     assert "mean over heads" in picture["caption"]
     assert "patch (2, 5)" in picture["caption"]
@@ -333,7 +387,7 @@ def test_a_method_is_looked_at_closely_with_its_options(
     assert [controls[name]["visible"] for name in controls] == [True, True]
     desk.act("attention share", "input", 0.25)
     desk.act("discard ratio", "input", 0.5)
-    assert (desk.view().share, desk.view().discard) == (0.25, 0.5)
+    assert desk.view().options == (("rollout", RolloutOptions(attention_share=0.25, discard=0.5)),)
     assert "discard 0.5" in desk.shown["vv-explain-picture"]["value"]["caption"]
     assert gallery(desk)["rollout"]["options"] != "()"
     assert gallery(desk)["relevance"]["options"] == "()"
@@ -341,32 +395,58 @@ def test_a_method_is_looked_at_closely_with_its_options(
     assert desk.shown["attention share"]["visible"] is False
     closely = desk.shown["vv-explain-picture"]["value"]["caption"]
     assert "explains the output, not the pinned patch (2, 5)" in closely
+    assert desk.shown["vv-explain-picture"]["value"]["pick"] is False
     assert "scale: own" in closely
-    assert f"overlay {desk.view().alpha:.0%}" in closely
+    assert drawn_words("light", smooth=True) in closely
+    desk.act("style", "input", "heat")
+    assert (desk.view().drawing.style, desk.view().drawing.alpha) == ("heat", STRENGTHS["heat"])
+    assert desk.shown["colours of heat"]["visible"] is True
+    assert (
+        "heat; smooth between patch centres; strength 55%"
+        in desk.shown["vv-explain-picture"]["value"]["caption"]
+    )
+    stops = desk.shown["vv-explain-picture"]["value"]["bar"]["stops"]
+    desk.act("style", "input", "tint")
+    assert desk.shown["colours of heat"]["visible"] is False
+    assert desk.shown["vv-explain-picture"]["value"]["bar"]["stops"] != stops
 
 
 def test_a_slow_method_gives_way_until_it_was_made(visit: Callable[..., Desk]) -> None:
     desk = visit("explain")
     desk.act("vv-gallery", "open", data={"method": "occlusion"})
     assert "Relevance is shown instead" in desk.shown["vv-explain-picture"]["value"]["note"]
+    assert desk.shown["vv-explain-picture"]["value"]["method"] == "Relevance"
     desk.act("vv-gallery", "compute", data={"method": "occlusion"})
-    (prop,) = [name for name in desk.shown["vv-gallery"] if name.startswith("slow_")]
-    done = desk.shown["vv-gallery"][prop]
-    assert (done["method"], done["key"]) == ("occlusion", desk.shown["vv-gallery"]["value"]["key"])
-    assert "map" in done
-    began = next(value[prop] for name, value in desk.told if prop in value)
+    done = desk.shown["vv-gallery"]["progress"]
+    assert done["key"] == desk.shown["vv-gallery"]["value"]["key"]
+    assert list(done["of"]) == ["occlusion"]
+    assert "map" in done["of"]["occlusion"]
+    began = next(value["progress"] for _name, value in desk.told if value.get("progress"))["of"]["occlusion"]
     assert (began["share"], began["words"]) == (0.0, "Starting …")
-    desk.act("vv-gallery", "ruler", data={"ruler": "share"})
-    assert "map" in gallery(desk)["occlusion"]
-    assert desk.shown["vv-gallery"]["value"]["ruler"] == "share"
+    desk.act("vv-gallery", "open", data={"method": "occlusion"})  # the same view, but now it is there
+    assert desk.shown["vv-explain-picture"]["value"]["method"] == "Occlusion"
     assert "instead" not in desk.shown["vv-explain-picture"]["value"]["note"]
-    quick = [card["map"]["bar"]["high"] for card in gallery(desk).values() if not card["slow"]]
+    assert "map" in gallery(desk)["occlusion"]
+    desk.act("vv-gallery", "map_scale", data={"map_scale": "share"})
+    assert "map" in gallery(desk)["occlusion"]
+    assert desk.shown["vv-gallery"]["value"]["map_scale"] == "share"
+    assert "instead" not in desk.shown["vv-explain-picture"]["value"]["note"]
+    quick = [
+        card["map"]["caption"]
+        .split(" to ")[-1]
+        .split(". Its largest value")[0]
+        .rstrip(".")  # a peak, which is clipped
+        for card in gallery(desk).values()
+        if not card["slow"]
+    ]
     assert len(set(quick)) == 1
     with pytest.raises(gr.Error, match="needs no waiting"):
         desk.act("vv-gallery", "compute", data={"method": "rollout"})
 
 
-def test_a_test_of_maps_sorts_them_and_draws_curves(visit: Callable[..., Desk]) -> None:
+def test_a_test_of_maps_sorts_them_and_has_their_curves(
+    visit: Callable[..., Desk], session: Session, image: str
+) -> None:
     desk = visit("explain")
     desk.act("vv-gallery", "trust", data={"methods": ["relevance"], "known": ["attention"]})
     trust = desk.shown["vv-gallery"]["trust"]
@@ -379,27 +459,42 @@ def test_a_test_of_maps_sorts_them_and_draws_curves(visit: Callable[..., Desk]) 
     assert shares == sorted(shares)
     assert shares[0] == 0.0
     assert shares[-1] == pytest.approx(0.7 + 0.3 / 2)
-    strips = trust["cards"]
-    assert "class sensitivity 0.00" in strips["attention"]["numbers"]
-    assert "mirror stability" in strips["relevance"]["numbers"]
-    for strip in strips.values():
-        for area in (strip["deletion"], strip["insertion"]):
-            assert area["low"] <= area["mean"] <= area["high"]
-            assert area["low"] >= 0
-            assert f"{area['area']:.4g}" in area["title"]
-        assert "The lower, the better." in strip["deletion"]["title"]
-        assert "The higher, the better." in strip["insertion"]["title"]
-        assert strip["better"] == (strip["verdict"] == "Better than random")
-        assert strip["deletion"]["better"] == (
-            strip["verdict"] in ("Better than random", "Better than random in deletion only")
+    known = trust["cards"]
+    assert "The same for every class." in known["attention"]["sentences"]
+    assert any(said.startswith("Mirrored photo, mirrored map: ") for said in known["relevance"]["sentences"])
+    assert any(said.startswith("Changes with the class: ") for said in known["relevance"]["sentences"])
+    for method, one in known.items():
+        place = one["place"]
+        assert 0 <= place["low"] <= place["mean"] <= place["high"]
+        assert f"{place['area']:.4g}" in one["title"]
+        assert "The lower, the better." in one["title"]
+        assert one["better"] == (" x faster than at random" in one["falls"])
+        request = Request.of(
+            "odd",
+            image,
+            "trust",
+            mode="crop",
+            owner=OWNER,
+            method=method,
+            target=int(desk.shown["vv-target"]["value"]["chosen"]),
+            options=(),
         )
-    ranked = sorted(strips, key=lambda n: strips[n]["deletion"]["area"] / strips[n]["deletion"]["mean"])
+        found = session.run(request)
+        assert isinstance(found, Trust)
+        for name, curve in (
+            ("deletion", found.faithfulness.deletion),
+            ("insertion", found.faithfulness.insertion),
+        ):
+            drawn = one["curves"][name]
+            assert drawn["x"] == pytest.approx(curve.x.tolist(), rel=1e-4)
+            assert drawn["y"] == pytest.approx(curve.y.tolist(), rel=1e-4)
+            low, high = drawn["ends"]
+            assert low <= min(*drawn["y"], *drawn["low"])
+            assert high >= max(*drawn["y"], *drawn["high"]) * 0.9999
+            assert drawn["labels"][0] == "0"
+            assert len(drawn["texts"]) == len(drawn["x"]) == len(drawn["low"]) == len(drawn["high"])
+    ranked = sorted(known, key=lambda n: known[n]["place"]["area"] / known[n]["place"]["mean"])
     assert trust["order"] == ranked
-    desk.act("vv-gallery", "curves", data={"method": "relevance"})
-    figures = [desk.shown[name]["value"] for name in ("vv-deletion", "vv-insertion")]
-    assert all("Relevance" in str(figure.data) or figure.data for figure in figures)
-    with pytest.raises(gr.Error, match="There is no method"):
-        desk.act("vv-gallery", "curves", data={"method": "astrology"})
 
 
 def test_a_map_that_cannot_be_tested_says_why_and_the_others_go_on(
@@ -416,36 +511,73 @@ def test_a_map_that_cannot_be_tested_says_why_and_the_others_go_on(
     desk.act("vv-gallery", "trust", data={"methods": ["relevance", "attention"]})
     cards = desk.shown["vv-gallery"]["trust"]["cards"]
     assert cards["relevance"] == {"error": "Not this one.", "options": "()"}
-    assert "verdict" in cards["attention"]
+    assert "falls" in cards["attention"]
     assert desk.shown["vv-gallery"]["trust"]["order"] == ["attention"]
 
 
-def test_patches_are_taken_away_on_the_playground(
+def test_patches_are_taken_away_on_the_stage(
     visit: Callable[..., Desk], session: Session, image: str
 ) -> None:
     desk = visit("explain")
-    value = desk.shown["vv-playground"]["value"]
+    value = desk.shown["vv-explain-picture"]["value"]
     assert value["grid"] == [4, 6]
     assert value["photo_size"] == [HEIGHT, WIDTH]
     assert value["region"] == pytest.approx([0, LEFT, HEIGHT, HEIGHT * 1.5], abs=0.2)
-    assert value["key"] == f"odd|{image}|crop"
-    assert value["slider"] == "Take the most relevant patches first, by Relevance"
-    found = the_map(session, image, "relevance", target=int(desk.shown["vv-aim"]["value"]["chosen"]))
+    best = int(desk.shown["vv-target"]["value"]["chosen"])
+    assert (value["key"], value["target"]) == (desk.view().about, str(best))
+    assert value["method"] == "Relevance"
+    found = the_map(session, image, "relevance", target=best)
     assert [int(part) for part in value["order"].split(",")] == np.argsort(
         -found.values.ravel(), kind="stable"
     ).tolist()
-    desk.act("vv-playground", "remove", data={"gone": "0,7,23", "seq": 3, "key": value["key"]})
-    answer = desk.shown["vv-playground"]["answer"]
-    assert (answer["seq"], answer["key"]) == (3, value["key"])
+    about = f"{value['key']}|{best}"
+    desk.act("vv-explain-picture", "remove", data={"gone": "0,7,23", "seq": 3, "key": about})
+    answer = desk.shown["vv-explain-picture"]["answer"]
+    assert (answer["seq"], answer["key"]) == (3, about)
     without = session.run(
         Request.of("odd", image, "without", mode="crop", owner=OWNER, gone=[(0, 0), (1, 1), (3, 5)])
     )
-    assert [entry["now"] for entry in answer["top"]] == pytest.approx(without.top.scores.tolist())  # type: ignore[union-attr]
-    assert "12% of the photo" in answer["words"]
-    desk.act("vv-playground", "remove", data={"gone": "24", "seq": 4, "key": value["key"]})
-    assert "0 to 23" in desk.shown["vv-playground"]["answer"]["error"]
-    desk.act("vv-playground", "remove", data={"gone": "", "seq": 5, "key": value["key"]})
-    assert desk.shown["vv-playground"]["answer"]["words"].startswith("With all patches: animal")
+    assert isinstance(without, WithoutPatches)
+    now = dict(zip(without.top.names, without.top.scores.tolist(), strict=True))
+    assert answer["top"][0]["name"] == f"animal {best}"
+    assert [line["target"] for line in answer["top"]] == [True, *[False] * (len(answer["top"]) - 1)]
+    assert {line["name"]: line["now"] for line in answer["top"] if line["name"] in now} == pytest.approx(
+        {line["name"]: now[line["name"]] for line in answer["top"] if line["name"] in now}
+    )
+    assert set(without.top.names[:2]) <= {line["name"] for line in answer["top"]}
+    assert answer["words"].startswith(f"Without 12% of the photo, animal {best} ")
+    desk.act("vv-explain-picture", "remove", data={"gone": "24", "seq": 4, "key": about})
+    assert "0 to 23" in desk.shown["vv-explain-picture"]["answer"]["error"]
+    desk.act("vv-explain-picture", "remove", data={"gone": "", "seq": 5, "key": about})
+    assert desk.shown["vv-explain-picture"]["answer"]["top"] == value["whole"]["top"]
+
+
+def test_the_answers_are_about_the_target_whatever_it_scores(
+    visit: Callable[..., Desk], session: Session, image: str
+) -> None:
+    desk = visit("explain")
+    ranking = session.top_classes("odd", image, mode="crop", owner=OWNER, count=7)
+    assert ranking is not None
+    last, before_last = ranking.indices[6], ranking.indices[5]
+    desk.act("vv-target", "why", data={"index": last})
+    desk.act("vv-target", "unlike", data={"index": before_last})
+    value = desk.shown["vv-explain-picture"]["value"]
+    assert value["target"] == f"{last}-{before_last}"
+    whole = value["whole"]["top"]
+    expected = [last, before_last, *ranking.indices[:3]]
+    assert [line["name"] for line in whole] == [f"animal {index}" for index in expected]
+    assert [line["target"] for line in whole] == [True, True, False, False, False]
+    assert [line["now"] for line in whole] == pytest.approx(
+        [ranking.scores[list(ranking.indices).index(i)] for i in expected]
+    )
+    assert all("before" not in line and "→" not in line["text"] for line in whole)
+    assert value["whole"]["words"].startswith(f"With all patches: animal {last} ")
+    desk.act("vv-explain-picture", "remove", data={"gone": "1", "seq": 1, "key": "any"})
+    answer = desk.shown["vv-explain-picture"]["answer"]
+    assert [line["name"] for line in answer["top"][:2]] == [f"animal {last}", f"animal {before_last}"]
+    assert [line["before"] for line in answer["top"][:5]] == pytest.approx([line["now"] for line in whole])
+    assert all("→" in line["text"] for line in answer["top"])
+    assert f"animal {last} " in answer["words"]
 
 
 def test_the_sanity_check_follows_the_chosen_map(visit: Callable[..., Desk]) -> None:
@@ -455,6 +587,14 @@ def test_the_sanity_check_follows_the_chosen_map(visit: Callable[..., Desk]) -> 
     desk.act("vv-sanity", "start")
     assert desk.shown["vv-sanity-curve"]["visible"] is True
     assert desk.shown["vv-sanity"]["value"]["words"] == "For Relevance."
+    said = desk.shown["vv-gallery"]["weights"]
+    assert (said["key"], said["method"]) == (desk.shown["vv-gallery"]["value"]["key"], "relevance")
+    assert said["words"].startswith("With all weights re-initialised, ")
+    figure = json.loads(desk.shown["vv-sanity-curve"]["value"].to_json())["layout"]
+    assert figure["title"]["text"] == "Relevance, weights re-initialised"
+    caption = figure["annotations"][0]["text"].replace("<br>", " ")
+    assert re.match(r"odd · .+ · for animal \d · With all weights re-initialised, ", caption)
+    assert caption.endswith(" · vit_viz")
     desk.act("vv-gallery", "open", data={"method": "attention"})
     assert desk.shown["vv-sanity"]["value"]["words"] == "For Last-layer attention."
     assert desk.shown["vv-sanity-curve"]["visible"] is False
@@ -462,7 +602,7 @@ def test_the_sanity_check_follows_the_chosen_map(visit: Callable[..., Desk]) -> 
     assert desk.shown["vv-sanity-curve"]["visible"] is True  # kept
     desk.act("vv-gallery", "open", data={"method": "occlusion"})
     desk.act("vv-sanity", "start")
-    assert "would have to be made anew" in desk.shown["vv-sanity"]["value"]["error"]
+    assert "would have to be recomputed" in desk.shown["vv-sanity"]["value"]["error"]
 
 
 # --- positions
@@ -475,18 +615,41 @@ def test_positions_show_the_pinned_patch_among_all(visit: Callable[..., Desk], s
     heat = np.asarray(tile.data[0].z, dtype=float)
     assert heat.shape == (4, 6)
     np.testing.assert_allclose(heat, matrix.values[2 * 6 + 5].reshape(4, 6), atol=1e-5)
-    captions = [
-        value["value"] for name, value in desk.told if name == "HTML" and "position (2, 5)" in str(value)
-    ]
-    assert captions
-    assert "4 x 6 patch positions" in captions[0]
+    caption = tile.layout.annotations[-1].text.replace("<br>", " ")
+    assert caption.startswith("Position (2, 5) against all 4 x 6 patch positions")
+    assert caption.endswith("vit_viz")
+    assert tile.layout.title.text.startswith("odd: ")
     assert desk.shown["vv-prefix-tile"]["visible"] is True
+    for name, kind in (("tiles", "positions"), ("tile", "position")):
+        address = desk.shown[f"vv-position-{name}-save"]["value"]
+        assert "/vit_viz/figure/" in address
+        assert parse_qs(urlsplit(address).query)["kind"] == [kind]
+    assert "kind=prefix" in desk.shown["vv-prefix-tile-save"]["value"]
     desk.act("vv-position-clicks", "point", data={"data": [1, 4]})
     assert desk.view().query == "1,4"
     before = desk.view()
     for wrong in ({"data": [4, 0]}, {"data": [0, 6]}, {"data": []}, {"data": ["x", 1]}, {}):
         desk.act("vv-position-clicks", "point", data=wrong)
         assert desk.view() == before
+
+
+def test_another_part_of_positions_takes_the_place_of_similarity(visit: Callable[..., Desk]) -> None:
+    desk = visit("positions")
+    assert desk.shown["vv-position-tables"]["value"] == {"part": "similarity"}
+    desk.act("vv-position-tables", "show", data={"part": "components"})
+    value = desk.shown["vv-position-tables"]["value"]
+    assert (value["part"], value["drawn"]["grid"]) == ("components", [4, 6])
+    assert "positions=components" in desk.view().to_address()
+    desk.act("vv-position-tables", "show", data={"part": "periods"})
+    note = desk.shown["vv-position-tables"]["value"]["note"]
+    assert note == "Periods belong to rotary positions; those of this model are learned."
+    before = desk.view()
+    with pytest.raises(gr.Error, match="The position_part is one of similarity, resampled"):
+        desk.act("vv-position-tables", "show", data={"part": "everything"})
+    assert desk.view() == before
+    desk.act("vv-position-tables", "show", data={"part": "similarity"})
+    assert desk.shown["vv-position-tables"]["value"] == {"part": "similarity"}
+    assert desk.shown["vv-position-tile"]["visible"] is True
 
 
 # --- patches
@@ -558,7 +721,7 @@ def test_the_walkthrough_goes_from_step_to_step(visit: Callable[..., Desk]) -> N
     for place, name in enumerate(STEPS, start=1):
         if place > 1:
             desk.act("vv-w-next", "click")
-        assert desk.view().step == place
+        assert desk.view().walkthrough.step == place
         content = desk.shown["vv-w-content"]
         assert f"<h2>{place}. " in content["value"]
         assert content["elem_classes"] == ["vv-w-ready"]
@@ -566,14 +729,14 @@ def test_the_walkthrough_goes_from_step_to_step(visit: Callable[..., Desk]) -> N
         assert desk.shown["vv-w-previous"]["interactive"] == (place > 1)
         assert desk.shown["vv-w-next"]["interactive"] == (place < len(STEPS))
         photo = desk.shown["vv-w-photo"]["value"]
-        assert photo["turn"] == desk.view().turn
+        assert photo["revision"] == desk.view().revision
         assert name
     desk.act("vv-w-next", "click")
-    assert desk.view().step == len(STEPS)
+    assert desk.view().walkthrough.step == len(STEPS)
     desk.act("vv-w-steps", "input", 2)
     desk.act("vv-w-previous", "click")
     desk.act("vv-w-previous", "click")
-    assert desk.view().step == 1
+    assert desk.view().walkthrough.step == 1
 
 
 def test_the_photo_beside_a_step_shows_what_is_followed(
@@ -634,7 +797,7 @@ def test_the_controls_of_a_step_have_the_bounds_of_the_model(visit: Callable[...
     desk.act("vv-w-head", "input", 4)
     assert (desk.view().layer, desk.view().head) == (2, 4)
     desk.act("vv-w-slider", "input", 1)
-    assert desk.view().play == 1
+    assert desk.view().walkthrough.step_option == 1
 
 
 # --- waking
@@ -680,7 +843,7 @@ def test_a_handle_in_an_address_stands_for_this_picture_in_this_mode(
     desk = visit("patches")
     source = desk.shown["vv-grid-picture"]["value"]["src"]
     handle = urlsplit(source).path.rsplit("/", 1)[1].removesuffix(".png")
-    assert session.handles.find(handle) == Subject("odd", image, "crop", OWNER)
+    assert session.handles.find(handle, visitor=OWNER) == Subject("odd", image, "crop", OWNER)
     assert json.dumps(desk.shown["vv-grid-picture"]["value"])
 
 

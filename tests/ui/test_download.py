@@ -60,7 +60,7 @@ def choose(page: Any, name: str) -> None:
 
 
 def card(page: Any) -> str:
-    return str(page.locator("#vv-facts .vv-card").inner_text())
+    return str(page.locator("#vv-facts .vv-model-facts").text_content())
 
 
 def test_a_download_says_how_far_it_is_while_others_go_on(
@@ -81,7 +81,7 @@ def test_a_download_says_how_far_it_is_while_others_go_on(
     other.locator("#vv-samples button").nth(2).click()
     wait_until_ready(other)
     page.wait_for_function(
-        "() => document.querySelector('#vv-facts .vv-card').textContent.includes('6 layers x 2 heads')"
+        "() => document.querySelector('#vv-facts .vv-model-facts').textContent.includes('6 layers x 2 heads')"
     )
     wait_until_ready(page)
     assert job.is_hidden()
@@ -134,7 +134,7 @@ def test_another_choice_ends_the_download_before_it(
     hub.fault.clear()
     choose(page, "someone/quick")
     page.wait_for_function(
-        "() => document.querySelector('#vv-facts .vv-card').textContent.includes('someone/quick')"
+        "() => document.querySelector('#vv-facts .vv-model-facts').textContent.includes('someone/quick')"
     )
     wait_until_ready(page)
     assert page.locator("#vv-loading .vv-error").is_hidden()
@@ -165,7 +165,7 @@ def test_a_hub_that_goes_away_midway_is_one_sentence_and_the_app_goes_on(
     hub.fault.clear()
     choose(page, repo)
     page.wait_for_function(
-        "repo => document.querySelector('#vv-facts .vv-card').textContent.includes(repo)", arg=repo
+        "repo => document.querySelector('#vv-facts .vv-model-facts').textContent.includes(repo)", arg=repo
     )
     assert error.is_hidden()
 
@@ -178,7 +178,7 @@ def test_a_link_to_a_model_waits_for_it_and_keeps_the_rest_of_the_link(
     page = visit(f"{url}?model=someone/linked&tab=patches&layer=4&image=shapes", ready=False)
     page.locator("#vv-loading .vv-job").get_by_text("Downloading someone/linked").wait_for()
     page.wait_for_function(
-        "() => document.querySelector('#vv-facts .vv-card').textContent.includes('someone/linked')"
+        "() => document.querySelector('#vv-facts .vv-model-facts').textContent.includes('someone/linked')"
     )
     assert page.get_by_role("tab", name="Patches").get_attribute("aria-selected") == "true"
     assert "layer=4" in page.url
@@ -194,5 +194,5 @@ def test_a_link_whose_download_is_cancelled_shows_the_own_model_and_says_so(
     page.locator("#vv-loading .vv-stop").click()
     wait_until_ready(page)
     assert "6 layers x 6 heads" in card(page)
-    assert "The download of someone/never was cancelled" in page.locator("#vv-facts .vv-status").inner_text()
+    assert "The download of someone/never was cancelled" in page.locator("#vv-top .vv-status").inner_text()
     assert "model=mini" in page.url

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 from PIL import Image
 
 from tests.ui.desk import odd_picture, odd_session
+from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.rollout import RolloutOptions
 from vit_viz.errors import (
     BusyError,
     Cancelled,
@@ -20,13 +23,14 @@ from vit_viz.errors import (
     ImageError,
     ParameterError,
 )
-from vit_viz.ui import watching
-from vit_viz.ui.methods import METHODS, method_named
+from vit_viz.ui.explain.methods import parameters_of
 from vit_viz.ui.routes import GONE, Gone, refusal
-from vit_viz.ui.state import ViewState
+from vit_viz.ui.visit import jobs
+from vit_viz.ui.visit.jobs import Stops
+from vit_viz.ui.visit.state import ViewState
 from vit_viz.ui.walkthrough import Scene, drawings, screen_of
 from vit_viz.ui.walkthrough.patches import patch_picture
-from vit_viz.ui.watching import Stops
+from vit_viz.walkthrough.layers import ClassStep
 
 
 def embedded(html: str) -> tuple[str, Image.Image]:
@@ -52,11 +56,11 @@ def scene() -> Scene:
     ("size", "sharp", "kind"), [((90, 37), True, "png"), ((64, 64), False, "png"), ((65, 64), False, "jpeg")]
 )
 def test_only_large_photos_are_jpeg(size: tuple[int, int], sharp: bool, kind: str) -> None:
-    html = drawings.picture(Image.new("RGB", size), alt='a "b"', width="70px", caption="<i>", sharp=sharp)
+    html = drawings.picture(Image.new("RGB", size), alt='a "b"', width=70, caption="<i>", sharp=sharp)
     found, picture = embedded(html)
     assert (found, picture.size) == (kind, size)
     assert ("pixelated" in html) == sharp
-    assert "width:70px" in html
+    assert "width:calc(70 * var(--vv-unit))" in html
     assert "&lt;i&gt;" in html
     assert 'alt="a &quot;b&quot;"' in html
 
@@ -93,6 +97,32 @@ def test_curves_lie_in_one_frame_from_zero_or_below_to_the_largest_value() -> No
     assert float(at) == pytest.approx(width * 2 / 5, abs=0.1)
     assert "2 to 7 steps; -1 to 5 upwards" in html.replace("\u2212", "-").replace(".00", "")
     assert "&lt;b&gt;" in html
+
+
+def test_the_axes_stand_where_the_numbers_are_zero() -> None:
+    html = drawings.curves(
+        [("curve", np.array([-2.0, 0.0, 6.0]), np.array([0.0, 3.0, -1.0]))], label="a curve", x_label="steps"
+    )
+    (points,) = re.findall(r'points="([^"]+)"', html)
+    start, middle, _ = (tuple(map(float, point.split(","))) for point in points.split())
+    across, down = re.findall(r"<line class=vv-w-axis [^>]*>", html)
+    assert re.findall(r'y[12]="([\d.-]+)"', across) == [f"{start[1]:.1f}"] * 2
+    assert re.findall(r'x[12]="([\d.-]+)"', down) == [f"{middle[0]:.1f}"] * 2
+
+
+def test_an_axis_outside_the_curve_is_not_drawn() -> None:
+    for first, drawn in ((-1.0, 2), (0.0, 1), (1.0, 1)):
+        html = drawings.curves([("c", [first, 5.0], [2.0, 3.0])], label="a curve", x_label="steps")
+        assert html.count("vv-w-axis") == drawn, first
+
+
+def test_small_pictures_lie_in_lines_with_white_between_them() -> None:
+    small = [Image.new("RGB", (4, 3), (10 * number, 0, 0)) for number in range(1, 6)]
+    sheet = np.asarray(drawings.sheet_of(small, across=3, gap=2))
+    expected = np.full((3 + 2 + 3, 4 + 2 + 4 + 2 + 4, 3), 255)
+    for number, (top, left) in enumerate([(0, 0), (0, 6), (0, 12), (5, 0), (5, 6)], 1):
+        expected[top : top + 3, left : left + 4] = (10 * number, 0, 0)
+    np.testing.assert_array_equal(sheet, expected)
 
 
 def test_a_ruled_picture_is_cut_where_whole_patches_end() -> None:
@@ -140,15 +170,31 @@ def test_what_is_shared_is_kept_by_picture_mode_and_model() -> None:
         Scene.of(session, ViewState(model="odd", image=image, mode=mode), "")  # type: ignore[arg-type]
         for mode in ("crop", "stretch", "crop")
     ]
-    assert not np.array_equal(scenes[0].walk.pixels, scenes[1].walk.pixels)
-    assert scenes[0].walk.pixels is scenes[2].walk.pixels
+    first, other, again = (scene.step(ClassStep) for scene in scenes)
+    assert not np.array_equal(first.lens, other.lens)
+    assert again is first
+    assert scenes[0].received.tobytes() != scenes[1].received.tobytes()
+    assert scenes[0].received.tobytes() == scenes[2].received.tobytes()
     assert scenes[0].received.size == (48, 32)
+
+
+def test_another_picture_is_walked_through_by_itself() -> None:
+    session = odd_session()
+    scenes = [
+        Scene.of(
+            session, ViewState(model="odd", image=session.add_upload(odd_picture(seed)), mode="crop"), ""
+        )
+        for seed in (5, 6)
+    ]
+    first, second = (scene.step(ClassStep) for scene in scenes)
+    assert not np.array_equal(first.lens, second.lens)
+    assert not np.array_equal(scenes[0].received, scenes[1].received)
 
 
 def test_another_model_is_walked_through_by_itself() -> None:
     session = odd_session()
     shapes = [
-        Scene.of(session, ViewState(model=model, image="shapes", mode="crop"), "").walk.stream.shape
+        Scene.of(session, ViewState(model=model, image="shapes", mode="crop"), "").step(ClassStep).lens.shape
         for model in ("odd", "mini")
     ]
     assert shapes[0] != shapes[1]
@@ -184,18 +230,20 @@ def test_a_heat_map_says_the_ends_of_its_own_scale_or_of_the_one_given(signed: b
 def test_a_range_of_layers_ends_within_the_model(
     first: int, last: int, layers: tuple[int, int] | None
 ) -> None:
-    view = ViewState(first=first, last=last)
-    assert method_named("rollout").parameters(view, 3)["layers"] == layers
+    assert RolloutOptions(first=first, last=last).layers(3) == layers
 
 
 def test_every_method_towards_a_class_takes_its_own_name_and_the_target() -> None:
-    for method in METHODS:
-        if method.analysis == "explain":
-            assert method.parameters(ViewState(target="3-5"), 3) == {"method": method.name, "target": (3, 5)}
+    trace: Any = SimpleNamespace(num_layers=3)
+    towards = [method for method in METHODS.values() if method.cost != "look-up"]
+    assert len(towards) == len(METHODS) - 1
+    for method in towards:
+        expected = {"method": method.name, "target": (3, 5)}
+        assert parameters_of(method, ViewState(target="3-5"), trace) == expected
 
 
 def test_the_oldest_of_too_many_computations_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "MOST_STOPS", 3)
+    monkeypatch.setattr(jobs, "MOST_STOPS", 3)
     stops = Stops()
     signals = [stops.start(f"owner {i}", "trust") for i in range(5)]
     assert [signal.is_set() for signal in signals] == [True, True, False, False, False]
@@ -221,5 +269,4 @@ def test_the_oldest_of_too_many_computations_is_ended(monkeypatch: pytest.Monkey
 def test_a_refusal_says_whose_fault_it_is(error: Exception, status: int) -> None:
     answer: Any = refusal(error)
     assert answer.status_code == status
-    assert answer.headers["cache-control"] == "no-store"
     assert (answer.body.decode() == GONE) == isinstance(error, Gone)

@@ -1,44 +1,19 @@
-"""The explorer as a Gradio component: its text, its template, its tables. The browser tests are in test_explorer.py."""
+"""The explorer as a Gradio component: its template, its events, its tables. The browser tests are in test_explorer.py."""
 
 from __future__ import annotations
 
 import base64
 import re
-from collections import Counter
 
 import numpy as np
 import pytest
 
+from vit_viz.explorer import STYLES, _read, colour_tables
 from vit_viz.render.colormaps import TABLES, table
-from vit_viz.ui.explorer import EVENTS, SCRIPTS, Explorer, _read, colour_tables, script
+from vit_viz.ui.look.explorer import EVENTS, Explorer
 
 
-def test_the_script_is_one_text_without_imports_and_exports() -> None:
-    text = script()
-    assert not re.search(r"^\s*(import|export)\b", text, re.MULTILINE)
-    assert text.endswith("mountExplorer(element, trigger, props, watch);\n")
-
-
-def test_no_two_modules_declare_the_same_name() -> None:
-    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", script(), re.MULTILINE)
-    assert len(names) > 100
-    assert [name for name, times in Counter(names).items() if times > 1] == []
-
-
-def test_every_module_comes_after_those_it_imports() -> None:
-    for place, name in enumerate(SCRIPTS):
-        imported = re.findall(r"from '\./([\w.]+)'", "\n".join(_imports(name)))
-        assert imported or "import " not in _read(name)
-        assert set(imported) <= set(SCRIPTS)
-        late = [other for other in imported if SCRIPTS.index(other) > place]
-        assert late == []
-
-
-def _imports(name: str) -> list[str]:
-    return re.findall(r"^import\s[^;]*;", _read(name), re.MULTILINE)
-
-
-@pytest.mark.parametrize("name", ["explorer.html", "explorer.css"])
+@pytest.mark.parametrize("name", ["explorer.html", *STYLES])
 def test_templates_hold_nothing_that_gradio_would_run(name: str) -> None:
     text = _read(name)
     assert len(text) > 1000

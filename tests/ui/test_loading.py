@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.ui.loops import played
 from vit_viz.errors import BusyError, Cancelled, CheckpointError
-from vit_viz.ui.loading import MOST_LOADS, Loads, Value, _Load
+from vit_viz.ui.header import loading
+from vit_viz.ui.header.loading import MOST_LOADS, Loads, Value, Waiting, _Load
 
 
 class SlowSession:
@@ -157,6 +159,34 @@ def test_too_many_downloads_at_once_are_refused_in_a_sentence(loads: Loads, sess
     played(play())
 
 
+@pytest.mark.parametrize(
+    ("over", "ended"), [(True, ""), (False, "cancelled"), (False, "replaced"), (True, "cancelled")]
+)
+def test_nothing_is_told_of_a_wait_that_has_ended_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, over: bool, ended: Any
+) -> None:
+    load, waiting = _Load(done=3, total=7), Waiting()
+
+    async def sleep(_seconds: float) -> None:
+        load.over.set() if over else None
+        waiting.ended = ended
+
+    monkeypatch.setattr(loading, "asyncio", SimpleNamespace(sleep=sleep))
+    assert played(_all(loading._followed(load, "a/b", waiting))) == []
+
+
+def test_the_same_words_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    load, steps = _Load(done=3_000_000, total=7_000_000), iter([3_000_000, 5_000_000, 5_000_000])
+
+    async def sleep(_seconds: float) -> None:
+        load.done = next(steps, 0)
+        load.over.set() if not load.done else None
+
+    monkeypatch.setattr(loading, "asyncio", SimpleNamespace(sleep=sleep))
+    told = played(_all(loading._followed(load, "a/b", Waiting())))
+    assert [value["amount"] for value in told] == ["3 of 7 MB", "5 of 7 MB"]
+
+
 async def _all(values: Any) -> list[Value]:
     return [value async for value in values]
 
@@ -175,5 +205,5 @@ def test_a_download_says_how_far_it_is(
     done: int, total: int, words: str, amount: str, share: float | None
 ) -> None:
     load = _Load()
-    load.told(done, total)
+    load.note_progress(done, total)
     assert load.value("x") == {"words": words, "amount": amount, "share": share, "stop": True}

@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 
-from vit_viz.session import Session
+from vit_viz.explorer import template
+from vit_viz.explorer.value import explorer_options
+from vit_viz.session.session import Session
+from vit_viz.ui.look.view import followed
 from vit_viz.ui.payload import explorer_value
-from vit_viz.ui.state import ViewState
-from vit_viz.ui.views.look import followed
+from vit_viz.ui.visit.state import ViewState
+
+_OPTIONS = Path(__file__).parents[1] / "js" / "options.json"
 
 
 def test_what_the_explorer_pins_is_followed_with_its_number() -> None:
     view = followed(
-        ViewState(turn=3), {"query": "2,3", "layer": 1, "seq": 7, "image": "another", "trace": "x"}
+        ViewState(revision=3), {"query": "2,3", "layer": 1, "seq": 7, "image": "another", "trace": "x"}
     )
-    assert (view.query, view.layer, view.heard, view.turn) == ("2,3", 1, 7, 3)
+    assert (view.query, view.layer, view.last_event, view.revision) == ("2,3", 1, 7, 3)
     assert view.image == ""
 
 
 @pytest.mark.parametrize("seq", [None, "7", -1, 2**60, 1.5])
 def test_a_number_that_is_none_leaves_the_last_one(seq: object) -> None:
-    assert followed(ViewState(heard=4), {"query": "2,3", "seq": seq}).heard == 4
+    assert followed(ViewState(last_event=4), {"query": "2,3", "seq": seq}).last_event == 4
 
 
 def test_the_number_goes_back_to_the_explorer_and_never_into_a_link() -> None:
     session = Session(device="cpu")
-    view = ViewState(image="shapes", query="2,3", heard=9)
+    view = ViewState(image="shapes", query="2,3", last_event=9)
     value = explorer_value(session, view, "")
     assert value["view"]["seq"] == 9
     assert value["view"]["query"] == "2,3"
     assert "heard" not in view.to_address()
+
+
+def test_the_scripts_are_tested_with_the_options_that_are_declared() -> None:
+    value = explorer_value(Session(device="cpu"), ViewState(image="shapes"), "")
+    assert json.loads(_OPTIONS.read_text("utf-8")) == value["options"]
+
+
+def test_every_option_of_the_explorer_has_a_control() -> None:
+    named = set(re.findall(r'name="__ID__-(\w+)"', template("__ID__")))
+    assert named == {field.name for field in explorer_options()} | {"masked", "pointer"}

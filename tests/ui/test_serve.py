@@ -14,10 +14,11 @@ from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.results import PatchMap
-from vit_viz.session import Request
+from vit_viz.session.devices import FULL
+from vit_viz.session.session import Request
 from vit_viz.ui.payload import explorer_value, facts_value
 from vit_viz.ui.serve import session_of
-from vit_viz.ui.state import ViewState
+from vit_viz.ui.visit.state import ViewState
 
 
 class Tutorial(nn.Module):
@@ -71,3 +72,20 @@ def test_a_module_is_explained_like_any_model(labels: Labels | None) -> None:
     assert found.values.max() > 0
     request = Request.of("Tutorial", image, "without", owner="ada", gone=((0, 1), (2, 3)))
     assert session.run(request) is not None
+
+
+def test_a_module_without_room_on_its_device_is_copied_to_the_cpu() -> None:
+    module = Tutorial().eval()
+    session = session_of(module, preprocess=RECIPE, layout=TokenLayout(grid=(4, 6)))
+    notices: list[str] = []
+    session.notice = notices.append
+
+    def check(one: nn.Module, _args: object) -> None:
+        if one is module.embed:  # and not that of the copy
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    module.embed.register_forward_pre_hook(check)
+    image = session.add_upload(Image.new("RGB", (96, 64), (9, 99, 200)), owner="ada")
+    value = explorer_value(session, ViewState(model="Tutorial", image=image), "ada")
+    assert value["grid"] == [4, 6]
+    assert notices == [FULL]

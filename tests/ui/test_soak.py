@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import effort
 from tests.ui.soak import SIZES, soak
 
 ROOT = Path(__file__).resolve().parents[2]
 MB = 2**20
+PICTURES = effort(100)
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Whatever is not a folder; empty ones are tidied later (vit_viz.ui.tray)."""
+    """Whatever is not a folder; empty ones are tidied later (vit_viz.ui.edge.upload_files)."""
     return [path for path in folder.rglob("*") if not path.is_dir()]
 
 
@@ -29,11 +31,11 @@ def test_budgets_hold_after_every_picture_and_files_are_gone(tmp_path: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory of a process is read from /proc")
-def test_500_pictures_of_mixed_sizes_stay_within_the_bound(tmp_path: Path) -> None:
+def test_many_pictures_of_mixed_sizes_stay_within_the_bound(tmp_path: Path) -> None:
     cache, uploads = 64 * MB, 32 * MB
-    command = [sys.executable, "-m", "tests.ui.soak", "500", str(cache), str(uploads), str(tmp_path)]
+    command = [sys.executable, "-m", "tests.ui.soak", str(PICTURES), str(cache), str(uploads), str(tmp_path)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=True)
     found = json.loads(run.stdout)
-    assert found["evictions"] > 500
+    assert found["evictions"] > PICTURES
     assert found["highest"] <= 1.15 * (found["idle"] + cache + uploads)
     assert files_in(tmp_path) == []

@@ -19,7 +19,7 @@ import pytest
 
 from tests.test_docker import copied, health_command, variables
 from tests.ui.conftest import ROOT, RunningApp, free_port, open_tab
-from vit_viz.session import Session
+from vit_viz.session.session import Session
 from vit_viz.ui.app import launch_options
 
 SPACE = {
@@ -52,6 +52,7 @@ def walk(page: Any) -> None:
     page.locator("#vv-w-content.vv-w-ready .vv-w").first.wait_for()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_visitor_walks_through_the_space(
     start_app: Callable[..., RunningApp], visit: Callable[..., Any], tmp_path: Path
@@ -108,6 +109,17 @@ def test_the_app_listens_where_the_space_says_and_else_on_this_machine(
     if name is not None:
         monkeypatch.setenv("GRADIO_SERVER_NAME", name)
     assert launch_options(Session(model="mini", device="cpu"))["server_name"] == (name or "127.0.0.1")
+
+
+def test_slow_computations_of_the_session_are_told_of_quick_questions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = []
+    monkeypatch.setattr("vit_viz.ui.app.guarded", lambda *_, turns: given.append(turns) or {})
+    session = Session(model="mini", device="cpu")
+    launch_options(session)
+    assert given == [session.turns]
+    assert session.engine.turns is session.turns
 
 
 @contextmanager

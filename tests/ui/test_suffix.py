@@ -13,22 +13,23 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.capture.models import Detector
+from tests.ui.views import view_with
 from vit_viz.capture import Trace
 from vit_viz.geometry import TokenLayout
-from vit_viz.handles import Subject
 from vit_viz.images import Preprocess
 from vit_viz.results import PatchMap
-from vit_viz.session import Session
+from vit_viz.session.handles import Subject
+from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.app import build_app, launch_options
-from vit_viz.ui.methods import method_named
+from vit_viz.ui.components.queries import step
+from vit_viz.ui.explain import stage
+from vit_viz.ui.explain.methods import card_named
+from vit_viz.ui.patches.view import _sequence_words, shapes_html
 from vit_viz.ui.payload import cells_value, explorer_value, facts_value, picture_value
 from vit_viz.ui.routes import PREFIX, routes
 from vit_viz.ui.serve import session_of
-from vit_viz.ui.state import ViewState
-from vit_viz.ui.views import closely
-from vit_viz.ui.views.patches import _sequence_words, shapes_html
-from vit_viz.ui.views.queries import step
+from vit_viz.ui.visit.state import ViewState
 
 SUFFIX = (*(f"detection {i}" for i in range(5)), "text")
 LAYOUT = TokenLayout(grid=Detector.GRID, prefix=("class", "register 0"), suffix=SUFFIX)
@@ -62,7 +63,7 @@ def trace(session: Session, subject: Subject) -> Trace:
 
 
 def view_of(subject: Subject, **changes: Any) -> ViewState:
-    return ViewState(model=subject.model, image=subject.image, mode=subject.mode, **changes)
+    return view_with(model=subject.model, image=subject.image, mode=subject.mode, **changes)
 
 
 def test_the_page_is_told_which_tokens_come_last(session: Session, subject: Subject) -> None:
@@ -118,19 +119,19 @@ def test_arrows_go_from_a_suffix_token_to_the_centre_and_stop_at_the_last_patch(
 
 
 def test_rollout_asks_for_suffix_tokens_in_a_list_of_their_own() -> None:
-    view, method = ViewState(query="detection 3", method="rollout"), method_named("rollout")
-    query, suffix = closely._controls(view, method, 3, LAYOUT)[3:5]
+    view, method = ViewState(query="detection 3", method="rollout"), card_named("rollout")
+    query, suffix = stage._controls(view, method, LAYOUT)[1:3]
     assert (query["choices"], query["value"]) == (["class", "register 0"], None)
     assert (suffix["choices"], suffix["value"]) == (list(SUFFIX), "detection 3")
     assert suffix["visible"]
-    plain = closely._controls(ViewState(query="class"), method, 3, TokenLayout(grid=(2, 5)))[3:5]
+    plain = stage._controls(ViewState(query="class"), method, TokenLayout(grid=(2, 5)))[1:3]
     assert (plain[0]["value"], plain[1]["visible"]) == ("class", False)
 
 
-def test_the_closer_look_tells_what_fell_outside_by_kind(session: Session, subject: Subject) -> None:
+def test_the_stage_tells_what_fell_outside_by_kind(session: Session, subject: Subject) -> None:
     found = pictures.explanation(session, subject, view_of(subject, method="rollout", query="detection 3"))
     assert found.total == pytest.approx(1, abs=1e-5)
-    words = closely._prefix_words(found)
+    words = stage._prefix_words(found)
     assert words.startswith("Outside the photo: class ")
     assert words.count("detection") == 1
     assert f"detection {found.suffix_kinds['detection']:.1%}" in words
@@ -176,16 +177,12 @@ def test_a_suffix_token_is_chosen_in_a_list_and_shares_have_its_part(
 ) -> None:
     page = visit(f"{served}?mode=stretch")
     chips = page.locator(".vx-chips")
-    assert chips.get_by_role("button").all_inner_texts() == ["class", "r0"]
+    assert chips.get_by_role("button").all_inner_texts() == ["class token", "register 0"]
     chips.get_by_label("Query: a token after the patches").select_option("detection 4")
-    page.wait_for_function(
-        "document.querySelector('.vx-caption').textContent.includes('detection 4 token looks at')"
-    )
+    page.wait_for_function("document.querySelector('.vx-caption').textContent.includes('detection 4 looks')")
     page.wait_for_function("location.search.includes('q=detection+4')")
     parts = page.locator(".vx-part").all_inner_texts()
     assert [part.split()[0] for part in parts] == ["class", "register", "detection", "text", "patches"]
     page.locator(".vx-stage").click(position={"x": 5, "y": 5})
-    page.wait_for_function(
-        "document.querySelector('.vx-caption').textContent.includes('patch (0, 0) looks at')"
-    )
+    page.wait_for_function("document.querySelector('.vx-caption').textContent.includes('patch (0, 0) looks')")
     assert page.locator(".vx-list").input_value() == ""

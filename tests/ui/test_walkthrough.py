@@ -14,20 +14,21 @@ import numpy as np
 import pytest
 import torch
 
-from tests.analyses.test_walkthrough import RANDOM_MODELS
 from tests.ui.conftest import wait_until_ready
-from vit_viz.analyses.walkthrough_layers import attention_step, class_step
+from tests.ui.views import view_with
+from tests.walkthrough.test_numbers import RANDOM_MODELS
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.render.lettering import number
 from vit_viz.results import Provenance
-from vit_viz.session import Session
-from vit_viz.ui.state import ViewState
-from vit_viz.ui.views.walkthrough import at_step
+from vit_viz.session.session import Session
+from vit_viz.ui.visit.state import ViewState
 from vit_viz.ui.walkthrough import STEPS, Scene, Screen, screen_of
 from vit_viz.ui.walkthrough.screen import Choice, Code, Slider, code_html, html_of
+from vit_viz.ui.walkthrough.view import at_step
+from vit_viz.walkthrough.layers import AttentionStep, ClassStep
 
 RISKY = "<img src=x onerror=alert(1)> ${window.x}"
 SIZES = {
@@ -71,10 +72,9 @@ def _loaded(seed: int = 0, **options: Any) -> LoadedModel:
 
 
 def _scene(loaded: LoadedModel, **view: Any) -> Scene:
-    session = Session(model="mini", device="cpu")
+    session = Session(model=loaded.name, device="cpu")
     session.add_model(loaded)
-    session.default_model = loaded.name
-    return Scene.of(session, ViewState(image="shapes", mode="stretch", **view), "")
+    return Scene.of(session, view_with(image="shapes", mode="stretch", **view), "")
 
 
 def _text(screen: Screen, step: int) -> str:
@@ -145,7 +145,7 @@ def test_a_control_changes_what_is_shown() -> None:
             other = len(control.options) - 1
         else:
             continue
-        played = replace(scene, view=replace(scene.view, play=other))
+        played = replace(scene, view=scene.view.with_options({"step_option": other}))
         assert html_of(screen_of(played, step), step) != html_of(screen_of(scene, step), step)
 
 
@@ -185,14 +185,14 @@ def test_the_class_token_is_followed_until_a_patch_is_pinned() -> None:
 
 
 def test_steps_end_at_the_first_and_the_last() -> None:
-    view = ViewState(step=1, play=4)
+    view = view_with(step=1, step_option=4)
     assert at_step(view, 0) == view
-    assert at_step(view, 2) == replace(view, step=2, play=-1, turn=1)
-    assert at_step(ViewState(step=8), 9).step == 8
+    assert at_step(view, 2) == replace(view_with(step=2), revision=1)
+    assert at_step(view_with(step=8), 9).walkthrough.step == 8
 
 
 def test_a_step_survives_its_link() -> None:
-    view = ViewState(tab="walkthrough", step=6, play=2)
+    view = view_with(tab="walkthrough", step=6, step_option=2)
     assert ViewState.from_address(view.to_address()) == (view, ())
     assert ViewState.from_address("step=9")[1] == ("The step is a whole number from 1 to 8, not '9'.",)
 
@@ -228,6 +228,7 @@ def _content(page: Any) -> str:
     return str(page.locator("#vv-w-content").inner_text())
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_next_and_previous_walk_through_all_steps_and_back_returns(
     visit: Callable[..., Any], app_url: str
@@ -245,6 +246,7 @@ def test_next_and_previous_walk_through_all_steps_and_back_returns(
     _wait(page, 8)
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_keyboard_alone_walks_answers_and_plays(visit: Callable[..., Any], app_url: str) -> None:
     page = _open(visit, app_url, step=1)
@@ -276,6 +278,7 @@ def test_a_click_in_the_photo_lets_that_patch_ask(visit: Callable[..., Any], app
     page.locator("#vv-w-photo .vv-caption").get_by_text("patch (5, 3) looks at").wait_for()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_choice_of_softmax_marks_its_line(visit: Callable[..., Any], app_url: str) -> None:
     page = _open(visit, app_url, step=5)
@@ -301,6 +304,7 @@ def test_another_photo_changes_the_numbers(visit: Callable[..., Any], app_url: s
     assert "step=2" in page.url
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1440, 390])
 def test_no_step_is_wider_than_the_page_and_all_pictures_are_there(
@@ -326,13 +330,12 @@ def test_no_step_is_wider_than_the_page_and_all_pictures_are_there(
 
 def test_the_scene_shares_one_trace() -> None:
     loaded = _loaded()
-    session = Session(model="mini", device="cpu")
+    session = Session(model=loaded.name, device="cpu")
     session.add_model(loaded)
-    views = [ViewState(model=loaded.name, image="shapes", mode="stretch", step=step) for step in NUMBERS]
-    session.default_model = loaded.name
+    views = [view_with(model=loaded.name, image="shapes", mode="stretch", step=step) for step in NUMBERS]
     scenes = [Scene.of(session, view, "") for view in views]
     assert len({id(scene.trace) for scene in scenes}) == 1
-    assert len({scene.walk.stream.data_ptr() for scene in scenes}) == 1
-    step = attention_step(scenes[0].walk, layer=0, head=0, token=0)
+    step, *others = (scene.step(AttentionStep, layer=0, head=0, token=0) for scene in scenes)
+    assert all(other is step for other in others)
     np.testing.assert_allclose(step.weights, scenes[0].trace.attention(0, 0, 0)[0, 0].numpy(), atol=1e-5)
-    assert class_step(scenes[0].walk).top
+    assert scenes[0].step(ClassStep).top

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,10 +13,11 @@ from PIL import Image
 
 from tests.ui.conftest import free_port
 from vit_viz.errors import Cancelled
-from vit_viz.session import Request, Result, Session
-from vit_viz.turns import stop_if
-from vit_viz.ui.app import build_app, launch_options, leaving
-from vit_viz.ui.watching import Pages, steps
+from vit_viz.progress import stop_if
+from vit_viz.session.session import Request, Result, Session
+from vit_viz.ui.app import build_app, launch_options
+from vit_viz.ui.visit import jobs
+from vit_viz.ui.visit.jobs import News, steps
 
 
 def endless(ended: threading.Event) -> Callable[..., None]:
@@ -39,7 +39,7 @@ def endless(ended: threading.Event) -> Callable[..., None]:
 
 def test_the_last_step_holds_what_was_found() -> None:
     *_, last = steps(lambda _progress, _cancelled: 7, threading.Event())
-    assert (last.is_last, last.found) == (True, 7)
+    assert (last.is_last, last.result) == (True, 7)
 
 
 def test_a_computation_that_is_stopped_ends_as_cancelled() -> None:
@@ -58,37 +58,6 @@ def test_a_computation_ends_when_its_handler_is_closed() -> None:
     next(running)
     running.close()
     assert ended.wait(10)
-
-
-def test_a_visitor_leaves_with_the_last_page() -> None:
-    pages = Pages()
-    pages.open("first", "ada")
-    pages.open("second", "ada")
-    pages.open("third", "bob")
-    assert [pages.close(page) for page in ("first", "second", "second")] == ["", "ada", ""]
-
-
-def test_a_page_that_is_loaded_again_before_it_is_closed_is_still_here() -> None:
-    pages = Pages()
-    pages.open("before", "ada")
-    pages.open("after", "ada")
-    assert pages.close("before") == ""
-
-
-def test_of_too_many_pages_the_oldest_are_forgotten() -> None:
-    pages = Pages(most=2)
-    for number in range(5):
-        pages.open(f"page {number}", f"owner {number}")
-    assert [pages.close(f"page {number}") for number in range(5)] == ["", "", "", "owner 3", "owner 4"]
-
-
-def test_closing_the_last_page_tells_the_session_once() -> None:
-    left: list[str] = []
-    page: Any = SimpleNamespace(pages=Pages(), session=SimpleNamespace(leave=left.append))
-    page.pages.open("hash", "ada")
-    for closed in ("unknown", "hash", "hash"):
-        leaving(page)(SimpleNamespace(session_hash=closed))  # type: ignore[arg-type]
-    assert left == ["ada"]
 
 
 @pytest.mark.slow
@@ -134,3 +103,29 @@ def test_closing_a_tab_ends_its_slow_method_and_loading_it_again_keeps_its_pictu
     finally:
         context.close()
         demo.close()
+
+
+def test_computations_side_by_side_tell_what_all_of_them_said() -> None:
+    news = News()
+    news.tell("page", "lion", "occlusion", share=0.25)
+    told = news.tell("page", "lion", "smoothgrad", share=0.5)
+    assert told["key"] == "lion"
+    assert {name: said["share"] for name, said in told["of"].items()} == {
+        "occlusion": 0.25,
+        "smoothgrad": 0.5,
+    }
+    assert told["of"]["occlusion"]["seq"] < told["of"]["smoothgrad"]["seq"]
+    news.tell("page", "lion", "occlusion", map="done")
+    assert told["of"]["occlusion"].get("map") is None  # what was sent stays as it was
+    assert news.latest("page", "lion")["of"]["occlusion"]["map"] == "done"
+    assert news.latest("page", "zebra")["of"] == {}
+    assert news.latest("other page", "lion")["of"] == {}
+
+
+def test_news_of_too_many_pages_are_forgotten_the_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "MOST_STOPS", 3)
+    news = News()
+    for page in ("ada", "bob", "cyd", "ada", "dan"):
+        news.tell(page, "lion", "occlusion", share=0.5)
+    known = [page for page in ("ada", "bob", "cyd", "dan") if news.latest(page, "lion")["of"]]
+    assert known == ["ada", "cyd", "dan"]

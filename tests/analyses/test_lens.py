@@ -1,0 +1,110 @@
+"""The logit lens: equal to the model where it is no extrapolation, against plain products, and for models without classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from tests.comparing import assert_same
+from vit_viz.analyses.lens import PROBE, lens_of, logit_lens, read_alone
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import TokenLayout
+from vit_viz.model import VisionTransformer, ViTConfig
+
+GRID = (3, 5)
+
+
+def model(**options: Any) -> VisionTransformer:
+    settings = {"img_size": (12, 30), "patch_size": (4, 6), "embed_dim": 20, "depth": 2, "num_heads": 5}
+    vit = VisionTransformer(ViTConfig(**{"num_classes": 7, **settings, **options})).eval()
+    random = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for parameter in vit.parameters():
+            parameter.copy_(0.3 * torch.randn(parameter.shape, generator=random))
+    return vit.requires_grad_(False)
+
+
+@pytest.fixture
+def photo() -> torch.Tensor:
+    return torch.randn(1, 3, 12, 30, generator=torch.Generator().manual_seed(11))
+
+
+def test_the_lens_on_the_last_class_token_is_the_answer_of_the_model(photo):
+    vit = model()
+    for target in (0, 5):
+        found = logit_lens(vit, photo, target=target)
+        expected = vit(photo)[0].softmax(-1)[target]
+        assert found.maps.named["class"][-1] == pytest.approx(float(expected), abs=1e-6)
+    assert found.maps.names == ("input", "after layer 0", "after layer 1")
+    assert found.maps.note == PROBE
+
+
+def test_without_a_target_the_maps_are_of_the_models_first_choice(photo):
+    vit = model()
+    first = int(vit(photo)[0].argmax())
+    assert_same(logit_lens(vit, photo).maps.values, logit_lens(vit, photo, target=first).maps.values)
+
+
+def test_the_lens_is_the_final_norm_and_the_head_of_each_token(photo):
+    vit = model(reg_tokens=2)
+    x = vit.tokens(photo)[0]
+    found = logit_lens(vit, photo, target=4)
+    for state in range(3):
+        scores = torch.stack(
+            [vit.head(F.layer_norm(token, (20,), vit.norm.weight, vit.norm.bias, 1e-6)) for token in x]
+        )
+        expected = scores.softmax(-1)[3:].reshape(*GRID, 7)
+        assert_same(found.maps.values[state], expected[..., 4].detach().numpy())
+        assert (found.top[state] == expected.argmax(-1).numpy()).all()
+        assert_same(found.top_probability[state], expected.amax(-1).detach().numpy())
+        x = vit.blocks[state](x[None])[0] if state < 2 else x
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"dist_token": True, "dist_head": True},
+        {"class_token": False, "pooling": "mean", "fc_norm": True, "final_norm": False},
+        {"class_token": False, "pooling": "attention"},
+        {"pool_concat": True},
+    ],
+    ids=str,
+)
+def test_a_sequence_of_one_and_the_same_token_is_read_as_that_token_alone(options):
+    vit = model(**options)
+    token = torch.randn(20, generator=torch.Generator().manual_seed(5))
+    alone = read_alone(vit, token[None])[0]
+    everywhere = vit.classify(token.expand(1, 15 + len(vit.config.prefix), -1))[0]
+    assert_same(alone, everywhere)
+
+
+def test_a_model_without_classes_is_compared_with_its_own_embedding(photo):
+    vit = model(num_classes=0)
+    found = logit_lens(vit, photo)
+    assert found.top is None
+    assert found.maps.named["class"][-1] == pytest.approx(1, abs=1e-6)
+    token = vit.norm(vit.run_blocks(vit.tokens(photo), GRID))[0, 1 + 8]
+    expected = F.cosine_similarity(token, vit(photo)[0], dim=0)
+    assert found.maps.values[-1].flat[8] == pytest.approx(float(expected), abs=1e-6)
+    assert found.maps.value_range == (-1, 1)
+
+
+def test_classes_have_names_and_only_those_that_come_first_somewhere(photo):
+    found = logit_lens(model(), photo)
+    assert set(found.words) == set(found.top.ravel().tolist())
+    assert found.words[int(found.top[0, 0, 0])] == f"class {found.top[0, 0, 0]}"
+
+
+def test_what_the_lens_cannot_show_is_said(photo):
+    with pytest.raises(ParameterError, match="one class"):
+        logit_lens(model(), photo, target=(1, 2))
+    with pytest.raises(ParameterError, match="7"):
+        logit_lens(model(), photo, target=7)
+    other = PreparedImage(torch.nn.Linear(2, 3), photo, TokenLayout(grid=GRID), has_classes=True)
+    with pytest.raises(ParameterError, match="The logit lens needs the blocks"):
+        lens_of(other, None)

@@ -1,0 +1,183 @@
+"""A register at test time: on a small model that is built to have outlier patches, by one neuron each that we know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from tests.comparing import assert_same
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.registers import RegisterNeuron, add_register, register_neurons, traces_with_register
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import TokenLayout
+from vit_viz.model import VisionTransformer, ViTConfig
+
+DEPTH, LAYER, NEURON, MARKED = 4, 1, 13, ((0, 4), (2, 1))
+
+
+def built(*, reads_marks: bool = True, **options: Any) -> VisionTransformer:
+    """A model whose MLP of layer 1 writes a long vector wherever the first number of a token is large: hidden number 13 does it.
+
+    Grid 3 x 5, patches of 4 x 6 pixels; the first number of a token is the mean of the first channel of its patch, and no block
+    writes to it. All tokens have about the same norm when they enter.
+    """
+    settings = {"img_size": (12, 30), "patch_size": (4, 6), "embed_dim": 20, "depth": DEPTH, "num_heads": 5}
+    torch.manual_seed(0)
+    model = VisionTransformer(ViTConfig(**settings, num_classes=7, mlp_hidden=24, **options)).eval()
+    with torch.no_grad():
+        common = torch.tensor([0.0, *[1.0, -1.0] * 9, 0.0])
+        for name, parameter in model.named_parameters():
+            if parameter.ndim == 2:
+                parameter.normal_(std=0.05)
+            elif name.endswith("_token"):
+                parameter += common
+        for block in model.blocks:
+            block.attn.proj.weight[0] = block.attn.proj.bias[0] = 0
+            block.mlp.fc2.weight[0] = block.mlp.fc2.bias[0] = 0
+        model.patch_embed.proj.bias.copy_(common)
+        model.patch_embed.proj.weight[0] = 0
+        model.patch_embed.proj.weight[0, 0] = 1 / 24
+        mlp = model.blocks[LAYER].mlp
+        if reads_marks:
+            mlp.fc1.weight[NEURON] = 0
+            mlp.fc1.weight[NEURON, 0] = 10.0
+            mlp.fc1.bias[
+                NEURON
+            ] = -25.0  # after the norm, a marked patch has more than 3 there, any other about 0
+            mlp.fc2.weight[:, NEURON] = 0
+            mlp.fc2.weight[5, NEURON] = 20.0
+    return model
+
+
+def picture(marked: tuple[tuple[int, int], ...] = MARKED, seed: int = 1) -> torch.Tensor:
+    pixels = 0.1 * torch.randn(1, 3, 12, 30, generator=torch.Generator().manual_seed(seed))
+    for row, col in marked:
+        pixels[0, 0, 4 * row : 4 * row + 4, 6 * col : 6 * col + 6] += 6
+    return pixels
+
+
+def tokens_of(places: tuple[tuple[int, int], ...], prefix: int = 1) -> tuple[int, ...]:
+    return tuple(prefix + 5 * row + col for row, col in places)
+
+
+def test_the_oracle_has_the_outliers_that_it_was_built_to_have():
+    found = add_register(built(), picture(), count=1)
+    assert found.before.outliers == ((), (), *[tokens_of(MARKED)] * 3)
+    assert found.state == LAYER + 1
+    assert found.outlier_patches == (2, 0)
+
+
+def test_the_neuron_that_writes_outliers_is_found():
+    found = add_register(built(), picture(), count=3)
+    assert (found.neurons[0].layer, found.neurons[0].neuron) == (LAYER, NEURON)
+    assert found.neurons[0].score > 2 * found.neurons[1].score
+
+
+def test_the_register_takes_the_outliers_part_and_no_patch_is_one_any_more():
+    found = add_register(built(), picture(), count=1)
+    assert found.name == "register 0"
+    assert [*found.after.maps.named] == ["class", "register 0"]
+    assert [*found.attention[1].prefix] == ["class", "register 0"]
+    assert found.after.outliers == ((), (), (1,), (1,), (1,))  # the register alone
+    long_before = found.before.maps.values[LAYER + 1][tuple(zip(*MARKED, strict=True))]
+    assert_same(found.after.maps.named["register 0"][LAYER + 1], long_before.max(), relative=0.2)
+
+
+def test_the_register_gets_the_highest_value_of_the_neuron_and_patches_get_none():
+    model, marked = built(), tokens_of(MARKED, prefix=2)
+    seen = []
+    model.blocks[LAYER].mlp.fc1.register_forward_hook(lambda _part, _args, output: seen.append(output[0]))
+    found = add_register(model, picture(), count=1)
+    hidden = torch.nn.functional.gelu(seen[-1][:, NEURON])
+    assert hidden.argmax() in marked
+    # fc2 writes 20 times the neuron to number 5 of the register, and nothing of it to a patch
+    changed = traces_with_register(PreparedImage.of(model, picture()), found.neurons)[1].residual
+    before, after = changed[LAYER], changed[LAYER + 1]
+    assert float(after[1, 5] - before[1, 5]) == pytest.approx(20 * float(hidden.max()), rel=0.02)
+    assert (after[2:, 5] - before[2:, 5]).abs().max() < 1
+
+
+def test_the_model_is_the_same_afterwards():
+    model, pixels = built(), picture()
+    with torch.no_grad():
+        expected = model(pixels)
+    add_register(model, pixels, count=2)
+    with torch.no_grad():
+        assert torch.equal(model(pixels), expected)
+    assert model.config.reg_tokens == 0
+    assert not any(part._forward_pre_hooks or part._forward_hooks for part in model.modules())
+
+
+def test_hooks_are_gone_after_an_error_too(monkeypatch):
+    model = built()
+    monkeypatch.setattr(VisionTransformer, "classify", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        add_register(model, picture())
+    assert not any(part._forward_pre_hooks for part in model.modules())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"reg_tokens": 2},
+        {"position": "rotary", "qk_norm": True},
+        {"position": "sinusoidal_1d"},
+        {"position": "none", "class_token": False, "pooling": "mean"},
+        {"no_embed_class": True, "dist_token": True},
+        {"class_token": False, "pooling": "attention"},
+    ],
+    ids=str,
+)
+def test_where_tokens_do_not_mix_an_added_one_changes_no_other(options):
+    """Attention writes nothing here, so whatever differs in another token comes from its place or position having shifted."""
+    model = built(reads_marks=False, **options)
+    with torch.no_grad():
+        for block in model.blocks:
+            block.attn.proj.weight.zero_()
+            block.attn.proj.bias.zero_()
+    place = len(model.config.prefix)
+    before, after = traces_with_register(PreparedImage.of(model, picture()), [])
+    others = [token for token in range(after.num_tokens) if token != place]
+    assert_same(after.residual[:, others], before.residual)
+    assert_same(after.q[:, :, others], before.q)
+    assert_same(after.k[:, :, others], before.k)
+    assert_same(after.logits, before.logits)
+    assert (after.residual[0, place] == 0).all()
+
+
+def test_neurons_are_scored_over_several_images_and_images_without_outliers_are_left_out():
+    model = built()
+    photos = [picture(), picture(((1, 1),), seed=4), picture((), seed=5)]
+    subjects = [PreparedImage.of(model, one) for one in photos]
+    alone = [register_neurons([one], count=1)[0][0].score for one in subjects[:2]]
+    neurons, state = register_neurons(subjects, count=1)
+    assert neurons[0].score == pytest.approx(sum(alone) / 2, rel=1e-5)
+    assert state == LAYER + 1
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"count": 0}, "1 to 48 neurons"),
+    ({"count": 49}, "1 to 48 neurons"),
+    ({"state": 1}, "No patch is an outlier in state 1"),
+    ({"state": 0}, "they are 1-4"),
+    ({"state": 5}, "they are 1-4"),
+    ({"factor": 1e6}, "in any layer"),
+])  # fmt: skip
+def test_what_cannot_be_done_is_said(options, words):
+    with pytest.raises(ParameterError, match=words):
+        add_register(built(), picture(), **options)
+
+
+def test_a_later_state_asks_more_layers_for_neurons():
+    found = add_register(built(), picture(), state=3, count=1)
+    assert (found.neurons[0].layer, found.neurons[0].neuron) == (LAYER, NEURON)
+    assert found.state == 3
+    assert isinstance(found.neurons[0], RegisterNeuron)
+
+
+def test_a_model_that_is_not_ours_is_told_what_to_do():
+    other = PreparedImage(torch.nn.Linear(2, 3), picture(), TokenLayout(grid=(3, 5)), has_classes=True)
+    with pytest.raises(ParameterError, match="with vit_viz"):
+        register_neurons([other])

@@ -1,0 +1,141 @@
+"""What a declaration says of an analysis holds: ranges are checked when options are made, and all that is derived agrees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.options import NoOptions, Option, Options
+from vit_viz.analyses.rollout import RolloutOptions
+from vit_viz.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class OddOptions(Options):
+    weight: Annotated[float, Option("weight", "Its weight.", low=-2, high=3, step=0.5)] = 0.25
+    count: Annotated[int, Option("count", "How many.", low=2, high=7)] = 5
+    kind: Annotated[Literal["one", "other"], Option("kind", "Which.")] = "one"
+    is_on: Annotated[bool, Option("switch", "Whether.")] = False
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"weight": -2.01},
+        {"weight": 3.01},
+        {"weight": float("nan")},
+        {"weight": "1"},
+        {"weight": True},
+        {"count": 1},
+        {"count": 8},
+        {"count": 2.5},
+        {"count": True},
+        {"kind": "neither"},
+        {"kind": 1},
+        {"is_on": 1},
+        {"is_on": "0"},
+    ],
+    ids=str,
+)
+def test_an_option_outside_its_range_or_type_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match={"is_on": "switch"}.get(*options, *options)):
+        OddOptions(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"weight": -2}, {"weight": 3.0}, {"count": 2}, {"count": 7}, {"kind": "other"}, {"is_on": True}],
+    ids=str,
+)
+def test_the_ends_of_a_range_belong_to_it(options: dict[str, Any]) -> None:
+    assert OddOptions(**options).changed() == tuple(options.items())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"), [("weight", "1.23456", 1.2346), ("count", "6", 6), ("is_on", "true", True)]
+)
+def test_an_option_is_read_from_text(name: str, text: str, value: object) -> None:
+    (field,) = [field for field in OddOptions.schema() if field.name == name]
+    assert field.read(name, text) == value
+    with pytest.raises(ParameterError, match=name):
+        field.read(name, "99")
+
+
+def test_options_are_written_as_pairs_and_read_again() -> None:
+    options = OddOptions(weight=1.5, kind="other")
+    assert OddOptions.of(options.changed()) == options
+    assert OddOptions().changed() == ()
+    assert options.caption() == "weight 1.5, kind other"
+    with pytest.raises(ParameterError, match=r"'size'.*weight, count, kind, is_on"):
+        OddOptions.of([("size", 1)])
+
+
+def test_options_say_what_they_are_called_in_links() -> None:
+    assert [field.link_name("odd") for field in OddOptions.schema()] == [
+        "odd.weight", "odd.count", "odd.kind", "odd.is_on",
+    ]  # fmt: skip
+    assert [field.link_name("rollout") for field in RolloutOptions.schema()] == [
+        "share", "discard", "fusion", "first", "last",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "fitted"),
+    [(0, -1, (0, -1)), (0, 4, (0, -1)), (0, 9, (0, -1)), (3, 1, (1, 1)), (9, -1, (4, -1)), (2, 3, (2, 3))],
+)
+def test_a_range_of_layers_has_one_way_of_writing(first: int, last: int, fitted: tuple[int, int]) -> None:
+    options = RolloutOptions(first=first, last=last).for_layers(5)
+    assert (options.first, options.last) == fitted
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_every_method_says_all_of_itself(name: str) -> None:
+    method = METHODS[name]
+    assert method.name == name
+    assert method.options() == method.options()  # it has a default for everything
+    for words in (method.words.shows, method.words.hides, method.words.formula, method.words.source):
+        assert len(words) > 5
+    assert method.words.shows.endswith(".")
+    for field in method.options.schema():
+        assert field.option.sentence.endswith(".")
+
+
+def test_methods_keep_their_names_and_their_order() -> None:
+    assert [method.name for method in METHODS.cards] == [
+        "relevance", "gradient_rollout", "legrad", "gradcam", "rollout", "attention",
+        "attention_flow", "integrated_gradients", "smoothgrad", "occlusion", "kernel_shap",
+    ]  # fmt: skip
+    assert set(METHODS) - {method.name for method in METHODS.cards} == {
+        *("saliency", "input_x_gradient", "gradient_shap", "feature_ablation")
+    }
+    assert [name for name in METHODS if METHODS[name].words.class_blind] == [
+        *("rollout", "attention", "attention_flow")
+    ]
+    assert METHODS.quick == ("relevance", "gradient_rollout", "legrad", "gradcam", "rollout", "attention")
+    assert METHODS.usual.name == "relevance"
+
+
+def test_two_methods_share_no_name_in_links() -> None:
+    names = [name for method in METHODS.values() for name in method.links]
+    assert {"share", "discard", "fusion", "first", "last", "attention_flow.attention_share"} == set(names)
+    with (
+        pytest.raises(ParameterError, match="'fusion'"),
+        METHODS.including(replace(METHODS["rollout"], name="rollout_2")),
+    ):
+        pass
+    assert "rollout_2" not in METHODS
+
+
+@pytest.mark.parametrize("changes", [{"name": "With Space"}, {"cost": "pass"}])
+def test_a_declaration_that_contradicts_itself_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        replace(METHODS["occlusion"], **changes)
+
+
+def test_an_unknown_method_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(ParameterError, match=r"'astrology'.*relevance.*feature_ablation"):
+        METHODS.named("astrology")
+    assert NoOptions.schema() == ()

@@ -1,0 +1,71 @@
+"""What an edit asks for, as tensors: each table is kept for exactly the call that it was made for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from vit_viz.capture.interventions import Edits
+
+CPU, META = torch.device("cpu"), torch.device("meta")
+CALL: dict[str, Any] = {
+    "layer": 1,
+    "batch": 2,
+    "queries": 7,
+    "keys": 7,
+    "tokens": 9,
+    "device": CPU,
+    "first": 0,
+}
+OTHER_CALL = {"layer": 2, "batch": 1, "queries": 1, "keys": 5, "tokens": 8, "device": META, "first": 2}
+HEADS: dict[str, Any] = {"layer": 1, "what": "factor", "shape": (2, 5), "like": torch.zeros(())}
+OTHER_HEADS = {
+    "layer": 2, "what": "mean", "shape": (2, 6), "like": torch.zeros((), dtype=torch.float16),
+}  # fmt: skip
+
+
+def edits() -> Edits:
+    return Edits(
+        heads={(1, 3): [0.5, "mean"], (2, 0): 2.0},
+        knockout={1: [(0, 1)], 2: [(0, 2)]},
+        mask_keys=[3],
+        temperature={},
+    )
+
+
+def assert_same_table(found: Tensor | None, expected: Tensor | None) -> None:
+    assert found is not None
+    assert expected is not None
+    assert (found.shape, found.device, found.dtype) == (expected.shape, expected.device, expected.dtype)
+    assert found.is_meta or torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("name", OTHER_CALL)
+def test_a_mask_is_not_taken_for_that_of_another_call(name: str) -> None:
+    used, call = edits(), CALL | {name: OTHER_CALL[name]}
+    used.allowed(**CALL)
+    assert_same_table(used.allowed(**call), edits().allowed(**call))
+    assert len(used.tables) == 2
+
+
+@pytest.mark.parametrize("name", OTHER_HEADS)
+def test_a_table_of_heads_is_not_taken_for_that_of_another_call(name: str) -> None:
+    used, call = edits(), HEADS | {name: OTHER_HEADS[name]}
+    used.head_table(**HEADS)
+    assert_same_table(used.head_table(**call), edits().head_table(**call))
+    assert len(used.tables) == 2
+
+
+def test_what_a_head_is_given_by_hand() -> None:
+    table = edits().head_table(**HEADS)
+    assert table is not None
+    assert table[:, :, 0, 0].tolist() == [[1, 1, 1, 0.5, 1], [1, 1, 1, 1, 1]]
+
+
+def test_tables_of_one_call_are_made_once() -> None:
+    used = edits()
+    assert used.allowed(**CALL) is used.allowed(**CALL)
+    assert used.head_table(**HEADS) is used.head_table(**HEADS)

@@ -1,0 +1,57 @@
+"""Which token is which patch, asked of models that pad their image or attend within windows."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from vit_viz.capture.placement import check_placement, find_layout
+from vit_viz.errors import CaptureError
+from vit_viz.geometry import TokenLayout
+
+DOWN, ACROSS, DIM = 4, 6, 8
+
+
+class Embedded(nn.Module):
+    """Patches of 4 x 6 pixels, the image padded to whole ones; one head looks at all of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Conv2d(3, DIM, (DOWN, ACROSS), (DOWN, ACROSS))
+
+    def forward(self, image: Tensor) -> Tensor:
+        height, width = image.shape[-2:]
+        x = self.embed(F.pad(image, (0, -width % ACROSS, 0, -height % DOWN))).flatten(2).transpose(1, 2)
+        return self.attend(x)
+
+    def attend(self, x: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None])
+
+
+class InWindows(Embedded):
+    """Three windows of equally many tokens, which stand beside the images."""
+
+    def attend(self, x: Tensor) -> Tensor:
+        return super().attend(x.reshape(-1, x.shape[1] // 3, DIM))
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "grid"),
+    [(8, 30, (2, 5)), (8, 31, (2, 6)), (9, 30, (3, 5)), (3, 21, (1, 4)), (2, 5, (1, 1))],
+)
+def test_the_grid_of_a_padded_image_is_found(height: int, width: int, grid: tuple[int, int]) -> None:
+    found = find_layout(Embedded(), torch.randn(1, 3, height, width), grid[0] * grid[1])
+    assert found == (grid, 0, 0)
+
+
+def test_another_number_of_tokens_than_the_patches_is_no_layout() -> None:
+    assert find_layout(Embedded(), torch.randn(1, 3, 8, 30), 11) is None
+
+
+def test_windows_beside_the_images_are_named() -> None:
+    pixels = torch.randn(1, 3, 12, 30)
+    for grid in ((3, 5), (1, 5)):
+        with pytest.raises(CaptureError, match="windows stand in the place of heads"):
+            check_placement(InWindows(), pixels, TokenLayout(grid=grid, prefix=()))

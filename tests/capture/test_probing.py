@@ -1,0 +1,70 @@
+"""What a probing pass knows of tokens, image by image, and that it leaves the module as it was."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from vit_viz.capture.probing import by_image, heads_by_image, moved, undisturbed_pass
+
+IMAGES, HEADS, TOKENS, FEATURES = 3, 5, 7, 8
+
+
+@pytest.mark.parametrize("lead", [(IMAGES, HEADS), (IMAGES * HEADS,)])
+def test_heads_stand_with_their_image(lead: tuple[int, ...]) -> None:
+    tensor = torch.randn(IMAGES, HEADS, TOKENS, FEATURES)
+    found = heads_by_image(tensor.reshape(*lead, TOKENS, FEATURES), IMAGES)
+    assert found is not None
+    assert torch.equal(found, tensor)
+
+
+def test_a_lead_that_is_no_multiple_of_the_images_holds_no_images() -> None:
+    assert heads_by_image(torch.randn(IMAGES * HEADS + 1, TOKENS, FEATURES), IMAGES) is None
+
+
+def test_windows_in_the_batch_are_not_images() -> None:
+    assert heads_by_image(torch.randn(2 * IMAGES, HEADS, TOKENS, FEATURES), IMAGES) is None
+
+
+def test_features_of_all_heads_stand_with_their_token() -> None:
+    tensor = torch.randn(IMAGES, 2, TOKENS, FEATURES)
+    found = by_image(tensor, IMAGES)
+    assert found is not None
+    assert torch.equal(found[1, 4], torch.cat([tensor[1, 0, 4], tensor[1, 1, 4]]))
+
+
+@pytest.mark.parametrize("wrong", [torch.nan, torch.inf])
+def test_a_token_that_is_no_longer_a_number_has_moved(wrong: float) -> None:
+    before = torch.randn(TOKENS, FEATURES)
+    states = before.clone()
+    states[4, 2] = wrong
+    moves = moved(states, against=before, dtype=torch.float32)
+    assert [token for token, move in enumerate(moves) if move > 0] == [4]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "share"), [(torch.float32, 256), (torch.float64, 256), (torch.bfloat16, 8)]
+)
+def test_rounding_is_no_move(dtype: torch.dtype, share: int) -> None:
+    before = torch.zeros(TOKENS, FEATURES, dtype=torch.float64)
+    before[0, 0] = -5.0
+    eps = torch.finfo(dtype).eps
+    for factor, moves in ((0.9, False), (1.1, True)):
+        states = before.clone()
+        states[3, 6] += factor * share * eps * 5.0
+        assert bool((moved(states, against=before, dtype=dtype) > 0).any()) == moves, factor
+
+
+def test_buffers_that_a_pass_changes_are_put_back() -> None:
+    module = nn.BatchNorm1d(5)
+    counted, mean = module.num_batches_tracked, module.running_mean
+    assert counted is not None
+    assert mean is not None
+    with undisturbed_pass(module):
+        mean += 3
+        module.num_batches_tracked = counted + 1
+    assert module.num_batches_tracked is counted
+    assert module.running_mean is mean
+    assert counted.item() == 0
+    assert mean.abs().max() == 0

@@ -1,0 +1,472 @@
+"""The command line: a command for every question, files that are whole, one line for what goes wrong."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import vit_viz
+from tests.ui.desk import odd_picture, odd_session
+from vit_viz.analyses.methods import METHODS
+from vit_viz.capture.report import Check, ProofReport
+from vit_viz.checkpoints.catalog import CATALOG
+from vit_viz.cli import asking, main, others, terminal
+from vit_viz.cli.parser import command_line
+from vit_viz.drawing.answers import FORMATS
+from vit_viz.drawing.asked import as_command, figure_for
+from vit_viz.drawing.figures import Output, file_of, named
+from vit_viz.drawing.options import DrawingOptions
+from vit_viz.session.answers import arrays_of
+from vit_viz.session.inputs import InputOptions, properties
+from vit_viz.session.questions import questions, request_for
+from vit_viz.session.request import Request
+from vit_viz.session.run import subject_of
+from vit_viz.session.session import Session
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return odd_session()
+
+
+@pytest.fixture
+def run(session: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command on a tiny model: its exit code, what it printed, what it said on stderr."""
+    monkeypatch.setattr(asking, "Session", lambda **_options: session)
+    monkeypatch.setattr(others, "Session", lambda **_options: session)
+
+    def command(*argv: Any) -> tuple[int, str, str]:
+        code = main([str(word) for word in argv])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return command
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> list[Path]:
+    files = [tmp_path / f"photo {i}.png" for i in range(2)]
+    for seed, file in enumerate(files):
+        odd_picture(seed).save(file)
+    return files
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    parser = command_line()
+    inside = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(inside.choices)
+
+
+def test_every_question_is_a_command_with_its_options() -> None:
+    for name, question in questions().items():
+        said = commands()[name].format_help()
+        for field in question.options.schema():
+            assert f"--{field.name.replace('_', '-')}" in said
+            assert field.option.sentence.split()[0] in said
+        assert ("--query" in said, "--target" in said, "PHOTO" in said) == (
+            question.takes_query, question.takes_target, question.takes_image,
+        )  # fmt: skip
+
+
+def test_no_option_of_a_question_is_called_as_what_all_take() -> None:
+    common = {
+        "model",
+        "image",
+        "query",
+        "target",
+        "device",
+        "output",
+        "format",
+        "json",
+        "photos",
+        "run",
+        "question",
+    }
+    common |= {
+        "title",
+        "shared_scale",
+        *(field.name for kind in (InputOptions, DrawingOptions, Output) for field in kind.schema()),
+    }
+    for question in questions().values():
+        assert common & {field.name for field in question.options.schema()} == set()
+        assert {field.name for field in question.options.schema()} <= set(properties(question))
+
+
+def test_numbers_and_request_go_into_an_npz(
+    run: Run, session: Session, photos: list[Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "out" / "map.npz"
+    assert run("rollout", photos[0], "--discard", "0.25", "--query", "1,2", "-o", file) == (
+        0,
+        f"{file}\n",
+        "",
+    )
+    request = request_for(session, subject_of(session, photos[0]), "rollout", discard=0.25, query=(1, 2))
+    with np.load(file, allow_pickle=False) as found:
+        expected = arrays_of(session.run(request))
+        assert {*expected} == {*found.files} - {"vit_viz"}
+        for name, values in expected.items():
+            assert found[name].dtype == np.float32
+            assert found[name].tobytes() == values.tobytes()
+        record = json.loads(str(found["vit_viz"]))["provenance"]
+    assert Request.from_json(json.dumps(record["request"])) == request.of_picture("")
+    assert record["weights"] == "odd"
+
+
+def test_an_answer_in_words_has_names_with_scores_or_arrays_with_their_ends(
+    run: Run, photos: list[Path]
+) -> None:
+    code, printed, _ = run("links", photos[0], "--count", "2", "--layer", "1", "--head", "2")
+    title, *lines = printed.splitlines()
+    assert (code, title.rpartition(": ")[2]) == (0, "the 2 strongest links between patches")
+    assert all(re.fullmatch(r"patch \(\d, \d\) looks at patch \(\d, \d\) +0\.\d+", line) for line in lines)
+    code, printed, _ = run("layer_similarity", photos[0])  # which has names of layers, and no scores
+    assert code == 0
+    assert re.search(r"values +4 x 4 ", printed)
+
+
+def test_json_and_csv_hold_every_number_exactly(
+    run: Run, session: Session, photos: list[Path], tmp_path: Path
+) -> None:
+    expected = arrays_of(session.run(request_for(session, subject_of(session, photos[0]), "mosaic")))[
+        "values"
+    ]
+    code, printed, _ = run("mosaic", photos[0], "--json")
+    assert code == 0
+    assert np.array(json.loads(printed)["numbers"]["values"], np.float32).tobytes() == expected.tobytes()
+    run("mosaic", photos[0], "-o", tmp_path / "all.csv")
+    table = [line for line in (tmp_path / "all.csv").read_text().splitlines() if not line.startswith("#")]
+    head, *lines = csv.reader(table)
+    assert head == ["layer", "head", "row", "col", "value"]
+    for layer, head_, row, col, value in lines:
+        assert np.float32(value) == expected[int(layer), int(head_), int(row), int(col)]
+    assert len(lines) == expected.size
+
+
+def test_several_photos_go_into_a_folder(run: Run, photos: list[Path], tmp_path: Path) -> None:
+    folder = tmp_path / "maps"
+    code, printed, _ = run(
+        "look", str(tmp_path / "photo *.png"), "twins", "-o", f"{folder}/", "--layer", "1", "--head", "3"
+    )
+    assert code == 0
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "photo 0_look.png",
+        "photo 1_look.png",
+        "twins_look.png",
+    ]
+    assert printed.splitlines() == [
+        str(folder / f"{name}_look.png") for name in ("photo 0", "photo 1", "twins")
+    ]
+    with Image.open(folder / "twins_look.png") as picture:
+        assert picture.format == "PNG"
+
+
+def test_explain_answers_with_each_method(run: Run, photos: list[Path], tmp_path: Path) -> None:
+    code, printed, _ = run(
+        "explain", photos[0], "--methods", "rollout,relevance", "--target", "animal 3", "--json"
+    )
+    assert code == 0
+    found = [json.loads(line) for line in printed.splitlines()]
+    assert [one["question"] for one in found] == ["rollout", "relevance"]
+    assert "target" not in found[0]["request"]["parameters"]
+    assert found[1]["request"]["parameters"]["target"] == 3
+
+
+def test_explain_has_the_options_of_its_methods() -> None:
+    said, flags = " ".join(commands()["explain"].format_help().split()), set()
+    for name, method in METHODS.items():
+        for field in method.options.schema():
+            known, takers = asking.options_of_methods()[field.name]
+            same = replace(known.option, label="", link="") == replace(field.option, label="", link="")
+            assert replace(known, option=field.option) == field
+            assert same, "methods that share the name of an option mean the same by it"
+            assert name in takers
+            assert f"{', '.join(takers)}: {field.option.sentence}" in said
+            flags.add(asking.flag_of(field.name))
+    assert flags >= {"--discard", "--attention-share", "--head-fusion"}
+    assert all(flag in said for flag in flags)
+
+
+def test_an_option_of_a_method_reaches_those_that_take_it(
+    run: Run, session: Session, photos: list[Path]
+) -> None:
+    code, printed, _ = run(
+        *("explain", photos[0], "--methods", "rollout,attention", "--discard", "0.25", "--json")
+    )
+    assert code == 0
+    rollout, attention = (json.loads(line) for line in printed.splitlines())
+    expected = session.run(request_for(session, subject_of(session, photos[0]), "rollout", discard=0.25))
+    found = np.array(rollout["numbers"]["values"], np.float32)
+    assert found.tobytes() == expected.values.tobytes()  # type: ignore[union-attr]
+    assert "options" not in attention["request"]["parameters"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_is_written(run: Run, photos: list[Path], tmp_path: Path, form: str) -> None:
+    for name in ("look",) if form in ("gif", "webp") else ("look", "mosaic", "heads", "classes"):
+        file = tmp_path / f"{name}.{form}"
+        assert run(name, photos[0], "--dpi", 72, "-o", file)[:2] == (0, f"{file}\n")
+        assert file.stat().st_size > 100
+
+
+def test_without_a_file_the_answer_is_told_in_words(run: Run, photos: list[Path]) -> None:
+    code, printed, said = run("classes", photos[0])
+    assert (code, said) == (0, "")
+    assert printed.splitlines()[0] == f"{photos[0]}: probability"
+    assert printed.count("animal ") == 5
+    assert "3 x 5 x 4 x 6" in run("mosaic", photos[0], "--mode", "crop")[1]
+
+
+REFUSED: list[tuple[list[str], str]] = [
+    ([], "COMMAND"),
+    (["look"], "PHOTO"),
+    (["nothing", "lion"], "nothing"),
+    (["rollout", "twins", "--discard", "7"], "The discard ratio is a number from 0 to 0.95, not '7'."),
+    (["look", "twins", "--direction", "up"], "The direction is one of row, column, not 'up'."),
+    (["rollout", "twins", "--target", "3"], "--target"),
+    (["rollout", "missing.jpg"], "missing.jpg cannot be opened"),
+    (["rollout", "missing*.jpg"], "No file matches 'missing*.jpg'."),
+    (["look", "twins", "--layer", "44"], "Layer 44 does not exist"),
+    (["look", "twins", "-o", "map.doc"], "A file ends in .png"),
+    (["look", "twins", "shapes", "-o", "map.png"], "2 answers do not go into one file; name a folder, such as map/."),
+    (["look", "twins", "twins", "-o", "maps/"], "Two of these photos are called 'twins'"),
+    (["explain", "twins", "--methods", "astrology"], "There is no method 'astrology'"),
+    (["explain", "twins", "--discard", "7"], "The discard ratio is a number from 0 to 0.95, not '7'."),
+    (["explain", "twins", "--methods", "relevance", "--discard", "0.5"], "--discard is of rollout, which you did not ask for."),
+    (["classes", "twins", "-o", "best.gif"], "An animation goes through the layers of an attention map"),
+    (["look", "twins", "--dpi", "9", "-o", "map.png"], "The dots per inch"),
+    (["replay", "missing.png"], "missing.png cannot be read."),
+    (["look", "twins", "--part", "0,0,9,9"], "A part has at least 32 x 32 pixels"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"), REFUSED, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_what_is_not_possible_is_one_line_and_exit_code_2(
+    run: Run, argv: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, printed, said = run(*argv)
+    assert (code, printed) == (2, "")
+    assert words in said
+    assert said.startswith("vit-viz")
+    assert said.count("\n") == 1
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_a_disk_that_refuses_is_one_line(run: Run, photos: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    code, _, said = run("look", photos[0], "-o", tmp_path / "taken" / "map.png")
+    assert (code, said.count("\n")) == (2, 1)
+
+
+def test_an_interrupt_ends_with_130_and_leaves_nothing(
+    run: Run, photos: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    folder = tmp_path / "maps"
+    code, printed, said = run("look", *photos, "-o", f"{folder}/")
+    assert (code, printed, said) == (130, "", "vit-viz: interrupted\n")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_bar_is_shown_on_a_terminal_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with terminal.bar("twins") as follow:
+        assert follow is None
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with terminal.bar("twins") as follow:
+        assert follow is not None
+        follow(0.5)
+    said = capsys.readouterr()
+    assert "twins" in said.err
+    assert "50%" in said.err
+    assert said.out == ""
+
+
+def test_a_question_of_many_passes_tells_how_far_it_is(
+    run: Run, photos: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, _, said = run("ablation", photos[0])
+    assert code == 0
+    assert "ablation" in said
+    assert "100%" in said
+
+
+def test_models_are_listed(run: Run) -> None:
+    code, printed, _ = run("models")
+    assert code == 0
+    assert [line.split()[0] for line in printed.splitlines()] == [
+        "name",
+        "mini",
+        *(entry.name for entry in CATALOG),
+    ]
+    assert [one["name"] for one in json.loads(run("models", "--json")[1])] == [
+        "mini",
+        *(e.name for e in CATALOG),
+    ]
+
+
+def test_a_proof_is_told_layer_by_layer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, printed, said = run("proof", "odd")
+    assert (code, said) == (0, "")
+    assert printed.splitlines()[-1] == "proven"
+    assert [line.split()[0] for line in printed.splitlines()[2:5]] == ["0", "1", "2"]
+    assert len(json.loads(run("proof", "odd", "--json")[1])["layers"]) == 3
+    wrong = Check("fails", "The kernel computed something else.")
+    monkeypatch.setattr("vit_viz.capture.Trace.proof_report", ProofReport(wrong, *[Check("holds")] * 3))
+    code, printed, said = run("proof", "odd")
+    assert (code, said) == (2, "vit-viz: The kernel computed something else.\n")
+    assert printed.splitlines()[-1] == "refuted"
+
+
+def test_the_explorer_is_saved_as_a_page(run: Run, photos: list[Path], tmp_path: Path) -> None:
+    file = tmp_path / "look" / "page.html"
+    assert run("page", photos[1], "--mode", "crop", "-o", file) == (0, f"{file}\n", "")
+    assert b"photo 1" in file.read_bytes()
+    assert b"Content-Security-Policy" in file.read_bytes()
+
+
+def test_the_app_is_opened_by_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    import app
+
+    opened: list[dict[str, Any]] = []
+    monkeypatch.setattr(
+        "vit_viz.ui.app.launch",
+        lambda session, **options: opened.append({"model": session.default_model} | options),
+    )
+    words = ["--model", "odd", "--host", "127.0.0.9", "--port", "7999", "--device", "cpu"]
+    assert main(["serve", *words]) == 0
+    monkeypatch.setattr(sys, "argv", ["app.py", *words])
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    assert ended.value.code == 0
+    assert len(opened) == 2
+    assert {"model": "odd", "host": "127.0.0.9", "port": 7999, "share": False}.items() <= opened[0].items()
+    assert opened[0] == opened[1]
+
+
+def test_the_module_is_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["vit_viz", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("vit_viz", run_name="__main__")
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"vit_viz {vit_viz.__version__}\n"
+
+
+# --- the same figure
+
+
+FIGURES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
+    (
+        "look",
+        {"layer": 1, "head": "3", "query": "1,2", "norm": True},
+        {"style": "tint", "smooth": False, "mask": 0.6},
+        "svg",
+    ),
+    ("rollout", {"discard": 0.25}, {"clip": False}, "png"),
+    ("relevance", {"target": "2-5"}, {}, "csv"),
+    ("heads", {"measure": "entropy"}, {}, "npz"),
+    ("patches", {"numbers": True}, {}, "pdf"),
+    ("sequence", {}, {}, "npz"),
+    ("sequence", {}, {}, "csv"),
+    ("positions", {"grid": "3,5", "place": "2,4"}, {}, "png"),
+    ("positions", {}, {}, "csv"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "how", "form"), FIGURES, ids=[f"{name}-{form}" for name, *_, form in FIGURES]
+)
+def test_a_copied_command_makes_the_bytes_of_the_figure(
+    run: Run,
+    session: Session,
+    name: str,
+    options: dict[str, Any],
+    how: dict[str, Any],
+    form: str,
+    tmp_path: Path,
+) -> None:
+    subject = subject_of(session, "twins", mode="crop", part=(0, 0, 64, 90))
+    output = Output.of({"format": form, "width_cm": 5.0, "dpi": 72}.items())
+    figure = named(session, figure_for(request_for(session, subject, name, **options), DrawingOptions(**how)))
+    wanted = file_of(session, figure, output).data
+    program, *words = shlex.split(as_command(figure, output))
+    assert program == "vit-viz"
+    file = tmp_path / f"figure.{form}"
+    assert words[-1] == file.name
+    assert run(*words[:-1], file)[0] == 0
+    assert file.read_bytes() == wanted
+    changed = tmp_path / "other"
+    code, printed, _ = run("replay", file)
+    assert (code, printed) == (0, f"{file}: made again, equal bytes\n")
+    if form == "png":
+        assert run("replay", file, "-o", changed)[0] == 0
+        assert changed.read_bytes() == wanted
+        file.write_bytes(wanted + b"more")
+        assert "other bytes" in run("replay", file, "-o", changed)[1]
+
+
+# --- completion
+
+COMPLETE = "COMP_WORDS=({words}); COMP_CWORD={at}; _vit_viz; echo ${{COMPREPLY[*]}}"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["vit-viz", "rollo"], {"rollout"}),
+        (["vit-viz", "look", "--dir"], {"--direction"}),
+        (["vit-viz", "look", "--direction", ""], {"row", "column"}),
+        (["vit-viz", "heads", "--measure", "ent"], {"entropy"}),
+        (["vit-viz", "completion", ""], {"bash", "zsh", "fish"}),
+    ],
+)
+def test_bash_completes(run: Run, words: list[str], expected: set[str]) -> None:
+    if shutil.which("bash") is None:
+        pytest.skip("bash is not on this machine")
+    script = run("completion", "bash")[1]
+    quoted = " ".join(f'"{word}"' for word in words)
+    ask = f"{script}\n{COMPLETE.format(words=quoted, at=len(words) - 1)}"
+    done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == expected
+
+
+def test_zsh_and_fish_know_every_command_and_option(run: Run) -> None:
+    zsh, fish = run("completion", "zsh")[1], run("completion", "fish")[1]
+    assert zsh.startswith("autoload -U +X bashcompinit")
+    for name, parser in commands().items():
+        assert f" {name}) words=" in zsh
+        assert f"-a {name} -d " in fish
+        for action in parser._actions:
+            for flag in (flag for flag in action.option_strings if flag.startswith("--")):
+                assert any(
+                    f"_from {name}'" in line and f"-l {flag[2:]} " in line for line in fish.splitlines()
+                )

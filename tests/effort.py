@@ -1,0 +1,12 @@
+"""How much the tests that try things at random try: VIT_VIZ_TEST_EFFORT, 1 unless it is set; before a release 4."""
+
+from __future__ import annotations
+
+import os
+
+EFFORT = float(os.environ.get("VIT_VIZ_TEST_EFFORT", "1"))
+
+
+def effort(count: int) -> int:
+    """So many tries, times the effort."""
+    return max(1, round(count * EFFORT))

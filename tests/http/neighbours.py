@@ -1,0 +1,187 @@
+"""Visitors who want nothing but to look at a picture of their own, while somebody else attacks the app; and the attacks."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from tests.http.hostile import encoded, photo
+from tests.http.server import Server
+from tests.http.visitor import Visitor
+
+NEIGHBOURS = 20
+LOOKS = 3  # at numbers of the own picture, for each neighbour
+SPREAD_SECONDS = 12.0  # over which they come
+
+
+@dataclass
+class Experience:
+    """What the neighbours met.
+
+    Args:
+        refusals: every sentence or status that said no.
+        wrong: who saw other numbers than on a calm day.
+        seconds: how long each step took.
+    """
+
+    refusals: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    numbers: dict[int, Any] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def timed(self, step: Callable[[], Any]) -> Any:
+        """What a step returns; note how long it took."""
+        started = time.monotonic()
+        result = step()
+        with self.lock:
+            self.seconds.append(time.monotonic() - started)
+        return result
+
+
+def visit(server: Server, number: int, config: dict[str, Any], seen: Experience) -> None:
+    """One neighbour opens the page, brings a picture, and looks at its numbers."""
+    with Visitor(server, timeout=90, config=config) as visitor:
+        seen.refusals += seen.timed(visitor.arrive).refusals
+        picture = encoded(photo(3000 + number, width=150 + number, height=131), "PNG")
+        seen.refusals += seen.timed(lambda: visitor.bring("mine.png", picture, follow=True)).refusals
+        trace = (visitor.value("vv-explorer") or {}).get("trace")
+        for look in range(LOOKS):
+            path = f"/vit_viz/numbers/{trace}?layer={look}&head={look + 1}&query=3,4&at=5,6"
+            answer = seen.timed(lambda path=path: visitor.http.get(path))
+            if answer.status_code != 200:
+                seen.refusals.append(f"{answer.status_code} {answer.text[:80]}")
+            else:
+                seen.numbers[number * LOOKS + look] = answer.json()
+
+
+def neighbours(server: Server, config: dict[str, Any], *, calm: Experience | None = None) -> Experience:
+    """What twenty visitors meet, who come one after the other.
+
+    Args:
+        calm: what they met when nobody attacked, to compare with.
+    """
+    seen = Experience()
+
+    def come(number: int) -> None:
+        time.sleep(SPREAD_SECONDS * number / NEIGHBOURS)
+        try:
+            visit(server, number, config, seen)
+        except Exception as error:
+            seen.refusals.append(repr(error))
+
+    threads = [threading.Thread(target=come, args=(i,), daemon=True) for i in range(NEIGHBOURS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(180)
+    if calm is not None:
+        seen.wrong = [
+            str(key) for key, value in calm.numbers.items() if seen.numbers.get(key, value) != value
+        ]
+    return seen
+
+
+@dataclass(frozen=True)
+class Target:
+    """An app by its address only."""
+
+    url: str
+
+
+Attack = Callable[[Target, dict[str, Any], Any], None]
+
+
+@contextmanager
+def under(attack: Attack, server: Server, config: dict[str, Any]) -> Iterator[None]:
+    """While somebody attacks; the attack is over when the block is."""
+    spawning = multiprocessing.get_context("spawn")
+    stop = spawning.Event()
+    process = spawning.Process(target=_attack, args=(attack, server.url, config, stop), daemon=True)
+    process.start()
+    time.sleep(3.0)  # it is under way
+    try:
+        yield
+    finally:
+        stop.set()
+        process.join(60)
+        process.kill()
+
+
+def _attack(attack: Attack, url: str, config: dict[str, Any], stop: Any) -> None:
+    """In a process of its own, which leaves the processor to the app and its visitors: attackers bring their own."""
+    os.nice(15)
+    attack(Target(url), config, stop)
+
+
+def trust_that_nobody_reads(server: Target, config: dict[str, Any], stop: Any) -> None:
+    """24 visitors ask for the trust figures of pictures of their own, again and again, and read nothing."""
+    visitors = [Visitor(server, timeout=60, config=config) for _ in range(24)]
+    for number, visitor in enumerate(visitors):
+        if stop.is_set():
+            break
+        visitor.arrive("?tab=explain")
+        visitor.bring("mine.png", encoded(photo(5000 + number), "PNG"))
+    event = visitors[0].event("vv-gallery", "trust")
+    data = {"known": [], "methods": ["relevance", "rollout", "grad_cam", "attention"]}
+    while not stop.is_set():
+        for visitor in visitors:
+            visitor.join(event["id"], visitor.inputs(event, ()), data)
+        stop.wait(0.5)
+    for visitor in visitors:
+        visitor.close()
+
+
+def uploads_broken_off(server: Target, _config: dict[str, Any], stop: Any) -> None:
+    """Uploads of 19 MB that end just before their end, eight at once; 400 at most."""
+    address = urlsplit(server.url)
+    head = (
+        f"POST /gradio_api/upload HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 19000200\r\n"
+        "Content-Type: multipart/form-data; boundary=b\r\n\r\n"
+        "--b\r\nContent-Disposition: form-data; name=files; filename=x.png\r\n\r\n"
+    ).encode()
+    block = bytes(10**6)
+
+    def broken() -> None:
+        for _ in range(50):
+            if stop.is_set():
+                return
+            try:
+                with socket.create_connection((address.hostname, address.port), timeout=20) as line:
+                    line.sendall(head)
+                    for _ in range(19):
+                        line.sendall(block)
+            except OSError:
+                pass  # the server has had enough
+
+    threads = [threading.Thread(target=broken, daemon=True) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+
+def invented_pages(server: Target, _config: dict[str, Any], stop: Any) -> None:
+    """2,400 heartbeats for names that nobody has, opened and closed: without a cookie, with one, with one for each."""
+    cookie = secrets.token_urlsafe(24)
+    with httpx.Client(base_url=server.url, timeout=30) as client:
+        for number in range(2400):
+            if stop.is_set():
+                return
+            names = (None, cookie, secrets.token_urlsafe(24))
+            chosen = names[number % 3]
+            headers = {} if chosen is None else {"cookie": f"vit_viz={chosen}"}
+            address = f"/gradio_api/heartbeat/{secrets.token_hex(6)}"
+            with client.stream("GET", address, headers=headers) as answer:
+                answer.status_code  # noqa: B018 - it is open now, and closed at once

@@ -1,0 +1,165 @@
+"""The page's protocol by a grammar, with odd parts now and then: no 5xx, no traceback, nothing that leaks.
+
+VIT_VIZ_TEST_EFFORT says how many exchanges; 1 takes about half a minute, 10 five minutes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.effort import EFFORT, effort
+from tests.http.hostile import HOSTILE_TEXT, encoded, photo
+from tests.http.server import ROOT, Server
+from tests.http.visitor import Visitor
+
+pytestmark = pytest.mark.slow
+EXAMPLES = effort(1750)
+LEAKS = re.compile(rf"Traceback \(most|object at 0x|site-packages|{re.escape(str(ROOT))}")
+
+odd_text = st.one_of(
+    st.sampled_from(
+        ["", " ", "..", "\0", "%00", "nan", "-1", "9" * 400, HOSTILE_TEXT, "${7*7}", "ünï\u202e", "None"]
+    ),
+    st.text(max_size=40),
+)
+odd_value = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), odd_text),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(odd_text, inner, max_size=4)),
+    max_leaves=8,
+)
+file_value = st.fixed_dictionaries(
+    {"path": st.one_of(odd_text, st.sampled_from(["/etc/passwd", "http://127.0.0.1:9/x.png"]))},
+    optional={"meta": odd_value, "url": odd_text, "orig_name": odd_text},
+)
+query = st.dictionaries(
+    st.sampled_from(
+        [
+            "layer",
+            "head",
+            "query",
+            "direction",
+            "kind",
+            "at",
+            "target",
+            "method",
+            "session_hash",
+            "upload_id",
+            "x",
+        ]
+    ),
+    odd_text,
+    max_size=4,
+)
+headers = st.dictionaries(
+    st.sampled_from(
+        [
+            "range",
+            "accept",
+            "content-type",
+            "x-forwarded-host",
+            "x-forwarded-proto",
+            "if-none-match",
+            "origin",
+            "te",
+        ]
+    ),
+    st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=30),
+    max_size=2,
+)
+path = st.one_of(
+    st.sampled_from(
+        ["/", "/config", "/theme.css", "/assets/x.js", "/static/img/logo.svg", "/gradio_api/queue/data", "/docs", "/login",
+         "/gradio_api/upload_progress", "/gradio_api/app_id", "/gradio_api/info", "/monitoring", "/gradio_api/call/x"]
+    ),
+    st.builds("/gradio_api/heartbeat/{}".format, odd_text),
+    st.builds("/gradio_api/file={}".format, odd_text),
+    st.builds("/vit_viz/{}/{}/{}".format, st.sampled_from(["layer", "rows", "numbers", "photo", "picture"]), odd_text, odd_text),
+    st.builds("/{}".format, odd_text),
+)  # fmt: skip
+method = st.sampled_from(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
+values = st.lists(st.one_of(odd_value, file_value), max_size=5)
+body = st.sampled_from(["queue/join", "cancel", "upload", "reset"])
+exchange = st.one_of(
+    st.tuples(st.just("get"), method, path, query, headers),
+    st.tuples(st.just("join"), st.integers(-2, 200), values, odd_value, odd_value),
+    st.tuples(st.just("raw"), body, st.binary(max_size=60), headers, st.none()),
+    st.tuples(st.just("upload"), odd_text, st.binary(max_size=300), odd_text, st.none()),
+)
+
+
+@pytest.fixture(scope="module")
+def fuzzed(start_server: Callable[..., Server]) -> Server:
+    """An app of its own."""
+    return start_server()
+
+
+def quoted(address: str) -> str:
+    """An address that the HTTP client sends as it is."""
+    return (
+        httpx.URL("http://x")
+        .copy_with(raw_path=address.encode("utf-8", "replace")[:3000])
+        .raw_path.decode("latin-1")
+    )
+
+
+def answer(visitor: Visitor, one: tuple[Any, ...]) -> httpx.Response | None:
+    """What the app says to one exchange; None for a stream that would not end, or for what the client itself refuses to send."""
+    kind, first, second, third, fourth = one
+    try:
+        if kind == "get":
+            url = visitor.http.base_url.join(quoted(second))
+            with visitor.http.stream(first, url, params=third, headers=fourth) as said:
+                if not said.headers.get("content-type", "").startswith("text/event-stream"):
+                    said.read()
+                return said
+        if kind == "join":
+            session = visitor.page if fourth is not None else str(fourth)
+            body = {"fn_index": first, "session_hash": session, "data": second, "event_data": third}
+            return visitor.http.post("/gradio_api/queue/join", json=body)
+        if kind == "raw":
+            return visitor.http.post(f"/gradio_api/{first}", content=second, headers=third)
+        return visitor.http.post(
+            f"/gradio_api/upload?upload_id={third[:20]}", files={"files": (first, second)}
+        )
+    except (httpx.InvalidURL, httpx.LocalProtocolError, UnicodeEncodeError, ValueError):
+        return None
+
+
+def test_no_exchange_of_the_protocol_ends_in_a_fault(fuzzed: Server) -> None:
+    visitor = Visitor(fuzzed, timeout=60)
+    visitor.arrive()
+    seen: list[int] = []
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=EFFORT == 1,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+        database=None,
+    )
+    @given(exchange)
+    def talk(one: tuple[Any, ...]) -> None:
+        said = answer(visitor, one)
+        if said is None:
+            return
+        seen.append(said.status_code)
+        assert said.status_code < 500, one
+        text = said.text if said.is_stream_consumed else ""
+        assert not LEAKS.search(text), (one, text[:300])
+
+    talk()
+    visitor.close()
+    with Visitor(fuzzed) as after:  # and somebody else is served as ever
+        after.arrive()
+        assert after.bring("photo.png", encoded(photo(41), "PNG"), follow=True).refusals == []
+    assert len(seen) > EXAMPLES // 2
+    assert {200, 400, 404} <= set(seen)
+    assert "Traceback" not in fuzzed.said()

@@ -1,0 +1,221 @@
+"""No visitor can shut out the others, fill the disk, reach another host, or get what is another's; each row was possible once."""
+
+from __future__ import annotations
+
+import http.server
+import io
+import os
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.http.hostile import encoded, photo
+from tests.http.neighbours import (
+    Experience,
+    invented_pages,
+    neighbours,
+    trust_that_nobody_reads,
+    under,
+    uploads_broken_off,
+)
+from tests.http.server import Server
+from tests.http.visitor import Visitor
+from tests.waiting import until
+
+MOST_ON_DISK = 300 * 2**20  # what may wait, and what is on its way
+
+
+# --- while somebody attacks
+
+
+@pytest.fixture(scope="module")
+def attacked(start_server: Callable[..., Server]) -> Server:
+    """An app of their own for the attacks."""
+    return start_server()
+
+
+@pytest.fixture(scope="module")
+def config(attacked: Server) -> dict[str, Any]:
+    with Visitor(attacked) as visitor:
+        return visitor.config
+
+
+@pytest.fixture(scope="module")
+def calm(attacked: Server, config: dict[str, Any]) -> Experience:
+    """What the neighbours meet when nobody attacks."""
+    seen = neighbours(attacked, config)
+    assert seen.refusals == []
+    return seen
+
+
+def on_disk(server: Server) -> int:
+    """Bytes of the app's temporary files, those without a name included."""
+    assert server.process is not None
+    open_files = Path(f"/proc/{server.process.pid}/fd")
+    total = sum(path.stat().st_size for path in server.uploaded() if path.exists())
+    for entry in list(open_files.iterdir()):
+        try:
+            if "(deleted)" in os.readlink(entry):
+                total += entry.stat().st_size
+        except OSError:
+            continue
+    return total
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", [trust_that_nobody_reads, uploads_broken_off, invented_pages])
+def test_neighbours_are_served_while_somebody_attacks_and_after(
+    attacked: Server, config: dict[str, Any], calm: Experience, attack: Any
+) -> None:
+    disk: list[int] = []
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.1):
+            disk.append(on_disk(attacked))
+
+    watching = threading.Thread(target=look, daemon=True)
+    watching.start()
+    quiet = attacked.memory()
+    with under(attack, attacked, config):
+        during = neighbours(attacked, config, calm=calm)
+    after = neighbours(attacked, config, calm=calm)
+    over.set()
+    watching.join()
+    assert (during.refusals, during.wrong) == ([], [])
+    assert (after.refusals, after.wrong) == ([], [])
+    assert len(during.numbers) == len(after.numbers) == len(calm.numbers)
+    assert max(disk) <= MOST_ON_DISK
+    until(lambda: on_disk(attacked) == 0, what="an empty disk", seconds=120)
+    assert attacked.memory() < quiet + 400
+    assert "Traceback" not in attacked.said()
+
+
+@pytest.mark.slow
+def test_what_nobody_waits_for_makes_room_at_once(attacked: Server, config: dict[str, Any]) -> None:
+    """Eight visitors fill the slow lane and leave; the next one's figures come without waiting for theirs."""
+    with under(trust_that_nobody_reads, attacked, config):
+        time.sleep(6)
+    with Visitor(attacked, timeout=120, config=config) as visitor:
+        visitor.arrive("?tab=explain")
+        told = visitor.act("vv-gallery", "trust", data={"known": [], "methods": ["rollout"]}, follow=False)
+    assert told.refusals == []
+
+
+# --- what a request cannot reach
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[tuple[str, list[str]]]:
+    """The address of another host, and what it was asked."""
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"127.0.0.1:{server.server_port}", asked
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    "form", ["file=http://{}/x", "file=https://{}/x", "file/http://{}/x", "proxy=http://{}/x", "file=//{}/x"]
+)
+def test_no_address_fetches_from_another_host(
+    meet: Callable[..., Visitor], elsewhere: tuple[str, list[str]], form: str
+) -> None:
+    host, asked = elsewhere
+    visitor = meet()
+    visitor.arrive()
+    assert visitor.http.get(f"/gradio_api/{form.format(host)}").status_code == 404
+    assert asked == []
+
+
+def test_no_form_of_a_path_opens_the_file_of_another(meet: Callable[..., Visitor]) -> None:
+    ada, eve = meet(), meet()
+    ada.arrive()
+    eve.arrive()
+    path = ada.upload("private.png", encoded(photo(21), "PNG")).json()[0]
+    folder, _, name = path.rpartition("/")
+    forms = (
+        *(
+            path,
+            path[1:],
+            f"/{path}",
+            f"{folder}//{name}",
+            f"{folder}/%2e/{name}",
+            f"{folder}/x/%2e%2e/{name}",
+        ),
+        *(path.upper(), f"{path}%00", f"{path}/", f"file://{path}", path.replace("/", "%2F"), f"{path}?x"),
+    )
+    for form in forms:
+        for route in ("file=", "file/"):
+            assert eve.http.get(f"/gradio_api/{route}{form}").status_code == 404, form
+    assert ada.http.get(f"/gradio_api/file={path}").status_code == 200
+
+
+def test_a_range_is_ignored_and_no_header_comes_back(meet: Callable[..., Visitor]) -> None:
+    visitor = meet()
+    visitor.arrive()
+    path = visitor.upload("mine.png", encoded(photo(22), "PNG")).json()[0]
+    for value in ("bytes=0-3", "bytes=-1", "bytes=9-1", "x"):
+        answer = visitor.http.get(f"/gradio_api/file={path}", headers={"range": value, "x-secret": "secret"})
+        assert (answer.status_code, answer.content) == (200, encoded(photo(22), "PNG"))
+        assert not {"cookie", "x-secret", "user-agent", "host"} & set(answer.headers)
+
+
+@pytest.mark.parametrize("name", ["", "%00", "..", "a b", "A" * 16, "x" * 5000])
+def test_a_page_without_a_proper_name_is_refused_quietly(
+    meet: Callable[..., Visitor], server: Server, name: str
+) -> None:
+    visitor = meet()
+    visitor.arrive()
+    before = len(server.said())
+    assert visitor.http.get(f"/gradio_api/heartbeat/{name}").status_code in (400, 404)
+    assert visitor.http.get(f"/gradio_api/queue/data?session_hash={name}").status_code == 400
+    body = {"session_hash": name, "fn_index": 1, "data": []}
+    assert visitor.http.post("/gradio_api/queue/join", json=body).status_code == 400
+    assert len(server.said()) == before
+
+
+def test_a_tiff_full_of_private_tags_adds_at_most_a_line_to_the_log(
+    meet: Callable[..., Visitor], server: Server
+) -> None:
+    visitor = meet()
+    visitor.arrive()
+    before = len(server.said())
+    assert visitor.bring("tags.tif", tiff_with_private_tags(4000)).refusals == []
+    assert len(server.said()) - before < 300
+
+
+def tiff_with_private_tags(count: int) -> bytes:
+    """A small TIFF whose directory holds this many tags of a type that there is not."""
+    width, height = 9, 7
+    pixels = zlib.compress(bytes(range(width * height)))
+    known = [
+        (256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, 8), (259, 3, 1, 8), (262, 3, 1, 1), (273, 4, 1, 8),
+        (277, 3, 1, 1), (278, 4, 1, height), (279, 4, 1, len(pixels)),
+    ]  # fmt: skip
+    private = [(40_000 + i, 99, 1, 1) for i in range(count)]
+    directory = io.BytesIO()
+    directory.write(struct.pack("<H", len(known) + len(private)))
+    for tag in known + private:
+        directory.write(struct.pack("<HHII", *tag))
+    directory.write(struct.pack("<I", 0))
+    return b"II*\0" + struct.pack("<I", 8 + len(pixels)) + pixels + directory.getvalue()

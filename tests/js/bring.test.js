@@ -1,0 +1,118 @@
+// What is brought to the page: which file of many, one at a time, and what is said meanwhile.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Bringer, pictureIn } from '../../vit_viz/ui/header/bring.js';
+import { Browser, Element } from './browser.js';
+import { settle } from './visit.js';
+
+const file = (/** @type {string} */ name, /** @type {string} */ type) => new File(['x'], name, { type });
+
+test('of several files the first picture is taken, else one of no known type; otherwise one sentence says why', () => {
+  const [text, picture, unknown] = [file('a.txt', 'text/plain'), file('b.webp', 'image/webp'), file('c', '')];
+  assert.equal(pictureIn({ files: [text, unknown, picture] }), picture);
+  assert.equal(pictureIn({ files: [text, unknown] }), unknown);
+  assert.match(String(pictureIn({ files: [text] })), /^a[.]txt is no picture[.] Pictures are /);
+  assert.match(String(pictureIn({ files: [] })), /^There is no picture in the clipboard[.]/);
+});
+
+/** A page to which pictures are brought; a test answers each upload. */
+function page(/** @type {any} */ t) {
+  const browser = new Browser();
+  /** @type {{url: string, name: string, stopped: boolean, answer: (text: string, ok?: boolean) => Promise<void>}[]} */
+  const uploads = [];
+  const fetch = (/** @type {string} */ url, /** @type {any} */ { body, signal }) =>
+    new Promise((resolve, reject) => {
+      const upload = {
+        url,
+        name: body.get('files').name,
+        stopped: false,
+        answer: async (/** @type {string} */ text, ok = true) => {
+          resolve({ ok, text: async () => text, json: async () => [text] });
+          await settle();
+        },
+      };
+      signal.addEventListener('abort', () => {
+        upload.stopped = true;
+        reject(signal.reason);
+      });
+      uploads.push(upload);
+    });
+  browser.install(t, { fetch });
+  const note = new Element('p');
+  /** @type {any[]} */
+  const told = [];
+  const bringer = new Bringer((_name, data) => void told.push(data), /** @type {any} */ (note));
+  return { browser, uploads, told, bringer, note };
+}
+
+test('a newer picture ends the upload of the one before, which is never told', async (t) => {
+  const { uploads, told, bringer, note, browser } = page(t);
+  void bringer.bring(file('one.png', 'image/png'));
+  void bringer.bring(file('two.png', 'image/png'));
+  await settle();
+  assert.deepEqual(
+    uploads.map(({ name, stopped }) => [name, stopped]),
+    [
+      ['one.png', true],
+      ['two.png', false],
+    ],
+  );
+  assert.match(uploads[1].url, /^[/]gradio_api[/]upload[?]upload_id=[a-z0-9]+$/);
+  assert.equal(note.textContent, '');
+  browser.pass(300);
+  assert.equal(note.textContent, 'Bringing two.png …');
+  await uploads[1].answer('/kept/two.png');
+  assert.deepEqual(told, [{ upload: '/kept/two.png', seq: 1 }]);
+  bringer.answered(1);
+  assert.ok(note.hidden);
+});
+
+test('a picture waits until Python has taken the one before, and only the last waits', async (t) => {
+  const { uploads, told, bringer } = page(t);
+  for (const name of ['a', 'b', 'c']) {
+    void bringer.bring(file(name, 'image/png'));
+    await uploads.at(-1)?.answer(`/${name}`);
+  }
+  assert.deepEqual(told, [{ upload: '/a', seq: 1 }]);
+  bringer.answered(1);
+  assert.deepEqual(told.slice(1), [{ upload: '/c', seq: 2 }]);
+  bringer.answered(1);
+  bringer.answered(2);
+  assert.equal(told.length, 2);
+});
+
+test('an answer that never comes holds nothing up for good', async (t) => {
+  const { browser, uploads, told, bringer } = page(t);
+  for (const name of ['a', 'b']) {
+    void bringer.bring(file(name, 'image/png'));
+    await uploads.at(-1)?.answer(`/${name}`);
+  }
+  browser.pass(19_999);
+  assert.equal(told.length, 1);
+  browser.pass(1);
+  assert.deepEqual(told[1], { upload: '/b', seq: 2 });
+});
+
+test('what the server refuses is said in its words, and goes away by itself', async (t) => {
+  const { browser, uploads, told, bringer, note } = page(t);
+  void bringer.bring(file('a', 'image/png'));
+  await uploads[0].answer('This is more than 20 MB.', false);
+  assert.deepEqual([note.textContent, note.hidden], ['This is more than 20 MB.', false]);
+  browser.pass(8000);
+  assert.ok(note.hidden);
+  void bringer.bring(file('b', 'image/png'));
+  await uploads[1].answer('', false);
+  assert.equal(note.textContent, 'The picture could not be sent; please try again.');
+  assert.deepEqual(told, []);
+});
+
+test('what is no picture is said and leaves the upload under way alone', async (t) => {
+  const { uploads, told, bringer, note } = page(t);
+  void bringer.bring(file('a', 'image/png'));
+  await bringer.take({ files: [] });
+  assert.match(note.textContent, /^There is no picture/);
+  await uploads[0].answer('/a');
+  assert.equal(told.length, 1);
+});

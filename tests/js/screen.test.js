@@ -1,0 +1,117 @@
+// What is put on the screen: in which order, at which size, and what is drawn only once.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { MosaicScreen, PhotoScreen, Tile, sharpness } from '../../vit_viz/explorer/screen.js';
+import { Browser, Element } from './browser.js';
+import { makeTrace } from './oracle.js';
+
+const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
+const trace = makeTrace({ crop: { original: [200, 300], input: [32, 48], region: [20, 60, 100, 150] } });
+const photo = any(Object.assign(new Element('img'), { src: '/photo' }));
+
+/** What was drawn since the last time, without what only sets up. */
+function drawings(/** @type {any} */ canvas) {
+  return canvas.canvas.calls
+    .splice(0)
+    .filter((/** @type {any[]} */ [name]) =>
+      /^(drawImage|clearRect|fillRect|globalComp.*|imageSmoothingE.*)$/.test(name.replace(' =', '')),
+    );
+}
+
+test('a canvas has the pixels of the device, up to a limit', () => {
+  assert.equal(sharpness({ width: 600, height: 400 }, 2), 2);
+  assert.equal(sharpness({ width: 600, height: 400 }), 1);
+  const most = sharpness({ width: 3000, height: 2000 }, 3);
+  assert.ok(Math.abs(3000 * 2000 * most * most - 2.4e6) < 1);
+});
+
+test('light: the map is enlarged, the dimmed photo takes the place of its black', (t) => {
+  new Browser().install(t);
+  const canvas = any(new Element('canvas'));
+  const screen = new PhotoScreen(canvas);
+  screen.fit({ width: 300, height: 200 }, 2);
+  assert.deepEqual([canvas.width, canvas.height], [600, 400]);
+  const map = any(Object.assign(new Element('canvas'), { width: 6, height: 4 }));
+  screen.show(map, photo, trace, { style: 'light', smooth: true });
+  assert.deepEqual(drawings(canvas), [
+    ['clearRect', 0, 0, 600, 400],
+    ['imageSmoothingEnabled =', true],
+    ['drawImage', map, 0, 0, 600, 400],
+    ['globalCompositeOperation =', 'source-in'],
+    ['drawImage', screen.tile.dark.canvas, 0, 0],
+    ['globalCompositeOperation =', 'source-over'],
+  ]);
+  screen.show(map, photo, trace, { style: 'tint', smooth: false });
+  assert.deepEqual(drawings(canvas), [
+    ['clearRect', 0, 0, 600, 400],
+    ['imageSmoothingEnabled =', false],
+    ['drawImage', map, 0, 0, 600, 400],
+  ]);
+});
+
+test('the photo is drawn once per size, and where the crop says', (t) => {
+  new Browser().install(t);
+  const tile = new Tile();
+  const plain = any(tile.plain).owner;
+  assert.ok(tile.prepare(photo, trace.crop, { width: 300, height: 200 }));
+  assert.deepEqual(drawings(plain), [['drawImage', photo, -120, -40, 600, 400]]);
+  assert.deepEqual([...any(tile.dark).data.data.slice(0, 4)], [40, 40, 40, 200]);
+  assert.ok(tile.prepare(photo, trace.crop, { width: 300, height: 200 }));
+  assert.deepEqual(drawings(plain), []);
+  assert.ok(tile.prepare(photo, trace.crop, { width: 150, height: 100 }));
+  assert.equal(drawings(plain).length, 1);
+  const waiting = any({ ...photo, complete: false, naturalWidth: 0 });
+  assert.ok(!new Tile().prepare(waiting, trace.crop, { width: 3, height: 2 }));
+  assert.ok(!new Tile().prepare(photo, trace.crop, { width: 0, height: 2 }));
+});
+
+test('every cell of the mosaic is the photo; layers that are behind fade', (t) => {
+  new Browser().install(t);
+  const canvas = any(new Element('canvas'));
+  const screen = new MosaicScreen(canvas);
+  const size = { width: 54, height: 40, gap: 4, radius: 3 };
+  screen.fit(size, { layers: 3, columns: 8 }, 2);
+  assert.deepEqual([canvas.width, canvas.height], [864, 240]);
+  const frame = any({ trace, fresh: [1, 0, 1] });
+  const atlas = any(Object.assign(new Element('canvas'), { width: 48, height: 12 }));
+  screen.show(atlas, photo, frame, 'light');
+  const calls = drawings(canvas);
+  const cells = calls.filter((/** @type {any[]} */ call) => call[1] === atlas);
+  assert.equal(cells.length, 24);
+  assert.deepEqual(cells[8 + 3], ['drawImage', atlas, 3 * 6, 4, 6, 4, 3 * 108, 80, 100, 72]);
+  assert.deepEqual(calls.slice(1, 2), [['imageSmoothingEnabled =', false]]);
+  assert.deepEqual(calls.slice(26), [
+    ['globalCompositeOperation =', 'source-in'],
+    ['drawImage', screen.dark.canvas, 0, 0],
+    ['globalCompositeOperation =', 'destination-over'],
+    ['drawImage', screen.plain.canvas, 0, 0],
+    ['globalCompositeOperation =', 'destination-out'],
+    ['fillRect', 0, 80, 864, 72],
+    ['globalCompositeOperation =', 'source-over'],
+  ]);
+  const inside = drawings(any(screen.plain).owner).filter(
+    (/** @type {any[]} */ [name]) => name === 'drawImage',
+  );
+  assert.equal(inside.length, 24);
+  screen.show(atlas, photo, frame, 'heat');
+  const heat = drawings(canvas);
+  assert.deepEqual(heat[26], ['globalCompositeOperation =', 'destination-in']);
+  assert.equal(heat[27][1], screen.plain.canvas);
+  assert.deepEqual(drawings(any(screen.plain).owner), []); // the photo is there already
+  screen.fit({ ...size, width: 64 }, { layers: 3, columns: 8 }, 2);
+  screen.show(atlas, photo, frame, 'heat');
+  assert.equal(canvas.width, 1024);
+  assert.ok(drawings(any(screen.plain).owner).length > 24);
+});
+
+test('cells smaller than their grid are averaged, not sampled', (t) => {
+  new Browser().install(t);
+  const canvas = any(new Element('canvas'));
+  const screen = new MosaicScreen(canvas);
+  screen.fit({ width: 28, height: 28, gap: 4, radius: 3 }, { layers: 3, columns: 8 });
+  const frame = any({ trace: { ...trace, grid: [16, 48] }, fresh: [1, 1, 1] });
+  screen.show(any(new Element('canvas')), photo, frame, 'tint');
+  assert.deepEqual(drawings(canvas)[1], ['imageSmoothingEnabled =', true]);
+});

@@ -1,0 +1,89 @@
+"""Modules as one script: the same names, in an order in which each finds what it imports, or a refusal."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from vit_viz.offline import bundle
+from vit_viz.offline.bundle import bundled
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package of a few modules instead of ours."""
+    monkeypatch.setattr(bundle, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(bundle, "_text", lambda name: (tmp_path / name).read_text())
+    (tmp_path / "part").mkdir()
+    return tmp_path
+
+
+def run(script: str) -> str:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("Node.js is not installed")
+    done = subprocess.run([node, "-e", script], capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.strip()
+
+
+def test_a_bundle_does_what_its_modules_do(package: Path) -> None:
+    (package / "part" / "numbers.js").write_text(
+        "let made = 0;\n\n/** Counts. */\nexport function next() {\n  return (made += 1);\n}\nexport const TEN = 10;\n"
+        "export class Pair {\n  sum = TEN + next();\n}\nexport async function later() {}\n"
+    )
+    (package / "other.js").write_text(
+        "import { next } from './part/numbers.js';\n\nexport const first = next();\n"
+    )
+    (package / "main.js").write_text(
+        "import {\n  Pair,\n  next as following,\n} from './part/numbers.js';\nimport { first } from './other.js';\n\n"
+        "const made = 'hidden from numbers.js';\nexport function start() {\n"
+        "  return [first, new Pair().sum, following(), made.length];\n}\n"
+    )
+    script = bundled("main.js", "console.log(JSON.stringify(entry.start()), Object.keys(entry).join());")
+    assert run(script) == "[1,12,3,22] start"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "export default 1;",
+        "export { a };",
+        "export let a = 1;",
+        "export const { a } = { a: 1 };",
+        "import all from './x.js';",
+        "import * as all from './x.js';",
+        "import './x.js';",
+        "import { a } from 'elsewhere';",
+        "  export const a = 1;",
+    ],
+)
+def test_what_cannot_be_bundled_soundly_is_refused(package: Path, line: str) -> None:
+    (package / "x.js").write_text("export const a = 1;\n")
+    (package / "main.js").write_text(f"const b = 1;\n{line}\n")
+    with pytest.raises(ValueError, match=r"main\.js cannot be bundled because of"):
+        bundled("main.js", "")
+
+
+def test_modules_that_import_each_other_are_refused(package: Path) -> None:
+    (package / "a.js").write_text("import { b } from './b.js';\nexport const a = () => b;\n")
+    (package / "b.js").write_text("import { a } from './a.js';\nexport const b = () => a;\n")
+    with pytest.raises(ValueError, match="import each other"):
+        bundled("a.js", "")
+
+
+@pytest.mark.parametrize("text", ["</script>", "</SCRIPT >", "<!--"])
+def test_a_script_that_a_page_would_cut_off_is_refused(package: Path, text: str) -> None:
+    (package / "main.js").write_text(f"export const a = '{text}';\n")
+    with pytest.raises(ValueError, match="cannot hold"):
+        bundled("main.js", "")
+
+
+def test_the_page_is_bundled_with_all_that_it_imports_and_nothing_else() -> None:
+    names = re.findall(r'^modules\["([^"]+)"\] = ', bundled("offline/page.js", ""), re.MULTILINE)
+    assert names[-1] == "offline/page.js"
+    assert {"explorer/explorer.js", "explorer/packed.js", "explorer/attention.js"} <= set(names)
+    assert not [name for name in names if name.startswith("ui/")]

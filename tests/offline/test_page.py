@@ -1,0 +1,184 @@
+"""The explorer as a file: it may load nothing, no text of others becomes part of it, and it says how exact it is."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import vit_viz as vv
+from vit_viz.capture import Trace
+from vit_viz.errors import ExportError, ParameterError
+from vit_viz.geometry import CropBox, TokenLayout
+from vit_viz.offline import page, page_of
+from vit_viz.offline.explored import Explored
+from vit_viz.results import Provenance
+
+EVIL = "</script></title><img src=x onerror=alert(1)>\"'@@facts@@<!--"
+LAYOUT = TokenLayout(grid=(4, 6), prefix=("class", "register 0"))
+
+
+def photo(size: tuple[int, int] = (40, 60)) -> Image.Image:
+    pixels = np.random.default_rng(0).integers(0, 256, (*size, 3), dtype=np.uint8)
+    return Image.fromarray(pixels)
+
+
+def a_trace(name: str = "mini", layout: TokenLayout = LAYOUT, **others: Any) -> Trace:
+    make = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(3, 5, layout.num_tokens, 8, generator=make) for _ in range(2))
+    box = CropBox((40, 60), (32, 48), (0, 0, 40, 60))
+    provenance = Provenance(name, "ab" * 32, "cd" * 32, "fit")
+    return Trace.from_tensors(q=q, k=k, layout=layout, crop_box=box, provenance=provenance, **others)
+
+
+class Elements(HTMLParser):
+    """All start tags with their attributes, and the text of the elements of each name, or of each that has an id."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, str] = {}
+        self.key = ""
+        self.feed(data.decode())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.key = dict(attrs).get("id") or tag
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 # its name is the parser's
+        self.key = ""
+
+    def handle_data(self, data: str) -> None:
+        self.texts[self.key] = self.texts.get(self.key, "") + data
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.texts["vv-facts"])
+        return found
+
+    @property
+    def policy(self) -> dict[str, str]:
+        content = next(a["content"] for _, a in self.tags if a.get("http-equiv") == "Content-Security-Policy")
+        return dict(part.split(" ", 1) for part in (content or "").split("; "))
+
+
+@pytest.fixture(scope="module")
+def elements() -> Elements:
+    return Elements(
+        page_of(a_trace(), photo(), name="a lion", view={"layer": 1, "head": "mean", "query": "2,3"})
+    )
+
+
+def test_the_page_may_run_its_own_script_and_style_and_load_nothing(elements: Elements) -> None:
+    def digest(text: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    assert elements.policy == {
+        "default-src": "'none'",
+        "script-src": digest(elements.texts["script"]),
+        "style-src": digest(elements.texts["style"]),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    names = {"src", "href", "style", "onload", "onclick", "onerror"}
+    assert [(tag, names & set(a)) for tag, a in elements.tags if names & set(a)] == []
+    assert elements.texts["script"].endswith("entry.start();\n")
+
+
+def test_the_page_holds_what_it_opens_with_and_where_it_comes_from(elements: Elements) -> None:
+    value = elements.facts["value"]
+    assert (value["view"], value["name"]) == ({"layer": 1, "head": "mean", "query": "2,3"}, "a lion")
+    assert value["photo"].startswith("data:image/webp;base64,")
+    assert elements.facts["packing"] == {"storage": "fp16", "pool": None}
+    assert json.loads(elements.texts["code"])["weights"] == "ab" * 32
+    assert elements.texts["h1"] == "a lion, seen by mini"
+    assert [f"vv-layer-{layer}" in elements.texts for layer in range(4)] == [True, True, True, False]
+
+
+def test_no_text_of_others_becomes_part_of_the_page(elements: Elements) -> None:
+    nasty = a_trace(EVIL)
+    nasty.problems = (EVIL,)
+    spoiled = Elements(page_of(nasty, photo(), name=EVIL, view={"query": EVIL}))
+    assert [tag for tag, _ in spoiled.tags] == [tag for tag, _ in elements.tags]
+    assert spoiled.texts["title"] == f"{EVIL}, seen by {EVIL}"
+    assert spoiled.facts["value"]["note"] == spoiled.facts["value"]["view"]["query"] == EVIL
+
+
+def test_the_page_says_how_it_stores_numbers_and_what_that_loses(
+    elements: Elements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = a_trace()
+    size = page.fp16_bytes(trace)
+    assert size == 3 * 5 * 26 * (8 + 4 * 8) * 4 // 3
+    found = re.search(
+        r"stored as fp16\. Rows .* at most ([\d.e-]+)% of their largest weight", elements.texts["p"]
+    )
+    assert found is not None
+    assert 0 < float(found[1]) < 0.5
+    for limit, storage in ((size, "fp16"), (size - 1, "int8")):
+        monkeypatch.setattr(page, "FP16_BYTES", limit)
+        other = Elements(page_of(trace, photo(), name="a lion"))
+        assert other.facts["packing"]["storage"] == storage
+        assert f"stored as {storage}" in other.texts["p"]
+
+
+def test_a_page_that_would_be_too_large_is_refused_and_says_what_helps() -> None:
+    trace = a_trace()
+    page.check_fits(trace, page.fp16_bytes(trace))
+    with pytest.raises(ExportError, match="on 26 tokens: choose a smaller size"):
+        page_of(trace, photo(), name="a lion", most_bytes=page.fp16_bytes(trace) - 1)
+
+
+def test_layers_that_only_python_can_answer_are_refused() -> None:
+    bias = torch.zeros(1, 26, 26)
+    with pytest.raises(ExportError, match="smaller size"):
+        page_of(a_trace(bias=bias), photo(), name="a lion")
+
+
+def test_the_weights_of_a_learned_pool_are_in_the_page() -> None:
+    layout = TokenLayout(grid=(4, 6), prefix=(), pooling="attention")
+    pooling = torch.rand(2, 24, generator=torch.Generator().manual_seed(2)).softmax(-1)
+    trace = a_trace(layout=layout, pooling_attention=pooling)
+    pool = Elements(page_of(trace, photo(), name="a lion")).facts["packing"]["pool"]
+    np.testing.assert_allclose(pool, pooling.mean(0).numpy(), rtol=1e-6)
+
+
+def test_a_large_photo_is_made_smaller_until_it_takes_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    for limit in (1_000_000, 30_000):
+        monkeypatch.setattr(page, "_PHOTO_BYTES", limit)
+        found = Elements(page_of(a_trace(), photo((90, 1400)), name="noise")).facts["value"]
+        assert max(found["photo_size"]) == 1280
+        sizes.append(len(found["photo"]))
+    assert sizes[1] < 0.7 * sizes[0]
+
+
+def test_a_selection_that_does_not_exist_is_refused() -> None:
+    explored = Explored(a_trace(), photo(), "a lion", "fit")
+    assert explored.selection(query=(3, 5)).to_view()["query"] == "3,5"
+    for wrong in ({"layer": 3}, {"head": 5}, {"head": "most"}, {"query": (4, 0)}, {"query": "register 1"}):
+        with pytest.raises(ParameterError):
+            explored.selection(**wrong)  # type: ignore[arg-type]
+
+
+def test_pixels_are_no_photo() -> None:
+    with pytest.raises(ParameterError, match="draws on a photo"):
+        vv.explore("mini", torch.zeros(1, 3, 64, 64))  # type: ignore[arg-type]
+
+
+def test_a_page_of_the_bundled_model_opens_where_a_first_look_begins(tmp_path: Path) -> None:
+    loaded, picture = vv.load("mini"), Image.new("RGB", (256, 256), "red")
+    saved = vv.explore(loaded, picture, name="red").save(tmp_path / "red.html")
+    found = Elements(saved.read_bytes()).facts["value"]
+    assert found["view"] == {**found["opening"], "query": "class"}
+    assert found["norms"] is True

@@ -1,0 +1,134 @@
+"""What has no room on a GPU is computed on the CPU, with the same numbers and one sentence to whoever waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from vit_viz.checkpoints import LoadedModel
+from vit_viz.errors import BusyError, ImageError
+from vit_viz.images import Preprocess
+from vit_viz.labels import Labels
+from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.results import Provenance
+from vit_viz.session import models
+from vit_viz.session.devices import FULL, run_with_fallback
+from vit_viz.session.session import Request, Session
+
+
+class Small:
+    """A session on a model whose device has room for some images at a time; copies of it on the CPU have room for all."""
+
+    def __init__(self, room: int, **options: Any) -> None:
+        torch.manual_seed(1)
+        config = ViTConfig(
+            img_size=(32, 48), patch_size=(8, 8), embed_dim=40, depth=3, num_heads=5, num_classes=7
+        )
+        model = VisionTransformer(config).eval()
+
+        def check(module: VisionTransformer, args: tuple[Any, ...]) -> None:
+            if module is model and len(args[0]) > room:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+
+        model.register_forward_pre_hook(check)
+        self.notices: list[str] = []
+        self.session = Session(model="tiny", **options)
+        self.session.notice = self.notices.append
+        self.session.add_model(
+            LoadedModel(
+                model=model,
+                config=config,
+                preprocess=Preprocess(input_size=(32, 48), patch_size=(8, 8)),
+                labels=Labels(tuple(f"class {i}" for i in range(7))),
+                provenance=Provenance(model="tiny", weights="tiny"),
+                name="tiny",
+                family="ours",
+                origin="a test",
+                device=torch.device("cpu"),
+            )
+        )
+        pixels = np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8)
+        self.image = self.session.add_upload(Image.fromarray(pixels), owner="ada")
+
+    def run(self, analysis: str, **parameters: Any) -> Any:
+        return self.session.run(Request.of("tiny", self.image, analysis, owner="ada", **parameters))
+
+
+def test_a_trace_without_room_is_computed_on_the_cpu_and_says_so() -> None:
+    small, roomy = Small(0), Small(100)
+    got, expected = (one.session.trace("tiny", one.image, owner="ada") for one in (small, roomy))
+    assert small.notices == [FULL]
+    assert roomy.notices == []
+    assert torch.equal(got.q, expected.q)
+    assert got.provenance == expected.provenance
+
+
+def test_a_long_analysis_without_room_is_computed_on_the_cpu() -> None:
+    small, roomy = Small(0), Small(100)
+    got, expected = (one.run("explain all", target=2) for one in (small, roomy))
+    assert set(small.notices) == {FULL}
+    for name, found in expected.maps.items():
+        np.testing.assert_array_equal(got.maps[name].values, found.values)
+
+
+def test_a_smaller_batch_is_enough_where_single_images_have_room() -> None:
+    small, roomy = Small(2), Small(100)
+    got, expected = (one.run("random band", target=2) for one in (small, roomy))
+    assert small.notices == []
+    np.testing.assert_allclose(got.deletion, expected.deletion, rtol=1e-5)
+
+
+def test_what_the_cpu_computed_is_kept() -> None:
+    small = Small(0)
+    first = small.session.trace("tiny", small.image, owner="ada")
+    assert small.session.trace("tiny", small.image, owner="ada") is first
+    assert small.notices == [FULL]
+
+
+def test_another_visitor_still_cannot_see_the_picture() -> None:
+    small = Small(0)
+    with pytest.raises(ImageError, match="no longer here"):
+        small.session.trace("tiny", small.image, owner="bob")
+
+
+def test_a_model_without_room_is_loaded_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    devices: list[str | None] = []
+    real = models.load
+
+    def load(name: str, *, device: str | None, **options: Any) -> LoadedModel:
+        devices.append(device)
+        if device is None:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(name, device=device, **options)
+
+    monkeypatch.setattr(models, "load", load)
+    session = Session(model="mini")
+    notices: list[str] = []
+    session.notice = notices.append
+    assert not session.has_model()
+    assert session.model().device.type == "cpu"
+    assert session.has_model()
+    session.trace(None, "lion")  # does not ask the device again
+    assert devices == [None, "cpu"]
+    assert notices == [FULL]
+
+
+@pytest.mark.parametrize("options", [{"device": "cpu"}, {"falls_back": False}])
+def test_on_the_cpu_there_is_nothing_to_fall_back_to(options: dict[str, Any]) -> None:
+    small = Small(0, **options)
+    with pytest.raises(torch.OutOfMemoryError):
+        small.session.trace("tiny", small.image, owner="ada")
+    assert small.session.cpu_engine is None
+    assert small.notices == []
+
+
+def test_a_busy_session_is_not_taken_for_a_busy_gpu() -> None:
+    def busy() -> int:
+        raise BusyError("Ten are waiting.")
+
+    with pytest.raises(BusyError, match="Ten"):
+        run_with_fallback(busy, lambda: 1, notice=lambda _: None)

@@ -1,0 +1,416 @@
+"""What a session keeps of explanations: one forward and backward for all quick maps, trust, patches taken away, cancelling."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+import torch
+
+from tests.session.test_session import Counted, picture
+from tests.waiting import until
+from vit_viz.analyses.explain import explain
+from vit_viz.analyses.faithfulness import faithfulness
+from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.removal import outputs_without
+from vit_viz.analyses.rollout import rollout
+from vit_viz.analyses.sanity import class_sensitivity, stability
+from vit_viz.errors import Cancelled, ParameterError
+from vit_viz.results import Curve, PatchMap, Provenance
+from vit_viz.session.engine import _COPY
+from vit_viz.session.explanations import Explanations, Job, Trust, WithoutPatches
+from vit_viz.session.session import Request, Session
+
+
+@pytest.fixture
+def counted() -> Counted:
+    return Counted()
+
+
+@pytest.fixture
+def image(counted: Counted) -> str:
+    return counted.session.add_upload(picture(0))
+
+
+def ask(session: Session, image: str, analysis: str, **parameters: object) -> object:
+    return session.run(Request.of("tiny", image, analysis, **parameters))
+
+
+def test_all_quick_maps_share_one_computation(counted: Counted, image: str) -> None:
+    for method in METHODS.quick:
+        found = ask(counted.session, image, "explain", method=method, target=3)
+        assert isinstance(found, PatchMap)
+        if method == METHODS.quick[0]:
+            counted.forwards = 0
+    assert counted.forwards == 0
+
+
+def test_a_map_of_the_session_is_that_of_the_library(counted: Counted, image: str) -> None:
+    expected = explain(
+        counted.session.model("tiny"),
+        counted.session.image(image),
+        methods=["relevance", "occlusion"],
+        target=2,
+    )
+    for method, one in expected.items():
+        found = ask(counted.session, image, "explain", method=method, target=2)
+        assert isinstance(found, PatchMap)
+        np.testing.assert_allclose(found.values, one.values, rtol=1e-4, atol=1e-6)
+
+
+def test_a_look_up_with_options_is_that_of_the_library_and_runs_no_model(
+    counted: Counted, image: str
+) -> None:
+    trace = counted.session.trace("tiny", image)
+    ask(counted.session, image, "without", gone=())  # the image is prepared
+    counted.forwards = 0
+    options = (("attention_share", 0.25), ("head_fusion", "max"), ("first", 1))
+    found = ask(counted.session, image, "explain", method="rollout", query=(1, 2), options=options)
+    expected = rollout(
+        trace, query=(1, 2), attention_share=0.25, head_fusion="max", layers=(1, trace.num_layers)
+    )
+    assert isinstance(found, PatchMap)
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert found.caption == expected.caption
+    assert counted.forwards == 0
+
+
+def test_trust_of_a_look_up_is_of_the_map_with_its_options(counted: Counted, image: str) -> None:
+    usual, other = (
+        ask(counted.session, image, "trust", method="rollout", target=3, options=options)
+        for options in ((), (("discard", 0.9),))
+    )
+    assert isinstance(usual, Trust)
+    assert isinstance(other, Trust)
+    assert (usual.mirror is None, other.mirror is None) == (False, True)
+    assert usual.faithfulness.deletion_auc != other.faithfulness.deletion_auc
+
+
+@pytest.mark.parametrize("options", [(("size", 1),), (("discard", 2.0),), (("head_fusion", "sum"),)])
+def test_an_option_that_does_not_exist_is_refused(
+    counted: Counted, image: str, options: tuple[tuple[str, object], ...]
+) -> None:
+    with pytest.raises(ParameterError):
+        ask(counted.session, image, "explain", method="rollout", options=options)
+
+
+def test_why_a_and_not_b_is_another_map_than_why_a(counted: Counted, image: str) -> None:
+    one = ask(counted.session, image, "explain", method="relevance", target=2)
+    other = ask(counted.session, image, "explain", method="relevance", target=(2, 4))
+    assert isinstance(one, PatchMap)
+    assert isinstance(other, PatchMap)
+    assert not np.allclose(one.values, other.values)
+    assert "minus logit of class 4" in other.caption
+
+
+def test_trust_is_that_of_the_library(counted: Counted, image: str) -> None:
+    session = counted.session
+    found = ask(session, image, "trust", method="relevance", target=3)
+    assert isinstance(found, Trust)
+    one = ask(session, image, "explain", method="relevance", target=3)
+    assert isinstance(one, PatchMap)
+    expected = faithfulness(session.model("tiny"), session.image(image), one, target=3)
+    assert found.faithfulness.deletion_auc == pytest.approx(expected.deletion_auc, abs=1e-4)
+    assert found.faithfulness.insertion_auc == pytest.approx(expected.insertion_auc, abs=1e-4)
+    subject = session.subject("tiny", image)
+    assert found.class_sensitivity == pytest.approx(class_sensitivity(subject, method="relevance"), abs=1e-3)
+    mirror = stability(subject, method="relevance", target=3, samples=0).mirror
+    assert found.mirror == pytest.approx(mirror, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "expected"),
+    [
+        (
+            "rollout",
+            {"head_fusion": "max"},
+            ("explain", {"method": "rollout", "target": 3, "options": (("head_fusion", "max"),)}),
+        ),
+        ("rollout", {}, ("explain", {"method": "rollout", "target": 3})),
+        ("relevance", {}, ("explain", {"method": "relevance", "target": 3})),
+    ],
+)
+def test_a_map_is_asked_for_with_its_options(
+    counted: Counted, image: str, method: str, options: dict[str, object], expected: object
+) -> None:
+    asked = []
+    job = Job(
+        counted.session.subject("tiny", image),
+        None,
+        {"method": method, "target": 3, "options": tuple(options.items())},
+        result_of=lambda name, **parameters: asked.append((name, parameters)),
+        recorded=lambda: None,  # type: ignore[arg-type,return-value]
+        single_copy=nullcontext,
+    )
+    job.map()
+    assert asked == [expected]
+
+
+def test_only_rollout_has_options(counted: Counted, image: str) -> None:
+    with pytest.raises(ParameterError, match="head_fusion"):
+        ask(counted.session, image, "trust", method="relevance", target=3, options=(("head_fusion", "max"),))
+
+
+def test_the_mirrored_image_is_asked_about_the_class_of_the_original(counted: Counted, image: str) -> None:
+    session = counted.session
+    subject = session.subject("tiny", image)
+    top = int(subject.outputs(subject.pixels)[0].argmax())
+    unnamed = ask(session, image, "trust", method="relevance")
+    named = ask(session, image, "trust", method="relevance", target=top)
+    assert isinstance(unnamed, Trust)
+    assert isinstance(named, Trust)
+    assert unnamed.mirror == named.mirror
+
+
+@pytest.mark.parametrize("method", ["attention", "rollout"])
+def test_class_blind_maps_have_exactly_no_class_sensitivity(
+    counted: Counted, image: str, method: str
+) -> None:
+    found = ask(counted.session, image, "trust", method=method, target=3)
+    assert isinstance(found, Trust)
+    assert found.class_sensitivity == 0.0
+
+
+def test_the_random_band_is_computed_once_for_all_maps(counted: Counted, image: str) -> None:
+    session = counted.session
+    bands = [ask(session, image, "trust", method=m, target=3) for m in ("relevance", "rollout")]
+    one, other = (found.faithfulness.band for found in bands if isinstance(found, Trust))
+    assert one is other
+
+
+def test_taking_patches_away_equals_the_model_without_them(counted: Counted, image: str) -> None:
+    session, gone = counted.session, ((0, 1), (2, 3))
+    found = ask(session, image, "without", gone=gone)
+    assert isinstance(found, WithoutPatches)
+    expected = outputs_without(session.subject("tiny", image), gone).softmax(-1)
+    np.testing.assert_allclose(found.top.scores, expected[list(found.top.indices)].numpy(), rtol=1e-4)
+    logits = session.trace("tiny", image).logits
+    assert logits is not None
+    before = torch.softmax(logits, -1)
+    np.testing.assert_allclose(found.before, before[list(found.top.indices)].numpy(), rtol=1e-4)
+    assert found.first[0] == f"class {int(before.argmax())}"
+
+
+def test_classes_that_are_asked_about_come_first_whatever_they_score(counted: Counted, image: str) -> None:
+    session, gone = counted.session, ((0, 1), (2, 3))
+    expected = outputs_without(session.subject("tiny", image), gone).softmax(-1)
+    worst, best = int(expected.argmin()), int(expected.argmax())
+    found = ask(session, image, "without", gone=gone, asked=(worst, best))
+    assert isinstance(found, WithoutPatches)
+    assert found.top.indices[:2] == (worst, best)
+    assert len(set(found.top.indices)) == len(found.top.indices)
+    np.testing.assert_allclose(found.top.scores, expected[list(found.top.indices)].numpy(), rtol=1e-4)
+    logits = session.trace("tiny", image).logits
+    assert logits is not None
+    before = torch.softmax(logits, -1)
+    np.testing.assert_allclose(found.before, before[list(found.top.indices)].numpy(), rtol=1e-4)
+    with pytest.raises(ParameterError, match="from 0 to 6"):
+        ask(session, image, "without", gone=gone, asked=(7,))
+
+
+def test_taking_nothing_away_changes_nothing(counted: Counted, image: str) -> None:
+    found = ask(counted.session, image, "without", gone=())
+    assert isinstance(found, WithoutPatches)
+    np.testing.assert_allclose(found.top.scores, found.before, rtol=1e-4)
+
+
+def test_randomisation_starts_at_one(counted: Counted, image: str) -> None:
+    found = ask(counted.session, image, "randomisation", method="relevance", target=3)
+    assert isinstance(found, Curve)
+    assert found.y[0] == 1.0
+    assert len(found.y) == 5  # the trained model, the head, three blocks
+
+
+def test_a_slow_method_tells_how_far_it_is_and_can_be_cancelled(counted: Counted, image: str) -> None:
+    told: list[float] = []
+    request = Request.of("tiny", image, "explain", method="occlusion", target=1)
+    with pytest.raises(Cancelled):
+        counted.session.run(request, progress=told.append, cancelled=lambda: bool(told))
+    assert 0 < told[-1] < 1
+    assert not counted.session.keeps(request)
+    assert isinstance(counted.session.run(request), PatchMap)
+    assert counted.session.keeps(request)
+
+
+def test_who_waits_for_a_cancelled_computation_gets_it_all_the_same(counted: Counted, image: str) -> None:
+    session, request = counted.session, Request.of("tiny", image, "explain", method="kernel_shap", target=1)
+    started, stop, found = threading.Event(), threading.Event(), list[object]()
+
+    def halt() -> bool:
+        started.set()
+        stop.wait(10)
+        return True
+
+    def first() -> None:
+        with pytest.raises(Cancelled):
+            session.run(request, cancelled=halt)
+
+    threads = [
+        threading.Thread(target=first),
+        threading.Thread(target=lambda: found.append(session.run(request))),
+    ]
+    threads[0].start()
+    assert started.wait(20)
+    threads[1].start()
+    stop.set()
+    for thread in threads:
+        thread.join(60)
+    assert isinstance(found[0], PatchMap)
+
+
+@pytest.mark.parametrize("analysis", ["without", "explain all", "randomisation", "saliency", "kernel_shap"])
+def test_everything_that_runs_the_model_takes_turns(counted: Counted, image: str, analysis: str) -> None:
+    session, running, outside = counted.session, list[str](), list[str]()
+    model = session.model("tiny").model
+
+    def check(*_: object) -> None:
+        running.append(threading.current_thread().name)
+        line = session.turns._queues.get(("cpu", 0))
+        if line is None or line.holder != threading.get_ident():
+            outside.append(threading.current_thread().name)
+
+    def check_there_and_back(_block: object, _inputs: object, output: torch.Tensor) -> None:
+        check()
+        if output.requires_grad:
+            output.register_hook(check)
+
+    for block in model.blocks:
+        block.mlp.register_forward_hook(check_there_and_back)  # Grad-CAM runs parts of the last block
+    if analysis in ("saliency", "kernel_shap"):
+        ask(session, image, "explain", method=analysis, target=1)
+    elif analysis == "randomisation":
+        ask(session, image, analysis, method="legrad", target=1)
+    else:
+        ask(session, image, analysis, **({"gone": ((0, 1),)} if analysis == "without" else {"target": 1}))
+    assert running
+    assert outside == []
+
+
+def test_a_slow_method_lets_others_have_a_turn_between_its_batches(counted: Counted, image: str) -> None:
+    session, other = counted.session, counted.session.add_upload(picture(1))
+    done, order = threading.Event(), list[str]()
+
+    def slow() -> None:
+        ask(session, image, "explain", method="occlusion", target=1)
+        order.append("slow")
+        done.set()
+
+    counted.in_forward.clear()
+    thread = threading.Thread(target=slow)
+    session.trace("tiny", image)
+    thread.start()
+    assert counted.in_forward.wait(10)
+    session.trace("tiny", other)
+    order.append("quick")
+    assert done.wait(60)
+    thread.join(10)
+    assert order == ["quick", "slow"]
+
+
+def test_who_waits_for_somebodys_computation_may_give_up_and_it_goes_on(counted: Counted, image: str) -> None:
+    session, request = counted.session, Request.of("tiny", image, "explain", method="occlusion", target=1)
+    found, started, stop = list[object](), threading.Event(), threading.Event()
+
+    def begun(_share: float) -> None:
+        if not started.is_set():
+            counted.may_go.clear()
+            started.set()
+
+    first = threading.Thread(target=lambda: found.append(session.run(request, progress=begun)))
+    session.trace("tiny", image)
+    first.start()
+    assert started.wait(20)
+
+    def give_up() -> None:
+        with pytest.raises(Cancelled):
+            session.run(request, cancelled=stop.is_set)
+        found.append("gave up")
+
+    second = threading.Thread(target=give_up)
+    second.start()
+    stop.set()
+    second.join(10)
+    counted.may_go.set()
+    first.join(60)
+    assert found[0] == "gave up"
+    assert isinstance(found[1], PatchMap)
+
+
+def test_a_visitor_who_leaves_ends_a_slow_method(counted: Counted) -> None:
+    session = counted.session
+    image = session.add_upload(picture(0), owner="ada")
+    request = Request.of("tiny", image, "explain", owner="ada", method="occlusion", target=1)
+    with pytest.raises(Cancelled):
+        session.run(request, progress=lambda _share: session.leave("ada"))
+    assert not session.keeps(request)
+
+
+def test_slow_answers_to_one_visitor_wait_for_each_other_and_quick_ones_do_not(counted: Counted) -> None:
+    session = counted.session
+    images = {o: session.add_upload(picture(i), owner=o) for i, o in enumerate(["ada", "bob"])}
+    began, go, order = threading.Semaphore(0), threading.Event(), list[str]()
+
+    def slow(owner: str, target: int) -> None:
+        def hold(_share: float) -> None:
+            if f"{owner} {target}" not in order:
+                order.append(f"{owner} {target}")
+                began.release()
+            go.wait(60)
+
+        request = Request.of("tiny", images[owner], "explain", owner=owner, method="occlusion", target=target)
+        session.run(request, progress=hold)
+
+    threads = [threading.Thread(target=slow, args=task) for task in (("ada", 1), ("ada", 2), ("bob", 1))]
+    for thread in threads:
+        thread.start()
+    assert began.acquire(timeout=60)
+    assert began.acquire(timeout=60)
+    session.run(Request.of("tiny", images["ada"], "explain", owner="ada", method="relevance", target=1))
+    until(lambda: session._slow.waiting("ada") == 1)  # the other of hers stands in the queue
+    assert not began.acquire(blocking=False)
+    assert len({entry.split()[0] for entry in order}) == 2
+    go.set()
+    for thread in threads:
+        thread.join(60)
+    assert len(order) == 3
+
+
+def test_copies_of_a_model_are_made_one_at_a_time(
+    counted: Counted, image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, begun, inside, most, lock = counted.session, 0, 0, 0, threading.Lock()
+
+    def randomisation(*_args: object, **_options: object) -> Curve:
+        nonlocal begun, inside, most
+        with lock:
+            begun += 1
+            inside += 1
+            most = max(most, inside)
+        until(lambda: session.turns.waiting(_COPY) == 4 - begun or most > 1)  # all others stand outside
+        with lock:
+            inside -= 1
+        values = np.ones(2, np.float32)
+        return Curve(values, values, "x", "y", "method", Provenance())
+
+    monkeypatch.setattr("vit_viz.session.explanations.parameter_randomisation", randomisation)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda i: ask(session, image, "randomisation", method="relevance", target=i), range(4)))
+    assert most == 1
+
+
+def test_results_are_counted_with_all_their_arrays(counted: Counted, image: str) -> None:
+    before = counted.session.cache.stats.used_bytes
+    maps = ask(counted.session, image, "explain all", target=1, mirror=False)
+    assert isinstance(maps, Explanations)
+    size = sum(one.values.nbytes for one in maps.maps.values())
+    assert counted.session.cache.stats.used_bytes - before >= size
+
+
+def test_an_unknown_method_or_class_is_refused(counted: Counted, image: str) -> None:
+    with pytest.raises(ParameterError, match="astrology"):
+        ask(counted.session, image, "explain", method="astrology", target=1)
+    with pytest.raises(ParameterError, match="Class 99"):
+        ask(counted.session, image, "explain", method="relevance", target=99)

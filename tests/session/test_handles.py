@@ -1,0 +1,165 @@
+"""Handles: what the browser may fetch, and for how long."""
+
+from __future__ import annotations
+
+import pytest
+
+from vit_viz.session.handles import COOKIE, VISITOR, Handles, Subject, new_visitor, visitor_in
+
+LION = Subject("mini", "lion", "fit", "ada")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_handle_finds_its_subject() -> None:
+    handles = Handles()
+    assert handles.find(handles.issue(LION)) == LION
+
+
+def test_the_same_subject_has_one_handle_and_another_owner_has_another() -> None:
+    handles = Handles()
+    assert handles.issue(LION) == handles.issue(Subject("mini", "lion", "fit", "ada"))
+    assert handles.issue(LION) != handles.issue(Subject("mini", "lion", "fit", "bob"))
+
+
+def test_a_handle_cannot_be_guessed_and_says_nothing() -> None:
+    handles = Handles()
+    issued = {handles.issue(Subject("mini", f"image {i}", "fit", "ada")) for i in range(200)}
+    assert len(issued) == 200
+    assert all(len(handle) >= 32 and "image" not in handle for handle in issued)
+
+
+def test_an_unknown_handle_finds_nothing() -> None:
+    assert Handles().find("nobody") is None
+
+
+def test_a_handle_expires_after_its_last_use() -> None:
+    clock = Clock()
+    handles = Handles(max_seconds=10, clock=clock)
+    handle = handles.issue(LION)
+    clock.now = 9
+    assert handles.find(handle) == LION
+    clock.now = 18
+    assert handles.find(handle) == LION  # the use at 9 kept it
+    clock.now = 29
+    assert handles.find(handle) is None
+    assert handles.issue(LION) != handle
+
+
+def test_the_oldest_of_too_many_handles_is_forgotten() -> None:
+    handles = Handles(max_count=3)
+    issued = [handles.issue(Subject("mini", str(i))) for i in range(5)]
+    assert [handles.find(handle) is None for handle in issued] == [True, True, False, False, False]
+    assert len(handles) == 3
+
+
+def test_a_handle_is_worth_nothing_in_another_browser() -> None:
+    handles, name = Handles(), new_visitor()
+    before = VISITOR.set(name)
+    handle = handles.issue(LION)
+    VISITOR.reset(before)
+    assert handles.find(handle, visitor=name) == LION
+    assert handles.find(handle, visitor="b" * 32) is None
+    assert handles.find(handle) is None
+    assert handles.issue(LION) != handle
+
+
+def test_the_handle_of_a_browser_without_a_name_is_bound_to_none() -> None:
+    handles = Handles()
+    assert handles.find(handles.issue(LION), visitor="b" * 32) == LION
+
+
+@pytest.mark.parametrize("name", ["", "short", "a" * 33, "a" * 31 + ";", "ä" * 32])
+def test_a_name_that_was_not_given_by_us_is_no_name(name: str) -> None:
+    assert visitor_in({COOKIE: name}) == ""
+    ada, eve = new_visitor(), new_visitor()
+    assert visitor_in({COOKIE: ada}) == ada
+    assert visitor_in({COOKIE: ada[:24] + eve[24:]}) == ""
+    assert visitor_in({COOKIE: "a" * 40}) == ""
+    assert visitor_in({}) == ""
+
+
+# --- clean-up, counted after
+
+
+def kept(handles: Handles) -> tuple[int, int]:
+    """Entries of the two tables, which must never differ."""
+    return len(handles._bound), len(handles._handles)
+
+
+def test_expired_handles_leave_both_tables_whoever_asks_next() -> None:
+    for ask in (len, lambda handles: handles.find("nobody"), lambda handles: handles.issue(LION)):
+        clock = Clock()
+        handles = Handles(max_seconds=10, clock=clock)
+        for i in range(4):
+            handles.issue(Subject("mini", f"image {i}"))
+        clock.now = 10.5
+        ask(handles)
+        assert kept(handles) in ((0, 0), (1, 1))  # the one that was issued now
+
+
+def test_a_handle_lives_to_the_end_of_its_time_and_not_longer() -> None:
+    clock = Clock()
+    handles = Handles(max_seconds=10, clock=clock)
+    handle = handles.issue(LION)
+    clock.now = 10
+    assert handles.find(handle) == LION
+    clock.now = 20.001
+    assert handles.find(handle) is None
+
+
+def test_only_what_nobody_used_for_a_while_expires() -> None:
+    clock = Clock()
+    handles = Handles(max_seconds=10, clock=clock)
+    old, used = handles.issue(Subject("mini", "old")), handles.issue(Subject("mini", "used"))
+    clock.now = 6
+    handles.find(used)
+    clock.now = 11
+    assert len(handles) == 1
+    assert handles.find(old) is None
+    assert handles.find(used) == Subject("mini", "used")
+
+
+def test_issuing_again_counts_as_a_use() -> None:
+    clock = Clock()
+    handles = Handles(max_seconds=10, max_count=2, clock=clock)
+    lion = handles.issue(LION)
+    clock.now = 6
+    assert handles.issue(LION) == lion
+    clock.now = 15
+    assert handles.find(lion) == LION
+    handles.issue(Subject("mini", "second"))
+    handles.issue(LION)
+    handles.issue(Subject("mini", "third"))
+    assert handles.find(lion) == LION  # the second one was the oldest
+
+
+def test_what_was_pushed_out_leaves_both_tables_and_gets_a_new_handle() -> None:
+    handles = Handles(max_count=3)
+    issued = [handles.issue(Subject("mini", str(i))) for i in range(5)]
+    assert kept(handles) == (3, 3)
+    assert handles.issue(Subject("mini", "0")) not in issued
+    assert kept(handles) == (3, 3)
+    assert handles.find(issued[2]) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Subject("other", "lion", "fit", "ada"),
+        Subject("mini", "tower", "fit", "ada"),
+        Subject("mini", "lion", "crop", "ada"),
+        Subject("mini", "lion", "fit", "bob"),
+    ],
+)
+def test_subjects_that_differ_in_one_field_have_handles_of_their_own(other: Subject) -> None:
+    handles = Handles()
+    first, second = handles.issue(LION), handles.issue(other)
+    assert first != second
+    assert (handles.find(first), handles.find(second)) == (LION, other)

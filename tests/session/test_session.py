@@ -1,0 +1,529 @@
+"""The one path: equal requests compute once, nobody sees another's image, evicted traces come back, memory stays bounded."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.waiting import until
+from vit_viz.checkpoints import LoadedModel, load
+from vit_viz.errors import BusyError, Cancelled, ImageError, ParameterError
+from vit_viz.images import Preprocess
+from vit_viz.labels import Labels
+from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.results import PatchMap, Provenance
+from vit_viz.session.session import Request, Session
+
+
+class Counted:
+    """A session on a tiny model whose forwards are counted."""
+
+    def __init__(self, *, cache_bytes: int | None = None, device: str = "cpu") -> None:
+        torch.manual_seed(1)
+        config = ViTConfig(
+            img_size=(32, 48),
+            patch_size=(8, 8),
+            embed_dim=40,
+            depth=3,
+            num_heads=5,
+            num_classes=7,
+            reg_tokens=1,
+        )
+        self.session = Session(model="tiny", device=device, cache_bytes=cache_bytes)
+        self.forwards = 0
+        self.at_once = 0
+        self.most_at_once = 0
+        self.in_forward, self.may_go = threading.Event(), threading.Event()
+        self.may_go.set()
+        self.inside: Callable[[], object] = lambda: None  # what a forward does before it computes
+        lock = threading.Lock()
+
+        def before(*_: object) -> None:
+            with lock:
+                self.forwards += 1
+                self.at_once += 1
+                self.most_at_once = max(self.most_at_once, self.at_once)
+            self.in_forward.set()
+            self.may_go.wait(60)
+            self.inside()
+
+        def after(*_: object) -> None:
+            with lock:
+                self.at_once -= 1
+
+        for name in ("tiny", "other"):
+            model = VisionTransformer(config).eval()
+            model.register_forward_pre_hook(before)
+            model.register_forward_hook(after)
+            self.session.add_model(
+                LoadedModel(
+                    model=model,
+                    config=config,
+                    preprocess=Preprocess(input_size=(32, 48), patch_size=(8, 8)),
+                    labels=Labels(tuple(f"class {i}" for i in range(7))),
+                    provenance=Provenance(model=name, weights=name),
+                    name=name,
+                    family="ours",
+                    origin="a test",
+                    device=torch.device("cpu"),
+                )
+            )
+
+
+@pytest.fixture
+def counted() -> Counted:
+    return Counted()
+
+
+def picture(seed: int) -> Image.Image:
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (40, 60, 3), dtype=np.uint8))
+
+
+def test_a_trace_is_computed_once_for_all_views_and_queries(counted: Counted) -> None:
+    image = counted.session.add_upload(picture(0))
+    for query in ("class", (1, 2)):
+        for analysis in ("attention", "rollout"):
+            options = {"layer": 1} if analysis == "attention" else {}
+            counted.session.run(Request.of("tiny", image, analysis, query=query, **options))
+    assert counted.forwards == 1
+
+
+def test_uploads_are_decoded_by_what_the_session_was_given(counted: Counted) -> None:
+    seen: list[object] = []
+
+    def decode(source: object) -> Image.Image:
+        seen.append(source)
+        return picture(3)
+
+    counted.session.decode = decode
+    image = counted.session.add_upload(b"a file", owner="ada")
+    assert seen == [b"a file"]
+    assert counted.session.image(image, owner="ada") == picture(3)
+
+
+def test_equal_requests_at_the_same_moment_compute_once(counted: Counted) -> None:
+    image = counted.session.add_upload(picture(0))
+    request = Request.of("tiny", image, "rollout", query="class")
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: counted.session.run(request), range(16)))
+    assert counted.forwards == 1
+    assert all(result is results[0] for result in results)
+
+
+def test_the_same_picture_of_two_owners_is_traced_once(counted: Counted) -> None:
+    for owner in ("ada", "bob"):
+        counted.session.trace("tiny", counted.session.add_upload(picture(0), owner=owner), owner=owner)
+    assert counted.forwards == 1
+
+
+def test_two_sessions_at_once_get_what_each_would_get_alone(counted: Counted) -> None:
+    owners = [f"owner {i}" for i in range(6)]
+    images = {o: counted.session.add_upload(picture(i), owner=o) for i, o in enumerate(owners)}
+
+    def ask(owner: str) -> np.ndarray:
+        request = Request.of("tiny", images[owner], "attention", owner=owner, layer=2, query=(1, 1))
+        result = counted.session.run(request)
+        assert isinstance(result, PatchMap)
+        return result.values
+
+    with ThreadPoolExecutor(6) as pool:
+        together = list(pool.map(ask, owners))
+    for i, values in enumerate(together):
+        alone = Counted().session
+        image = alone.add_upload(picture(i))
+        expected = alone.run(Request.of("tiny", image, "attention", layer=2, query=(1, 1)))
+        assert isinstance(expected, PatchMap)
+        np.testing.assert_allclose(values, expected.values, atol=1e-6)
+
+
+def test_one_forward_runs_at_a_time_whatever_the_model(counted: Counted) -> None:
+    image = counted.session.add_upload(picture(0))
+    tasks = [(model, mode) for model in ("tiny", "other") for mode in ("fit", "crop", "stretch")]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda task: counted.session.trace(task[0], image, mode=task[1]), tasks))
+    assert counted.forwards == 6
+    assert counted.most_at_once == 1
+
+
+def test_another_owner_cannot_ask_about_an_upload(counted: Counted) -> None:
+    image = counted.session.add_upload(picture(0), owner="ada")
+    with pytest.raises(ImageError):
+        counted.session.run(Request.of("tiny", image, "rollout", owner="bob", query="class"))
+
+
+def test_an_evicted_trace_is_computed_again_and_is_the_same(counted: Counted) -> None:
+    image = counted.session.add_upload(picture(0))
+    before = counted.session.trace("tiny", image).attention(1).clone()
+    counted.session.cache.clear()
+    after = counted.session.trace("tiny", image).attention(1)
+    assert counted.forwards == 2
+    torch.testing.assert_close(after, before)
+
+
+def test_evicting_traces_leaves_uploads_alone(counted: Counted) -> None:
+    image = counted.session.add_upload(picture(0))
+    counted.session.cache.clear()
+    assert counted.session.image(image).size == (60, 40)
+
+
+def test_traces_and_results_stay_within_the_budget() -> None:
+    first = Counted()
+    one = first.session.trace("tiny", first.session.add_upload(picture(0))).nbytes
+    bounded = Counted(cache_bytes=3 * one)
+    for i in range(12):
+        image = bounded.session.add_upload(picture(i))
+        bounded.session.run(Request.of("tiny", image, "rollout", query="class"))
+        assert bounded.session.cache.stats.used_bytes <= 3 * one
+    assert bounded.session.cache.stats.evictions > 0
+
+
+def test_another_mode_is_another_trace(counted: Counted) -> None:
+    image = counted.session.add_upload(picture(0))
+    counted.session.trace("tiny", image, mode="fit")
+    counted.session.trace("tiny", image, mode="stretch")
+    assert counted.forwards == 2
+
+
+def test_an_unknown_analysis_or_mode_is_refused_in_one_sentence(counted: Counted) -> None:
+    image = counted.session.add_upload(picture(0))
+    with pytest.raises(ParameterError, match="rollout"):
+        counted.session.run(Request.of("tiny", image, "astrology"))
+    with pytest.raises(ParameterError, match="stretch"):
+        counted.session.trace("tiny", image, mode="sideways")  # type: ignore[arg-type]
+
+
+def test_an_error_is_not_kept(counted: Counted) -> None:
+    image = counted.session.add_upload(picture(0))
+    for _ in range(2):
+        with pytest.raises(ParameterError):
+            counted.session.run(Request.of("tiny", image, "attention", layer=99))
+    assert counted.session.run(Request.of("tiny", image, "attention", layer=0)) is not None
+
+
+def test_top_classes_are_sorted_probabilities_with_names(counted: Counted) -> None:
+    image = counted.session.add_upload(picture(0))
+    ranking = counted.session.top_classes("tiny", image)
+    assert ranking is not None
+    assert len(ranking.names) == 5
+    assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
+    logits = counted.session.trace("tiny", image).logits
+    assert logits is not None
+    best = int(logits.argmax())
+    assert ranking.names[0] == f"class {best}"
+    np.testing.assert_allclose(ranking.scores[0], torch.softmax(logits, -1)[best].item(), rtol=1e-5)
+
+
+def test_classes_without_names_are_numbered(counted: Counted) -> None:
+    session = counted.session
+    loaded = session.model("tiny")
+    session.add_model(replace(loaded, labels=None, name="nameless"))
+    image = session.add_upload(picture(3))
+    named, numbered = session.top_classes("tiny", image), session.top_classes("nameless", image)
+    assert named is not None
+    assert numbered is not None
+    assert numbered.names == tuple(f"class {index}" for index in named.indices)
+
+
+@pytest.mark.parametrize("text", ["2GB", "-1", "0", ""])
+def test_a_cache_size_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("VIT_VIZ_CACHE_BYTES", text)
+    with pytest.raises(ParameterError, match="VIT_VIZ_CACHE_BYTES is a number of bytes"):
+        Session()
+
+
+def test_the_own_model_is_kept_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, loads = Session(model="mini", device="cpu"), []
+
+    def counting(name: str, **options: Any) -> LoadedModel:
+        loads.append(name)
+        return load(name, **options)
+
+    monkeypatch.setattr("vit_viz.session.models.load", counting)
+    monkeypatch.setattr("vit_viz.session.models.model_bytes", lambda _loaded: 2**40)
+    session.model()
+    session.model("mini")
+    assert loads == ["mini"]
+
+
+# --- crowds
+
+
+def test_a_crowd_that_asks_equal_and_different_things_computes_each_once(counted: Counted) -> None:
+    owners = [f"owner {i}" for i in range(16)]
+    images = {o: counted.session.add_upload(picture(i % 4), owner=o) for i, o in enumerate(owners)}
+    session, start = counted.session, threading.Barrier(16)
+
+    def others_are_at_the_door() -> None:
+        """Hold the first forward until the three other pictures ask for theirs, so that they could walk in."""
+        if counted.forwards == 1:
+            until(lambda: session.turns.waiting(("cpu", 0)) == 3 or counted.most_at_once > 1)
+
+    counted.inside = others_are_at_the_door
+
+    def ask(owner: str) -> PatchMap:
+        start.wait()
+        found = [
+            session.run(Request.of(model, images[owner], "rollout", owner=owner, query="class"))
+            for model in ("tiny", "other")
+        ]
+        assert isinstance(found[0], PatchMap)
+        return found[0]
+
+    with ThreadPoolExecutor(16) as pool:
+        maps = list(pool.map(ask, owners))
+    assert counted.forwards == 8  # four pictures, two models
+    assert counted.most_at_once == 1
+    for i, found in enumerate(maps):
+        assert found is maps[i % 4]
+        assert found.provenance.image == session.digest(images[owners[i]], owner=owners[i])
+
+
+def test_a_full_queue_says_that_the_machine_is_busy_and_nobody_is_stuck(counted: Counted) -> None:
+    session, outcomes = counted.session, list[object]()
+    session.turns.max_waiting = 2
+    images = [session.add_upload(picture(i)) for i in range(8)]
+    counted.may_go.clear()
+
+    def ask(image: str) -> None:
+        try:
+            outcomes.append(session.trace("tiny", image))
+        except BusyError as error:
+            outcomes.append(str(error))
+
+    threads = [threading.Thread(target=ask, args=(image,)) for image in images]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(outcomes) == 5)
+    counted.may_go.set()
+    for thread in threads:
+        thread.join(20)
+    assert len([outcome for outcome in outcomes if isinstance(outcome, str)]) == 5
+    assert len([session.trace("tiny", image) for image in images]) == 8  # who was refused is served later
+
+
+def test_a_visitor_who_leaves_does_not_wait_any_more_and_others_do(counted: Counted) -> None:
+    session, outcomes = counted.session, dict[str, object]()
+    images = {o: session.add_upload(picture(i), owner=o) for i, o in enumerate(["ada", "bob", "eve"])}
+    counted.may_go.clear()
+
+    def ask(owner: str) -> None:
+        try:
+            outcomes[owner] = session.trace("tiny", images[owner], owner=owner)
+        except Cancelled as error:
+            outcomes[owner] = error
+
+    threads = {owner: threading.Thread(target=ask, args=(owner,)) for owner in images}
+    threads["ada"].start()
+    assert counted.in_forward.wait(10)
+    for place, owner in enumerate(["bob", "eve"]):
+        threads[owner].start()
+        until(lambda place=place: session.turns.waiting(("cpu", 0)) == place + 1)  # type: ignore[misc]
+    session.leave("bob")
+    threads["bob"].join(10)
+    assert isinstance(outcomes["bob"], Cancelled)
+    counted.may_go.set()
+    for thread in threads.values():
+        thread.join(20)
+    assert not isinstance(outcomes["eve"], Cancelled)
+    assert counted.forwards == 2
+
+
+def test_a_visitor_who_comes_back_is_served(counted: Counted) -> None:
+    image = counted.session.add_upload(picture(0), owner="ada")
+    counted.session.leave("ada")
+    assert counted.session.trace("tiny", image, owner="ada").num_layers == 3
+
+
+def test_a_forward_that_fails_gives_the_device_back(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = counted.session.add_upload(picture(0))
+    with monkeypatch.context() as patch:
+        patch.setattr("vit_viz.session.engine.trace", lambda *_args, **_options: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            counted.session.trace("tiny", image)
+    assert ThreadPoolExecutor(1).submit(counted.session.trace, "tiny", image).result(10).num_layers == 3
+
+
+def test_no_visitor_gets_anothers_map(counted: Counted) -> None:
+    session = counted.session
+    images = {o: session.add_upload(picture(i), owner=o) for i, o in enumerate(["ada", "bob"])}
+
+    def ask(round_: int) -> None:
+        owner = ("ada", "bob")[round_ % 2]
+        request = Request.of("tiny", images[owner], "rollout", owner=owner, query=(round_ // 2 % 4, 1))
+        found = session.run(request)
+        assert isinstance(found, PatchMap)
+        assert found.provenance.image == session.digest(images[owner], owner=owner)
+        with pytest.raises(ImageError):
+            session.run(replace(request, owner=("bob", "ada")[round_ % 2]))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(48)))
+    assert counted.forwards == 2
+
+
+# --- limits
+
+
+def test_an_analysis_that_takes_too_long_ends_in_one_sentence(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vit_viz.session.session.LONGEST_SECONDS", 1e-3)
+    request = Request.of(
+        "tiny", counted.session.add_upload(picture(0)), "explain", method="occlusion", target=1
+    )
+    with pytest.raises(Cancelled, match="took longer than"):
+        counted.session.run(request)
+    assert not counted.session.keeps(request)
+
+
+@pytest.mark.parametrize("mode", ["crop", "stretch"])
+def test_a_checkpoint_cannot_ask_for_an_input_without_measure(counted: Counted, mode: Any) -> None:
+    session = counted.session
+    wide = Preprocess(input_size=(2048, 2048), patch_size=(8, 8))
+    session.add_model(replace(session.model("tiny"), preprocess=wide, name="wide"))
+    with pytest.raises(ParameterError, match="65536 patches, more than the 4096"):
+        session.trace("wide", session.add_upload(picture(0)), mode=mode)
+    assert counted.forwards == 0
+
+
+# --- memory
+
+
+def test_an_evicted_model_is_gone_though_traces_and_subjects_of_it_are_kept(counted: Counted) -> None:
+    session, loaded = counted.session, counted.session.model("tiny")
+    image = session.add_upload(picture(0))
+    session.trace("tiny", image)
+    session.subject("tiny", image)
+    session.run(Request.of("tiny", image, "explain all", target=1, mirror=False))
+    model = weakref.ref(loaded.model)
+    del loaded
+    session.engine.models.remove("tiny")
+    gc.collect()
+    assert model() is None
+    assert session.cache.stats.entries == 3
+
+
+def test_what_is_kept_of_an_upload_goes_with_it(counted: Counted) -> None:
+    session = counted.session
+    image = session.add_upload(picture(0), owner="ada")
+    session.subject("tiny", image, owner="ada")
+    session.run(Request.of("tiny", image, "rollout", owner="ada", query="class"))
+    session.trace("tiny", "lion")
+    session.uploads.forget("ada")
+    assert session.cache.stats.entries == 1  # the sample's
+
+
+def test_what_is_kept_of_a_picture_stays_while_somebody_else_has_it_too(counted: Counted) -> None:
+    session = counted.session
+    images = {owner: session.add_upload(picture(0), owner=owner) for owner in ("ada", "bob")}
+    session.trace("tiny", images["ada"], owner="ada")
+    session.uploads.forget("ada")
+    session.trace("tiny", images["bob"], owner="bob")
+    assert counted.forwards == 1
+
+
+def test_pictures_stay_a_while_when_a_visitor_leaves(counted: Counted) -> None:
+    image = counted.session.add_upload(picture(0), owner="ada")
+    counted.session.leave("ada")
+    assert counted.session.image(image, owner="ada").size == (60, 40)
+
+
+def test_memory_that_waits_for_the_next_trace_is_part_of_the_budget() -> None:
+    first = Counted()
+    one = first.session.trace("tiny", first.session.add_upload(picture(0))).nbytes
+    bounded = Counted(cache_bytes=16 * one)
+    for i in range(24):
+        bounded.session.trace("tiny", bounded.session.add_upload(picture(i)))
+    session = bounded.session
+    assert session.engine.pool.idle_bytes > 0
+    assert session.cache.max_bytes + session.engine.pool.max_idle_bytes == 16 * one
+    assert session.engine.pool.idle_bytes <= 2 * one
+
+
+def test_regions_in_keys_are_counted(counted: Counted) -> None:
+    image = counted.session.add_upload(picture(0))
+    counted.session.trace("tiny", image)
+    used = []
+    for patches in ([(0, 0)], [(row, col) for row in range(4) for col in range(6)]):
+        before = counted.session.cache.stats.used_bytes
+        counted.session.run(Request.of("tiny", image, "attention", layer=0, query=patches))
+        used.append(counted.session.cache.stats.used_bytes - before)
+    assert used[1] > used[0] + 23 * 100  # a pair of whole numbers takes more than that
+
+
+# --- loading
+
+
+def test_everyone_who_waits_for_a_model_is_told_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, loads, told = Session(model="mini", device="cpu"), list[str](), dict[int, list[int]]()
+    go = threading.Event()
+
+    def slow(name: str, *, progress: Callable[[int, int], None], **options: Any) -> LoadedModel:
+        loads.append(name)
+        progress(5, 10)
+        assert go.wait(10)
+        progress(10, 10)
+        return load("mini", device="cpu")
+
+    def ask(place: int) -> None:
+        session.model("another", progress=lambda done, _total: told.setdefault(place, []).append(done))
+
+    monkeypatch.setattr("vit_viz.session.models.load", slow)
+    threads = [threading.Thread(target=ask, args=(place,)) for place in range(2)]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(told) == 2)
+    go.set()
+    for thread in threads:
+        thread.join(20)
+    assert loads == ["another"]
+    assert told[0][0] == told[1][0] == 5
+    assert session.engine.models._fetched == {}
+
+
+def test_loading_does_not_hold_the_device(monkeypatch: pytest.MonkeyPatch, counted: Counted) -> None:
+    session, loading, go = counted.session, threading.Event(), threading.Event()
+
+    def slow(name: str, **options: Any) -> LoadedModel:
+        loading.set()
+        assert go.wait(20)
+        return load("mini", device="cpu")
+
+    monkeypatch.setattr("vit_viz.session.models.load", slow)
+    thread = threading.Thread(target=session.model, args=("another",))
+    thread.start()
+    assert loading.wait(10)
+    session.trace("tiny", session.add_upload(picture(0)))
+    go.set()
+    thread.join(20)
+    assert counted.forwards == 1
+
+
+def test_a_load_that_nobody_wants_any_more_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, fetched, wanted = Session(model="mini", device="cpu"), list[int](), threading.Event()
+    wanted.set()
+
+    def endless(name: str, *, progress: Callable[[int, int], None], **options: Any) -> LoadedModel:
+        for done in range(10_000):
+            fetched.append(done)
+            progress(done, 10_000)
+            if done == 3:
+                wanted.clear()
+        raise AssertionError("it went on")
+
+    monkeypatch.setattr("vit_viz.session.models.load", endless)
+    with pytest.raises(Cancelled):
+        session.model("another", cancelled=lambda: not wanted.is_set())
+    assert len(fetched) == 5

@@ -1,0 +1,302 @@
+"""What a session keeps: one result for each request that differs in anything, and nothing of a picture that is gone."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.session.test_session import Counted, picture, until
+from vit_viz import samples
+from vit_viz.errors import ImageError
+from vit_viz.images import image_hash
+from vit_viz.results import PatchMap
+from vit_viz.session import engine
+from vit_viz.session.models import MODEL_BYTES
+from vit_viz.session.request import Request, is_about
+from vit_viz.session.session import Session
+from vit_viz.session.uploads import LEFT_SECONDS, UploadStore
+
+
+@pytest.fixture
+def counted() -> Counted:
+    return Counted()
+
+
+def with_a_full_gpu(monkeypatch: pytest.MonkeyPatch) -> Session:
+    """A session as if on a GPU that has no room for anything, so that its engine on the CPU computes."""
+    real, session = engine.trace, Counted(device="cuda").session
+    full = session.model("tiny").model
+
+    def trace(loaded: Any, *args: Any, **options: Any) -> Any:
+        if loaded.model is full:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(loaded, *args, **options)
+
+    monkeypatch.setattr(engine, "trace", trace)
+    session.notice = lambda _sentence: None
+    return session
+
+
+def test_a_trace_keeps_the_norms_of_its_values_and_not_the_values(counted: Counted) -> None:
+    session = counted.session
+    kept = session.trace("tiny", session.add_upload(picture(0)))
+    assert kept.v is None
+    assert kept.value_norms(2).shape == (kept.num_heads, kept.num_tokens)
+
+
+# --- keys: two requests that differ in one field have two results
+
+
+def test_equal_weights_under_two_names_are_two_traces_and_two_subjects(counted: Counted) -> None:
+    session, image = counted.session, counted.session.add_upload(picture(0))
+    loaded = session.model("tiny")
+    provenance = replace(loaded.provenance, model="namesake")
+    session.add_model(replace(loaded, name="namesake", provenance=provenance))
+    for model in ("tiny", "namesake"):
+        assert session.trace(model, image).provenance.model == model
+        assert session.subject(model, image).provenance.model == model
+    assert counted.forwards == 2
+
+
+def test_another_mode_is_another_subject(counted: Counted) -> None:
+    session, image = counted.session, counted.session.add_upload(picture(0).crop((0, 0, 50, 37)))
+    found = {mode: session.subject("tiny", image, mode=mode).pixels for mode in ("crop", "stretch")}  # type: ignore[arg-type]
+    assert not torch.equal(found["crop"], found["stretch"])
+
+
+def test_other_weights_under_the_same_name_are_another_trace(counted: Counted) -> None:
+    session, image = counted.session, counted.session.add_upload(picture(0))
+    first = session.trace("tiny", image)
+    rollout = Request.of("tiny", image, "rollout", query="class")
+    before = session.run(rollout)
+    other = session.model("other")
+    session.add_model(replace(other, name="tiny"))
+    assert not torch.equal(session.trace("tiny", image).q, first.q)
+    assert session.run(rollout) is not before
+
+
+def changed(request: Request, change: dict[str, Any]) -> Request:
+    """The request with another value in one field, its own or its subject's."""
+    (name,) = {*change} - {"parameters"} or {"parameters"}
+    if name in ("model", "image", "mode"):
+        return replace(request, subject=replace(request.subject, **change))
+    return replace(request, **change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "other"},
+        {"image": "second"},
+        {"mode": "stretch"},
+        {"analysis": "rollout", "parameters": (("query", "class"),)},
+        {"parameters": (("layer", 2), ("query", "class"))},
+        {"parameters": (("layer", 1), ("query", (0, 1)))},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_request_that_differs_in_one_field_has_a_result_of_its_own(
+    counted: Counted, change: dict[str, Any]
+) -> None:
+    session = counted.session
+    first, second = (picture(seed).crop((0, 0, 50, 37)) for seed in range(2))  # not of the model's shape
+    images = {"first": session.add_upload(first), "second": session.add_upload(second)}
+    request = Request.of("tiny", images["first"], "attention", layer=1, query="class")
+    if "image" in change:
+        change = {"image": images[change["image"]]}
+    one, other = session.run(request), session.run(changed(request, change))
+    assert isinstance(one, PatchMap)
+    assert isinstance(other, PatchMap)
+    assert not np.array_equal(one.values, other.values)
+    assert session.run(request) is one
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("attention_share", (0.3, 0.5)),
+        ("head_fusion", ("mean", "max")),
+        ("discard", (0.0, 0.4)),
+        ("layers", ((0, 3), (1, 3))),
+        ("layers", ((0, 3), (0, 2))),
+    ],
+)
+def test_each_option_of_rollout_is_part_of_the_key(
+    counted: Counted, name: str, values: tuple[Any, Any]
+) -> None:
+    image = counted.session.add_upload(picture(0))
+    maps = [
+        counted.session.run(Request.of("tiny", image, "rollout", query="class", **{name: v})) for v in values
+    ]
+    assert all(isinstance(found, PatchMap) for found in maps)
+    assert not np.array_equal(maps[0].values, maps[1].values)  # type: ignore[union-attr]
+
+
+def test_the_asker_is_no_part_of_the_key(counted: Counted) -> None:
+    session = counted.session
+    images = {owner: session.add_upload(picture(0), owner=owner) for owner in ("ada", "bob")}
+    first, second = (
+        session.run(Request.of("tiny", images[owner], "rollout", owner=owner, query="class"))
+        for owner in images
+    )
+    assert first is second
+
+
+def test_a_key_is_about_its_picture_wherever_it_stands() -> None:
+    request = Request.of("tiny", "digest", "rollout")
+    assert is_about(("trace", "weights", "tiny", "digest", "fit"), "digest")
+    assert is_about((request, "weights"), "digest")
+    assert is_about("digest", "digest")
+    assert not is_about((request.of_picture("another"), "weights"), "digest")
+    assert not is_about(("trace", "weights", "tiny", "another", "fit"), "digest")
+
+
+# --- a picture that is gone
+
+
+def test_the_engine_on_the_cpu_forgets_a_picture_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = with_a_full_gpu(monkeypatch)
+    image = session.add_upload(picture(0), owner="ada")
+    session.run(Request.of("tiny", image, "explain all", owner="ada", target=1))
+    cpu = session.cpu_engine
+    assert cpu is not None
+    assert cpu.cache.stats.entries > 0
+    digest = session.digest(image, owner="ada")
+    session.kept(("a thumbnail", digest), lambda: 1, image, digest, size_of=lambda _: 1)
+    assert session.cache.stats.entries == 1
+    session.uploads.forget("ada")
+    assert cpu.cache.stats.entries == 0
+    assert session.cache.stats.entries == 0
+
+
+def test_the_engine_on_the_cpu_keeps_what_is_about_other_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = with_a_full_gpu(monkeypatch)
+    images = {owner: session.add_upload(picture(i), owner=owner) for i, owner in enumerate(["ada", "bob"])}
+    for owner, image in images.items():
+        session.trace("tiny", image, owner=owner)
+    assert session.cpu_engine is not None
+    assert session.cpu_engine.cache.stats.entries == 2
+    session.uploads.forget("ada")
+    assert session.cpu_engine.cache.stats.entries == 1
+
+
+def test_forgetting_a_picture_copies_no_model_to_the_cpu() -> None:
+    session = Counted(device="cuda").session
+    session.add_upload(picture(0), owner="ada")
+    session.uploads.forget("ada")
+    assert session.cpu_engine is not None
+    assert not session.cpu_engine.models.has("tiny")
+
+
+def test_what_was_being_computed_of_a_picture_when_it_went_is_not_kept(counted: Counted) -> None:
+    session = counted.session
+    image = session.add_upload(picture(0), owner="ada")
+    counted.may_go.clear()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(session.run, Request.of("tiny", image, "rollout", owner="ada", query="class"))
+        assert counted.in_forward.wait(20)
+        session.uploads.forget("ada")
+        counted.may_go.set()
+        assert running.result(20).values.shape == (4, 6)
+    assert session.cache.stats.entries == 0
+
+
+def test_a_trace_of_a_picture_that_went_meanwhile_is_not_kept(counted: Counted) -> None:
+    session = counted.session
+    image = session.add_upload(picture(0), owner="ada")
+    counted.may_go.clear()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(session.trace, "tiny", image, owner="ada")
+        assert counted.in_forward.wait(20)
+        session.uploads.forget("ada")
+        counted.may_go.set()
+        assert running.result(20).num_layers == 3
+    assert session.cache.stats.entries == 0
+
+
+def test_what_is_kept_of_a_sample_stays(counted: Counted) -> None:
+    name = samples.sample_names()[-1]
+    counted.session.trace("tiny", name)
+    assert counted.session.cache.stats.entries == 1
+
+
+# --- leaving
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_leaving_does_not_extend_the_life_of_an_upload(counted: Counted) -> None:
+    clock = Clock()
+    store = counted.session.uploads = UploadStore(max_seconds=3600, clock=clock)
+    image = counted.session.add_upload(picture(0), owner="ada")
+    clock.now = 3590
+    counted.session.leave("ada")
+    clock.now = 3599
+    store.sweep()
+    assert store.used_bytes > 0
+    clock.now = 3600
+    store.sweep()
+    assert store.used_bytes == 0
+    with pytest.raises(ImageError):
+        counted.session.image(image, owner="ada")
+
+
+def test_leaving_twice_does_not_extend_it_either(counted: Counted) -> None:
+    clock = Clock()
+    store = counted.session.uploads = UploadStore(max_seconds=3600, clock=clock)
+    counted.session.add_upload(picture(0), owner="ada")
+    counted.session.leave("ada")
+    clock.now = LEFT_SECONDS - 1
+    counted.session.leave("ada")
+    clock.now = LEFT_SECONDS
+    store.sweep()
+    assert store.used_bytes == 0
+
+
+def test_leaving_shortens_the_life_of_ones_own_uploads_only(counted: Counted) -> None:
+    clock = Clock()
+    store = counted.session.uploads = UploadStore(max_seconds=3600, clock=clock)
+    counted.session.add_upload(picture(0), owner="ada")
+    image = counted.session.add_upload(picture(1), owner="bob")
+    counted.session.leave("ada")
+    clock.now = LEFT_SECONDS
+    store.sweep()
+    assert counted.session.image(image, owner="bob").size == (60, 40)
+    assert store.get(image, owner="bob").digest == image_hash(picture(1))
+    assert len(store._stored) == 1
+
+
+def test_two_who_compute_at_once_leave_one_after_the_other(counted: Counted) -> None:
+    session = counted.session
+    images = {owner: session.add_upload(picture(i), owner=owner) for i, owner in enumerate(["ada", "bob"])}
+    counted.may_go.clear()
+    threads = [threading.Thread(target=session.trace, args=("tiny", images["ada"]), kwargs={"owner": "ada"})]
+    threads[0].start()
+    assert counted.in_forward.wait(20)
+    session.leave("bob")  # who has nothing running
+    counted.may_go.set()
+    threads[0].join(20)
+    until(lambda: counted.at_once == 0)
+    assert session.cache.stats.entries == 1
+
+
+def test_a_picture_given_as_a_picture_keeps_its_shape(counted: Counted) -> None:
+    image = counted.session.add_upload(Image.new("RGB", (30, 17)))
+    assert counted.session.image(image).size == (30, 17)
+
+
+def test_models_have_a_bound_of_their_own_which_a_small_cache_does_not_lower() -> None:
+    assert Session(device="cpu", cache_bytes=10_000).engine.models.max_bytes == MODEL_BYTES
+    assert Session(device="cpu", cache_bytes=3 * 2**30).engine.models.max_bytes == 3 * 2**30

@@ -1,0 +1,364 @@
+"""Questions over HTTP: on only when asked for, names only, bounded, and one sentence for whatever is refused."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from fastapi.openapi.models import OpenAPI
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from starlette.testclient import TestClient
+
+from tests.ui.desk import odd_picture
+from vit_viz import rest
+from vit_viz.errors import BusyError
+from vit_viz.service import PICTURE_BYTES
+from vit_viz.session.handles import Subject
+from vit_viz.session.questions import questions, request_for
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
+from vit_viz.ui.edge.addresses import kind_of
+from vit_viz.ui.edge.admission import LANES, SLOW
+from vit_viz.ui.edge.http_guard import REQUEST_BYTES
+from vit_viz.ui.edge.surfaces import BODY_BYTES, Surface
+from vit_viz.ui.edge.upload_files import TOO_MANY_OF_YOURS
+from vit_viz.ui.tabs import TABS
+from vit_viz.ui.visit.state import ViewState
+
+TWINS = {"image": {"sample": "twins"}}
+
+
+def png_of(picture: Image.Image) -> str:
+    file = io.BytesIO()
+    picture.save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def ask(api: TestClient, name: str, body: Any = TWINS, **options: Any) -> Any:
+    return api.post(f"{rest.PREFIX}/{name}", json=body, **options)
+
+
+def test_it_is_there_only_where_it_was_asked_for(
+    session: Session, open_client: Callable[..., TestClient]
+) -> None:
+    client = open_client(
+        Surface("mcp", rest.routes(session))
+    )  # the guard closes what is not offered, whatever routes there are
+    for path in (rest.PREFIX, f"{rest.PREFIX}/openapi.json"):
+        assert client.get(path).status_code == 404
+    assert open_client().get("/mcp").status_code == 404
+    assert ask(client, "look").status_code == 404
+
+
+def test_every_question_is_listed_with_its_schema(api: TestClient) -> None:
+    listed = {one["name"]: one for one in api.get(rest.PREFIX).json()["questions"]}
+    assert list(listed) == list(questions())
+    for name, question in questions().items():
+        fields = listed[name]["body"]["properties"]
+        assert {field.name for field in question.options.schema()} <= set(fields)
+        assert ("query" in fields, "target" in fields, "image" in fields) == (
+            question.takes_query, question.takes_target, question.takes_image,
+        )  # fmt: skip
+    assert listed["rollout"]["body"]["properties"]["discard"] == {
+        "description": "Share of the patch keys that each row drops, lowest first.",
+        "default": 0.0, "type": "number", "minimum": 0, "maximum": 0.95,
+    }  # fmt: skip
+
+
+def test_the_openapi_document_is_one(api: TestClient) -> None:
+    document = api.get(f"{rest.PREFIX}/openapi.json").json()
+    OpenAPI.model_validate(document)
+    assert {path.rpartition("/")[2] for path in document["paths"]} == {*questions(), "v1"}
+
+
+def test_an_answer_says_where_its_numbers_came_from(api: TestClient, session: Session) -> None:
+    found = ask(api, "rollout", TWINS | {"query": [2, 3], "discard": 0.25}).json()
+    wanted = request_for(session, Subject("odd", "twins"), "rollout", query=(2, 3), discard=0.25)
+    assert Request.from_json(json.dumps(found["request"])) == wanted
+    assert found["provenance"]["weights"] == "odd"
+    assert found["facts"]["unit"] == "share of the query"
+    assert np.array(found["numbers"]["values"]).shape == (4, 8)
+
+
+LINKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("rollout", {"query": [2, 3], "discard": 0.25}, {"tab": "explain", "method": "rollout", "query": "2,3"}),
+    (
+        "relevance",
+        {"target": [3, 5], "mode": "crop"},
+        {"tab": "explain", "method": "relevance", "target": "3-5", "mode": "crop"},
+    ),
+    ("look", {"layer": -1, "head": "4", "norm": True}, {"tab": "look", "layer": 2, "head": 4}),
+    ("mosaic", {"query": "class", "direction": "column"}, {"tab": "look", "query": "class"}),
+    ("ablation", {"how": "mean", "target": 2}, {"tab": "heads", "target": "2"}),
+    ("head_importance", {"how": "uniform"}, {"tab": "heads", "target": ""}),
+    ("heads", {"measure": "entropy"}, {"tab": "heads"}),
+    ("head_names", {}, {"tab": "heads"}),
+    ("links", {"layer": 1, "head": "3", "count": 7}, {"tab": "heads", "layer": 1, "head": 3, "query": ""}),
+    ("links", {"tokens": "all", "query": [2, 3]}, {"tab": "heads", "head": "mean", "query": "2,3"}),
+    ("classes", {"part": "0,0,64,96"}, {"tab": "look", "part": "0,0,64,96"}),
+    ("patches", {"numbers": True}, {"tab": "patches"}),
+    ("sequence", {}, {"tab": "patches"}),
+]
+
+
+@pytest.mark.parametrize(("name", "more", "shown"), LINKS, ids=[name for name, *_ in LINKS])
+def test_a_link_leads_to_the_same_in_the_app(
+    api: TestClient, name: str, more: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    link = urlsplit(ask(api, name, TWINS | more).json()["link"])
+    assert (link.scheme, link.netloc, link.path) == ("http", "127.0.0.1:7860", "/")
+    view, problems = ViewState.from_address(link.query, tabs=[tab.name for tab in TABS])
+    assert problems == ()
+    assert (view.model, view.image) == ("odd", "twins")
+    for field, value in shown.items():
+        assert getattr(view, field) == value
+    if name == "rollout":
+        assert getattr(view.options_of("rollout"), "discard") == 0.25  # noqa: B009 - its type is that of any method
+    assert view.patches.numbers == (name == "patches")
+    measures = {"ablation": ("effect", "mean"), "head_importance": ("estimate", "uniform")}
+    if view.tab == "heads":
+        expected = measures.get(name, (more.get("measure", "distance"), "zero"))
+        assert (view.heads.measure, view.heads.how) == expected
+    if name == "links":
+        expected = ("head", 7) if "count" in more else ("query", 20)
+        assert (view.matrix.matrix_links, view.matrix.matrix_count) == expected
+    if name in ("look", "mosaic"):
+        assert (view.attention.norm, view.attention.direction) == (
+            name == "look",
+            "row" if name == "look" else "column",
+        )
+
+
+def test_a_picture_of_the_caller_is_answered_and_forgotten(api: TestClient, session: Session) -> None:
+    picture, before = odd_picture(8), session.uploads.used_bytes
+    answer = ask(api, "look", {"image": {"base64": png_of(picture)}, "layer": 1, "head": "2"})
+    assert answer.status_code == 200
+    key = session.uploads.add(picture)
+    found = session.run(request_for(session, Subject("odd", key), "look", layer=1, head="2"))
+    session.uploads.remove(key, owner="")
+    assert np.array(answer.json()["numbers"]["values"], np.float32).tobytes() == found.values.tobytes()  # type: ignore[union-attr]
+    assert answer.json()["link"] is None
+    assert answer.json()["request"]["image"] == ""
+    assert session.uploads.used_bytes == before
+    refused = ask(api, "look", {"image": {"base64": png_of(picture)}, "layer": 77})
+    assert refused.status_code == 400
+    assert session.uploads.used_bytes == before
+
+
+def test_the_accept_header_chooses_the_format(api: TestClient) -> None:
+    found = ask(api, "look", headers={"Accept": "application/x-npz"})
+    with np.load(io.BytesIO(found.content), allow_pickle=False) as arrays:
+        assert arrays["values"].shape == (4, 8)
+    drawn = ask(api, "look", headers={"Accept": "image/png"})
+    with Image.open(io.BytesIO(drawn.content)) as picture:
+        assert picture.format == "PNG"
+    for answer in (found, drawn):
+        assert answer.headers["cache-control"] == "no-store"
+
+
+def test_what_is_too_long_for_json_is_refused(api: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    for most, status in ((31, 413), (32, 200), (33, 200)):
+        monkeypatch.setattr(rest, "MOST_NUMBERS", most)
+        assert ask(api, "look").status_code == status
+    assert ask(api, "look", headers={"Accept": "application/x-npz"}).status_code == 200
+
+
+REFUSED: list[tuple[str, Any, str]] = [
+    ("nothing", TWINS, "There is nothing called 'nothing'"),
+    ("look", [], "The body of a question is a JSON object."),
+    ("look", {}, "'look' is about a photo."),
+    ("positions", TWINS, "'positions' is about a model."),
+    ("look", TWINS | {"colour": 1}, "'look' takes no 'colour'; it takes: mode, size, part, edits, query"),
+    ("look", {"image": "/etc/passwd"}, "The photo:"),
+    ("look", {"image": {"path": "/etc/passwd"}}, "The photo:"),
+    ("look", {"image": {"url": "http://127.0.0.1/"}}, "The photo:"),
+    ("look", {"image": {"sample": "twins", "base64": ""}}, "The photo:"),
+    ("look", {"image": {"sample": "../twins"}}, "There is no sample '../twins'"),
+    ("look", {"image": {"base64": "%%%"}}, "The base64 of a picture"),
+    ("look", {"image": {"base64": "AAAA"}}, "This"),
+    ("look", TWINS | {"model": "/etc/passwd"}, "The model '/etc/passwd' is not offered here"),
+    ("look", TWINS | {"model": 3}, "A model is named by a text."),
+    ("look", TWINS | {"size": "huge"}, "The size is a whole number"),
+    ("look", TWINS | {"part": [0, 0, 9, 9]}, "A part has at least 32 x 32"),
+    ("look", TWINS | {"query": {"row": 1}}, "A query is a token name or row,col pairs"),
+    ("look", TWINS | {"target": 3}, "'look' takes no 'target'"),
+    ("relevance", TWINS | {"target": [1, 2, 3]}, "A target is a class"),
+    ("positions", {"place": "4,0"}, "Position (4, 0) does not exist: the grid is 4 x 6."),
+    ("positions", {"place": "register 7"}, "There is no position 'register 7' beside the patches"),
+    ("positions", {"place": "0.5"}, "The positions's place cannot be"),
+    ("positions", {"grid": "0,3"}, "A grid has 1 to 4096 positions"),
+    ("relevance", TWINS | {"target": True}, "A target is a class"),
+    ("relevance", TWINS | {"target": 10**30}, "Class 1000"),
+]
+
+
+@pytest.mark.parametrize(("name", "body", "words"), REFUSED)
+def test_what_is_not_possible_is_one_sentence(api: TestClient, name: str, body: Any, words: str) -> None:
+    answer = ask(api, name, body)
+    assert answer.status_code == (404 if name == "nothing" else 400)
+    assert answer.json()["error"].startswith(words)
+    assert "\n" not in answer.json()["error"]
+
+
+def test_a_picture_of_another_visitor_has_no_name_here(api: TestClient, session: Session) -> None:
+    key = session.uploads.add(odd_picture(9), owner="api no cookie testclient")
+    assert ask(api, "look", {"image": {"sample": key}}).json()["error"].startswith("There is no sample")
+    session.uploads.remove(key, owner="api no cookie testclient")
+
+
+@pytest.mark.parametrize("method", ["put", "patch", "delete"])
+def test_there_are_only_questions_and_what_says_which(api: TestClient, method: str) -> None:
+    assert getattr(api, method)(f"{rest.PREFIX}/look").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "allowed", "words"),
+    [
+        ("get", "/look", 405, "POST", "Questions are posted: POST /api/v1/look with a JSON body;"),
+        ("get", "/nothing", 404, None, "There is nothing called 'nothing'"),
+        ("post", "", 405, "GET", "This address only answers GET."),
+        ("post", "/openapi.json", 405, "GET", "This address only answers GET."),
+    ],
+)
+def test_another_method_is_answered_in_one_sentence(
+    api: TestClient, method: str, path: str, status: int, allowed: str | None, words: str
+) -> None:
+    answer = getattr(api, method)(f"{rest.PREFIX}{path}")
+    assert (answer.status_code, answer.headers.get("allow")) == (status, allowed)
+    assert list(answer.json()) == ["error"]
+    assert answer.json()["error"].startswith(words)
+
+
+# --- limits of the guard
+
+
+@pytest.fixture
+def other(session: Session, open_client: Callable[..., TestClient]) -> TestClient:
+    """An app whose visitors have sent nothing yet: one who sends much is slowed down."""
+    return open_client(rest.surface(session))
+
+
+def test_a_body_is_bounded(other: TestClient) -> None:
+    assert BODY_BYTES > PICTURE_BYTES * 4 / 3
+    for size, status in ((BODY_BYTES - 1, 400), (BODY_BYTES + 1, 413)):
+        answer = other.post(f"{rest.PREFIX}/look", content=b"x" * size)
+        assert (answer.status_code, "error" in answer.json()) == (status, True)
+
+
+def test_a_body_that_hides_its_length_is_bounded_too(other: TestClient) -> None:
+    def parts() -> Any:
+        for _ in range(BODY_BYTES // 2**20 + 1):
+            yield b"x" * 2**20
+
+    assert other.post(f"{rest.PREFIX}/look", content=parts()).status_code == 413
+
+
+def test_pages_of_other_sites_and_other_names_are_refused(api: TestClient) -> None:
+    assert ask(api, "look", headers={"sec-fetch-site": "cross-site"}).status_code == 403
+    assert ask(api, "look", headers={"host": "evil.example"}).status_code == 421
+
+
+def test_each_caller_has_a_share_of_the_places(api: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[tuple[int, int]] = []
+
+    def check(_lane: Any, *, waiting: int, mine: int, of_address: int = 0) -> None:
+        counted.append((waiting, mine))
+        raise BusyError("You have too many questions waiting.")
+
+    monkeypatch.setattr(type(LANES[SLOW]), "check", check)
+    answer = ask(api, "look")
+    assert (answer.status_code, answer.json()) == (429, {"error": "You have too many questions waiting."})
+    assert counted == [(0, 0)]
+
+
+def test_large_bodies_of_a_caller_arrive_two_at_a_time_and_small_ones_as_they_come(
+    session: Session, open_client: Callable[..., TestClient]
+) -> None:
+    client = open_client(rest.surface(session))
+    files = client.app.blocks.files  # type: ignore[attr-defined]  # of the stand-in
+    with files.arriving("no cookie testclient"), files.arriving("no cookie testclient"):
+        assert ask(client, "look").status_code == 200
+        answer = client.post(f"{rest.PREFIX}/look", content=b"x" * (REQUEST_BYTES + 1))
+        assert (answer.status_code, answer.json()) == (429, {"error": TOO_MANY_OF_YOURS})
+    assert client.post(f"{rest.PREFIX}/look", content=b"x" * (REQUEST_BYTES + 1)).status_code == 400
+
+
+def test_a_question_belongs_to_its_caller(
+    api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owners: list[str] = []
+    run = session.run
+
+    def noted(request: Request, **options: Any) -> Any:
+        owners.append(request.owner)
+        return run(request, **options)
+
+    monkeypatch.setattr(session, "run", noted)
+    ask(api, "classes")
+    assert set(owners) == {"api no cookie testclient"}
+
+
+def test_a_fault_of_ours_says_nothing_of_the_inside(
+    api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise KeyError("secret")
+
+    monkeypatch.setattr(session, "run", broken)
+    answer = ask(api, "look")
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+
+
+ADDRESSES = {
+    "/api/v1": "api", "/api/v1/look": "api", "/api/v1/openapi.json": "api", "/mcp": "mcp", "/api/v1/a/b": None, "/api/v1/..": None,
+    "/api/v1/": None, "/api/v2": None, "/mcp/x": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "kind"), ADDRESSES.items())
+def test_addresses_have_one_shape(path: str, kind: str | None) -> None:
+    assert kind_of("POST", path) == kind
+
+
+# --- fuzz
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=8,
+)
+_FIELDS = sorted({"model", "image", "mode", "size", "part", "query", "target"} | {
+    field.name for name in ("look", "rollout", "relevance") for field in questions()[name].options.schema()
+})  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    name=st.sampled_from(["look", "rollout", "relevance"]),
+    more=st.dictionaries(st.sampled_from(_FIELDS), _JSON, max_size=4),
+)
+def test_no_body_makes_the_server_fail(api: TestClient, name: str, more: dict[str, Any]) -> None:
+    answer = api.post(f"{rest.PREFIX}/{name}", content=json.dumps(TWINS | more))
+    assert answer.status_code < 500, (more, answer.text)
+    if answer.status_code != 200:
+        assert list(answer.json()) == ["error"]
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    content=st.binary(max_size=40)
+    | _JSON.map(lambda value: json.dumps(value).encode())
+    | st.just(b"[" * 100_000)
+)
+def test_no_bytes_make_the_server_fail(api: TestClient, content: bytes) -> None:
+    answer = api.post(f"{rest.PREFIX}/look", content=content)
+    assert 400 <= answer.status_code < 500

@@ -1,0 +1,273 @@
+"""Two surveys compared: a survey with itself, a case by hand, and the figures of other libraries."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.surveys.conftest import save_photo
+from vit_viz.cli import main
+from vit_viz.errors import ParameterError
+from vit_viz.surveys import manifest, parquet
+from vit_viz.surveys.columns import TABLES
+from vit_viz.surveys.comparison import COMPARED, compare_surveys, mcnemar
+from vit_viz.surveys.local import Machine
+from vit_viz.surveys.run import Survey, survey
+
+BOX = [5.0, 4.0, 30.0, 25.0]
+
+
+@pytest.fixture(scope="module")
+def listing(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """11 photos with labels, the first three without a box."""
+    names = sorted(path.relative_to(photos).as_posix() for path in photos.rglob("*.png"))
+    rows = [
+        {"file": str(photos / name), "label": f"animal {i % 7}", "boxes": [BOX] if i > 2 else []}
+        for i, name in enumerate(names)
+    ]
+    file = tmp_path_factory.mktemp("lists") / "list.json"
+    file.write_text(json.dumps(rows))
+    return file
+
+
+@pytest.fixture(scope="module")
+def plain(model, listing, tmp_path_factory) -> Survey:
+    out = tmp_path_factory.mktemp("surveys") / "plain"
+    return survey(model, listing, out, batch=4, engine=Machine(at_once=4))
+
+
+@pytest.fixture(scope="module")
+def edited(model, listing, tmp_path_factory) -> Survey:
+    """After surgery, and in batches of another size."""
+    out = tmp_path_factory.mktemp("surveys") / "edited"
+    return survey(model, listing, out, batch=3, edits="off 0.1 0.3;mean 1.0;temperature 1=0.2")
+
+
+def written(folder: Path, photos: list[dict], heads: list[dict] | None = None, **said) -> Survey:
+    """A survey made by hand, in one batch; what a row leaves out is missing."""
+    rows: dict[str, list[dict]] = {"photos": photos, "heads": heads or []}
+    tables = {
+        level: {column.name: [row.get(column.name) for row in rows.get(level, [])] for column in columns}
+        for level, columns in TABLES.items()
+    }
+    folder.mkdir()
+    whole = {"photos": len(photos), "classes": ["cat", "dog"]} | said
+    (folder / manifest.FILE).write_text(json.dumps(whole))
+    parquet.write_batch(folder, 0, parquet.encoded(tables))
+    return Survey(folder)
+
+
+def answered(photo: str, top: int, true: int | None = None, **more) -> dict:
+    names = ["cat", "dog"]
+    return {
+        "photo": photo, "sha256": photo, "boxes": [], "top_classes": [top], "top_names": [names[top]],
+        "top_probabilities": [0.75], "label": None if true is None else names[true],
+        "right": None if true is None else top == true,
+    } | more  # fmt: skip
+
+
+# --- heads
+
+
+def test_a_survey_compared_with_itself_moves_nothing(plain):
+    same = compare_surveys(plain, plain.folder)
+    assert (same.photos, same.answers) == (11, ())
+    assert len(same.heads) == 3 * 5 * len(COMPARED)
+    for one in same.heads:
+        assert (one.difference, one.low, one.high, one.effect) == (0, 0, 0, 0)
+        assert one.before == one.after
+        assert one.photos == (8 if one.statistic in ("box_share", "peak_in_box") else 11)
+        assert not one.is_beyond_chance
+    assert same.accuracy.p == 1
+    assert same.accuracy.before == same.accuracy.after == plain.accuracy[0]
+
+
+def test_a_case_by_hand(tmp_path):
+    """Entropy 0.1, 0.2, 0.6 becomes 0.2, 0.4, 0.5: differences 0.1, 0.2, -0.1, mean 1/15, deviation sqrt(0.07 / 3)."""
+    photos = [answered(name, 0) for name in "abc"]
+    before, after = (
+        [
+            {"photo": name, "layer": 0, "head": 0, "entropy": value}
+            for name, value in zip("abc", values, strict=True)
+        ]
+        for values in ((0.1, 0.2, 0.6), (0.2, 0.4, 0.5))
+    )
+    found = compare_surveys(written(tmp_path / "a", photos, before), written(tmp_path / "b", photos, after))
+    (change,) = found.heads
+    deviation = math.sqrt(0.07 / 3)
+    reach = 4.302653 * deviation / math.sqrt(3)  # the 97.5% point of t with 2 degrees of freedom
+    assert (change.layer, change.head, change.statistic, change.photos) == (0, 0, "entropy", 3)
+    expected = (0.3, 1.1 / 3, 1 / 15, 1 / 15 - reach, 1 / 15 + reach, (1 / 15) / deviation)
+    mine = (change.before, change.after, change.difference, change.low, change.high, change.effect)
+    assert mine == pytest.approx(expected, rel=1e-6)
+    assert not change.is_beyond_chance
+
+
+def test_every_head_is_what_another_library_says_of_its_photos(plain, edited):
+    found = compare_surveys(plain, edited)
+    tables = [one.table("heads").to_pylist() for one in (plain, edited)]
+    assert {(one.layer, one.head, one.statistic) for one in found.heads} == {
+        (layer, head, name) for layer in range(3) for head in range(5) for name in COMPARED
+    }
+    moved = 0
+    for one in found.heads:
+        old, new = (
+            np.array(
+                [
+                    row[one.statistic]
+                    for row in rows
+                    if (row["layer"], row["head"]) == (one.layer, one.head) and row[one.statistic] is not None
+                ],
+                dtype=np.float64,
+            )
+            for rows in tables
+        )
+        assert (one.before, one.after) == pytest.approx((old.mean(), new.mean()), abs=1e-12)
+        if np.ptp(new - old) == 0:
+            assert (one.low, one.high) == (one.difference, one.difference)
+            continue
+        test = stats.ttest_rel(new, old)
+        interval = test.confidence_interval(0.95)
+        assert (one.low, one.high) == pytest.approx((interval.low, interval.high), rel=1e-9, abs=1e-12)
+        assert one.effect == pytest.approx(test.statistic / math.sqrt(len(old)), rel=1e-9)
+        assert one.is_beyond_chance == (test.pvalue < 0.05)
+        moved += one.is_beyond_chance
+    assert moved > 5
+    effects = [abs(one.effect) for one in found.heads]
+    assert effects == sorted(effects, reverse=True)
+
+
+def test_the_layer_before_the_surgery_did_not_move(plain, edited):
+    found = compare_surveys(plain, edited)
+    first = [one for one in found.heads if one.layer == 0]
+    assert max(abs(one.difference) for one in first if one.statistic != "distance") < 1e-5
+    sharper = [one for one in found.heads if (one.layer, one.statistic) == (1, "entropy")]
+    assert all(one.high < 0 for one in sharper)  # a temperature of 0.2
+
+
+def test_a_photo_that_one_survey_could_not_read_is_left_out(model, listing, tmp_path, plain):
+    rows = json.loads(listing.read_text())
+    lost = tmp_path / "lost.png"
+    (tmp_path / "list.json").write_text(json.dumps([*rows[:5], {"file": str(lost)}]))
+    save_photo(lost, 20)
+    whole = survey(model, tmp_path / "list.json", tmp_path / "whole", batch=2)
+    lost.write_bytes(b"no picture")
+    less = survey(model, tmp_path / "list.json", tmp_path / "less", batch=5)
+    found = compare_surveys(whole, less)
+    assert (found.photos, found.accuracy.photos) == (5, 5)
+    assert {one.photos for one in found.heads if one.statistic == "entropy"} == {5}
+
+
+def test_one_photo_has_no_interval(tmp_path):
+    photos, heads = [answered("a", 0)], [{"photo": "a", "layer": 0, "head": 0, "entropy": 0.5}]
+    (one,) = compare_surveys(written(tmp_path / "a", photos, heads), tmp_path / "a").heads
+    assert math.isnan(one.low)
+    assert not one.is_beyond_chance
+
+
+# --- photos
+
+
+def test_answers_that_changed_are_named_with_what_became_of_them(tmp_path):
+    labels = {"a": (0,), "b": (0,), "c": (0,), "d": (1,), "e": ()}
+    answers = {"a": (0, 1), "b": (1, 0), "c": (0, 0), "d": (1, 0), "e": (0, 1)}  # before, after
+    before, after = ([answered(name, answers[name][k], *labels[name]) for name in labels] for k in (0, 1))
+    found = compare_surveys(written(tmp_path / "a", before), written(tmp_path / "b", after))
+    assert [(one.photo, one.kind, one.before, one.after) for one in found.answers] == [
+        ("a", "right to wrong", "cat", "dog"),
+        ("b", "wrong to right", "dog", "cat"),
+        ("d", "right to wrong", "dog", "cat"),
+        ("e", "other class", "cat", "dog"),
+    ]
+    accuracy = found.accuracy
+    assert (accuracy.before, accuracy.after, accuracy.photos) == (0.75, 0.5, 4)
+    assert (accuracy.lost, accuracy.won, accuracy.p) == (2, 1, 1.0)
+
+
+def test_classes_of_other_numbers_are_compared_by_name(tmp_path):
+    other = [answered("a", 0) | {"top_classes": [7]}]
+    found = compare_surveys(
+        written(tmp_path / "a", [answered("a", 0)]), written(tmp_path / "b", other, classes=["x"] * 8)
+    )
+    assert found.answers == ()
+
+
+@pytest.mark.parametrize(("lost", "won"), [(0, 0), (0, 1), (1, 5), (3, 3), (12, 4), (400, 310)])
+def test_mcnemars_p_is_that_of_the_binomial_test(lost, won):
+    expected = stats.binomtest(lost, lost + won, 0.5).pvalue if lost + won else 1.0
+    assert mcnemar(lost, won) == pytest.approx(expected, rel=1e-9)
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"photo": "z"}, r"surveys of other photos: 2 are in one of them only, such as 'a' in .*one\."),
+        ({"sha256": "other"}, r"'a' has two different files in the two surveys"),
+        ({"label": "dog"}, r"'a' has different labels in the two surveys"),
+        ({"boxes": [1.0, 2.0, 3.0, 4.0]}, r"'a' has different boxes in the two surveys"),
+    ],
+)
+def test_surveys_of_other_photos_are_refused(tmp_path, changes, words):
+    one = written(tmp_path / "one", [answered("a", 0)])
+    other = written(tmp_path / "other", [answered("a", 0) | changes])
+    with pytest.raises(ParameterError, match=words):
+        compare_surveys(one, other)
+
+
+def test_a_survey_that_is_not_finished_is_refused(tmp_path, plain):
+    half = written(tmp_path / "half", [answered("a", 0)])
+    (half.folder / manifest.FILE).write_text(json.dumps({"photos": 1200}))
+    with pytest.raises(ParameterError, match=r"half is not finished: 1 of 1,200 photos"):
+        compare_surveys(plain, half)
+
+
+def test_models_of_other_shapes_can_be_compared_by_their_photos(tmp_path):
+    def of(name: str, heads: int, top: int) -> Survey:
+        rows = [{"photo": "a", "layer": 0, "head": head, "entropy": 0.5} for head in range(heads)]
+        return written(tmp_path / name, [answered("a", top)], rows)
+
+    small, large = of("small", 2, 0), of("large", 3, 1)
+    with pytest.raises(
+        ParameterError, match=r"1 x 2 and 1 x 3 layers and heads, so that only their photos can be"
+    ):
+        compare_surveys(small, large)
+    found = compare_surveys(small, large, heads=False)
+    assert (len(found.answers), found.heads) == (1, ())
+
+
+# --- the command
+
+
+def test_the_command_says_it_in_a_few_lines(plain, edited, capsys):
+    assert main(["compare-surveys", str(plain.folder), str(edited.folder)]) == 0
+    lines, found = capsys.readouterr().out.splitlines(), compare_surveys(plain, edited)
+    assert lines[0] == "11 photos in both"
+    assert lines[1].startswith(
+        f"top-1 {plain.accuracy[0]:.3f} before, {edited.accuracy[0]:.3f} after, of 11 labelled"
+    )
+    assert lines[2].startswith(f"{len(found.answers)} photos changed their answer: ")
+    assert any(line.startswith("head  statistic") for line in lines)
+    first = found.heads[0]
+    (shown,) = [
+        line for line in lines if line.startswith(f"{first.layer}.{first.head} ") and first.statistic in line
+    ]
+    assert f"{first.difference:+.4g}" in shown
+
+
+def test_the_command_prints_json_and_null_where_nothing_is_finite(tmp_path, capsys):
+    photos, heads = [answered("a", 0)], [{"photo": "a", "layer": 0, "head": 0, "entropy": 0.5}]
+    one = written(tmp_path / "one", photos, heads)
+    assert main(["compare-surveys", str(one.folder), str(one.folder), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["photos"] == 1
+    assert said["heads"][0] | {"low": None} == said["heads"][0]
+    assert main(["compare-surveys", str(one.folder), str(one.folder), "--photos-only"]) == 0
+    assert "statistics of heads" not in capsys.readouterr().out

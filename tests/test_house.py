@@ -1,0 +1,224 @@
+"""The house in order: no file and no function grows too long, and nobody reaches into a class from outside.
+
+The bounds are those of large readable code bases; they hold for the package as a whole, so one long function is no fault, many are.
+"""
+
+from __future__ import annotations
+
+import ast
+import statistics
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "vit_viz"
+
+MAX_FILE_LINES = 400
+MEDIAN_LINES, P90_LINES, MAX_LINES = 8, 24, 60
+"""Of a function, its decorators left out, its signature and docstring included."""
+
+SOURCES = sorted(path for ending in ("py", "js", "css") for path in PACKAGE.rglob(f"*.{ending}"))
+MODULES = [path for path in SOURCES if path.suffix == ".py"]
+
+MODELS = {"Block", "Mlp", "PackedSwiGLU", "Module", "LoadedModel", "Model", "VisionTransformer", "ViTConfig"}
+"""Types that say what a model is made of: where one is needed, a protocol or a check says so, not a cast."""
+
+EMPTY_NAMES = {"found"}
+"""Names that do not say what they hold: a map, a class, a file? A reader would have to look."""
+
+FIELDS_OF_OTHERS = {
+    (
+        "ui/edge/user_errors.py",
+        "_id",
+    ),  # Gradio renumbers a component that an update replaces, and has no public way back
+}
+"""(file, attribute) of a library's private fields that we have to set."""
+
+
+def lines_of(path: Path) -> int:
+    return len(path.read_text("utf-8").splitlines())
+
+
+def function_lengths(tree: ast.AST) -> dict[str, int]:
+    """Lines of each function and method, nested ones too, by name and line."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {f"{node.name}:{node.lineno}": (node.end_lineno or 0) - node.lineno + 1 for node in functions}
+
+
+def model_casts(tree: ast.AST) -> list[int]:
+    """Lines with a `cast` (of typing, under whatever prefix) to a type of MODELS."""
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and _last_name(node.func) == "cast"
+        and node.args
+        and _names(node.args[0]) & MODELS
+    ]
+
+
+def fields_set_from_outside(tree: ast.AST) -> list[str]:
+    """Private attributes that are set or deleted on something that is neither `self` nor `cls`."""
+    stored = [
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store | ast.Del)
+        and _is_foreign_field(node.value, node.attr)
+    ]
+    called = [
+        str(node.args[1].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and _last_name(node.func) in ("setattr", "__setattr__", "delattr")
+        and len(node.args) >= 2
+        and isinstance(node.args[1], ast.Constant)
+        and _is_foreign_field(node.args[0], str(node.args[1].value))
+    ]
+    return stored + called
+
+
+def empty_names(tree: ast.AST) -> list[int]:
+    """Lines on which a variable, an attribute, an argument or a function has one of EMPTY_NAMES."""
+    names = (
+        (getattr(node, field, None), getattr(node, "lineno", 0))
+        for node in ast.walk(tree)
+        for field in ("id", "attr", "arg", "name")
+    )
+    return [line for name, line in names if name in EMPTY_NAMES]
+
+
+def _is_foreign_field(owner: ast.expr, name: str) -> bool:
+    is_private = name.startswith("_") and not name.endswith("__")
+    return is_private and not (isinstance(owner, ast.Name) and owner.id in ("self", "cls"))
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _names(node: ast.expr) -> set[str]:
+    """Names in a type, also where it is written as text."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        node = ast.parse(node.value, mode="eval").body
+    return {_last_name(part) for part in ast.walk(node) if isinstance(part, ast.expr)}
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def test_every_file_of_the_package_is_checked() -> None:
+    assert {".py", ".js", ".css"} == {path.suffix for path in SOURCES}
+    assert {"capture", "explorer", "session", "ui"} <= {
+        path.relative_to(PACKAGE).parts[0] for path in SOURCES
+    }
+    assert len(MODULES) > 100
+
+
+def test_no_file_is_long() -> None:
+    long = {name_of(path): lines_of(path) for path in SOURCES if lines_of(path) > MAX_FILE_LINES}
+    assert long == {}
+
+
+def test_functions_are_short() -> None:
+    lengths = {
+        f"{name_of(path)} {name}": count
+        for path in MODULES
+        for name, count in function_lengths(parsed(path)).items()
+    }
+    assert {name: count for name, count in lengths.items() if count > MAX_LINES} == {}
+    assert statistics.median(lengths.values()) <= MEDIAN_LINES
+    assert statistics.quantiles(lengths.values(), n=10)[-1] <= P90_LINES
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_type_of_a_model_is_asserted_by_a_cast(path: Path) -> None:
+    assert model_casts(parsed(path)) == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_name_says_what_it_holds(path: Path) -> None:
+    assert empty_names(parsed(path)) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["found = 1", "def found(): ...", "def f(found): ...", "f(found=1)", "x.found", "f'{found}'"]
+)
+def test_an_empty_name_is_noticed(line: str) -> None:
+    assert empty_names(ast.parse(line)) == [1]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_private_fields_are_set_by_their_own_class(path: Path) -> None:
+    fields = [
+        name
+        for name in fields_set_from_outside(parsed(path))
+        if (name_of(path), name) not in FIELDS_OF_OTHERS
+    ]
+    assert fields == []
+
+
+def test_a_length_counts_every_line_of_a_function() -> None:
+    source = "@decorator\ndef outer(\n    x,\n):\n    '''What it is.'''\n\n    async def inner():\n        return x\n"
+    assert function_lengths(ast.parse(source)) == {"outer:2": 7, "inner:7": 2}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cast(Block, x)",
+        "typing.cast('LoadedModel', x)",
+        "cast('Mlp | PackedSwiGLU', x)",
+        "cast(nn.Module, x)",
+    ],
+)
+def test_a_cast_to_a_model_is_noticed(line: str) -> None:
+    assert model_casts(ast.parse(f"import typing\ny = {line}\n")) == [2]
+
+
+@pytest.mark.parametrize(
+    "line", ["cast(IO[bytes], file)", "cast('Handler', call)", "recorder.cast(x, y)", "cast()"]
+)
+def test_other_casts_are_left_alone(line: str) -> None:
+    assert model_casts(ast.parse(line)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "twin._models = cache",
+        "twin._models, other = cache, 1",
+        "self.twin._models += 1",
+        "first()._models: object = None",
+        "del twin._models",
+        "for twin._models in range(3): pass",
+        "with lock as twin._models: pass",
+        "setattr(twin, '_models', cache)",
+        "object.__setattr__(twin, '_models', cache)",
+    ],
+)
+def test_a_field_set_from_outside_is_noticed(line: str) -> None:
+    assert fields_set_from_outside(ast.parse(line)) == ["_models"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self._models = cache",
+        "cls._shared = cache",
+        "twin.models = cache",
+        "twin._models[0] = cache",
+        "x = twin._models",
+        "twin.__dict__ = {}",
+        "object.__setattr__(self, '_models', cache)",
+        "setattr(page, kind, 1)",
+    ],
+)
+def test_what_a_class_does_with_its_own_fields_is_left_alone(line: str) -> None:
+    assert fields_set_from_outside(ast.parse(line)) == []

@@ -1,0 +1,101 @@
+"""Names that are imported when they are first used: the right ones, all of them, and never hidden by a module."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import vit_viz
+import vit_viz.images
+from vit_viz.errors import VitVizError
+from vit_viz.lazy import extra, importer
+
+PACKAGES = [vit_viz, vit_viz.images]
+
+
+def imports_for_type_checkers(package: ModuleType) -> dict[str, str]:
+    """Name -> module of what a package imports from its own modules under TYPE_CHECKING."""
+    found = {}
+    for node in ast.parse(inspect.getsource(package)).body:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            imports = [line for line in node.body if isinstance(line, ast.ImportFrom)]
+            found |= {alias.name: str(line.module) for line in imports for alias in line.names}
+    return {name: module for name, module in found.items() if module.startswith("vit_viz")}
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_type_checkers_see_the_names_that_are_imported_later(package: ModuleType) -> None:
+    later = {name: module for module, names in package._MODULES.items() for name in names}
+    assert later == imports_for_type_checkers(package)
+    assert set(later) <= set(package.__all__)
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_a_name_is_what_its_module_defines(package: ModuleType) -> None:
+    for module, names in package._MODULES.items():
+        for name in names:
+            assert getattr(package, name) is getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_no_module_hides_a_public_name(package: ModuleType) -> None:
+    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert len(modules) > 4
+    assert modules & set(package.__all__) == set()
+
+
+def test_public_names_are_listed_before_they_are_used() -> None:
+    code = "import vit_viz, vit_viz.images as i; print(*(n for p in (vit_viz, i) for n in p.__all__ if n not in dir(p)), 'done')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["done"]
+
+
+def test_dir_of_the_package_has_the_public_names_and_nothing_else_also_after_their_use() -> None:
+    code = "import vit_viz, vit_viz.images; vit_viz.Labels; print(*dir(vit_viz))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = done.stdout.split()
+    assert [name for name in names if not name.startswith("__")] == sorted(vit_viz.__all__)
+    assert {"__all__", "__doc__", "__version__"} <= set(names)
+
+
+def test_a_module_is_imported_at_the_first_use_of_its_name() -> None:
+    code = """import sys, vit_viz
+print('vit_viz.labels' in sys.modules, vit_viz.Labels.__module__, 'vit_viz.labels' in sys.modules, 'Labels' in vars(vit_viz))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "vit_viz.labels", "True", "True"]
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_a_name_that_does_not_exist_is_an_attribute_error_as_of_any_module(package: ModuleType) -> None:
+    with pytest.raises(
+        AttributeError, match=f"^module '{package.__name__}' has no attribute 'no_such_name'$"
+    ):
+        _ = package.no_such_name
+    assert not hasattr(package, "no_such_name")
+
+
+def test_a_module_that_cannot_be_imported_says_so_and_not_that_the_name_is_missing() -> None:
+    with pytest.raises(ImportError):
+        importer("vit_viz", {"vit_viz.no_such_module": ("name",)})("name")
+
+
+def test_a_library_that_only_an_extra_installs_is_asked_for_in_one_sentence() -> None:
+    with (
+        pytest.raises(
+            VitVizError, match=r"^The page needs no_such_page, .+: pip install 'vit_viz\[app\]'\.$"
+        ),
+        extra("app", needed_for="The page"),
+    ):
+        importlib.import_module("no_such_page.of_it")
+
+
+def test_a_module_of_ours_that_is_missing_is_no_matter_of_an_extra() -> None:
+    with pytest.raises(ModuleNotFoundError), extra("app", needed_for="The page"):
+        importlib.import_module("vit_viz.no_such_module")

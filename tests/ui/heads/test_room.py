@@ -1,0 +1,114 @@
+"""The Heads tab in a real browser: the pointer, the keys, the links, the names, and a causal map to its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vit_viz as vv
+from vit_viz import samples
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+ROOM = "#vv-heads"
+
+
+def ready(page: Any, measure: str) -> None:
+    page.wait_for_function(f"document.querySelector('{ROOM} .vv-heads')?.closest('[data-ready={measure}]')")
+
+
+def cell(page: Any, layer: int, head: int) -> Any:
+    return page.locator(f"{ROOM} td[data-layer='{layer}'][data-head='{head}']")
+
+
+def caption(page: Any, start: str) -> None:
+    page.wait_for_function(
+        f"document.querySelector('{ROOM} .vv-heads-caption').textContent.startsWith('{start}')"
+    )
+
+
+def test_hands_and_keys_in_the_heads_tab(visit: Callable[..., Any], app_url: str) -> None:
+    page = visit(f"{app_url}?tab=heads&image=cheetah&layer=2&head=3")
+    ready(page, "distance")
+    trace = vv.trace("mini", samples.sample("cheetah"))
+    distance = vv.head_table(trace, measure="distance").values
+    shown = page.locator(f"{ROOM} td").all_inner_texts()
+    np.testing.assert_allclose([float(text) for text in shown], distance.ravel(), atol=0.51)
+    assert cell(page, 2, 3).get_attribute("aria-selected") == "true"
+
+    cell(page, 5, 1).hover()
+    caption(page, "Layer 5, head 1: what the class token looks at")
+    assert page.locator(f"{ROOM} .vv-heads-dot.vv-hovered").get_attribute("title") == "layer 5, head 1"
+    row = np.sort(trace.attention(layer=5, heads=[1], queries=[0])[0, 0, trace.layout.patch_slice].numpy())
+    page.wait_for_function(
+        """([part, lit, most]) => {
+          const said = document.querySelector(part).textContent.match(/from ([\\d.]+)% .* at most ([\\d.]+)%/);
+          return said && Math.abs(said[1] / lit - 1) < 0.01 && Math.abs(said[2] / most - 1) < 0.01;
+        }""",
+        arg=[f"{ROOM} .vv-heads-scale", 100 * float(row[round(0.99 * (len(row) - 1))]), 100 * float(row[-1])],
+    )
+    cell(page, 4, 0).click()
+    page.wait_for_url(re.compile("layer=4.*head=0|head=0.*layer=4"))
+
+    cell(page, 4, 0).focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    caption(page, "Layer 5, head 1")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("layer=5"))
+    assert cell(page, 5, 1).get_attribute("aria-selected") == "true"
+
+    page.locator(f"{ROOM} .vv-heads-measure").select_option("entropy")
+    page.wait_for_url(re.compile("measure=entropy"))
+    ready(page, "entropy")
+    page.locator(f"{ROOM} [data-order=value]").click()
+    page.wait_for_url(re.compile("order=value"))
+    entropy = vv.head_table(trace, measure="entropy").values
+    first = [page.locator(f"{ROOM} tbody tr").nth(layer).locator("td").first for layer in range(6)]
+    assert [one.inner_text() for one in first] == [f"head {head}" for head in entropy.argmax(1)]
+
+    page.locator(f"{ROOM} .vv-heads-stage").click(position={"x": 5, "y": 5})
+    page.wait_for_url(re.compile("q=0(,|%2C)0"))
+    caption(page, "Layer 5, head 1: what the patch (0, 0) looks at")
+    page.locator("#vv-tabs button[role=tab]", has_text="Look").first.click()
+    page.locator("#vv-explorer [data-vv=root][data-state=ready]").wait_for(state="attached")
+    assert "layer=5" in page.url
+    assert "head=1" in page.url
+
+
+def test_names_open_their_evidence_and_a_causal_map_runs_to_its_end(
+    visit: Callable[..., Any], app_url: str
+) -> None:
+    page = visit(f"{app_url}?tab=heads&image=cheetah&measure=effect")
+    ready(page, "effect")
+    chip = page.locator(f"{ROOM} .vv-heads-chips .vv-chip").first
+    chip.focus()
+    page.keyboard.press("Enter")
+    assert chip.get_attribute("aria-expanded") == "true"
+    evidence = page.locator(f"{ROOM} .vv-heads-evidence:visible")
+    assert evidence.locator("tbody tr").count() == 7
+    assert evidence.locator("tbody tr").first.inner_text().split("\t")[2] == "at least 0.5"
+    page.wait_for_url(re.compile("layer="))
+    page.keyboard.press("Enter")
+    assert evidence.count() == 0
+
+    assert "36 heads" in page.locator(f"{ROOM} .vv-heads-cost").inner_text()
+    page.locator(f"{ROOM} .vv-heads-start").click()
+    page.wait_for_function(
+        f"document.querySelector('{ROOM} .vv-heads-job').textContent.includes('over all 36 heads')"
+    )
+    effect = vv.ablate_heads("mini", samples.sample("cheetah")).values
+    shown = [float(text.replace("\u2212", "-")) for text in page.locator(f"{ROOM} td").all_inner_texts()]
+    np.testing.assert_allclose(shown, effect.ravel(), atol=0.051)
+    assert page.locator(f"{ROOM} .vv-heads-dot").count() == 36
+
+    page.locator(f"{ROOM} .vv-heads-classes .vv-why .vv-chip").nth(1).click()
+    page.wait_for_url(re.compile("target="))
+    page.locator(f"{ROOM} .vv-heads-start:visible").wait_for()  # nothing is known of the other class
+    page.locator(f"{ROOM} .vv-heads-measure").select_option("estimate")
+    ready(page, "estimate")
+    assert page.locator(f"{ROOM} .vv-heads-unit").inner_text().startswith("change of the logit of")

@@ -1,0 +1,115 @@
+"""A survey in a browser: a head, a brush, the filter's SQL, and a photo that opens in Look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not installed here")
+
+from tests.surveys.made import made_survey
+from tests.ui.conftest import RunningApp, wait_until_ready
+from tests.ui.test_access import AXE
+from vit_viz.session.session import Session
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PHOTOS = 300
+COUNT = "words => document.querySelector('.vv-survey-count')?.textContent.includes(words)"
+WAITED = "!document.querySelector('[data-waits]')"
+
+
+@pytest.fixture(scope="module")
+def survey_app(start_app: Callable[..., RunningApp], tmp_path_factory: pytest.TempPathFactory) -> str:
+    place = tmp_path_factory.mktemp("survey")
+    weights = Session(model="mini", device="cpu").model().provenance.weights
+    made = made_survey(
+        place / "made", photos=PHOTOS, layers=6, heads=6, batch=100, files=place / "photos", weights=weights
+    )
+    return start_app("--survey", str(made)).url
+
+
+def opened(visit: Callable[..., Any], url: str, **options: Any) -> Any:
+    page = visit(f"{url}?tab=survey", ready=False, **options)
+    page.wait_for_function(COUNT, arg=f"All {PHOTOS} photos")
+    page.wait_for_selector("#vv-survey-dots canvas[data-dots]")
+    return page
+
+
+def test_a_head_a_brush_the_sql_and_a_photo(visit: Callable[..., Any], survey_app: str) -> None:
+    page = opened(visit, survey_app)
+    page.locator('.vv-survey-heads td[data-layer="2"][data-head="3"]').click()
+    page.wait_for_function(
+        "document.querySelector('.vv-survey-list-words')?.textContent.includes('layer 2, head 3')"
+    )
+    page.wait_for_function("location.search.includes('layer=2')")
+
+    area = page.locator("#vv-survey-dots .nsewdrag").bounding_box()
+    left, top = area["x"] + 0.3 * area["width"], area["y"] + 0.1 * area["height"]
+    page.mouse.move(left, top)
+    page.mouse.down()
+    page.mouse.move(left + 0.4 * area["width"], top + 0.7 * area["height"], steps=5)
+    page.mouse.up()
+    page.wait_for_function(COUNT, arg=f" of {PHOTOS} photos")
+    where = page.locator(".vv-survey-where").input_value()
+    assert where.startswith("(confidence BETWEEN ")
+    assert " AND mean_entropy BETWEEN " in where
+    shown = int(page.locator("#vv-survey-dots canvas").get_attribute("data-shown"))
+    count = int(page.locator(".vv-survey-count").inner_text().split(" of ")[0])
+    assert shown == count < PHOTOS
+
+    page.locator(".vv-survey-where").fill("not is_right and confidence > 0.2")
+    page.keyboard.press("Enter")
+    page.wait_for_function("location.search.includes('where=not+is_right')")
+    page.wait_for_function("document.querySelector('.vv-survey-count')?.textContent.includes('0.0%')")
+    page.locator(".vv-survey-clear").click()
+    page.wait_for_function(COUNT, arg=f"All {PHOTOS} photos")
+    page.wait_for_selector(".vv-survey-lit")  # the first exemplar, lit by the head
+    page.locator(".vv-survey-card").first.click()
+    page.wait_for_function(
+        "document.querySelector('#vv-tab-look-button').getAttribute('aria-selected') === 'true'"
+    )
+    page.wait_for_function("location.search.includes('image=survey-')")
+    wait_until_ready(page)
+    assert "layer=2" in page.url
+    assert "head=3" in page.url
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
+def test_the_room_fits_and_can_be_read_by_everybody(
+    visit: Callable[..., Any], survey_app: str, width: int, dark: bool
+) -> None:
+    page = opened(visit, survey_app, width=width, dark=dark)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate(
+        "axe.run('#vv-survey').then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html]))"
+    )
+    assert found == []
+
+
+def test_a_photo_whose_file_is_gone_stays_in_the_survey(
+    visit: Callable[..., Any], start_app: Callable[..., RunningApp], tmp_path: Path
+) -> None:
+    lost = start_app(
+        "--survey", str(made_survey(tmp_path / "made", photos=20, layers=6, heads=6)), "--model", "mini"
+    )
+    page = visit(f"{lost.url}?tab=survey", ready=False)
+    page.locator(".vv-survey-card").first.click()
+    page.get_by_text("not where they were when it was made").wait_for()
+    assert page.locator("#vv-tab-survey-button").get_attribute("aria-selected") == "true"
+
+
+def test_a_filter_that_is_refused_says_why(browser: Any, survey_app: str) -> None:
+    page = browser.new_page()  # not a visit: the browser itself complains of the refusal
+    page.goto(f"{survey_app}?tab=survey")
+    page.wait_for_function(COUNT, arg=f"All {PHOTOS} photos", timeout=60_000)
+    page.locator(".vv-survey-where").fill("read_text('/etc/passwd') = ''")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".vv-survey-error:not([hidden])")
+    assert "cannot use the function 'read_text'" in page.locator(".vv-survey-error").inner_text()
+    assert f"All {PHOTOS} photos" in page.locator(".vv-survey-count").inner_text()
+    page.close()

@@ -1,0 +1,311 @@
+"""The Survey tab: it fetches what the survey says, and its photos are the owner's files by number."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not installed here")
+
+from tests.surveys.made import made_survey
+from tests.ui.views import view_with
+from vit_viz.cli import main
+from vit_viz.errors import ImageError, ParameterError
+from vit_viz.session.session import Session
+from vit_viz.surveys import atlas
+from vit_viz.surveys.opened import open_survey
+from vit_viz.surveys.photo_files import PhotoFiles
+from vit_viz.ui import pictures
+from vit_viz.ui.routes import PREFIX, routes
+from vit_viz.ui.survey import view as survey_view
+from vit_viz.ui.survey.opened_room import OTHER_MODEL, OpenedRoom, open_room
+from vit_viz.ui.survey.routes import survey_routes
+from vit_viz.ui.tabs import TABS
+
+PHOTOS = 23
+LAYERS = HEADS = 6
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return Session(model="mini", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def folder(session: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A survey that says it is of the session's own model, with photos beside it."""
+    place = tmp_path_factory.mktemp("survey")
+    weights = session.model().provenance.weights
+    return made_survey(
+        place / "made", photos=PHOTOS, layers=LAYERS, heads=HEADS, files=place / "photos", weights=weights
+    )
+
+
+@pytest.fixture(scope="module")
+def opened(session: Session, folder: Path) -> OpenedRoom:
+    return open_room(session, folder)
+
+
+@pytest.fixture(scope="module")
+def client(session: Session, opened: OpenedRoom) -> Iterator[TestClient]:
+    app = Starlette(routes=[*survey_routes(opened), *routes(session)])
+    with TestClient(app, raise_server_exceptions=False) as client:
+        yield client
+
+
+def get(client: TestClient, path: str, **asked: object):
+    return client.get(f"{PREFIX}/survey/{path}", params={name: str(value) for name, value in asked.items()})
+
+
+def test_what_is_chosen_is_what_the_survey_says(client, opened):
+    where = "margin > 0.15 and label is not null"
+    told = get(client, "chosen", where=where, layer=2, head=3, measure="distance").json()
+    rows = opened.survey.select(where)
+    assert 0 < told["count"] == len(rows) < PHOTOS
+    assert told["accuracy"] == pytest.approx(opened.survey.numbers["is_right"][rows].mean())
+    bits = np.unpackbits(np.frombuffer(_base64(told["bits"]), np.uint8), bitorder="little")[:PHOTOS]
+    assert np.flatnonzero(bits).tolist() == rows.tolist()
+    found = atlas.atlas(opened.survey, rows, "distance")
+    np.testing.assert_allclose(told["atlas"]["mean"], found.mean, rtol=1e-4)
+    np.testing.assert_allclose(told["atlas"]["spread"], found.spread, rtol=1e-4)
+    high, low = atlas.exemplars(opened.survey, rows, layer=2, head=3, measure="distance", count=12)
+    assert [card["row"] for card in told["lists"]["high"]] == high.tolist()
+    assert [card["row"] for card in told["lists"]["low"]] == low.tolist()
+    assert len(told["atlas"]["names"]) == LAYERS * HEADS
+    assert {line["label"] for line in told["classes"]} <= {"cat", "dog", "it's odd"}
+
+
+def test_the_ring_of_a_card_is_the_middle_of_the_highest_patch(client, opened):
+    card = get(client, "photo/7", layer=1, head=4).json()
+    row, col = opened.survey.peaks[7, 1, 4].tolist()
+    assert card["peak"] == pytest.approx(
+        [(row + 0.5) / 4, (8 + (col + 0.5) / 6 * 48) / 64]
+    )  # region 0, 8, 48, 48 of 48 x 64
+    assert card["photo"] == opened.survey.texts["photo"][7]
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "says"),
+    [
+        ("chosen", {"where": "getenv('HOME') = ''"}, "cannot use the function"),
+        ("chosen", {"where": "row in (select 1)"}, "query of its own"),
+        ("methods", {"where": "true; drop table photos"}, "without a semicolon"),
+        ("chosen", {"layer": 6}, "no head 0 of layer 6"),
+        ("chosen", {"layer": "-1"}, "whole number"),
+        ("chosen", {"measure": "margin"}, "not 'margin'"),
+        ("points", {"across": "label", "up": "margin"}, "no number 'label'"),
+        ("points", {"across": "margin"}, "no number ''"),
+        (f"photo/{PHOTOS}", {}, f"photos 0 to {PHOTOS - 1}"),
+        (f"thumbnail/{PHOTOS}", {}, f"photos 0 to {PHOTOS - 1}"),
+        ("lit/1", {"layer": 2, "head": 6}, "no head 6"),
+        ("thumbnail/..%2Fetc", {}, ""),
+        ("photo/1e3", {}, "whole number"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(client, path, asked, says):
+    answer = get(client, path, **asked)
+    assert answer.status_code in (400, 404)
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert says in answer.text
+    assert "\n" not in answer.text
+
+
+def test_the_dots_are_the_numbers_of_all_photos(client, opened):
+    answer = get(client, "points", across="margin", up="head_distance", layer=3, head=1)
+    x, y, right = np.frombuffer(answer.content, "<f4").reshape(3, PHOTOS)
+    np.testing.assert_allclose(x, opened.survey.numbers["margin"], rtol=1e-6)
+    np.testing.assert_allclose(y, opened.survey.heads["distance"][:, 3, 1], rtol=1e-6)
+    assert np.isnan(right).sum() == np.isnan(opened.survey.numbers["is_right"]).sum() > 0
+
+
+def test_methods_have_intervals(client):
+    told = get(client, "methods", where="").json()
+    assert set(told["lines"]) == {"rollout", "relevance"}
+    one = told["lines"]["relevance"]["pointing"]
+    assert one["low"] <= one["mean"] <= one["high"]
+    assert told["conclusion"].endswith(".")
+
+
+def test_a_thumbnail_is_the_picture_that_the_survey_keeps(client):
+    answer = get(client, "thumbnail/3")
+    assert answer.headers["content-type"] == "image/webp"
+    assert Image.open(io.BytesIO(answer.content)).size == (96, 72)
+
+
+def test_a_lit_photo_is_the_map_that_look_would_draw(client, opened, session):
+    answer = get(client, "lit/5", layer=2, head=1)
+    assert answer.status_code == 200
+    view = view_with(layer=2, head=1, style="light")
+    expected = pictures.picture(session, opened.subject(5, ""), view, "map", bare=True)
+    assert answer.content == expected.data
+    assert get(client, "lit/5", layer=2, head=2).content != expected.data
+    assert get(client, "lit/6", layer=2, head=1).content != expected.data
+
+
+def test_the_photos_of_an_edited_model_are_lit_by_the_edited_model(opened, client, monkeypatch):
+    plain = get(client, "lit/5", layer=4, head=1).content
+    monkeypatch.setitem(opened.survey.manifest, "edits", "temperature 4=0.25")
+    assert str(opened.subject(5, "").edits) == "temperature 4=0.25"
+    assert get(client, "lit/5", layer=4, head=1).content != plain
+    assert survey_view._open(opened, view_with(), "ada", {"row": 5}).edits == "temperature 4=0.25"
+
+
+def test_a_photo_of_another_model_is_not_lit(session, folder, tmp_path):
+    other = OpenedRoom(session, open_survey(made_survey(tmp_path / "other", photos=11)))
+    assert not other.is_own_model
+    assert other.patch_size is None
+    with TestClient(Starlette(routes=survey_routes(other))) as client:
+        answer = get(client, "lit/5")
+    assert (answer.status_code, answer.text) == (400, OTHER_MODEL)
+    session.library = None
+    open_room(session, folder)
+
+
+# --- photos
+
+
+@pytest.fixture
+def files(session: Session, tmp_path: Path) -> PhotoFiles:
+    made = made_survey(tmp_path / "made", photos=11, files=tmp_path / "photos")
+    return PhotoFiles(open_survey(made))
+
+
+def test_a_photo_is_its_file(files, tmp_path):
+    picture, digest = files.picture(files.name_of(4))
+    with Image.open(tmp_path / "photos" / files.survey.texts["photo"][4]) as image:
+        assert np.array_equal(np.asarray(picture), np.asarray(image.convert("RGB")))
+    assert digest == files.picture(files.name_of(4))[1]
+    assert files.title(files.name_of(4)) == "class 1/photo 00004.png"
+
+
+def test_a_file_that_is_gone_says_so(files, tmp_path):
+    (tmp_path / "photos" / "class 1" / "photo 00004.png").unlink()
+    with pytest.raises(ImageError, match="is gone: its file is not where it was"):
+        files.picture(files.name_of(4))
+    assert files.picture(files.name_of(5))
+
+
+def test_a_file_that_has_changed_says_so(files, tmp_path):
+    path = tmp_path / "photos" / "class 1" / "photo 00004.png"
+    path.write_bytes(path.read_bytes() + b"more")
+    with pytest.raises(ImageError, match="has changed since the survey was made"):
+        files.picture(files.name_of(4))
+
+
+def test_photos_that_moved_with_their_survey_are_found(files, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("made", "photos"):
+        (tmp_path / name).rename(tmp_path / "elsewhere" / name)
+    moved = PhotoFiles(open_survey(tmp_path / "elsewhere" / "made"))
+    assert moved.picture(moved.name_of(2))
+
+
+def test_photos_that_are_nowhere_say_so(tmp_path):
+    lost = PhotoFiles(open_survey(made_survey(tmp_path / "made", photos=11)))
+    with pytest.raises(ImageError, match="not where they were"):
+        lost.picture(lost.name_of(2))
+
+
+def test_only_names_of_this_survey_are_its_photos(files):
+    assert files.holds(files.name_of(10))
+    for name in (
+        files.name_of(11),
+        "survey-other000-3",
+        files.name_of(3) + " ",
+        "../" + files.name_of(3),
+        "lion",
+        "3",
+    ):
+        assert not files.holds(name)
+
+
+def test_a_survey_without_thumbnails_says_so(tmp_path):
+    bare = PhotoFiles(open_survey(made_survey(tmp_path / "made", photos=11, thumbnails=False)))
+    with pytest.raises(ImageError, match="keeps no thumbnails"):
+        bare.thumbnail(3)
+
+
+# --- the view
+
+
+def test_a_photo_opens_as_the_model_of_the_survey_saw_it(opened):
+    view = survey_view._open(opened, view_with(query="2,3", part="", mode="fit", size=9), "ada", {"row": 3})
+    assert (view.image, view.model, view.mode, view.size, view.query) == (
+        opened.files.name_of(3),
+        "mini",
+        "crop",
+        0,
+        "",
+    )
+    assert opened.session.picture(view.image, owner="ada")[0].size == (64, 48)
+    assert opened.session.name_of(view.image) == "class 0/photo 00003.png"
+
+
+@pytest.mark.parametrize("row", [PHOTOS, -1, "3", True, None, "../../etc/passwd"])
+def test_only_a_number_opens_a_photo(opened, row):
+    with pytest.raises(ParameterError):
+        survey_view._open(opened, view_with(), "ada", {"row": row})
+
+
+def test_what_is_chosen_stands_in_the_link(opened):
+    view = survey_view._chosen(
+        view_with(), "", {"survey_where": "margin > 0.1", "survey_up": "margin", "else": 1}
+    )
+    assert "where=margin+%3E+0.1" in view.to_address()
+    again, problems = type(view).from_address(view.to_address())
+    assert (again.survey, problems) == (view.survey, ())
+    assert survey_view.room_value(opened, view)["where"] == "margin > 0.1"
+
+
+def test_a_head_that_this_survey_lacks_is_not_shown(opened):
+    value = survey_view.room_value(opened, view_with(layer=9, head=11))
+    assert (value["layer"], value["head"]) == (5, 5)
+    assert survey_view.room_value(opened, view_with())["layer"] == 5
+
+
+def test_without_a_survey_there_is_neither_tab_nor_address(session):
+    assert "survey" not in {tab.name for tab in TABS}
+    with TestClient(Starlette(routes=routes(session))) as client:
+        assert get(client, "chosen").status_code == 404
+
+
+def test_the_command_line_opens_a_survey(folder, monkeypatch):
+    given: list[dict] = []
+    monkeypatch.setattr(
+        "vit_viz.ui.app.launch",
+        lambda session, **options: given.append({"of": session.default_model} | options),
+    )
+    assert main(["serve", "--survey", str(folder), "--device", "cpu"]) == 0
+    assert main(["serve", "--device", "cpu"]) == 0
+    (room,) = given[0]["rooms"]
+    assert (room.tab.label, given[0]["of"]) == ("Survey", "mini")
+    assert len(room.routes) == 6
+    assert given[1]["rooms"] == []
+
+
+def test_a_folder_that_is_no_survey_ends_with_a_sentence(tmp_path, capsys):
+    assert main(["serve", "--survey", str(tmp_path)]) == 2
+    assert "holds no survey" in capsys.readouterr().err
+
+
+def _base64(text: str) -> bytes:
+    import base64
+
+    return base64.b64decode(text)
+
+
+def test_what_was_opened_is_told_as_json(opened):
+    told = json.loads(json.dumps(survey_view.answers.opened_value(opened.survey)))
+    assert (told["photos"], told["layers"], told["heads"]) == (PHOTOS, LAYERS, HEADS)
+    assert {"label", "margin", "head_entropy", "rollout_energy"} <= {
+        column["name"] for column in told["columns"]
+    }
+    assert all(column["meaning"].endswith(".") for column in told["columns"])

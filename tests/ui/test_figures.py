@@ -1,0 +1,110 @@
+"""Figures over HTTP: what the dialog saves is what Python saves, and what it copies makes the same file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from tests.ui.desk import odd_picture
+from tests.ui.views import view_with
+from vit_viz.drawing.figures import Output, file_of
+from vit_viz.drawing.replay import record_of
+from vit_viz.session.handles import Subject
+from vit_viz.session.session import Session
+from vit_viz.ui import pictures
+from vit_viz.ui.payload import figure_address, picture_address
+from vit_viz.ui.routes import PREFIX, routes
+
+VIEW: dict[str, Any] = {"layer": 1, "head": 3, "query": "2,5", "style": "tint"}
+
+
+@pytest.fixture(scope="module")
+def subject(session: Session) -> Subject:
+    return Subject("odd", session.add_upload(odd_picture(), owner="ada", file_name="cat.png"), "crop", "ada")
+
+
+@pytest.fixture(scope="module")
+def client(session: Session) -> TestClient:
+    return TestClient(Starlette(routes=routes(session)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        *(("map", "svg"), ("mosaic", "pdf"), ("explain", "csv"), ("map", "png")),
+        *(("patches", "csv"), ("numbered", "svg"), ("sequence", "npz"), ("sequence", "png")),
+        *(("positions", "svg"), ("position", "png"), ("prefix", "csv")),
+    ],
+)
+def test_the_page_saves_the_bytes_of_python(
+    session: Session, subject: Subject, client: TestClient, kind: Any, form: Any
+) -> None:
+    view = view_with(**VIEW, method="rollout")
+    address = figure_address(picture_address(session, subject, view, kind))
+    answer = client.get(f"{address}&format={form}&width_cm=6&dpi=72")
+    wanted = file_of(session, pictures.figure_of(session, subject, view, kind), Output(form, 6.0, 72))
+    assert answer.status_code == 200, answer.text
+    assert answer.content == wanted.data
+    assert wanted.file_name in answer.headers["content-disposition"]
+    assert answer.headers["content-type"] == wanted.media_type
+    assert subject.image not in str(record_of(answer.content))
+
+
+def test_what_is_copied_names_the_figure(session: Session, subject: Subject, client: TestClient) -> None:
+    address = figure_address(picture_address(session, subject, view_with(**VIEW), "map"))
+    lines = client.get(f"{address.replace('/figure/', '/recipe/')}&format=svg&width_cm=8").json()
+    assert lines["python"].startswith(
+        "import vit_viz as vv\n\nvv.figure('odd', 'cat', 'look', layer=1, head='3'"
+    )
+    assert lines["command"].startswith("vit-viz look cat --model odd --layer 1 --head 3")
+    assert subject.image not in str(lines)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("kind=map&format=docx", "format"),
+        ("kind=map&dpi=1201", "dpi"),
+        ("kind=map&width_cm=61", "width_cm"),
+        ("kind=map&dpi=1200&width_cm=60", "fewer dots"),
+        ("kind=portrait", "A picture is one of"),
+        ("kind=sequence&format=gif", "through the layers"),
+        ("kind=positions&format=webp", "through the layers"),
+        ("kind=mosaic&format=gif", "through the layers"),
+    ],
+)
+def test_what_cannot_be_saved_is_refused_in_one_sentence(
+    session: Session, subject: Subject, client: TestClient, asked: str, words: str
+) -> None:
+    answer = client.get(f"{PREFIX}/figure/{session.handles.issue(subject)}?{asked}")
+    assert answer.status_code == 400
+    assert words in answer.text
+
+
+def test_a_picture_that_is_nothing_but_a_picture_has_no_figure(session: Session, subject: Subject) -> None:
+    assert figure_address(picture_address(session, subject, view_with(), "card")) == ""
+
+
+def test_the_old_address_of_a_picture_saves_the_figure(
+    session: Session, subject: Subject, client: TestClient
+) -> None:
+    address = picture_address(session, subject, view_with(numbers=True), "numbered")
+    answer = client.get(address)
+    assert (
+        answer.content == file_of(session, pictures.figure_of(session, subject, view_with(), "numbered")).data
+    )
+    assert client.get(f"{address.replace('numbered', 'positions')}").status_code == 400
+
+
+def test_figures_of_positions_follow_the_view(session: Session, subject: Subject) -> None:
+    def asked(kind: str, **view: Any) -> dict[str, Any]:
+        return pictures.figure_of(session, subject, view_with(**view), kind).parameters
+
+    assert asked("positions") == {"grid": (4, 6)}
+    assert asked("positions", position_grid="trained") == {}
+    assert asked("position", query="3,1") == {"grid": (4, 6), "place": (3, 1)}
+    assert asked("position", query="class") == {"grid": (4, 6), "place": (2, 3)}
+    assert asked("prefix", query="class")["place"] == "class"

@@ -1,0 +1,81 @@
+"""The first seconds of a visit, until the visitor does something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+GHOST = "#vv-explorer [data-vv=ghost]"
+CAPTION = "#vv-explorer [data-vv=caption]"
+
+
+def caption(page: Any) -> str:
+    return str(page.locator(CAPTION).text_content())
+
+
+UNTOUCHED = "Object.defineProperty(navigator, 'userActivation', { value: { hasBeenActive: false } })"
+"""Whatever Playwright evaluates counts as an act of the visitor."""
+
+
+@pytest.mark.slow
+def test_a_ghost_visits_patches_until_the_first_movement_and_never_comes_back(
+    browser: Any, app_url: str
+) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.add_init_script(UNTOUCHED)
+    page = context.new_page()
+    page.goto(app_url)
+    page.wait_for_selector("#vv-explorer [data-vv=root][data-state=ready]")
+    pinned = caption(page)
+    page.locator(GHOST).wait_for()
+    page.wait_for_function(
+        "([caption, pinned]) => document.querySelector(caption).textContent !== pinned", arg=[CAPTION, pinned]
+    )
+    assert "q=class" in page.url
+    page.mouse.move(700, 450)
+    page.locator(GHOST).wait_for(state="hidden")
+    page.mouse.move(3, 3)
+    page.wait_for_function(
+        "([caption, pinned]) => document.querySelector(caption).textContent === pinned", arg=[CAPTION, pinned]
+    )
+    page.wait_for_timeout(5000)
+    assert page.locator(GHOST).is_hidden()
+    assert caption(page) == pinned
+    context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("search", ["?q=3,4", "?q=class"])
+def test_no_ghost_comes_where_a_link_named_a_query(
+    visit: Callable[..., Any], app_url: str, search: str
+) -> None:
+    page = visit(app_url + search, script=UNTOUCHED)
+    page.wait_for_timeout(5000)
+    assert page.locator(GHOST).is_hidden()
+
+
+@pytest.mark.slow
+def test_no_ghost_comes_where_motion_is_unwelcome(browser: Any, app_url: str) -> None:
+    context = browser.new_context(reduced_motion="reduce")
+    context.add_init_script(UNTOUCHED)
+    page = context.new_page()
+    page.goto(app_url)
+    page.wait_for_selector("#vv-explorer [data-vv=root][data-state=ready]")
+    page.wait_for_timeout(5000)
+    assert page.locator(GHOST).is_hidden()
+    context.close()
+
+
+@pytest.mark.slow
+def test_a_first_look_begins_where_the_map_says_most_and_a_link_keeps_its_place(
+    visit: Callable[..., Any], app_url: str
+) -> None:
+    page = visit(app_url)
+    page.wait_for_function("location.search.includes('layer=')")
+    assert "layer=5&head=2" in page.url  # of the lion in the bundled model: its face
+    linked = visit(f"{app_url}?layer=1&head=mean")
+    linked.wait_for_function("location.search.includes('layer=1&head=mean')")

@@ -1,0 +1,126 @@
+"""The explorer in a file, opened from the disk by a browser that has no network."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vit_viz as vv
+from vit_viz.explorer.packing import packed_error
+from vit_viz.offline import page
+from vit_viz.offline.explored import Explored
+from vit_viz.samples import sample
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
+
+READY = "#vv-explorer [data-vv=root][data-state=ready]"
+VALUES = """() => {
+  const { explorer } = document.getElementById('vv-explorer');
+  const { frame, store, version, computed } = explorer;
+  return { layers: store.layers.size, computed, arrivals: version,
+           busy: Boolean(explorer.frameRequest), values: Array.from(frame.values) };
+}"""
+
+
+@dataclass
+class Opened:
+    """A page that was opened, what it is of, and what went wrong in it."""
+
+    page: Any
+    explored: Explored
+    said: list[str]
+
+    def values(self, query: str, direction: str = "row") -> np.ndarray[Any, Any]:
+        """What the explorer shows for a query once it has every layer, [layers, heads, tokens]."""
+        trace = self.explored.trace
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            shown = self.page.evaluate(VALUES)
+            key = shown["computed"].split("|")  # query, direction, norm, arrivals of data
+            is_drawn = not shown["busy"] and key[-1] == str(shown["arrivals"])
+            if is_drawn and shown["layers"] == trace.num_layers and key[:2] == [query, direction]:
+                shape = (trace.num_layers, trace.num_heads + 3, trace.num_tokens)
+                return np.array(shown["values"]).reshape(shape)[:, : trace.num_heads]
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"{query} was not shown; the page said {self.said}")
+
+    def point(self, row: int, col: int) -> None:
+        """Put the pointer on a patch."""
+        box, (rows, cols) = (
+            self.page.locator("#vv-explorer [data-vv=box]").bounding_box(),
+            self.explored.trace.layout.grid,
+        )
+        x, y = box["x"] + box["width"] * (col + 0.5) / cols, box["y"] + box["height"] * (row + 0.5) / rows
+        self.page.mouse.move(x, y)
+
+
+@pytest.fixture(params=["fp16", "int8"])
+def opened(
+    request: pytest.FixtureRequest, browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Opened]:
+    if request.param == "int8":
+        monkeypatch.setattr(page, "FP16_BYTES", 0)
+    explored = Explored.of(vv.load("mini"), sample("lion"))
+    file = tmp_path / "page.html"
+    file.write_bytes(explored.page(explored.selection(layer=3, head=1, query=(2, 5))))
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, offline=True)
+    said: list[str] = []
+    tab = context.new_page()
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.on(
+        "request", lambda asked: asked.url.startswith(("file:", "data:", "blob:")) or said.append(asked.url)
+    )
+    tab.goto(file.as_uri())
+    tab.locator(READY).wait_for()
+    yield Opened(tab, explored, said)
+    context.close()
+
+
+def furthest(shown: np.ndarray[Any, Any], own: np.ndarray[Any, Any]) -> float:
+    """The largest difference of a row, as a share of its largest weight."""
+    return float((np.abs(shown - own).max(-1) / own.max(-1)).max())
+
+
+def test_the_page_answers_as_the_server_does_and_needs_nothing_else(opened: Opened) -> None:
+    trace, tab = opened.explored.trace, opened.page
+    storage = "int8" if page.FP16_BYTES == 0 else "fp16"
+    bound = 0.005 if storage == "fp16" else 2 * packed_error(trace, storage="int8")
+    layers = range(trace.num_layers)
+
+    def rows(token: int) -> np.ndarray[Any, Any]:
+        return np.stack([trace.attention(layer, queries=[token])[:, 0].numpy() for layer in layers])
+
+    assert furthest(opened.values("2,5"), rows(trace.layout.token((2, 5)))) < bound
+    assert "Layer 3, head 1" in tab.locator("[data-vv=caption]").inner_text()
+    opened.point(7, 9)
+    assert furthest(opened.values("7,9"), rows(trace.layout.token((7, 9)))) < bound
+    tab.mouse.move(1, 1)
+
+    tab.get_by_text("looked at by", exact=True).click()
+    own = np.stack([trace.received(layer, [trace.layout.token((2, 5))])[..., 0].numpy() for layer in layers])
+    assert furthest(opened.values("2,5", "column"), own) < 2 * bound
+
+    for style in ("tint", "heat", "light"):
+        tab.get_by_text(style, exact=True).click()
+        tab.locator("[data-vv=details]", has_text=style.capitalize()).wait_for()
+    tab.locator("[data-vv=stage]").focus()
+    for key, caption in (
+        ("ArrowUp", "Layer 2, head 1"),
+        ("ArrowRight", "Layer 2, head 2"),
+        ("d", "patch (2, 6)"),
+    ):
+        tab.keyboard.press(key)
+        tab.locator("[data-vv=caption]", has_text=caption).wait_for()
+    with tab.expect_download() as saved:
+        tab.get_by_role("button", name="save picture").click()
+    assert saved.value.suggested_filename.startswith("vit_viz-mini-photo-layer2-head2-2,6-column")
+    assert not tab.locator("[data-vv=closer]").is_visible()
+    assert not tab.locator("[data-vv=page]").is_visible()
+    assert opened.said == []

@@ -1,0 +1,251 @@
+"""The walkthrough and the pictures are computed on the session's one path: its limits, its fall-back and leaving hold there too."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tests.ui.desk import HEADS, LAYERS, odd_picture, odd_session
+from tests.waiting import until
+from vit_viz.errors import BusyError, Cancelled
+from vit_viz.session.devices import FULL
+from vit_viz.session.handles import Subject
+from vit_viz.session.session import Session
+from vit_viz.session.walkthrough import STEPS
+from vit_viz.ui import pictures
+from vit_viz.ui.edge.user_errors import sentence
+from vit_viz.ui.visit.state import ViewState
+from vit_viz.ui.walkthrough import Scene, screen_of
+from vit_viz.walkthrough.embedding import EmbeddingStep, PatchStep
+from vit_viz.walkthrough.layers import AttentionStep, BlockStep, ClassStep, HeadsStep
+from vit_viz.walkthrough.tokens import PositionStep, PrefixStep
+
+DEVICE = ("cpu", 0)
+KINDS = get_args(pictures.Kind)
+NUMBERS = range(1, 9)
+
+
+KINDS_OF_STEPS: list[tuple[type[Any], dict[str, Any]]] = [
+    (PatchStep, {"place": (1, 4)}),
+    (EmbeddingStep, {"place": (1, 4), "number": 3}),
+    (PrefixStep, {"layer": 1}),
+    (PositionStep, {"place": (1, 4), "seed": 2}),
+    (AttentionStep, {"layer": 1, "head": 2, "token": 5}),
+    (HeadsStep, {"layer": 1, "token": 5, "left_out": 3}),
+    (BlockStep, {"layer": 1, "token": 5}),
+    (ClassStep, {}),
+]
+
+
+def assert_close(got: Any, wanted: Any) -> None:
+    """Equal up to the rounding of 32-bit numbers, which may differ from one copy of a model to the other."""
+    if isinstance(wanted, str) or wanted is None:
+        assert got == wanted
+    elif isinstance(wanted, tuple):
+        assert len(got) == len(wanted)
+        for one, other in zip(got, wanted, strict=True):
+            assert_close(one, other)
+    else:
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+@contextmanager
+def held(session: Session) -> Iterator[None]:
+    """Somebody else computes, as long as this is open."""
+    holds, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with session.turns.turn(DEVICE):
+            holds.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert holds.wait(20)
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(20)
+
+
+class Visit:
+    """Ada with a picture of her own."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.subject = Subject("odd", session.add_upload(odd_picture(), owner="ada"), "crop", "ada")
+        self.view = ViewState(
+            model="odd", image=self.subject.image, mode="crop", layer=1, head=2, query="1,4"
+        )
+
+    def scene(self) -> Scene:
+        return Scene.of(self.session, self.view, "ada")
+
+    def scene_of_another_step(self) -> Scene:
+        """A scene whose trace and whose walk through the model are kept."""
+        scene = self.scene()
+        scene.step(PatchStep, place=(0, 0))
+        return scene
+
+    def draw(self, kind: Any) -> bytes:
+        return pictures.picture(self.session, self.subject, self.view, kind, bare=True).data
+
+
+class OnAGpu(Visit):
+    """The same on a device that has no room for some of the model's modules, as soon as it is full."""
+
+    def __init__(self) -> None:
+        loaded = odd_session().model("odd")
+        super().__init__(Session(model="odd", device="cuda"))
+        self.session.add_model(loaded)
+        self.notices: list[str] = []
+        self.session.notice = self.notices.append
+        self.is_full = False
+        there = set(loaded.model.modules())  # and not in the copy on the CPU
+
+        def check(module: nn.Module, _args: object) -> None:
+            if self.is_full and module in there:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+
+        for module in there:
+            module.register_forward_pre_hook(check)
+
+
+@pytest.fixture
+def visit() -> Visit:
+    return Visit(odd_session())
+
+
+def refusal_of(session: Session, ask: Callable[[], object]) -> str:
+    """The sentence with which something is refused where nobody may wait."""
+    session.turns.max_waiting = 0
+    with held(session), pytest.raises(BusyError) as refused:
+        ask()
+    return sentence(refused.value)
+
+
+def end_of(session: Session, ask: Callable[[], object]) -> BaseException:
+    """What becomes of something that waits for the device when its visitor leaves."""
+    outcome: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            ask()
+        except BaseException as error:
+            outcome.append(error)
+
+    with held(session):
+        thread = threading.Thread(target=run)
+        thread.start()
+        until(lambda: session.turns.waiting(DEVICE) == 1 or outcome)
+        session.leave("ada")
+        thread.join(20)
+        assert not thread.is_alive()
+    return outcome[0]
+
+
+# --- the walkthrough
+
+
+def test_a_busy_machine_refuses_the_walkthrough_in_our_sentence(visit: Visit) -> None:
+    assert refusal_of(visit.session, visit.scene).startswith("The machine is busy: ")
+
+
+@pytest.mark.parametrize("step", NUMBERS)
+def test_a_busy_machine_refuses_each_step_though_what_it_is_about_is_kept(visit: Visit, step: int) -> None:
+    scene = visit.scene_of_another_step()
+    assert refusal_of(visit.session, lambda: screen_of(scene, step)).startswith("The machine is busy: ")
+
+
+@pytest.mark.parametrize("step", NUMBERS)
+def test_leaving_ends_each_step(visit: Visit, step: int) -> None:
+    scene = visit.scene_of_another_step()
+    assert isinstance(end_of(visit.session, lambda: screen_of(scene, step)), Cancelled)
+
+
+def test_leaving_ends_the_walkthrough_before_it_began(visit: Visit) -> None:
+    assert isinstance(end_of(visit.session, visit.scene), Cancelled)
+
+
+@pytest.mark.parametrize("full_from", ["the start", "the first step"])
+def test_a_device_without_room_leaves_the_walkthrough_to_the_cpu(visit: Visit, full_from: str) -> None:
+    there = OnAGpu()
+    there.is_full = full_from == "the start"
+    scene, expected = there.scene(), visit.scene()
+    there.is_full = True
+    for kind, options in KINDS_OF_STEPS:
+        got, wanted = scene.step(kind, **options), expected.step(kind, **options)
+        for field in fields(kind):
+            assert_close(getattr(got, field.name), getattr(wanted, field.name))
+    assert set(there.notices) == {FULL}
+    assert there.session.cpu_engine is not None
+    assert there.session.cpu_engine.models.has("odd")
+
+
+def test_what_went_to_the_cpu_stays_there_without_a_second_notice() -> None:
+    there = OnAGpu()
+    there.is_full = True
+    scene = there.scene()
+    for step in NUMBERS:
+        screen_of(scene, step)
+    assert there.notices == [FULL]
+
+
+def test_a_step_is_computed_once_and_goes_with_its_picture(visit: Visit) -> None:
+    request = visit.subject.request("walkthrough", step="ClassStep")
+    assert visit.session.run(request) is visit.session.run(request)
+    visit.session.uploads.forget("ada")
+    assert visit.session.cache.stats.entries == 0
+
+
+@pytest.mark.parametrize("name", ["", "Step", "__class__", "step_of"])
+def test_a_step_that_does_not_exist_is_refused(visit: Visit, name: str) -> None:
+    with pytest.raises(Exception, match="There is no step") as refused:
+        visit.session.run(visit.subject.request("walkthrough", step=name))
+    assert all(known in sentence(refused.value) for known in STEPS)
+
+
+# --- the pictures
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_busy_machine_refuses_a_picture_in_our_sentence(visit: Visit, kind: str) -> None:
+    assert refusal_of(visit.session, lambda: visit.draw(kind)).startswith("The machine is busy: ")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_leaving_ends_a_picture(visit: Visit, kind: str) -> None:
+    assert isinstance(end_of(visit.session, lambda: visit.draw(kind)), Cancelled)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_device_without_room_leaves_a_picture_to_the_cpu(visit: Visit, kind: str) -> None:
+    there = OnAGpu()
+    there.is_full = True
+    assert there.draw(kind) == visit.draw(kind)
+    assert set(there.notices) == {FULL}
+
+
+def test_the_maps_of_all_heads_are_those_of_the_trace(visit: Visit) -> None:
+    subject, session = visit.subject, visit.session
+    trace = session.trace("odd", subject.image, mode="crop", owner="ada")
+    for direction in ("row", "column"):
+        request = subject.request("mosaic", query=(1, 4), direction=direction)
+        found = session.run(request)
+        assert session.run(request) is found
+        values: Any = found.values  # type: ignore[union-attr]
+        assert values.shape == (LAYERS, HEADS, *trace.layout.grid)
+        token = trace.layout.token((1, 4))
+        whole = trace.attention(1, 2) if direction == "row" else trace.attention(1, 2).transpose(-1, -2)
+        np.testing.assert_allclose(
+            values[1, 2], trace.layout.patches(whole[0, token].numpy()), rtol=1e-5, atol=1e-7
+        )

@@ -1,0 +1,280 @@
+"""Size and part on the page: in the view and its link, in what is drawn, in what is offered and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+from tests.session.test_session import Counted, picture
+from tests.ui.views import view_with
+from vit_viz.checkpoints import LoadedModel
+from vit_viz.drawing.pictures import screen_photo
+from vit_viz.errors import ImageError, ParameterError
+from vit_viz.images import Preprocess
+from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.results import Provenance
+from vit_viz.session.handles import OWNER
+from vit_viz.session.session import Session
+from vit_viz.session.work import forward_work, relative_work
+from vit_viz.ui import pictures
+from vit_viz.ui.header.size import DINO, OWN, Sizes, chosen, offered, reshaped, updates
+from vit_viz.ui.look.view import looked_closer
+from vit_viz.ui.page import subject_in
+from vit_viz.ui.payload import explorer_value
+from vit_viz.ui.visit.choices import subject_of
+from vit_viz.ui.visit.state import ViewState
+
+PART = "3,5,33,47"
+
+
+@pytest.fixture
+def counted() -> Counted:
+    return Counted()
+
+
+def view_of(counted: Counted, **changes: Any) -> ViewState:
+    return ViewState(model="tiny", image=counted.session.add_upload(picture(0), owner="ada"), **changes)
+
+
+def loaded_model(*, patch: int = 8, side: int = 224, depth: int = 2) -> LoadedModel:
+    """A model of this input with random weights."""
+    config = ViTConfig(
+        img_size=(side, side),
+        patch_size=(patch, patch),
+        embed_dim=40,
+        depth=depth,
+        num_heads=5,
+        num_classes=7,
+    )
+    return LoadedModel(
+        model=VisionTransformer(config).eval(),
+        config=config,
+        preprocess=Preprocess((side, side), (patch, patch)),
+        labels=None,
+        provenance=Provenance(model="small", weights="small"),
+        name="small",
+        family="ours",
+        origin="a test",
+        device=torch.device("cpu"),
+    )
+
+
+# --- the view and its link
+
+
+def test_size_and_part_survive_the_address() -> None:
+    view = view_with(model="mini", image="lion", size=60, part="120,40,300,400")
+    assert view.to_link()["size"] == "60"
+    assert view.to_link()["part"] == "120,40,300,400"
+    assert ViewState.from_address("?" + view.to_address()) == (view, ())
+
+
+@pytest.mark.parametrize(
+    "search", ["size=-1", "size=many", "size=2049", "part=1,2,3", "part=1,2,40,31", "part=a,b,c,d"]
+)
+def test_a_link_to_no_size_or_part_falls_back_and_says_so(search: str) -> None:
+    view, problems = ViewState.from_address(search)
+    assert view == ViewState()
+    assert len(problems) == 1
+
+
+def test_an_old_link_is_the_whole_photo_at_the_models_own_size() -> None:
+    view, problems = ViewState.from_address("?model=mini&image=lion&mode=crop&layer=3&head=2&q=1,2")
+    assert (view.size, view.part, problems) == (0, "", ())
+
+
+def test_another_image_begins_whole_and_at_its_own_size() -> None:
+    view = ViewState(image="lion", size=9, part=PART, query="1,2")
+    other = view.on_subject(image="tower")
+    assert (other.size, other.part, other.query) == (0, "", "")
+
+
+def test_another_model_keeps_the_part_and_begins_at_its_own_size() -> None:
+    other = ViewState(size=9, part=PART).on_subject(model="mini")
+    assert (other.size, other.part) == (0, PART)
+
+
+def test_another_size_keeps_the_part_and_what_is_explained_but_no_query_by_position() -> None:
+    other = ViewState(size=9, part=PART, target="3", query="1,2").on_subject(size=12)
+    assert (other.size, other.part, other.target, other.query) == (12, PART, "3", "")
+
+
+@pytest.mark.parametrize("change", [{"size": 9}, {"part": PART}])
+def test_another_size_or_part_is_drawn_anew_on_every_tab(change: dict[str, Any]) -> None:
+    view = ViewState(model="mini", image="lion")
+    assert subject_in(replace(view, **change)) != subject_in(view)
+    assert replace(view, **change).about != view.about
+
+
+def test_size_and_part_wait_with_their_link_for_a_picture_that_is_not_here(counted: Counted) -> None:
+    waiting = ViewState(model="tiny", image="lion", size=9, part=PART, awaits_upload=True)
+    subject = subject_of(counted.session, waiting, "ada")
+    assert (subject.size, subject.part) == (0, None)
+    brought = waiting.after_action(image="u1")
+    assert (brought.size, brought.part, brought.awaits_upload) == (9, PART, False)
+    other = waiting.after_action(layer=2)
+    assert (other.size, other.part, other.awaits_upload) == (0, "", False)
+
+
+# --- what is drawn
+
+
+def test_the_explorer_gets_the_part_and_where_it_lies_on_the_whole(counted: Counted) -> None:
+    view = view_of(counted, part=PART, size=5)
+    value = explorer_value(counted.session, view, "ada")
+    assert (value["size"], value["part"], value["grid"]) == (5, PART, [5, 7])
+    assert value["crop"]["original"] == [33, 47]
+    assert value["whole"]["part"] == [3, 5, 33, 47]
+    assert value["whole"]["crop"]["original"] == [40, 60]
+    assert value["whole"]["crop"]["region"] == [3.0, 5.0, 33.0, 47.0]
+    subjects = [
+        counted.session.handles.find(address.split("/")[-1])
+        for address in (value["photo"], value["whole"]["photo"])
+    ]
+    assert [screen_photo(counted.session, subject).size for subject in subjects if subject] == [
+        (47, 33),
+        (60, 40),
+    ]
+
+
+def test_the_whole_has_no_way_back(counted: Counted) -> None:
+    assert explorer_value(counted.session, view_of(counted), "ada")["whole"] is None
+
+
+@pytest.mark.parametrize("kind", ["map", "mosaic", "patches", "explain"])
+def test_a_picture_of_a_part_is_of_the_part(counted: Counted, kind: Any) -> None:
+    view = view_of(counted, part=PART, layer=1)
+    subject = subject_of(counted.session, view, "ada")
+    whole = replace(subject, part=None)
+    drawn = [pictures.picture(counted.session, one, view, kind, bare=True).data for one in (subject, whole)]
+    assert drawn[0] != drawn[1]
+    assert pictures.picture(counted.session, subject, view, kind, bare=True).data == drawn[0]
+
+
+def test_the_photo_of_a_part_goes_with_its_upload(counted: Counted) -> None:
+    subject = subject_of(counted.session, view_of(counted, part=PART), "ada")
+    screen_photo(counted.session, subject)
+    assert counted.session.cache.stats.entries == 1
+    counted.session.uploads.forget("ada")
+    assert counted.session.cache.stats.entries == 0
+    with pytest.raises(ImageError):
+        screen_photo(counted.session, subject)
+
+
+def test_the_explorer_looks_closer_and_goes_back() -> None:
+    view = ViewState(image="lion", query="2,3", size=9)
+    closer = looked_closer(view, {"part": PART})
+    assert (closer.part, closer.query, closer.size) == (PART, "", 0)
+    assert looked_closer(closer, {"part": ""}).part == ""
+    assert looked_closer(closer, {"part": PART}) is closer
+    for part in ("1,2,40,31", "no part", 7):
+        with pytest.raises(ParameterError):
+            looked_closer(view, {"part": part})
+
+
+# --- what is offered
+
+
+def test_every_size_that_is_offered_says_its_patches_and_its_work() -> None:
+    sizes = Sizes(loaded_model(), (600, 900), 4096)
+    found = {value: words for words, value in sizes.offered("fit", 0)}
+    assert found[OWN] == "26 x 39 patches, 1,014: the model's own size"  # 28 x 42 would be more than 1,024
+    assert all("x the work of" in words for value, words in found.items() if value != OWN)
+
+
+def test_the_last_size_is_the_largest_that_is_computed() -> None:
+    model = loaded_model()
+    for most, last in ((4096, 52), (52 * 78, 52), (52 * 78 - 1, 51)):
+        plain = [value for _, value in Sizes(model, (600, 900), most).offered("fit", 0) if value != DINO]
+        assert plain[-1] == str(last)
+
+
+def test_the_figure_of_the_dino_paper_is_one_of_the_choices() -> None:
+    model = loaded_model()
+    square = {value: words for words, value in Sizes(model, (500, 500), 4096).offered("fit", 0)}
+    assert square["60"].startswith("60 x 60 patches, 3,600: about")
+    assert square["60"].endswith("480 px, as in the figures of DINO")
+    assert DINO not in square
+    wide = {value: words for words, value in Sizes(model, (600, 900), 4096).offered("fit", 0)}
+    assert wide[DINO].endswith("as in the figures of DINO; stretched to a square")
+    view = chosen(ViewState(), DINO)
+    assert (view.mode, view.size) == ("stretch", 60)
+    for most, is_there in ((3600, True), (3599, False)):
+        values = [value for _, value in Sizes(model, (600, 900), most).offered("fit", 0)]
+        assert (DINO in values) is is_there
+    assert DINO not in [
+        value for _, value in Sizes(loaded_model(patch=16), (600, 900), 4096).offered("fit", 0)
+    ]
+
+
+def test_a_visitor_of_a_shared_app_is_offered_1024_patches() -> None:
+    values = [value for _, value in Sizes(loaded_model(), (500, 500), 1024).offered("fit", 0)]
+    assert values == [OWN, "32"]
+
+
+def test_the_present_size_is_among_the_choices() -> None:
+    assert "31" in [value for _, value in Sizes(loaded_model(), (500, 500), 4096).offered("fit", 31)]
+
+
+@pytest.mark.parametrize("value", ["-3", "many", "2049", None])
+def test_what_is_no_size_is_not_chosen(value: Any) -> None:
+    with pytest.raises(ParameterError):
+        chosen(ViewState(), value)
+
+
+def test_another_shape_keeps_the_size_where_it_is_possible(counted: Counted) -> None:
+    counted.session.max_patches = 6 * 9
+    view = view_of(counted, size=6)
+    reset = OWNER.set("ada")
+    try:
+        kept = reshaped(counted.session, view, "stretch")
+        assert (kept.mode, kept.size) == ("stretch", 6)
+        counted.session.max_patches = 6 * 9 - 1
+        lost = reshaped(counted.session, view, "stretch")
+        assert (lost.mode, lost.size) == ("stretch", 0)
+    finally:
+        OWNER.reset(reset)
+
+
+def test_the_control_shows_the_view_also_where_its_size_is_refused(counted: Counted) -> None:
+    counted.session.max_patches = 20
+    mode, patches = updates(counted.session, view_of(counted, size=9, mode="crop"), "ada")
+    assert mode["value"] == "crop"
+    assert patches["value"] == "9"
+    assert "9" in [value for _, value in patches["choices"]]
+    assert patches["info"].startswith("Up to 20 patches")
+
+
+def test_nobody_is_offered_sizes_of_a_photo_of_somebody_else(counted: Counted) -> None:
+    with pytest.raises(ImageError):
+        offered(counted.session, view_of(counted), "bob")
+
+
+# --- what it costs
+
+
+def test_the_work_of_a_forward_is_that_of_its_matrix_products() -> None:
+    """Counted by hand for 2 blocks of width 40: qkv 40 x 120, proj 40 x 40, MLP 40 x 160 and 160 x 40."""
+    model = loaded_model()
+    assert isinstance(model.model, VisionTransformer)
+    per_token = 2 * (40 * 120 + 40 * 40 + 40 * 160 + 160 * 40)
+    expected = 2 * (per_token * 30 + 4 * 30**2 * 40)
+    assert forward_work(model.model, 30) == expected
+
+
+def test_twice_the_tokens_are_between_two_and_four_times_the_work() -> None:
+    assert 2 < relative_work(loaded_model(), 2000, 1000) < 4
+    assert relative_work(loaded_model(), 500, 500) == 1
+
+
+def test_the_control_of_a_small_photo_works(counted: Counted) -> None:
+    assert next(value for _, value in offered(counted.session, view_of(counted), "ada")) == OWN
+    session = Session(model="small", device="cpu", max_patches=900)
+    session.add_model(loaded_model())
+    image = session.add_upload(Image.new("RGB", (40, 40)))
+    values = [value for _, value in offered(session, ViewState(model="small", image=image), "")]
+    assert values == [OWN, "30"]

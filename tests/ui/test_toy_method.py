@@ -1,0 +1,165 @@
+"""A method is declared in one place: here stands one that the package does not have, and every surface has it all the same."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+from urllib.parse import parse_qs, urlsplit
+
+import gradio as gr
+import numpy as np
+import pytest
+
+from tests.ui.desk import COLS, OWNER, ROWS, Desk, arrived
+from vit_viz.analyses.explain import explain
+from vit_viz.analyses.method_input import MethodInput
+from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.spec import Analysis, Words
+from vit_viz.errors import ParameterError
+from vit_viz.results import PatchMap
+from vit_viz.session.session import Session
+from vit_viz.ui.visit.jobs import News
+from vit_viz.ui.visit.state import ViewState
+
+
+@dataclass(frozen=True)
+class ToyOptions(Options):
+    stripes: Annotated[int, Option("number of stripes", "How many stripes there are.", low=1, high=9)] = 2
+    along: Annotated[Literal["rows", "cols"], Option("direction of stripes", "Where they run.")] = "rows"
+
+
+_HALF_SAID = threading.Event()
+
+
+def stripes(given: MethodInput, options: ToyOptions) -> PatchMap:
+    grid, watch = given.subject.layout.grid, given.watch(4)
+    watch.advance(2)
+    _HALF_SAID.wait(10)
+    watch.advance(2)
+    places = np.indices(grid)[0 if options.along == "rows" else 1]
+    return PatchMap(
+        (places % options.stripes).astype(np.float32),
+        unit="stripes",
+        value_range=(0.0, 8.0),
+        signed=False,
+        method="toy",
+        class_blind=False,
+        provenance=given.subject.provenance.with_parameters(method="toy", stripes=options.stripes),
+        crop_box=given.subject.crop_box,
+        caption=f"{options.stripes} stripes",
+    )
+
+
+TOY = Analysis(
+    name="toy",
+    options=ToyOptions,
+    run=stripes,
+    cost="many passes",
+    words=Words(
+        label="Stripes",
+        shows="stripes that no model has seen.",
+        hides="anything about the photo.",
+        formula="i mod n",
+        source="Toy & Test 2026",
+        runs="four strokes",
+    ),
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _offered() -> Iterator[None]:
+    _HALF_SAID.set()  # nobody listens for the progress but the test of it
+    with METHODS.including(TOY):
+        yield
+    assert "toy" not in METHODS
+
+
+def opened(demo: gr.Blocks, image: str, more: str = "") -> Desk:
+    return arrived(demo, image, "explain", more)
+
+
+def card(desk: Desk) -> dict[str, Any]:
+    cards: list[dict[str, Any]] = desk.shown["vv-gallery"]["value"]["cards"]
+    return next(one for one in cards if one["name"] == "toy")
+
+
+def test_a_method_of_one_declaration_has_a_card(demo: gr.Blocks, image: str) -> None:
+    one = card(opened(demo, image))
+    assert (one["label"], one["slow"], one["blind"], one["options"]) == ("Stripes", True, False, "()")
+    assert one["words"] == "four strokes"
+    assert (one["shows"], one["hides"]) == (TOY.words.shows, TOY.words.hides)
+    assert "map" not in one
+
+
+def test_its_options_stand_in_links(demo: gr.Blocks, image: str) -> None:
+    desk = opened(demo, image, "&method=toy&toy.stripes=3&toy.along=cols")
+    view = desk.view()
+    assert (view.method, view.options_of("toy"), view.notes) == ("toy", ToyOptions(3, "cols"), ())
+    assert "toy.stripes=3" in view.to_address()
+    assert parse_qs(urlsplit(card(desk)["src"]).query)["toy.along"] == ["cols"]
+    view, problems = ViewState.from_address("?method=toy&toy.stripes=99")
+    assert view.options == ()
+    assert problems == ("The toy.stripes is a whole number from 1 to 9, not '99'.",)
+
+
+def test_it_says_how_far_it_is_and_then_has_its_map(
+    demo: gr.Blocks, image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell = News.tell
+
+    def heard(self: News, page: str, about: str, name: str, **said: Any) -> dict[str, Any]:
+        if said.get("share") == 0.5:
+            _HALF_SAID.set()
+        return tell(self, page, about, name, **said)
+
+    monkeypatch.setattr(News, "tell", heard)
+    desk = opened(demo, image, "&toy.stripes=4")
+    _HALF_SAID.clear()
+    desk.act("vv-gallery", "compute", data={"method": "toy"})
+    told = [value["progress"]["of"]["toy"] for _name, value in desk.told if value.get("progress")]
+    assert [said.get("words") for said in told[:2]] == ["Starting …", "50% of four strokes"]
+    assert told[-1]["map"]["caption"].startswith("4 stripes, for animal ")
+    assert told[-1]["map"]["caption"].endswith("Scale: stripes from 0 to 3.")
+    numbers = [said["seq"] for said in told]
+    assert numbers == sorted(numbers)
+
+
+def test_it_is_looked_at_closely_with_its_words_and_its_controls(demo: gr.Blocks, image: str) -> None:
+    desk = opened(demo, image)
+    assert desk.shown["number of stripes"]["visible"] is False
+    desk.act("vv-gallery", "compute", data={"method": "toy"})
+    desk.act("vv-gallery", "open", data={"method": "toy"})
+    said = " ".join(str(value.get("value")) for name, value in desk.told if name == "HTML")
+    for words in (TOY.words.formula, "Toy &amp; Test 2026"):
+        assert words in said
+    assert desk.shown["number of stripes"] == {"value": 2, "visible": True}
+    assert desk.shown["direction of stripes"] == {"value": "rows", "visible": True}
+    assert "2 stripes" in desk.shown["vv-explain-picture"]["value"]["caption"]
+    desk.act("number of stripes", "input", 5)
+    assert desk.view().options == (("toy", ToyOptions(5)),)
+    assert card(desk)["options"] == "(('stripes', 5),)"
+    assert "map" not in card(desk)  # it is another map, which nobody asked for yet
+    desk.act("vv-gallery", "compute", data={"method": "toy"})
+    desk.act("vv-gallery", "open", data={"method": "rollout"})
+    assert desk.shown["number of stripes"]["visible"] is False
+    desk.act("vv-gallery", "open", data={"method": "toy"})
+    assert desk.shown["number of stripes"] == {"value": 5, "visible": True}
+    assert "5 stripes" in desk.shown["vv-explain-picture"]["value"]["caption"]
+    assert "number of stripes 5" in desk.shown["vv-explain-picture"]["value"]["caption"]
+
+
+def test_the_library_knows_it_by_name(session: Session, image: str) -> None:
+    picture = session.image(image, owner=OWNER)
+    found = explain(session.model("odd"), picture, methods=["toy", "relevance"], mode="crop")
+    assert list(found) == ["toy", "relevance"]
+    assert found["toy"].values.shape == (ROWS, COLS)
+    assert found["toy"].caption.startswith("2 stripes, towards the logit of class ")
+
+
+def test_a_name_is_offered_once() -> None:
+    with pytest.raises(ParameterError, match="'toy' already"), METHODS.including(TOY):
+        pass
+    assert METHODS["toy"] is TOY

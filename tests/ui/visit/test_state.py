@@ -1,0 +1,164 @@
+"""The view: what a link says, what it cannot say, and what fits a model."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ui.views import view_with
+from vit_viz.analyses.opening import first_of_last_third
+from vit_viz.analyses.rollout import RolloutOptions
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import TokenLayout
+from vit_viz.ui.visit.state import ViewState
+
+LAYOUT = TokenLayout(grid=(4, 6), prefix=("class", "register 0"))
+
+
+def test_an_empty_address_is_the_default_view() -> None:
+    assert ViewState.from_address("") == (ViewState(), ())
+
+
+def test_a_view_survives_its_address() -> None:
+    view = view_with(
+        model="dino-s16",
+        image="lion",
+        mode="crop",
+        tab="explain",
+        layer=2,
+        head=3,
+        query="1,2;3,4",
+        direction="column",
+        scale="own",
+        alpha=0.25,
+        table="magma",
+        smooth=True,
+        mask=0.6,
+        norm=True,
+        options=(
+            ("rollout", RolloutOptions(attention_share=0.9, head_fusion="max", discard=0.3, first=1, last=2)),
+        ),
+        numbers=True,
+        position_grid="trained",
+        token_measure="segments",
+        token_second="a photo (2).png",
+        token_factor=2.5,
+        token_box="1,2,30,40",
+        token_register=True,
+    )
+    assert ViewState.from_address("?" + view.to_address()) == (view, ())
+
+
+def test_what_is_at_its_default_is_left_out_of_the_address() -> None:
+    assert ViewState(model="mini", layer=3).to_address() == "model=mini&layer=3"
+
+
+def test_turn_and_notes_are_not_in_the_address() -> None:
+    assert ViewState(revision=7, notes=("a sentence",), awaits_upload=True).to_address() == ""
+
+
+@pytest.mark.parametrize(
+    ("search", "named"),
+    [
+        ("layer=abc", "layer"),
+        ("layer=-1", "layer"),
+        ("head=none", "head"),
+        ("q=1,2,3", "row,col"),
+        ("dir=up", "direction"),
+        ("alpha=nan", "alpha"),
+        ("alpha=2", "alpha"),
+        ("tab=secrets", "tab"),
+        ("mode=sideways", "mode"),
+        ("smooth=perhaps", "smooth"),
+        ("model=" + "x" * 300, "model"),
+    ],
+)
+def test_what_is_not_possible_falls_back_with_one_sentence(search: str, named: str) -> None:
+    view, problems = ViewState.from_address(search, tabs=("look", "explain"))
+    assert view == ViewState()
+    assert len(problems) == 1
+    assert named in problems[0]
+
+
+def test_one_bad_option_does_not_take_the_others_with_it() -> None:
+    view, problems = ViewState.from_address("layer=abc&head=2&q=3,4")
+    assert (view.layer, view.head, view.query) == (None, 2, "3,4")
+    assert len(problems) == 1
+
+
+@given(st.text(max_size=300))
+def test_no_address_whatsoever_raises(search: str) -> None:
+    view, _ = ViewState.from_address(search)
+    assert isinstance(view, ViewState)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["layer", "q", "head", "alpha", "mask", "first", "model"]), st.text(max_size=40)
+    )
+)
+def test_no_value_of_an_option_raises_anything_but_a_sentence(options: dict[str, str]) -> None:
+    with suppress(ParameterError):
+        ViewState().with_options(options)
+
+
+def test_the_first_layer_shown_lies_in_the_last_third() -> None:
+    for layers in range(1, 49):
+        assert 2 * layers <= 3 * (first_of_last_third(layers) + 1)
+        assert first_of_last_third(layers) < layers
+
+
+def test_a_layer_that_the_model_has_not_falls_back_with_a_sentence() -> None:
+    view, problems = ViewState(layer=9).fitted(layers=3, heads=5, layout=LAYOUT)
+    assert view.layer == first_of_last_third(3)
+    assert problems == ("Layer 9 does not exist: this model has layers 0-2.",)
+
+
+def test_a_query_outside_the_grid_falls_back_with_a_sentence() -> None:
+    view, problems = ViewState(query="4,0", layer=0).fitted(layers=3, heads=5, layout=LAYOUT)
+    assert view.query == ""
+    assert "rows are 0-3" in problems[0]
+
+
+def test_a_fitting_view_is_left_as_it_is() -> None:
+    view = ViewState(layer=1, head=4, query="3,5", options=(("rollout", RolloutOptions(first=1, last=2)),))
+    assert view.fitted(layers=3, heads=5, layout=LAYOUT) == (view, ())
+
+
+def test_another_image_drops_a_patch_and_keeps_a_token() -> None:
+    assert ViewState(query="3,4").on_subject(image="tower").query == ""
+    assert ViewState(query="register 0").on_subject(image="tower").query == "register 0"
+
+
+def test_every_action_is_a_new_turn_without_old_notes() -> None:
+    view = ViewState(revision=3, notes=("old",)).after_action(layer=1)
+    assert (view.revision, view.notes, view.layer) == (4, (), 1)
+
+
+def test_a_link_with_too_many_options_is_not_read_and_says_so() -> None:
+    view, problems = ViewState.from_address("?" + "&".join(f"a{i}=1" for i in range(101)) + "&layer=3")
+    assert view == ViewState()
+    assert "more options" in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("layers", "layer"), [(1, 0), (2, 1), (3, 2), (4, 3), (5, 3), (6, 4), (12, 8), (24, 16), (32, 21)]
+)
+def test_the_layer_that_a_view_opens_with(layers: int, layer: int) -> None:
+    assert first_of_last_third(layers) == layer
+
+
+@pytest.mark.parametrize("target", ["", "0", "291", "999999", "291-292"])
+def test_a_target_is_a_class_or_a_pair(target: str) -> None:
+    assert ViewState().with_options({"target": target}).target == target
+
+
+@pytest.mark.parametrize(
+    "target", ["1000000", "1-1000000", "a", "1-b", "-", "12-", "1-2-3", "\u0663", "\u00b2", "1.5"]
+)
+def test_what_is_no_class_is_no_target(target: str) -> None:
+    with pytest.raises(ParameterError, match="The option target is a class like 291"):
+        ViewState().with_options({"target": target})

@@ -1,0 +1,68 @@
+"""Two actions of one visitor at the same moment: both count."""
+
+from __future__ import annotations
+
+import threading
+
+from vit_viz.ui.visit.state import ViewState
+from vit_viz.ui.visit.view_store import ViewStore
+
+
+def test_an_action_alone_changes_the_view_it_saw() -> None:
+    seen = ViewState(revision=4)
+    before, after = ViewStore().apply("page", seen, lambda view: view.after_action(query="2,3"))
+    assert before == seen
+    assert (after.query, after.revision) == ("2,3", 5)
+
+
+def test_a_slow_action_does_not_undo_a_quick_one() -> None:
+    latest, seen = ViewStore(), ViewState(model="slow", revision=4)
+    waiting, quick_is_done = threading.Event(), threading.Event()
+    results: list[tuple[ViewState, ViewState]] = []
+
+    def slow(view: ViewState) -> ViewState:
+        waiting.set()
+        assert quick_is_done.wait(5)
+        return view.after_action(query="2,3")
+
+    thread = threading.Thread(target=lambda: results.append(latest.apply("page", seen, slow)))
+    thread.start()
+    assert waiting.wait(5)
+    latest.apply("page", seen, lambda view: view.on_subject(model="mini"))
+    quick_is_done.set()
+    thread.join(5)
+    ((before, after),) = results
+    assert before.model == "mini"
+    assert (after.model, after.query) == ("mini", "2,3")
+    assert after.revision == seen.revision + 2
+
+
+def test_many_actions_at_once_all_count() -> None:
+    latest, seen, start = ViewStore(), ViewState(layer=0), threading.Barrier(8)
+
+    def act() -> None:
+        start.wait()
+        latest.apply("page", seen, lambda view: view.after_action(layer=(view.layer or 0) + 1))
+
+    threads = [threading.Thread(target=act) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(5)
+    before, _after = latest.apply("page", seen, lambda view: view)
+    assert before.layer == 8
+
+
+def test_pages_know_nothing_of_each_other() -> None:
+    latest, seen = ViewStore(), ViewState()
+    latest.apply("one", seen, lambda view: view.after_action(query="2,3"))
+    before, _after = latest.apply("two", seen, lambda view: view)
+    assert before == seen
+
+
+def test_of_too_many_pages_the_quietest_is_forgotten() -> None:
+    latest, seen = ViewStore(max_pages=2), ViewState()
+    for page in ("one", "two", "three"):
+        latest.apply(page, seen, lambda view: view.after_action(query="2,3"))
+    assert latest.apply("one", seen, lambda view: view)[0] == seen
+    assert latest.apply("three", seen, lambda view: view)[0].query == "2,3"
