@@ -1,6 +1,6 @@
 """Top-1 and top-5 of a checkpoint on labelled photos, through our own decoding, preprocessing, model and class names.
 
-    python benchmarks/accuracy.py --data ../shared/data/photos --model ../shared/data/vit_tiny_patch16_224.fp16.safetensors
+    python benchmarks/accuracy.py --data FOLDER --model vit_tiny_patch16_224.safetensors
 
 One number checks all four at once. FOLDER holds annotations.json: a list of {"file", "class_index" or "synset"}. With --with-timm
 the same is computed by timm's model and transform, and the largest difference of logits is shown.
@@ -79,8 +79,8 @@ def timm_logits(weights: str, name: str) -> Callable[[Path], Tensor]:
 
 
 def report(name: str, logits: Tensor, truth: list[int]) -> None:
-    found = logits.topk(5).indices == torch.tensor(truth)[:, None]
-    top1, top5 = found[:, 0].float().mean(), found.any(1).float().mean()
+    hits = logits.topk(5).indices == torch.tensor(truth)[:, None]
+    top1, top5 = hits[:, 0].float().mean(), hits.any(1).float().mean()
     print(f"{name}: top-1 {top1:.3f}, top-5 {top5:.3f} on {len(truth)} photos")
 
 

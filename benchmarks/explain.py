@@ -1,6 +1,6 @@
 """What explaining costs: time in plain forwards, the trust strip in seconds, and the peak memory of relevance.
 
-    python benchmarks/explain.py --model ../shared/data/vit_tiny_patch16_224.fp16.safetensors
+    python benchmarks/explain.py --model vit_tiny_patch16_224.safetensors
 
 Times are medians of interleaved runs, so that a busy machine touches all alike. A plain forward is that of the model in evaluation,
 without gradients. Memory is the peak of the resident set of a fresh process above what it has after a plain forward, for
@@ -28,9 +28,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a check
 import vit_viz
 from vit_viz.analyses.explain import explain_subject
 from vit_viz.analyses.faithfulness import faithfulness_of, random_band
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.removal import outputs_without
 from vit_viz.analyses.sanity import class_sensitivity, stability
-from vit_viz.analyses.subject import Subject
 
 CHAINS = ("attention", "rollout", "gradient_rollout", "relevance")
 
@@ -48,13 +48,13 @@ def main() -> None:
     memory(arguments)
 
 
-def subject_of(model: str, side: int) -> Subject:
+def subject_of(model: str, side: int) -> PreparedImage:
     loaded = vit_viz.load(model, device="cpu")
     pixels = torch.randn(1, 3, side, side, generator=torch.Generator().manual_seed(0))
-    return Subject.of(loaded, pixels)
+    return PreparedImage.of(loaded, pixels)
 
 
-def times(subject: Subject, repeats: int) -> None:
+def times(subject: PreparedImage, repeats: int) -> None:
     """Medians in milliseconds and in plain forwards."""
     runs: dict[str, Callable[[], object]] = {
         "plain forward": lambda: forward(subject),
@@ -76,7 +76,7 @@ def times(subject: Subject, repeats: int) -> None:
         print(f"  {name:50} {1000 * median:8.1f} ms  {median / plain:6.2f} forwards")
 
 
-def trust(subject: Subject) -> None:
+def trust(subject: PreparedImage) -> None:
     """The random band, and then the trust strip of one map: deletion, insertion, class sensitivity, mirror."""
     relevance = explain_subject(subject, methods=["relevance"])["relevance"]
     start = time.perf_counter()
@@ -99,7 +99,7 @@ def memory(arguments: argparse.Namespace) -> None:
     print(f"  relevance at 448 px, peak memory: {words}, ratio {peaks['chain'] / peaks['materialised']:.2f}")
 
 
-def peak_bytes(subject: Subject, form: str) -> int:
+def peak_bytes(subject: PreparedImage, form: str) -> int:
     forward(subject)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     if form == "chain":
@@ -109,12 +109,12 @@ def peak_bytes(subject: Subject, form: str) -> int:
     return 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
-def forward(subject: Subject) -> Tensor:
+def forward(subject: PreparedImage) -> Tensor:
     with torch.no_grad():
         return subject.outputs(subject.pixels)
 
 
-def materialised(subject: Subject) -> np.ndarray:
+def materialised(subject: PreparedImage) -> np.ndarray:
     """Relevance as published: every attention matrix and its gradient kept, R updated as a whole."""
     seen: list[Tensor] = []
 

@@ -2,9 +2,14 @@
 //
 // The arithmetic alone, without a browser, in processor time, so that other work on the machine does not count.
 
-import { Frame } from '../vit_viz/ui/explorer/frame.js';
-import { paintBigMap, paintMosaic } from '../vit_viz/ui/explorer/paint.js';
-import { initialView } from '../vit_viz/ui/explorer/state.js';
+import { readFileSync } from 'node:fs';
+
+import { Frame } from '../vit_viz/explorer/frame.js';
+import { paintBigMap, paintMosaic } from '../vit_viz/explorer/paint.js';
+import { initialView } from '../vit_viz/explorer/state.js';
+
+/** As the server declares them. */
+const OPTIONS = JSON.parse(readFileSync(new URL('../tests/js/options.json', import.meta.url), 'utf8'));
 
 const CASES = [
   { name: 'N = 197, 12 x 3 heads', layers: 12, heads: 3, side: 14, here: 12 },
@@ -14,16 +19,24 @@ const CASES = [
 ];
 const CHANGES = [{}, { direction: 'column' }, { scale: 'own' }, { mask: 0.6 }];
 
+/** Stands for a canvas: holds pixels and shows nothing. */
 function picture() {
-  const resize = (width, height) => {
-    if (made.pixels?.length !== width * height) made.pixels = new Uint32Array(width * height);
+  const resize = (/** @type {number} */ width, /** @type {number} */ height) => {
+    if (made.pixels.length !== width * height) made.pixels = new Uint32Array(width * height);
   };
-  const made = { pixels: null, resize, show() {} };
-  return made;
+  const made = { pixels: new Uint32Array(0), resize, show() {} };
+  return /** @type {import('../vit_viz/explorer/paint.js').Picture} */ (/** @type {unknown} */ (made));
 }
 
+/**
+ * @param {number} heads
+ * @param {number} tokens
+ * @param {number} headDim
+ * @returns {import('../vit_viz/explorer/attention.js').Layer}
+ */
 function randomLayer(heads, tokens, headDim) {
-  const numbers = (count) => Float32Array.from({ length: count }, () => 3 * Math.random() - 1.5);
+  const numbers = (/** @type {number} */ count) =>
+    Float32Array.from({ length: count }, () => 3 * Math.random() - 1.5);
   const size = heads * tokens * headDim;
   const q = numbers(size).map((v) => v / 8);
   return {
@@ -38,9 +51,10 @@ function randomLayer(heads, tokens, headDim) {
   };
 }
 
+/** @param {typeof CASES[number]} size @param {object} change */
 function measure({ layers, heads, side, here }, change) {
   const tokens = side * side + 1;
-  const trace = {
+  const shape = {
     layers,
     heads,
     tokens,
@@ -49,7 +63,12 @@ function measure({ layers, heads, side, here }, change) {
     suffix: [],
     pooling: 'class',
     default_query: 'class',
+    opening: { layer: 0, head: 'mean', tour: [] },
+    options: OPTIONS,
   };
+  const trace = /** @type {import('../vit_viz/explorer/geometry.js').Trace} */ (
+    /** @type {unknown} */ (shape)
+  );
   const data = Array.from({ length: here }, () => randomLayer(heads, tokens, 64));
   const frame = new Frame(trace);
   const [mosaic, map, table] = [picture(), picture(), new Uint32Array(256)];

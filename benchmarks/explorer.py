@@ -29,7 +29,7 @@ from vit_viz.checkpoints import LoadedModel, load
 from vit_viz.images import Preprocess
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.results import Provenance
-from vit_viz.session import Session
+from vit_viz.session.session import Session
 from vit_viz.ui.app import build_app, launch_options
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
@@ -115,24 +115,29 @@ def settle(page: Any) -> None:
         "!document.querySelector('#vv-explorer [data-vv=progress]').textContent.includes('Fetching')"
     )
     page.wait_for_function(
-        "/most/.test(document.querySelector('#vv-explorer [data-vv=readout]').textContent)"
+        "/Most/.test(document.querySelector('#vv-explorer [data-vv=readout]').textContent)"
     )
     page.wait_for_timeout(5000)  # rows of layers that do not travel
 
 
 def hovers(page: Any, moves: int) -> list[float]:
     """Script time of each repaint while the pointer wanders over the photo, in milliseconds."""
-    box = page.locator("#vv-explorer [data-vv=stage]").bounding_box()
-    page.evaluate("performance.clearMeasures()")
-    wander = random.Random(1)
-    for _ in range(moves):
-        x, y = (wander.uniform(0.01, 0.99) for _ in range(2))
-        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
-        page.wait_for_timeout(25)
+    wander(page, page.locator("#vv-explorer [data-vv=stage]"), moves)
     times: list[float] = page.evaluate(
         "performance.getEntriesByName('vit_viz:paint').filter((e) => e.detail === 'hover').map((e) => e.duration)"
     )
     return times
+
+
+def wander(page: Any, photo: Any, moves: int) -> None:
+    """Move the pointer over a photo; what the browser measured before is forgotten."""
+    box = photo.bounding_box()
+    page.evaluate("performance.clearMeasures()")
+    places = random.Random(1)
+    for _ in range(moves):
+        x, y = (places.uniform(0.01, 0.99) for _ in range(2))
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+        page.wait_for_timeout(25)
 
 
 def click(page: Any, step: int) -> float:

@@ -1,6 +1,6 @@
 """Whether the maps lie on the object: pointing game and energy of every method on labelled photos, and deletion against random.
 
-    python benchmarks/localisation.py --data ../shared/data/photos --model ../shared/data/vit_tiny_patch16_224.fp16.safetensors
+    python benchmarks/localisation.py --data FOLDER --model vit_tiny_patch16_224.safetensors
 
 FOLDER holds annotations.json: a list of {"file", "class_index", "boxes_xyxy"}, boxes in pixels of the file. Photos whose boxes
 cover more than 75% of the crop are left out, since any point would hit. Beside the methods stand the image centre and chance (a
@@ -22,11 +22,12 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a checkout that is not installed
 
 import vit_viz
-from vit_viz.analyses.explain import FAST, explain_subject
+from vit_viz.analyses.correlation import map_correlation
+from vit_viz.analyses.explain import explain_subject
 from vit_viz.analyses.faithfulness import RANDOM_ORDERS, faithfulness_of, random_band
 from vit_viz.analyses.localisation import localisation, object_at_centres, object_share
-from vit_viz.analyses.sanity import map_correlation
-from vit_viz.analyses.subject import Subject
+from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.results import PatchMap
 
 
@@ -54,7 +55,7 @@ def main() -> None:
     photos = json.loads((arguments.data / "annotations.json").read_text())[: arguments.limit]
     scores = Scores()
     for photo in photos:
-        subject = Subject.of(loaded, arguments.data / photo["file"], mode=arguments.mode)
+        subject = PreparedImage.of(loaded, arguments.data / photo["file"], mode=arguments.mode)
         assert subject.crop_box is not None
         share = object_share(subject.crop_box, subject.layout.grid, boxes=photo["boxes_xyxy"])
         if share.mean() > arguments.largest:
@@ -67,7 +68,11 @@ def main() -> None:
 
 
 def score(
-    scores: Scores, subject: Subject, photo: dict[str, Any], maps: dict[str, PatchMap], share: np.ndarray
+    scores: Scores,
+    subject: PreparedImage,
+    photo: dict[str, Any],
+    maps: dict[str, PatchMap],
+    share: np.ndarray,
 ) -> None:
     assert subject.crop_box is not None
     for method, patch_map in maps.items():
@@ -79,7 +84,7 @@ def score(
     scores.add("(chance)", float(hits.mean()), float(share.mean()))
 
 
-def score_deletion(scores: Scores, subject: Subject) -> None:
+def score_deletion(scores: Scores, subject: PreparedImage) -> None:
     """Deletion of the relevance map against ten random orders, following the model's first class; and class sensitivity."""
     band = random_band(subject)
     relevance = explain_subject(subject, methods=["relevance"])["relevance"]
@@ -115,7 +120,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="folder with photos and annotations.json")
     parser.add_argument("--model", required=True, help="what vit_viz.load takes")
     parser.add_argument(
-        "--methods", nargs="+", default=list(FAST), help="methods of vit_viz.explain; slow ones too"
+        "--methods", nargs="+", default=list(METHODS.quick), help="methods of vit_viz.explain; slow ones too"
     )
     parser.add_argument("--mode", default="crop", choices=["fit", "crop", "stretch"])
     parser.add_argument(

@@ -213,7 +213,7 @@ def attempt(
         fault = fault_of(recorded, truth) or fault_of_state(before, state_of(model))
     except (CaptureError, ParameterError) as error:
         return Row(*shown, 0, truth.num_blocks, REFUSED, type(error).__name__, str(error), layout=how)
-    except Exception as error:  # whatever it is, it belongs into the table
+    except Exception as error:  # any error belongs in the table
         return Row(*shown, 0, truth.num_blocks, ERROR, type(error).__name__, str(error)[:300], layout=how)
     proven = recorded.proof_status == "proven"
     verdict = (WRONG if proven else WRONG_TOLD) if fault else (RIGHT if proven else TOLD)

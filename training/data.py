@@ -67,7 +67,7 @@ def enlarge(batch: Tensor, size: int) -> Tensor:
 def random_crops(
     count: int, *, area: tuple[float, float], ratio: tuple[float, float], rng: torch.Generator
 ) -> Tensor:
-    """Random resized crops with a coin-tossed flip, as affine maps from crop to photo: [count, 2, 3].
+    """Random resized crops, half of them flipped, as affine maps from crop to photo: [count, 2, 3].
 
     Coordinates are those of `grid_sample` without aligned corners: -1 and 1 are the outer edges, so one map
     serves every resolution, that of the photo and that of the teacher's patch grid.
@@ -91,7 +91,7 @@ def sample(maps: Tensor, crops: Tensor, size: int, *, around: str = "border") ->
     """What lies under the crops, at `size` x `size`: [batch, channels, size, size]. Bilinear.
 
     Args:
-        around: what lies around the photo: "border" goes on with its outermost pixels, "zeros" with nothing.
+        around: what lies around the photo: "border" repeats its outermost pixels, "zeros" is empty.
     """
     grid = F.affine_grid(crops, [len(maps), maps.shape[1], size, size], align_corners=False)
     return F.grid_sample(maps, grid, mode="bilinear", padding_mode=around, align_corners=False)

@@ -137,10 +137,10 @@ def report_large(loaded: vv.LoadedModel, folder: Path) -> None:
           f"top-5 {np.mean([r < 5 for r in ranks]):.2f}")  # fmt: skip
 
 
-def report_localisation(found: list[Localisation]) -> None:
+def report_localisation(figures: list[Localisation]) -> None:
     """The box figures, with what the centre of the photo and chance reach beside them."""
-    inside, box, peak, centre = (np.asarray(column, dtype=float) for column in zip(*found, strict=True))
-    print(f"boxes of at most half of the photo: {len(found)}")
+    inside, box, peak, centre = (np.asarray(column, dtype=float) for column in zip(*figures, strict=True))
+    print(f"boxes of at most half of the photo: {len(figures)}")
     print(f"  relevance inside the box {inside.mean():.3f}, the box's share of the photo {box.mean():.3f}: "
           f"ratio {inside.mean() / box.mean():.2f} (mean of the ratios {np.mean(inside / box):.2f}; chance 1)")  # fmt: skip
     print(

@@ -1,4 +1,4 @@
-"""The student while it learns: its forward pass with dropped patches, and what it is asked to match."""
+"""The student in training: its forward pass with dropped patches, and the losses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GUIDED_LAYERS = 4
 
 
 class Targets(NamedTuple):
-    """What a batch is to be told: the labels, and the teacher's answers about the same photos and crops.
+    """The targets of a batch: the labels, and the teacher's answers about the same photos and crops.
 
     labels [batch, classes] and soft [batch, classes] (the teacher at a temperature) are probabilities; tokens [batch,
     patches, dim]; summary [batch, dim], the teacher's class token; evidence [batch, patches] >= 0, where it finds
@@ -30,7 +30,7 @@ class Targets(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """What the student says: logits [batch, classes], the teacher's tokens and summary as it guesses them.
+    """What the student predicts: logits [batch, classes], and the teacher's tokens and summary.
 
     looks [guided layers, batch, patches]: the attention of the class token to the patches, mean over heads, as
     shares that sum to 1 over the patches.
@@ -52,7 +52,7 @@ class Student(nn.Module):
         self.to_summary = nn.Linear(dim, TEACHER_DIM)
 
     def forward(self, pixels: Tensor, keep: Tensor | None = None) -> Guess:
-        """The student on a batch, on the patches `keep` [batch, kept] alone if given."""
+        """The student on a batch, on the patches `keep` [batch, kept] only, if given."""
         tokens, rows = student_tokens(self.model, pixels, keep)
         num_prefix = 1 + self.model.reg_token.shape[1]
         looks = torch.stack(rows[-GUIDED_LAYERS:])[..., num_prefix:].float().mean(2)
@@ -64,7 +64,7 @@ class Student(nn.Module):
 
 
 def student_tokens(model: Any, pixels: Tensor, keep: Tensor | None = None) -> tuple[Tensor, list[Tensor]]:
-    """The model's own forward pass up to the final norm, on the patches `keep` [batch, kept] alone.
+    """The model's own forward pass up to the final norm, on the patches `keep` [batch, kept] only.
 
     Returns the tokens and each layer's attention of the class token: [batch, heads, tokens]. Positions are added
     before patches are dropped, so that each kept patch knows where it lies. Equal to the model's forward pass where
@@ -151,9 +151,9 @@ def random_rectangles(batch: int, grid: int, share: float, *, rng: torch.Generat
 
 
 def paste(pixels: Tensor, targets: Targets, replaced: Tensor) -> tuple[Tensor, Targets]:
-    """CutMix with the batch in reverse order; what is to be answered is mixed by area, tokens patch by patch.
+    """CutMix with the batch in reverse order; targets are mixed by area, tokens patch by patch.
 
-    A class is then told from its own region, which is what a map of relevance should show. Source: Yun et al.
+    A class is then recognised from its own region, which is what a map of relevance should show. Source: Yun et al.
     2019, arXiv:1905.04899.
     """
     size = pixels.shape[-1] // replaced.shape[-1]

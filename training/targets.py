@@ -176,9 +176,9 @@ def compute_evidence(
         normed = (
             torch.from_numpy(tokens[rows].astype(np.float32)).flatten(1, 2) / TOKEN_STEP * deviation + mean
         )
-        found = teacher.evidence(normed, labels[rows], query)
-        found = found / found.amax(1, keepdim=True).clamp(min=1e-6)
-        store[rows] = found.view(-1, GRID, GRID).numpy()
+        evidence = teacher.evidence(normed, labels[rows], query)
+        evidence = evidence / evidence.amax(1, keepdim=True).clamp(min=1e-6)
+        store[rows] = evidence.view(-1, GRID, GRID).numpy()
     (cache / f"{EVIDENCE}.partial.npy").replace(cache / f"{EVIDENCE}.npy")
     log.info("teacher: where it finds the label of %d photos", len(photos))
 

@@ -125,7 +125,7 @@ class Run:
         torch._foreach_lerp_(mine, current, weight)
 
     def state(self) -> dict[str, Any]:
-        """All that is needed to go on as if nothing had happened."""
+        """All that is needed to resume the training exactly."""
         return {
             "student": self.student.state_dict(),
             "average": self.average.state_dict(),
@@ -136,7 +136,7 @@ class Run:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up a stored state."""
+        """Restore a stored state."""
         self.student.load_state_dict(state["student"])
         self.average.load_state_dict(state["average"])
         self.muon.load_state_dict(state["muon"])
@@ -259,7 +259,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start-from", type=Path, help="safetensors file of a model to start from")
     parser.add_argument(
-        "--continue-from", type=Path, help="checkpoint to take up when WORK has none of its own"
+        "--continue-from", type=Path, help="checkpoint to resume from when WORK has none of its own"
     )
     parser.add_argument(
         "--look-every", type=float, default=8.0, help="minutes between two looks at validation"
@@ -268,7 +268,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Prepare what is missing, take up what is there, train."""
+    """Prepare what is missing, resume what is there, train."""
     args = parse()
     args.work.mkdir(parents=True, exist_ok=True)
     cache = args.cache or args.work

@@ -60,7 +60,7 @@ class Case:
         build: makes it, with random weights.
         oracle: what it attends to; is given a copy that it may change.
         size: height and width of its input.
-        ends: verdicts that are right for it; by default whatever misleads nobody.
+        ends: verdicts that are right for it; by default any that does not mislead.
         channels: of its input.
     """
 

@@ -1,1 +1,1 @@
-"""Faults put into single places of the package on purpose, and whether the tests notice: `python -m benchmarks.mutations`."""
+"""Small faults made in the package on purpose, one at a time, and whether the tests notice: `python -m benchmarks.mutations`."""

@@ -33,19 +33,21 @@ ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 ROOMS = {
     "JavaScript": ("vit_viz/**/*.js",),
-    "page Python": ("vit_viz/ui/**/*.py", "vit_viz/__init__.py"),
+    "page Python": ("vit_viz/ui/**/*.py", "vit_viz/explorer/*.py", "vit_viz/__init__.py"),
     "capture": ("vit_viz/capture/*.py",),
     "analyses": (
         "vit_viz/analyses/*.py",
+        "vit_viz/walkthrough/*.py",
         "vit_viz/geometry.py",
         "vit_viz/results.py",
-        "vit_viz/explaining.py",
     ),
     "model": ("vit_viz/model/*.py",),
     "checkpoints": ("vit_viz/checkpoints/**/*.py", "vit_viz/labels.py"),
     "images": ("vit_viz/images/*.py", "vit_viz/samples.py"),
-    "render": ("vit_viz/render/*.py", "vit_viz/export.py"),
-    "session and stores": ("vit_viz/*.py",),  # what no other room has
+    "drawing": ("vit_viz/render/*.py", "vit_viz/drawing/*.py"),
+    "surveys": ("vit_viz/surveys/*.py",),
+    "command line, notebook, offline": ("vit_viz/cli/*.py", "vit_viz/notebook/*.py", "vit_viz/offline/*.py"),
+    "session and stores": ("vit_viz/session/*.py", "vit_viz/*.py"),  # what no other room has
 }
 
 
@@ -98,7 +100,7 @@ def room_files(root: Path) -> dict[str, list[str]]:
     """The files of each room; every file of the package is in exactly one.
 
     Raises:
-        SystemExit: a room has none: what would be measured is not there.
+        SystemExit: a room has none: what would be measured is not there; or a file is in no room.
     """
     taken: set[Path] = set()
     rooms = {}
@@ -108,6 +110,9 @@ def room_files(root: Path) -> dict[str, list[str]]:
             raise SystemExit(f"There is no file in the room {room!r}: nothing can be measured.")
         taken.update(files)
         rooms[room] = [file.relative_to(root).as_posix() for file in files]
+    missing = {*root.glob("vit_viz/**/*.py"), *root.glob("vit_viz/**/*.js")} - taken
+    if missing:
+        raise SystemExit(f"{min(missing).relative_to(root)} is in no room: it would never be measured.")
     return rooms
 
 
@@ -118,15 +123,15 @@ def faults_of(path: str) -> list[Fault]:
 
 
 def sample(rooms: dict[str, list[str]], count: int, seed: int) -> list[tuple[str, Fault]]:
-    """Faults, chosen by chance: of the rooms in proportion to their lines, of the kinds of faults in each room in turn."""
+    """A random sample of faults: from each room in proportion to its lines, from the kinds of faults in turn."""
     lines = {room: sum((ROOT / f).read_bytes().count(b"\n") for f in files) for room, files in rooms.items()}
     chosen = []
     for room, files in rooms.items():
         chance = random.Random(f"{seed} {room}")
-        found = [fault for path in files for fault in faults_of(path)]
-        chance.shuffle(found)
+        faults = [fault for path in files for fault in faults_of(path)]
+        chance.shuffle(faults)
         kinds: dict[str, list[Fault]] = defaultdict(list)
-        for fault in found:
+        for fault in faults:
             kinds[fault.kind].append(fault)
         turns = [
             (place, kind, fault)
@@ -276,12 +281,12 @@ def equivalents() -> dict[str, str]:
 
     Where the text that changes stands in its line more than once, a number says which one is meant, from the second one on.
     """
-    found = {}
+    reasons = {}
     for line in EQUIVALENT.read_text().splitlines() if EQUIVALENT.is_file() else ():
         if line.strip() and not line.startswith("#"):
             signature, _, reason = line.rpartition(" | ")
-            found[signature] = reason
-    return found
+            reasons[signature] = reason
+    return reasons
 
 
 def _signature(fault: Fault) -> str:

@@ -147,17 +147,17 @@ class TestMap:
 
         Where nobody is known to call it, or it is "", those that call anything in the file or import it.
         """
-        found = (self._calling(path, function) if function else {}) or self._calling(path, "")
+        tests = (self._calling(path, function) if function else {}) or self._calling(path, "")
         for file, entry in self.files.items():
             if Path(file).stem == f"test_{Path(path).stem}":
-                found |= entry.seconds
-        return found
+                tests |= entry.seconds
+        return tests
 
     def _calling(self, path: str, function: str) -> dict[str, float]:
         wanted: Callable[[str], bool] = (
             f"{path}:{function}".__eq__ if function else lambda place: place.startswith(f"{path}:")
         )
-        found = {
+        calling = {
             test: entry.seconds[test]
             for entry in self.files.values()
             for test, functions in entry.functions.items()
@@ -165,8 +165,8 @@ class TestMap:
         }
         if not function:
             for file in self._importing(path):
-                found |= self.files[file].seconds
-        return found
+                calling |= self.files[file].seconds
+        return calling
 
     def _importing(self, path: str) -> list[str]:
         module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -228,13 +228,13 @@ def script_tests(root: Path, path: str) -> list[str]:
 
 
 def _loaded(script: Path) -> set[Path]:
-    found: set[Path] = set()
+    loaded: set[Path] = set()
     waiting = [script.resolve()]
     while waiting:
         one = waiting.pop()
-        if one in found or not one.is_file():
+        if one in loaded or not one.is_file():
             continue
-        found.add(one)
+        loaded.add(one)
         names = re.findall(r"""['"]([.]{1,2}/[^'"\n]*[.]js)['"]""", one.read_text())
         waiting += [(one.parent / name).resolve() for name in names]
-    return found
+    return loaded

@@ -86,7 +86,7 @@ def python_faults(path: str, source: bytes) -> list[Fault]:
 
 def function_names(source: bytes) -> dict[int, str]:
     """Qualified names of a file's functions by the first line of their code, decorators included."""
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
 
     def walk(node: ast.AST, around: tuple[str, ...]) -> None:
         for child in ast.iter_child_nodes(node):
@@ -94,11 +94,11 @@ def function_names(source: bytes) -> dict[int, str]:
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 inside = (*around, child.name)
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                found[min([child.lineno, *(one.lineno for one in child.decorator_list)])] = ".".join(inside)
+                names[min([child.lineno, *(one.lineno for one in child.decorator_list)])] = ".".join(inside)
             walk(child, inside)
 
     walk(ast.parse(source), ())
-    return found
+    return names
 
 
 def compiles(source: bytes) -> bool:
@@ -257,10 +257,10 @@ class _Finder(ast.NodeVisitor):
         start, end = self._span(left)[1], self._span(right)[0]
         words = sorted(table, key=len, reverse=True)
         pattern = "|".join(re.sub(" ", r"\\s+", re.escape(w).replace(r"\ ", " ")) for w in words)
-        found = re.search(pattern, self.source[start:end].decode())
-        if found:
-            after = table[" ".join(found[0].split())]
-            yield kind, start + found.start(), start + found.end(), after
+        match = re.search(pattern, self.source[start:end].decode())
+        if match:
+            after = table[" ".join(match[0].split())]
+            yield kind, start + match.start(), start + match.end(), after
 
     def _swap(self, kind: str, first: ast.expr, second: ast.expr) -> Iterator[tuple[str, int, int, str]]:
         start, end = self._span(first)[0], self._span(second)[1]
@@ -277,8 +277,8 @@ class _Finder(ast.NodeVisitor):
 
     def _with_comma(self, start: int, end: int) -> tuple[int, int]:
         """The span with the comma after it, so that it can be cut out of a list."""
-        found = re.match(rb"\s*,", self.source[end:])
-        return start, end + (found.end() if found else 0)
+        comma = re.match(rb"\s*,", self.source[end:])
+        return start, end + (comma.end() if comma else 0)
 
     def _text(self, node: ast.AST) -> str:
         start, end = self._span(node)

@@ -51,7 +51,7 @@ def script_faults(path: str, source: bytes) -> list[Fault]:
     text = source.decode()
     tokens = list(_TOKEN.finditer(text))
     skipped = [match.span() for match in tokens if match.lastgroup in ("skip", "regex")]
-    found = [fault for i in range(len(tokens)) for fault in _of_token(tokens, i)]
+    faults = [fault for i in range(len(tokens)) for fault in _of_token(tokens, i)]
     for pattern, kind, after in (
         (_CALL, "statement dropped", ";"),
         (_ASSIGN, "statement dropped", ";"),
@@ -59,8 +59,8 @@ def script_faults(path: str, source: bytes) -> list[Fault]:
     ):
         for match in pattern.finditer(text):
             if not any(start <= match.start(1) < end for start, end in skipped):
-                found.append((kind, match.start(1), match[1], after))
-    return [_fault(path, text, *one) for one in sorted(found, key=lambda one: one[1])]
+                faults.append((kind, match.start(1), match[1], after))
+    return [_fault(path, text, *one) for one in sorted(faults, key=lambda one: one[1])]
 
 
 def _of_token(tokens: list[re.Match[str]], i: int) -> list[tuple[str, int, str, str]]:

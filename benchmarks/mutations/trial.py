@@ -182,9 +182,9 @@ class Workplace:
         _end(child)
         if not result.is_file():
             raise SystemExit(f"{test_file} could not be measured:\n{(self.copy / LOG).read_text()[-2000:]}")
-        found: dict[str, Any] = json.loads(result.read_text())
+        outcome: dict[str, Any] = json.loads(result.read_text())
         result.unlink()
-        return found
+        return outcome
 
     def _fork(self, work: Any) -> int:
         child = os.fork()
@@ -237,8 +237,8 @@ def _run_pytest(arguments: list[str], plugin: object) -> int:
 
 def _read(progress: Path) -> dict[str, str]:
     with contextlib.suppress(OSError, ValueError):
-        found: dict[str, str] = json.loads(progress.read_text())
-        return found
+        state: dict[str, str] = json.loads(progress.read_text())
+        return state
     return {}
 
 
