@@ -18,10 +18,11 @@ from tests.comparing import assert_same
 from vit_viz.analyses.ablation import (
     ablate_heads,
     causal_map,
-    estimated_head_map,
+    head_importance,
     head_map,
     without_heads,
 )
+from vit_viz.analyses.head_estimate import estimated_head_map
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import edit
 from vit_viz.capture import trace as capture
@@ -276,6 +277,41 @@ def test_other_estimates_are_the_derivative_towards_what_replaces_the_output(mak
     towards = (output if how == "mean" else v).mean(-2, keepdim=True)
     expected = ((towards - output) * gradient).sum((-2, -1))
     assert_same(estimated_head_map(trace, how=how), expected.numpy(), relative=1e-5)
+
+
+@pytest.mark.parametrize("how", ["zero", "mean", "uniform"])
+@pytest.mark.parametrize("options", KINDS)
+def test_the_estimate_without_a_trace_is_that_of_a_trace(make_model, pixels, options, how):
+    model = make_model(**options)
+    trace = capture(model, pixels, target=2, keep_values=True)
+    expected = estimated_head_map(trace, how=how)
+    subject = PreparedImage.of(model, pixels)
+    assert_same(causal_map(subject, target=2, how=how).estimate.values, expected)
+    assert_same(head_importance(subject, target=2, how=how).values, expected)
+    with torch.inference_mode():
+        assert_same(head_importance(subject, target=2, how=how).values, expected)
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_inside_an_edit_estimate_and_map_are_those_of_the_edited_model(make_model, pixels):
+    model = make_model()
+    subject = PreparedImage.of(model, pixels)
+    plain = causal_map(subject, target=2)
+    with edit(temperature={1: 3.0}):
+        trace = capture(model, pixels, target=2, keep_values=True)
+        edited = causal_map(subject, target=2)
+        assert_same(edited.estimate.values, estimated_head_map(trace))
+        with torch.no_grad():
+            whole = float(model(pixels)[0, 2])
+            with edit(heads={(0, 1): 0.0}):
+                expected = float(model(pixels)[0, 2]) - whole
+    assert edited.table.values[0, 1] == pytest.approx(
+        expected, abs=1e-5 * float(np.abs(edited.table.values).max())
+    )
+    assert (
+        np.abs(edited.estimate.values - plain.estimate.values).max()
+        > 1e-3 * np.abs(plain.estimate.values).max()
+    )
 
 
 def test_the_correlation_of_the_estimate_is_over_what_is_computed(make_model, pixels):

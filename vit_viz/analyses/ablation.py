@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,16 +14,19 @@ from torch import Tensor
 
 from vit_viz.analyses.batches import BATCH, in_batches
 from vit_viz.analyses.correlation import spearman
-from vit_viz.analyses.head_variants import EDITS, Ablation, Head, outputs_without_each, replacement
+from vit_viz.analyses.head_estimate import (
+    Ablation,
+    Unchanged,
+    check_ablation,
+    estimated,
+    unchanged,
+)
+from vit_viz.analyses.head_variants import EDITS, Head, outputs_without_each
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.targets import Target, TargetLike
-from vit_viz.capture import Trace, edit
-from vit_viz.capture.edits import is_edited
-from vit_viz.capture.interception import are_ours
-from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.capture import edit
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
-from vit_viz.model.submodules import submodules_of
 from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import HeadTable
 
@@ -131,31 +134,32 @@ def head_map(
     cancelled: StopCheck | None = None,
 ) -> HeadTable:
     """As `ablate_heads`, for an image that is prepared already."""
-    _check(how)
-    trace = subject.trace(keep_residual=_restarts(subject))
-    fixed = subject.target(target).resolved(subject.logits(trace))
+    check_ablation(how)
+    all_heads = unchanged(subject, how)
+    fixed = subject.target(target).resolved(all_heads.logits)
+    depth, heads = all_heads.heads
     plan = [
-        [(layer, head) for layer in layers for head in range(trace.num_heads)] for layers in _together(trace)
+        [(layer, head) for layer in layers for head in range(heads)] for layers in _together(depth, heads)
     ]
-    watch = Watch(trace.num_layers * trace.num_heads, progress=progress, cancelled=cancelled)
-    return _filled(subject, trace, fixed, how, plan, watch)
+    watch = Watch(depth * heads, progress=progress, cancelled=cancelled)
+    return _filled(subject, all_heads, fixed, how, plan, watch)
 
 
 def head_importance(
     subject: PreparedImage, *, target: TargetLike = None, how: Ablation = "zero"
 ) -> HeadTable:
-    """What switching each head off would change, estimated from one backward; as `estimated_head_map`.
+    """What switching each head off would change, from one gradient; as `head_estimate.estimated_head_map`.
 
     Raises:
         ParameterError: the target or the way of ablation does not exist.
 
     Source: Michel et al. 2019, arXiv:1905.10650, section 4.1, with its sign.
     """
-    _check(how)
+    check_ablation(how)
     wanted = subject.target(target)
-    trace = subject.trace(wanted, keep_values=True)
-    fixed = wanted.resolved(subject.logits(trace))
-    return _as_table(subject, estimated_head_map(trace, how=how), fixed, f"first-order estimate ({how})", how)
+    all_heads, guess = estimated(subject, wanted, how)
+    fixed = wanted.resolved(all_heads.logits)
+    return _as_table(subject, guess, fixed, f"first-order estimate ({how})", how)
 
 
 def causal_map(
@@ -179,13 +183,12 @@ def causal_map(
 
     Source: Michel et al. 2019, arXiv:1905.10650.
     """
-    _check(how)
+    check_ablation(how)
     wanted = subject.target(target)
     watch = Watch(1, progress=progress, cancelled=cancelled)
     watch.check()
-    trace = subject.trace(wanted, keep_values=True, keep_residual=_restarts(subject))
-    fixed = wanted.resolved(subject.logits(trace))
-    guess = estimated_head_map(trace, how=how)
+    all_heads, guess = estimated(subject, wanted, how)
+    fixed = wanted.resolved(all_heads.logits)
     estimate = _as_table(subject, guess, fixed, f"first-order estimate ({how})", how)
     watch.total = guess.size
 
@@ -193,7 +196,8 @@ def causal_map(
         if partial is not None:
             partial(CausalMap(table, estimate, known))
 
-    table = _filled(subject, trace, fixed, how, _by_estimate(guess, _together(trace)), watch, tell)
+    plan = _by_estimate(guess, _together(*guess.shape))
+    table = _filled(subject, all_heads, fixed, how, plan, watch, tell)
     return CausalMap(table, estimate, np.ones(guess.shape, dtype=bool))
 
 
@@ -209,7 +213,7 @@ def without_heads(
     Raises:
         ParameterError: a head does not exist.
     """
-    _check(how)
+    check_ablation(how)
     with torch.no_grad():
         before = subject.outputs(subject.pixels)[0]
         with edit(heads=dict.fromkeys(heads, EDITS[how])):
@@ -225,36 +229,13 @@ def without_heads(
     return AblationResult(before, after, change, moved, top)
 
 
-def estimated_head_map(trace: Trace, *, how: Ablation = "zero") -> NDArray[np.float32]:
-    """A first guess of the causal map from one backward: sum_i (dL/do_i) . (what replaces o_i - o_i) per head, [layers, heads].
-
-    Raises:
-        ParameterError: there is no such way of ablation.
-        CaptureError: the trace was taken without a target.
-
-    Source: Michel et al. 2019, arXiv:1905.10650, section 4.1, with its sign.
-    """
-    _check(how)
-    if trace.v is None or trace.output_grad is None:
-        raise CaptureError("An estimate needs gradients: pass target= to trace().")
-    values = np.zeros((trace.num_layers, trace.num_heads), dtype=np.float32)
-    for layer in range(trace.num_layers):
-        v, gradient = trace.v[layer], trace.output_grad[layer]  # [heads, tokens, head_dim]
-        output = torch.cat([attention @ v for _, attention in trace.tiles(layer)], dim=1)
-        change = replacement(how, output, v) - output
-        values[layer] = (change * gradient).sum((1, 2)).cpu().numpy()
-    return values
-
-
 # --- parts
 
 
-def _together(trace: Trace) -> list[range]:
+def _together(depth: int, heads: int) -> list[range]:
     """Neighbouring layers whose heads fill a batch together: a machine computes a larger batch in less time per image."""
-    layers = max(1, BATCH // trace.num_heads)
-    return [
-        range(first, min(first + layers, trace.num_layers)) for first in range(0, trace.num_layers, layers)
-    ]
+    layers = max(1, BATCH // heads)
+    return [range(first, min(first + layers, depth)) for first in range(0, depth, layers)]
 
 
 def _by_estimate(estimate: NDArray[np.float32], together: Sequence[range]) -> list[list[Head]]:
@@ -273,7 +254,7 @@ def _by_estimate(estimate: NDArray[np.float32], together: Sequence[range]) -> li
 
 def _filled(
     subject: PreparedImage,
-    trace: Trace,
+    all_heads: Unchanged,
     target: Target,
     how: Ablation,
     plan: Sequence[Sequence[Head]],
@@ -281,13 +262,13 @@ def _filled(
     tell: Callable[[HeadTable, NDArray[np.bool_]], None] = lambda *_: None,
 ) -> HeadTable:
     """The map, filled batch by batch in the order of a plan; what is there so far is told after each, with which heads it has."""
-    values = np.zeros((trace.num_layers, trace.num_heads))
+    values = np.zeros(all_heads.heads)
     known = np.zeros(values.shape, dtype=bool)
-    before = float(target(subject.logits(trace)))
+    before = float(target(all_heads.logits))
     table = _as_table(subject, values, target, f"head ablation ({how})", how)
     for heads in plan:
         layers, of_layer = zip(*heads, strict=True)
-        values[layers, of_layer] = _scores(subject, trace, target, heads, how, watch) - before
+        values[layers, of_layer] = _scores(subject, all_heads, target, heads, how, watch) - before
         known[layers, of_layer] = True
         table = replace(table, values=values.astype(np.float32))
         tell(table, known.copy())
@@ -311,7 +292,7 @@ def _as_table(
 
 def _scores(
     subject: PreparedImage,
-    trace: Trace,
+    all_heads: Unchanged,
     target: Target,
     heads: Sequence[Head],
     how: Ablation,
@@ -322,18 +303,8 @@ def _scores(
     def run(part: slice) -> Tensor:
         watch.check()
         with torch.no_grad():
-            scores = target(outputs_without_each(subject, trace, heads[part], how))
+            scores = target(outputs_without_each(subject, all_heads, heads[part], how))
         watch.advance(len(scores))
         return scores
 
     return in_batches(run, len(heads)).cpu().double().numpy()
-
-
-def _restarts(subject: PreparedImage) -> bool:
-    """Whether a run can start within the model: all of it is ours, and nobody else changes its attention."""
-    return are_ours(submodules_of(subject.model)) and not is_edited()
-
-
-def _check(how: str) -> None:
-    if how not in get_args(Ablation):
-        raise ParameterError(f"A head is replaced by {', '.join(get_args(Ablation))}, not by {how!r}.")

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any, TypeAlias
 
 from vit_viz.analyses.attention import AttentionOptions, Direction
+from vit_viz.analyses.head_estimate import Ablation
 from vit_viz.analyses.head_statistics import Measure
-from vit_viz.analyses.head_variants import Ablation
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import NoOptions, Option, Options
 from vit_viz.analyses.spec import Method, Words

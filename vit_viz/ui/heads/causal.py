@@ -10,7 +10,7 @@ from typing import Any, get_args
 import gradio as gr
 
 from vit_viz.analyses.ablation import CausalMap
-from vit_viz.analyses.head_variants import Ablation
+from vit_viz.analyses.head_estimate import Ablation
 from vit_viz.progress import Progress, StopCheck
 from vit_viz.session.handles import PAGE
 from vit_viz.ui.edge.user_errors import sentence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from vit_viz.analyses.head_estimate import Ablation
 from vit_viz.analyses.head_statistics import Measure
-from vit_viz.analyses.head_variants import Ablation
 from vit_viz.analyses.key_segments import Method
 from vit_viz.analyses.norms import OUTLIER_FACTOR
 from vit_viz.analyses.options import Option, Options

@@ -1,0 +1,160 @@
+"""The pass without any change: what variants of an image without single heads start from, and a first guess of what they change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.targets import Target
+from vit_viz.capture import Trace
+from vit_viz.capture.edits import is_edited
+from vit_viz.capture.forward import undisturbed
+from vit_viz.capture.interception import are_ours
+from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.model import VisionTransformer
+from vit_viz.model.kernel import attending_through
+from vit_viz.model.submodules import submodules_of
+
+Ablation = Literal["zero", "mean", "uniform"]
+
+
+@dataclass(frozen=True, eq=False)
+class Unchanged:
+    """A pass with all heads; what is empty is not known, since a run cannot start within the model.
+
+    Args:
+        logits: [outputs].
+        heads: how many there are: layers, heads of each.
+        stream: what enters each block, [1, tokens, dim] each.
+        outputs: attention @ v of each block, [1, heads, tokens, head_dim] each.
+        instead: what replaces it where a head is switched off, [heads, tokens | 1, head_dim] each.
+    """
+
+    logits: Tensor
+    heads: tuple[int, int]
+    stream: tuple[Tensor, ...] = ()
+    outputs: tuple[Tensor, ...] = ()
+    instead: tuple[Tensor, ...] = ()
+
+
+def unchanged(subject: PreparedImage, how: Ablation) -> Unchanged:
+    """The pass with all heads, and where a run can start within the model what it starts from."""
+    if not _restarts(subject):
+        return _traced(subject, subject.trace())
+    with torch.no_grad():
+        return _by_blocks(subject, how)
+
+
+def estimated(subject: PreparedImage, wanted: Target, how: Ablation) -> tuple[Unchanged, NDArray[np.float32]]:
+    """As `unchanged`, with what `estimated_head_map` says of the same pass.
+
+    Where a run can start within the model nothing is recorded: the attention is not formed again, and nothing is compared.
+    """
+    if not _restarts(subject):
+        trace = subject.trace(wanted, keep_values=True)
+        return _traced(subject, trace), estimated_head_map(trace, how=how)
+    with torch.inference_mode(False), torch.enable_grad():
+        all_heads = _by_blocks(subject, how)
+        gradients = torch.autograd.grad(wanted(all_heads.logits), all_heads.outputs)
+    outputs = tuple(output.detach() for output in all_heads.outputs)
+    guess = [
+        _first_order(output[0], other, gradient[0])
+        for output, other, gradient in zip(outputs, all_heads.instead, gradients, strict=True)
+    ]
+    return (
+        replace(all_heads, logits=all_heads.logits.detach(), outputs=outputs),
+        torch.stack(guess).float().cpu().numpy(),
+    )
+
+
+def estimated_head_map(trace: Trace, *, how: Ablation = "zero") -> NDArray[np.float32]:
+    """A first guess of the causal map from one backward: sum_i (dL/do_i) . (what replaces o_i - o_i) per head, [layers, heads].
+
+    Raises:
+        ParameterError: there is no such way of ablation.
+        CaptureError: the trace was taken without a target.
+
+    Source: Michel et al. 2019, arXiv:1905.10650, section 4.1, with its sign.
+    """
+    check_ablation(how)
+    if trace.v is None or trace.output_grad is None:
+        raise CaptureError("An estimate needs gradients: pass target= to trace().")
+    values = np.zeros((trace.num_layers, trace.num_heads), dtype=np.float32)
+    for layer in range(trace.num_layers):
+        v, gradient = trace.v[layer], trace.output_grad[layer]  # [heads, tokens, head_dim]
+        output = torch.cat([attention @ v for _, attention in trace.tiles(layer)], dim=1)
+        values[layer] = _first_order(output, _replacement(how, output, v), gradient).cpu().numpy()
+    return values
+
+
+def _first_order(output: Tensor, instead: Tensor, gradient: Tensor) -> Tensor:
+    return ((instead - output) * gradient).sum((1, 2))
+
+
+def _replacement(how: Ablation, output: Tensor, values: Tensor) -> Tensor:
+    """What a head's output becomes, as something that can be added to it: [heads, tokens | 1, head_dim]."""
+    if how == "zero":
+        return torch.zeros_like(output[:, :1])
+    return (output if how == "mean" else values).mean(1, keepdim=True)
+
+
+def check_ablation(how: str) -> None:
+    """Check that there is such a way of ablation.
+
+    Raises:
+        ParameterError: there is not.
+    """
+    if how not in get_args(Ablation):
+        raise ParameterError(f"A head is replaced by {', '.join(get_args(Ablation))}, not by {how!r}.")
+
+
+def run_blocks(model: VisionTransformer, x: Tensor, subject: PreparedImage, start: int, stop: int) -> Tensor:
+    """The stream before block `stop` from that before block `start`; after the last block only of the tokens that are read."""
+    if start == stop:
+        return x
+    read = model.tokens_read() if stop == len(model.blocks) else None
+    return model.run_blocks(x, subject.layout.grid, start=start, stop=stop, read=read)
+
+
+def _by_blocks(subject: PreparedImage, how: Ablation) -> Unchanged:
+    """The pass of our own model, block by block; gradients as the caller has them."""
+    model = subject.transformer("A run from within the model")
+    stream: list[Tensor] = []
+    outputs: list[Tensor] = []
+    instead: list[Tensor] = []
+
+    def attention(q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = None) -> Tensor:
+        output = F.scaled_dot_product_attention(q, k, v, scale=scale)
+        if torch.is_grad_enabled() and not output.requires_grad:
+            output.requires_grad_()  # the first layer of a frozen model: the graph begins here
+        outputs.append(output)
+        instead.append(_replacement(how, output[0].detach(), v[0].detach()))
+        return output
+
+    with subject.turn(), undisturbed(model):
+        x = model.tokens(subject.pixels.to(subject.dtype))  # [1, tokens, dim]
+        with attending_through(attention):
+            for layer in range(len(model.blocks)):
+                stream.append(x.detach())
+                x = run_blocks(model, x, subject, layer, layer + 1)
+        logits = model.classify(x)[0]
+    wide = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+    heads = (len(stream), model.config.num_heads)
+    return Unchanged(wide, heads, tuple(stream), tuple(outputs), tuple(instead))
+
+
+def _traced(subject: PreparedImage, trace: Trace) -> Unchanged:
+    return Unchanged(subject.logits(trace), (trace.num_layers, trace.num_heads))
+
+
+def _restarts(subject: PreparedImage) -> bool:
+    """Whether a run can start within the model: all of it is ours, and nobody else changes its attention."""
+    model = subject.model
+    return isinstance(model, VisionTransformer) and are_ours(submodules_of(model)) and not is_edited()
