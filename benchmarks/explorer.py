@@ -20,15 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a checkout that is not installed
 
-from vit_viz.checkpoints import LoadedModel, load
-from vit_viz.images import Preprocess
-from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.results import Provenance
+from benchmarks.shapes import random_model
+from vit_viz.checkpoints import load
 from vit_viz.session.session import Session
 from vit_viz.ui.app import build_app, launch_options
 
@@ -72,27 +69,6 @@ def served(name: str) -> Iterator[str]:
     _, url, _ = app.launch(**launch_options(session), prevent_thread_lock=True, quiet=True)
     yield url
     app.close()
-
-
-def random_model(name: str, *, img_size: tuple[int, int] = (224, 224), **options: Any) -> LoadedModel:
-    """A model of this shape with random weights, sharp enough that its attention is not uniform."""
-    config = ViTConfig(img_size=img_size, depth=12, num_classes=10, **options)
-    torch.manual_seed(0)
-    model = VisionTransformer(config).eval()
-    preprocess = Preprocess(
-        input_size=img_size, patch_size=config.patch_size, resize_to=None, mean=(0.5,) * 3, std=(0.5,) * 3
-    )
-    return LoadedModel(
-        model=model,
-        config=config,
-        preprocess=preprocess,
-        labels=None,
-        provenance=Provenance(model=name, weights=name),
-        name=name,
-        family="timm",
-        origin="random weights",
-        device=torch.device("cpu"),
-    )
 
 
 def measure(browser: Any, name: str, url: str, moves: int) -> None:

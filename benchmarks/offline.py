@@ -20,8 +20,8 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a checkout that is not installed
 
-from explorer import FLAGS, hovers, random_model, report
-
+from benchmarks.explorer import FLAGS, hovers, report
+from benchmarks.shapes import random_model
 from vit_viz.checkpoints import load
 from vit_viz.offline.explored import Explored
 from vit_viz.offline.page import fp16_bytes

@@ -15,19 +15,15 @@ import time
 from pathlib import Path
 
 import numpy as np
-import torch
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a checkout that is not installed
 
+from benchmarks.shapes import random_model
 from vit_viz.capture import Trace
-from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
 from vit_viz.explorer.packing import layer_bytes
-from vit_viz.images import Preprocess
 from vit_viz.memory import return_large_blocks, share_one_heap
-from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.results import Provenance
 from vit_viz.session.handles import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.work import relative_work
@@ -44,7 +40,7 @@ def main() -> None:
     share_one_heap()  # as app.py does
     return_large_blocks()
     session = Session(model=NAME, device="cpu")
-    session.add_model(random_model())
+    session.add_model(random_model(NAME, patch_size=(8, 8), embed_dim=384, num_heads=6))
     subject = Subject(NAME, session.add_upload(photo()), "stretch")
     chosen = Subject(NAME, subject.image, "stretch", size=size)
     before_seconds, _ = timed(session, subject)
@@ -91,25 +87,6 @@ def timed(session: Session, subject: Subject) -> tuple[float, Trace]:
 
 def photo() -> Image.Image:
     return Image.fromarray(np.random.default_rng(0).integers(0, 256, (600, 600, 3), dtype=np.uint8))
-
-
-def random_model() -> LoadedModel:
-    """A model of the shape of ViT-S/8 with random weights."""
-    config = ViTConfig(
-        img_size=(224, 224), patch_size=(8, 8), embed_dim=384, depth=12, num_heads=6, num_classes=10
-    )
-    torch.manual_seed(0)
-    return LoadedModel(
-        model=VisionTransformer(config).eval(),
-        config=config,
-        preprocess=Preprocess((224, 224), (8, 8)),
-        labels=None,
-        provenance=Provenance(model=NAME, weights=NAME),
-        name=NAME,
-        family="timm",
-        origin="random weights",
-        device=torch.device("cpu"),
-    )
 
 
 def status(field: str) -> float:
