@@ -169,7 +169,8 @@ def rates(
     at_once, workers = local.Machine().on(device)
     few = [Photo(path=str(path), name=path.name) for path in photos[:at_once]]
     shots, recording = prepared(few, decoding), Recording(on_gpu)
-    pixels = torch.from_numpy(np.stack([shot.pixels for shot in shots if isinstance(shot, Shot)])).to(device)
+    levels = torch.from_numpy(np.stack([shot.levels for shot in shots if isinstance(shot, Shot)]))
+    pixels = loaded.preprocess.normalised(levels.to(device))
     of_forward = per_second(lambda: forward(on_gpu, pixels), at_once, 20)
     of_recording = per_second(lambda: recording.rows(shots), at_once, 8)
     of_decoding = per_second(lambda: prepared(few, decoding), at_once, 2)

@@ -155,8 +155,8 @@ def plain(model: nn.Module, photos: Sequence[Photo], decoding: Decoding, machine
     pieces = iter([((0, False), photos[i : i + at_once]) for i in range(0, len(photos), at_once)])
     with torch.inference_mode():
         for _, shots in local.prepared_ahead(pieces, decoding, workers):
-            pixels = np.stack([shot.pixels for shot in shots if isinstance(shot, Shot)])
-            model(torch.from_numpy(pixels)).argmax(1).tolist()
+            levels = np.stack([shot.levels for shot in shots if isinstance(shot, Shot)])
+            model(decoding.recipe.normalised(torch.from_numpy(levels))).argmax(1).tolist()
 
 
 def same_in_timm(loaded: vit_viz.LoadedModel) -> nn.Module:

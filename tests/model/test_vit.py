@@ -14,6 +14,7 @@ from tests.comparing import assert_same
 from tests.model.inside import TINY, assert_same_inside, look_inside, randomise
 from vit_viz.errors import ParameterError
 from vit_viz.model import VisionTransformer, ViTConfig, linear
+from vit_viz.model.convolution import PatchConv2d
 from vit_viz.model.linear import Linear, forced_kernel, use_fastest_linear
 
 timm_vit = pytest.importorskip("timm.models.vision_transformer", reason="timm is the oracle of these tests")
@@ -240,3 +241,14 @@ def test_a_forced_kernel_is_not_timed() -> None:
     for kernel in ("torch", "onednn"):
         with forced_kernel(kernel):
             assert use_fastest_linear(model) is (kernel == "onednn")
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_convolution_as_a_product_of_matrices_is_the_convolution(bias):
+    """A GPU takes it, since its convolutions round to TF32; the last pixels that fill no patch are left out by both."""
+    torch.manual_seed(5)
+    convolution = PatchConv2d(3, 7, kernel_size=(4, 6), stride=(4, 6), bias=bias)
+    pixels = torch.randn(2, 3, 14, 31)
+    assert_same(convolution.as_product(pixels), convolution(pixels))
+    assert convolution.as_product(pixels).shape == (2, 7, 3, 5)
+    assert isinstance(VisionTransformer(ViTConfig()).patch_embed.proj, PatchConv2d)

@@ -485,7 +485,9 @@ def test_a_photo_is_prepared_as_the_checkpoints_recipe_has_it(model, photos):
         for photo, shot in zip(listed, shots, strict=True):
             assert not isinstance(shot, Failure)
             expected = model.preprocess.apply(decode(photo.path), mode=mode)
-            assert torch.equal(torch.from_numpy(shot.pixels)[None], expected.pixels)
+            levels = torch.from_numpy(shot.levels)[None]
+            assert levels.dtype == torch.uint8
+            assert torch.equal(model.preprocess.normalised(levels), expected.pixels)
             assert shot.crop_box == expected.crop_box
 
 

@@ -144,10 +144,13 @@ def are_outliers(norms: Tensor, factor: float) -> Tensor:
 
 def _entropy(_given: LayerInput, tile: Tile) -> Tensor:
     """sum a ln a; 0 ln 0 is 0, since a is a factor and the logarithm is finite."""
-    if tile.logarithm is not None:  # dot products write no third tile
+    if tile.logarithm is None:
+        logarithm = tile.attention.clamp(min=_TINY).log_()
+    elif tile.attention.device.type != "cpu":
+        logarithm = tile.logarithm
+    else:  # products of vectors write no third tile; on a GPU each would be a launch
         pairs = zip(tile.attention.flatten(1), tile.logarithm.flatten(1), strict=True)
         return torch.stack([torch.dot(attention, logarithm) for attention, logarithm in pairs])
-    logarithm = tile.attention.clamp(min=_TINY).log_()
     return (tile.attention * logarithm).sum((1, 2))
 
 

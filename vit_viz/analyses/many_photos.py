@@ -130,11 +130,19 @@ class PhotoNumbers:
 
         Source: Darcet et al. 2024, arXiv:2309.16588, section 2.
         """
-        if self.norms is None:
+        if self._outliers is None:
             return []
-        norms = self.norms[photo]
-        limits = OUTLIER_FACTOR * np.median(norms, axis=1, keepdims=True)
-        return [np.flatnonzero(row).tolist() for row in norms > limits]
+        return [np.flatnonzero(state).tolist() if state.any() else [] for state in self._outliers[photo]]
+
+    @cached_property
+    def _outliers(self) -> NDArray[np.bool_] | None:
+        """[photos, states, tokens]."""
+        if self.norms is None:
+            return None
+        are_above: NDArray[np.bool_] = self.norms > OUTLIER_FACTOR * np.median(
+            self.norms, axis=2, keepdims=True
+        )
+        return are_above
 
 
 def photo_numbers(

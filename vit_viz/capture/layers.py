@@ -15,8 +15,10 @@ from torch import Tensor
 
 _AUTOCAST = ("cpu", "cuda")
 
-TILE_BYTES = 4 * 2**20
+TILE_BYTES = {"cpu": 4 * 2**20}
 """Default size of a tile: about what a core's cache holds."""
+TILE_BYTES_ON_A_GPU = 128 * 2**20
+"""There a tile costs a launch for each of its operations, whatever its size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,7 @@ class LayerAttention:
             _, count, keys = self.shape
             chosen = list(range(count)) if queries is None else queries
             attention = torch.empty(wide.shape[0], len(chosen), keys, device=wide.device)
-            for block in _blocks(len(chosen), TILE_BYTES // (8 * keys * wide.shape[0])):
+            for block in _blocks(len(chosen), self._tile_bytes // (8 * keys * wide.shape[0])):
                 scores = wide.scores(None, chosen[block] if queries is not None else block)
                 attention[:, block] = self._normalised(torch.softmax(scores, dim=-1))
             return attention
@@ -156,7 +158,11 @@ class LayerAttention:
     def blocks(self, block: int | None, num_heads: int | None = None) -> Iterator[slice]:
         """Consecutive slices of queries; by default of as many as make a tile."""
         heads, queries, keys = self.shape
-        yield from _blocks(queries, block or TILE_BYTES // (4 * keys * (num_heads or heads)))
+        yield from _blocks(queries, block or self._tile_bytes // (4 * keys * (num_heads or heads)))
+
+    @property
+    def _tile_bytes(self) -> int:
+        return TILE_BYTES.get(self.device.type, TILE_BYTES_ON_A_GPU)
 
     def _in_double(self, heads: list[int] | None, keys: list[int] | None = None) -> LayerAttention:
         """These heads and keys with operands in double precision, where the device supports it."""

@@ -15,12 +15,12 @@ from torch import Tensor
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox
 from vit_viz.images.reading import decode, is_upright_rgb
+from vit_viz.images.recipe_values import MAX_INPUT_SIDE, bounded, numbers, pair, per_channel, times
 
 Mode = Literal["fit", "crop", "stretch"]
 Size = tuple[int, int]
 Region = tuple[float, float, float, float]  # top, left, height, width in pixels of the original
 
-MAX_INPUT_SIDE = 2048
 MAX_PATCHES = 1024
 """Of the checkpoint's own size in mode "fit", which is made smaller beyond it."""
 MAX_CHOSEN_PATCHES = 4096
@@ -84,12 +84,12 @@ class Preprocess:
     drop_remainder: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "input_size", _pair("input_size", self.input_size))
-        object.__setattr__(self, "patch_size", _pair("patch_size", self.patch_size))
+        object.__setattr__(self, "input_size", pair("input_size", self.input_size))
+        object.__setattr__(self, "patch_size", pair("patch_size", self.patch_size))
         if self.resize_to is None:
             object.__setattr__(self, "resize_to", min(self.input_size))
-        _bounded("resize_to", self.resize_to)
-        _bounded("channels", self.channels)
+        bounded("resize_to", self.resize_to)
+        bounded("channels", self.channels)
         if self.interpolation not in _FILTERS:
             raise ParameterError(
                 f"interpolation is one of {', '.join(_FILTERS)}, not {self.interpolation!r}."
@@ -100,10 +100,10 @@ class Preprocess:
             raise ParameterError(f"drop_remainder is true or false, not {self.drop_remainder!r}.")
         if self.drop_remainder and min(self.covered_size) < 1:
             raise ParameterError(
-                f"No patch of {_times(self.patch_size)} fits into an input of {_times(self.input_size)}."
+                f"No patch of {times(self.patch_size)} fits into an input of {times(self.input_size)}."
             )
-        object.__setattr__(self, "mean", _per_channel("mean", self.mean, self.channels))
-        object.__setattr__(self, "std", _per_channel("std", self.std, self.channels))
+        object.__setattr__(self, "mean", per_channel("mean", self.mean, self.channels))
+        object.__setattr__(self, "std", per_channel("std", self.std, self.channels))
         if min(self.std) <= 0:
             raise ParameterError(f"std is positive in every channel, not {self.std}.")
 
@@ -174,7 +174,21 @@ class Preprocess:
     def apply(
         self, image: Image.Image, *, mode: Mode = "fit", size: int = 0, max_patches: int | None = None
     ) -> Prepared:
-        """The model's input for a picture.
+        """The model's input for a picture: `cut`, normalised.
+
+        Args:
+            image, mode, size, max_patches: as `cut` has them.
+
+        Raises:
+            ParameterError, ImageError: as `cut` says.
+        """
+        image, box = self.cut(image, mode=mode, size=size, max_patches=max_patches)
+        return Prepared(self.normalised(levels_of(image, self.channels)[None]), box)
+
+    def cut(
+        self, image: Image.Image, *, mode: Mode = "fit", size: int = 0, max_patches: int | None = None
+    ) -> tuple[Image.Image, CropBox]:
+        """What the model receives of a picture, not normalised yet, and where that is in the original.
 
         fit: the whole picture at its own shape; the short side gets the short side of `input_size`, the long side its proportional
         length, both rounded to the patch; smaller if that were more than `max_patches`. crop: the checkpoint's evaluation recipe,
@@ -201,7 +215,7 @@ class Preprocess:
         original = (image.height, image.width)
         if size:
             rows, cols = self.grid(*original, mode=mode, size=size, max_patches=max_patches)
-            return self.sized(size).apply(image, mode=mode, max_patches=rows * cols)
+            return self.sized(size).cut(image, mode=mode, max_patches=rows * cols)
         if mode == "crop":
             prepared, region = self._crop(image)
         elif mode in ("fit", "stretch"):
@@ -212,8 +226,18 @@ class Preprocess:
             raise ParameterError(f'mode is "fit", "crop" or "stretch", not {mode!r}.')
         if mode != "fit":
             prepared, region = self._without_remainder(prepared, region)
-        box = CropBox(original, (prepared.height, prepared.width), region)
-        return Prepared(self._normalise(prepared), box)
+        return prepared, CropBox(original, (prepared.height, prepared.width), region)
+
+    def normalised(self, levels: Tensor) -> Tensor:
+        """The model's input of grey or colour levels 0..255, float32, on their device: (levels / 255 - mean) / std.
+
+        The order of operations is torchvision's, so that the bits agree.
+
+        Args:
+            levels: [images, channels, height, width].
+        """
+        mean, std = (values.to(levels.device) for values in self._statistics())
+        return levels.to(torch.float32).div(255).sub_(mean).div_(std)
 
     def reverse(self, pixels: Tensor) -> Image.Image:
         """The picture that a model's input shows: the normalisation undone, clipped to 0..255.
@@ -250,14 +274,14 @@ class Preprocess:
         """The recipe in words, for captions and provenance."""
         height, width = self.input_size
         shape = {
-            "fit": f"whole image, short side near {min(self.input_size)} px, rounded to patches of {_times(self.patch_size)}",
+            "fit": f"whole image, short side near {min(self.input_size)} px, rounded to patches of {times(self.patch_size)}",
             "crop": f"{self._recipe_words()}, centre crop {height} x {width}",
             "stretch": f"stretched to {height} x {width}",
         }[mode]
         colour = "" if self.channels == 3 else ", luminance"
         if mode != "fit" and self.covered_size != self.input_size:
-            shape += f", of which patches cover {_times(self.covered_size)}"
-        return f"{shape}, {self.interpolation}{colour}, mean {_numbers(self.mean)}, std {_numbers(self.std)}"
+            shape += f", of which patches cover {times(self.covered_size)}"
+        return f"{shape}, {self.interpolation}{colour}, mean {numbers(self.mean)}, std {numbers(self.std)}"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -326,13 +350,6 @@ class Preprocess:
             return gray_or_rgb
         return gray_or_rgb.resize((size[1], size[0]), _FILTERS[self.interpolation])
 
-    def _normalise(self, image: Image.Image) -> Tensor:
-        """[1, channels, height, width]; the order of operations is torchvision's, so that the bits agree."""
-        array = np.array(image).reshape(image.height, image.width, self.channels)
-        pixels = torch.from_numpy(array).permute(2, 0, 1).contiguous().to(torch.float32).div(255)
-        mean, std = self._statistics()
-        return pixels.sub_(mean).div_(std)[None]
-
     def _statistics(self) -> tuple[Tensor, Tensor]:
         """Mean and std, each [channels, 1, 1]."""
         mean, std = (torch.tensor(v, dtype=torch.float32)[:, None, None] for v in (self.mean, self.std))
@@ -340,8 +357,14 @@ class Preprocess:
 
     def _recipe_words(self) -> str:
         if self.crop == "squash":
-            return f"stretched to {_times(self._recipe_size(1, 1))}"
+            return f"stretched to {times(self._recipe_size(1, 1))}"
         return f"short side {self.resize_to}"
+
+
+def levels_of(image: Image.Image, channels: int) -> Tensor:
+    """A picture's grey or colour levels, uint8 [channels, height, width]."""
+    array = np.array(image).reshape(image.height, image.width, channels)
+    return torch.from_numpy(array).permute(2, 0, 1).contiguous()
 
 
 def _centre(size: int, crop: int) -> int:
@@ -362,32 +385,3 @@ def _largest_grid(aspect: float, max_patches: int) -> Size:
             if rows * cols <= max_patches:
                 candidates.append((abs(math.log(rows / cols / aspect)), -rows * cols, rows, cols))
     return min(candidates)[2:] if candidates else (1, 1)
-
-
-def _pair(name: str, value: Any) -> Size:
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ParameterError(f"{name} is (height, width), not {value!r}.")
-    return _bounded(name, value[0]), _bounded(name, value[1])
-
-
-def _bounded(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_INPUT_SIDE:
-        raise ParameterError(f"{name} is a number of pixels from 1 to {MAX_INPUT_SIDE}, not {value!r}.")
-    return value
-
-
-def _per_channel(name: str, value: Any, channels: int) -> tuple[float, ...]:
-    values = tuple(float(v) for v in (value if isinstance(value, tuple | list) else (value,)))
-    if len(values) in (1, 3) and len(set(values)) == 1:  # one number for all, or the default, which has three
-        values = values[:1] * channels
-    if len(values) != channels or not all(map(math.isfinite, values)):
-        raise ParameterError(f"{name} has one finite number per channel ({channels}), not {value!r}.")
-    return values
-
-
-def _times(size: Size) -> str:
-    return f"{size[0]} x {size[1]}"
-
-
-def _numbers(values: tuple[float, ...]) -> str:
-    return f"{values[0]:g}" if len(set(values)) == 1 else "(" + ", ".join(f"{v:g}" for v in values) + ")"

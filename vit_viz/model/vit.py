@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid, TokenLayout
 from vit_viz.model.config import ViTConfig
+from vit_viz.model.convolution import PatchConv2d
 from vit_viz.model.kernel import scaled_dot_product_attention
 from vit_viz.model.linear import Linear
 from vit_viz.model.positions import resample, rotary_angles, rotate, sinusoidal_1d, sinusoidal_2d
@@ -177,9 +178,9 @@ class PatchEmbed(nn.Module):
         super().__init__()
         self.config = config
         channels, dim, size = config.in_chans, config.embed_dim, config.patch_size
-        self.proj: nn.Conv2d | Linear
+        self.proj: PatchConv2d | Linear
         if config.patch_embed == "conv":
-            self.proj = nn.Conv2d(channels, dim, kernel_size=size, stride=size, bias=config.patch_bias)
+            self.proj = PatchConv2d(channels, dim, kernel_size=size, stride=size, bias=config.patch_bias)
         else:
             self.proj = Linear(channels * size[0] * size[1], dim, bias=config.patch_bias)
         self.norm = _norm(config, dim) if config.patch_norm else nn.Identity()
@@ -392,6 +393,6 @@ def _token(count: int, dim: int) -> nn.Parameter:
 
 OWN_PARTS = frozenset({
     VisionTransformer, PatchEmbed, Block, Attention, AttentionPool, LayerScale, Mlp, SwiGLU, PackedSwiGLU, Linear,
-    nn.Conv2d, nn.Identity, nn.LayerNorm, nn.ModuleList, nn.RMSNorm,
+    PatchConv2d, nn.Identity, nn.LayerNorm, nn.ModuleList, nn.RMSNorm,
 })  # fmt: skip
 """What a model of ours consists of, unless somebody put a class of their own into it."""

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vit_viz.analyses.faithfulness import RANDOM_ORDERS
 from vit_viz.analyses.head_statistics import OUTLIER_FACTOR, STATISTICS
 
@@ -13,7 +16,8 @@ Kind = Literal["text", "int", "float", "double", "bool", "bytes", "ints", "float
 """Of a column's values; "ints", "floats", "doubles" and "texts" are lists."""
 
 Level = Literal["photos", "heads", "methods", "maps", "failures", "thumbnails"]
-Rows = dict[str, Sequence[Any]]
+Values = Sequence[Any] | NDArray[Any]
+Rows = dict[str, Values]
 """A table, column by column."""
 Tables = dict[Level, Rows]
 Files = dict[Level, bytes]
@@ -157,8 +161,16 @@ def joined(parts: Sequence[Tables]) -> Tables:
     """Tables one below the other."""
     return {
         level: {
-            column.name: [value for part in parts for value in part.get(level, {}).get(column.name, ())]
+            column.name: _stacked(
+                [part[level][column.name] for part in parts if column.name in part.get(level, {})]
+            )
             for column in columns
         }
         for level, columns in TABLES.items()
     }
+
+
+def _stacked(parts: Sequence[Values]) -> Values:
+    if parts and all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return [value for part in parts for value in part]

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_all_start_methods, get_context, parent_process
+from multiprocessing.context import BaseContext
 
 import torch
 
@@ -132,7 +133,7 @@ def prepared_ahead(
 def _decoders(workers: int) -> Iterator[Executor]:
     """What decodes; nothing of it goes on when this ends."""
     pool: Executor = (
-        ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin_worker)
+        ProcessPoolExecutor(workers, mp_context=_fresh_processes(), initializer=_begin_worker)
         if workers
         else ThreadPoolExecutor(1, thread_name_prefix="decoder")
     )
@@ -140,6 +141,16 @@ def _decoders(workers: int) -> Iterator[Executor]:
         yield pool
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _fresh_processes() -> BaseContext:
+    """Processes that know nothing of this one, its GPU and its threads; where the system can, all begin as copies of one that has
+    imported torch already."""
+    if "forkserver" not in get_all_start_methods():
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["__main__", __name__])
+    return context
 
 
 def _begin_worker() -> None:

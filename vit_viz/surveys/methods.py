@@ -31,8 +31,9 @@ def method_rows(
     """
     if not methods:
         return {}
+    levels = torch.from_numpy(shot.levels)[None].to(model.device)
     subject = replace(
-        PreparedImage.of(model, torch.from_numpy(shot.pixels)[None], layout=layout),
+        PreparedImage.of(model, model.preprocess.normalised(levels), layout=layout),
         crop_box=shot.crop_box,
         preprocess=model.preprocess,
         provenance=model.provenance,

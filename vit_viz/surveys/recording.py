@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from io import BytesIO
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
 
 from vit_viz.analyses.localisation import object_at_centres, object_share
@@ -24,7 +22,8 @@ from vit_viz.geometry import TokenLayout
 from vit_viz.session.edits import NO_EDITS, ModelEdits
 from vit_viz.surveys.columns import Rows, Tables, joined
 from vit_viz.surveys.methods import method_rows
-from vit_viz.surveys.stages import Failure, Shot
+from vit_viz.surveys.photos import Photo
+from vit_viz.surveys.stages import Failure, Shot, Thumbnail
 
 NAMED = 5
 """How many of the highest outputs are noted."""
@@ -58,11 +57,12 @@ class Recording:
         bad = [shot for shot in shots if isinstance(shot, Failure)]
         by_shape: dict[tuple[int, ...], list[Shot]] = {}
         for shot in good:
-            by_shape.setdefault(shot.pixels.shape, []).append(shot)
+            by_shape.setdefault(shot.levels.shape, []).append(shot)
         of_photo: dict[str, Tables] = {}
         sums: list[Tables] = []
         for alike in by_shape.values():
-            pixels = torch.from_numpy(np.stack([shot.pixels for shot in alike]))
+            levels = torch.from_numpy(np.stack([shot.levels for shot in alike]))
+            pixels = self.model.preprocess.normalised(levels.to(self.model.device))
             with self.edited(pixels):
                 numbers = self._numbers(pixels)
                 sums.append({"maps": _map_rows(numbers)})
@@ -80,7 +80,9 @@ class Recording:
             "heads": _head_rows(shot, numbers, index),
             "methods": method_rows(self.model, shot, self.methods, numbers.layout, deletion=self.deletion),
         }
-        return tables | ({"thumbnails": _thumbnail_row(shot)} if shot.thumbnail else {})
+        if shot.thumbnail is None:
+            return tables
+        return tables | {"thumbnails": _thumbnail_row(shot.photo, shot.thumbnail)}
 
     def _numbers(self, pixels: Tensor) -> PhotoNumbers:
         """The numbers of photos of one size; where a GPU has no room for all at once, of one half after the other."""
@@ -208,8 +210,7 @@ def _head_rows(shot: Shot, numbers: PhotoNumbers, index: int) -> Rows:
     peaks = numbers.peaks[index].reshape(-1, 2)
     rows |= {"concentration": numbers.concentrations[index].ravel()}
     rows |= {"peak_row": peaks[:, 0], "peak_col": peaks[:, 1]}
-    listed: Rows = {name: values.tolist() for name, values in rows.items()}
-    return {"photo": [shot.photo.name] * layers * heads, **listed, **_inside(shot, numbers, index, peaks)}
+    return {"photo": [shot.photo.name] * layers * heads, **rows, **_inside(shot, numbers, index, peaks)}
 
 
 def _inside(shot: Shot, numbers: PhotoNumbers, index: int, peaks: NDArray[np.int64]) -> Rows:
@@ -219,7 +220,7 @@ def _inside(shot: Shot, numbers: PhotoNumbers, index: int, peaks: NDArray[np.int
         return {"box_share": [None] * len(peaks), "peak_in_box": [None] * len(peaks)}
     share = numbers.share_inside(index, object_share(shot.crop_box, grid, boxes=boxes)).ravel()
     centres = object_at_centres(shot.crop_box, grid, boxes=boxes)
-    return {"box_share": share.tolist(), "peak_in_box": centres[peaks[:, 0], peaks[:, 1]].tolist()}
+    return {"box_share": share, "peak_in_box": centres[peaks[:, 0], peaks[:, 1]]}
 
 
 def _map_rows(numbers: PhotoNumbers) -> Rows:
@@ -238,7 +239,6 @@ def _map_rows(numbers: PhotoNumbers) -> Rows:
     }
 
 
-def _thumbnail_row(shot: Shot) -> Rows:
-    with Image.open(BytesIO(shot.thumbnail)) as image:
-        width, height = image.size
-    return {"photo": [shot.photo.name], "width": [width], "height": [height], "webp": [shot.thumbnail]}
+def _thumbnail_row(photo: Photo, thumbnail: Thumbnail) -> Rows:
+    width, height = thumbnail.size
+    return {"photo": [photo.name], "width": [width], "height": [height], "webp": [thumbnail.webp]}

@@ -17,6 +17,7 @@ from PIL import Image
 from vit_viz.errors import VitVizError
 from vit_viz.geometry import CropBox
 from vit_viz.images import MAX_BYTES, Mode, Preprocess, decode
+from vit_viz.images.preprocess import levels_of
 from vit_viz.images.reading import read_source
 from vit_viz.surveys.photos import Photo
 
@@ -40,22 +41,31 @@ class Decoding:
     thumbnails: bool = True
 
 
+@dataclass(frozen=True)
+class Thumbnail:
+    """A small picture of a photo, as a WebP file of this (width, height)."""
+
+    webp: bytes
+    size: tuple[int, int]
+
+
 @dataclass(frozen=True, eq=False)
 class Shot:
     """A photo as the model receives it.
 
     Args:
-        pixels: normalised input, fp32 [channels, height, width].
+        levels: its grey or colour levels, uint8 [channels, height, width]; normalised where the model is, since they are a
+            quarter of the bytes there.
         crop_box: which part of the photo it is.
         digest: SHA-256 of the file, in hex.
-        thumbnail: a WebP file; b"" where none is kept.
+        thumbnail: None where none is kept.
     """
 
     photo: Photo
-    pixels: NDArray[np.float32]
+    levels: NDArray[np.uint8]
     crop_box: CropBox
     digest: str
-    thumbnail: bytes
+    thumbnail: Thumbnail | None
 
 
 @dataclass(frozen=True)
@@ -87,13 +97,13 @@ def decoded(photo: Photo, content: bytes, decoding: Decoding) -> Shot:
         ImageError: this is no picture that can be read.
     """
     image = decode(content)
-    ready = decoding.recipe.apply(image, mode=decoding.mode, size=decoding.size)
+    received, crop_box = decoding.recipe.cut(image, mode=decoding.mode, size=decoding.size)
     return Shot(
         photo,
-        ready.pixels[0].numpy(),
-        ready.crop_box,
+        levels_of(received, decoding.recipe.channels).numpy(),
+        crop_box,
         hashlib.sha256(content).hexdigest(),
-        _thumbnail(image) if decoding.thumbnails else b"",
+        _thumbnail(image) if decoding.thumbnails else None,
     )
 
 
@@ -104,9 +114,9 @@ def _prepared(photo: Photo, decoding: Decoding) -> Shot | Failure:
         return Failure(photo, str(error).replace(photo.path, photo.name))
 
 
-def _thumbnail(image: Image.Image) -> bytes:
+def _thumbnail(image: Image.Image) -> Thumbnail:
     small = image.copy()
     small.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.BILINEAR, reducing_gap=1.0)
     file = io.BytesIO()
     small.save(file, "WEBP", quality=50, method=0)
-    return file.getvalue()
+    return Thumbnail(file.getvalue(), small.size)
