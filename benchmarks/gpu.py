@@ -4,10 +4,10 @@
 
 - numbers: each question on the CPU and on the GPU; the largest difference of each array, relative to its largest number, and the
   median of three times on either. Whole numbers (classes, segments, tokens) are told as the share that differs.
-- survey: the rows of --photos from both devices, likewise; then, for random models of the given shapes, photos per second of the
-  survey, of decoding alone and of recording alone. The photos are named again and again until there
-  are --count of them, so they come from the disk's cache. With --ray also by Ray: one actor, two and four, each with its share of
-  one GPU.
+- survey: the rows of --photos from both devices, likewise; then, for random models of the given shapes, photos per second of
+  decoding, of recording, and of the survey, after its first fifth and with its start. The photos are named again and again until
+  there are --count of them, so they come from the disk's cache. With --ray also by Ray: one actor, two and four, each with its share
+  of one GPU.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ from vit_viz.session.questions import ask, questions
 from vit_viz.session.run import subject_of
 from vit_viz.session.session import Session
 from vit_viz.surveys import local
+from vit_viz.surveys.engine import Engine
 from vit_viz.surveys.photos import Photo
 from vit_viz.surveys.ray_engine import RayCluster
 from vit_viz.surveys.recording import Recording
@@ -174,18 +174,34 @@ def rates(
     of_forward = per_second(lambda: forward(on_gpu, pixels), at_once, 20)
     of_recording = per_second(lambda: recording.rows(shots), at_once, 8)
     of_decoding = per_second(lambda: prepared(few, decoding), at_once, 2)
-    whole = once(lambda: vit_viz.survey(on_gpu, photos, out / "local"), photos)
+    whole, steady = rate(on_gpu, photos, out / "local", local.Machine())
     print(
         f"{loaded.name}, {at_once} photos per pass: plain forward passes {of_forward:.0f} photos/s, recording {of_recording:.0f}, "
-        f"decoding {of_decoding:.0f} on one core; survey of {len(photos)} photos {whole:.0f} with {workers} decoding processes",
+        f"decoding {of_decoding:.0f} on one core; survey beside {workers} decoders {steady:.0f}, {whole:.0f} with its start",
         flush=True,
     )
     for actors in (1, 2, 4) if with_ray else ():
         engine = RayCluster(gpus_per_actor=1 / actors, actors=actors)
-        rate = once(partial(vit_viz.survey, loaded, photos, out / f"ray {actors}", engine=engine), photos)
+        whole, steady = rate(loaded, photos, out / f"ray {actors}", engine)
         print(
-            f"  by Ray, {actors} x {1 / actors:g} GPUs, its start counted in: {rate:.0f} photos/s", flush=True
+            f"  by Ray, {actors} x {1 / actors:g} GPUs: {steady:.0f}, {whole:.0f} with its start", flush=True
         )
+
+
+def rate(loaded: LoadedModel, photos: list[Path], out: Path, engine: Engine) -> tuple[float, float]:
+    """Photos per second of a whole survey, and of what comes after its first fifth."""
+    times: dict[int, float] = {}
+    began = time.perf_counter()
+    vit_viz.survey(
+        loaded,
+        photos,
+        out,
+        engine=engine,
+        progress=lambda done, _all: times.setdefault(done, time.perf_counter() - began),
+    )
+    early = min(done for done in times if done >= len(photos) / 5)
+    late = max(times)
+    return len(photos) / (time.perf_counter() - began), (late - early) / (times[late] - times[early])
 
 
 def forward(loaded: LoadedModel, pixels: torch.Tensor) -> None:
@@ -201,12 +217,6 @@ def per_second(run: Callable[[], object], photos: int, rounds: int) -> float:
         run()
         seconds.append(time.perf_counter() - began)
     return photos / statistics.median(seconds)
-
-
-def once(run: Callable[[], object], photos: list[Path]) -> float:
-    began = time.perf_counter()
-    run()
-    return len(photos) / (time.perf_counter() - began)
 
 
 def parse() -> argparse.Namespace:
