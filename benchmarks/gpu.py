@@ -6,8 +6,8 @@
   median of three times on either. Whole numbers (classes, segments, tokens) are told as the share that differs.
 - survey: the rows of --photos from both devices, likewise; then, for random models of the given shapes, photos per second of
   decoding, of recording, and of the survey, after its first fifth and with its start. The photos are named again and again until
-  there are --count of them, so they come from the disk's cache. With --ray also by Ray: one actor, two and four, each with its share
-  of one GPU.
+  there are --count of them, so they come from the disk's cache. With --ray also by Ray: one actor, two and four, each with its
+  share of one GPU.
 """
 
 from __future__ import annotations
@@ -192,13 +192,11 @@ def rate(loaded: LoadedModel, photos: list[Path], out: Path, engine: Engine) -> 
     """Photos per second of a whole survey, and of what comes after its first fifth."""
     times: dict[int, float] = {}
     began = time.perf_counter()
-    vit_viz.survey(
-        loaded,
-        photos,
-        out,
-        engine=engine,
-        progress=lambda done, _all: times.setdefault(done, time.perf_counter() - began),
-    )
+
+    def note(done: int, _total: int) -> None:
+        times.setdefault(done, time.perf_counter() - began)
+
+    vit_viz.survey(loaded, photos, out, engine=engine, progress=note)
     early = min(done for done in times if done >= len(photos) / 5)
     late = max(times)
     return len(photos) / (time.perf_counter() - began), (late - early) / (times[late] - times[early])

@@ -21,8 +21,10 @@ class PatchConv2d(nn.Conv2d):
         return self.as_product(pixels) if pixels.is_cuda else super().forward(pixels)
 
     def as_product(self, pixels: Tensor) -> Tensor:
-        """The same numbers as the convolution: the pixels of each patch, [B, C * P * P, n], times the filters, [D, C * P * P]."""
-        (tall, wide), rows = self.kernel_size, pixels.shape[2] // self.kernel_size[0]
-        patches = F.unfold(pixels, kernel_size=(tall, wide), stride=(tall, wide))
-        embedded = F.linear(patches.transpose(1, 2), self.weight.flatten(1), self.bias)  # [B, n, D]
-        return embedded.transpose(1, 2).reshape(len(pixels), self.out_channels, rows, -1)
+        """The same numbers as the convolution: the pixels of each patch times the filters, [D, C * P * P]."""
+        (tall, wide), (images, channels, height, width) = self.kernel_size, pixels.shape
+        rows, cols = height // tall, width // wide
+        whole = pixels[:, :, : rows * tall, : cols * wide].reshape(images, channels, rows, tall, cols, wide)
+        patches = whole.permute(0, 2, 4, 1, 3, 5).reshape(images, rows * cols, -1)  # [B, n, C * P * P]
+        embedded = F.linear(patches, self.weight.flatten(1), self.bias)  # [B, n, D]
+        return embedded.transpose(1, 2).reshape(images, self.out_channels, rows, cols)
