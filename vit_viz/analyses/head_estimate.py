@@ -70,7 +70,7 @@ def estimated(subject: PreparedImage, wanted: Target, how: Ablation) -> tuple[Un
     ]
     return (
         replace(all_heads, logits=all_heads.logits.detach(), outputs=outputs),
-        torch.stack(guess).float().cpu().numpy(),
+        torch.stack(guess).cpu().numpy(),
     )
 
 
@@ -95,7 +95,7 @@ def estimated_head_map(trace: Trace, *, how: Ablation = "zero") -> NDArray[np.fl
 
 
 def _first_order(output: Tensor, instead: Tensor, gradient: Tensor) -> Tensor:
-    return ((instead - output) * gradient).sum((1, 2))
+    return ((instead - output).float() * gradient.float()).sum((1, 2))
 
 
 def _replacement(how: Ablation, output: Tensor, values: Tensor) -> Tensor:

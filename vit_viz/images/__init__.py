@@ -7,6 +7,7 @@ colours.py     every pixel format -> RGB over white
 decoder.py     the same in a separate process, for untrusted files
 worker.py      the program of that process
 preprocess.py  the recipe as data, forwards and backwards
+recipe_values.py  its numbers, checked and in words
 part.py        a rectangle of a picture, looked at in place of the whole
 """
 
