@@ -50,7 +50,7 @@ export class Element {
     this.hidden = false;
     this.disabled = false;
     this.checked = false;
-    this.value = '';
+    /** @type {string | null} */ this.written = null;
     this.type = tag === 'select' ? 'select-one' : '';
     this.isConnected = true;
     this.captured = 0;
@@ -117,6 +117,24 @@ export class Element {
     this.setAttribute('src', address);
   }
 
+  /** What was typed or chosen; of an option without a value its text. */
+  get value() {
+    return this.written ?? (this.tagName === 'OPTION' ? this.textContent : '');
+  }
+
+  set value(/** @type {string} */ text) {
+    this.written = text;
+  }
+
+  get options() {
+    return this.querySelectorAll('option');
+  }
+
+  get nextElementSibling() {
+    const beside = this.parentElement?.children ?? [];
+    return beside[beside.indexOf(this) + 1] ?? null;
+  }
+
   get offsetHeight() {
     return this.box.height;
   }
@@ -125,8 +143,20 @@ export class Element {
     return this.box.width;
   }
 
+  get offsetLeft() {
+    return this.box.left;
+  }
+
+  get offsetTop() {
+    return this.box.top;
+  }
+
   get clientWidth() {
     return this.box.width;
+  }
+
+  get clientHeight() {
+    return this.box.height;
   }
 
   getBoundingClientRect() {
@@ -138,11 +168,15 @@ export class Element {
   addEventListener(
     /** @type {string} */ name,
     /** @type {(event: any) => void} */ listener,
-    /** @type {{capture?: boolean}} */ { capture = false } = {},
+    /** @type {{capture?: boolean, once?: boolean}} */ { capture = false, once = false } = {},
   ) {
     const heard = (this.listeners[name] ??= []);
-    if (capture) heard.unshift(listener);
-    else heard.push(listener);
+    const hear = (/** @type {any} */ event) => {
+      this.removeEventListener(name, hear);
+      listener(event);
+    };
+    if (capture) heard.unshift(once ? hear : listener);
+    else heard.push(once ? hear : listener);
   }
 
   removeEventListener(/** @type {string} */ name, /** @type {(event: any) => void} */ listener) {

@@ -13,8 +13,9 @@ export function listen(/** @type {SurveyRoom} */ room) {
   for (const name of ['across', 'up', 'measure']) {
     const select = /** @type {HTMLSelectElement} */ (find(`survey-${name}`));
     select.addEventListener('change', () => {
+      const { value } = select; // another filter draws the choice that holds until now
       if (name !== 'measure' && room.brushed) room.filter({ brushed: '' });
-      room.choose({ [name]: select.value });
+      room.choose({ [name]: value });
     });
   }
   find('survey-brush').addEventListener('click', (event) => {

@@ -288,6 +288,7 @@ export class SurveyRoom {
       { values: mean, unit, signed: false, range: ends },
       { colours: this.colours, ends, order: 'head', nameOf },
     );
+    this.grid.mark(this.choice, null); // before the first table no cell says which head it is of
     this.grid.cells.forEach((cells, layer) =>
       cells.forEach((cell, head) => drawSpread(cell, mean[layer][head], spread[layer][head], ends)),
     );

@@ -1,0 +1,299 @@
+// The Survey tab as Gradio runs it: what it asks the server for, what it shows of the answers, and what it tells the view.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { card, chosen, methods, open, settle, survey, texts, value } from './survey_page.js';
+
+const PLACES = 'points?across=confidence&up=mean_entropy&layer=1&head=2';
+const CHOSEN = 'chosen?where=&layer=1&head=2&measure=distance';
+
+test('what was surveyed is said, and its measures, numbers, filters and columns are offered', async () => {
+  const { text, find, element } = await open({ of: { ...survey, photos: 12345 } });
+  assert.equal(text('what'), '12,345 photos through mini');
+  const options = (/** @type {string} */ name) =>
+    find(`survey-${name}`).options.map((/** @type {any} */ one) => [one.value, one.textContent]);
+  assert.deepEqual(options('measure'), [
+    ['distance', 'mean distance'],
+    ['entropy', 'evenness'],
+  ]);
+  const axes = [
+    ['confidence', 'confidence'],
+    ['head_entropy', 'head entropy'],
+    ['mean_entropy', 'mean entropy'],
+  ];
+  assert.deepEqual([options('across'), options('up')], [axes, axes]);
+  const chips = find('survey-chips').children;
+  assert.deepEqual(texts(chips), ['right', 'wrong', 'wrong and sure', 'looks outside the boxes']);
+  assert.deepEqual(
+    chips.map((chip) => chip.dataset.where),
+    ['is_right', 'not is_right', 'not is_right and confidence > 0.5', 'outside_box > 0.5'],
+  );
+  assert.ok(chips.every((chip) => chip.className === 'vv-chip'));
+  const rows = find('survey-names').querySelectorAll('tr');
+  assert.deepEqual(
+    rows.map((row) => texts(row.children)),
+    [
+      ['label', 'what it shows'],
+      ['depth', 'how far it looks (pixels)'],
+    ],
+  );
+  assert.deepEqual(
+    rows[0].children.map((one) => [one.tagName, one.getAttribute('scope')]),
+    [
+      ['TH', 'row'],
+      ['TD', null],
+    ],
+  );
+  assert.equal(element.querySelectorAll('.vv-survey-heads td').length, 6);
+});
+
+test('filters by label or by box are offered only where the photos have them', async () => {
+  const boxes = await open({ of: { ...survey, has_labels: false } });
+  assert.deepEqual(texts(boxes.find('survey-chips').children), ['looks outside the boxes']);
+  const labels = await open({ of: { ...survey, has_boxes: false } });
+  assert.deepEqual(texts(labels.find('survey-chips').children), ['right', 'wrong', 'wrong and sure']);
+});
+
+test('the first view asks for the dots and for the photos that pass, and a while later for the methods', async () => {
+  const { news, browser, text, find, element, told } = await open();
+  assert.deepEqual(news(), [PLACES, CHOSEN]);
+  assert.equal(text('count'), '3 of 7 photos; 66.7% are right.');
+  assert.equal(element.dataset.waits, undefined);
+  browser.pass(249);
+  assert.deepEqual(news(), []);
+  browser.pass(1);
+  assert.deepEqual(news(), ['methods?where=&layer=1&head=2&measure=distance']);
+  await settle();
+  assert.equal(text('conclusion'), 'Trust rollout.');
+  assert.equal(
+    text('method-words'),
+    'Means with 95% intervals from 50 bootstrap samples of the photos; higher is better.',
+  );
+  assert.deepEqual(texts(find('survey-method-table').querySelectorAll('td')), ['0.50 (0.40 to 0.60)']);
+  assert.equal(find('survey-method-table').hidden, false);
+  assert.deepEqual(told, []);
+});
+
+test('while an answer is on its way the tab waits, and an answer to an older question is given up', async () => {
+  /** @type {(() => void)[]} */
+  const held = [];
+  const part = await open({
+    answer: (path) => path.startsWith('chosen') && new Promise((done) => held.push(() => done(undefined))),
+  });
+  assert.equal(part.element.dataset.waits, 'true');
+  part.select('measure', 'entropy');
+  held[0]();
+  await settle();
+  assert.equal(part.element.dataset.waits, 'true');
+  assert.equal(part.text('count'), '');
+  assert.equal(part.find('survey-error').hidden, true);
+  held[1]();
+  await settle();
+  assert.equal(part.element.dataset.waits, undefined);
+  assert.equal(part.text('count'), '3 of 7 photos; 66.7% are right.');
+});
+
+test('the methods are asked for once where another filter follows at once, and an old answer about them is left', async () => {
+  /** @type {(() => void)[]} */
+  const held = [];
+  const part = await open({
+    answer: (path) =>
+      path.startsWith('methods') &&
+      new Promise((done) => held.push(() => done({ ...methods, conclusion: path }))),
+  });
+  part.browser.pass(200);
+  part.type('depth > 2');
+  await settle();
+  part.browser.pass(200);
+  assert.equal(held.length, 0);
+  part.browser.pass(50);
+  assert.equal(held.length, 1);
+  part.type('depth > 3');
+  await settle();
+  held[0]();
+  await settle();
+  assert.equal(part.text('conclusion'), '');
+});
+
+test('a table of heads shows means, their spread on one scale, names, and what the measure means', async () => {
+  const { cell, text, find } = await open();
+  const cells = [0, 1].flatMap((layer) => [0, 1, 2].map((head) => cell(layer, head)));
+  assert.deepEqual(texts(cells), ['11', '20', '30', '8.0', '', '5.0']);
+  assert.deepEqual(
+    cells.map(({ style }) => [style['--from'], style['--to']]),
+    [
+      ['10%', '30%'], // of 5 to 35
+      ['30%', '70%'],
+      [`${2000 / 30}%`, '100%'],
+      ['0%', '20%'],
+      ['0%', '0%'],
+      ['0%', '0%'],
+    ],
+  );
+  assert.equal(cells[3].getAttribute('aria-label'), '8.0; layer 1, head 0: 8 pixels; even');
+  assert.equal(cells[0].style.backgroundColor, 'rgb(51 51 51)'); // a fifth of the way
+  assert.deepEqual([text('low'), text('high'), text('unit')], ['5', '35', 'pixels']);
+  assert.equal(text('meaning'), 'How far a head looks.');
+  assert.equal(text('unknown'), 'Nothing is unknown.');
+  const { backgroundImage } = find('survey-strip').style;
+  assert.ok(backgroundImage.startsWith('linear-gradient(to right, rgb(0 0 0), rgb(15 15 15), '));
+  assert.equal(text('readout'), 'Layer 1, head 2: 5 ± 0 pixels, over 3 photos.');
+  assert.equal(text('named'), 'last: It is last. It holds in 50% of these photos alone.');
+  assert.equal(find('survey-named').hidden, false);
+  const marked = cells.map((one) => one.getAttribute('aria-selected'));
+  assert.deepEqual(marked, ['false', 'false', 'false', 'false', 'false', 'true']);
+});
+
+test('where all heads have one mean the lines have no length, and a head without a name has none', async () => {
+  const atlas = { ...chosen.atlas, mean: [[4, 4, 4], [4, 4, 4]], spread: [[0, 0, 0], [0, 0, 0]], names: [] }; // prettier-ignore
+  const { cell, find } = await open({
+    answer: (path) => path.startsWith('chosen') && { ...chosen, atlas: { ...atlas, measure: 'distance' } },
+  });
+  assert.deepEqual([cell(0, 1).style['--from'], cell(0, 1).style['--to']], ['0%', '0%']);
+  assert.equal(cell(0, 1).getAttribute('aria-label'), '4.0; layer 0, head 1: 4 pixels');
+  assert.equal(find('survey-named').hidden, true);
+});
+
+test('a view that is older than the one that is shown changes nothing; a note of a view is shown', async () => {
+  const part = await open({ now: { ...value, note: 'A note.' } });
+  assert.equal(part.text('note'), 'A note.');
+  part.news();
+  part.set({ ...value, revision: 2, measure: 'entropy' });
+  part.set(null);
+  assert.deepEqual([part.news(), part.text('note')], [[], 'A note.']);
+  part.set({ ...value, measure: 'entropy' });
+  assert.deepEqual(part.news(), ['chosen?where=&layer=1&head=2&measure=entropy']);
+  assert.equal(part.find('survey-note').hidden, true);
+  part.set({ ...value, revision: 4, measure: 'entropy' });
+  assert.deepEqual(part.news(), []);
+  const later = await open({ now: null });
+  assert.deepEqual(later.news(), []);
+  later.set({ ...value, layer: 0, head: 0, across: '', up: '', measure: '' });
+  assert.deepEqual(later.news(), [
+    'points?across=&up=&layer=0&head=0',
+    'chosen?where=&layer=0&head=0&measure=',
+  ]);
+});
+
+test('only what a choice changes is asked for again', async () => {
+  const part = await open();
+  part.news();
+  part.set({ ...value, up: 'confidence' });
+  assert.deepEqual(part.news(), ['points?across=confidence&up=confidence&layer=1&head=2']);
+  part.set({ ...value, across: 'mean_entropy', up: 'confidence' });
+  assert.deepEqual(part.news(), ['points?across=mean_entropy&up=confidence&layer=1&head=2']);
+  part.set({ ...value, across: 'mean_entropy', up: 'confidence', layer: 0 });
+  assert.deepEqual(part.news(), ['chosen?where=&layer=0&head=2&measure=distance']);
+  part.set({ ...value, across: 'mean_entropy', up: 'head_entropy', layer: 0 });
+  part.news();
+  part.set({ ...value, across: 'mean_entropy', up: 'head_entropy', layer: 0, head: 1 });
+  assert.deepEqual(part.news(), [
+    'points?across=mean_entropy&up=head_entropy&layer=0&head=1', // which are numbers of the head
+    'chosen?where=&layer=0&head=1&measure=distance',
+  ]);
+  part.set({ ...value, across: 'mean_entropy', up: 'head_entropy', layer: 0, head: 1, where: 'depth > 2' });
+  assert.deepEqual(part.news(), ['chosen?where=depth+%3E+2&layer=0&head=1&measure=distance']);
+});
+
+test('what is chosen stands in the fields', async () => {
+  const part = await open({ now: { ...value, where: 'is_right' } });
+  const values = () => ['where', 'across', 'up', 'measure'].map((name) => part.find(`survey-${name}`).value);
+  assert.deepEqual(values(), ['is_right', 'confidence', 'mean_entropy', 'distance']);
+  assert.equal(part.find('survey-clear').hidden, false);
+  assert.equal(part.find('survey-unbrush').hidden, true);
+  const pressed = part.find('survey-chips').children.map((chip) => chip.getAttribute('aria-pressed'));
+  assert.deepEqual(pressed, ['true', 'false', 'false', 'false']);
+  part.set({ ...value, revision: 4 });
+  assert.equal(part.find('survey-clear').hidden, true);
+  assert.equal(part.find('survey-where').value, '');
+  part.page.activeElement = part.find('survey-where');
+  part.set({ ...value, revision: 5, where: 'depth > 2' });
+  assert.equal(part.find('survey-where').value, ''); // somebody is writing there
+});
+
+test('a choice shows at once, is told a while later, and the view that answers it is not news', async () => {
+  const part = await open();
+  part.news();
+  part.select('measure', 'entropy');
+  assert.deepEqual(part.news(), ['chosen?where=&layer=1&head=2&measure=entropy']);
+  await settle();
+  assert.equal(part.text('meaning'), 'How widely a head looks.');
+  part.browser.pass(249);
+  assert.deepEqual(part.told, []);
+  part.browser.pass(1);
+  assert.deepEqual(part.told, [['option', { survey_measure: 'entropy' }]]);
+  part.news();
+  part.set({ ...value, revision: 4 }); // from before the choice
+  assert.deepEqual(part.news(), []);
+  part.set({ ...value, revision: 5 });
+  assert.deepEqual(part.news(), [CHOSEN]);
+});
+
+test('a chosen head is told as a head', async () => {
+  const part = await open();
+  part.cell(0, 1).click();
+  part.browser.pass(250);
+  assert.deepEqual(part.told, [['choose', { layer: 0, head: 1 }]]);
+});
+
+test('a filter that the server refuses says why, and the next one that it takes ends that', async () => {
+  const part = await open({
+    answer: (path) => path.startsWith('chosen?where=depht') && new Error(`${'No such column. '.repeat(30)}`),
+  });
+  assert.equal(part.find('survey-error').hidden, true);
+  part.type('depht > 2');
+  await settle();
+  assert.equal(part.text('error'), 'No such column. '.repeat(25));
+  assert.equal(part.find('survey-error').hidden, false);
+  assert.equal(part.element.dataset.waits, undefined);
+  part.type('depth > 2');
+  await settle();
+  assert.equal(part.find('survey-error').hidden, true);
+});
+
+test('what goes wrong with the dots or with the methods is said', async () => {
+  const part = await open({
+    answer: (path) =>
+      (path.startsWith('points') && new Error('No such number.')) ||
+      (path.startsWith('methods') && new Error('Too few photos.')) ||
+      undefined,
+  });
+  part.browser.pass(250);
+  await settle();
+  assert.equal(part.text('conclusion'), 'Too few photos.');
+  const dots = await open({ answer: (path) => path.startsWith('points') && new Error('No such number.') });
+  dots.set({ ...value, across: 'mean_entropy' });
+  await settle();
+  assert.equal(dots.text('error'), 'No such number.');
+});
+
+test('classes are a table where there are some', async () => {
+  const { find } = await open();
+  assert.equal(find('survey-classes').hidden, false);
+  assert.deepEqual(texts(find('survey-class-table').querySelectorAll('td')), ['2', '50%', '0.75']);
+  const none = await open({ answer: (path) => path.startsWith('chosen') && { ...chosen, classes: [] } });
+  assert.equal(none.find('survey-classes').hidden, true);
+});
+
+test('a photo opens in Look once the view shows it, at once where it does already', async () => {
+  const part = await open();
+  part.cards()[1].click();
+  assert.deepEqual(part.told, [['look', { row: 1 }]]);
+  part.set({ ...value, revision: 4, image: 'survey:2' });
+  assert.equal(part.opened(), 0);
+  part.set({ ...value, revision: 5, image: 'survey:1' });
+  part.set({ ...value, revision: 6, image: 'survey:1' });
+  assert.equal(part.opened(), 1);
+  part.cards()[1].click();
+  assert.deepEqual([part.told.length, part.opened()], [1, 2]);
+  const first = await open({
+    answer: (path) => path.startsWith('chosen') && { ...chosen, lists: { ...chosen.lists, high: [card(0)] } },
+  });
+  first.set({ ...value, revision: 4, image: 'survey:-1' });
+  assert.equal(first.opened(), 0);
+  first.cards()[0].click(); // the photo with the number 0
+  assert.deepEqual(first.told, [['look', { row: 0 }]]);
+  first.set({ ...value, revision: 5 });
+  assert.equal(first.opened(), 1);
+});
