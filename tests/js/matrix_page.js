@@ -1,0 +1,157 @@
+// The matrix of a head on a page of its own: 4 x 6 patches behind two named tokens, cells of ten pixels, and weights that are powers of two.
+
+import { mount as mountMatrix } from '../../vit_viz/ui/heads/matrix.js';
+import { Browser, Element, component, mount } from './browser.js';
+import { makeTrace } from './oracle.js';
+import { settle, tables } from './visit.js';
+
+const MATRIX = component(mountMatrix, 'ui/heads/matrix.html');
+export const OPTIONS = { matrix_scale: 'log', matrix_links: 'query', matrix_count: 2, matrix_zoom: '' };
+const SIZE = 26;
+
+/** Where each patch is 40 x 40 pixels of the photo, in which a frame is left at every side. */
+export const trace = makeTrace({
+  name: 'a lion',
+  photo: '/vit_viz/photo/lion',
+  crop: { original: [200, 300], input: [32, 48], region: [20, 30, 160, 240] },
+  source: ['attention', 'attention', 'rows'],
+  view: { layer: 1, head: 2, query: '1,2' },
+  matrix: OPTIONS,
+});
+
+/** Weights of layer 1, head 2 by query and key; all others are 1/64. Patch (1, 2) is token 10. */
+const WEIGHTS = [
+  [10, 5, 0.5],
+  [10, 22, 0.25],
+  [10, 0, 0.125],
+  [0, 11, 0.5],
+  [25, 2, 0.75],
+];
+
+/** A number that is a few times a power of two as fp16 bits. */
+function half(/** @type {number} */ value) {
+  const exponent = Math.floor(Math.log2(value));
+  return ((exponent + 15) << 10) | (1024 * (value / 2 ** exponent - 1));
+}
+
+/** What the server sends of a layer. */
+export function layerOf(/** @type {number} */ layer, heads = 5, more = /** @type {number[][]} */ ([])) {
+  const bits = new Uint16Array(heads * SIZE * SIZE).fill(half(1 / 64));
+  if (layer === 1)
+    for (const [query, key, weight] of [...WEIGHTS, ...more])
+      bits[(2 * SIZE + query) * SIZE + key] = half(weight);
+  return bits.buffer;
+}
+
+/** The middle of a cell, in pixels of the matrix. */
+export const middle = (/** @type {number} */ cell) => (cell < 2 ? 14 * cell + 7 : 34 + 10 * (cell - 2) + 5);
+
+/** The component once its matrix is there, or with `wait` before the first frame. */
+export async function open({
+  now = /** @type {any} */ (trace),
+  answer = /** @type {(path: string) => any} */ (() => undefined),
+  wait = false,
+  size = 274,
+} = {}) {
+  const browser = new Browser();
+  /** @type {string[]} */
+  const asked = [];
+  /** @type {(() => void)[]} */
+  const resized = [];
+  /** @type {any[]} */
+  let notes = [];
+  let ticks = 0;
+  const performance = {
+    now: () => browser.now + ticks++, // every look at the clock takes a millisecond
+    measure: (/** @type {string} */ name, /** @type {any} */ of) => void notes.push([name, of.detail, of]),
+    getEntriesByName: (/** @type {string} */ name) => notes.filter(([of]) => of === name),
+    clearMeasures: () => (notes = []),
+  };
+  class ResizeObserver {
+    constructor(/** @type {() => void} */ run) {
+      resized.push(run);
+    }
+
+    observe() {}
+  }
+  const fetch = async (/** @type {string} */ path, /** @type {any} */ { signal }) => {
+    asked.push(path);
+    const found = await answer(path);
+    if (signal.aborted) throw new Error('This request was given up.');
+    const buffer = found?.status ? null : (found ?? layerOf(Number(path.split('/').at(-1))));
+    return {
+      status: 200,
+      ok: true,
+      headers: { get: () => 'attention' },
+      arrayBuffer: async () => buffer,
+      ...found,
+    };
+  };
+  const getComputedStyle = () => ({ fontSize: '12px', fontFamily: 'serif', color: 'navy' });
+  Object.assign(browser.globals, { fetch, ResizeObserver, getComputedStyle, performance, Element });
+  const template = { ...MATRIX };
+  const part = mount(
+    {
+      html: template.html,
+      start(element, trigger, props, watch) {
+        const box = (/** @type {string} */ name, /** @type {any} */ to) => {
+          element.querySelector(`.vv-matrix-${name}`).box = to;
+        };
+        box('plot', { left: 100, top: 50, width: size, height: size });
+        box('stage', { left: 500, top: 30, width: 600, height: 400 });
+        template.start(element, trigger, props, watch);
+      },
+    },
+    now,
+    { browser, props: { tables } },
+  );
+  await settle();
+  const frames = (/** @type {number} */ count) => browser.pass(16 * count);
+  if (!wait) frames(8);
+  const find = (/** @type {string} */ name) => /** @type {any} */ (part.find(`matrix-${name}`));
+  const sheet = find('sheet');
+  const point = (/** @type {number} */ down, /** @type {number} */ across, more = {}) => ({
+    clientY: 50 + down,
+    clientX: 100 + across,
+    pointerId: 1,
+    pointerType: 'mouse',
+    ...more,
+  });
+  return {
+    ...part,
+    find,
+    asked,
+    frames,
+    resized,
+    point,
+    notes: () => notes,
+    text: (/** @type {string} */ name) => find(name).textContent,
+    /** An event over the middle of a pair of cells. */
+    over: (/** @type {string} */ name, /** @type {number} */ query, /** @type {number} */ key, more = {}) =>
+      sheet.fire(name, point(middle(query), middle(key), more)),
+    key: (/** @type {string} */ name, more = {}) => {
+      const event = sheet.fire('keydown', { key: name, ...more });
+      frames(1);
+      return event;
+    },
+    /** An event over the middle of a patch on the photo. */
+    onPhoto: (/** @type {string} */ name, /** @type {number} */ row, /** @type {number} */ col) =>
+      find('stage').fire(name, { clientY: 30 + 2 * (40 + 40 * row), clientX: 500 + 2 * (50 + 40 * col) }),
+    /** Where a line around a row or a column is; '' where it is not drawn. */
+    band: (/** @type {string} */ name) => {
+      const { display, top, height, left, width } = find(name).style;
+      return display === 'none' ? '' : [top ?? left, height ?? width].join(' ');
+    },
+    rings: () =>
+      find('rings').children.map((/** @type {any} */ { className, style }) =>
+        [className.split('-').at(-1), style.top, style.left, style.width, style.height].join(' '),
+      ),
+    arrows: () =>
+      find('links').children.map((/** @type {any} */ { children }) => children[0]?.getAttribute('d')),
+    set: async (/** @type {any} */ changes) => {
+      part.set({ ...now, ...changes });
+      await settle();
+      frames(8);
+    },
+  };
+}
