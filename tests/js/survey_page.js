@@ -188,7 +188,7 @@ export async function open({
   const fetch = async (/** @type {string} */ path, /** @type {any} */ { signal }) => {
     const route = path.replace('/vit_viz/survey/', '');
     asked.push(route);
-    const found = (await answer(route)) ?? standard(route);
+    const found = (await answer(route)) || standard(route);
     if (signal?.aborted) throw new Error('This request was given up.');
     if (found instanceof Error) return { ok: false, text: async () => found.message };
     return { ok: true, json: async () => found, arrayBuffer: async () => found.buffer };

@@ -105,6 +105,8 @@ export class HeadRoom {
     this.told = null;
     /** @type {Record<string, Table>} by class and way of switching off */
     this.importance = {};
+    /** @type {Set<string>} which of them are on their way */
+    this.coming = new Set();
     this.abort = new AbortController();
     /** @type {Place} */
     this.chosen = { layer: 0, head: 0 };
@@ -159,7 +161,7 @@ export class HeadRoom {
   async begin(/** @type {Subject} */ subject) {
     this.abort.abort();
     this.abort = new AbortController();
-    Object.assign(this, { told: null, importance: {}, hovered: null });
+    Object.assign(this, { told: null, importance: {}, coming: new Set(), hovered: null });
     const told = await this.get('kind=measures', 'Measuring the heads …');
     if (!told || subject.trace !== this.subject?.trace) return;
     this.told = told;
@@ -213,13 +215,15 @@ export class HeadRoom {
 
   /** Fetches the importance for the chosen class, once. */
   async fetchImportance() {
-    const { subject, options } = this;
+    const { subject, options, coming } = this;
     const link = subject?.target?.link ?? '';
     const key = `${link}|${options.how}`;
-    if (!subject?.target || key in this.importance) return;
+    if (!subject?.target || key in this.importance || coming.has(key)) return;
+    coming.add(key);
     const search = new URLSearchParams({ kind: 'importance', how: options.how });
     if (link) search.set('target', link);
     const importance = await this.get(String(search), 'One pass forwards and one back …');
+    coming.delete(key);
     if (!importance || subject.trace !== this.subject?.trace) return;
     this.importance[key] = importance;
     this.draw();

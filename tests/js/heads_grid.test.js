@@ -1,0 +1,321 @@
+// The table of heads, the plot and the names, each by itself on its part of the page.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { finder } from '../../vit_viz/ui/components/elements.js';
+import { Grid, inkOn, placeOf } from '../../vit_viz/ui/heads/grid.js';
+import { evidenceOf, Names, numberWords, ruleWords, thinWords } from '../../vit_viz/ui/heads/names.js';
+import { depthDots, meanPath, Plot } from '../../vit_viz/ui/heads/plot.js';
+import { Browser, Element, parse, read } from './browser.js';
+
+const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
+const texts = (/** @type {any} */ nodes) => nodes.map((/** @type {any} */ node) => node.textContent);
+const GRAYS = Uint32Array.from({ length: 256 }, (_, i) => 0xff000000 + 0x10101 * i);
+
+/** The parts of the tab. */
+function parts(/** @type {any} */ context) {
+  new Browser().install(context, { Element, HTMLElement: Element });
+  const element = parse(read('../../vit_viz/ui/heads/table.html'));
+  return any(finder(any(element)));
+}
+
+/** A table of numbers, painted. */
+function makeGrid(/** @type {any} */ context, /** @type {(number | null)[][]} */ values, order = 'head') {
+  const find = parts(context);
+  const grid = new Grid(find('heads-table'));
+  grid.lay(values.length, values[0].length);
+  const nameOf = (/** @type {any} */ { layer, head }) => (layer + head === 2 ? 'local' : '');
+  const look = { colours: GRAYS, ends: /** @type {[number, number]} */ ([0, 100]), order, nameOf };
+  grid.paint({ values, unit: 'pixels', signed: false, range: [0, 100] }, look);
+  return { find, grid, cells: /** @type {any[]} */ (grid.cells.flat()), headings: any(grid.headings), look };
+}
+
+test('letters are black on what is lighter than the middle of lightness, else white', () => {
+  const ink = (/** @type {number} */ colour) => inkOn(Uint32Array.of(0, colour), 1).ink;
+  assert.deepEqual([117, 118].map((gray) => ink(0x10101 * gray)), ['#fff', '#000']); // prettier-ignore
+  assert.deepEqual([ink(236), ink(237)], ['#fff', '#000']); // red
+  assert.deepEqual([ink(136 << 8), ink(138 << 8)], ['#fff', '#000']); // green
+  assert.equal(ink(255 << 16), '#fff'); // blue
+  assert.deepEqual([ink((230 << 0) | (40 << 16)), ink((236 << 0) | (40 << 16))], ['#fff', '#000']);
+  assert.equal(inkOn(GRAYS, 7).ground, 'rgb(7 7 7)');
+  assert.equal(inkOn(GRAYS.subarray(5), 7).ground, 'rgb(12 12 12)');
+  assert.equal(inkOn(Uint32Array.of(0x0a0b0c), 0).ground, 'rgb(12 11 10)');
+});
+
+test('a table has a heading for each head and a row for each layer', (context) => {
+  const { find, grid, headings } = makeGrid(context, [[1, 2, 3], [4, 5, 6]]); // prettier-ignore
+  const [corner, ...others] = find('heads-table').querySelectorAll('thead th');
+  assert.deepEqual([corner.className, corner.textContent], ['vv-heads-corner', 'layer']);
+  assert.deepEqual(texts(others), ['0', '1', '2']);
+  assert.ok([corner, ...others].every((one) => one.getAttribute('scope') === 'col'));
+  assert.deepEqual(headings.map((/** @type {any} */ one) => one.getAttribute('aria-label')), ['head 0', 'head 1', 'head 2']); // prettier-ignore
+  const rows = find('heads-table').querySelectorAll('tbody tr');
+  assert.deepEqual(rows.map((/** @type {any} */ row) => texts(row.children)), [['0', '1.0', '2.0', '3.0'], ['1', '4.0', '5.0', '6.0']]); // prettier-ignore
+  const [name, cell] = rows[1].children;
+  assert.deepEqual([name.tagName, name.getAttribute('scope'), name.getAttribute('aria-label')], ['TH', 'row', 'layer 1']); // prettier-ignore
+  assert.deepEqual([cell.tagName, cell.getAttribute('role'), cell.getAttribute('tabindex')], ['TD', 'gridcell', '-1']); // prettier-ignore
+  assert.equal(find('heads-table').style['--vv-count'], '3');
+  const before = grid.cells[0][0];
+  grid.lay(2, 3);
+  assert.equal(grid.cells[0][0], before); // so that the focus stays where it is
+  grid.lay(2, 4);
+  assert.equal(find('heads-table').querySelectorAll('td').length, 8);
+  grid.lay(3, 4);
+  assert.equal(find('heads-table').querySelectorAll('td').length, 12);
+});
+
+test('a cell has the colour of its number, its name, and is empty where it is not known', (context) => {
+  const { cells, grid, look } = makeGrid(context, [[20, null, 100], [0, 60, 40]]); // prettier-ignore
+  assert.deepEqual(texts(cells), ['20', '', '100', '.00', '60', '40']);
+  const grounds = cells.map(({ style }) => style.backgroundColor);
+  assert.deepEqual(grounds, ['rgb(51 51 51)', '', 'rgb(255 255 255)', 'rgb(0 0 0)', 'rgb(153 153 153)', 'rgb(102 102 102)']); // prettier-ignore
+  assert.deepEqual(cells.map(({ style }) => style.color), ['#fff', '', '#000', '#fff', '#000', '#fff']); // prettier-ignore
+  const unknown = () => cells.map((/** @type {any} */ cell) => cell.classList.contains('vv-unknown'));
+  assert.deepEqual(unknown(), [false, true, false, false, false, false]);
+  assert.deepEqual(cells.map((/** @type {any} */ cell) => cell.getAttribute('aria-label')).slice(1, 4), [
+    'layer 0, head 1: not computed yet',
+    '100; layer 0, head 2: 100 pixels; local',
+    '.00; layer 1, head 0: 0 pixels',
+  ]); // prettier-ignore
+  grid.paint({ values: [[1, 2, 3], [1, 2, 3]], unit: '', signed: false, range: [] }, look); // prettier-ignore
+  assert.ok(!unknown().includes(true));
+});
+
+test('the largest first: headings are ranks and cells say which head they are', (context) => {
+  const { cells, headings } = makeGrid(context, [[20, null, 100], [0, 60, 40]], 'value'); // prettier-ignore
+  assert.deepEqual(texts(headings), ['largest', '2', 'smallest']);
+  assert.deepEqual(headings.map((/** @type {any} */ one) => one.getAttribute('aria-label')), ['rank 1', 'rank 2', 'rank 3']); // prettier-ignore
+  assert.deepEqual(texts(cells), ['head 2', 'head 0', 'head 1', 'head 1', 'head 2', 'head 0']);
+  assert.deepEqual(cells.map(({ dataset }) => `${dataset.layer}.${dataset.head}`), ['0.2', '0.0', '0.1', '1.1', '1.2', '1.0']); // prettier-ignore
+  assert.equal(cells[0].getAttribute('aria-label'), 'layer 0, head 2: 100 pixels; local');
+  assert.equal(cells[0].style.backgroundColor, 'rgb(255 255 255)');
+  const row = (/** @type {number} */ count) => [Array.from({ length: count }, (_, i) => count - i)];
+  assert.equal(makeGrid(context, row(8), 'value').cells[7].textContent, 'head 7');
+  assert.equal(makeGrid(context, row(9), 'value').cells[7].textContent, '7'); // of many heads there is no room for more
+});
+
+test('one cell is chosen, one is under the pointer, and that is where the tab key leads', (context) => {
+  const { grid, cells } = makeGrid(context, [[1, 2, 3], [4, 5, 6]]); // prettier-ignore
+  const marked = () => ({
+    chosen: cells.findIndex((/** @type {any} */ cell) => cell.getAttribute('aria-selected') === 'true'),
+    tab: cells.map((/** @type {any} */ cell) => cell.getAttribute('tabindex')).join(' '),
+    hovered: cells.findIndex((/** @type {any} */ cell) => cell.classList.contains('vv-hovered')),
+  });
+  grid.mark({ layer: 1, head: 2 }, null);
+  assert.deepEqual(marked(), { chosen: 5, tab: '-1 -1 -1 -1 -1 0', hovered: -1 });
+  grid.mark({ layer: 1, head: 2 }, { layer: 0, head: 1 });
+  assert.deepEqual(marked(), { chosen: 5, tab: '-1 0 -1 -1 -1 -1', hovered: 1 });
+});
+
+test('arrows go to neighbours as the table stands, and stop at its edges', (context) => {
+  const { grid, cells } = makeGrid(context, [[20, null, 100], [0, 60, 40]], 'value'); // prettier-ignore
+  const go = (/** @type {number} */ layer, /** @type {number} */ head, /** @type {string} */ key) => {
+    const to = grid.moved({ layer, head }, `Arrow${key}`);
+    return `${to.layer}.${to.head}`;
+  };
+  // heads 2, 0, 1 above heads 1, 2, 0
+  assert.equal(go(0, 2, 'Right'), '0.0');
+  assert.equal(go(0, 1, 'Right'), '0.1');
+  assert.equal(go(0, 2, 'Left'), '0.2');
+  assert.equal(go(0, 1, 'Left'), '0.0');
+  assert.equal(go(0, 0, 'Down'), '1.2');
+  assert.equal(go(1, 0, 'Down'), '1.0');
+  assert.equal(go(1, 0, 'Up'), '0.1');
+  assert.equal(go(0, 2, 'Up'), '0.2');
+  assert.equal(grid.cellOf({ layer: 1, head: 0 }), cells[5]);
+  assert.equal(grid.cellOf({ layer: 4, head: 0 }), undefined);
+  assert.deepEqual(placeOf(cells[4]), { layer: 1, head: 2 });
+  assert.equal(placeOf(new Element('p')), null);
+  assert.equal(placeOf(null), null);
+});
+
+test('dots stand where their numbers are, and the mean of each layer is a line', (context) => {
+  const find = parts(context);
+  const plot = new Plot(find);
+  const table = { values: [[-16, 32], [16, null], [null, null]], unit: '', signed: true, range: [] }; // prettier-ignore
+  plot.drawDepth('mean change', table, [-32, 32]);
+  const dots = () =>
+    plot.dots.map(({ dataset, style }) =>
+      [`${dataset.layer}.${dataset.head}`, style.left, style.bottom].join(' '),
+    );
+  assert.deepEqual(dots(), ['0.0 0% 25%', '0.1 0% 100%', '1.0 50% 75%']);
+  assert.deepEqual(find('heads-dots').children, plot.dots);
+  assert.equal(plot.dots[0].title, 'layer 0, head 0');
+  assert.equal(plot.dots[0].className, 'vv-heads-dot');
+  assert.equal(find('heads-mean').getAttribute('d'), 'M0.00 37.50L50.00 25.00');
+  assert.equal(find('heads-zero').getAttribute('d'), 'M0 50.00H100');
+  const words = () => ['plot-title', 'axis', 'first', 'last', 'top', 'bottom', 'plot-words'].map((name) => find(`heads-${name}`).textContent); // prettier-ignore
+  assert.deepEqual(words(), [
+    'Mean change by depth',
+    'layer',
+    '0',
+    '2',
+    '32',
+    '-32',
+    'A dot for each head; the line is the mean of each layer.',
+  ]);
+  assert.equal(find('heads-plot-box').getAttribute('aria-label'), 'mean change by layer, mean over the heads: 8, 16, unknown'); // prettier-ignore
+  assert.ok(!find('heads-plot').classList.contains('vv-square'));
+  plot.drawAgreement([[0, -16], [16, 32], [1, 1]], table, [-32, 32], 'So well.'); // prettier-ignore
+  assert.deepEqual(dots(), ['0.0 50% 25%', '0.1 25% 100%', '1.0 75% 75%']);
+  assert.equal(find('heads-mean').getAttribute('d'), 'M0 100L100 0');
+  assert.deepEqual(words(), [
+    'What was estimated, and what is true',
+    'estimate',
+    '-32',
+    '32',
+    '32',
+    '-32',
+    'A dot for each head: to the right what one gradient foretold, upwards what changed. On the line both are equal.',
+  ]);
+  assert.equal(find('heads-plot-box').getAttribute('aria-label'), 'So well.');
+  assert.ok(find('heads-plot').classList.contains('vv-square'));
+  plot.drawAgreement([[0, 0], [0, 0], [0, 0]], table, [-16, 32], ''); // prettier-ignore
+  assert.equal(find('heads-plot-box').getAttribute('aria-label'), 'Estimate against causal effect');
+  assert.equal(find('heads-zero').getAttribute('d'), 'M0 66.67H100');
+  plot.mark({ layer: 0, head: 1 }, { layer: 1, head: 0 });
+  const marks = () => plot.dots.map(({ className }) => className.replace('vv-heads-dot', '').trim());
+  assert.deepEqual(marks(), ['', 'vv-chosen', 'vv-hovered']);
+  plot.mark({ layer: 0, head: 0 }, null);
+  assert.deepEqual(marks(), ['vv-chosen', '', '']);
+  for (const ends of /** @type {[number, number][]} */ ([
+    [0, 30],
+    [-30, 0],
+    [5, 30],
+  ])) {
+    // prettier-ignore
+    plot.drawDepth('mean change', table, ends);
+    assert.equal(find('heads-zero').getAttribute('d'), '');
+  }
+  assert.ok(!find('heads-plot').classList.contains('vv-square'));
+});
+
+test('a model of one layer has its dots at the left, and where all numbers are one they are in the middle', () => {
+  const table = { values: [[4, 4]], unit: '', signed: false, range: [] };
+  assert.deepEqual(depthDots(table, [4, 4]), [{ layer: 0, head: 0, x: 0, y: 0.5 }, { layer: 0, head: 1, x: 0, y: 0.5 }]); // prettier-ignore
+  assert.equal(meanPath(table, [4, 4]), 'M0.00 50.00');
+  const two = { ...table, values: [[0, 2], [4, null]] }; // prettier-ignore
+  assert.equal(meanPath(two, [0, 4]), 'M0.00 75.00L100.00 0.00');
+});
+
+/** @type {import('../../vit_viz/ui/heads/names.js').Rule[]} */
+const RULES = [
+  { name: 'neighbour', sentence: 'Beside.', at_least: { neighbour: 0.2 }, at_most: { unevenness: 0.5 } },
+  { name: 'local', sentence: 'Near.', at_least: {}, at_most: { distance: 0.25 } },
+  { name: 'other', sentence: 'Far.', at_least: { odd: 3, content: 0.125 }, at_most: {} },
+];
+const named = (/** @type {number} */ layer, /** @type {number} */ head, changes = {}) => ({
+  layer,
+  head,
+  name: 'neighbour',
+  label: 'left neighbour',
+  sentence: 'It looks left.',
+  numbers: { neighbour: 0.2, unevenness: 0.5, distance: 0.25, odd: 2, content: 0.125 },
+  could_be: ['mixed', 'local'],
+  thin: true,
+  ...changes,
+});
+
+/** Names on the page. */
+function makeNames(/** @type {any} */ context, /** @type {any[]} */ list, margin = 0.1) {
+  const box = any(parts(context)('heads-kinds'));
+  /** @type {any[]} */
+  const chosen = [];
+  const names = new Names(box, (place) => void chosen.push(place));
+  names.draw(list, RULES, margin);
+  const chips = () => box.querySelectorAll('.vv-chip');
+  const boxes = () => box.querySelectorAll('.vv-heads-evidence');
+  return { box, names, chosen, chips, boxes };
+}
+
+test('heads stand under their names in the order of the rules, with what the rules ask for', (context) => {
+  const mixed = { name: 'mixed', label: 'mixed', could_be: [] };
+  const { box, chips, names } = makeNames(context, [named(0, 2, mixed), named(1, 0), named(1, 1, { name: 'local', label: 'local', thin: false })]); // prettier-ignore
+  assert.deepEqual(texts(box.querySelectorAll('h3')), ['neighbour 1', 'local 1', 'mixed 1']);
+  assert.deepEqual(texts(box.children.map((/** @type {any} */ kind) => kind.querySelectorAll('p')[0] ?? kind)), [
+    'Beside. Share of the attention on that patch at least 0.2, unevenness (1 - entropy) at most 0.5.',
+    "Near. Mean distance, as a share of the photo's diagonal, at most 0.25.",
+    'Nothing stands out: no measure passes its threshold.',
+    'No head is called other.',
+  ]); // prettier-ignore
+  assert.deepEqual(texts(chips()), ['1 · 0 left', '1 · 1', '0 · 2']);
+  assert.deepEqual(chips().map((/** @type {any} */ chip) => chip.classList.contains('vv-thin')), [true, false, false]); // prettier-ignore
+  assert.deepEqual(chips().map((/** @type {any} */ chip) => chip.getAttribute('aria-label')), [
+    '1 · 0 left; layer 1, head 0: left neighbour (thin evidence)',
+    '1 · 1; layer 1, head 1: local',
+    '0 · 2; layer 0, head 2: mixed',
+  ]); // prettier-ignore
+  assert.deepEqual({ ...chips()[0].dataset }, { layer: '1', head: '0' });
+  assert.equal(names.of({ layer: 0, head: 2 })?.label, 'mixed');
+  assert.equal(names.of({ layer: 0, head: 1 }), undefined);
+  names.draw([], RULES, 0.1);
+  assert.equal(box.children.length, 0);
+  names.draw([named(0, 0), named(0, 1, { name: 'local' }), named(0, 2, { name: 'other' })], RULES, 0.1);
+  assert.deepEqual(texts(box.querySelectorAll('h3')), ['neighbour 1', 'local 1', 'other 1']);
+  assert.equal(box.children.length, 3); // every name has a head
+});
+
+test('a chip opens the numbers of its head and chooses it, and closes them again', (context) => {
+  const { chips, boxes, chosen, names, box } = makeNames(context, [named(1, 0), named(0, 1), named(0, 2, { name: 'local', label: 'local' })], 0.25); // prettier-ignore
+  const open = () => boxes().map((/** @type {any} */ one) => !one.hidden);
+  const expanded = () => chips().map((/** @type {any} */ chip) => [chip.getAttribute('aria-expanded'), chip.hasAttribute('data-on')].join()); // prettier-ignore
+  assert.deepEqual([open(), expanded()], [[false, false], ['false,false', 'false,false', 'false,false']]); // prettier-ignore
+  chips()[0].click();
+  assert.deepEqual([open(), expanded()], [[true, false], ['true,true', 'false,false', 'false,false']]); // prettier-ignore
+  assert.deepEqual(chosen, [{ layer: 1, head: 0 }]);
+  const [title, sentence, thin, scroll, last] = boxes()[0].children;
+  assert.equal(title.textContent, 'Layer 1, head 0: left neighbour');
+  assert.equal(sentence.textContent, 'It looks left.');
+  assert.equal(thin.textContent, 'The evidence is thin: with thresholds 25% stricter or looser it would be mixed or local.'); // prettier-ignore
+  assert.equal(last.textContent, 'The rules are tried from the top; the first whose numbers pass names the head.'); // prettier-ignore
+  assert.deepEqual([scroll.getAttribute('tabindex'), scroll.getAttribute('role')], ['0', 'group']);
+  assert.match(scroll.getAttribute('aria-label'), /^The numbers of this head/);
+  const rows = scroll.querySelectorAll('tr');
+  assert.deepEqual(rows.map((/** @type {any} */ row) => texts(row.children)), [
+    ['number', 'this head', 'asked', 'passes', 'for the name'],
+    ['Share of the attention on that patch', '0.2', 'at least 0.2', 'yes', 'neighbour'],
+    ['Unevenness (1 - entropy)', '0.5', 'at most 0.5', 'yes', 'neighbour'],
+    ["Mean distance, as a share of the photo's diagonal", '0.25', 'at most 0.25', 'yes', 'local'],
+    ['Odd', '2', 'at least 3', 'no', 'other'],
+    ['Correlation of attention with likeness', '0.125', 'at least 0.125', 'yes', 'other'],
+  ]); // prettier-ignore
+  assert.deepEqual([rows[0].children[0].tagName, rows[1].children[0].tagName], ['TH', 'TD']);
+  assert.deepEqual(rows.map((/** @type {any} */ row) => row.classList.contains('vv-passes')), [false, true, true, true, false, true]); // prettier-ignore
+  chips()[2].click();
+  assert.deepEqual([open(), boxes()[0].children.length], [[false, true], 0]);
+  names.draw([named(0, 2, { name: 'local' })], RULES, 0.25);
+  assert.deepEqual(open(), [true]); // it is still there
+  chips()[0].click();
+  assert.deepEqual([open(), chosen.length], [[false], 2]);
+  chips()[0].click();
+  names.draw([named(1, 1)], RULES, 0.25);
+  names.draw([named(0, 2)], RULES, 0.25);
+  assert.deepEqual(open(), [false]);
+  box.fire('click');
+  box.fire('click', { target: null });
+  assert.equal(chosen.length, 3);
+});
+
+test('where the evidence is not thin, nothing is said of it', (context) => {
+  const { chips, boxes } = makeNames(context, [named(1, 0, { could_be: [], thin: false })]);
+  chips()[0].click();
+  assert.equal(boxes()[0].children.length, 4);
+  assert.equal(thinWords(any(named(1, 0)), 0.05).split('%')[0], 'The evidence is thin: with thresholds 5');
+  assert.equal(evidenceOf(any(named(1, 0, { numbers: { neighbour: 0.1, unevenness: 0.6 } })), RULES.slice(0, 1)).some(({ passes }) => passes), false); // prettier-ignore
+  assert.equal(ruleWords(RULES[2]), 'odd at least 3, correlation of attention with likeness at least 0.125');
+  assert.equal(numberWords('odd'), 'odd');
+});
+
+test('of more than 24 chips the first are shown, and all of them where somebody asks', (context) => {
+  const many = (/** @type {number} */ count) => Array.from({ length: count }, (_, head) => named(0, head));
+  assert.equal(makeNames(context, many(24)).box.querySelectorAll('.vv-heads-more').length, 0);
+  const { box, chips, chosen } = makeNames(context, many(25));
+  const [more] = box.querySelectorAll('.vv-heads-more');
+  assert.deepEqual([more.textContent, more.className], ['show all 25', 'vv-button vv-heads-more']);
+  assert.equal(more.parentElement.dataset.few, '');
+  more.click();
+  assert.deepEqual([more.parentElement.dataset.few, more.hidden], [undefined, true]);
+  assert.deepEqual([chips()[23].focused, chips()[24].focused], [false, true]);
+  assert.deepEqual(chosen, []);
+});
