@@ -186,7 +186,10 @@ test('the dot under the pointer says its numbers, beside it where there is room'
   assert.equal(says.textContent, 'head depth 5, mean entropy 60; no label');
   move(100, 10);
   assert.ok(says.hidden);
+  move(81, 65); // left of the middle
+  assert.equal(says.style.translate, '0 -50%');
   move(7, 96); // the first of all
+  assert.ok(!says.hidden);
   assert.equal(says.textContent, 'head depth 0, mean entropy 10; right');
   figure.fire('pointerleave');
   assert.ok(says.hidden);

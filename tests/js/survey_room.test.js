@@ -3,7 +3,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { card, chosen, methods, open, settle, survey, texts, value } from './survey_page.js';
+import {
+  card,
+  chosen,
+  makeFigure,
+  methods,
+  open,
+  POINTS,
+  settle,
+  survey,
+  texts,
+  value,
+} from './survey_page.js';
 
 const PLACES = 'points?across=confidence&up=mean_entropy&layer=1&head=2';
 const CHOSEN = 'chosen?where=&layer=1&head=2&measure=distance';
@@ -132,6 +143,7 @@ test('a table of heads shows means, their spread on one scale, names, and what t
     ],
   );
   assert.equal(cells[3].getAttribute('aria-label'), '8.0; layer 1, head 0: 8 pixels; even');
+  assert.equal(cells[5].getAttribute('aria-label'), '5.0; layer 1, head 2: 5 pixels; last');
   assert.equal(cells[0].style.backgroundColor, 'rgb(51 51 51)'); // a fifth of the way
   assert.deepEqual([text('low'), text('high'), text('unit')], ['5', '35', 'pixels']);
   assert.equal(text('meaning'), 'How far a head looks.');
@@ -296,4 +308,32 @@ test('a photo opens in Look once the view shows it, at once where it does alread
   assert.deepEqual(first.told, [['look', { row: 0 }]]);
   first.set({ ...value, revision: 5 });
   assert.equal(first.opened(), 1);
+});
+
+test('dots of photos that do not pass fade, and dots of axes that were left are not shown', async () => {
+  const figure = makeFigure();
+  /** @type {(() => void)[]} */
+  const held = [];
+  const part = await open({
+    figure,
+    answer: (path) => path.startsWith('points') && new Promise((done) => held.push(() => done(POINTS))),
+  });
+  part.select('up', 'confidence');
+  part.select('across', 'mean_entropy');
+  held[1](); // of axes of which one was left
+  held[0]();
+  await settle();
+  assert.equal(part.laid.length, 0);
+  held[2]();
+  await settle();
+  figure.draw(part.laid[0]);
+  const { dataset } = figure.plot.children[0];
+  assert.deepEqual([dataset.dots, dataset.shown], ['6', '3']);
+  const all = makeFigure();
+  const whole = await open({
+    figure: all,
+    answer: (path) => path.startsWith('chosen') && { ...chosen, count: 7, labelled: 6 },
+  });
+  all.draw(whole.laid[0]);
+  assert.equal(all.plot.children[0].dataset.shown, '6'); // all that have both numbers
 });
