@@ -43,6 +43,7 @@ test('what is lit has its share of the attention', () => {
     scaleWords({ most: 2e-7, lit: 2e-7, sum: 8e-6 }),
     /: less than 0.1% of .*; less than 0.1% falls on patches/,
   );
+  assert.match(scaleWords({ most: 5e-4, lit: 5e-4, sum: 1 }), /^Brightest: 0.05% of/);
   assert.equal(
     scaleWords({ most: 0.19, lit: 0.025, sum: 0.998 }),
     "Fully lit from 2.5% of its attention on, at most 19%, this head's own scale; 99.8% falls on patches.",

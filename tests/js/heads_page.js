@@ -70,9 +70,12 @@ export async function open({
   const browser = new Browser();
   /** @type {string[]} */
   const asked = [];
+  /** @type {string[]} addresses of rows */
+  const lit = [];
   const fetch = async (/** @type {string} */ path, /** @type {any} */ { signal }) => {
     const isRows = path.includes('/rows/');
-    if (!isRows) asked.push(path.replace('/vit_viz/head_numbers/', ''));
+    if (isRows) lit.push(path);
+    else asked.push(path.replace('/vit_viz/head_numbers/', ''));
     const found = await answer(path);
     if (signal.aborted) throw new Error('This request was given up.');
     if (found instanceof Error) return { ok: false, status: 500, text: async () => found.message };
@@ -91,6 +94,7 @@ export async function open({
     ...part,
     find,
     asked,
+    lit,
     cells,
     cell: (/** @type {number} */ at) => cells()[at],
     text: (/** @type {string} */ of_) => find(of_).textContent,

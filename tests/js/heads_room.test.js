@@ -66,7 +66,10 @@ test('numbers of a trace that was left are not shown', async () => {
   const part = await open({
     answer: (path) => path.includes('measures') && new Promise((done) => held.push(done)),
   });
+  const rows = () => part.lit.filter((path) => path.includes('/other/')).length;
+  assert.equal(rows(), 0);
   await part.set({ revision: 5, trace: 'other' });
+  assert.equal(rows(), 2); // of both layers: the photo is lit anew
   assert.deepEqual(part.asked, ['h4ndle?kind=measures', 'other?kind=measures']);
   held[0](undefined);
   await settle();

@@ -78,7 +78,7 @@ export async function open({
     asked.push(path);
     const found = await answer(path);
     if (signal.aborted) throw new Error('This request was given up.');
-    const buffer = found?.status ? null : (found || layerOf(Number(path.split('/').at(-1))));
+    const buffer = found?.status ? null : found || layerOf(Number(path.split('/').at(-1)));
     return {
       status: 200,
       ok: true,

@@ -76,6 +76,8 @@ test('a head is told with its spread and its name', () => {
   assert.equal(headLine({ layer: 0, head: 1 }, atlas), 'Layer 0, head 1: not known of these photos.');
   assert.deepEqual(endsOf(atlas.mean, atlas.spread), [-0.25, 0.75]);
   assert.deepEqual(endsOf([[null]], [[null]]), [0, 1]);
+  assert.deepEqual(endsOf([[3, 8]], [[null, 1]]), [3, 9]); // a mean without a spread is its own end
+  assert.deepEqual(endsOf([[3, 8]], [[1, null]]), [2, 8]);
   const named = { name: 'local', sentence: '0.1 of all.', evidence: 0.93, thin: true };
   assert.equal(
     nameLine(named),
