@@ -158,3 +158,19 @@ export function mount(
     },
   };
 }
+
+const ofTag = (/** @type {string} */ tag) =>
+  class {
+    static [Symbol.hasInstance](/** @type {unknown} */ node) {
+      return node instanceof Element && node.tagName === tag;
+    }
+  };
+
+/** The classes of elements, for scripts that tell them apart. */
+export const kinds = {
+  Element,
+  HTMLElement: Element,
+  HTMLInputElement: ofTag('INPUT'),
+  HTMLSelectElement: ofTag('SELECT'),
+  HTMLButtonElement: ofTag('BUTTON'),
+};

@@ -109,6 +109,12 @@ export class Element {
     else delete this.attributes[name];
   }
 
+  /** Without its value, a progress bar says that nobody knows how far it is. */
+  removeAttribute(/** @type {string} */ name) {
+    if (name === 'value') this.value = '';
+    this.toggleAttribute(name, false);
+  }
+
   get src() {
     return this.attributes.src ?? '';
   }
@@ -321,8 +327,14 @@ function camel(/** @type {string} */ name) {
   return name.replace(/-(.)/g, (_, letter) => letter.toUpperCase());
 }
 
-/** Reads "tag", ".class", "[name]", "[name=value]" and "[name$=value]", one of each at most. */
-function matches(/** @type {Element} */ node, /** @type {string} */ selector) {
+/**
+ * Reads "tag", ".class", "[name]", "[name=value]" and "[name$=value]", one of each at most; several of these with ", " between.
+ * @param {Element} node
+ * @param {string} selector
+ * @returns {boolean}
+ */
+function matches(node, selector) {
+  if (selector.includes(', ')) return selector.split(', ').some((one) => matches(node, one));
   const parts = /^([a-z]+\d?)?([.][\w-]+)?(?:\[([\w-]+)(?:([$]?=)"?([^"\]]*)"?)?\])?$/.exec(selector);
   if (!parts) throw new Error(`This document does not understand ${selector}.`);
   const [, tag, name, attribute, how, value] = parts;

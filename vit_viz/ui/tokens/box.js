@@ -61,10 +61,9 @@ export function listenToBox(/** @type {Room} */ room) {
     const text = event.type === 'pointerup' ? drawn(event) : '';
     from = null;
     room.drawing = '';
-    if (text) {
-      turn(false);
-      room.choose({ token_box: text });
-    }
+    if (!text) return room.repaint();
+    turn(false);
+    room.choose({ token_box: text });
   };
   stage.addEventListener('pointerup', end);
   stage.addEventListener('pointercancel', end);
