@@ -106,6 +106,19 @@ test('an answer to what was chosen before changes nothing', async () => {
   assert.deepEqual(part.big().slice(0, 4), [120, 7, 9, 230]);
 });
 
+test('colours and segments have no scale, also where the maps before them had one', async () => {
+  const answer = (/** @type {string} */ path) =>
+    /** @type {any} */ ({ components, segments: segments(1) })[kindOf(path) ?? ''] ?? null;
+  const part = await open({}, { answer });
+  const bar = part.find('room-bar');
+  for (const measure of ['components', 'segments']) {
+    assert.equal(bar.hidden, false);
+    await part.press('token_measure', measure);
+    assert.equal(bar.hidden, true);
+    await part.press('token_measure', 'similarity');
+  }
+});
+
 // --- norms
 
 const norms = {
@@ -328,7 +341,7 @@ test('while segments arrive, those that are here are shown', async () => {
   assert.equal(part.words('room-wait'), '1 of 4 are here …');
   assert.deepEqual(opacities(part.big()), Array(6).fill(130));
   part.tiles()[3].click(); // not here yet
-  assert.deepEqual(opacities(part.big()), Array(6).fill(0));
+  assert.deepEqual(part.big(), Array(24).fill(0));
   await part.press('token_measure', 'similarity');
   waiting[1](segments(0));
   await settle();

@@ -103,7 +103,7 @@ function operands(/** @type {any} */ { heads, tokens, head_dim: dim }, /** @type
   return [make(5 + layer), make(55 + layer)];
 }
 
-function layerBuffer(/** @type {any} */ trace, /** @type {number} */ layer) {
+export function layerBuffer(/** @type {any} */ trace, /** @type {number} */ layer) {
   const { heads, tokens, head_dim: dim } = trace;
   const buffer = new ArrayBuffer(layerBytes('qk', heads, tokens, dim));
   const lse = new Float32Array(buffer, 0, heads * tokens);

@@ -1,0 +1,215 @@
+// How a picture comes to the page: pasted, dropped anywhere, or by the button that reads the clipboard.
+
+import assert from 'node:assert/strict';
+import { Blob } from 'node:buffer';
+import { test } from 'node:test';
+
+import { mount as mountBring } from '../../vit_viz/ui/header/bring.js';
+import { mount as mountTabRow } from '../../vit_viz/ui/header/tab_row.js';
+import { Browser, Element, kinds, parse } from './browser.js';
+import { settle } from './visit.js';
+
+const picture = () => new File(['x'], 'lion.png', { type: 'image/png' });
+
+/** The page with the button; every upload is answered at once. */
+function page(/** @type {any} */ t, { read = /** @type {any} */ (null) } = {}) {
+  const browser = new Browser();
+  /** @type {string[]} */
+  const sent = [];
+  const place = new Element('div');
+  const document = /** @type {any} */ (browser.globals.document);
+  const fetch = async (/** @type {string} */ _url, /** @type {any} */ { body, method }) => {
+    sent.push(`${method} ${body.get('files').name}`);
+    return { ok: true, json: async () => ['/kept'] };
+  };
+  Object.assign(document, {
+    listeners: {},
+    addEventListener: Element.prototype.addEventListener,
+    querySelector: (/** @type {string} */ name) => (name === '.gradio-container' ? place : null),
+  });
+  if (read) /** @type {any} */ (browser.globals.navigator).clipboard = { read };
+  browser.install(t, { fetch, ...kinds });
+  const element = parse('<button class="vv-paste"></button>');
+  /** @type {any[]} */
+  const told = [];
+  /** @type {(() => void)[]} */
+  const watched = [];
+  const props = { value: /** @type {any} */ (null) };
+  mountBring(
+    /** @type {any} */ (element),
+    (_name, data) => void told.push(data),
+    props,
+    (_name, run) => void watched.push(run),
+  );
+  const [note, drop] = place.children;
+  const answer = (/** @type {number} */ seq) => {
+    props.value = { seq };
+    for (const run of watched) run();
+  };
+  const paste = async (/** @type {any} */ details) => {
+    const event = Element.prototype.fire.call(document, 'paste', details);
+    await settle();
+    return event;
+  };
+  return {
+    browser,
+    sent,
+    told,
+    note,
+    drop,
+    answer,
+    paste,
+    button: element.children[0],
+    window: browser.window,
+  };
+}
+
+const dragged = (/** @type {string[]} */ types, /** @type {File[]} */ files = []) => ({
+  dataTransfer: { types, files, dropEffect: 'none' },
+});
+
+test('a note waits unseen for something to say, and the place for what is dropped for something to be dragged', (t) => {
+  const { note, drop } = page(t);
+  assert.deepEqual([note.hidden, drop.hidden], [true, true]);
+  assert.equal(note.getAttribute('role'), 'status');
+  assert.equal(drop.textContent, 'Drop it to look at it');
+});
+
+test('what is pasted is brought, and the next one once Python has taken it', async (t) => {
+  const { paste, sent, told, answer } = page(t);
+  const event = await paste({ target: new Element('div'), clipboardData: { files: [picture()] } });
+  assert.equal(event.prevented, true);
+  assert.deepEqual([sent, told], [['POST lion.png'], [{ upload: '/kept', seq: 1 }]]);
+  await paste({ target: null, clipboardData: { files: [picture()] } });
+  assert.equal(told.length, 1);
+  answer(1);
+  assert.deepEqual(told[1], { upload: '/kept', seq: 2 });
+});
+
+test('a paste into a field is text and left alone; a button or a slider takes no text', async (t) => {
+  const { paste, sent } = page(t);
+  const clipboardData = { files: [picture()] };
+  const field = (/** @type {string} */ tag, more = {}) =>
+    Object.assign(/** @type {any} */ (new Element(tag)), more);
+  for (const target of [
+    field('input', { type: 'text' }),
+    field('input', { type: 'search' }),
+    field('textarea'),
+    field('div', { isContentEditable: true }),
+  ])
+    assert.equal((await paste({ target, clipboardData })).prevented, false);
+  assert.equal((await paste({ target: field('div'), clipboardData: null })).prevented, false);
+  assert.deepEqual(sent, []);
+  for (const type of ['checkbox', 'radio', 'range', 'button', 'submit', 'file'])
+    assert.equal((await paste({ target: field('input', { type }), clipboardData })).prevented, true);
+  assert.equal(sent.length, 6);
+});
+
+test('a file that is dragged over the page shows where it can be dropped', async (t) => {
+  const { window, drop, sent, told } = page(t);
+  for (const name of ['dragenter', 'dragover']) {
+    drop.hidden = true;
+    const carried = dragged(['Files']);
+    const event = window.fire(name, carried);
+    assert.deepEqual([event.prevented, event.stopped, drop.hidden], [true, true, false]);
+    assert.equal(carried.dataTransfer.dropEffect, 'copy');
+  }
+  window.fire('dragleave', { relatedTarget: new Element('p') }); // on to another part of the page
+  assert.equal(drop.hidden, false);
+  window.fire('dragleave', { relatedTarget: null });
+  assert.equal(drop.hidden, true);
+  window.fire('dragover', dragged(['Files']));
+  assert.equal(window.fire('drop', dragged(['Files'], [picture()])).prevented, true);
+  await settle();
+  assert.equal(drop.hidden, true);
+  assert.deepEqual([sent, told], [['POST lion.png'], [{ upload: '/kept', seq: 1 }]]);
+});
+
+test('text and parts of the page are no files', async (t) => {
+  const { window, drop, sent } = page(t);
+  for (const carried of [dragged(['text/plain'], [picture()]), { dataTransfer: null }]) {
+    assert.equal(window.fire('dragover', carried).prevented, false);
+    assert.equal(window.fire('drop', carried).prevented, false);
+  }
+  window.fire('dragstart');
+  assert.equal(window.fire('dragover', dragged(['Files'])).prevented, false);
+  assert.equal(drop.hidden, true);
+  window.fire('dragend');
+  assert.equal(window.fire('dragover', dragged(['Files'])).prevented, true);
+  await settle();
+  assert.deepEqual(sent, []);
+});
+
+test('the button brings the picture in the clipboard, as a file of its type', async (t) => {
+  const read = async () => [
+    { types: ['text/plain'], getType: async () => new Blob(['words']) },
+    {
+      types: ['text/html', 'image/png'],
+      getType: async (/** @type {string} */ type) => new Blob([type], { type }),
+    },
+  ];
+  const { button, sent } = page(t, { read });
+  assert.equal(button.hidden, false);
+  button.click();
+  await settle();
+  assert.deepEqual(sent, ['POST pasted.png']);
+});
+
+test('a clipboard that cannot be read says so, and without one there is no button', async (t) => {
+  const { button, note, browser } = page(t, { read: async () => Promise.reject(new Error('no')) });
+  button.click();
+  await settle();
+  assert.equal(
+    note.textContent,
+    'The browser does not let this page read the clipboard; press Ctrl+V instead.',
+  );
+  assert.equal(note.hidden, false);
+  browser.pass(8000);
+  assert.equal(note.hidden, true);
+  assert.equal(page(t).button.hidden, true);
+});
+
+test('an empty clipboard is said', async (t) => {
+  const { button, note } = page(t, { read: async () => [] });
+  button.click();
+  await settle();
+  assert.match(note.textContent, /^There is no picture in the clipboard/);
+});
+
+test('the row of tabs is watched for the chosen tab', (t) => {
+  const browser = new Browser();
+  const row = /** @type {any} */ (
+    parse('<div><b aria-selected="false"></b><i aria-selected="true"></i></div>')
+  );
+  row.box = { left: 10, top: 0, width: 300, height: 40 };
+  row.scrollLeft = 0;
+  const [tab, other] = [row.querySelector('i'), row.querySelector('b')];
+  tab.box = { left: 290, top: 0, width: 80, height: 40 };
+  other.box = { left: -5, top: 0, width: 80, height: 40 };
+  const watched = /** @type {any[]} */ ([]);
+  class MutationObserver {
+    constructor(/** @type {() => void} */ run) {
+      watched.push(run);
+    }
+
+    observe(/** @type {any} */ node, /** @type {any} */ how) {
+      watched.push(node, how);
+    }
+  }
+  let found = /** @type {any} */ (null);
+  const document = {
+    querySelector: (/** @type {string} */ name) => (name === '#vv-tabs > .tab-wrapper' ? found : null),
+  };
+  browser.install(t, { document, MutationObserver });
+  mountTabRow();
+  assert.equal(watched.length, 0);
+  found = row;
+  mountTabRow();
+  assert.equal(row.scrollLeft, 60);
+  assert.equal(watched[1], row);
+  assert.deepEqual(watched[2], { attributeFilter: ['aria-selected'], subtree: true });
+  tab.setAttribute('aria-selected', 'false');
+  other.setAttribute('aria-selected', 'true');
+  watched[0]();
+  assert.equal(row.scrollLeft, 45);
+});

@@ -1,0 +1,234 @@
+// The explorer outside the page: in a notebook, where its choice is shared with Python, and in a file of its own.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { deflateSync } from 'node:zlib';
+
+import { widget } from '../../vit_viz/notebook/widget.js';
+import { start } from '../../vit_viz/offline/page.js';
+import { Browser, Element, parse, read } from './browser.js';
+import { makeTrace } from './oracle.js';
+import { layerBuffer, settle, tables } from './visit.js';
+
+const HTML = read('../../vit_viz/explorer/explorer.html').replaceAll('__ID__', 'vv0');
+
+/** Layers as they are packed: all first bytes, then all second ones, compressed. */
+function packed(/** @type {any} */ trace, /** @type {number} */ layer) {
+  const bytes = new Uint8Array(layerBuffer(trace, layer));
+  const planes = [0, 1].flatMap((place) => [...bytes].filter((_, i) => i % 2 === place));
+  return new Uint8Array(deflateSync(Uint8Array.from(planes)));
+}
+
+/** A page around an explorer; `dataset` is that of its body. */
+function page(/** @type {any} */ t, { dataset = {}, isDark = false, more = {} } = {}) {
+  const browser = new Browser();
+  const window = browser.window;
+  /** @type {any} */
+  const theme = Object.assign(new Element('media'), { matches: isDark });
+  class ResizeObserver {
+    observe() {}
+
+    disconnect() {
+      window.disconnected = true;
+    }
+  }
+  class CSSStyleSheet {
+    text = '';
+
+    replaceSync(/** @type {string} */ text) {
+      this.text = text;
+    }
+  }
+  const documentElement = new Element('html');
+  const made = /** @type {any} */ (browser.globals.document).createElement;
+  const createElement = (/** @type {string} */ tag) => {
+    const node = made(tag);
+    Object.defineProperty(node, 'innerHTML', {
+      set(html) {
+        node.replaceChildren(...parse(html).children);
+      },
+    });
+    node.attachShadow = (/** @type {any} */ { mode }) => {
+      node.shadow = Object.assign(new Element('root'), { mode });
+      return node.shadow;
+    };
+    return node;
+  };
+  /** @type {Record<string, any>} */
+  const byId = {};
+  Object.assign(browser.globals.document, {
+    body: { dataset },
+    documentElement,
+    createElement,
+    getElementById: (/** @type {string} */ id) => byId[id] ?? null,
+  });
+  const asked = (/** @type {string} */ query) => (query.includes('dark') ? theme : { matches: false });
+  browser.install(t, { matchMedia: asked, ResizeObserver, CSSStyleSheet, ...more });
+  return { browser, theme, byId, documentElement };
+}
+
+/** A notebook's widget, whose kernel has all layers. */
+function notebook(/** @type {any} */ t, where = {}, view = /** @type {any} */ ({})) {
+  const around = page(t, where);
+  const trace = makeTrace({ view: { layer: 0, norm: true } });
+  /** @type {Record<string, any>} */
+  const traits = {
+    facts: { value: trace, tables, packing: { storage: 'fp16', pool: null } },
+    layer: 1,
+    head: 2,
+    query: '1,2',
+    ...view,
+  };
+  /** @type {Record<string, ((...args: any[]) => void)[]>} */
+  const hears = {};
+  /** @type {any[]} */
+  const sent = [];
+  let saved = 0;
+  const model = {
+    get: (/** @type {string} */ name) => traits[name],
+    set: (/** @type {string} */ name, /** @type {any} */ value) => void (traits[name] = value),
+    save_changes: () => void (saved += 1),
+    on: (/** @type {string} */ name, /** @type {any} */ hear) => void (hears[name] ??= []).push(hear),
+    off: (/** @type {string} */ name, /** @type {any} */ hear) =>
+      void (hears[name] = hears[name].filter((one) => one !== hear)),
+    send: (/** @type {any} */ content) => void sent.push(content),
+  };
+  const el = new Element('div');
+  const end = widget(HTML, 'p { color: red }').render(/** @type {any} */ ({ model, el }));
+  const [outer] = /** @type {any} */ (el.children);
+  const host = outer.shadow.children[0];
+  const part = (/** @type {string} */ name) => host.querySelector(`[data-vv=${name}]`);
+  const answer = async () => {
+    for (const { layer } of sent.splice(0).filter((content) => 'layer' in content)) {
+      const bytes = packed(trace, layer);
+      for (const hear of hears['msg:custom']) hear({ layer }, [new DataView(bytes.buffer)]);
+    }
+    await settle();
+    around.browser.pass(60);
+    await settle();
+    around.browser.pass(600);
+    await settle();
+  };
+  return { ...around, trace, traits, hears, sent, outer, host, part, end, answer, saves: () => saved };
+}
+
+test('in a notebook the explorer is out of reach of its rules and keys', (t) => {
+  const { outer, host, part } = notebook(t);
+  assert.equal(outer.dataset.lmSuppressShortcuts, 'true');
+  assert.equal(outer.shadow.mode, 'open');
+  assert.deepEqual(
+    outer.shadow.adoptedStyleSheets.map((/** @type {any} */ sheet) => sheet.text),
+    ['p { color: red }'],
+  );
+  assert.equal(host.className, 'vv-host');
+  assert.equal(part('closer').hidden, true);
+});
+
+test('it is as dark as the notebook says, else as the system', (t) => {
+  const classOf = (/** @type {any} */ dataset, isDark = false) =>
+    notebook(t, { dataset, isDark }).host.className;
+  assert.equal(classOf({ jpThemeLight: 'false' }), 'vv-host dark');
+  assert.equal(classOf({ jpThemeLight: 'true' }, true), 'vv-host');
+  assert.equal(classOf({ vscodeThemeKind: 'vscode-dark' }), 'vv-host dark');
+  assert.equal(classOf({ vscodeThemeKind: 'vscode-light' }, true), 'vv-host');
+  assert.equal(classOf({}, true), 'vv-host dark');
+});
+
+test('it opens at the layer, head and query of Python, and asks the kernel for that layer first', async (t) => {
+  const { sent, part, answer } = notebook(t);
+  assert.deepEqual(sent[0], { layer: 1 });
+  await answer();
+  assert.match(part('caption').textContent, /layer 1, head 2/i);
+  assert.match(part('caption').textContent, /\(1, 2\)/);
+  const exact = sent.find((content) => 'ask' in content);
+  assert.deepEqual(
+    [exact.question, exact.asked.layer, exact.asked.head, exact.asked.query, exact.asked.norm],
+    ['look', 1, '2', '1,2', true],
+  );
+});
+
+test('what is chosen there is shared with Python, and what Python chooses is shown', async (t) => {
+  const { traits, hears, part, answer, saves, browser } = notebook(t);
+  await answer();
+  const before = saves();
+  Object.assign(traits, { layer: 2, head: 0, query: '0,3' });
+  for (const hear of hears['change:layer']) hear();
+  browser.pass(600);
+  await settle();
+  assert.match(part('caption').textContent, /layer 2, head 0/i);
+  assert.match(part('caption').textContent, /\(0, 3\)/);
+  assert.equal(saves(), before); // an echo is not told
+  traits.query = '1,1';
+  for (const hear of hears['change:query']) hear();
+  browser.pass(600);
+  assert.match(part('caption').textContent, /\(1, 1\)/);
+  const press = { clientX: 0, clientY: 0, pointerType: 'mouse', pointerId: 4 };
+  part('box').box = { left: 0, top: 0, width: 600, height: 400 };
+  part('box').fire('pointerdown', { ...press, clientX: 5, clientY: 5 });
+  part('box').fire('pointerup', { ...press, clientX: 5, clientY: 5 });
+  part('box').fire('click', { ...press, clientX: 5, clientY: 5 });
+  browser.pass(600);
+  await settle();
+  assert.deepEqual([traits.layer, traits.head, traits.query], [2, 0, '0,0']);
+  assert.equal(saves(), before + 1);
+});
+
+test('a widget that is closed hears nothing more', async (t) => {
+  const { hears, end, answer, browser } = notebook(t);
+  await answer();
+  assert.deepEqual(Object.keys(hears).sort(), ['change:head', 'change:layer', 'change:query', 'msg:custom']);
+  end();
+  assert.deepEqual(
+    Object.values(hears).map((all) => all.length),
+    [0, 0, 0, 0],
+  );
+  assert.equal(browser.window.disconnected, true);
+});
+
+/** A file with three layers in it. */
+async function file(/** @type {any} */ t, { isDark = false, isOld = false } = {}) {
+  const around = page(t, { isDark, more: isOld ? { DecompressionStream: undefined } : {} });
+  const trace = makeTrace({});
+  const { byId } = around;
+  const hold = (/** @type {string} */ id, /** @type {string} */ text) => (byId[id] = { textContent: text });
+  hold('vv-facts', JSON.stringify({ value: trace, tables, packing: { storage: 'fp16', pool: null } }));
+  for (let layer = 0; layer < trace.layers; layer++)
+    hold(`vv-layer-${layer}`, Buffer.from(packed(trace, layer)).toString('base64'));
+  byId['vv-explorer'] = parse(HTML);
+  start();
+  const { explorer } = byId['vv-explorer'];
+  const here = () => explorer.store?.layers.size ?? trace.layers;
+  while (here() < trace.layers) {
+    await turn(); // until they are unpacked
+    around.browser.pass(60);
+  }
+  const part = (/** @type {string} */ name) => byId['vv-explorer'].querySelector(`[data-vv=${name}]`);
+  return { ...around, part, explorer, trace };
+}
+
+test('a file shows the explorer of its own layers, without a place for another picture', async (t) => {
+  const { part, explorer, trace } = await file(t);
+  assert.equal(part('closer').hidden, true);
+  assert.equal(part('root').dataset.state, 'ready');
+  const { q } = explorer.store.layers.get(2);
+  assert.equal(explorer.store.layers.size, 3); // all were read from the page
+  const halves = new Uint16Array(layerBuffer(trace, 2), 8 * trace.heads * trace.tokens).slice(0, 8);
+  const numbers = [...halves].map((half) => 0.4 * [0, 0x3c00, 0x4000, 0x4200].indexOf(half));
+  assert.deepEqual([...q.slice(0, 8)], numbers.map(Math.fround));
+});
+
+test('a file is as dark as the reader’s system, also where that changes', async (t) => {
+  const { documentElement, theme } = await file(t, { isDark: true });
+  assert.ok(documentElement.classList.contains('dark'));
+  theme.matches = false;
+  theme.fire('change');
+  assert.ok(!documentElement.classList.contains('dark'));
+  assert.ok(!(await file(t)).documentElement.classList.contains('dark'));
+});
+
+test('a browser that cannot unpack layers is told which one can', async (t) => {
+  const { part } = await file(t, { isOld: true });
+  assert.match(part('message').textContent, /^This page needs a newer browser/);
+  assert.equal(part('root').dataset.state, 'empty');
+});
