@@ -270,6 +270,8 @@ test('so many tokens that the vectors cannot travel are refused with a way out',
     'There are too many tokens here to compare them under the pointer; please choose a smaller size.',
   );
   assert.deepEqual(asked, []);
+  const { words: said } = await open({ travels: false, grid: [3, 4] });
+  assert.match(said('room-caption'), /^What resembles the patch \(1, 2\), /); // the middle, all the same
 });
 
 test('vectors of another number of tokens are refused', async () => {

@@ -1,0 +1,161 @@
+// The Explain tab at its edges: strokes that leave the photo, and news that come early, late or of something else.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { mount as gallery } from '../../vit_viz/ui/explain/gallery.js';
+import { stroke } from '../../vit_viz/ui/explain/brush.js';
+import { mount as stage } from '../../vit_viz/ui/explain/stage.js';
+import { component, mount } from './browser.js';
+
+const STAGE = component(stage, 'ui/explain/stage.html');
+const GALLERY = component(gallery, 'ui/explain/gallery.html');
+const across = (/** @type {number[]} */ patches) => [...new Set(patches)].sort((a, b) => a - b);
+
+test('a stroke is straight, in any direction', () => {
+  assert.deepEqual(across(stroke([1, 2], [1, 2], [5, 7])), [9]);
+  assert.deepEqual(across(stroke([0, 1], [3, 1], [5, 7])), [1, 8, 15, 22]);
+  assert.deepEqual(across(stroke([3, 1], [0, 1], [5, 7])), [1, 8, 15, 22]);
+  assert.deepEqual(across(stroke([1, 5], [1, 2], [5, 7])), [9, 10, 11, 12]);
+  assert.deepEqual(across(stroke([0, 0], [2, 6], [5, 7])), [0, 1, 9, 10, 11, 19, 20]); // rows 0, 0.33, 0.67, 1, 1.33, 1.67, 2
+});
+
+test('from 24 rows or columns on a stroke is three patches wide, within the grid', () => {
+  assert.deepEqual(across(stroke([1, 20], [1, 20], [3, 23])), [43]);
+  assert.deepEqual(across(stroke([2, 20], [2, 20], [3, 24])), [43, 44, 45, 67, 68, 69]);
+  assert.deepEqual(across(stroke([20, 0], [20, 0], [24, 3])), [57, 58, 60, 61, 63, 64]);
+});
+
+const photo = {
+  revision: 1,
+  src: '/map/x',
+  alt: 'A map.',
+  caption: 'c',
+  note: '',
+  pick: false,
+  area: [0, 0, 60, 180],
+  rings: [],
+  key: 'k',
+  target: '3',
+  method: 'Rollout',
+  grid: [4, 6],
+  region: [10, 30, 40, 120],
+  photo_size: [60, 180],
+  order: '7,3,20,1',
+  whole: { words: 'whole', top: [] },
+};
+
+/** A stage that is as large as its photo. */
+function playing(value = photo) {
+  const part = mount(STAGE, value);
+  part.find('image').box = { left: 0, top: 0, width: 180, height: 60 };
+  const marks = part.find('play-marks');
+  const fire = (
+    /** @type {string} */ name,
+    /** @type {number} */ row,
+    /** @type {number} */ col,
+    more = {},
+  ) => {
+    const at = { clientY: 10 + 10 * (row + 0.5), clientX: 30 + 20 * (col + 0.5) };
+    return marks.fire(name, { ...at, pointerId: 8, pointerType: 'mouse', ...more });
+  };
+  const gone = () =>
+    marks.children.map((mark) => [Number(mark.getAttribute('y')), Number(mark.getAttribute('x'))].join());
+  return { ...part, fire, gone, marks };
+}
+
+test('a stroke that leaves what the model received goes on where it comes back', () => {
+  const { fire, gone } = playing();
+  fire('pointerdown', 0, 1);
+  fire('pointermove', -1, 1); // above it
+  fire('pointermove', 0, 3);
+  assert.deepEqual(gone(), ['10,50', '10,70', '10,90']);
+  fire('pointercancel', 0, 3);
+  fire('pointermove', 3, 3);
+  assert.equal(gone().length, 3);
+});
+
+test('a stroke goes on to a patch whose row is the column before, or the other way round', () => {
+  const { fire, gone } = playing();
+  fire('pointerdown', 2, 2);
+  fire('pointermove', 3, 2);
+  assert.deepEqual(gone(), ['30,70', '40,70']);
+  fire('pointerup', 3, 2);
+  fire('pointerdown', 1, 2);
+  fire('pointermove', 2, 2);
+  fire('pointermove', 2, 3);
+  assert.deepEqual(gone(), ['30,70', '40,70', '20,70', '30,90']);
+});
+
+test('a press puts the cursor of the keys away, and takes the focus', () => {
+  const { fire, find, marks } = playing();
+  find('play-stage').fire('keydown', { key: 'ArrowUp' });
+  assert.deepEqual(
+    marks.children.map((mark) => mark.className),
+    ['vv-cursor'],
+  );
+  assert.equal(fire('pointerdown', 0, 0).prevented, true);
+  assert.deepEqual(
+    marks.children.map((mark) => mark.className),
+    ['vv-gone'],
+  );
+  assert.ok(find('play-stage').focused);
+});
+
+test('a map that follows a query is told where the pointer was, and takes nothing away', () => {
+  const { fire, find, told, gone } = playing({ ...photo, pick: true });
+  find('choose').click();
+  fire('pointerdown', 2, 3);
+  assert.deepEqual(told, [['pick', { y: 35, x: 100 }]]);
+  find('play-stage').fire('keydown', { key: ' ' });
+  assert.equal(find('play-stage').fire('keydown', { key: 'ArrowLeft' }).prevented, true);
+  assert.deepEqual(told.slice(1), [['step', { down: 0, across: -1 }]]);
+  assert.equal(find('play-stage').fire('keydown', { key: 'Enter' }).prevented, false);
+  assert.deepEqual(gone(), []);
+});
+
+// --- the gallery
+
+const card = (/** @type {string} */ name, more = {}) => ({
+  name,
+  label: name,
+  src: `/${name}.png`,
+  ratio: 1.5,
+  options: 'o',
+  ...more,
+});
+const base = {
+  revision: 1,
+  key: 'k',
+  about: 'photo',
+  target: 'lion',
+  map_scale: 'own',
+  cards: [card('rollout', { map: { caption: 'R' } }), card('shapley', { chosen: true }), card('lime')],
+};
+
+test('without a revision nothing is shown, and what is older than what is shown is left aside', () => {
+  const part = mount(GALLERY, { ...base, revision: undefined });
+  assert.equal(part.find('cards').childElementCount, 0);
+  part.set({ ...base, revision: null });
+  assert.equal(part.find('cards').childElementCount, 0);
+  part.set({ ...base, revision: 2 });
+  assert.equal(part.find('cards').childElementCount, 3);
+  part.set({ ...base, revision: 1, cards: [] });
+  assert.equal(part.find('cards').childElementCount, 3);
+});
+
+test('news of a method that is not here, or that is old, leaves those after it alone', () => {
+  const part = mount(GALLERY, base);
+  const news = (/** @type {any} */ of, key = 'k') => part.set({ key, of }, 'progress');
+  const opened = () => part.told.filter(([name]) => name === 'open').map(([, data]) => data.method);
+  news({ shapley: { seq: 3, map: { caption: 'S' } } }, 'other');
+  news({ nobody: { seq: 9 }, lime: { seq: 1, share: 0.5 }, shapley: { seq: 2, map: { caption: 'S' } } });
+  assert.deepEqual(opened(), ['shapley']); // what is chosen and was not there before
+  news({ shapley: { seq: 2, map: { caption: 'S' } }, lime: { seq: 2, map: { caption: 'L' } } });
+  assert.deepEqual(opened(), ['shapley']);
+  part.find('test').click();
+  assert.deepEqual(part.told.at(-1), [
+    'trust',
+    { methods: ['rollout', 'shapley', 'lime'], known: [], key: 'k' },
+  ]);
+});
