@@ -87,6 +87,21 @@ test('a stroke goes on to a patch whose row is the column before, or the other w
   assert.deepEqual(gone(), ['30,70', '40,70', '20,70', '30,90']);
 });
 
+test('an answer that is late holds up the next question, for ten seconds from when it was asked', () => {
+  const { fire, browser, told } = playing();
+  browser.pass(6000);
+  fire('pointerdown', 0, 0);
+  browser.pass(9999);
+  fire('pointerdown', 1, 1);
+  assert.equal(told.length, 1);
+  browser.pass(1);
+  fire('pointerdown', 2, 2);
+  assert.deepEqual(
+    told.map(([, data]) => data.gone),
+    ['0', '0,7,14'],
+  );
+});
+
 test('a press puts the cursor of the keys away, and takes the focus', () => {
   const { fire, find, marks } = playing();
   find('play-stage').fire('keydown', { key: 'ArrowUp' });

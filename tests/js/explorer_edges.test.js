@@ -5,6 +5,8 @@ import { test } from 'node:test';
 
 import { Closer } from '../../vit_viz/explorer/closer.js';
 import { Controls } from '../../vit_viz/explorer/controls.js';
+import { Strongest } from '../../vit_viz/explorer/matrix.js';
+import { drawSheet } from '../../vit_viz/explorer/save.js';
 import { formatLink, initialView, parseLink } from '../../vit_viz/explorer/state.js';
 import { Browser, Element, parse } from './browser.js';
 import { makeTrace } from './oracle.js';
@@ -84,6 +86,77 @@ test('what is quick is not said to be under way, and what is said goes when it i
   browser.pass(500);
   assert.notEqual(parts.status.textContent, '');
   await settle();
+});
+
+test('a query that is pinned already is not told again', async (t) => {
+  const { explorer, told, show, browser } = open(t);
+  await show();
+  explorer.pin('1,2');
+  browser.pass(1000);
+  const pins = () => told.filter(([name]) => name === 'pin').length;
+  const before = pins();
+  explorer.preview('0,1');
+  explorer.pin('1,2');
+  browser.pass(1000);
+  assert.deepEqual([pins(), explorer.hovered], [before, null]);
+});
+
+test('a saved sheet has the photo with its map, below it the bar with its ends and unit, and the caption', (t) => {
+  new Browser().install(t);
+  const [photo, layer, bar] = [new Element('img'), new Element('canvas'), new Element('canvas')];
+  const trace = makeTrace({ photo_size: [400, 560] });
+  trace.crop = { original: [200, 280], input: [32, 48], region: [40, 60, 100, 140] };
+  /** @type {any[]} */
+  const sizes = [];
+  const sheet = /** @type {any} */ (
+    drawSheet(
+      /** @type {any} */ ({
+        ...{ photo, bar, trace, ends: ['0', '0.5'], unit: 'share', lines: ['one', 'two'] },
+        layer: (/** @type {any} */ size) => sizes.push([size.width, size.height]) && layer,
+      }),
+    )
+  );
+  // 560 x 400 enlarged to 900 x 643; letters of 16 pixels, which is the margin too
+  assert.deepEqual([sheet.width, sheet.height], [932, 805]); // 643 + 2 · 16 + 16 · (5.2 + 2 · 1.45)
+  const { calls } = sheet.canvas;
+  const round = (/** @type {any[]} */ call) =>
+    call.map((one) => (typeof one === 'number' ? Number(one.toFixed(2)) : one));
+  const of = (/** @type {string} */ name) =>
+    calls
+      .filter((/** @type {any[]} */ call) => call[0] === name)
+      .map((/** @type {any[]} */ call) => round(call.slice(1)));
+  assert.deepEqual(of('drawImage'), [
+    [photo, 0, 0, 900, 643],
+    [layer, 192.86, 128.6, 450, 321.5],
+    [bar, 0, 659, 480, 13],
+  ]);
+  assert.deepEqual(sizes.map(round), [[450, 321.5]]);
+  assert.deepEqual(of('translate'), [[16, 16]]);
+  assert.deepEqual(of('fillRect'), [[0, 0, 932, 805]]);
+  assert.deepEqual(of('rect'), [[0, 0, 900, 643]]);
+  assert.deepEqual(of('fillText'), [
+    ['0', 0, 676.6],
+    ['0.5', 480, 676.6],
+    ['share', 0, 699.8],
+    ['one', 0, 729.4],
+    ['two', 0, 752.6],
+  ]);
+});
+
+test('links that weigh nothing are links too, and of equals the first that came stays before', () => {
+  const strongest = new Strongest(3, /** @type {any} */ ({ prefix: ['class'], patches: 3 }));
+  strongest.add(2, Float32Array.of(9, 0, 9, 0));
+  assert.deepEqual(strongest.best(2), [
+    { query: 2, key: 1, weight: 0 },
+    { query: 2, key: 3, weight: 0 },
+  ]);
+  strongest.add(1, Float32Array.of(9, 9, 0.5, 0.25));
+  assert.deepEqual(strongest.best(5), [
+    { query: 1, key: 2, weight: 0.5 },
+    { query: 1, key: 3, weight: 0.25 },
+    { query: 2, key: 1, weight: 0 },
+  ]);
+  assert.deepEqual([strongest.pairs, strongest.total], [4, 0.75]);
 });
 
 // --- a part of the photo
