@@ -181,11 +181,11 @@ test('the row of tabs is watched for the chosen tab', (t) => {
   const row = /** @type {any} */ (
     parse('<div><b aria-selected="false"></b><i aria-selected="true"></i></div>')
   );
-  row.box = { left: 10, top: 0, width: 300, height: 40 };
+  row.box = { left: 10, top: 20, width: 300, height: 40 };
   row.scrollLeft = 0;
   const [tab, other] = [row.querySelector('i'), row.querySelector('b')];
-  tab.box = { left: 290, top: 0, width: 80, height: 40 };
-  other.box = { left: -5, top: 0, width: 80, height: 40 };
+  tab.box = { left: 290, top: 5, width: 80, height: 40 };
+  other.box = { left: -5, top: 7, width: 80, height: 40 };
   const watched = /** @type {any[]} */ ([]);
   class MutationObserver {
     constructor(/** @type {() => void} */ run) {
@@ -212,4 +212,7 @@ test('the row of tabs is watched for the chosen tab', (t) => {
   other.setAttribute('aria-selected', 'true');
   watched[0]();
   assert.equal(row.scrollLeft, 45);
+  other.box = { left: 15, top: 7, width: 80, height: 40 };
+  watched[0]();
+  assert.equal(row.scrollLeft, 45); // in sight
 });

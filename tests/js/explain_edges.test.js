@@ -87,6 +87,12 @@ test('a stroke goes on to a patch whose row is the column before, or the other w
   assert.deepEqual(gone(), ['30,70', '40,70', '20,70', '30,90']);
 });
 
+test('the cursor of the keys begins in the middle patch', () => {
+  const { find, gone } = playing({ ...photo, grid: [5, 3], region: [0, 0, 50, 90] });
+  find('play-stage').fire('keydown', { key: ' ' });
+  assert.deepEqual(gone()[0], '20,30'); // row 2, column 1; a patch is 10 high and 30 wide
+});
+
 test('an answer that is late holds up the next question, for ten seconds from when it was asked', () => {
   const { fire, browser, told } = playing();
   browser.pass(6000);

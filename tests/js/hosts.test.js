@@ -199,7 +199,7 @@ async function file(/** @type {any} */ t, { isDark = false, isOld = false } = {}
   start();
   const { explorer } = byId['vv-explorer'];
   const here = () => explorer.store?.layers.size ?? trace.layers;
-  while (here() < trace.layers) {
+  for (let turns = 0; turns < 1000 && here() < trace.layers; turns++) {
     await turn(); // until they are unpacked
     around.browser.pass(60);
   }

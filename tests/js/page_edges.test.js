@@ -1,0 +1,115 @@
+// Small parts of the page at their edges: what scrolls into sight, how far a job is, and requests that fail or wait.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { mount as mountMeter } from '../../vit_viz/ui/explain/meter.js';
+import { mount as mountLoading } from '../../vit_viz/ui/header/loading.js';
+import { mount as mountSamples } from '../../vit_viz/ui/header/samples.js';
+import { mount as mountFacts } from '../../vit_viz/ui/header/facts.js';
+import { SERVER } from '../../vit_viz/ui/look/server_source.js';
+import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
+import { Browser, component, mount } from './browser.js';
+import { makeTrace } from './oracle.js';
+import { settle } from './visit.js';
+
+test('a picture that was chosen elsewhere scrolls into sight, once, and the first one does not', () => {
+  const pictures = ['lion', 'tower', 'cat'].map((name) => ({ id: name, name, thumbnail: `data:${name}` }));
+  const { find, set } = mount(component(mountSamples, 'ui/header/samples.html'), {
+    pictures,
+    chosen: 'lion',
+  });
+  const scrolled = () => find('samples').children.map((node) => node.scrolled);
+  assert.deepEqual(scrolled(), [false, false, false]);
+  set({ pictures, chosen: 'lion' });
+  assert.deepEqual(scrolled(), [false, false, false]);
+  set({ pictures, chosen: 'cat' });
+  assert.deepEqual(scrolled(), [false, false, true]);
+  set(null);
+  assert.equal(find('samples').childElementCount, 3);
+});
+
+test('a meter shows the share that is done, and nothing before it runs', () => {
+  const { find, set } = mount(component(mountMeter, 'ui/explain/meter.html'), { share: 0.25, label: 'Go' });
+  assert.deepEqual([find('progress').value, find('progress').hidden, find('go').hidden], [0.25, false, true]);
+  set({ words: 'Done.' });
+  assert.deepEqual(
+    [find('progress').value, find('progress').hidden, find('job-words').textContent],
+    [0, true, 'Done.'],
+  );
+});
+
+test('a model on its way has a bar from the start, and what is said again is not written again', () => {
+  const { find, set } = mount(component(mountLoading, 'ui/header/loading.html'), {
+    words: 'Loading',
+    share: 0,
+  });
+  assert.deepEqual([find('progress').hidden, find('progress').value, find('stop').hidden], [false, 0, true]);
+  const said = find('job-words').nodes;
+  set({ words: 'Loading', share: 0.5 });
+  assert.equal(find('job-words').nodes, said);
+  assert.equal(find('progress').value, 0.5);
+  set({ words: 'Checking' });
+  assert.equal(find('job-words').textContent, 'Checking');
+});
+
+test('a link that was copied without the photo says so for longer', async () => {
+  const FACTS = component(mountFacts, 'ui/header/facts.html');
+  const { find, browser } = mount(FACTS, { card: 'ViT', own: true, proof: null });
+  find('share').click();
+  await settle();
+  browser.pass(5999);
+  assert.equal(find('share').textContent, 'Copied, without your photo');
+  browser.pass(1);
+  assert.equal(find('share').textContent, 'Copy link');
+  find('help').click();
+  assert.equal(find('help-words').hidden, false);
+  browser.window.fire('keydown', { key: 'Escape' });
+  assert.deepEqual([find('help-words').hidden, find('help').focused], [true, true]);
+});
+
+test('the questions of the page wait for what came before them', async () => {
+  const browser = new Browser();
+  /** @type {string[]} */
+  const asked = [];
+  browser.window.fetch = async (/** @type {string} */ target) => void asked.push(target);
+  const { fetch } = browser.window;
+  mount(component(mountAddress, 'ui/visit/address.html'), null, { browser });
+  assert.notEqual(browser.window.fetch, fetch);
+  await browser.window.fetch('/vit_viz/layer');
+  assert.deepEqual(asked, ['/vit_viz/layer']);
+});
+
+test('commas and semicolons stay legible in an address, and an empty one is no address', () => {
+  const browser = new Browser('?model=mini&query=1%2C2');
+  const { set } = mount(component(mountAddress, 'ui/visit/address.html'), null, { browser });
+  set({ set: { query: '1,2;1,3', layer: '4' }, push: true });
+  assert.match(browser.visited.at(-1)?.address ?? '', /[?]model=mini&query=1,2;1,3&layer=4/);
+  set({ set: { query: '1,2;1,3' }, push: true });
+  assert.equal(browser.visited.length, 1); // nothing has changed
+  set({ set: { query: null, layer: null, model: null }, push: false });
+  assert.deepEqual([browser.visited.length, browser.visited.at(-1)?.address.includes('?')], [2, false]);
+});
+
+test('a connection that dropped is tried once more after a moment, unless nobody waits any more', async (t) => {
+  const browser = new Browser();
+  let tries = 0;
+  const fetch = async () => {
+    tries += 1;
+    throw new Error('no network');
+  };
+  browser.install(t, { fetch });
+  const trace = makeTrace({});
+  const waiting = new AbortController();
+  const failed = assert.rejects(SERVER.layer(trace, 1, waiting.signal), /no network/);
+  await settle();
+  browser.pass(399);
+  await settle();
+  assert.equal(tries, 1);
+  browser.pass(1);
+  await failed;
+  assert.equal(tries, 2);
+  waiting.abort();
+  await assert.rejects(SERVER.layer(trace, 1, waiting.signal), /no network/);
+  assert.equal(tries, 3);
+});
