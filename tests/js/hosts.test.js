@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as rest } from 'node:timers/promises';
 import { deflateSync } from 'node:zlib';
 
 import { widget } from '../../vit_viz/notebook/widget.js';
@@ -199,8 +199,8 @@ async function file(/** @type {any} */ t, { isDark = false, isOld = false } = {}
   start();
   const { explorer } = byId['vv-explorer'];
   const here = () => explorer.store?.layers.size ?? trace.layers;
-  for (let turns = 0; turns < 1000 && here() < trace.layers; turns++) {
-    await turn(); // until they are unpacked
+  for (let turns = 0; turns < 5000 && here() < trace.layers; turns++) {
+    await rest(1); // until they are unpacked
     around.browser.pass(60);
   }
   const part = (/** @type {string} */ name) => byId['vv-explorer'].querySelector(`[data-vv=${name}]`);
