@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Closer } from '../../vit_viz/explorer/closer.js';
+import { Closer, steppedShares } from '../../vit_viz/explorer/closer.js';
 import { Controls } from '../../vit_viz/explorer/controls.js';
 import { Strongest } from '../../vit_viz/explorer/matrix.js';
 import { drawSheet } from '../../vit_viz/explorer/save.js';
@@ -200,6 +200,12 @@ test('the button pressed again ends it, and the Tab key goes on to the next cont
   assert.deepEqual([frame.hidden, top, left, width, height], [false, '25%', '25%', '50%', '50%']);
   one.toggle();
   assert.deepEqual([said, frame.hidden, stage.hasAttribute('data-drawing')], [[true, false], true, false]);
+});
+
+test('a rectangle keeps a twentieth of the photo in each direction', () => {
+  const near = (/** @type {number[]} */ shares) => shares.map((share) => Number(share.toFixed(6)));
+  assert.deepEqual(near(steppedShares([0.1, 0.4, 0.16, 0.9], [-1, 0], true)), [0.1, 0.4, 0.15, 0.9]);
+  assert.deepEqual(near(steppedShares([0.4, 0.1, 0.9, 0.16], [0, -1], true)), [0.4, 0.1, 0.9, 0.15]);
 });
 
 test('Enter takes the rectangle of the keys, and without one does nothing', () => {
