@@ -127,16 +127,16 @@ test('rotary periods are likenesses by distance, down and across', () => {
 });
 
 test('positions in colours tell the levels of a cell, and the shares of their variance', () => {
-  const bytes = Uint8Array.from({ length: 18 }, (_, i) => [0, 51, 255][(i + Math.floor(i / 3)) % 3]);
+  const bytes = Uint8Array.from({ length: 18 }, (_, i) => [0, 193, 255][(i + Math.floor(i / 3)) % 3]);
   const drawn = { grid: [2, 3], colours: base64(bytes.buffer), shares: [0.5, 0.25, 0.004] };
   const part = draw({ part: 'components', drawn });
   assert.match(part.words('words'), /their variance: red 50%, green 25%, blue < 1%[.]$/);
   assert.deepEqual(part.captions(), ['2 x 3 positions']);
-  assert.deepEqual(part.reds()[0], [0, 51, 255, 0, 51, 255]);
+  assert.deepEqual(part.reds()[0], [0, 193, 255, 0, 193, 255]);
   const [cells] = part.element.querySelectorAll('.vv-cells');
   cells.box = { left: 0, top: 0, width: 300, height: 200 };
-  cells.fire('pointermove', { clientX: 150, clientY: 150 });
-  assert.equal(part.words('cell'), 'position (1, 1): red 20%, green 100%, blue 0% of their scale');
+  cells.fire('pointermove', { clientX: 250, clientY: 150 });
+  assert.equal(part.words('cell'), 'position (1, 2): red 100%, green 0%, blue 76% of their scale');
 });
 
 test('patch filters have a number and a share each, and no cells to read', () => {
