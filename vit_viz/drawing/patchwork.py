@@ -30,10 +30,9 @@ def grid(task: Task, width: float, *, dpi: int, numbers: bool) -> Block:
     trace, photo = task.trace, task.original
     assert trace.crop_box is not None
     across = round(width / 72 * dpi)
-    longest = max(across, round(across * photo.height / photo.width))
-    checked(across, longest)
+    size = checked(across, max(1, round(across * photo.height / photo.width)))
     image, (top, left, height, wide) = received_photo(
-        photo, grid=trace.layout.grid, crop_box=trace.crop_box, longest_side=longest
+        photo, grid=trace.layout.grid, crop_box=trace.crop_box, longest_side=max(size)
     )
     tall = width * image.height / image.width
     place = (top * tall, left * width, height * tall, wide * width)
