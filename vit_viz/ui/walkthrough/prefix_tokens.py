@@ -110,9 +110,7 @@ def _figures(scene: Scene, step: PrefixStep) -> str:
     (tall, cols), shown = scene.trace.layout.grid, scene.padded_input()
     lines = min(tall, max(1, _PATCHES // cols))
     first = shown.crop((0, 0, shown.width, shown.height // tall * lines))
-    words = f"The first {lines * cols} of {step.num_patches} patches, line by line" + (
-        f", after {len(step.names)} tokens that are not patches." if step.names else "."
-    )
+    words = f"The first {lines * cols} of {step.num_patches} patches, line by line{_after(len(step.names))}."
     looks: tuple[Theme, ...] = ("light", "dark")
     orders = {
         look: patch_sequence(first, grid=(lines, cols), prefix=step.names, width=880, tile=68, theme=look)
@@ -132,6 +130,12 @@ def _figures(scene: Scene, step: PrefixStep) -> str:
         for place, name in enumerate(step.names[:_STRIPS])
     )
     return sequence + draw.part("The vectors themselves", strips)
+
+
+def _after(count: int) -> str:
+    if count == 1:
+        return ", after one token that is not a patch"
+    return f", after {count} tokens that are not patches" if count else ""
 
 
 def _table(step: PrefixStep) -> str:
