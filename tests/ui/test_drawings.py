@@ -136,6 +136,15 @@ def test_a_ruled_picture_is_cut_where_whole_patches_end() -> None:
     assert len(set(map(tuple, sheet[90:, 330:].reshape(-1, 3)))) > 1 or (sheet[90:, 330:] != 100).any()
 
 
+def test_a_ruled_picture_of_whole_patches_has_a_line_before_each() -> None:
+    sheet = np.asarray(drawings.ruled(Image.new("RGB", (36, 90), (90, 100, 110)), patch=18, longest=360))
+    assert sheet.shape == (360, 144, 3)
+    expected = np.full(sheet.shape, (90, 100, 110))
+    expected[[0, 72, 144, 216, 288]] = 255
+    expected[:, [0, 72]] = 255
+    np.testing.assert_array_equal(sheet, expected)
+
+
 def test_the_followed_patch_is_cut_out_of_the_input(scene: Scene) -> None:
     (tall, wide), (row, col) = scene.loaded.config.patch_size, (2, 5)
     assert (tall, wide) == (8, 6)

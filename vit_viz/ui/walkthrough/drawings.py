@@ -189,10 +189,10 @@ def ruled(image: Image.Image, *, patch: int, longest: int = 320) -> Image.Image:
     inside = image.convert("RGB").resize((wide, tall), Image.Resampling.BICUBIC)
     sheet.paste(inside.crop((0, 0, round(right), round(bottom))), (0, 0))
     draw = ImageDraw.Draw(sheet)
-    for col in range(image.width // patch + 1):
-        draw.line((col * patch * factor, 0, col * patch * factor, bottom), fill=(255, 255, 255))
-    for line_row in range(image.height // patch + 1):
-        draw.line((0, line_row * patch * factor, right, line_row * patch * factor), fill=(255, 255, 255))
+    for col in range(0, image.width, patch):
+        draw.line((col * factor, 0, col * factor, bottom), fill=(255, 255, 255))
+    for down in range(0, image.height, patch):
+        draw.line((0, down * factor, right, down * factor), fill=(255, 255, 255))
     return sheet
 
 
