@@ -53,3 +53,21 @@ def test_its_numbers_are_written_beside_it(step: BlockStep) -> None:
     ]
     assert re.findall(r'class="vv-w-block vv-w-chosen".*?block (\d)', page) == [str(step.layer)]
     assert "<1, 2>" not in page
+
+
+def test_there_is_as_much_room_below_the_band_as_above_it(step: BlockStep) -> None:
+    page = residual_picture(step, "patch (1, 2)")
+    (height,) = re.findall(r'viewBox="0 0 330 (\d+)"', page)
+    (points,) = re.findall(r'<polygon class=vv-w-band points="([^"]+)"', page)
+    heights = [int(point.split(",")[1]) for point in points.split()]
+    assert heights[:5] == [24, 64, 104, 144, 184]
+    assert int(height) == 184 + 24
+
+
+def test_each_block_lies_between_the_stream_before_and_after_it(step: BlockStep) -> None:
+    page = residual_picture(step, "patch (1, 2)")
+    tops = [int(y) for y in re.findall(r'class="vv-w-block[^>]* y=(\d+)', page)]
+    assert tops == [29, 69, 109, 149]
+    assert set(re.findall(r'class="vv-w-block[^>]* height=(\d+)', page)) == {"30"}
+    sums = [int(y) for y in re.findall(r"<circle class=vv-w-plus cx=112 cy=(\d+)", page)]
+    assert sums == [52, 92, 132, 172]
