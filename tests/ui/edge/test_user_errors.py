@@ -14,7 +14,7 @@ from starlette.requests import Request as HttpRequest
 
 from tests.ui.loops import played
 from vit_viz.errors import BusyError, ImageError, ParameterError
-from vit_viz.session.handles import OWNER, VISITOR, new_visitor
+from vit_viz.session.handles import OWNER, PAGE, VISITOR, new_visitor
 from vit_viz.ui.edge.request_log import NUMBER, REQUEST
 from vit_viz.ui.edge.upload_files import UploadFiles
 from vit_viz.ui.edge.user_errors import (
@@ -183,6 +183,18 @@ def test_a_handler_knows_the_browser_that_asks() -> None:
     assert call("x", lambda _: str(REQUEST.get()), request=request) == "71"
     assert call("x", lambda _: VISITOR.get()) == ""
     assert VISITOR.get() == ""
+
+
+def test_a_handler_knows_the_page_that_asks() -> None:
+    request = gr.Request(HttpRequest({"type": "http", "headers": []}), session_hash="a page")
+    assert call("x", lambda _: PAGE.get(), request=request) == "a page"
+    assert call("x", lambda _: VISITOR.get(), request=request) == ""
+    assert call("x", lambda _: OWNER.get(), request=request) == "page a page"  # which keeps no cookies
+    alone = gr.Request(session_hash="another page")
+    assert call("x", lambda _: PAGE.get(), request=alone) == "another page"
+    assert call("x", lambda _: str(REQUEST.get()), request=alone) == "0"
+    assert call("x", lambda _: f"<{PAGE.get()}>") == "<>"
+    assert PAGE.get() == ""
 
 
 @pytest.mark.parametrize("is_input", [True, False])
