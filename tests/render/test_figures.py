@@ -211,7 +211,11 @@ def test_a_saved_figure_holds_its_title_and_its_caption_below_the_axis_and_not_o
     more = 17 * len(lines)
     assert figure.layout.margin.b == plain.layout.margin.b + more
     assert figure.layout.height == plain.layout.height + 34 + more  # what is drawn stays as large
-    assert (note.y, note.yanchor, note.yshift) == (0, "top", -plain.layout.margin.b)
+    assert (note.y, note.yref, note.yanchor, note.yshift) == (0, "paper", "top", -plain.layout.margin.b)
+    assert (note.x, note.xref, note.xanchor, note.xshift) == (0, "paper", "left", 4 - plain.layout.margin.l)
+    assert (note.align, note.showarrow) == ("left", False)
+    assert (figure.layout.title.x, figure.layout.title.xanchor) == (0, "left")
+    assert figure.layout.margin.t == plain.layout.margin.t + 34
     assert not captioned_figure(position_tile(matrix(), 1, 2), title="t").layout.annotations
 
 
@@ -222,3 +226,32 @@ def test_all_figures_share_one_style_and_at_most_the_camera_of_the_tools(name: s
     by_the_dialog = layout.meta is not None  # of square cells
     assert ("toimage" in layout.modebar.remove) == by_the_dialog
     assert {"zoom", "pan", "autoscale", "resetscale"} <= set(layout.modebar.remove)
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "height"),
+    [
+        (4, 6, 320 + 130),  # a column of 480 pixels, and 24 + 52 + 54 around it
+        (1, 9, 60 + 130),  # never lower than this
+        (6, 5, 560 + 130),  # nor higher
+    ],
+)
+def test_a_figure_of_square_cells_is_as_high_as_its_cells_ask_for(rows: int, cols: int, height: int) -> None:
+    for figure in (position_tile(matrix(rows, cols), 0, 2), extra_tile(matrix(rows, cols))):
+        assert figure.layout.height == height
+        assert figure.layout.meta == {"aspect": pytest.approx(rows / cols), "bar": 54}
+        assert (figure.layout.yaxis.scaleanchor, figure.layout.yaxis.autorange) == ("x", "reversed")
+
+
+def test_all_tiles_together_are_as_high_as_their_cells_and_gaps_ask_for() -> None:
+    layout = position_tiles(matrix()).layout
+    down, across = 4 * 5 - 1, 6 * 7 - 1
+    assert layout.height == 480 * down // across + 130
+    assert layout.meta["aspect"] == pytest.approx(down / across)
+
+
+def test_the_height_of_other_figures_follows_their_rows() -> None:
+    heads = [HeadTable(np.zeros((layers, 5)), "nats", (0, 9), False, "entropy") for layers in (2, 7, 40)]
+    assert [head_figure(table).layout.height for table in heads] == [150 + 104, 150 + 182, 150 + 624]
+    names = ("a", "b", "c")
+    assert bar_figure(Ranking(names, np.array([0.6, 0.3, 0.1]), "probability", "model")).layout.height == 220

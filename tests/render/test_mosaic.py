@@ -141,6 +141,14 @@ def test_a_bar_of_one_scale_has_its_numbers() -> None:
     assert (bar.low, bar.high, bar.unit) == (some_maps().min(), some_maps().max(), "weight")
 
 
+def test_a_bar_of_given_ends_reaches_from_the_lowest_to_the_highest() -> None:
+    ends = np.stack([np.arange(15.0).reshape(LAYERS, HEADS) - 4, np.arange(15.0).reshape(LAYERS, HEADS) + 7])
+    for given in (ends, ends[:, ::-1, ::-1]):
+        bar = scale_bar(np.moveaxis(given, 0, -1), table="gray", unit="nats", style="tint")
+        assert (bar.low, bar.high) == (-4, 21)
+        assert (bar.table, bar.unit, bar.style) == ("gray", "nats", "tint")
+
+
 @pytest.mark.parametrize("chosen", [(0, 0), (2, 4), (0, 4), (2, 0), (1, 3)])
 def test_the_ring_lies_around_the_map_of_the_selected_layer_and_head(chosen: tuple[int, int]) -> None:
     maps = np.zeros((LAYERS, HEADS, ROWS, COLS))

@@ -13,7 +13,7 @@ from PIL import Image
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox
 from vit_viz.render.colormaps import table
-from vit_viz.render.overlay import overlay
+from vit_viz.render.overlay import overlay, photo_region
 from vit_viz.render.styles import STYLES, Style, drawn
 from vit_viz.results import PatchMap
 
@@ -174,6 +174,41 @@ def test_a_photo_of_another_shape_is_refused() -> None:
     box = CropBox((400, 1200), (32, 48), (0, 0, 400, 1200))
     with pytest.raises(ParameterError, match="1200 x 400 pixels"):
         overlay(Image.new("RGB", (300, 300)), map_of(np.eye(4), box))
+
+
+@pytest.mark.parametrize("original", [(100, 37), (37, 100), (911, 53), (53, 911)])
+def test_a_copy_of_any_size_is_still_the_same_photo(original: tuple[int, int]) -> None:
+    height, width = original
+    box = CropBox(original, (32, 48), (0, 0, height, width))
+    for longest in range(max(original) // 9, max(original)):
+        factor = longest / max(original)
+        size = max(1, round(width * factor)), max(1, round(height * factor))
+        assert photo_region(Image.new("RGB", size), box) == (
+            0,
+            0,
+            pytest.approx(size[1]),
+            pytest.approx(size[0]),
+        )
+
+
+@pytest.mark.parametrize(
+    ("original", "height", "accepted"),
+    [
+        ((100, 37), 50, range(18, 20)),  # 18.5 across, and 1.37 either way
+        ((37, 100), 20, range(51, 58)),  # 54.05 across, and 3.70 either way
+    ],
+)
+def test_rounding_explains_a_pixel_and_no_more(
+    original: tuple[int, int], height: int, accepted: range
+) -> None:
+    box = CropBox(original, (32, 48), (0, 0, *original))
+    for width in range(accepted.start - 3, accepted.stop + 3):
+        photo = Image.new("RGB", (width, height))
+        if width in accepted:
+            assert photo_region(photo, box)[3] == pytest.approx(width)
+        else:
+            with pytest.raises(ParameterError, match=f"one of {width} x {height} has another shape"):
+                photo_region(photo, box)
 
 
 def test_signed_maps_are_drawn_on_a_diverging_scale_centred_at_zero() -> None:
