@@ -81,6 +81,19 @@ def test_no_published_file_has_too_many_parts(shared_data: Path) -> None:
     assert seen["gif"] > 5
 
 
+@pytest.mark.parametrize("size", range(8))
+@pytest.mark.parametrize("has_table", [False, True])
+def test_the_blocks_of_a_gif_begin_behind_its_table_of_colours(has_table: bool, size: int) -> None:
+    """A comma begins a picture; those in the table, and within blocks, are none."""
+    flags = 0x70 | size | (0x80 if has_table else 0)  # the colours of a pixel, which say nothing of a table
+    start = b"GIF89a" + b"\5\0\3\0" + bytes([flags, 0, 0])
+    table = b"," * (3 * 2 ** (size + 1)) if has_table else b""
+    blocks = b"!\xfe" + (b"\xff" + b"," * 255) * 9 + b"\0"
+    check_gif(start + table + blocks + b",")
+    with pytest.raises(ValueError, match="too many blocks"):
+        check_gif(start + table + blocks + b"!\xfe\0" * MOST_PARTS + b",")
+
+
 @pytest.mark.parametrize("size", [(2, 3), (301, 47), (16383, 5), (7, 16383)])
 @pytest.mark.parametrize("form", ["lossy", "lossless", "extended"])
 def test_the_size_of_a_webp_stands_in_its_first_part(form: str, size: tuple[int, int]) -> None:
