@@ -13,6 +13,7 @@ from torch import Tensor
 from vit_viz.analyses.head_estimate import Ablation, Unchanged, run_blocks
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import edit
+from vit_viz.capture.edits import is_edited
 from vit_viz.capture.forward import undisturbed
 from vit_viz.model import VisionTransformer
 from vit_viz.model.kernel import Kernel, attending_through
@@ -42,9 +43,10 @@ def outputs_without_each(
             return subject.outputs(subject.pixels.expand(len(heads), -1, -1, -1))
     model, depth = subject.transformer("A run from within the model"), len(all_heads.stream)
     with subject.turn(), undisturbed(model):
+        last = None if is_edited() else depth - 1  # edits want to see whole layers
         variants: list[Tensor] = []
         for layer in range(heads[0][0], depth):
-            with attending_through(_of_those_read(model)) if layer == depth - 1 else nullcontext():
+            with attending_through(_of_those_read(model)) if layer == last else nullcontext():
                 parts = [run_blocks(model, x, subject, layer, layer + 1) for x in variants]
             own = [head for of_layer, head in heads if of_layer == layer]
             if own:
