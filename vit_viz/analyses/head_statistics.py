@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -57,23 +58,23 @@ class Statistic:
     over_patches: bool = True
 
 
-def _mean_over(name: str) -> Callable[[Trace, Mapping[str, Tensor]], Tensor]:
+def _mean(name: str, trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
     """A sum over the queries that are patches, divided by their number."""
-
-    def mean(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
-        return sums[name] / trace.layout.num_patches
-
-    return mean
+    return sums[name] / trace.layout.num_patches
 
 
-def _received(tokens: Callable[[TokenLayout], slice]) -> Statistic:
+def _received(tokens: Callable[[TokenLayout], slice], trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
     """Share of the attention of patches that falls on some tokens."""
+    layout = trace.layout
+    return sums["columns"][:, :, 1, tokens(layout)].sum(-1) / layout.num_patches
 
-    def share(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
-        layout = trace.layout
-        return sums["columns"][:, :, 1, tokens(layout)].sum(-1) / layout.num_patches
 
-    return Statistic(("columns",), share)
+def _prefix(layout: TokenLayout) -> slice:
+    return slice(layout.num_prefix)
+
+
+def _suffix(layout: TokenLayout) -> slice:
+    return layout.suffix_slice
 
 
 def _class_token(layout: TokenLayout) -> slice:
@@ -97,12 +98,9 @@ def _entropy(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
     return (-sums["entropy"] / tokens / (math.log(tokens) or 1.0)).clamp(0, 1)
 
 
-def _beside(down: int, right: int) -> Callable[[Trace, Mapping[str, Tensor]], Tensor]:
-    def mean(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
-        offsets = Offsets(trace.layout.grid)
-        return offsets.at(sums["offsets"], down, right) / offsets.at(offsets.counts, down, right).clamp(min=1)
-
-    return mean
+def _beside(down: int, right: int, trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
+    offsets = Offsets(trace.layout.grid)
+    return offsets.at(sums["offsets"], down, right) / offsets.at(offsets.counts, down, right).clamp(min=1)
 
 
 def usual_means(offsets: Offsets, sums: Tensor) -> Tensor:
@@ -162,16 +160,16 @@ OUTLIER_FACTOR = 5.0
 """A token whose norm is above so many times the median stands out (Darcet et al. 2024)."""
 
 STATISTICS: dict[Measure, Statistic] = {
-    "distance": Statistic(("distance",), _mean_over("distance"), _PIXELS, (0.0, math.inf)),
+    "distance": Statistic(("distance",), partial(_mean, "distance"), _PIXELS, (0.0, math.inf)),
     "entropy": Statistic(("entropy",), _entropy, _ENTROPY, over_patches=False),
-    "prefix_mass": _received(lambda layout: slice(layout.num_prefix)),
-    "class_mass": _received(_class_token),
-    "suffix_mass": _received(lambda layout: layout.suffix_slice),
-    "diagonal_mass": Statistic(("diagonal",), _mean_over("diagonal")),
-    "left_neighbour": Statistic(("offsets",), _beside(0, -1)),
-    "right_neighbour": Statistic(("offsets",), _beside(0, 1)),
-    "upper_neighbour": Statistic(("offsets",), _beside(-1, 0)),
-    "lower_neighbour": Statistic(("offsets",), _beside(1, 0)),
+    "prefix_mass": Statistic(("columns",), partial(_received, _prefix)),
+    "class_mass": Statistic(("columns",), partial(_received, _class_token)),
+    "suffix_mass": Statistic(("columns",), partial(_received, _suffix)),
+    "diagonal_mass": Statistic(("diagonal",), partial(_mean, "diagonal")),
+    "left_neighbour": Statistic(("offsets",), partial(_beside, 0, -1)),
+    "right_neighbour": Statistic(("offsets",), partial(_beside, 0, 1)),
+    "upper_neighbour": Statistic(("offsets",), partial(_beside, -1, 0)),
+    "lower_neighbour": Statistic(("offsets",), partial(_beside, 1, 0)),
     "strongest_offset": Statistic(("offsets",), _strongest),
     "positional_share": Statistic(("offsets", "squares"), _positional, "share of the variance"),
     "content_correlation": Statistic(("offsets", "squares", "alike"), _content, "correlation", (-1.0, 1.0)),
