@@ -12,7 +12,6 @@ from torch import nn
 
 import vit_viz as vv
 from vit_viz.analyses.faithfulness import faithfulness, random_band
-from vit_viz.analyses.outputs import outputs_of
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.relevance import gradient_rollout, relevance
 from vit_viz.analyses.targets import as_target
@@ -305,58 +304,6 @@ def test_a_layout_may_be_given_where_the_module_does_not_tell(make_model, pixels
 
 
 # --- classes, or not
-
-
-class Tail(nn.Module):
-    def __init__(self, **parts):
-        super().__init__()
-        self.body = nn.Linear(3, 4)
-        for name, part in parts.items():
-            setattr(self, name, part)
-
-
-@pytest.mark.parametrize(
-    ("parts", "expected"),
-    [
-        ({"head": nn.Linear(4, 7)}, "classes"),
-        ({"mlp_head": nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 7))}, "classes"),
-        ({"heads": nn.Sequential(nn.Sequential(nn.Linear(4, 7)))}, "classes"),
-        ({"head": nn.Identity()}, "embedding"),
-        ({"proj": nn.Linear(4, 7)}, "unknown"),
-        ({}, "unknown"),
-    ],
-    ids=str,
-)
-def test_a_module_tells_by_its_head_what_its_outputs_are(parts, expected):
-    module = Tail(**parts, other=nn.LayerNorm(4))
-    assert outputs_of(module) == expected
-    assert outputs_of(nn.Sequential(module)) == expected
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [({}, "classes"), ({"num_classes": 0}, "embedding"), ({"projection": True}, "embedding")],
-    ids=str,
-)
-def test_our_own_models_tell_by_their_configuration(make_model, options, expected):
-    assert outputs_of(make_model(**options)) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "expected"),
-    [
-        ("vit_tiny_patch16_224", {"num_classes": 7}, "classes"),
-        ("vit_tiny_patch16_224", {"num_classes": 0}, "embedding"),
-        ("vit_base_patch32_clip_224.openai", {}, "embedding"),
-        ("vit_base_patch32_clip_224.openai", {"num_classes": 7}, "classes"),
-        ("vit_base_patch32_clip_224.openai_ft_in1k", {}, "classes"),
-    ],
-)
-def test_timms_models_tell_by_their_notes(name, options, expected):
-    timm = pytest.importorskip("timm")
-    with torch.device("meta"):
-        model = timm.create_model(name, pretrained=False, **options)
-    assert outputs_of(model) == expected
 
 
 def words_of(result):
