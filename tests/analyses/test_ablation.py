@@ -35,6 +35,7 @@ KINDS = [
     {"class_token": False, "pooling": "mean", "fc_norm": True},
     {"class_token": False, "pooling": "attention"},
     {"position": "rotary"},
+    {"scale": 0.9},  # instead of 8 ** -0.5
 ]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import torch
+from scipy.cluster import vq
 
 from tests.comparing import assert_same
 from vit_viz.analyses.key_segments import k_means, key_segments, normalised_cut, segment_overlap
@@ -36,6 +37,9 @@ def test_planted_groups_are_found_and_numbered_by_size(make_trace):
     assert found.count == 3
     assert (found.labels == PLANTED).all()
     assert found.method == "k-means of keys"
+    said = found.provenance.to_dict()["parameters"]
+    assert (said["method"], said["layer"], said["role"]) == ("key segments (k-means)", "2", "keys")
+    assert (said["count"], said["seed"]) == ("3", "0")
 
 
 def test_the_same_seed_gives_the_same_segments(make_trace):
@@ -75,6 +79,35 @@ def test_k_means_finds_the_partition_of_least_squares(count):
     assert cost(tuple(k_means(x, count, seed=0))) == pytest.approx(least, rel=1e-9)
 
 
+@pytest.mark.parametrize("empty", [(0,), (1, 3), (0, 1, 2)])
+def test_starts_that_lose_a_segment_leave_the_choice_to_the_others(monkeypatch, empty):
+    x = np.random.default_rng(2).normal(size=(7, 3))
+    outcomes, honest = [], vq.kmeans2
+
+    def sometimes(*args, **options):
+        start = len(outcomes)
+        means, labels = honest(*args, **options)
+        outcomes.append((float(((x - means[labels]) ** 2).sum()), labels))
+        if start in empty:
+            raise vq.ClusterError("one of the segments is empty")
+        return means, labels
+
+    monkeypatch.setattr(vq, "kmeans2", sometimes)
+    found = k_means(x, 3, seed=1)
+    assert len(outcomes) == 4
+    left = [outcome for start, outcome in enumerate(outcomes) if start not in empty]
+    assert found.tolist() == min(left, key=lambda outcome: outcome[0])[1].tolist()
+
+
+def test_patches_that_always_lose_a_segment_are_fewer_segments(monkeypatch):
+    def never(*_, **__):
+        raise vq.ClusterError("one of the segments is empty")
+
+    monkeypatch.setattr(vq, "kmeans2", never)
+    with pytest.raises(ParameterError, match="fewer than 3 segments: please choose fewer"):
+        k_means(np.random.default_rng(2).normal(size=(7, 3)), 3, seed=0)
+
+
 def test_the_cut_equals_the_generalised_eigenvector_of_scipy():
     x = np.random.default_rng(3).normal(size=(23, 4))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
@@ -92,6 +125,8 @@ def test_the_cut_separates_two_groups_and_calls_the_odd_one_the_foreground(make_
     found = key_segments(make_trace(k=keys_of(inner, noise=0.01)), method="cut")
     assert (found.labels == inner).all()
     assert ((found.strength > 0) == inner).all()
+    said = found.provenance.to_dict()["parameters"]
+    assert (said["method"], said["count"]) == ("key segments (cut)", "2")
 
 
 def test_overlap_by_hand():

@@ -78,6 +78,25 @@ def test_all_links_of_a_head_are_its_whole_attention(make_trace):
     assert (np.diff(found.scores) <= 0).all()
 
 
+def test_all_links_hold_the_whole_weight_to_the_last_digit(make_trace):
+    """Sums of hundreds of weights in single precision would be off by some of their last digits."""
+    trace = make_trace(prefix=2)
+    for layer, head in np.ndindex(3, 5):
+        found = links(trace, layer=layer, head=head, count=26 * 26, tokens="all", own=True)
+        assert found.share == pytest.approx(1, rel=1e-12)
+        most = links(trace, layer=layer, head=head, count=26 * 26 - 1, tokens="all", own=True)
+        expected = found.scores[:-1].astype(float).sum() / found.scores.astype(float).sum()
+        assert most.share == pytest.approx(expected, rel=1e-12)
+
+
+def test_links_without_any_weight_have_no_share(trace_of):
+    trace = trace_of(torch.eye(4)[None, None])
+    found = links(trace, layer=0, head=0, count=5)
+    assert found.share == 0
+    assert found.pairs.tolist() == [[1, 2], [1, 3], [2, 1], [2, 3], [3, 1]]
+    assert not found.scores.any()
+
+
 def test_rows_in_several_blocks_give_the_same_links(make_trace, monkeypatch):
     trace = make_trace()
     expected = links(trace, layer=1, head="max", count=30)

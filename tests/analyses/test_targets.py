@@ -102,11 +102,25 @@ def test_a_difference_needs_two_classes():
 
 
 @pytest.mark.parametrize(
-    "embedding", [torch.zeros(3), torch.tensor([1.0, float("nan")]), torch.zeros(2, 2, 2)]
+    "embedding",
+    [
+        torch.zeros(3),
+        torch.tensor([1.0, float("nan")]),
+        torch.tensor([float("inf"), 2.0]),
+        torch.ones(2, 1, 3),
+    ],
 )
 def test_an_embedding_without_direction_is_refused(embedding):
     with pytest.raises(ParameterError, match="embedding"):
         similarity(embedding)
+
+
+def test_an_embedding_may_have_zeros_and_is_one_vector_whether_or_not_it_has_a_batch_axis():
+    for embedding in (torch.tensor([0.0, 3.0, 4.0]), torch.tensor([[0.0, 3.0, 4.0]])):
+        target = similarity(embedding.requires_grad_())
+        assert target.embedding.tolist() == [0.0, 3.0, 4.0]
+        assert not target.embedding.requires_grad
+        assert target(torch.tensor([9.0, 4.0, 3.0])).item() == pytest.approx(24 / 5 / math.sqrt(106))
 
 
 def test_an_embedding_of_another_length_is_refused():
