@@ -36,6 +36,16 @@ def test_timms_names_are_read() -> None:
     assert config.layer_scale
 
 
+@pytest.mark.parametrize(
+    ("given", "size"), [(48, (48, 48)), ((32, 48), (32, 48)), ([32.0, 48], (32, 48)), (16384, (16384, 16384))]
+)
+def test_a_size_is_one_number_or_a_height_and_a_width(given: Any, size: tuple[int, int]) -> None:
+    assert (
+        ViTConfig.from_dict({"img_size": given, "patch_size": 1024 if given == 16384 else 16}).img_size
+        == size
+    )
+
+
 def test_an_unknown_entry_is_named() -> None:
     with pytest.raises(ParameterError, match="'depht'"):
         ViTConfig.from_dict({"depht": 12})
@@ -67,6 +77,13 @@ def test_an_unknown_entry_is_named() -> None:
         ({"mlp_ratio": 10**9}, "mlp_ratio must be"),
         ({"mlp_ratio": 999, "embed_dim": 768}, "mlp_hidden must lie between"),
         ({"global_pool": "max"}, "global_pool must be one of"),
+        ({"img_size": (10**6, 32)}, "img_size must lie between 1 and 16384 pixels, not 1000000 x 32"),
+        ({"img_size": (32, 10**6)}, "img_size must lie between 1 and 16384 pixels, not 32 x 1000000"),
+        ({"patch_size": (0, 8)}, "patch_size must lie between 1 and 16384 pixels, not 0 x 8"),
+        ({"patch_size": (8, 0)}, "patch_size must lie between 1 and 16384 pixels, not 8 x 0"),
+        ({"img_size": (32, 48, 64)}, r"img_size is \(height, width\) or one number"),
+        ({"img_size": "48"}, "img_size must be a whole number, not '48'"),
+        ({"patch_size": (8, 6.5)}, "patch_size must be a whole number, not '6.5'"),
     ],
 )
 def test_what_is_out_of_bounds_is_refused_before_anything_is_made(

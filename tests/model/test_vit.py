@@ -47,6 +47,22 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "tanh gelu": ({"act_layer": "gelu_tanh"}, {"mlp": "gelu_tanh"}),
     "swiglu": ({"mlp_layer": layers.SwiGLU, "act_layer": nn.SiLU}, {"mlp": "swiglu"}),
     "packed swiglu": ({"mlp_layer": layers.SwiGLUPacked, "act_layer": nn.SiLU}, {"mlp": "swiglu_packed"}),
+    "swiglu without biases": (
+        {"mlp_layer": layers.SwiGLU, "act_layer": nn.SiLU, "proj_bias": False},
+        {"mlp": "swiglu", "proj_bias": False, "mlp_bias": False},
+    ),
+    "packed swiglu without biases": (
+        {"mlp_layer": layers.SwiGLUPacked, "act_layer": nn.SiLU, "proj_bias": False},
+        {"mlp": "swiglu_packed", "proj_bias": False, "mlp_bias": False},
+    ),
+    "swiglu with an inner norm": (
+        {"mlp_layer": layers.SwiGLU, "act_layer": nn.SiLU, "scale_mlp_norm": True},
+        {"mlp": "swiglu", "mlp_norm": True},
+    ),
+    "packed swiglu with an inner norm": (
+        {"mlp_layer": layers.SwiGLUPacked, "act_layer": nn.SiLU, "scale_mlp_norm": True},
+        {"mlp": "swiglu_packed", "mlp_norm": True},
+    ),
     "rms norm": (
         {
             "norm_layer": partial(layers.RmsNorm, eps=1e-5),
