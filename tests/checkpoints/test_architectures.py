@@ -2,11 +2,84 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+import torch
+from torch import nn
 
 pytest.importorskip("timm", reason="timm is the oracle of these tests")
 
+import timm
+
 from benchmarks.architectures import architectures, check
+from vit_viz.checkpoints.architectures import ARCHITECTURES, architecture
+
+ACTIVATIONS = {"GELUTanh": "gelu_tanh", "QuickGELU": "quick_gelu"}
+REFUSED = {
+    "ParallelThingsBlock": "parallel blocks",
+    "ParallelScalingBlock": "parallel blocks",
+    "DiffParallelScalingBlock": "differential attention",
+    "DiffAttention": "differential attention",
+    "ResPostBlock": "norms after the branches",
+}
+BILINEAR = ("flexivit_", "_radio_")
+"""Parts of the names of models that were trained with positions resampled so; timm's model does not say it."""
+
+
+def made(name: str) -> nn.Module:
+    """timm's model with a single block, without memory for its parameters."""
+    with torch.device("meta"):
+        return timm.create_model(name, depth=1)  # type: ignore[no-any-return]
+
+
+def said_by_timm(name: str) -> dict[str, Any]:
+    """What the table should have of an architecture, read off timm's own model."""
+    model: Any = made(name)
+    block, embed = model.blocks[0], model.patch_embed
+    kinds = [type(part).__name__ for part in (block, getattr(block, "attn", None))]
+    if reasons := [REFUSED[kind] for kind in kinds if kind in REFUSED]:
+        return {"refused": reasons[0]}
+    said: dict[str, Any] = {"num_heads": block.attn.num_heads}
+    if block.norm1.eps != 1e-6:
+        said["norm_eps"] = block.norm1.eps
+    if type(block.mlp.act).__name__ in ACTIVATIONS:
+        said["mlp"] = ACTIVATIONS[type(block.mlp.act).__name__]
+    if model.global_pool == "avg" and model.cls_token is not None:
+        said["pooling"] = "mean"
+    if getattr(model, "pool_include_prefix", False):
+        said["pool_prefix"] = True
+    if any(side % patch for side, patch in zip(embed.img_size, embed.patch_size, strict=True)):
+        said["img_size"] = embed.img_size
+    if any(part in name for part in BILINEAR):
+        said["resample"] = "bilinear"
+    return said
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_table_says_of_each_architecture_what_timms_own_model_says() -> None:
+    assert {name: said_by_timm(name) for name in ARCHITECTURES} == ARCHITECTURES
+
+
+def test_the_table_has_all_current_names_of_timm() -> None:
+    current = {name for module, name in architectures() if module != "eva" or "dinov3" in name}
+    assert current - set(ARCHITECTURES) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "heads"),
+    [
+        ("vit_tiny_patch16_224", 3),
+        ("timm/vit_tiny_patch16_224.augreg_in21k", 3),
+        ("vit_tiny_patch16_224.augreg_in21k.fp16", 3),
+        ("some/where/vit_wee_patch16_reg1_gap_256", 4),
+        ("vit_tiny_patch16", None),
+        ("", None),
+    ],
+)
+def test_a_name_is_known_with_and_without_its_tag(name: str, heads: int | None) -> None:
+    known = architecture(name)
+    assert (None if known is None else known["num_heads"]) == heads
 
 
 @pytest.mark.slow
