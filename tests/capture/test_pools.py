@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from tests.capture.models import lively, pixels, timm_vit
 from tests.capture.tutorials import Block, FusedQkv
 from tests.comparing import assert_same
-from vit_viz.capture import edit
+from vit_viz.capture import edit, trace
 from vit_viz.errors import CaptureError
+from vit_viz.geometry import TokenLayout
 
 DIM, CLASSES, ROWS, COLS = 40, 7, 4, 6
 REMOVED = [3, 4, 11, 24]  # token 0 is the class token; the last patch is among them
@@ -203,6 +204,33 @@ def test_tokens_after_the_patches_do_not_shift_the_pool(pool: Pool) -> None:
         expected = model(image, keep=kept)
         with edit(mask_keys=[5, 23]):
             assert_same(model(image), expected)
+
+
+@pytest.mark.parametrize("pool", ["mean(dim=1)", "max", "patches only"])
+@pytest.mark.parametrize("order", ["removal first", "head first"])
+def test_removed_tokens_are_left_out_where_another_edit_is_around_too(pool: str, order: str) -> None:
+    model, image = lively(Pooled(POOLS[pool])), pixels()
+    kept = [token for token in range(25) if token not in REMOVED]
+    edits = [edit(mask_keys=REMOVED), edit(heads={(1, 3): 0.0})]
+    outer, inner = edits if order == "removal first" else edits[::-1]
+    with torch.no_grad():
+        with edit(heads={(1, 3): 0.0}):
+            expected = model(image, keep=kept)
+        with outer, inner:
+            assert_same(model(image), expected)
+            recorded = trace(model, image, layout=TokenLayout(grid=(ROWS, COLS)))
+    assert_same(recorded.logits, expected[0])
+    assert recorded.attention(2)[..., REMOVED].abs().max() == 0
+
+
+def test_tokens_that_two_edits_remove_are_all_left_out() -> None:
+    model, image = lively(Pooled(POOLS["sum / n"])), pixels()
+    kept = [token for token in range(25) if token not in REMOVED]
+    with torch.no_grad():
+        expected = model(image, keep=kept)
+        with edit(mask_keys=REMOVED[:1]), edit(mask_keys=REMOVED[1:]):
+            recorded = trace(model, image, layout=TokenLayout(grid=(ROWS, COLS)))
+    assert_same(recorded.logits, expected[0])
 
 
 NOT_UNDERSTOOD: dict[str, Pool] = {

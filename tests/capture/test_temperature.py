@@ -39,6 +39,43 @@ def in_place(q: Tensor, k: Tensor) -> Tensor:
     return scores
 
 
+def in_place_at_once(q: Tensor, k: Tensor) -> Tensor:
+    """The product itself becomes the scores: what is followed is overwritten."""
+    scores = (q * SCALE) @ k.transpose(-2, -1)
+    scores += BIAS
+    return scores
+
+
+def in_place_below_a_root(q: Tensor, k: Tensor) -> Tensor:
+    scores = q @ k.transpose(-2, -1)
+    scores /= HEAD_DIM**0.5
+    scores -= -BIAS
+    return scores
+
+
+def scaled_last(q: Tensor, k: Tensor) -> Tensor:
+    """What was added is scaled with the product, in place."""
+    scores = q @ k.transpose(-2, -1) + BIAS / SCALE
+    scores *= SCALE
+    return scores
+
+
+def divided_last(q: Tensor, k: Tensor) -> Tensor:
+    scores = BIAS * HEAD_DIM**0.5 + q @ k.transpose(-2, -1)
+    return scores.div_(HEAD_DIM**0.5)
+
+
+def subtracted_at_once(q: Tensor, k: Tensor) -> Tensor:
+    return ((q * SCALE) @ k.transpose(-2, -1)).sub_(-BIAS)
+
+
+def masked_in_place(q: Tensor, k: Tensor) -> Tensor:
+    forbidden = BIAS.isneginf()
+    scores = (q * SCALE) @ k.transpose(-2, -1)
+    scores.masked_fill_(forbidden, -torch.inf)
+    return scores.add_(BIAS.masked_fill(forbidden, 0))
+
+
 def added_to_a_view(q: Tensor, k: Tensor) -> Tensor:
     """As SAM and MViT add decomposed positions: over queries and keys as maps."""
     scores = (q * SCALE) @ k.transpose(-2, -1)
@@ -69,6 +106,12 @@ WRITTEN: dict[str, Write] = {
     "einops": lambda q, k: rearrange(torch.einsum("bhid,bhjd->bhij", q * SCALE, k), "b h i j -> b h i j") + BIAS,
     "(q k^T + bias / scale) * scale": lambda q, k: (q @ k.transpose(-2, -1) + BIAS / SCALE) * SCALE,
     "in place": in_place,
+    "in place, at once": in_place_at_once,
+    "in place, divided": in_place_below_a_root,
+    "in place, scaled last": scaled_last,
+    "in place, divided last": divided_last,
+    "in place, subtracted": subtracted_at_once,
+    "in place, masked": masked_in_place,
     "view": added_to_a_view,
     "masked_fill": masked,
     "where": chosen,
@@ -155,6 +198,25 @@ def test_nested_temperatures_multiply(write: Write | None) -> None:
             expected = built(image)
     assert_same(nested, expected)
     assert_same(recorded.logits, expected[0])
+
+
+@pytest.mark.parametrize("write", [None, WRITTEN["q k^T * scale + bias"], WRITTEN["in place"]])
+@pytest.mark.parametrize("order", ["temperature first", "head first"])
+def test_a_temperature_goes_with_another_edit_around_it(write: Write | None, order: str) -> None:
+    built, image = model(write), pixels()
+    edits = [edit(temperature={1: 0.5}), edit(heads={(0, 2): 0.0, (1, 3): "mean"})]
+    outer, inner = edits if order == "temperature first" else edits[::-1]
+    with torch.no_grad():
+        with outer, inner:
+            nested = built(image)
+            recorded = trace(built, image, layout=LAYOUT)
+        with edit(temperature={1: 0.5}, heads={(0, 2): 0.0, (1, 3): "mean"}):
+            expected = built(image)
+        with edit(heads={(0, 2): 0.0, (1, 3): "mean"}):
+            plain = built(image)
+    assert_same(nested, expected)
+    assert_same(recorded.logits, expected[0])
+    assert (nested - plain).abs().max() > 1e-2 * plain.abs().max()
 
 
 UNKNOWN: dict[str, Write] = {
