@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +88,14 @@ def test_boxes_alone_leave_the_label():
     assert (photo.label, photo.boxes) == ("cat", ((1, 2, 3, 4),))
 
 
+@pytest.mark.parametrize("known", [Photo("a/1.jpg", "here"), Note("cat", ((1, 2, 3, 4),), 5)])
+def test_what_is_known_of_a_photo_does_not_change(known):
+    """Of one list many surveys are made: one that could change it would change the others."""
+    with pytest.raises(FrozenInstanceError):
+        known.label = "dog"
+    assert hash(known) == hash(replace(known))
+
+
 def test_annotations_of_other_photos_are_refused():
     with pytest.raises(
         ParameterError, match=r"none of the 1 photos, such as 'a\.jpg'; their first is 'b\.jpg'"
@@ -116,6 +124,12 @@ def test_a_model_without_names_knows_numbers_and_one_without_classes_nothing():
     assert class_of("3", None, 4) == 3
     assert class_of("cat", None, 4) is None
     assert class_of("3", None, 0) is None
+    assert [class_of(label, LABELS, 0) for label in ("tabby cat", "n2", "3", "")] == [None] * 4
+
+
+def test_no_label_is_no_class_even_where_a_class_has_no_name():
+    assert class_of("", Labels(("tabby cat", "")), 2) is None
+    assert class_of("", Labels(("tabby cat", "crane"), synsets=("n1", "")), 2) is None
 
 
 def test_the_number_beside_a_label_counts_only_where_classes_have_no_names():
