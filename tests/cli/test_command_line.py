@@ -439,6 +439,15 @@ def test_a_copied_command_makes_the_bytes_of_the_figure(
 COMPLETE = "COMP_WORDS=({words}); COMP_CWORD={at}; _vit_viz; echo ${{COMPREPLY[*]}}"
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_is_printed_and_the_shell_goes_on(run: Run, shell: str) -> None:
+    """`eval "$(vit-viz completion bash)" || exit` in a profile must not close the shell."""
+    code, printed, said = run("completion", shell)
+    assert (code, said) == (0, "")
+    assert printed.endswith("\n")
+    assert not printed.endswith("\n\n")
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -460,7 +469,7 @@ def test_bash_completes(run: Run, words: list[str], expected: set[str]) -> None:
 
 
 def test_zsh_and_fish_know_every_command_and_option(run: Run) -> None:
-    zsh, fish = run("completion", "zsh")[1], run("completion", "fish")[1]
+    (_, zsh, _), (_, fish, _) = (run("completion", shell) for shell in ("zsh", "fish"))
     assert zsh.startswith("autoload -U +X bashcompinit")
     for name, parser in commands().items():
         assert f" {name}) words=" in zsh

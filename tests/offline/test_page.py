@@ -16,6 +16,7 @@ import torch
 from PIL import Image
 
 import vit_viz as vv
+from vit_viz.analyses.opening import opening
 from vit_viz.capture import Trace
 from vit_viz.errors import ExportError, ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
@@ -137,6 +138,82 @@ def test_a_page_that_would_be_too_large_is_refused_and_says_what_helps() -> None
     page.check_fits(trace, page.fp16_bytes(trace))
     with pytest.raises(ExportError, match="on 26 tokens: choose a smaller size"):
         page_of(trace, photo(), name="a lion", most_bytes=page.fp16_bytes(trace) - 1)
+
+
+class Sizes:
+    """What a page asks of a trace before it is written: 5 heads of 8 channels, 26 tokens, and where each layer's rows come from."""
+
+    num_heads, num_tokens, head_dim = 5, 26, 8
+
+    def __init__(self, *sources: str) -> None:
+        self.sources, self.num_layers = sources, len(sources)
+
+    def source(self, layer: int) -> str:
+        return self.sources[layer]
+
+
+def fits(trace: Any, most_bytes: int) -> bool:
+    try:
+        page.check_fits(trace, most_bytes)
+    except ExportError:
+        return False
+    return True
+
+
+def test_bytes_are_counted_by_what_each_layer_keeps() -> None:
+    """Of a row: 2 x 8 halves and 2 floats, or 26 halves; base64 makes 4 letters of 3 bytes."""
+    kept, whole = 5 * 26 * (2 * 8 * 2 + 2 * 4), 5 * 26 * 26 * 2
+    for sources, size in ((("qk",) * 3, 3 * kept), (("qk", "attention"), kept + whole), (("rows",), 0)):
+        assert page.fp16_bytes(Sizes(*sources)) == size * 4 // 3  # type: ignore[arg-type]
+
+
+def test_what_is_stored_as_int8_takes_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, size = Sizes("qk", "qk", "qk"), 20_800
+    monkeypatch.setattr(page, "FP16_BYTES", size)  # which it just has
+    assert page.storage_of(trace) == "fp16"  # type: ignore[arg-type]
+    assert (fits(trace, size), fits(trace, size - 1)) == (True, False)
+    monkeypatch.setattr(page, "FP16_BYTES", size - 1)
+    assert page.storage_of(trace) == "int8"  # type: ignore[arg-type]
+    assert (fits(trace, size // 2), fits(trace, size // 2 - 1)) == (True, False)
+
+
+def test_attention_that_is_kept_whole_is_not_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, size = Sizes("qk", "attention"), (5_200 + 6_760) * 4 // 3
+    monkeypatch.setattr(page, "FP16_BYTES", 100)
+    assert (fits(trace, size), fits(trace, size - 1)) == (True, False)
+
+
+def test_a_page_that_is_too_large_says_how_much_it_holds() -> None:
+    trace: Any = Sizes(*["qk"] * 3, "rows")
+    with pytest.raises(ExportError) as refused:
+        page.check_fits(trace, 7_900_000)
+    assert str(refused.value) == (
+        "A page holds at most 7 MB of attention, and this model has more on 26 tokens: choose a smaller size of the input."
+    )
+
+
+def test_the_page_says_of_what_shape_the_model_is(elements: Elements) -> None:
+    assert (
+        "3 layers x 5 heads, 4 x 6 patches. Point at the photo to choose the query; click to keep it."
+        in elements.texts["p"]
+    )
+    assert "edited" not in elements.texts["p"]
+
+
+def test_the_page_of_an_edited_model_says_so_first() -> None:
+    trace = a_trace()
+    trace.provenance = trace.provenance.with_parameters(edits="forbid class>0,1")
+    found = Elements(page_of(trace, photo(), name="a lion"))
+    assert "The model is edited: forbid class>0,1. 3 layers x 5 heads" in found.texts["p"]
+
+
+def test_the_explorer_is_told_what_it_shows(elements: Elements) -> None:
+    value = elements.facts["value"]
+    assert value["photo_size"] == [40, 60]  # rows and columns of pixels
+    assert (value["model"], value["mode"], value["is_placed"], value["note"]) == ("mini", "fit", True, "")
+    assert (value["seq"], value["trace"], value["tour"]) == (0, "page", [])
+    begins = opening(a_trace())
+    assert value["opening"] == {"layer": begins.layer, "head": begins.head}
 
 
 def test_layers_that_only_python_can_answer_are_refused() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -120,11 +123,6 @@ def test_what_made_room_and_what_was_dropped_counts_as_evicted() -> None:
     assert (cache.stats.entries, cache.stats.evictions, cache.stats.used_bytes) == (0, 4, 0)
 
 
-def test_bound_must_be_positive() -> None:
-    with pytest.raises(ParameterError, match="positive"):
-        ByteCache(0)
-
-
 def test_keys_are_counted() -> None:
     cache: ByteCache[int] = ByteCache(UNIT)
     cache.get_or_compute("short", lambda: 1, size_of=lambda _v: 0)
@@ -132,6 +130,80 @@ def test_keys_are_counted() -> None:
     cache.get_or_compute(("part", ("x" * 1000, "y" * 1000)), lambda: 1, size_of=lambda _v: 0)
     assert 0 < short < 1000
     assert cache.stats.used_bytes > short + 2000
+
+
+@dataclass(frozen=True)
+class Place:
+    """A key such as a request: a value with parts."""
+
+    name: str
+    inside: object = None
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda text: Place(text),
+        lambda text: Place("", (text,)),
+        lambda text: (Place("", Place(text)), 3),
+        lambda text: frozenset([Place(text)]),
+    ],
+)
+def test_the_parts_of_a_key_are_counted_wherever_they_stand(wrap: Callable[[str], Hashable]) -> None:
+    def used(text: str) -> int:
+        cache: ByteCache[int] = ByteCache(UNIT)
+        cache.get_or_compute(wrap(text), lambda: 1, size_of=lambda _v: 0)
+        return cache.stats.used_bytes
+
+    assert used("x" * 3000) - used("") == 3000  # a letter of ASCII takes a byte
+
+
+def test_a_class_is_a_key_without_parts() -> None:
+    cache: ByteCache[int] = ByteCache(UNIT)
+    for key in (Place, ("of", Place)):
+        assert cache.get_or_compute(key, lambda: 4, size_of=lambda _v: 7) == 4
+        assert cache.peek(key) == 4
+
+
+def test_a_value_that_fills_the_bound_to_the_last_byte_is_kept() -> None:
+    def kept(bound: int) -> bool:
+        cache: ByteCache[int] = ByteCache(bound)
+        cache.get_or_compute("key", lambda: 1, size_of=lambda _v: 5000)
+        return cache.peek("key") == 1
+
+    whole: ByteCache[int] = ByteCache(UNIT)
+    whole.get_or_compute("key", lambda: 1, size_of=lambda _v: 5000)
+    size = whole.stats.used_bytes
+    assert size == 5000 + sys.getsizeof("key") + 512
+    assert (kept(size), kept(size - 1)) == (True, False)
+
+
+def test_hits_and_misses_are_counted() -> None:
+    cache: ByteCache[int] = ByteCache(10 * UNIT)
+    for key in "abaca":
+        put(cache, key, 1)
+    assert (cache.stats.hits, cache.stats.misses, cache.stats.entries) == (2, 3, 3)
+    cache.peek("a")
+    assert (cache.stats.hits, cache.stats.misses) == (2, 3)  # to look is not to ask
+
+
+@pytest.mark.parametrize("size", [0, -3])
+def test_a_bound_that_holds_nothing_is_refused_in_a_sentence(size: int) -> None:
+    with pytest.raises(ParameterError, match=f"^A cache needs a positive number of bytes, not {size}\\.$"):
+        ByteCache(size)
+    assert ByteCache(1).max_bytes == 1
+
+
+def test_a_failure_of_the_size_is_no_entry() -> None:
+    cache: ByteCache[int] = ByteCache(UNIT)
+
+    def fails(_value: int) -> int:
+        raise ParameterError("no size")
+
+    with pytest.raises(ParameterError, match="no size"):
+        cache.get_or_compute("key", lambda: 1, size_of=fails)
+    assert cache.stats.entries == 0
+    assert put(cache, "key", 0) == 0  # nobody waits for it
 
 
 def test_many_small_values_stay_within_the_bound() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,33 @@ def test_each_question_has_words_and_a_name_of_its_own() -> None:
         assert question.name == name
         assert question.words.shows.endswith(".")
         assert (question.cost == "many passes") == bool(question.words.runs)
+
+
+def test_what_takes_no_class_is_the_same_for_every_class() -> None:
+    """But for "classes", which tells all of them apart."""
+    for name, question in questions().items():
+        if not question.takes_target:
+            assert question.words.class_blind == (name != "classes"), name
+
+
+def test_periods_of_rotary_positions_are_those_of_the_function() -> None:
+    config = vv.ViTConfig(
+        img_size=(12, 20),
+        patch_size=(4, 4),
+        embed_dim=40,
+        depth=2,
+        num_heads=5,
+        num_classes=0,
+        position="rotary",
+    )
+    rotary = replace(vv.load("mini"), model=vv.VisionTransformer(config).eval(), config=config, labels=None)
+    for asked, grid in (({}, (3, 5)), ({"rows": 4, "cols": 7}, (4, 7))):
+        found = arrays_of(vv.run(rotary, None, "rotary_similarity", **asked))
+        expected = arrays_of(vv.rotary_similarity(rotary, grid=grid))
+        assert found.keys() == expected.keys()
+        for part, values in expected.items():
+            assert found[part].tobytes() == values.tobytes()
+            assert part == "periods" or values.shape[-1] in grid
 
 
 def patch_rectangles(trace: vv.Trace) -> dict[str, Any]:
@@ -221,6 +249,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("segments", {"box": "1,2,3"}, "The segments's box cannot be '1,2,3'. Where an object lies"),
     ("segments", {"box": "9,0,5,9"}, "A box is left,top,right,bottom, each side before the other"),
     ("position_components", {"rows": 5}, "A grid has rows and columns"),
+    ("position_components", {"cols": 5}, "A grid has rows and columns"),
     ("rotary_similarity", {}, "Periods belong to rotary positions"),
 ]
 

@@ -40,7 +40,18 @@ def test_every_question_is_a_tool_with_its_schema(session: Session) -> None:
     for tool in listed:
         question = questions()[tool.name]
         assert question.words.shows in tool.description
-        assert {field.name for field in question.options.schema()} <= set(tool.input_schema["properties"])
+        properties = tool.input_schema["properties"]
+        assert {field.name for field in question.options.schema()} <= set(properties)
+        assert all(one.get("description") for one in properties.values())
+        assert tool.title == question.words.label
+        assert (tool.annotations.read_only_hint, tool.annotations.idempotent_hint) == (True, True)
+
+
+def test_every_tool_can_be_asked_for_all_numbers_and_says_when_that_matters(session: Session) -> None:
+    for tool in asked(tools.server(session), lambda client: client.list_tools()).tools:
+        whole = tool.input_schema["properties"][tools.FULL]
+        assert (whole["type"], whole["default"]) == ("boolean", False)
+        assert whole["description"] == f"All numbers, also of arrays of more than {tools.SMALL}."
 
 
 def test_a_tool_returns_numbers_a_picture_and_a_link(session: Session) -> None:

@@ -88,6 +88,12 @@ def test_boxes_alone_leave_the_label():
     assert (photo.label, photo.boxes) == ("cat", ((1, 2, 3, 4),))
 
 
+def test_a_number_without_a_label_replaces_the_label():
+    """An older label would contradict it."""
+    (photo,) = annotated((Photo("1.jpg", "", "cat", 3, ((0, 1, 2, 3),)),), {"1.jpg": Note(class_index=0)})
+    assert (photo.label, photo.class_index, photo.boxes) == ("", 0, ((0, 1, 2, 3),))
+
+
 @pytest.mark.parametrize("known", [Photo("a/1.jpg", "here"), Note("cat", ((1, 2, 3, 4),), 5)])
 def test_what_is_known_of_a_photo_does_not_change(known):
     """Of one list many surveys are made: one that could change it would change the others."""
@@ -130,6 +136,18 @@ def test_a_model_without_names_knows_numbers_and_one_without_classes_nothing():
 def test_no_label_is_no_class_even_where_a_class_has_no_name():
     assert class_of("", Labels(("tabby cat", "")), 2) is None
     assert class_of("", Labels(("tabby cat", "crane"), synsets=("n1", "")), 2) is None
+
+
+def test_a_number_counts_only_below_the_number_of_classes():
+    assert [class_of(label, None, 3) for label in ("0", "2", "3", "-1", "1.0")] == [0, 2, None, None, None]
+    given = [resolved((Photo("a", "", "", index),), None, 3)[0].class_index for index in (0, 2, 3)]
+    assert given == [0, 2, None]
+
+
+def test_the_class_that_a_label_means_goes_before_the_number_beside_it():
+    photo = Photo("a", "", "tabby cat", 2)
+    assert resolved((photo,), LABELS, 4)[0].class_index == 0
+    assert resolved((replace(photo, label="3"),), None, 4)[0].class_index == 3
 
 
 def test_the_number_beside_a_label_counts_only_where_classes_have_no_names():
