@@ -86,6 +86,13 @@ def test_every_question_is_a_command_with_its_options() -> None:
         )  # fmt: skip
 
 
+def test_every_option_of_every_command_says_what_it_does() -> None:
+    for name, parser in commands().items():
+        assert parser.description, name
+        for action in parser._actions:
+            assert action.help, f"{name} {action.option_strings or action.dest}"
+
+
 def test_no_option_of_a_question_is_called_as_what_all_take() -> None:
     common = {
         "model",

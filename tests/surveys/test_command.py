@@ -10,15 +10,20 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.effort import effort
 from tests.surveys.conftest import save_photo
-from vit_viz.cli import asking, main, terminal
+from vit_viz.cli import asking, main, surveying, terminal
+from vit_viz.cli.parser import command_line
+from vit_viz.errors import ParameterError
 from vit_viz.session.session import Session
 from vit_viz.surveys import parquet
 from vit_viz.surveys.columns import TABLES
+from vit_viz.surveys.local import Machine
+from vit_viz.surveys.ray_engine import RayCluster
 from vit_viz.surveys.run import Survey
 
 
@@ -119,6 +124,55 @@ def test_without_a_terminal_there_is_no_bar(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with terminal.counting("photos") as follow:
         assert follow is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ([], Machine(None, None)),
+        (["--at-once", "3", "--workers", "0"], Machine(at_once=3, workers=0)),
+        (["--engine", "ray"], RayCluster("", None, None, None)),
+        (
+            ["--engine", "ray", "--address", "10.0.0.7:6379", "--actors", "5", "--gpus-per-actor", "0.5", "--at-once", "2"],
+            RayCluster(address="10.0.0.7:6379", actors=5, gpus_per_actor=0.5, at_once=2),
+        ),
+    ],
+)  # fmt: skip
+def test_flags_say_what_runs_the_stages(flags, expected):
+    asked = command_line().parse_args(["survey", "photos", "-o", "out", *flags])
+    assert surveying._engine(asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("engine", "flag", "value"),
+    [("local", "--address", "head"), ("local", "--actors", "1"), ("local", "--gpus-per-actor", "0"), ("ray", "--workers", "0")],
+)  # fmt: skip
+def test_a_flag_of_the_other_engine_is_refused(engine, flag, value):
+    asked = command_line().parse_args(["survey", "photos", "-o", "out", "--engine", engine, flag, value])
+    with pytest.raises(ParameterError) as refused:
+        surveying._engine(asked)
+    assert str(refused.value) == f"{flag} does nothing with --engine {engine}."
+
+
+def done(failures, accuracy=None):
+    """A survey of 1,234 photos, as far as the command tells of it."""
+    sentences = {f"{i}.png": f"Fault {i}." for i in range(failures)}
+    return SimpleNamespace(folder=Path("out"), num_photos=1234, accuracy=accuracy, failures=sentences)
+
+
+def test_what_a_survey_came_to_names_what_is_known_alone():
+    assert list(surveying._lines(done(0))) == ["out: 1,234 photos"]
+    assert list(surveying._lines(done(0, (0.4567, 0.875, 1200))))[1:] == [
+        "top-1 0.457, top-5 0.875 of 1,200 labelled photos"
+    ]
+
+
+def test_ten_photos_that_could_not_be_read_are_named_and_of_more_the_table_is():
+    ten = [f"  {i}.png: Fault {i}." for i in range(10)]
+    assert list(surveying._lines(done(10)))[1:] == ["10 could not be read:", *ten]
+    assert list(surveying._lines(done(1011)))[1:] == [
+        "1,011 could not be read:", *ten, "  ... the table failures has all of them",
+    ]  # fmt: skip
 
 
 # --- a real process
