@@ -39,6 +39,71 @@ def test_a_csv_may_have_a_row_per_box(tmp_path):
     }
 
 
+@pytest.mark.parametrize("name", ["file", "path", "file_name", "filename", "image"])
+def test_a_photo_may_be_named_in_any_of_five_columns(tmp_path, name):
+    assert notes_in(written(tmp_path, "list.csv", f"{name},label\na.jpg,cat\n")) == {"a.jpg": Note("cat")}
+
+
+def test_of_several_names_and_labels_the_first_that_says_something_counts(tmp_path):
+    rows = [
+        {"image": "no.jpg", "path": "a.jpg", "class_name": "no", "class": "no", "label": "no", "synset": "n01"},
+        {"filename": "no.jpg", "file_name": "b.jpg", "class_name": "no", "class": "b", "label": "", "synset": None},
+        {"image": "no.jpg", "filename": "c.jpg", "class_name": "c", "class_index": 4},
+    ]  # fmt: skip
+    assert notes_in(written(tmp_path, "list.json", rows)) == {
+        "a.jpg": Note("n01"),
+        "b.jpg": Note("b"),
+        "c.jpg": Note("c", (), 4),
+    }
+
+
+def test_a_later_row_of_a_photo_adds_to_it_and_says_no_less(tmp_path):
+    rows = [
+        {"file": "a.jpg", "label": "cat", "class_index": 3, "boxes": [[1, 2, 3, 4]]},
+        {"file": "b.jpg"},
+        {"file": "a.jpg", "boxes_xyxy": [[5, 6, 7, 9], [0, 0, 1, 2]], "boxes": [[1, 1, 2, 2]]},
+        {"file": "b.jpg", "label": "dog", "class_index": 0},
+    ]
+    assert notes_in(written(tmp_path, "list.json", rows)) == {
+        "a.jpg": Note("cat", ((1, 2, 3, 4), (5, 6, 7, 9), (0, 0, 1, 2)), 3),
+        "b.jpg": Note("dog", (), 0),
+    }
+
+
+def test_a_box_of_which_a_side_is_missing_is_none(tmp_path):
+    text = "file,left,top,right,bottom\na.jpg,1,2,3,\nb.jpg,0,0,0.5,7\nc.jpg,,2,3,4\n"
+    found = notes_in(written(tmp_path, "list.csv", text))
+    assert [note.boxes for note in found.values()] == [(), ((0, 0, 0.5, 7),), ()]
+
+
+def test_an_object_of_no_known_category_leaves_the_photo_without_a_label(tmp_path):
+    coco = {
+        "images": [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}],
+        "categories": [{"id": 5, "name": "cat"}],
+        "annotations": [
+            {"image_id": 1, "category_id": 5, "bbox": [0, 0, 3, 4]},
+            {"image_id": 1, "category_id": 6, "bbox": [1, 0, 3, 4]},
+            {"image_id": 2, "bbox": [2, 0, 3, 4]},
+        ],
+    }
+    found = notes_in(written(tmp_path, "coco.json", coco))
+    assert [(note.label, len(note.boxes)) for note in found.values()] == [("", 2), ("", 1)]
+    del coco["categories"]
+    assert notes_in(written(tmp_path, "coco.json", coco))["a.jpg"].label == ""
+
+
+def test_a_folder_of_voc_is_read_by_name_and_a_file_without_one_is_of_the_jpeg_beside_it(tmp_path):
+    for name in ("c", "a", "b"):
+        written(tmp_path, f"{name}.xml", "<annotation><object><name>x</name><bndbox><xmin>2</xmin><ymin>4</ymin>"
+                "<xmax>3</xmax><ymax>9</ymax></bndbox></object></annotation>")  # fmt: skip
+    written(tmp_path, "notes.txt", "<annotation>")
+    written(tmp_path, "empty.xml", "<annotation><filename>e.png</filename></annotation>")
+    box = ((1, 3, 3, 9),)
+    assert list(notes_in(tmp_path).items()) == [
+        ("a.jpg", Note("x", box)), ("b.jpg", Note("x", box)), ("c.jpg", Note("x", box)), ("e.png", Note()),
+    ]  # fmt: skip
+
+
 def test_a_json_list_is_that_of_the_benchmarks(tmp_path):
     rows = [
         {"file": "a.jpg", "class_index": 3, "synset": "n01", "width": 9, "boxes_xyxy": [[0, 1, 2, 3]]},
@@ -90,6 +155,12 @@ def test_vocs_pixels_count_from_one_and_parts_are_no_objects(tmp_path, second, l
         ("list.json", [{"file": "a", "boxes": [[3, 2, 3, 9]]}], "its left before its right"),
         ("list.json", [{"file": "a", "boxes": [[1, 9, 3, 2]]}], "its top above its bottom"),
         ("list.json", '[{"file": "a", "boxes": [[1, 2, Infinity, 9]]}]', "a box has"),
+        ("list.json", [{"file": "a", "boxes": [[0, 2, 3, 2]]}], "its top above its bottom"),
+        ("list.json", [{"file": "a", "class_index": 2.5}], r"entry 1: class_index is a whole number from 0, not '2\.5'"),
+        ("list.csv", "file,boxes\na.jpg,7\n", "boxes are lists of four numbers, not '7'"),
+        ("list.csv", "file,label\n", r"list\.csv names no photo\.$"),
+        ("list.json", [{"file": "a"}, {"path": ""}], "entry 2, names no file"),
+        ("a.xml", "<!ENTITY b><annotation/>", "declares entities"),
         ("list.json", [{"file": "a", "boxes": 7}], "boxes are lists of four numbers, not '7'"),
         ("list.csv", "file,boxes\na.jpg,nonsense\n", "boxes are lists of four numbers, not 'nonsense'"),
         ("list.json", {"images": [], "annotations": [{"image_id": 3}]}, "looks like COCO's annotations"),
