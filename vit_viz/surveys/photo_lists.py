@@ -86,7 +86,7 @@ def classes(survey: OpenedSurvey, rows: Rows) -> tuple[ClassLine, ...]:
         )
         for at, label in enumerate(names)
     ]
-    return tuple(sorted(lines, key=lambda line: (-line.photos, line.label)))
+    return tuple(sorted(lines, key=lambda line: -line.photos))  # np.unique sorted the names
 
 
 def _best(rows: Rows, score: NDArray[np.float64], count: int) -> Rows:
