@@ -287,6 +287,8 @@ def test_the_target_is_the_first_class_unless_one_that_exists_is_chosen() -> Non
 def test_classes_without_names_are_found_by_number() -> None:
     assert matching_classes(None, 7, " 3 ") == [{"index": 3, "name": "class 3"}]
     assert matching_classes(None, 7, "9") == []
+    for words in ("", "-1", "3.0", "three", "\u00b2", "0" * 6 + "3"):
+        assert matching_classes(None, 7, words) == [], words
 
 
 def test_another_image_or_model_forgets_the_target_but_another_size_keeps_it() -> None:

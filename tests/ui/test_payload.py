@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,3 +59,16 @@ def test_a_first_look_is_forgotten_with_its_picture(session: Session) -> None:
     assert session.cache.stats.entries > before + 1  # a trace and where it begins
     session.uploads.forget(OWNER)
     assert session.cache.stats.entries == before
+
+
+def test_a_part_is_told_with_its_place_on_the_whole_photo(session: Session) -> None:
+    image = session.add_upload(picture(3).crop((0, 0, 37, 40)), owner=OWNER)
+    subject = Subject("tiny", image, "stretch", OWNER, part=(4, 2, 34, 33))  # top, left, height, width
+    trace = session.trace_of(subject)
+    assert trace.crop_box is not None
+    whole = payload._whole(session, subject, trace.crop_box)
+    assert whole is not None
+    assert (whole["part"], whole["photo_size"]) == ([4, 2, 34, 33], [40, 37])
+    assert tuple(whole["crop"]["original"]) == (40, 37)
+    assert tuple(whole["crop"]["region"]) == (4, 2, 34, 33)
+    assert payload._whole(session, replace(subject, part=None), trace.crop_box) is None

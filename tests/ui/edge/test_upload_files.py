@@ -117,6 +117,20 @@ def test_what_is_written_is_what_came(watched: Watched) -> None:
     assert Path(path).read_bytes() == content
 
 
+def test_a_sweep_tells_when_it_deleted_the_last_file(watched: Watched) -> None:
+    paths = []
+    for name in ("a.png", "b.png"):
+        with watched.files.arriving("ada") as arrival:
+            paths.append(watched.files.keep(arrival, name, io.BytesIO(b"x")))
+    assert not watched.files.sweep()  # nothing was due
+    watched.files.delete_after(paths[0], 0)
+    assert not watched.files.sweep()  # one is left
+    watched.files.delete_after(paths[1], 0)
+    assert watched.files.sweep()
+    assert watched.on_disk == []
+    assert not watched.files.sweep()  # there was none
+
+
 # --- bytes
 
 

@@ -29,6 +29,12 @@ def ordered(scene: Scene, seed: int) -> Scene:
     return replace(scene, view=scene.view.with_options({"step_option": seed}))
 
 
+def test_the_shape_of_the_table_is_that_of_the_grid(scene: Scene) -> None:
+    dim = scene.config.embed_dim
+    assert ("positions", f"[{ROWS} · {COLS}, {dim}]", "one per place") in positions.screen(scene).shapes
+    assert ("tokens", f"[{ROWS * COLS}, {dim}]", "patches") in positions.screen(scene).shapes
+
+
 @pytest.mark.parametrize("seed", [0, 3])
 def test_each_place_shows_the_patch_that_stands_there(scene: Scene, seed: int) -> None:
     mixed, *_ = pictures_in(positions.screen(ordered(scene, seed)).figures)

@@ -132,7 +132,10 @@ def patch_picture(scene: Scene) -> Image.Image:
 
 def _arithmetic(step: PatchStep) -> str:
     (height, width), (tall, wide), (rows, cols) = step.padded, step.patch_size, step.grid
-    pad = "" if step.padded == step.size else f" (filled up with zeros from {step.size[0]} x {step.size[1]})"
+    pad = ""
+    if step.padded != step.size:
+        how = "filled up with zeros from" if step.padded > step.size else "without the last pixels of"
+        pad = f" ({how} {step.size[0]} x {step.size[1]})"
     return f"n = {height} / {tall} x {width} / {wide} = {rows} x {cols} = {step.count}{pad}"
 
 
