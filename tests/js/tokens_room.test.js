@@ -240,6 +240,17 @@ test('an older answer does not take back what was chosen here', async () => {
   assert.match(words('room-caption'), /, after layer 2$/);
 });
 
+test('the answer to a pinned patch does not take back what was chosen after it', async () => {
+  const { show, tiles, stage, patch } = await open();
+  stage.fire('click', patch(1, 0));
+  tiles()[1].fire('click');
+  await settle();
+  await show({ revision: 2, query: '1,0' }); // of the pin
+  assert.deepEqual(tiles().map(pressed), ['false', 'true', 'false', 'false', 'false']);
+  await show({ revision: 3, query: '1,0', chosen: { token_state: 4 } }); // of a choice elsewhere
+  assert.deepEqual(tiles().map(pressed), ['false', 'false', 'false', 'false', 'true']);
+});
+
 test('a failure is said, and what failed is asked for again', async () => {
   let failing = true;
   const { find, words, show, asked, element, press } = await open(

@@ -355,6 +355,7 @@ export class Room {
     if (!this.subject) return;
     this.pinned = this.subject.prefix.length + patch;
     this.hovered = null;
+    this.expects = Math.max(this.expects, this.subject.revision + 1); // its answer knows nothing of what is chosen after it
     this.paint();
     this.trigger('pin', { query: patchQuery([patch], this.subject.grid[1]) });
   }
