@@ -58,6 +58,7 @@ def test_empty_value_range_is_refused() -> None:
 def test_tile_is_the_row_of_a_position() -> None:
     values = np.arange(36).reshape(6, 6)
     matrix = TokenMatrix(values, "cosine", (0, 40), False, "positions", grid=(2, 3))
+    assert repr(matrix).startswith("TokenMatrix(positions: 2 x 3 positions, ")
     assert matrix.tile(1, 2).tolist() == values[5].reshape(2, 3).tolist()
     with pytest.raises(ParameterError, match="2 x 3"):
         matrix.tile(2, 0)

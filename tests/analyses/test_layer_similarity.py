@@ -103,3 +103,11 @@ def test_a_layer_in_which_nothing_differs_is_like_no_other(make_trace):
 def test_three_patches_are_too_few(trace_of):
     with pytest.raises(ParameterError, match="4 to 4096 patches, not 3"):
         layer_similarity(trace_of(torch.eye(3)[None, None], prefix=(), residual=stream(tokens=3, states=2)))
+
+
+@pytest.mark.parametrize("debiased", [True, False])
+def test_each_state_is_told_as_progress(make_trace, debiased):
+    shares = []
+    layer_similarity(make_trace(residual=stream()), debiased=debiased, progress=shares.append)
+    states = stream().shape[0]
+    assert shares == pytest.approx([(i + 1) / states for i in range(states)])
