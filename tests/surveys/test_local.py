@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from tests.waiting import until
-from vit_viz.errors import Cancelled, ParameterError
+from vit_viz.errors import ParameterError
 from vit_viz.surveys import local
 from vit_viz.surveys.local import Machine, as_count
 from vit_viz.surveys.photos import Photo
@@ -130,47 +129,3 @@ def test_a_fault_of_decoding_ends_it_all(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 # --- rows beside the model
-
-
-class Model:
-    """Stands in for what measures: it notes which pieces it had, and which thread made rows of them."""
-
-    def __init__(self) -> None:
-        self.pieces: list[list[str]] = []
-        self.threads: set[str] = set()
-
-    def measured(self, shots: list[str]) -> Any:
-        self.pieces.append(shots)
-        return SimpleNamespace(rows=lambda: self.rows_of(shots))
-
-    def rows_of(self, shots: list[str]) -> str:
-        self.threads.add(threading.current_thread().name)
-        return "rows of " + "".join(shots)
-
-
-def test_rows_are_made_beside_the_model_and_come_in_order() -> None:
-    model: Any = Model()
-    shots = [["a"], ["b", "c"], ["d", "e", "f"], ["g"]]
-    ready: Any = (((number, number == 3), piece) for number, piece in enumerate(shots))
-    assert list(local._recorded(ready, model, None)) == [
-        ((0, False), 1, "rows of a"),
-        ((1, False), 2, "rows of bc"),
-        ((2, False), 3, "rows of def"),
-        ((3, True), 1, "rows of g"),
-    ]
-    assert all(name.startswith("rows") for name in model.threads)
-
-
-def test_the_model_is_one_piece_ahead_of_the_rows_and_no_more() -> None:
-    model: Any = Model()
-    ready: Any = (((number, False), [str(number)]) for number in range(4))
-    seen = [(number, len(model.pieces)) for (number, _), _, _ in local._recorded(ready, model, None)]
-    assert seen == [(0, 2), (1, 3), (2, 4), (3, 4)]
-
-
-def test_who_stops_is_asked_before_each_pass() -> None:
-    model: Any = Model()
-    ready: Any = (((number, False), [str(number)]) for number in range(4))
-    with pytest.raises(Cancelled):
-        list(local._recorded(ready, model, lambda: len(model.pieces) == 2))
-    assert model.pieces == [["0"], ["1"]]

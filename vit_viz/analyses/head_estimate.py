@@ -115,12 +115,10 @@ def check_ablation(how: str) -> None:
         raise ParameterError(f"A head is replaced by {', '.join(get_args(Ablation))}, not by {how!r}.")
 
 
-def run_blocks(model: VisionTransformer, x: Tensor, subject: PreparedImage, start: int, stop: int) -> Tensor:
-    """The stream before block `stop` from that before block `start`; after the last block only of the tokens that are read."""
-    if start == stop:
-        return x
-    read = model.tokens_read() if stop == len(model.blocks) else None
-    return model.run_blocks(x, subject.layout.grid, start=start, stop=stop, read=read)
+def run_block(model: VisionTransformer, x: Tensor, subject: PreparedImage, layer: int) -> Tensor:
+    """The stream after a block from that before it; after the last one only of the tokens that are read."""
+    read = model.tokens_read() if layer == len(model.blocks) - 1 else None
+    return model.run_blocks(x, subject.layout.grid, start=layer, stop=layer + 1, read=read)
 
 
 def _by_blocks(subject: PreparedImage, how: Ablation) -> Unchanged:
@@ -143,7 +141,7 @@ def _by_blocks(subject: PreparedImage, how: Ablation) -> Unchanged:
         with attending_through(attention):
             for layer in range(len(model.blocks)):
                 stream.append(x.detach())
-                x = run_blocks(model, x, subject, layer, layer + 1)
+                x = run_block(model, x, subject, layer)
         logits = model.classify(x)[0]
     wide = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
     heads = (len(stream), model.config.num_heads)

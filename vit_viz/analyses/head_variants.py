@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vit_viz.analyses.head_estimate import Ablation, Unchanged, run_blocks
+from vit_viz.analyses.head_estimate import Ablation, Unchanged, run_block
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import edit
 from vit_viz.capture.edits import is_edited
@@ -47,13 +47,13 @@ def outputs_without_each(
         variants: list[Tensor] = []
         for layer in range(heads[0][0], depth):
             with attending_through(_of_those_read(model)) if layer == last else nullcontext():
-                parts = [run_blocks(model, x, subject, layer, layer + 1) for x in variants]
+                parts = [run_block(model, x, subject, layer) for x in variants]
             own = [head for of_layer, head in heads if of_layer == layer]
             if own:
                 with attending_through(
                     _without_each(own, all_heads.outputs[layer], all_heads.instead[layer])
                 ):
-                    parts.append(run_blocks(model, all_heads.stream[layer], subject, layer, layer + 1))
+                    parts.append(run_block(model, all_heads.stream[layer], subject, layer))
             variants = [torch.cat(parts)] if len(parts) > 1 else parts
         return model.classify(variants[0])
 

@@ -26,8 +26,6 @@ from vit_viz.surveys.stages import Decoding, Failure, Shot, prepared
 
 Batch = tuple[int, Sequence[Photo]]
 """The number of a batch, and its photos."""
-Key = tuple[int, bool]
-"""Of a piece of a batch that goes through the model at once: the batch's number, and whether it is the last piece."""
 
 AT_ONCE = {"cpu": 8}
 """Photos per forward pass: more is no faster on a CPU."""
@@ -81,29 +79,13 @@ class Machine:
         at_once, workers = self.on(recording.model.device)
         pieces = chain.from_iterable(_pieces(number, photos, at_once) for number, photos in batches)
         parts: list[Tables] = []
-        ready = prepared_ahead(pieces, decoding, workers)
-        for (number, is_last), count, rows in _recorded(ready, recording, cancelled):
-            parts.append(rows)
-            progress(count)
+        for (number, is_last), shots in prepared_ahead(pieces, decoding, workers):
+            stop_if(cancelled)
+            parts.append(recording.rows(shots))
+            progress(len(shots))
             if is_last:
                 write(number, encoded(of_batch(parts)))
                 parts = []
-
-
-def _recorded(
-    ready: Iterator[tuple[Key, list[Shot | Failure]]], recording: Recording, cancelled: StopCheck | None
-) -> Iterator[tuple[Key, int, Tables]]:
-    """(key, photos, rows) of pieces in their order; rows are made in a thread while the model has the next piece."""
-    waiting: deque[tuple[Key, int, Future[Tables]]] = deque()
-    with ThreadPoolExecutor(1, thread_name_prefix="rows") as maker:
-        for key, shots in ready:
-            stop_if(cancelled)
-            waiting.append((key, len(shots), maker.submit(recording.measured(shots).rows)))
-            if len(waiting) > 1:
-                first, count, rows = waiting.popleft()
-                yield first, count, rows.result()
-        for key, count, rows in waiting:
-            yield key, count, rows.result()
 
 
 def photos_per_pass(device: torch.device, asked: int | None) -> int:
@@ -122,17 +104,19 @@ def as_count(name: str, value: object, *, least: int = 1) -> int:
     return value
 
 
-def _pieces(number: int, photos: Sequence[Photo], size: int) -> Iterator[tuple[Key, Sequence[Photo]]]:
+def _pieces(
+    number: int, photos: Sequence[Photo], size: int
+) -> Iterator[tuple[tuple[int, bool], Sequence[Photo]]]:
     """A batch in pieces for one forward pass each: ((number, whether it is the last), photos)."""
     for start in range(0, len(photos), size):
         yield (number, start + size >= len(photos)), photos[start : start + size]
 
 
 def prepared_ahead(
-    pieces: Iterator[tuple[Key, Sequence[Photo]]], decoding: Decoding, workers: int
-) -> Iterator[tuple[Key, list[Shot | Failure]]]:
+    pieces: Iterator[tuple[tuple[int, bool], Sequence[Photo]]], decoding: Decoding, workers: int
+) -> Iterator[tuple[tuple[int, bool], list[Shot | Failure]]]:
     """Pieces in their order, decoded while the one before is used; never more than a few wait."""
-    waiting: deque[tuple[Key, Future[list[Shot | Failure]]]] = deque()
+    waiting: deque[tuple[tuple[int, bool], Future[list[Shot | Failure]]]] = deque()
     with _decoders(workers) as decoders:
         decode = partial(prepared, decoding=decoding)
         for key, photos in pieces:

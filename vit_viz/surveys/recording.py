@@ -53,33 +53,36 @@ class Recording:
         Raises:
             CaptureError: the model's attention cannot be recorded, or would mislead.
         """
-        return self.measured(shots).rows()
-
-    def measured(self, shots: Sequence[Shot | Failure]) -> Measured:
-        """All that the model is needed for, so that rows can be made of it while the model has the next photos.
-
-        Raises:
-            CaptureError: as `rows`.
-        """
         good = [shot for shot in shots if isinstance(shot, Shot)]
+        bad = [shot for shot in shots if isinstance(shot, Failure)]
         by_shape: dict[tuple[int, ...], list[Shot]] = {}
         for shot in good:
             by_shape.setdefault(shot.levels.shape, []).append(shot)
-        numbers: list[PhotoNumbers] = []
-        places: dict[str, tuple[PhotoNumbers, int]] = {}
-        methods: dict[str, Rows] = {}
+        of_photo: dict[str, Tables] = {}
+        sums: list[Tables] = []
         for alike in by_shape.values():
             levels = torch.from_numpy(np.stack([shot.levels for shot in alike]))
             pixels = self.model.preprocess.normalised(levels.to(self.model.device))
             with self.edited(pixels):
-                numbers.append(self._numbers(pixels))
+                numbers = self._numbers(pixels)
+                sums.append({"maps": _map_rows(numbers)})
                 for index, shot in enumerate(alike):
-                    places[shot.photo.name] = numbers[-1], index
-                    methods[shot.photo.name] = self._methods(shot, numbers[-1].layout)
-        return Measured(self.model, shots, tuple(numbers), places, methods)
+                    of_photo[shot.photo.name] = self._of_photo(shot, numbers, index)
+        failed: Rows = {
+            "photo": [one.photo.name for one in bad],
+            "sentence": [one.sentence for one in bad],
+        }
+        return joined([*(of_photo[shot.photo.name] for shot in good), *sums, {"failures": failed}])
 
-    def _methods(self, shot: Shot, layout: TokenLayout) -> Rows:
-        return method_rows(self.model, shot, self.methods, layout, deletion=self.deletion)
+    def _of_photo(self, shot: Shot, numbers: PhotoNumbers, index: int) -> Tables:
+        tables: Tables = {
+            "photos": _photo_row(shot, numbers, index, self.model),
+            "heads": _head_rows(shot, numbers, index),
+            "methods": method_rows(self.model, shot, self.methods, numbers.layout, deletion=self.deletion),
+        }
+        if shot.thumbnail is None:
+            return tables
+        return tables | {"thumbnails": _thumbnail_row(shot.photo, shot.thumbnail)}
 
     def _numbers(self, pixels: Tensor) -> PhotoNumbers:
         """The numbers of photos of one size; where a GPU has no room for all at once, of one half after the other."""
@@ -118,46 +121,6 @@ class Recording:
             edits = self.edits.of(first) if self.edits else None
             self._known[shape] = _Known(first.layout, first.structure, edits)
         return self._known[shape]
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """Photos that went through the model.
-
-    Args:
-        shots: them, and those that could not be read, in their order.
-        numbers: of all photos of each size.
-        places: by the name of a photo, its numbers and its index among them.
-        methods: by the name of a photo, the rows of its explanation methods.
-    """
-
-    model: Model
-    shots: Sequence[Shot | Failure]
-    numbers: tuple[PhotoNumbers, ...]
-    places: dict[str, tuple[PhotoNumbers, int]]
-    methods: dict[str, Rows]
-
-    def rows(self) -> Tables:
-        """The rows of the photos, in their order."""
-        bad = [shot for shot in self.shots if isinstance(shot, Failure)]
-        failed: Rows = {
-            "photo": [one.photo.name for one in bad],
-            "sentence": [one.sentence for one in bad],
-        }
-        photos = [self._of_photo(shot) for shot in self.shots if isinstance(shot, Shot)]
-        sums: list[Tables] = [{"maps": _map_rows(numbers)} for numbers in self.numbers]
-        return joined([*photos, *sums, {"failures": failed}])
-
-    def _of_photo(self, shot: Shot) -> Tables:
-        numbers, index = self.places[shot.photo.name]
-        tables: Tables = {
-            "photos": _photo_row(shot, numbers, index, self.model),
-            "heads": _head_rows(shot, numbers, index),
-            "methods": self.methods[shot.photo.name],
-        }
-        if shot.thumbnail is None:
-            return tables
-        return tables | {"thumbnails": _thumbnail_row(shot.photo, shot.thumbnail)}
 
 
 @dataclass(frozen=True, eq=False)
