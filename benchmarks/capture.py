@@ -4,6 +4,8 @@
     python benchmarks/capture.py --cases tiny-197       one case; see CASES
     python benchmarks/capture.py --json capture.json    also as JSON
 
+The price of the proof is told below each case: of each photo, and once per module and layout, for timm's model and for ours.
+
 Time: all methods interleaved in one process on one thread, CPU time (CUDA events on a GPU). Each call follows a plain forward of
 timm's model (1.00); a ratio is the median over the rounds of a call's time over that of the forward before it, so that
 changes of the machine's speed do not matter. timm's forward against itself shows how much of a ratio is noise.
@@ -68,6 +70,8 @@ LIMITS = {  # what a ratio may be, by number of tokens
     "trace of timm, 16-row proof": {"": 1.08},
     "trace of ours, fast linear": {"197": 0.65, "785": 0.70},
 }
+LIMITS_OF_PROOF = 0.08
+"""Of a forward, per photo, for ViT-S and larger."""
 MEMORY_LIMITS = {"small-785": 0.25, "small-3601": 0.10}
 PLAIN = "timm forward"
 EXTRACT = "timm AttentionExtract (fx)"
@@ -194,6 +198,41 @@ def measure(case: Case, rounds: int, device: str, methods: list[str]) -> dict[st
     return {name: timing(values) for name, values in pairs.items()}
 
 
+class Price(NamedTuple):
+    """What a proof costs, in plain forwards: of each photo, and once per module; and how many images the module is given for it."""
+
+    per_photo: float
+    once: float
+    images: int
+
+
+def price(make: Callable[[Case], nn.Module], case: Case, rounds: int, device: str) -> Price:
+    """Each trace with the proof against one without it and a plain forward that ran just before it."""
+    with torch.device(device):
+        model, pixels = make(case), torch.randn(1, 3, case.pixels, case.pixels)
+    without, proven, forward = traced(model, proof_rows=0), traced(model), plain(model)
+    images: list[int] = []
+    handle = model.register_forward_pre_hook(lambda _, given: images.append(len(given[0])))
+    forward(pixels), without(pixels)  # warm
+    images.clear()
+    once = timed(lambda given: proven(given).wait(), pixels, device)  # type: ignore[attr-defined]
+    handle.remove()
+    rows = [[timed(run, pixels, device) for run in (forward, without, proven)] for _ in range(rounds)]
+    one = statistics.median(row[0] for row in rows)
+    return Price(
+        statistics.median((row[2] - row[1]) / row[0] for row in rows), once / one - 1, sum(images) - 1
+    )
+
+
+def price_words(whose: str, cost: Price) -> str:
+    bound = LIMITS_OF_PROOF
+    verdict = "ok" if cost.per_photo <= bound else "MISSED"
+    return (
+        f"  price of the proof, {whose}: {cost.per_photo:+.3f} of a forward per photo  limit {bound:.2f} {verdict}; "
+        f"once per module and layout {cost.images} images, {cost.once:.1f} forwards"
+    )
+
+
 def timing(pairs: list[tuple[float, float]]) -> Timing:
     """Median seconds, and median ratio to the plain forward, of (plain, method) pairs."""
     return Timing(
@@ -313,6 +352,13 @@ def main() -> None:
         memory = {} if options.no_memory else {method: peak(CASES[name], method) for method in methods}
         result = {"tokens": CASES[name].tokens, "time": times, "peak_mib": memory}
         print(table({name: result}), flush=True)
+        makers = {"timm": timm_model, "ours": lambda case: our_model(case, fast=False)}
+        prices = {
+            whose: price(make, CASES[name], 3 * options.rounds, options.device)
+            for whose, make in makers.items()
+        }
+        print("\n".join(price_words(*each) for each in prices.items()), flush=True)
+        result["proof"] = {whose: cost._asdict() for whose, cost in prices.items()}
         results[name] = result | {"time": {method: time._asdict() for method, time in times.items()}}
     if options.json:
         options.json.write_text(json.dumps({"torch": torch.__version__, "cases": results}, indent=1))

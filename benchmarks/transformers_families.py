@@ -1,6 +1,6 @@
 """Which Vision Transformers of transformers load into our model, and compute the same: a tiny random one of each family.
 
-Run by `python -m benchmarks.architectures`; README's table of families is compared with FAMILIES by a test.
+Run by `python -m benchmarks.architectures`; the table of families in docs/MODELS.md is compared with FAMILIES by a test.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Read = Callable[[nn.Module, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Family:
-    """A family as README calls it, and how a tiny model of it is made and read.
+    """A family as docs/MODELS.md calls it, and how a tiny model of it is made and read.
 
     Args:
         make: from the module transformers to a model with random weights.

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from vit_viz.analyses.attention import attention_map, mosaic_maps, pooling_map, prefix_mass
+from tests.traces import trace_from
+from vit_viz.analyses.attention import attention_map, mosaic_maps, prefix_mass
 from vit_viz.analyses.explain import look_up
 from vit_viz.analyses.heads import head_table
 from vit_viz.analyses.rollout import RolloutOptions, rollout
@@ -25,7 +26,7 @@ ONE = [np.int64(2), np.uint8(2), torch.tensor(2), torch.tensor([2]), np.array(2)
 @pytest.fixture
 def trace() -> Trace:
     q, k = (2 * torch.randn(LAYERS, HEADS, TOKENS, DIM) for _ in range(2))
-    return Trace.from_tensors(q=q, k=k, layout=TokenLayout(grid=GRID, prefix=PREFIX))
+    return trace_from(q=q, k=k, layout=TokenLayout(grid=GRID, prefix=PREFIX))
 
 
 @pytest.mark.parametrize("two", ONE, ids=str)
@@ -58,20 +59,7 @@ def test_a_patch_is_found_by_every_kind_of_number(trace: Trace, two: object) -> 
     assert rollout(trace, query=(two, two), layers=(0, two)).caption == expected.caption
 
 
-def test_a_head_of_a_pool_is_found_by_every_kind_of_number() -> None:
-    q, k = (torch.randn(LAYERS, HEADS, 24, DIM) for _ in range(2))
-    pooling = torch.rand(4, 24)
-    layout = TokenLayout(grid=GRID, prefix=(), pooling="attention")
-    trace = Trace.from_tensors(q=q, k=k, layout=layout, pooling_attention=pooling)
-    for three in (3, np.int64(3), torch.tensor(3)):
-        got = pooling_map(trace, head=three)
-        np.testing.assert_array_equal(got.values.ravel(), pooling[3].numpy())
-        assert "head 3" in got.caption
-    with pytest.raises(ParameterError, match="Pooling head 4 does not exist"):
-        pooling_map(trace, head=4)
-
-
-@pytest.mark.parametrize("form", [list, np.array, torch.tensor, tuple])
+@pytest.mark.parametrize("form", [list, np.array, torch.tensor])
 def test_lists_arrays_and_tensors_choose_in_their_order(trace: Trace, form: object) -> None:
     heads, queries = form([4, 0]), form([7, 3, 25])  # type: ignore[operator]
     expected = trace.attention(1)[[4, 0]][:, [7, 3, 25]]
@@ -134,7 +122,7 @@ def test_words_for_no_token_are_refused(trace: Trace, words: str) -> None:
 def test_the_gradient_of_a_query_in_words_is_that_of_its_token() -> None:
     q, k, v, gradient = (torch.randn(LAYERS, HEADS, TOKENS, DIM) for _ in range(4))
     layout = TokenLayout(grid=GRID, prefix=PREFIX)
-    trace = Trace.from_tensors(q=q, k=k, v=v, output_grad=gradient, layout=layout)
+    trace = trace_from(q=q, k=k, v=v, output_grad=gradient, layout=layout)
     assert torch.equal(trace.attention_gradient(1, queries="3,4"), trace.attention_gradient(1, queries=[24]))
 
 

@@ -37,6 +37,7 @@ class TokenLayout:
         prefix: names of the tokens before the patches, e.g. ("class", "register 0", "register 1").
         pooling: what the model's output is read from; None means the class token where there is one, else the mean of the patches.
         suffix: names of the tokens after the patches, e.g. ("detection 0", "detection 1").
+        joins_patches: beside the class token the output reads the mean of all patches, as the linear heads of DINOv2 do.
 
     Raises:
         ParameterError: the grid is empty, two of the prefix and suffix tokens have the same name, or one is named as a query or
@@ -47,6 +48,7 @@ class TokenLayout:
     prefix: tuple[str, ...] = ("class",)
     pooling: Pooling | None = None
     suffix: tuple[str, ...] = field(default=(), kw_only=True)
+    joins_patches: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         rows, cols = (int(n) for n in self.grid)

@@ -19,7 +19,7 @@ Indices = SupportsIndex | Sequence[SupportsIndex] | Sequence[bool] | NDArray[Any
 """Some indices: one, a list, an array or a tensor of them, a Boolean mask with one entry for each, or None for all."""
 
 Tokens = Indices | str
-"""Some tokens: the same, or words for a query, such as "class" or "3,4"."""
+"""Some tokens: the same, or words for a query, such as "class" or "3,4", or the patch (row, col)."""
 
 
 def as_index(what: str, value: object) -> int:
@@ -45,7 +45,7 @@ def as_indices(
     values: Tokens,
     count: int,
     *,
-    words: Callable[[str], Sequence[int]] | None = None,
+    words: Callable[[Any], Sequence[int]] | None = None,
 ) -> list[int] | None:
     """Indices below `count` as a list of ints, in the order given; None for all.
 
@@ -53,14 +53,15 @@ def as_indices(
 
     Args:
         what: name of one thing that is counted, e.g. "Head".
-        words: the indices that a text names; None where a text names none.
+        words: the indices that a text, or a tuple (row, col), stands for; None where there are none.
 
     Raises:
         ParameterError: an index does not exist or is not a whole number, or a mask does not have `count` entries.
     """
     if values is None:
         return None
-    values = words(values) if words is not None and isinstance(values, str) else values
+    if words is not None and isinstance(values, str | tuple):
+        values = words(values)
     array = np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values)
     name = what.lower()
     if array.dtype == bool:

@@ -32,6 +32,7 @@ class Truth:
         flow: "chain" where each block is one of `calls` and nothing else mixes tokens; "altered" where something stands between
             a block's attention and its output, or mixes tokens beside it; "other" where blocks are not one call each.
         blocks: how many blocks the model has; None: as many as calls.
+        tolerance: largest relative difference of a map that its precision explains.
     """
 
     calls: list[Tensor]
@@ -40,6 +41,7 @@ class Truth:
     class_token: int | None = None
     flow: Flow = "chain"
     blocks: int | None = None
+    tolerance: float = 1e-4
 
     @property
     def num_blocks(self) -> int:
@@ -62,6 +64,8 @@ class Case:
         size: height and width of its input.
         ends: verdicts that are right for it; by default any that does not mislead.
         channels: of its input.
+        dtype: precision of the model and its input.
+        is_fresh: its weights are as its library makes them, and not lively ones.
     """
 
     name: str
@@ -70,16 +74,20 @@ class Case:
     size: tuple[int, int]
     ends: frozenset[str] = SOUND
     channels: int = 3
+    dtype: torch.dtype = torch.float32
+    is_fresh: bool = False
 
     def pixels(self) -> Tensor:
         """One random image."""
         generator = torch.Generator().manual_seed(1)
-        return torch.randn(1, self.channels, *self.size, generator=generator)
+        return torch.randn(1, self.channels, *self.size, generator=generator).to(self.dtype)
 
     def model(self) -> nn.Module:
-        """The model in eval mode, with the same lively weights each time."""
+        """The model in eval mode, with the same weights each time."""
         torch.manual_seed(0)
-        return lively(self.build())
+        model = self.build()
+        model = model.eval() if self.is_fresh else lively(model)
+        return model if self.dtype == torch.float32 else model.to(self.dtype)
 
 
 def lively(model: nn.Module) -> nn.Module:

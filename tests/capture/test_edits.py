@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 import torch
@@ -13,6 +14,9 @@ from tests.capture.models import own, pixels, timm_vit, torchvision_vit, transfo
 from tests.capture.tutorials import FusedQkv, MultiHead, SeparateEinops, TutorialViT, UnfoldSinusoidal
 from tests.comparing import assert_same
 from vit_viz.capture import edit, trace
+from vit_viz.capture.active_edits import suspended, unedited
+from vit_viz.capture.edits import is_edited, standing
+from vit_viz.capture.interventions import Edits
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 
@@ -24,6 +28,12 @@ def run(model: nn.Module, image: Tensor) -> Tensor:
     with torch.no_grad():
         output = model(image)
     return output if isinstance(output, Tensor) else output.logits
+
+
+def in_another_thread(work: Callable[[], object]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
 
 
 def projections(model: nn.Module) -> list[nn.Linear]:
@@ -314,11 +324,80 @@ def test_an_edit_acts_in_its_own_thread_only() -> None:
     model, image = own(), pixels()
     expected, found = run(model, image), []
     with edit(heads={(0, 0): 0.0}):
-        thread = threading.Thread(target=lambda: found.append(run(model, image)))
-        thread.start()
-        thread.join()
+        in_another_thread(lambda: found.append(run(model, image)))
         run(model, image)
     assert torch.equal(found[0], expected)
+
+
+def test_a_trace_in_another_thread_is_made_without_the_edits_of_this_one() -> None:
+    model, image = own(), pixels()
+    plain, elsewhere = trace(model, image), []
+    with edit(heads={(0, 0): 0.0}):
+        in_another_thread(lambda: elsewhere.append((trace(model, image), is_edited())))
+        here = trace(model, image)
+    ((recorded, was_edited),) = elsewhere
+    assert torch.equal(recorded.q, plain.q)
+    assert not was_edited
+    assert not torch.equal(here.q, plain.q)
+
+
+def test_an_edit_acts_while_another_thread_makes_a_trace() -> None:
+    model, other, image = own(), own(), pixels()
+    with edit(heads={(0, 0): 0.0}):
+        expected = run(other, image)
+    edited = []
+
+    def beside() -> None:
+        with edit(heads={(0, 0): 0.0}):
+            edited.append(run(other, image))
+
+    model.blocks[1].register_forward_hook(lambda *_: in_another_thread(beside))
+    trace(model, image)
+    assert len(edited) == 1
+    assert torch.equal(edited[0], expected)
+
+
+def test_an_edit_acts_again_after_a_trace_inside_it_has_failed() -> None:
+    model, image = own(), pixels()
+    with edit(heads={(0, 0): 0.0}):
+        expected = run(model, image)
+        failing = model.blocks[1].register_forward_hook(lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            trace(model, image)
+        failing.remove()
+        after = run(model, image)
+    assert torch.equal(after, expected)
+
+
+@pytest.mark.parametrize("stand_aside", [suspended, unedited])
+def test_edits_that_stand_aside_twice_act_after_the_outer_end(
+    stand_aside: Callable[[], AbstractContextManager[None]],
+) -> None:
+    model, image = own(), pixels()
+    plain = run(model, image)
+    with standing(Edits({(0, 0): 0.0}, {}, None, {}), model):
+        edited = run(model, image)
+        with stand_aside():
+            with stand_aside():
+                pass
+            assert torch.equal(run(model, image), plain)
+        assert torch.equal(run(model, image), edited)
+    assert not torch.equal(edited, plain)
+
+
+def test_edits_of_a_model_stand_aside_in_one_thread_only() -> None:
+    model, image, elsewhere = own(), pixels(), []
+    edits = Edits({(0, 0): 0.0}, {}, None, {})
+    with standing(edits, model):
+        edited = run(model, image)
+
+    def beside() -> None:
+        with standing(edits, model):
+            elsewhere.append(run(model, image))
+
+    with unedited():
+        in_another_thread(beside)
+    assert torch.equal(elsewhere[0], edited)
 
 
 def test_nothing_is_left_after_an_exception() -> None:

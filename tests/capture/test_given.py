@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
 from torch import nn
 
-from vit_viz.capture.given import as_picture, as_pixels
-from vit_viz.errors import ParameterError
+from tests.capture.tutorials import FusedQkv, TutorialViT
+from vit_viz.capture import trace
+from vit_viz.capture.given import as_picture, as_pixels, class_index, dtype_of
+from vit_viz.errors import ImageError, ParameterError
 
 
 def test_a_text_is_the_path_of_a_picture() -> None:
@@ -18,8 +22,9 @@ def test_a_text_is_the_path_of_a_picture() -> None:
 
 
 def test_a_picture_a_path_and_pixels_are_taken_as_they_are() -> None:
-    for given in (Image.new("RGB", (7, 5)), Path("a.png"), torch.zeros(1, 3, 5, 7)):
+    for given in (Image.new("RGB", (7, 5)), torch.zeros(1, 3, 5, 7)):
         assert as_picture(given) is given
+    assert as_picture(Path("a.png")) == Path("a.png")
 
 
 @pytest.mark.parametrize(
@@ -42,3 +47,72 @@ def test_finite_pixels_whose_sum_overflows_are_taken() -> None:
     pixels = torch.full((1, 3, 4, 6), 3e4).half()
     assert pixels.sum().isinf()
     assert torch.equal(as_pixels(pixels, nn.Linear(2, 3).half()), pixels)
+
+
+def test_a_word_that_is_no_file_and_no_sample_is_refused_and_what_may_be_a_file_is_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ImageError, match=r"no file and no sample 'shape'.*shapes"):
+        as_picture("shape")
+    (tmp_path / "shape").touch()
+    assert as_picture("shape") == Path("shape")
+    for text in ("shape.png", "folder/shape"):
+        assert as_picture(text) == Path(text)
+    assert as_picture(Path("other")) == Path("other")
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros((4, 6, 2), np.uint8), r"not \[4, 6, 2\]"),
+        (np.zeros((0, 6, 3), np.uint8), r"not \[0, 6, 3\]"),
+        (np.zeros(6, np.uint8), r"not \[6\]"),
+        (np.full((4, 6), 1.01), "values from 0 to 1"),
+        (np.full((4, 6), -0.01), "values from 0 to 1"),
+        (np.full((4, 6), np.nan), "values from 0 to 1"),
+        (np.zeros((4, 6), bool), "not bool"),
+        (np.zeros((4, 6), np.int64), "not int64"),
+    ],
+)
+def test_an_array_that_is_no_picture_is_refused(array: Any, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        as_picture(array)
+
+
+@pytest.mark.parametrize(
+    ("shape", "mode"), [((4, 6), "L"), ((4, 6, 1), "L"), ((4, 6, 3), "RGB"), ((4, 6, 4), "RGBA")]
+)
+def test_an_array_is_a_picture_of_bytes_or_of_shares_of_255(shape: tuple[int, ...], mode: str) -> None:
+    tones = np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)
+    for array in (tones, tones / 255):
+        picture = as_picture(array)
+        assert isinstance(picture, Image.Image)
+        assert (picture.mode, picture.size) == (mode, (6, 4))
+        assert np.array_equal(np.asarray(picture).reshape(shape), tones)
+
+
+def test_a_class_is_found_by_its_index_or_its_name() -> None:
+    assert class_index(" 12 ", None) == 12
+    with pytest.raises(ParameterError, match="'lion' cannot be found, since this model came without names"):
+        class_index("lion", None)
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 6), (2, 3, 4, 6)])
+def test_pixels_of_one_image_have_four_axes(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ParameterError, match="A trace is of one image"):
+        as_pixels(torch.zeros(shape), nn.Linear(2, 3))
+
+
+def test_pixels_come_in_the_precision_of_the_first_parameter_that_is_no_integer() -> None:
+    module = nn.Module()
+    module.register_parameter("counts", nn.Parameter(torch.zeros(2, dtype=torch.long), requires_grad=False))
+    assert as_pixels(torch.zeros(1, 3, 4, 6).half(), module).dtype == torch.float16
+    module.register_parameter("weights", nn.Parameter(torch.zeros(2, dtype=torch.float64)))
+    assert as_pixels(torch.zeros(1, 3, 4, 6), module).dtype == torch.float64
+    assert dtype_of(nn.Identity(), torch.zeros(1).half()) == torch.float16
+
+
+def test_a_picture_needs_a_model_that_says_how_it_becomes_pixels() -> None:
+    with pytest.raises(ParameterError, match="TutorialViT does not say how pictures become its input"):
+        trace(TutorialViT(FusedQkv), Image.new("RGB", (96, 64)))

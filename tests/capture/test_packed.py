@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from tests.comparing import assert_same
+from tests.traces import trace_from
 from vit_viz.capture import PackedTrace, Trace
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.results import Provenance
@@ -28,7 +29,7 @@ def random(*shape: int, seed: int = 0) -> torch.Tensor:
 def made(**options: Any) -> Trace:
     shape = (LAYERS, HEADS, N, HEAD_DIM)
     operands = {name: random(*shape, seed=i) for i, name in enumerate(("q", "k", "v", "output_grad"))}
-    return Trace.from_tensors(
+    return trace_from(
         **operands | options,
         layout=LAYOUT,
         logits=random(7, seed=5),
@@ -97,7 +98,7 @@ def test_an_operand_beyond_fp16_keeps_its_precision() -> None:
 
 def test_a_trace_without_extras_travels() -> None:
     shape = (LAYERS, HEADS, N, HEAD_DIM)
-    before = Trace.from_tensors(q=random(*shape), k=random(*shape, seed=1), layout=LAYOUT)
+    before = trace_from(q=random(*shape), k=random(*shape, seed=1), layout=LAYOUT)
     after = travelled(before)
     assert after.v is None
     assert after.logits is None
@@ -106,7 +107,7 @@ def test_a_trace_without_extras_travels() -> None:
 
 def test_packing_halves_what_travels() -> None:
     shape = (LAYERS, HEADS, N, HEAD_DIM)
-    before = Trace.from_tensors(q=random(*shape), k=random(*shape, seed=1), layout=LAYOUT)
+    before = trace_from(q=random(*shape), k=random(*shape, seed=1), layout=LAYOUT)
     assert len(pickle.dumps(PackedTrace.of(before))) < 0.55 * before.nbytes + 4096
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import einops
 import pytest
@@ -14,6 +15,7 @@ from tests.capture.models import lively, pixels, timm_vit
 from tests.capture.tutorials import Block, FusedQkv
 from tests.comparing import assert_same
 from vit_viz.capture import edit, trace
+from vit_viz.capture.pools import HANDLED, Pools
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
 
@@ -285,3 +287,112 @@ def test_gradients_pass_through_a_pool_without_removed_tokens() -> None:
     assert image.grad is not None
     assert other.grad is not None
     assert_same(image.grad, other.grad)
+
+
+GONE = torch.zeros(2, 24, dtype=torch.bool)
+GONE[0, 3], GONE[1, 11] = True, True
+
+
+def pools() -> Pools:
+    """Pools after an attention over 24 tokens of two images, one token of each removed."""
+    made = Pools(lambda tokens, batch: GONE if (tokens, batch) == (24, 2) else None)
+    made.follow(24, 2)
+    return made
+
+
+def without_removed(x: Tensor) -> Tensor:
+    """[2, 24, ...] -> [2, 23, ...]"""
+    return torch.stack([image[~gone] for image, gone in zip(x, GONE, strict=True)])
+
+
+@pytest.mark.parametrize("owner", [torch, torch.Tensor], ids=["torch", "Tensor"])
+@pytest.mark.parametrize("name", ["mean", "sum", "max", "amax", "logsumexp", "min", "amin"])
+def test_every_reduction_that_is_understood_leaves_removed_tokens_out(owner: object, name: str) -> None:
+    reduce, x = getattr(owner, name), torch.randn(2, 24, 40)
+    assert reduce in HANDLED
+    for args, kwargs in (((x, 1), {}), ((x,), {"dim": 1}), ((x, -2), {})):
+        found, expected = pools().run(reduce, args, kwargs), reduce(without_removed(x), 1)
+        assert_same(*(one if isinstance(one, Tensor) else one[0] for one in (found, expected)))
+
+
+@pytest.mark.parametrize("owner", [torch, torch.Tensor], ids=["torch", "Tensor"])
+@pytest.mark.parametrize(
+    ("name", "rest"),
+    [
+        *((name, (1,)) for name in ("median", "prod", "std", "var", "nanmean", "nansum", "nanmedian")),
+        *((name, (1,)) for name in ("logcumsumexp", "mode", "sort", "cumsum")),
+        *((name, (2, 1)) for name in ("norm", "topk", "kthvalue")),
+        ("quantile", (0.5, 1)),
+    ],
+)  # fmt: skip
+def test_every_other_reduction_over_tokens_is_refused_and_one_over_features_is_not(
+    owner: object, name: str, rest: tuple[float, ...]
+) -> None:
+    reduce, x = getattr(owner, name), torch.randn(2, 24, 40)
+    assert reduce in HANDLED
+    with pytest.raises(CaptureError, match=name):
+        pools().run(reduce, (x, *rest), {})
+    found, expected = (
+        run(reduce, (x, *rest[:-1], 2), {}) for run in (pools().run, lambda f, a, k: f(*a, **k))
+    )
+    assert all(map(torch.equal, *([one] if isinstance(one, Tensor) else one for one in (found, expected))))
+
+
+@pytest.mark.parametrize(
+    ("pool", "size", "by_hand"),
+    [
+        (F.adaptive_avg_pool1d, 1, torch.mean),
+        (F.adaptive_avg_pool2d, 1, torch.mean),
+        (F.avg_pool1d, 24, torch.mean),
+        (F.avg_pool2d, (4, 6), torch.mean),
+        (F.adaptive_max_pool1d, 1, torch.amax),
+        (F.adaptive_max_pool2d, 1, torch.amax),
+        (F.max_pool1d, 24, torch.amax),
+        (F.max_pool2d, (4, 6), torch.amax),
+    ],
+)
+def test_every_pooling_layer_leaves_removed_tokens_out(pool: Any, size: Any, by_hand: Any) -> None:
+    x = torch.randn(2, 24, 40)
+    assert pool in HANDLED
+    shaped = x.transpose(1, 2) if "1d" in pool.__name__ else x.transpose(1, 2).unflatten(2, (4, 6))
+    assert_same(pools().run(pool, (shaped, size), {}).flatten(1), by_hand(without_removed(x), 1))
+
+
+@pytest.mark.parametrize(("pool", "size"), [(F.lp_pool1d, 24), (F.lp_pool2d, (4, 6))])
+def test_a_pooling_layer_of_another_kind_is_refused(pool: Any, size: Any) -> None:
+    x = torch.randn(2, 40, 24) if "1d" in pool.__name__ else torch.randn(2, 40, 4, 6)
+    assert pool in HANDLED
+    with pytest.raises(CaptureError, match="lp_pool"):
+        pools().run(pool, (x, 2.0, size), {})
+
+
+def test_a_pool_into_several_cells_is_refused() -> None:
+    with pytest.raises(CaptureError, match="adaptive_avg_pool2d"):
+        pools().run(F.adaptive_avg_pool2d, (torch.randn(2, 40, 4, 6), 2), {})
+
+
+@pytest.mark.parametrize("divide", [torch.div, torch.Tensor.div, torch.true_divide, torch.divide])
+def test_a_sum_divided_by_the_number_of_tokens_is_divided_by_those_kept(divide: Any) -> None:
+    made, x = pools(), torch.randn(2, 24, 40)
+    total = made.run(torch.sum, (x, 1), {})
+    assert_same(made.run(divide, (total, 24), {}), without_removed(x).mean(1))
+    assert torch.equal(made.run(divide, (total, 25), {}), total / 25)
+
+
+@pytest.mark.parametrize("multiply", [torch.mul, torch.Tensor.mul, torch.multiply])
+def test_a_sum_times_the_inverse_number_of_tokens_is_divided_by_those_kept(multiply: Any) -> None:
+    made, x = pools(), torch.randn(2, 24, 40)
+    total = made.run(torch.sum, (x, 1), {})
+    assert_same(
+        made.run(multiply, (total.unsqueeze(1), 1 / 24), {}), total[:, None] / 24
+    )  # a shape that was not followed
+    reshaped = made.run(torch.Tensor.unsqueeze, (total, 1), {})
+    assert_same(made.run(multiply, (reshaped, 1 / 24), {}), without_removed(x).mean(1, keepdim=True))
+
+
+def test_a_sum_divided_by_other_numbers_in_part_is_left_as_it_is() -> None:
+    made, x = pools(), torch.randn(2, 24, 40)
+    total, counts = made.run(torch.sum, (x, 1), {}), torch.full((40,), 24.0)
+    assert_same(made.run(torch.div, (total, counts), {}), without_removed(x).mean(1))
+    counts[5] = 12
+    assert torch.equal(made.run(torch.div, (total, counts), {}), total / counts)

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from benchmarks.cases.truth import ERROR, SOUND, WRONG, Case
+from benchmarks.cases.truth import ERROR, RIGHT, SOUND, WRONG, Case
 from benchmarks.proofs import Row, all_cases, judged
 
 CASES = {case.name: case for case in all_cases()}
@@ -43,6 +43,15 @@ def test_a_model_that_is_known_ends_as_it_should(case: Case) -> None:
 def test_what_is_not_proven_says_why() -> None:
     silent = [row.name for row in map(row_of, CASES.values()) if row.status != "proven" and not row.sentence]
     assert silent == []
+
+
+@pytest.mark.parametrize("line", ["between tokens", "from layer to layer", "around the layers", "the answer"])
+def test_each_line_of_the_proof_has_tricks_and_honest_twins(line: str) -> None:
+    tricks = [case for name, case in CASES.items() if name.startswith(f"{line}: ")]
+    twins = [case for name, case in CASES.items() if name.startswith(f"{line}, honest: ")]
+    assert min(len(tricks), len(twins)) >= 3
+    assert {RIGHT} == set().union(*(case.ends for case in twins))
+    assert RIGHT not in set().union(*(case.ends for case in tricks))
 
 
 def test_at_least_sixty_module_classes_take_part() -> None:

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.comparing import assert_same
+from tests.traces import trace_from
 from vit_viz.capture import Trace
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
@@ -24,7 +25,7 @@ PREFIXES = [
 def random_trace(prefix: tuple[str, ...] = ("class",), **choices: object) -> Trace:
     layout = TokenLayout(grid=(4, 6), prefix=prefix)
     q, k, v, g = (2 * torch.randn(LAYERS, HEADS, layout.num_tokens, DIM) for _ in range(4))
-    return Trace.from_tensors(q=q, k=k, v=v, output_grad=g, layout=layout, **choices)
+    return trace_from(q=q, k=k, v=v, output_grad=g, layout=layout, **choices)
 
 
 def in_double(trace: Trace, layer: int) -> torch.Tensor:
@@ -50,7 +51,7 @@ def test_rows_agree_with_double_precision_to_a_millionth() -> None:
 def test_two_tokens_by_hand() -> None:
     q = torch.tensor([[[[1.0], [0.0]]]])
     k = torch.tensor([[[[math.log(3.0)], [0.0]]]])
-    trace = Trace.from_tensors(q=q, k=k, layout=TokenLayout(grid=(1, 1)), scale=1.0)
+    trace = trace_from(q=q, k=k, layout=TokenLayout(grid=(1, 1)), scale=1.0)
     assert_same(trace.attention(0)[0], torch.tensor([[0.75, 0.25], [0.5, 0.5]]))
 
 
@@ -138,7 +139,7 @@ def test_value_norms_are_lengths_of_projected_values() -> None:
 
 def test_attention_given_as_a_matrix_is_returned_as_it_is() -> None:
     matrix = torch.rand(LAYERS, HEADS, 25, 25).softmax(-1)
-    trace = Trace.from_tensors(attention=matrix, layout=TokenLayout(grid=(4, 6)))
+    trace = trace_from(attention=matrix, layout=TokenLayout(grid=(4, 6)))
     assert_same(trace.attention(1, heads=[1], queries=[2]), matrix[1][[1]][:, [2]])
     assert_same(trace.received(1, [2]), matrix[1][:, :, [2]])
     assert trace.source(1) == "attention"
@@ -146,7 +147,7 @@ def test_attention_given_as_a_matrix_is_returned_as_it_is() -> None:
 
 def test_changing_a_result_leaves_the_trace_alone() -> None:
     matrix = torch.rand(LAYERS, HEADS, 25, 25).softmax(-1)
-    for trace in (random_trace(), Trace.from_tensors(attention=matrix, layout=TokenLayout(grid=(4, 6)))):
+    for trace in (random_trace(), trace_from(attention=matrix, layout=TokenLayout(grid=(4, 6)))):
         before = trace.attention(0)
         trace.attention(0).zero_()
         trace.received(0, [1]).zero_()
@@ -163,7 +164,7 @@ def test_pool_of_a_learned_attention_is_its_mean_over_heads() -> None:
     layout = TokenLayout(grid=(4, 6), prefix=(), pooling="attention")
     q, k = (torch.randn(LAYERS, HEADS, 24, DIM) for _ in range(2))
     pooling = torch.rand(2, 24).softmax(-1)
-    trace = Trace.from_tensors(q=q, k=k, layout=layout, pooling_attention=pooling)
+    trace = trace_from(q=q, k=k, layout=layout, pooling_attention=pooling)
     assert_same(trace.query_weights("pool"), pooling.mean(0))
 
 
@@ -197,7 +198,7 @@ def test_an_index_outside_is_named_with_the_range(call: object, message: str) ->
 
 def test_what_was_not_kept_is_said_in_one_sentence() -> None:
     layout = TokenLayout(grid=(4, 6))
-    trace = Trace.from_tensors(q=torch.randn(1, 5, 25, 8), k=torch.randn(1, 5, 25, 8), layout=layout)
+    trace = trace_from(q=torch.randn(1, 5, 25, 8), k=torch.randn(1, 5, 25, 8), layout=layout)
     with pytest.raises(CaptureError, match="target="):
         trace.attention_gradient(0)
     with pytest.raises(CaptureError, match="keep_norms=True or keep_values=True"):
@@ -207,14 +208,20 @@ def test_what_was_not_kept_is_said_in_one_sentence() -> None:
 def test_a_layout_with_another_number_of_tokens_is_refused() -> None:
     q = torch.randn(1, 5, 25, 8)
     with pytest.raises(ParameterError, match="The layout has 24 tokens"):
-        Trace.from_tensors(q=q, k=q, layout=TokenLayout(grid=(4, 6), prefix=()))
+        trace_from(q=q, k=q, layout=TokenLayout(grid=(4, 6), prefix=()))
 
 
 def test_proof_status_says_whether_every_layer_was_compared() -> None:
     q = torch.randn(2, 5, 25, 8)
     layout = TokenLayout(grid=(4, 6))
     status = [
-        Trace.from_tensors(q=q, k=q, layout=layout, proof=proof).proof_status
+        trace_from(q=q, k=q, layout=layout, proof=proof).proof_status
         for proof in ([1e-6, 2e-5], [1e-6, math.nan], [1e-6, 1e-2], ())
     ]
     assert status == ["proven", "captured, not proven", "refuted", "captured, not proven"]
+
+
+def test_head_dim_is_that_of_the_queries_and_0_where_they_are_not_known() -> None:
+    layout, q = TokenLayout(grid=(2, 3), prefix=()), torch.randn(3, 5, 6, 8)
+    assert trace_from(q=q, k=q, layout=layout).head_dim == 8
+    assert trace_from(attention=torch.rand(3, 5, 6, 6).softmax(-1), layout=layout).head_dim == 0

@@ -42,7 +42,7 @@ def edit(
 
     Args:
         heads: (layer, head) -> factor of the head's output, "mean" (its output becomes its mean over tokens), or "uniform" (it
-            looks at all tokens alike).
+            looks alike at all tokens that it may see: those of no knockout, no mask of the model's own).
         knockout: layer -> edges (i, j): token i no longer sees token j there. Also a Boolean tensor [tokens, tokens].
         mask_keys: tokens that no token sees, in every layer and in the pooling (mean, sum, maximum or attention); or layer ->
             tokens. Also a Boolean tensor [tokens] or [batch, tokens].

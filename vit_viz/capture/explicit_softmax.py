@@ -23,6 +23,8 @@ PRODUCTS: tuple[Function, ...] = (
     torch.Tensor.bmm,
     torch.einsum,
 )
+SCORE_PRODUCTS: tuple[Function, ...] = (*PRODUCTS, torch.baddbmm)
+"""What makes the scores of queries and keys."""
 CASTS: tuple[Function, ...] = (
     torch.Tensor.to,
     torch.Tensor.type_as,
@@ -42,16 +44,44 @@ class Product:
         keys_last: whether it summed over the last axis of the softmax's output (else over the last but one).
         value: what was weighted, [..., tokens, head_dim].
         output: what came out, [..., tokens, head_dim].
+        tokens: the axis of the product's own output that holds the tokens, counted from the end.
     """
 
     keys_last: bool
     value: Tensor
     output: Tensor
+    tokens: int = -2
 
 
 def is_square(tensor: Any) -> bool:
     """Whether a softmax over this tensor could be attention: square in its last two axes."""
     return isinstance(tensor, Tensor) and tensor.ndim >= 2 and tensor.shape[-1] == tensor.shape[-2] > 1
+
+
+def queries_and_keys(func: Function, args: tuple[Any, ...]) -> tuple[Tensor, Tensor] | None:
+    """The operands of a product that makes scores, each [..., tokens, features]; None where it is not understood."""
+    if func is torch.einsum:
+        operands = args[1] if isinstance(args[1], list | tuple) else args[1:]
+        return _of_einsum(args[0], operands) if isinstance(args[0], str) and len(operands) == 2 else None
+    left, right = args[1:3] if func is torch.baddbmm else args[:2]
+    return left, right.transpose(-2, -1)
+
+
+def _of_einsum(equation: str, operands: Any) -> tuple[Tensor, Tensor] | None:
+    inputs, _, result = equation.replace(" ", "").partition("->")
+    names = inputs.split(",")
+    if "." in equation or len(result) < 2:
+        return None
+    parts = []
+    for token in result[-2:]:
+        mine = [token in name for name in names]
+        if mine.count(True) != 1:
+            return None
+        name, operand = names[mine.index(True)], operands[mine.index(True)]
+        features = "".join(letter for letter in name if letter not in result)
+        lead = "".join(letter for letter in name if letter not in token + features)
+        parts.append(torch.einsum(f"{name}->{lead}{token}{features}", operand).flatten(len(lead) + 1))
+    return parts[0], parts[1]
 
 
 def product_of(
@@ -73,7 +103,7 @@ def product_of(
         return Product(not _is_transposed(left, base), right, output)
     base = _same_memory(right, attention)
     if base is not None:  # (A v)^T = v^T A^T
-        return Product(_is_transposed(right, base), left.transpose(-2, -1), output.transpose(-2, -1))
+        return Product(_is_transposed(right, base), left.transpose(-2, -1), output.transpose(-2, -1), -1)
     return None
 
 
@@ -98,7 +128,8 @@ def _einsum(equation: str, operands: Any, output: Tensor, attention: list[Tensor
     value = torch.einsum(f"{others}->{lead}{summed[0]}{features}", operands[which.index(False)])
     weighted = torch.einsum(f"{result}->{lead}{query}{features}", output)
     rows = len(lead) + 1
-    return Product(keys_last, value.flatten(rows), weighted.flatten(rows))
+    tokens = result.index(query) - len(result)
+    return Product(keys_last, value.flatten(rows), weighted.flatten(rows), tokens)
 
 
 def _same_memory(operand: Any, attention: list[Tensor]) -> Tensor | None:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from vit_viz.capture.guarded_passes import guarded_pass
 from vit_viz.errors import CaptureError
 from vit_viz.model.submodules import submodules_of
 
@@ -52,10 +53,15 @@ def remember_layers(module: nn.Module, count: int) -> None:
     _NOTES.set_depth(module, count)
 
 
+def lock_of(module: nn.Module) -> threading.RLock:
+    """The lock that is held while a module runs; taken after that of its device."""
+    return _NOTES.lock(module)
+
+
 @contextmanager
 def undisturbed(module: nn.Module) -> Iterator[list[nn.Module]]:
     """Eval mode for one forward pass under the model's lock; training flags and random state are restored. Yields all modules."""
-    with _NOTES.lock(module):
+    with guarded_pass(), lock_of(module):
         parts = submodules_of(module)
         training = [part for part in parts if part.training]
         with torch.random.fork_rng(devices=_random_devices(module)):

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
 from vit_viz.capture.trace import Trace
 from vit_viz.checkpoints import Model, load
-from vit_viz.errors import ParameterError
+from vit_viz.checkpoints.plain_module import plain_module
+from vit_viz.errors import ImageError, ParameterError
 from vit_viz.labels import Labels
+from vit_viz.samples import sample, sample_names
+from vit_viz.sentences import did_you_mean
 
 
 def as_model(given: object) -> Model | nn.Module:
@@ -36,12 +42,14 @@ def as_model(given: object) -> Model | nn.Module:
 
 
 def as_trace(given: object) -> Trace:
-    """The trace, checked to be one.
+    """The trace, checked to be one, and that what is drawn from it does not mislead; waits as `Trace.structure` does.
 
     Raises:
+        CaptureError: pictures of this trace would mislead.
         ParameterError: it is something else, e.g. a photo without a model.
     """
     if isinstance(given, Trace):
+        given.wait()
         return given
     raise ParameterError(
         f"A trace is needed here, not {_kind(given)}: pass what vit_viz.trace(model, image) returns."
@@ -49,19 +57,34 @@ def as_trace(given: object) -> Trace:
 
 
 def as_picture(given: object) -> Image.Image | Path | Tensor:
-    """The picture or the pixels; a string is a path.
+    """The picture, its path, or the pixels; a string is the name of a sample or a path, an array is a picture.
 
     Raises:
-        ParameterError: it is neither.
+        ImageError: there is no file and no sample of this name.
+        ParameterError: it is neither, or an array has the shape or the values of no picture.
     """
-    if isinstance(given, Image.Image | Path | Tensor):
+    if isinstance(given, Image.Image | Tensor):
         return given
-    if isinstance(given, str):
-        return Path(given)
+    if isinstance(given, str | Path):
+        return _named_picture(given)
+    if isinstance(given, np.ndarray):
+        return _drawn(given)
     what = "none was given" if given is None else f"not {_kind(given)}"
     raise ParameterError(
-        f"An image is a picture (PIL.Image), its path, or pixels [1, channels, height, width] as a tensor, {what}."
+        f"An image is a picture (PIL.Image or an array), its path, the name of a sample, or pixels [1, channels, height, width] "
+        f"as a tensor, {what}."
     )
+
+
+def as_known_model(model: Model | nn.Module, picture: object) -> Model | nn.Module:
+    """The same, but a module as a `Model` where it is to see a picture and not pixels.
+
+    Raises:
+        ParameterError: the module does not say how pictures become its input.
+    """
+    if isinstance(model, nn.Module) and not isinstance(picture, Tensor):
+        return plain_module(model)
+    return model
 
 
 def as_pixels(pixels: Tensor, module: nn.Module) -> Tensor:
@@ -123,6 +146,38 @@ def class_index(name: str, labels: Labels | None) -> int:
 def labels_of(model: Model | nn.Module) -> Labels | None:
     """Names of a model's classes, where they are known; a module has none."""
     return None if isinstance(model, nn.Module) else model.labels
+
+
+def _named_picture(name: str | Path) -> Image.Image | Path:
+    """A sample, or the path of a file that exists."""
+    known = sample_names()
+    if isinstance(name, str) and name in known:
+        return sample(name)
+    path = Path(name)
+    if isinstance(name, str) and path.name == name and not path.suffix and not path.exists():
+        raise ImageError(f"There is no file and no sample {name[:60]!r}{did_you_mean(name, known)}")
+    return path
+
+
+def _drawn(array: NDArray[Any]) -> Image.Image:
+    """The picture of an array [height, width] or [height, width, 1, 3 or 4]: bytes, or floats in [0, 1]."""
+    shape = array.shape[:2] if array.ndim == 3 and array.shape[2] == 1 else array.shape
+    is_picture = len(shape) == 2 or (len(shape) == 3 and shape[2] in (3, 4))
+    if not is_picture or 0 in shape:
+        raise ParameterError(
+            f"A picture as an array is [height, width] or [height, width, 3 or 4], not {list(array.shape)}; pixels of a batch are "
+            "a torch tensor."
+        )
+    values = array.reshape(shape)
+    if values.dtype.kind == "f":
+        if not (np.isfinite(values).all() and values.min() >= 0 and values.max() <= 1):
+            raise ParameterError("A picture as an array of floats has values from 0 to 1.")
+        values = np.floor(values * 255 + 0.5).astype(np.uint8)
+    if values.dtype != np.uint8:
+        raise ParameterError(
+            f"A picture as an array has bytes (uint8) or floats from 0 to 1, not {values.dtype}."
+        )
+    return Image.fromarray(values)
 
 
 def _kind(given: object) -> str:

@@ -55,6 +55,15 @@ class LayerAttention:
         return self.weights is None and self.bias is None
 
     @property
+    def visible(self) -> Tensor | None:
+        """Which keys each query may look at, Boolean [1 | heads, 1 | queries, keys]; None for all."""
+        if self.weights is not None:
+            return (self.weights != 0).any(
+                0, keepdim=True
+            )  # a weight may also be too small to be told from 0
+        return None if self.bias is None else ~self.bias.isneginf()
+
+    @property
     def shape(self) -> tuple[int, int, int]:
         """(heads, queries, keys)."""
         if self.weights is not None:

@@ -75,8 +75,12 @@ def _transformers(module: Any, size: tuple[int, int], tokens: int) -> TokenLayou
     if prefix is None:
         return None
     pooling: Pooling | None = "attention" if "siglip" in kind else None
+    if getattr(config, "use_mean_pooling", False):  # BEiT, Data2Vec
+        pooling = "mean"
     suffix = tuple(f"detection {i}" for i in range(last))
-    return TokenLayout(grid=grid, prefix=prefix, pooling=pooling, suffix=suffix)
+    width = getattr(getattr(module, "classifier", None), "in_features", 0)
+    joins = "dinov2" in kind and width == 2 * config.hidden_size  # type: ignore[union-attr]  # a grid was found in it
+    return TokenLayout(grid=grid, prefix=prefix, pooling=pooling, suffix=suffix, joins_patches=joins)
 
 
 def _torchvision(module: Any, size: tuple[int, int], tokens: int) -> TokenLayout | None:  # noqa: ARG001

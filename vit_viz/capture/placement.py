@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from vit_viz.capture.calls import AttentionCall
 from vit_viz.capture.probing import (
+    HALF,
     AttentionProbe,
-    diagonal,
     heads_by_image,
     moved,
     signatures,
@@ -119,6 +119,8 @@ class _Tokens:
         By chance a few numbers may change as little as rounding changes them, so a tenth of all moves must be of this kind.
         """
         moves = moved(self.queries[1:], against=self.queries[:1], dtype=self.dtype) > 0
+        if self.queries.shape[-1] == 1 and self.dtype in HALF:
+            return False  # one number per head and token: too often rounded to what it was
         answering = moves[:, moves.any(2).any(0)]  # [images - 1, heads that respond at all, tokens]
         some, every = answering.any(1), answering.all(1)
         return 10 * int((some & ~every).sum()) > int(some.sum())
@@ -135,13 +137,14 @@ class _FirstCall(AttentionProbe):
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:  # noqa: ARG002
         """Note the call's operands and end the pass."""
-        self._end(signatures(call, self._images), call.query)
+        self._end((call.query, call.key, call.value))
 
     def explicit(self, scores: Tensor) -> Tensor:
-        """Note the scores' diagonal and end the pass."""
-        self._end(diagonal(scores, self._images), scores.diagonal(dim1=-2, dim2=-1).unsqueeze(-1))
+        """Note what the scores are made of and end the pass."""
+        self._end(self.scored(scores))
 
-    def _end(self, known: Tensor | None, heads: Tensor) -> NoReturn:
+    def _end(self, operands: tuple[Tensor, ...]) -> NoReturn:
+        known, heads = signatures(operands, self._images), operands[0]
         queries = heads_by_image(heads, self._images)
         self.has_windows = heads.ndim > 3 and queries is None  # [images * windows, heads, tokens, features]
         if known is not None and queries is not None:
@@ -252,7 +255,8 @@ def _check_single_patches(module: nn.Module, pixels: Tensor, layout: TokenLayout
             _refuse(module, layout, layout.num_prefix + token, patch + 1)
     return Check(
         "fails",
-        "Before the first layer, pixels of one patch reach the tokens of others too (as where an embedding's windows overlap): "
+        "By the first attention, pixels of one patch reach the tokens of others too (as where an embedding's windows overlap, or "
+        "queries, keys or values are averaged over tokens): "
         "a bright patch may stand for what lies around it.",
     )
 

@@ -1,13 +1,14 @@
 """A forward pass whose attention calls we replace: the basis of the checks of placement and structure.
 
 Several images go through the model at once. What is known of a token at an attention call is its query, key and value; where the
-model writes its attention out, its own entry of the scores, q_i k_i, which no other token influences.
+model writes its attention out, its query and key, from the product that makes the scores, before anything is masked or added. Where
+that product is not understood, what is known is the token's own entry of the scores, q_i k_i.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -17,15 +18,20 @@ from torch.overrides import TorchFunctionMode
 
 from vit_viz.capture.active_edits import suspended
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.explicit_softmax import SOFTMAXES, Function, is_square
+from vit_viz.capture.explicit_softmax import SCORE_PRODUCTS, SOFTMAXES, Function, is_square, queries_and_keys
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.interception import multi_head
 
+HALF = (torch.float16, torch.bfloat16)
 _FEATURES = 16
 
 
 class AttentionProbe(TorchFunctionMode):
     """Lets a subclass decide what each attention call of a forward pass returns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._scored: tuple[Tensor, Tensor, Tensor] | None = None  # a square product and its operands
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
         """The output of a fused call over equally many queries and keys; `is_projected`: torch itself projects it next."""
@@ -34,6 +40,12 @@ class AttentionProbe(TorchFunctionMode):
     def explicit(self, scores: Tensor) -> Tensor:
         """The output of a softmax over scores that are square in their last two axes."""
         raise NotImplementedError
+
+    def scored(self, scores: Tensor) -> tuple[Tensor, ...]:
+        """What each token of written-out attention is known by, each [..., tokens, features]: query and key, or its own score."""
+        if self._scored is not None and self._scored[0].shape[-2:] == scores.shape[-2:]:
+            return self._scored[1:]
+        return (torch.diagonal(scores, dim1=-2, dim2=-1).unsqueeze(-1),)
 
     def uneven(self) -> None:
         """Called for attention whose queries and keys differ in number, such as a pool."""
@@ -52,10 +64,16 @@ class AttentionProbe(TorchFunctionMode):
         if func in SOFTMAXES:
             scores = args[0] if args else kwargs["input"]
             if is_square(scores):
-                return self.explicit(scores)
+                attention = self.explicit(scores)
+                self._scored = None
+                return attention
             if scores.ndim > 3:  # [batch, heads, queries, keys]
                 self.uneven()
-        return self.other(func, args, kwargs)
+        output = self.other(func, args, kwargs)
+        if func in SCORE_PRODUCTS and is_square(output) and len(args) > (func is torch.baddbmm) + 1:
+            operands = queries_and_keys(func, args)
+            self._scored = None if operands is None else (output, *operands)
+        return output
 
     def _attention(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
         if call.is_square:
@@ -70,7 +88,13 @@ class AttentionProbe(TorchFunctionMode):
 @contextmanager
 def undisturbed_pass(module: nn.Module) -> Iterator[None]:
     """Context for running a module without gradients and edits; its buffers are restored afterwards."""
-    with undisturbed(module) as parts, torch.inference_mode(False), torch.no_grad(), suspended():
+    with (
+        undisturbed(module) as parts,
+        torch.inference_mode(False),
+        torch.no_grad(),
+        suspended(),
+        _eagerly(parts),
+    ):
         buffers = [(part, name, tensor, tensor.clone()) for part in parts for name, tensor in _buffers(part)]
         try:
             yield
@@ -81,20 +105,24 @@ def undisturbed_pass(module: nn.Module) -> Iterator[None]:
                     tensor.copy_(before)
 
 
+def _eagerly(parts: Iterable[nn.Module]) -> AbstractContextManager[object]:
+    """Context in which compiled blocks run as they are written: what replaces their attention cannot be compiled."""
+    forwards = ((part, getattr(part.forward, "_torchdynamo_orig_callable", None)) for part in parts)
+    if any(part._compiled_call_impl is not None or inner is not None for part, inner in forwards):
+        eager: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
+        return eager
+    return nullcontext()
+
+
 def _buffers(part: nn.Module) -> list[tuple[str, Tensor]]:
     return [(name, tensor) for name, tensor in part._buffers.items() if tensor is not None]
 
 
-def signatures(call: AttentionCall, images: int) -> Tensor | None:
-    """What is known of each token at a fused call, [images, tokens, features]; None where images are not an axis of their own."""
-    operands = [by_image(tensor, images) for tensor in (call.query, call.key, call.value)]
-    known = [operand for operand in operands if operand is not None]
-    return torch.cat(known, dim=-1) if len(known) == len(operands) else None
-
-
-def diagonal(scores: Tensor, images: int) -> Tensor | None:
-    """What is known of each token at a written-out softmax, [images, tokens, features]: its own scores q_i k_i."""
-    return by_image(torch.diagonal(scores, dim1=-2, dim2=-1).unsqueeze(-1), images)
+def signatures(operands: Iterable[Tensor], images: int) -> Tensor | None:
+    """What is known of each token by some operands, [images, tokens, features]; None where images are not an axis of their own."""
+    each = [by_image(tensor, images) for tensor in operands]
+    known = [operand for operand in each if operand is not None]
+    return torch.cat(known, dim=-1) if len(known) == len(each) else None
 
 
 def by_image(tensor: Tensor, images: int) -> Tensor | None:
@@ -135,4 +163,4 @@ def moved(states: Tensor, *, against: Tensor, dtype: torch.dtype) -> Tensor:
 
 def rounding(dtype: torch.dtype) -> float:
     """Largest difference that counts as rounding, as a share of the largest number."""
-    return (8 if dtype in (torch.float16, torch.bfloat16) else 256) * torch.finfo(dtype).eps
+    return (8 if dtype in HALF else 256) * torch.finfo(dtype).eps

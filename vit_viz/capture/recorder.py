@@ -98,7 +98,8 @@ class Recorder:
         """Note one fused call; returns its output, differentiable where gradients are wanted."""
         if self.options.gradients and torch.is_grad_enabled() and not output.requires_grad:
             output.requires_grad_()  # the first layer of a frozen model: the graph begins here
-        self.note("scaled_dot_product_attention", call.query)
+        keys = "" if call.is_square else f" to {call.key.shape[-2]} keys"
+        self.note(f"scaled_dot_product_attention{keys}", call.query)
         with torch.no_grad() if torch.is_grad_enabled() else nullcontext():
             q, k, v = call.operands()
             capture = Capture(call.factor, self._bias(call), dtype=q.dtype)
@@ -263,9 +264,12 @@ class Recorder:
         weights = self._arena.view("weights", capture.slots["weights"])
         heads, tokens, _ = weights.shape
         value, output = product.value, product.output
+        if value.ndim == output.ndim and value.shape[:-2].numel() == 1:  # of all heads
+            value = value.expand(*output.shape[:-2], *value.shape[-2:])
         if value[..., 0, 0].numel() != heads or output.shape[-2] != tokens or value.shape[-2] != tokens:
-            return  # e.g. values shared by all heads: the matrix is what it is, but the product is not understood
+            return  # the matrix is what it is, but the product is not understood
         value, output = by_head(value), by_head(output)
+        capture.dtype = max(capture.dtype, output.dtype, key=lambda dtype: torch.finfo(dtype).eps)
         self._keep_and_prove(capture, value, output)
         self.output_is(output)
 

@@ -12,6 +12,14 @@ from vit_viz.results import Provenance
 
 CheckStatus = Literal["holds", "fails", "unknown"]
 ProofStatus = Literal["proven", "captured, not proven", "refuted"]
+Meaning = Literal[
+    "right",
+    "rows right, maps through the layers not",
+    "rows right, but changed before they are used",
+    "right, but for the map of the pool",
+    "not known",
+    "not to be read",
+]
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,42 @@ UNCHECKED = Check("unknown", "It was not checked.")
 
 
 @dataclass(frozen=True)
+class Reading:
+    """What the model's answer reads of its layers.
+
+    Args:
+        layers: whose attention changes the answer, ascending.
+        shares: of what the answer takes from the image, how much passes through what each layer wrote, 0 to 1, [layers].
+    """
+
+    layers: tuple[int, ...]
+    shares: tuple[float, ...]
+
+    def sentence(self, *, before: float) -> str:
+        """What it means for the pictures where less than all passes through all layers.
+
+        Args:
+            before: how much passes through what the first layer is given.
+        """
+        whole = [layer for layer, share in enumerate(self.shares) if share == 1]
+        last = len(self.shares) - 1
+        if before == 1 and whole and max(self.shares[whole[-1] + 1 :], default=1.0) < 0.01:
+            return (
+                f"The answer is read after layer {whole[-1]} of 0-{last}, and not after the last: the rows of each layer are "
+                "right, but maps through all layers would show what the answer does not read."
+            )
+        least = min(before, *self.shares)
+        where = (
+            "the tokens before the first layer" if least == before else f"layer {self.shares.index(least)}"
+        )
+        share = f"Only {least:.0%}" if least >= 0.005 else "Hardly anything"
+        return (
+            f"{share} of what the answer takes from the image passes through {where}; the rest flows around: the rows of each "
+            "layer are right, but maps through the layers would miss it."
+        )
+
+
+@dataclass(frozen=True)
 class Structure:
     """How the recorded attention calls make up the model; found once per module and layout.
 
@@ -39,11 +83,15 @@ class Structure:
         complete: each layer is one self-attention that reads what the one before it wrote; tokens exchange nothing elsewhere.
         placed: before the first layer, the pixels of a patch reach the token that the layout names, and no other.
         effective: what each layer's output projection reads is attention @ v of that call, as it is.
+        reading: what the answer reads of the layers; None where there is no answer, or it was not measured.
+        pooled: the answer reads the tokens of the last layer that the layout names, as far as there is an answer.
     """
 
     complete: Check = UNCHECKED
     placed: Check = UNCHECKED
     effective: Check = UNCHECKED
+    reading: Reading | None = None
+    pooled: Check = HOLDS
 
 
 def kernel_check(proof: Sequence[float], tolerance: float) -> Check:
@@ -76,41 +124,70 @@ class ProofReport:
 
     Args:
         kernel: softmax(q k^T) v, recomputed for some rows of every head, is what the model's own kernel returned.
-        complete, placed, effective: see `Structure`.
+        complete, placed, effective, reading, pooled: see `Structure`.
     """
 
     kernel: Check
     complete: Check
     placed: Check
     effective: Check
+    reading: Reading | None = None
+    pooled: Check = HOLDS
 
     @property
     def checks(self) -> dict[str, Check]:
-        """The four checks by name, in the order in which they are reported."""
+        """The checks by name, in the order in which they are reported."""
         return {
             "kernel": self.kernel,
             "placed": self.placed,
             "complete": self.complete,
             "effective": self.effective,
+            "pooled": self.pooled,
         }
 
     @property
     def status(self) -> ProofStatus:
-        """ "proven" where all four hold, "refuted" where the kernel's numbers differ, else "captured, not proven"."""
+        """ "proven" where all of them hold, "refuted" where the kernel's numbers differ, else "captured, not proven"."""
         if self.kernel.status == "fails":
             return "refuted"
         held = all(check.status == "holds" for check in self.checks.values())
         return "proven" if held else "captured, not proven"
 
     @property
+    def meaning(self) -> Meaning:
+        """How the pictures are to be read: "right"; right for each layer, but not through the layers; or not as shown."""
+        if "fails" in (self.kernel.status, self.placed.status):
+            return "not to be read"
+        if self.effective.status == "fails":
+            return "rows right, but changed before they are used"
+        if self.complete.status == "fails":
+            return "rows right, maps through the layers not"
+        if self.pooled.status == "fails":
+            return "right, but for the map of the pool"
+        return "right" if self.status == "proven" else "not known"
+
+    @property
     def sentence(self) -> str:
-        """What the first check that does not hold means for the pictures; "" where all hold."""
-        return next((check.sentence for check in self.checks.values() if check.status != "holds"), "")
+        """What the first check that fails means for the pictures, else the first that is not known; "" where all hold."""
+        return next(
+            (
+                check.sentence
+                for status in ("fails", "unknown")
+                for check in self.checks.values()
+                if check.status == status
+            ),
+            "",
+        )
+
+    @property
+    def words(self) -> str:
+        """What was shown, in one sentence."""
+        return (
+            "verified: what is drawn is what the model computed" if self.status == "proven" else self.sentence
+        )
 
 
-def trace_words(
-    provenance: Provenance, shape: tuple[int, int], layout: TokenLayout, report: ProofReport
-) -> str:
+def trace_words(provenance: Provenance, shape: tuple[int, int], layout: TokenLayout, shown: str) -> str:
     """A trace in three lines: the model, what it looked at, and what was shown about it.
 
     Args:
@@ -119,9 +196,6 @@ def trace_words(
     rows, cols = layout.grid
     image = provenance.preprocess
     named = f", with {', '.join(layout.named)}" if layout.named else ""
-    shown = (
-        "verified: what is drawn is what the model computed" if report.status == "proven" else report.sentence
-    )
     return (
         f"Trace of {provenance.model or 'a model'}: {shape[0]} layers x {shape[1]} heads, {layout.num_tokens} tokens\n"
         f"  image: {rows} x {cols} patches{named}{f'; {image}' if image else ''}\n"

@@ -1,4 +1,4 @@
-"""Whether the recorded calls are all of a model's attention, one after another, and what happens to their output.
+"""Whether the recorded calls are all of a model's attention, one after another; what happens to their output is `head_mixing`.
 
 Measured in one pass without attention: every call returns its values, as if each token looked at itself only. Nothing then passes
 between tokens, unless something else mixes them. Three images go through together: the image itself; one with other pixels in half
@@ -15,21 +15,23 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from vit_viz.capture.head_mixing import check_heads
 from vit_viz.capture.placement import changed
-from vit_viz.capture.report import HOLDS, Check
+from vit_viz.capture.report import HOLDS, UNCHECKED, Check
 from vit_viz.capture.structure_pass import ProbedCall, probed_calls, pushed_token
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
 
 
 def check_structure(
-    module: nn.Module, pixels: Tensor, layout: TokenLayout, *, is_placed: bool
+    module: nn.Module, pixels: Tensor, layout: TokenLayout, *, is_placed: bool, flow: Check = UNCHECKED
 ) -> tuple[Check, Check]:
     """Whether the recorded calls are complete and effective, see `report.Structure`.
 
     Args:
         pixels: [1, channels, height, width].
         is_placed: patches reach no token but their own; else one patch in a corner is changed instead of half of them.
+        flow: what `flows` found; where that is unknown, this pass has to do.
 
     Raises:
         CaptureError: blocks of the model attend in a way that is not seen, so that layers would have wrong numbers.
@@ -44,15 +46,17 @@ def check_structure(
         unknown = Check(
             "unknown", "Its layers could not be checked: the model does not run on changed pixels."
         )
-        return unknown, unknown
-    return _complete(module, calls, layout), _effective(calls)
+        return unknown, check_heads(module, pixels)
+    return _complete(module, calls, layout, flow), check_heads(module, pixels)
 
 
-def _complete(module: nn.Module, calls: list[ProbedCall], layout: TokenLayout) -> Check:
+def _complete(module: nn.Module, calls: list[ProbedCall], layout: TokenLayout, flow: Check) -> Check:
     """One attention per layer, each after the other, and nothing else that mixes tokens."""
     reached = calls[0].moves(calls[0].known, "changed")
     if reached is None or bool((reached > 0).all()):
         _check_blocks(module, [call.path for call in calls], mixes=True)
+        if flow.status != "unknown":
+            return flow
         return Check(
             "unknown",
             "Each patch reaches every token before the first layer, so what mixes them later cannot be seen.",
@@ -60,12 +64,6 @@ def _complete(module: nn.Module, calls: list[ProbedCall], layout: TokenLayout) -
     _check_places(module, calls, reached > 0)
     place = _first_mixing(calls, reached > 0)
     _check_blocks(module, [call.path for call in calls], mixes=place is not None)
-    if place is not None:
-        where = f"before layer {place}" if place < len(calls) else "after the last layer"
-        return Check(
-            "fails",
-            f"Tokens also exchange information outside the recorded attention ({where}), so maps through the layers would miss it.",
-        )
     beside = _uneven_attention(calls)
     if beside:
         return Check(
@@ -73,7 +71,15 @@ def _complete(module: nn.Module, calls: list[ProbedCall], layout: TokenLayout) -
             f"Further attention runs {beside}, with other numbers of queries and keys (a class token that attends by itself, or "
             "keys of merged patches), which is not shown.",
         )
-    apart = _first_apart(calls, layout)
+    if flow.status == "fails":
+        return flow
+    if place is not None:
+        where = f"before layer {place}" if place < len(calls) else "after the last layer"
+        return Check(
+            "fails",
+            f"Tokens also exchange information outside the recorded attention ({where}), so maps through the layers would miss it.",
+        )
+    apart = None if flow.status == "holds" else _first_apart(calls, layout)
     if apart is not None:
         return Check(
             "fails",
@@ -88,7 +94,7 @@ def _complete(module: nn.Module, calls: list[ProbedCall], layout: TokenLayout) -
             f"The recorded layers belong to different parts of the model ({names}), so a layer here is one attention call and "
             "not one block.",
         )
-    return HOLDS
+    return flow if flow is not UNCHECKED else HOLDS
 
 
 def _first_mixing(calls: list[ProbedCall], reached: Tensor) -> int | None:
@@ -137,18 +143,6 @@ def _first_apart(calls: list[ProbedCall], layout: TokenLayout) -> int | None:
         if moves is None or float(moves[pushed_token(layout, number - 1)]) == 0:
             return number
     return None
-
-
-def _effective(calls: list[ProbedCall]) -> Check:
-    """Each call's output reaches a projection as it is."""
-    lost = [number for number, call in enumerate(calls) if call.is_reused or not call.is_read]
-    if not lost:
-        return HOLDS
-    return Check(
-        "fails",
-        f"What layer {lost[0]} passes on is not attention @ v as it is, but gated, subtracted or mixed afterwards: its maps show "
-        "the attention before that.",
-    )
 
 
 def _check_blocks(module: nn.Module, paths: Sequence[str], *, mixes: bool) -> None:

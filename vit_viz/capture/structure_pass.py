@@ -14,23 +14,15 @@ from types import FrameType
 from typing import Any, Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_viz.capture.calls import AttentionCall
 from vit_viz.capture.explicit_softmax import CASTS, PRODUCTS, Function, product_of
-from vit_viz.capture.probing import AttentionProbe, by_image, diagonal, moved, signatures, undisturbed_pass
+from vit_viz.capture.probing import AttentionProbe, by_image, moved, signatures, undisturbed_pass
 from vit_viz.geometry import TokenLayout
 
 Role = Literal["itself", "changed", "pushed"]
 _ROLES: tuple[Role, ...] = ("itself", "changed", "pushed")
-_NORMS = (F.layer_norm, F.rms_norm, F.batch_norm)
-_READERS = frozenset({
-    F.linear, F.conv1d, F.conv2d, torch.conv1d, torch.conv2d, torch.addmm, torch.baddbmm, torch.mean, torch.Tensor.mean,
-    torch.Tensor.matmul, torch.Tensor.__matmul__, torch.matmul, torch.bmm, torch.Tensor.bmm, torch.mm, torch.Tensor.mm,
-    torch.einsum, getattr(torch.ops.mkldnn, "_linear_pointwise", None),
-})  # fmt: skip
-"""What may read an attention's output as it is: a projection, or the pool of a model without one."""
 
 
 @dataclass(eq=False)
@@ -44,11 +36,8 @@ class ProbedCall:
         values: of each token, likewise; where they are not seen, `known`.
         later: whole sequences that were seen after it, likewise, until the next call.
         keys: of each token, likewise, where the call shows them.
-        is_read: whether a projection read its output.
-        is_reused: whether its written-out attention entered a second product, so that its output is not all it does.
         uneven_before, uneven: how many attentions ran before the first call, and after each until the next, whose queries and
             keys differ in number.
-        waiting: its output, and norms of it, until a projection reads one of them.
     """
 
     path: str
@@ -57,11 +46,8 @@ class ProbedCall:
     values: Tensor | None = None
     later: list[Tensor] = field(default_factory=list)
     keys: Tensor | None = None
-    is_read: bool = False
-    is_reused: bool = False
     uneven_before: int = 0
     uneven: int = 0
-    waiting: list[Tensor] = field(default_factory=list)
 
     def moves(self, states: Tensor | None, role: Role) -> Tensor | None:
         """How far each token of another image is from its value in the image itself, [tokens]."""
@@ -111,8 +97,6 @@ def _joined(calls: Sequence[ProbedCall]) -> ProbedCall:
         join([call.values for call in calls]),
         [states for states in later if states is not None],
         keys=join([call.keys for call in calls]),
-        is_read=all(call.is_read for call in calls),
-        is_reused=any(call.is_reused for call in calls),
         uneven_before=calls[0].uneven_before,
         uneven=calls[0].uneven,
     )
@@ -136,23 +120,20 @@ class _NoAttention(AttentionProbe):
         self._softmax: tuple[ProbedCall, list[Tensor]] | None = None
         self._uneven_before = 0
 
-    def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
+    def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:  # noqa: ARG002
         """The values; in the pushed image, changed at one token."""
         value = call.value
         if value.shape[-3] != call.query.shape[-3]:  # keys and values that several heads share
             value = value.repeat_interleave(call.query.shape[-3] // value.shape[-3], dim=-3)
-        seen = self._arrived(signatures(call, self._images), call.query.dtype)
+        seen = self._arrived(signatures((call.query, call.key, call.value), self._images), call.query.dtype)
         seen.keys, seen.values = (
             self._of_tokens(by_image(each, self._images)) for each in (call.key, call.value)
         )
-        output = self._push_output(value)
-        seen.is_read = is_projected
-        seen.waiting.append(output)
-        return output
+        return self._push_output(value)
 
     def explicit(self, scores: Tensor) -> Tensor:
         """Each token looks at itself, but for a pair in the pushed image that looks at each other; the product tells the values."""
-        seen = self._arrived(diagonal(scores, self._images), scores.dtype)
+        seen = self._arrived(signatures(self.scored(scores), self._images), scores.dtype)
         seen.values = seen.known
         own = torch.eye(scores.shape[-1], dtype=scores.dtype, device=scores.device)
         attention = own.expand(scores.shape).contiguous()
@@ -173,19 +154,12 @@ class _NoAttention(AttentionProbe):
             self._uneven_before += 1
 
     def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run it; see which sequences it is given, and whether it consumes written-out attention or reads an attention's output."""
+        """Run it; see which sequences it is given, and whether it consumes written-out attention."""
         for tensor in args:
             self._note_sequence(tensor)
-        if func in _READERS:
-            for call in (call for operand in args[:3] for call in self._carried(operand)):
-                call.is_read = True
-                call.waiting.clear()
         output = func(*args, **kwargs)
         if self._softmax is not None:
             self._note_product(func, args, output)
-        if func in _NORMS and args:
-            for call in self._carried(args[0]):
-                call.waiting.append(output)
         return output
 
     def _arrived(self, known: Tensor | None, dtype: torch.dtype) -> ProbedCall:
@@ -234,35 +208,16 @@ class _NoAttention(AttentionProbe):
             assert states is not None
             self.calls[-1].later.append(states)
 
-    def _carried(self, operand: Any) -> list[ProbedCall]:
-        """The calls whose output, or a norm of it, these are the numbers of, in any arrangement."""
-        if not isinstance(operand, Tensor) or not operand.is_floating_point():
-            return []
-        waiting = [call for call in self.calls if not call.is_read]
-        return [call for call in waiting if any(self._reads(operand, output) for output in call.waiting)]
-
-    def _reads(self, operand: Tensor, output: Tensor) -> bool:
-        """Whether these are the numbers of an output, or of its first tokens where a model needs no others."""
-        tokens = self._layout.num_tokens
-        if operand.numel() < output.numel() and output.shape[-2] == tokens:
-            count, rest = divmod(operand.numel() * tokens, output.numel())
-            return not rest and _same_numbers(operand, output[..., :count, :])
-        return _same_numbers(operand, output)
-
     def _note_product(self, func: Function, args: tuple[Any, ...], output: Any) -> None:
-        """The product that consumes a written-out attention tells its values; there should be no second one."""
+        """The product that consumes a written-out attention tells its values."""
         assert self._softmax is not None
         call, attention = self._softmax
         if func in CASTS and any(args[0] is known for known in attention):
             attention.append(output)
         product = product_of(func, args, output, attention) if func in PRODUCTS and len(args) > 1 else None
-        if product is None:
-            return
-        if call.values is not call.known:
-            call.is_reused = True
+        if product is None or call.values is not call.known:
             return
         call.values = self._of_tokens(by_image(product.value, self._images))
-        call.waiting.append(output)
 
     def _path(self) -> str:
         """Dotted name of the innermost module on the stack that belongs to the model."""
@@ -286,12 +241,3 @@ def pushed_token(layout: TokenLayout, number: int) -> int:
 def _push(dtype: torch.dtype) -> float:
     """How far an output is pushed, relative to its own size: far enough to show behind a small LayerScale."""
     return 100.0 if dtype in (torch.float16, torch.bfloat16) else 1e4
-
-
-def _same_numbers(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors hold the same numbers in any order; the cheap tests first."""
-    if a.numel() != b.numel() or a.dtype != b.dtype:
-        return False
-    if not torch.equal(a.amax(), b.amax()) or not torch.equal(a.amin(), b.amin()):
-        return False
-    return torch.equal(a.reshape(-1).sort().values, b.reshape(-1).sort().values)

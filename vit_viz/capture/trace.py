@@ -7,7 +7,7 @@ A trace keeps q and k of each layer and forms rows (softmax(q_i k^T * scale)), c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,8 +16,9 @@ from torch import Tensor
 
 from vit_viz.capture.buffers import Arena
 from vit_viz.capture.layers import LayerAttention
-from vit_viz.capture.report import SOUND, ProofReport, ProofStatus, Structure, kernel_check, trace_words
-from vit_viz.capture.value_norms import unknown_norms, value_norms
+from vit_viz.capture.report import SOUND, Structure, trace_words
+from vit_viz.capture.shown import Shown
+from vit_viz.capture.structure_check import StructureCheck
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, Query, TokenLayout
 from vit_viz.indices import Index, Indices, Tokens, as_index, as_indices
@@ -40,7 +41,7 @@ class Pooling:
 
 
 @dataclass(eq=False, repr=False)
-class Trace:
+class Trace(Shown):
     """One forward pass of a model on one image: its attention, on demand, and what came with it.
 
     Args:
@@ -48,11 +49,11 @@ class Trace:
         layout: which token is what.
         logits: the model's output, [classes]; None where it returned something else.
         residual: the stream before the first and after each layer, [layers + 1, tokens, dim], where it was asked for.
-        proof: per layer the largest difference between attention @ v, recomputed from this trace, and what the model computed,
-            relative to the largest number that it computed; NaN where it could not be compared.
+        differences: per layer the largest difference between attention @ v, recomputed from this trace, and what the model
+            computed, relative to the largest number that it computed; NaN where it could not be compared.
         tolerance: up to which difference a layer counts as proven.
         problems: what is wrong with the model's attention, e.g. a softmax over the wrong axis; one sentence each.
-        structure: whether the layers are all of the model's attention, and its tokens the patches.
+        known: whether the layers are all of the model's attention, and its tokens the patches, or the check that finds it out.
         pooling: the pooling attention, where the model has one.
         crop_box: which part of the photo the model received.
         provenance: model, weights, image and preprocessing.
@@ -67,10 +68,10 @@ class Trace:
     layout: TokenLayout
     logits: Tensor | None = None
     residual: Tensor | None = None
-    proof: list[float] = field(default_factory=list)
+    differences: list[float] = field(default_factory=list)
     tolerance: float = 1e-4
     problems: tuple[str, ...] = ()
-    structure: Structure = SOUND
+    known: Structure | StructureCheck = SOUND
     pooling: Pooling | None = None
     crop_box: CropBox | None = None
     provenance: Provenance = field(default_factory=Provenance)
@@ -89,70 +90,14 @@ class Trace:
                 f"traced), but this model has heads x tokens of {words}."
             )
         self.layout.check_tokens(self.num_tokens)
-        self.proof = self.proof or [math.nan] * len(self.layers)
+        self.differences = self.differences or [math.nan] * len(self.layers)
 
     def __repr__(self) -> str:
-        return trace_words(self.provenance, (self.num_layers, self.num_heads), self.layout, self.proof_report)
-
-    @classmethod
-    def from_tensors(
-        cls,
-        *,
-        q: Tensor | None = None,
-        k: Tensor | None = None,
-        layout: TokenLayout,
-        attention: Tensor | None = None,
-        v: Tensor | None = None,
-        output_grad: Tensor | None = None,
-        logits: Tensor | None = None,
-        residual: Tensor | None = None,
-        scale: float | Sequence[float] | None = None,
-        bias: Tensor | None = None,
-        projections: Sequence[Tensor] | None = None,
-        pooling_attention: Tensor | None = None,
-        pooling_gradient: Tensor | None = None,
-        proof: Sequence[float] = (),
-        crop_box: CropBox | None = None,
-        provenance: Provenance | None = None,
-    ) -> Trace:
-        """A trace of given operands, for tests and replays.
-
-        Args:
-            q, k, v, output_grad: [layers, heads, tokens, head_dim].
-            attention: instead of q and k, the attention itself, [layers, heads, tokens, tokens].
-            scale: of all layers, or one each; None means head_dim ** -0.5.
-            bias: added to the scores of every layer, [1 | heads, 1 | tokens, tokens].
-            projections: output projection of each layer, [dim, heads * head_dim].
-        """
-        operands = q if attention is None else attention
-        if operands is None or (attention is None and k is None):
-            raise ParameterError("A trace needs q and k, or the attention itself.")
-        depth, head_dim = operands.shape[0], operands.shape[-1]
-        factor = head_dim**-0.5 if scale is None else scale
-        scales = [factor] * depth if isinstance(factor, float | int) else factor
-        layers = [
-            LayerAttention(
-                q=_of_layer(q, i),
-                k=_of_layer(k, i),
-                scale=float(scales[i]),
-                bias=None if bias is None else bias.float(),
-                weights=_of_layer(attention, i),
-                v=_of_layer(v, i),
-                output_grad=_of_layer(output_grad, i),
-                value_norms=None if v is None else _norms_of_layer(v[i], projections, i),
-            )
-            for i in range(depth)
-        ]
-        return cls(
-            tuple(layers),
-            layout,
-            logits=logits,
-            residual=residual,
-            proof=list(proof),
-            pooling=None if pooling_attention is None else Pooling(pooling_attention, pooling_gradient),
-            crop_box=crop_box,
-            provenance=provenance or Provenance(),
-        )
+        try:
+            shown = self.proof_report.words
+        except CaptureError as refusal:
+            shown = f"refused: {refusal}"
+        return trace_words(self.provenance, (self.num_layers, self.num_heads), self.layout, shown)
 
     @property
     def num_layers(self) -> int:
@@ -220,33 +165,6 @@ class Trace:
         return None if self.pooling is None else self.pooling.gradient
 
     @property
-    def proof_report(self) -> ProofReport:
-        """What was shown about this trace, check by check: kernel, placed, complete, effective."""
-        structure = self.structure
-        return ProofReport(
-            kernel_check(self.proof, self.tolerance),
-            structure.complete,
-            structure.placed,
-            structure.effective,
-        )
-
-    @property
-    def proof_status(self) -> ProofStatus:
-        """Whether all of it was shown: the numbers are the kernel's, all of the model's attention, and placed where they belong."""
-        return self.proof_report.status
-
-    def check_layers_follow(self) -> None:
-        """Check what methods that multiply layers need: each layer reads what the one before it wrote, and nothing else.
-
-        Raises:
-            CaptureError: it does not.
-        """
-        if self.structure.complete.status == "fails":
-            raise CaptureError(
-                f"Maps through the layers are not defined for this model. {self.structure.complete.sentence}"
-            )
-
-    @property
     def nbytes(self) -> int:
         """Memory of this trace, counting whole buffers: a recycled one may be larger than its content."""
         tensors = [
@@ -264,7 +182,8 @@ class Trace:
         Args:
             layer: index of the layer.
             heads: indices of heads, a Boolean mask over all heads, or None for all.
-            queries: indices of tokens, a Boolean mask over all tokens, words such as "class" or "3,4", or None for all.
+            queries: a list of indices of tokens, a Boolean mask over all tokens, words such as "class" or "3,4", the patch
+                (row, col), or None for all.
 
         Raises:
             ParameterError: an index lies outside this trace, or a mask does not fit it.
@@ -382,12 +301,3 @@ class Trace:
             else:
                 self._stacks[role] = torch.stack(parts)
         return self._stacks[role]
-
-
-def _norms_of_layer(v: Tensor, projections: Sequence[Tensor] | None, layer: int) -> Tensor:
-    v = v.detach().float()
-    return unknown_norms(v) if projections is None else value_norms(v, projections[layer])
-
-
-def _of_layer(stack: Tensor | None, layer: int) -> Tensor | None:
-    return None if stack is None else stack[layer].detach().float()

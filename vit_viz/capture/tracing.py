@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
@@ -16,18 +17,19 @@ from vit_viz.capture.active_edits import suspended
 from vit_viz.capture.buffers import Arena, BufferPool, shared_pool
 from vit_viz.capture.edits import surrounding_edits
 from vit_viz.capture.forward import ResidualStream, expected_layers, remember_layers, undisturbed
-from vit_viz.capture.given import as_model, as_picture, as_pixels, class_index, labels_of
+from vit_viz.capture.given import as_known_model, as_model, as_picture, as_pixels, class_index, labels_of
 from vit_viz.capture.interception import Interception
 from vit_viz.capture.layers import LayerAttention, exact
 from vit_viz.capture.layouts import advised_layout, known_layout
 from vit_viz.capture.placement import find_layout
 from vit_viz.capture.proof import PROOF_ROWS
 from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Options, Recorder
-from vit_viz.capture.report import SOUND, Structure
+from vit_viz.capture.report import Structure
+from vit_viz.capture.structure_check import StructureCheck
 from vit_viz.capture.trace import Trace
-from vit_viz.capture.verified import verified_structure
+from vit_viz.capture.verified import structure_of, structure_of_ours
 from vit_viz.checkpoints import Model
-from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.errors import CaptureError, ParameterError, VitVizError
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Mode, decode, image_hash
 from vit_viz.indices import as_index
@@ -35,7 +37,12 @@ from vit_viz.model import VisionTransformer
 from vit_viz.results import Provenance
 
 Target = SupportsIndex | str | Callable[[Tensor], Tensor]
-Picture = Image.Image | Path | str | Tensor
+Picture = Image.Image | NDArray[Any] | Path | str | Tensor
+
+
+_VISION = ("vision_model", "vision_tower", "visual", "vision_encoder")
+"""Names of the part that looks at the image in models that also read text, and of the part that reads it:"""
+_TEXT = ("text_model", "text_encoder", "text_decoder", "language_model", "token_embedding")
 
 
 def trace(
@@ -57,13 +64,13 @@ def trace(
 ) -> Trace:
     """What every head of every layer looked at in one forward pass of one image.
 
-    The model runs unmodified, in eval mode, with its fused kernels on; afterwards it is as it was. The first trace of a module that
-    is not vit_viz's own runs it again, up to the first attention and once in whole, to check that the layers are all of its
-    attention and its tokens the patches (`Trace.proof_report`).
+    The model runs unmodified, in eval mode; afterwards it is as it was. Of a module that is not ours it is checked first that its
+    tokens are the patches; `Trace.proof` and what is drawn wait once for the rest of the proof, which takes dozens of passes.
 
     Args:
         model_or_loaded: a loaded checkpoint, any module with attention, or the name of a model, which is loaded.
-        image_or_pixels: a picture (for a loaded checkpoint), or pixels [1, channels, height, width], already normalised.
+        image_or_pixels: a picture, its path, an array or the name of a sample; or pixels [1, channels, height, width], already
+            normalised, which any module takes that does not say how pictures become its input.
         mode: how a picture becomes the model's input.
         size: short side of that input in patches; 0 is the checkpoint's own.
         layout: which token is what; None asks the module.
@@ -87,14 +94,15 @@ def trace(
         >>> vv.trace("mini", sample("shapes")).attention(5, heads=0, queries="class").shape
         torch.Size([1, 1, 261])
     """
-    source = as_model(model_or_loaded)
+    picture = as_picture(image_or_pixels)
+    source = as_known_model(as_model(model_or_loaded), picture)
     target = class_index(target, labels_of(source)) if isinstance(target, str) else target
-    module, pixels, crop_box, provenance = _inputs(source, image_or_pixels, mode, size, max_patches)
+    module, pixels, crop_box, provenance = _inputs(source, picture, mode, size, max_patches)
     options = Options(keep_values, keep_norms, target is not None, proof_rows, max_attention_bytes)
     with _arena_for(module, pool or shared_pool()) as arena:
         recorder = Recorder(arena, options)
         recorded = _recorded(module, pixels, recorder, arena, layout, target, keep_residual)
-        recorded.structure = structure or _structure(module, pixels, recorded.layout, recorder)
+        recorded.known = structure or _structure(module, pixels, recorded.layout, recorder)
     recorded.crop_box, recorded.provenance = crop_box, provenance
     return recorded
 
@@ -133,7 +141,7 @@ def _recorded(
         layout,
         logits=None if logits is None else logits.detach().float().clone(),
         residual=None if stream is None else stream.stacked(layers=len(layers), tokens=tokens),
-        proof=recorder.proof(),
+        differences=recorder.proof(),
         tolerance=recorder.tolerance(),
         problems=_problems(layers),
         pooling=recorder.pooled(pooling_gradient, layout=layout),
@@ -142,7 +150,11 @@ def _recorded(
 
 
 def _inputs(
-    source: nn.Module | Model, picture: Picture, mode: Mode, size: int, max_patches: int | None
+    source: nn.Module | Model,
+    picture: Image.Image | Path | Tensor,
+    mode: Mode,
+    size: int,
+    max_patches: int | None,
 ) -> tuple[nn.Module, Tensor, CropBox | None, Provenance]:
     """The module, its pixels on its device and in its precision, and where they came from."""
     module = source if isinstance(source, nn.Module) else source.model
@@ -150,13 +162,9 @@ def _inputs(
     provenance = (
         Provenance(model=type(module).__name__) if isinstance(source, nn.Module) else source.provenance
     )
-    crop_box, picture = None, as_picture(picture)
     if isinstance(picture, Tensor):
-        return module, as_pixels(picture, module), crop_box, provenance
-    if isinstance(source, nn.Module):
-        raise ParameterError(
-            "A plain module needs pixels [1, channels, height, width], already normalised, since its preprocessing is not known."
-        )
+        return module, as_pixels(picture, module), None, provenance
+    assert not isinstance(source, nn.Module)  # see `as_known_model`
     image = decode(picture)
     prepared = source.preprocess.apply(image, mode=mode, size=size, max_patches=max_patches)
     provenance = Provenance(
@@ -196,11 +204,31 @@ def recorded_logits(
         stack.enter_context(suspended())
         stack.enter_context(stream or nullcontext())
         stack.enter_context(Interception(recorder, edits).around(module, parts))
-        logits = _logits(module(pixels))
+        logits = _logits(_returned(module, pixels))
         wanted = None if logits is None else read(logits)  # here, where autograd is as the recorder needs it
     if edits is not None:
         edits.check_layers(len(recorder.captures))
     return wanted
+
+
+def _returned(module: nn.Module, pixels: Tensor) -> Any:
+    """What the module returns.
+
+    Raises:
+        CaptureError: it reads text beside the image, and stops without it.
+    """
+    try:
+        return module(pixels)
+    except (TypeError, ValueError, AttributeError, RuntimeError) as error:
+        names = [name for name, _ in module.named_modules()]
+        vision = next((name for name in names if name.rpartition(".")[2] in _VISION), None)
+        reads_text = any(name.rpartition(".")[2] in _TEXT for name in names)
+        if vision is None or not reads_text or isinstance(error, VitVizError | torch.OutOfMemoryError):
+            raise
+        raise CaptureError(
+            f"{type(module).__name__} does not run on pixels alone ({type(error).__name__}); trace the part of it that looks at "
+            f"the image, .{vision}."
+        ) from error
 
 
 def _layout(module: nn.Module, pixels: Tensor, tokens: int) -> TokenLayout:
@@ -227,9 +255,11 @@ def _layout(module: nn.Module, pixels: Tensor, tokens: int) -> TokenLayout:
     )
 
 
-def _structure(module: nn.Module, pixels: Tensor, layout: TokenLayout, recorder: Recorder) -> Structure:
+def _structure(
+    module: nn.Module, pixels: Tensor, layout: TokenLayout, recorder: Recorder
+) -> Structure | StructureCheck:
     """What is known of the module's attention; of our own model, which the pass has recognised, without another walk through it."""
-    return SOUND if recorder.is_ours else verified_structure(module, pixels, layout)
+    return structure_of_ours(module) if recorder.is_ours else structure_of(module, pixels, layout)
 
 
 def check_count(module: nn.Module, recorder: Recorder) -> None:
@@ -242,7 +272,8 @@ def check_count(module: nn.Module, recorder: Recorder) -> None:
     if count == 0:
         raise CaptureError(
             f"No self-attention was seen in {type(module).__name__}: expected calls of scaled_dot_product_attention, "
-            f"nn.MultiheadAttention, or a softmax that is square in its last two axes; seen: {recorder.seen()}."
+            f"nn.MultiheadAttention, or a softmax that is square in its last two axes; seen: {recorder.seen()}. "
+            "Attention to more or fewer keys than queries (extra keys as of add_bias_kv, null keys, pooled keys) is not drawn."
         )
 
 

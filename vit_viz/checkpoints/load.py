@@ -23,7 +23,7 @@ from vit_viz.errors import Cancelled, CheckpointError, KeyMismatch, ParameterErr
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.model.linear import use_fastest_linear
+from vit_viz.model.linear import set_linear, use_fastest_linear
 from vit_viz.results import Provenance
 
 _logger = logging.getLogger(__name__)
@@ -44,6 +44,7 @@ class LoadedModel:
         name: what the user called it.
         family: whose parameter names the file has.
         origin: where it came from, in words.
+        ref: what `load` was given; "" where it was not loaded so.
     """
 
     model: VisionTransformer
@@ -55,6 +56,7 @@ class LoadedModel:
     family: str
     origin: str
     device: torch.device
+    ref: str = ""
 
     @property
     def num_parameters(self) -> int:
@@ -87,12 +89,24 @@ class LoadedModel:
         """The same model on another device; this one stays where it is."""
         return replace(self, model=copy.deepcopy(self.model).to(device), device=device)
 
+    def with_linear(self, kernel: str) -> LoadedModel:
+        """The same weights computed by a kernel that a provenance names, "torch" or "oneDNN"; unchanged where that is not here."""
+        computes = dict(self.provenance.parameters).get("linear", kernel)
+        if computes == kernel or self.device.type != "cpu":
+            return self
+        shared: dict[int, Any] = {id(tensor): tensor for tensor in self.model.parameters()}
+        model = copy.deepcopy(self.model, shared)
+        if not set_linear(model, onednn=kernel == "oneDNN"):
+            return self
+        return replace(self, model=model, provenance=self.provenance.with_parameters(linear=kernel))
+
 
 def load(
     ref: str | Path,
     *,
     device: str | torch.device | None = None,
     local_files: bool = True,
+    fetch: bool = True,
     use_token: bool | None = None,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
@@ -103,6 +117,7 @@ def load(
         ref: "mini" (bundled), a name of the catalog, a path of a .safetensors or .pth file or of a folder, or a Hub id.
         device: where it computes; None means a GPU where there is one.
         local_files: whether paths are accepted; False for references that come from a browser.
+        fetch: whether the Hub may be asked; False takes what is on this machine.
         use_token: whether the owner's Hub token may be sent; None means for models of the catalog only.
         progress: called with (bytes fetched, bytes in all) during a download.
         cancelled: called during a download and after it; True ends the loading.
@@ -121,11 +136,16 @@ def load(
     target = choose_device(device)
     with strangers_models().in_use(str(ref).partition("@")[0]):
         source = find(
-            ref, local_files=local_files, use_token=use_token, progress=progress, cancelled=cancelled
+            ref,
+            local_files=local_files,
+            fetch=fetch,
+            use_token=use_token,
+            progress=progress,
+            cancelled=cancelled,
         )
         if cancelled is not None and cancelled():
             raise Cancelled(f"Loading {source.name!r} was cancelled.")
-        return load_source(source, device=target)
+        return replace(load_source(source, device=target), ref=str(ref))
 
 
 def load_source(source: Source, *, device: str | torch.device | None = None) -> LoadedModel:

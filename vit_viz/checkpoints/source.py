@@ -55,6 +55,7 @@ def find(
     ref: str | Path,
     *,
     local_files: bool = True,
+    fetch: bool = True,
     use_token: bool | None = None,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
@@ -65,6 +66,7 @@ def find(
         ref: "mini", a name of the catalog, a path of a file or a folder, or a Hub id with or without "@revision".
         local_files: whether paths count; False for references that come from a browser. Those are held to `MAX_STRANGERS_BYTES`,
             unless they are models of the catalog as it names them: a revision may hold what a stranger proposed.
+        fetch: whether the Hub may be asked; False takes what is on this machine.
         use_token: whether the owner's Hub token may be sent; None means for models of the catalog only.
         progress: told about the download of the weights.
         cancelled: asked during a download.
@@ -88,6 +90,7 @@ def find(
             entry=entry,
             token=None if (entry is not None if use_token is None else use_token) else False,
             is_strangers=entry is None and not local_files,
+            is_local_only=not fetch,
             progress=progress,
             cancelled=cancelled,
         )
@@ -115,6 +118,7 @@ class _Hub:
 
     Args:
         token: None sends the owner's token where there is one, False sends none.
+        is_local_only: whether only what was fetched before counts.
     """
 
     repo: str
@@ -122,6 +126,7 @@ class _Hub:
     entry: Entry | None
     token: bool | None
     is_strangers: bool
+    is_local_only: bool
     progress: Progress | None
     cancelled: StopCheck | None
 
@@ -131,7 +136,7 @@ class _Hub:
 
         try:
             with strangers_models().in_use(self.repo):
-                return self._fetch(offline=self._unreachable())
+                return self._fetch(offline=self.is_local_only or self._unreachable())
         except errors.GatedRepoError as error:
             raise CheckpointError(
                 f"{self.repo!r} is gated: accept its licence on the Hub, set the environment variable HF_TOKEN to your token, "

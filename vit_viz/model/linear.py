@@ -111,6 +111,20 @@ def use_fastest_linear(model: nn.Module, *, tokens: int = 197, min_gain: float =
     return chosen
 
 
+def set_linear(model: nn.Module, *, onednn: bool) -> bool:
+    """Let all linear layers of `model` use a kernel that was chosen elsewhere, so that numbers are those of then.
+
+    Returns:
+        Whether this build of torch has it; where not, nothing is changed.
+    """
+    if onednn and not _has_onednn():
+        return False
+    for layer in model.modules():
+        if isinstance(layer, Linear):
+            layer.use_onednn = onednn
+    return True
+
+
 def _picks_onednn(layer: Linear, x: Tensor) -> bool:
     """The one place where the kernel of a call is decided: what is forced, else what was chosen for its model, where oneDNN can."""
     wanted = layer.use_onednn if _Override.kernel == "auto" else _Override.kernel == "onednn"

@@ -1,0 +1,318 @@
+"""Whether information flows through a model as it is drawn: between tokens by attention alone, and from each layer to the next.
+
+The passes are cut where the drawing says that everything flows, and whatever still flows is found (`clamped_pass`):
+
+- tokens whose attention outputs are changed, while all outputs are clamped, must differ alone. The sets of tokens are the bits of
+  their numbers, both ways, and each token that is no patch by itself, so that every ordered pair is parted by some set;
+- the output of one layer is changed: every token must differ at the next, else it was replaced in between;
+- the pixels are another photo's up to one place, where the sequence of tokens is the photo's: all layers after it and the answer
+  must be the photo's, else something flows around that place;
+- after the last layer only the tokens are the photo's that the layout calls pooled: the answer must be the photo's, and must not be
+  where one of them is the other photo's (`answers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from vit_viz.capture.answers import check_pool, differing_at, differing_by, token_sets
+from vit_viz.capture.clamped_pass import Change, Site
+from vit_viz.capture.report import HOLDS, Check, Reading
+from vit_viz.capture.responses import Response, Responses
+from vit_viz.geometry import TokenLayout
+
+_PUSHES = (10.0, 1e3, 1e5, 1e8)
+"""How strongly outputs are changed, relative to their size: stronger where a small LayerScale hides it."""
+_VISIBLE = 0.03  # share of its largest number by which what the next layer reads should differ
+_SITES = 24  # of one gap between two layers that are tried
+
+UNKNOWN = Check(
+    "unknown",
+    "Whether tokens exchange information elsewhere could not be checked: what its attention passes on was not seen.",
+)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What was found.
+
+    Args:
+        check: whether everything flows as it is drawn, from token to token and from layer to layer.
+        reading: what the answer reads of the layers; None where there is no answer.
+        pooled: whether the answer reads the tokens that the layout names.
+    """
+
+    check: Check
+    reading: Reading | None = None
+    pooled: Check = HOLDS
+
+
+def check_flow(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Flow:
+    """Whether tokens exchange information by attention alone, and each layer and the answer read what the layer before wrote.
+
+    Args:
+        pixels: [1, channels, height, width].
+    """
+    run = Responses(module, pixels, layout)
+    if run.photo is None or not run.photo.is_whole or not run.depth:
+        return Flow(UNKNOWN)
+    written = _written(run, layout)
+    if written is None or any(bool(each.response.calls.isnan().any()) for each in written):
+        return Flow(UNKNOWN)
+    if run.has_least_range:
+        check = _hidden_layer(written)
+        if check is not None:
+            return Flow(check)
+    check = _each_reads_the_last(written, layout) or _none_exchange(run, layout, written)
+    if check is not None:
+        return Flow(check)
+    places = _places(run)
+    if places is None:
+        return Flow(UNKNOWN)
+    depth = max((layer + 1 for layer, each in enumerate(written) if each.response.answer > 0), default=0)
+    return _around(run, layout, places, tuple(range(depth)), written[-1].push)
+
+
+@dataclass(frozen=True, eq=False)
+class _Written:
+    """A layer's output, changed.
+
+    Args:
+        push: how strongly.
+        response: what differed.
+        visible: tokens that differed clearly at the next layer.
+    """
+
+    push: float
+    response: Response
+    visible: int
+
+
+def _written(run: Responses, layout: TokenLayout) -> list[_Written] | None:
+    """Each layer with the weakest change of its output that shows at the next layer in as many tokens as any."""
+    everywhere = torch.ones(layout.num_tokens, dtype=torch.bool)
+    clearest: dict[int, _Written] = {}
+    hidden = list(range(run.depth))
+    for push in _PUSHES:
+        changes = [
+            Change(pushes=[push * (layer == one) for layer in range(run.depth)], pushed=everywhere)
+            for one in hidden
+        ]
+        responses = run.of(changes)
+        if responses is None:
+            return None
+        for layer, response in zip(hidden, responses, strict=True):
+            visible = _visible(response, layer + 1, has_answer=run.has_answer)
+            if layer not in clearest or visible > clearest[layer].visible:
+                clearest[layer] = _Written(push, response, visible)
+        hidden = [layer for layer in hidden if clearest[layer].visible < layout.num_tokens]
+        if not hidden:
+            break
+    return [clearest[layer] for layer in range(run.depth)]
+
+
+def _visible(response: Response, layer: int, *, has_answer: bool) -> int:
+    """How many tokens differ clearly at a layer; after the last one, all where the answer does, or some where there is none."""
+    if layer < len(response.calls):
+        return int((response.calls[layer] >= _VISIBLE).sum())
+    shows = response.answer >= _VISIBLE if has_answer else bool((response.later >= _VISIBLE).any())
+    return len(response.later) if shows else 0
+
+
+def _hidden_layer(written: Sequence[_Written]) -> Check | None:
+    """Which layer's output hardly shows at the next, however it is changed (a small LayerScale in fp16); None for none.
+
+    Where nothing shows at all, the next layer does not read it; nor does the answer read a last layer that shows in other
+    tokens.
+    """
+    for layer, each in enumerate(written):
+        is_last = layer == len(written) - 1
+        later = each.response.later if is_last else each.response.calls[layer + 1]
+        if is_last:
+            is_hidden = each.response.answer == 0 and not bool((later >= _VISIBLE).any())
+        else:
+            is_hidden = bool((later == 0).any()) and bool((later > 0).any()) and 2 * each.visible < len(later)
+        if is_hidden:
+            where = "in the answer" if is_last else f"at layer {layer + 1}"
+            return Check(
+                "unknown",
+                f"What layer {layer} writes hardly shows {where} in this precision, so that it could not be checked what passes "
+                "there.",
+            )
+    return None
+
+
+def _each_reads_the_last(written: Sequence[_Written], layout: TokenLayout) -> Check | None:
+    """What is wrong where a layer does not read what the one before wrote; None where all do."""
+    for layer, each in enumerate(written[:-1], 1):
+        lost = (each.response.calls[layer] == 0).nonzero()[:, 0].tolist()
+        if len(lost) == layout.num_tokens:
+            return Check(
+                "fails",
+                f"The recorded layers do not follow one another: layer {layer} does not read what layer {layer - 1} wrote "
+                "(parallel attentions of one block, or cross-attention), so a layer here is one attention call and not one block.",
+            )
+        if lost:
+            return Check(
+                "fails",
+                f"Between layer {layer - 1} and layer {layer} {_names(lost, layout)} replaced: the rows of each layer are right, "
+                "but maps through the layers would follow what was thrown away.",
+            )
+    return None
+
+
+def _names(tokens: Sequence[int], layout: TokenLayout) -> str:
+    """Tokens in a sentence, with their verb."""
+    names = [layout.name(token) for token in tokens]
+    if len(names) == 1:
+        return f"the token {names[0]} is"
+    words = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    return f"{len(names)} tokens ({words}) are"
+
+
+def _none_exchange(run: Responses, layout: TokenLayout, written: Sequence[_Written]) -> Check | None:
+    """What is wrong where tokens exchange information outside attention; None where they do not."""
+    sets = token_sets(layout)
+    pushes = [each.push for each in written]
+    responses = run.of([Change(pushes=pushes, pushed=pushed) for pushed in sets]) if len(sets) else []
+    if responses is None:
+        return UNKNOWN
+    for layer in range(1, run.depth + 1):
+        states = [each.calls[layer] if layer < run.depth else each.later for each in responses]
+        moved = torch.stack([(moves > 0) for moves in states]) if states else sets
+        if bool((moved & ~sets).any()):
+            where = f"before layer {layer}" if layer < run.depth else "after the last layer"
+            return Check(
+                "fails",
+                f"Tokens also exchange information outside the recorded attention ({where}{_pair(moved, sets, layout)}), so maps "
+                "through the layers would miss it.",
+            )
+    return None
+
+
+def _pair(moved: Tensor, sets: Tensor, layout: TokenLayout) -> str:
+    """Which token reaches which, where one alone explains what a token did, in words."""
+    for target in (moved & ~sets).any(0).nonzero()[:, 0].tolist():
+        apart = ~sets[:, target]  # images in which the token itself is not changed
+        explains = torch.where(moved[apart, target, None], sets[apart], ~sets[apart]).all(0)
+        if int(explains.sum()) == 1:
+            return f": {layout.name(int(explains.nonzero()))} reaches {layout.name(target)}"
+    return ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where the sequence of tokens was replaced by the photo's, while all before it was another photo's.
+
+    Args:
+        site: the best place found of a gap between two layers.
+        around: the first later layer that differed all the same; None where none did.
+        answer: by how much the answer did.
+    """
+
+    site: Site
+    around: int | None
+    answer: float
+
+    @property
+    def order(self) -> tuple[bool, float]:
+        """The smaller, the less flows around it."""
+        return self.around is not None, self.answer
+
+
+def _places(run: Responses) -> list[_Place | None] | None:
+    """The best place before the first layer, between any two, and after the last; None where the model does not run."""
+    tightest: list[_Place | None] = [None] * (run.depth + 1)
+    rounds = [list(_candidates(run.sites, gap)) for gap in range(run.depth + 1)]
+    for number in range(max(len(each) for each in rounds)):
+        sites = [
+            site
+            for gap, each in enumerate(rounds)
+            if number < len(each) and _is_leaky(tightest[gap])
+            for site in each[number]
+        ]
+        responses = run.of([Change(is_other=True, cut=site) for site in sites]) if sites else []
+        if responses is None:
+            return None
+        for site, response in zip(sites, responses, strict=True):
+            differs = [
+                layer for layer in range(site.calls, run.depth) if bool((response.calls[layer] > 0).any())
+            ]
+            place = _Place(site, differs[0] if differs else None, response.answer)
+            best = tightest[site.calls]
+            if best is None or place.order < best.order:
+                tightest[site.calls] = place
+    if tightest[-1] is None:
+        tightest[-1] = _at_the_last_call(run)
+    return tightest
+
+
+def _at_the_last_call(run: Responses) -> _Place | None:
+    """The output of the last call as the place, where no sequence of tokens follows it."""
+    site = Site(run.depth - 1, -1)
+    responses = run.of([Change(is_other=True, cut=site)])
+    return None if responses is None else _Place(site, None, responses[0].answer)
+
+
+def _is_leaky(place: _Place | None) -> bool:
+    return place is None or place.order > (False, 0.0)
+
+
+def _candidates(sites: dict[Site, bool], gap: int) -> Iterator[list[Site]]:
+    """Where the sequence of tokens may pass in one piece: most likely the last sum, else another, else anywhere."""
+    here = sorted((site for site in sites if site.calls == gap), reverse=True)
+    sums = [site for site in here if sites[site]]
+    yield sums[:1]
+    yield sums[1:_SITES]
+    yield [site for site in here if not sites[site]][:_SITES]
+
+
+def _around(
+    run: Responses, layout: TokenLayout, places: Sequence[_Place | None], read: tuple[int, ...], push: float
+) -> Flow:
+    """What flows past the layers, and what the answer reads.
+
+    Args:
+        push: how strong a change of the last layer's output shows.
+    """
+    for gap, place in enumerate(places):
+        if place is None:
+            return Flow(
+                Check(
+                    "unknown", f"Whether anything flows around layer {max(0, gap - 1)} could not be checked."
+                )
+            )
+        if place.around is not None:
+            wrote = f"what layer {gap - 1} wrote" if gap else "what the first layer is given"
+            return Flow(
+                Check(
+                    "fails",
+                    f"Layer {place.around} reads more of the image than {wrote} (sums over layers, cross-attention, or an "
+                    "embedding added again): the rows of each layer are right, but maps through the layers would miss what flows "
+                    "around them.",
+                )
+            )
+    whole = run.of([Change(is_other=True)])
+    if whole is None:
+        return Flow(UNKNOWN)
+    if not run.has_answer or whole[0].answer == 0:
+        return Flow(HOLDS)
+    known = [place for place in places if place is not None]
+    *earlier, last = known
+    is_finished_in_part = last.site.number < 0 and last.answer > 0 and earlier[-1].answer == 0
+    if (
+        is_finished_in_part
+    ):  # what flows past the last attention is the residual stream of the tokens that are read
+        known = [*earlier, replace(last, answer=0.0)]
+    before, *shares = (max(0.0, 1 - place.answer / whole[0].answer) for place in known)
+    passed = [share * (layer in read) for layer, share in enumerate(shares)]
+    reading = Reading(read, tuple(passed))
+    if min(before, *passed) < 1:
+        return Flow(Check("fails", reading.sentence(before=before)), reading)
+    if is_finished_in_part:
+        return Flow(HOLDS, reading, check_pool(run, layout, differing_by(push, run.depth), None))
+    return Flow(HOLDS, reading, check_pool(run, layout, differing_at(last.site), last.site))

@@ -1,0 +1,272 @@
+"""Whether what the projection reads of a head is attention @ v of that head, as it is: measured, however a model is written.
+
+In a pass over the photo, and one over a photo changed everywhere, every attention call returns an output of chance. What the model
+makes of it is followed function by function until it is projected, and each tensor on the way is asked how it depends on the heads
+(`head_response`): a projection reads many features of all heads, of each for itself, the same at every token. A mixture of heads
+reads one feature of several; a norm or a gate is not linear, or differs from token to token. A permutation is none of these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vit_viz.capture.calls import AttentionCall
+from vit_viz.capture.explicit_softmax import CASTS, PRODUCTS, Function, product_of
+from vit_viz.capture.head_response import Output, Response, response
+from vit_viz.capture.placement import changed
+from vit_viz.capture.probing import AttentionProbe, undisturbed_pass
+from vit_viz.capture.replay import Replay, is_allocation, tensors_of, written_by
+from vit_viz.capture.report import HOLDS, Check
+
+_AS_IT_IS = "What layer {} passes on is not attention @ v as it is, but {}"
+_MIXED = "a mixture of several heads, so its maps show the heads before that."
+_CALLS = "a mixture of several attention calls, so its maps show each of them before that."
+_NORMED = "normalised or gated by what its heads hold: its maps are right, but how much of a head is passed on is not in them."
+_GATED = "gated, by other factors from token to token: its maps are right, but how much of a token is passed on is not in them."
+_SCALED = "multiplied by constants: its maps are right, but scaled before they are passed on."
+_SHIFTED = "has something else added to it before its projection: its maps show the attention before that."
+_OVER_TOKENS = "mixed afterwards over tokens: its maps show the attention before that."
+_AGAIN = "weighted by attention once more: its maps show the first time alone."
+_NOT_FOLLOWED = "the work of functions that could not be followed."
+
+NORMED = Check("fails", _AS_IT_IS.format(0, _NORMED))
+"""Of a model with a norm between each attention and its projection."""
+_WEIGHTS = "gathered with other weights than the softmax gave: its maps show the attention before they are mixed or changed."
+
+
+def check_heads(module: nn.Module, pixels: Tensor) -> Check:
+    """Whether each layer's output projection reads attention @ v of each head as it is, see `report.Structure.effective`.
+
+    Args:
+        pixels: [1, channels, height, width].
+    """
+    everywhere = torch.ones(1, 1, 1, dtype=torch.bool)
+    findings = (
+        _check(module, image)
+        for image in (pixels, changed(pixels, everywhere, (pixels.shape[-2], pixels.shape[-1])))
+    )
+    return next((finding for finding in findings if finding.status != "holds"), HOLDS)
+
+
+def _check(module: nn.Module, pixels: Tensor) -> Check:
+    probe = _RandomOutputs()
+    try:
+        with undisturbed_pass(module), probe:
+            output = module(pixels)
+    except Exception as error:  # a model may raise anything where its attention returns what it never does
+        return Check(
+            "unknown",
+            f"What its layers pass on could not be checked: with other attention the model raises {type(error).__name__}.",
+        )
+    return probe.finding(output)
+
+
+class _Followed:
+    """What becomes of one call's output."""
+
+    def __init__(self) -> None:
+        self.output: Output | None = None  # None until written-out attention met its values
+        self.problem = ""
+        self.is_read = self.is_pooled = False
+        self._replay: Replay | None = None
+        self._states: dict[int, Response] = {}  # of tensors that are not the output in some arrangement
+        self._pending: dict[int, Tensor] = {}  # tensors that were written to
+        self._sums = torch.zeros(0)
+
+    def begin(self, like: Tensor, places: Tensor, shape: tuple[int, int, int]) -> Tensor:
+        """An output of chance for the call to return: like its own in shape, precision and size."""
+        self.output = Output(like, places, shape)
+        noise = torch.randn(like.shape, generator=torch.Generator().manual_seed(6))
+        returned = (self.output.size * noise).to(like)
+        self._replay, self._sums = Replay(returned), self._sums_of(returned)
+        return returned
+
+    def takes(self, value: Any) -> bool:
+        """Whether among these tensors is the output, in any arrangement, before its projection."""
+        return self._replay is not None and any(tensor in self._replay for tensor in tensors_of(value))
+
+    def is_shifted(self, value: Any) -> bool:
+        """Whether something else was added to it there."""
+        return any(state.is_shifted for state in self._of(value))
+
+    def before(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Tensor]:
+        assert self._replay is not None
+        return self._replay.before(func, args, kwargs)
+
+    def note(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        output: Any,
+        before: dict[int, Tensor],
+    ) -> None:
+        """A function was run on it."""
+        assert self._replay is not None
+        written = written_by(func, args, kwargs)
+        sources = [t for t in tensors_of((args, kwargs)) if all(t is not target for target in written)]
+        for source in sources:
+            if self._pending.pop(id(source), None) is not None:
+                self._judge(self._replay, source, [])
+        states = self._of((args, kwargs))
+        for tensor in self._replay.note(func, args, kwargs, output, before):
+            if any(tensor is target for target in written):
+                self._pending[id(tensor)] = tensor  # perhaps in part: judged once it is read
+            elif any(state.is_shifted for state in states) or not self._is_rearranged(tensor):
+                self._judge(self._replay, tensor, states)
+
+    def _of(self, value: Any) -> list[Response]:
+        """What is known of those tensors that are not the output in some arrangement."""
+        return [self._states[id(t)] for t in tensors_of(value) if id(t) in self._states]
+
+    def release(self) -> None:
+        """What reads it is known, and the next call begins: what was made of it can go."""
+        if self.is_read:
+            self._replay = None
+
+    def _sums_of(self, tensor: Tensor) -> Tensor:
+        """Sums over a tensor's numbers that differ where it does not hold the same numbers in some order."""
+        assert self.output is not None
+        values = tensor.double() / self.output.size
+        waves = [(7.3 * values).cos().sum(), (3.1 * values).sin().sum()]
+        return torch.stack([values.sum(), values.abs().sum(), values.square().sum(), *waves])
+
+    def _is_rearranged(self, tensor: Tensor) -> bool:
+        assert self.output is not None
+        count = self.output.like.numel()
+        if tensor.numel() != count:
+            return False
+        return bool(((self._sums_of(tensor) - self._sums).abs() <= 1e-9 * count).all())
+
+    def _judge(self, replay: Replay, tensor: Tensor, sources: list[Response]) -> None:
+        assert self.output is not None
+        try:
+            seen = response(lambda output: replay.run(output, tensor), self.output)
+            if (
+                seen.kind == "nothing"
+            ):  # weights of zero, as where training begins: other weights tell what they would read
+                seen = response(lambda output: replay.run(output, tensor, _random_like), self.output)
+                seen = seen if seen.kind == "projection" else Response("nothing")
+        except Exception:  # functions of others may raise anything on other numbers
+            self.problem = self.problem or _NOT_FOLLOWED
+            return
+        if seen.kind == "apart":
+            self._states[id(tensor)] = seen
+            return
+        self._states.pop(id(tensor), None)
+        replay.forget(id(tensor))
+        if seen.kind != "nothing":
+            self._conclude(seen, replay, sources)
+
+    def _conclude(self, seen: Response, replay: Replay, sources: list[Response]) -> None:
+        """What a tensor says of the layer that is no longer its output alone, given what it was made of."""
+        is_added = any(source.is_shifted for source in sources)
+        gain = next((_GAINS[source.gain] for source in sources if source.gain != "one"), "")
+        if is_added and seen.kind in ("not linear", "over tokens"):
+            self._end(
+                gain
+            )  # no projection: the heads are added to the stream, and a norm or a pool reads that
+            for number in [number for number, state in self._states.items() if state.is_shifted]:
+                replay.forget(number)
+                del self._states[number]
+        elif seen.kind == "projection":
+            is_altered = any(source.is_shifted and not source.joins_features for source in sources)
+            self._end(_SHIFTED if is_altered else gain)
+        elif seen.kind == "over tokens" and seen.pools:
+            self.is_pooled = True
+        else:
+            self._end(_PROBLEMS[seen.kind])
+
+    def _end(self, problem: str) -> None:
+        self.is_read = True
+        self.problem = self.problem or problem
+
+
+_GAINS = {"constant": _SCALED, "by token": _GATED}
+_PROBLEMS = {"mixture": _MIXED, "not linear": _NORMED, "over tokens": _OVER_TOKENS}
+
+
+class _RandomOutputs(AttentionProbe):
+    """Returns outputs of chance from every call, and follows what is made of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: list[_Followed] = []
+        self._softmax: tuple[_Followed, list[Tensor]] | None = None
+
+    def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
+        """An output of chance."""
+        for earlier in self._calls:
+            if earlier.takes(call) and not earlier.is_shifted(call):
+                earlier.problem = earlier.problem or _AGAIN
+            earlier.release()
+        output, followed = call.run(), _Followed()
+        self._calls.append(followed)
+        followed.is_read = is_projected
+        heads = output.shape[:-2].numel()
+        places = torch.arange(output.numel(), device=output.device).view(output.shape)
+        return followed.begin(output, places, (heads, *output.shape[-2:]))
+
+    def explicit(self, scores: Tensor) -> Tensor:
+        """The softmax itself; the product that consumes it returns an output of chance."""
+        for earlier in self._calls:
+            earlier.release()
+        followed, attention = _Followed(), torch.softmax(scores, dim=-1)
+        self._calls.append(followed)
+        self._softmax = (followed, [attention])
+        return attention
+
+    def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run it; where it is given the output of a call, see what it makes of it."""
+        takers = [] if is_allocation(func) else [c for c in self._calls if c.takes((args, kwargs))]
+        before = [call.before(func, args, kwargs) for call in takers]
+        output = func(*args, **kwargs)
+        if len([call for call in takers if not call.is_shifted((args, kwargs))]) > 1:
+            for call in takers:
+                call.problem = call.problem or _CALLS
+        for call, copies in zip(takers, before, strict=True):
+            call.note(func, args, kwargs, output, copies)
+        return output if self._softmax is None else self._product(func, args, output)
+
+    def _product(self, func: Function, args: tuple[Any, ...], output: Any) -> Any:
+        """An output of chance in the place of attention @ v, where this is the product that makes it."""
+        assert self._softmax is not None
+        call, attention = self._softmax
+        if func in CASTS and any(args[0] is known for known in attention):
+            attention.append(output)
+        if func not in PRODUCTS or len(args) < 2:
+            return output
+        numbers = torch.arange(output.numel(), device=output.device).view(output.shape)
+        product = product_of(func, args, numbers, attention)
+        if product is None:
+            return output
+        if call.output is not None:
+            call.problem = call.problem or _AGAIN
+            return output
+        order = product.output
+        places = torch.empty_like(numbers).flatten()
+        places[order.flatten()] = numbers.flatten()
+        return call.begin(output, places.view(output.shape), (order.shape[:-2].numel(), *order.shape[-2:]))
+
+    def finding(self, returned: Any) -> Check:
+        """What the pass has shown, once it is over.
+
+        Args:
+            returned: what the model returned.
+        """
+        for number, call in enumerate(self._calls):
+            is_last = call is self._calls[-1]
+            if call.output is None:
+                return Check("fails", _AS_IT_IS.format(number, _WEIGHTS))
+            if call.problem:
+                return Check("fails", _AS_IT_IS.format(number, call.problem))
+            if not call.is_read and not (is_last and (call.is_pooled or call.takes(returned))):
+                return Check("unknown", f"What reads the output of layer {number} could not be seen.")
+        return HOLDS
+
+
+def _random_like(tensor: Tensor) -> Tensor:
+    return torch.randn(tensor.shape, generator=torch.Generator().manual_seed(8)).to(tensor)

@@ -1,0 +1,164 @@
+"""The functions that a model runs on an attention's output, noted as they run, so that they can be run again on other outputs.
+
+What a tensor is made of is followed by the tensors themselves: a function that is given the output, or anything made of it, is
+noted with its arguments. Nothing is read from code, and only the functions between two noted tensors run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vit_viz.capture.explicit_softmax import Function
+
+_IN_PLACE = frozenset({"__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__imatmul__"})
+
+
+class Changed(Exception):  # noqa: N818 - a way out, not a fault
+    """An argument of a noted function was overwritten since, so that it cannot run again."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """One noted function.
+
+    Args:
+        made, written: tensors that it returned, and that it wrote to.
+        before: of those that it wrote to and that are not made of the source, as they were.
+        versions: of its other tensors, how often they had been written to.
+    """
+
+    func: Function
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    made: tuple[Tensor, ...]
+    written: tuple[Tensor, ...]
+    before: dict[int, Tensor]
+    versions: dict[int, int]
+
+
+@dataclass(eq=False)
+class Replay:
+    """All that was made of one tensor.
+
+    Args:
+        source: the tensor.
+    """
+
+    source: Tensor
+    _made: dict[int, Tensor] = field(default_factory=dict)
+    _steps: list[_Step] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._made[id(self.source)] = self.source
+
+    def __contains__(self, tensor: Any) -> bool:
+        return id(tensor) in self._made
+
+    def before(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Tensor]:
+        """Copies of tensors that are not made of the source, and that this function will write to; taken before it runs."""
+        return {id(t): t.clone() for t in written_by(func, args, kwargs) if t not in self}
+
+    def note(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        output: Any,
+        before: dict[int, Tensor],
+    ) -> list[Tensor]:
+        """Note that `func` has run; returns the tensors of numbers that it made or wrote to."""
+        made = tuple(tensors_of(output))
+        written = written_by(func, args, kwargs)
+        if not made and not written:
+            return []
+        constants = [t for t in tensors_of((args, kwargs)) if t not in self]
+        versions = {id(t): t._version for t in constants}
+        self._steps.append(_Step(func, args, kwargs, made, written, before, versions))
+        results = {id(t): t for t in (*made, *written) if t.is_floating_point()}
+        self._made.update(results)
+        return list(results.values())
+
+    def forget(self, number: int) -> None:
+        """Follow the tensor of this id no further."""
+        self._made.pop(number, None)
+
+    def run(
+        self, source: Tensor, wanted: Tensor, constant: Callable[[Tensor], Tensor] | None = None
+    ) -> Tensor:
+        """What `wanted` would be, were the source another.
+
+        Args:
+            constant: what stands in for the arguments of the last function that are not made of the source.
+
+        Raises:
+            Changed: an argument was overwritten since.
+        """
+        known = {id(self.source): source.clone()}
+        last = max(
+            i for i, step in enumerate(self._steps) if any(t is wanted for t in (*step.made, *step.written))
+        )
+        for step in self._steps[: last + 1]:
+            self._again(step, known, constant if step is self._steps[last] else None)
+        return known[id(wanted)]
+
+    def _again(
+        self, step: _Step, known: dict[int, Tensor], constant: Callable[[Tensor], Tensor] | None
+    ) -> None:
+        def given(tensor: Tensor) -> Tensor:
+            if id(tensor) in known:
+                return known[id(tensor)]
+            if id(tensor) in step.before:
+                known[id(tensor)] = step.before[id(tensor)].clone()
+                return known[id(tensor)]
+            if tensor._version != step.versions.get(id(tensor), tensor._version):
+                raise Changed
+            return tensor if constant is None or not tensor.is_floating_point() else constant(tensor)
+
+        output = step.func(*mapped(step.args, given), **mapped(step.kwargs, given))
+        for old, new in zip(step.made, tensors_of(output), strict=True):
+            known[id(old)] = new
+
+
+def written_by(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
+    """The tensors that a function writes to, by the rules of torch's names."""
+    name = getattr(func, "__name__", "")
+    is_in_place = name in _IN_PLACE or (name.endswith("_") and not name.endswith("__"))
+    return (*tensors_of(args[:1] if is_in_place else ()), *tensors_of(kwargs.get("out")))
+
+
+def is_allocation(func: Function) -> bool:
+    """Whether a function takes the shape of a tensor and none of its numbers."""
+    name = getattr(func, "__name__", "")
+    return name.endswith("_like") or name.startswith("new_")
+
+
+def tensors_of(value: Any) -> Iterator[Tensor]:
+    """All tensors of nested tuples, lists and dictionaries."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from tensors_of(each)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from tensors_of(each)
+
+
+def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The same nesting of tuples, lists and dictionaries with each tensor changed."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, torch.Size):
+        return value
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(mapped(each, change) for each in value))
+    if isinstance(value, tuple | list):
+        return type(value)(mapped(each, change) for each in value)
+    if isinstance(value, dict):
+        return {name: mapped(each, change) for name, each in value.items()}
+    return value

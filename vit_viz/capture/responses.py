@@ -1,0 +1,209 @@
+"""How far changed images differ from the photo, at every attention call and in the answer.
+
+Several images share a pass, as many as a bound in bytes allows; each pass begins with the photo, and with the photo under noise of
+one unit in the last place, which tells how much of a difference is rounding. Where a model takes no batch, or lets the images of a
+batch influence one another (a norm over the batch), each image has a pass of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from vit_viz.capture.clamped_pass import Change, Kept, Seen, Site, run_pass
+from vit_viz.capture.placement import changed
+from vit_viz.capture.probing import rounding
+from vit_viz.geometry import TokenLayout
+
+PASS_BYTES = 256 << 20
+"""What the images of one pass may need, as far as the largest tensor tells."""
+
+_LIVE_TENSORS = 6  # of the largest size at once: the branches of an MLP, scores and their softmax
+_FEWEST = 4  # images of a pass: two for comparison, and two that are changed
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """How far one image differs from the photo, as a share of the photo's largest number; 0 is rounding.
+
+    Args:
+        calls: each token's operands at each attention call, [calls, tokens]; NaN where they are not known.
+        later: each token in whichever sequence after the last call it differs most, [tokens].
+        answer: the scores of classes; 0 where the model returns something else.
+    """
+
+    calls: Tensor
+    later: Tensor
+    answer: float
+
+
+class Responses:
+    """Runs a model on changed images beside the photo.
+
+    Args:
+        pixels: [1, channels, height, width].
+
+    Attributes:
+        photo: what the photo's own pass showed; None where the model does not run.
+        passes, images: how many were run.
+    """
+
+    def __init__(self, module: nn.Module, pixels: Tensor, layout: TokenLayout) -> None:
+        self._module, self._pixels, self._layout = module, pixels, layout
+        self._other = _another(pixels, layout)
+        self.passes, self.images = 0, 0
+        self._is_batched = True
+        self._depth = 0
+        self.photo = self._run([None])
+        self._depth = 0 if self.photo is None else len(self.photo.calls)
+
+    @property
+    def sites(self) -> dict[Site, bool]:
+        """Where the model's functions return sequences of tokens, and whether they are sums."""
+        return {} if self.photo is None else self.photo.sites
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether the model returns scores of classes."""
+        return self.photo is not None and self.photo.answer is not None
+
+    @property
+    def has_least_range(self) -> bool:
+        """Whether its numbers are too few for changes of any strength: fp16."""
+        return self.photo is not None and self.photo.dtype == torch.float16
+
+    @property
+    def depth(self) -> int:
+        """Attention calls of the model."""
+        return self._depth
+
+    def of(self, changes: Sequence[Change]) -> list[Response] | None:
+        """The response of each changed image; None where the model does not run on them, or not twice alike."""
+        if self._is_batched:
+            responses = self._batched(changes)
+            if responses is not None:
+                return responses
+            self._is_batched = False
+        return self._singly(changes)
+
+    def _batched(self, changes: Sequence[Change]) -> list[Response] | None:
+        assert self.photo is not None
+        count = max(_FEWEST, PASS_BYTES // max(1, _LIVE_TENSORS * self.photo.largest)) - 2
+        responses: list[Response] = []
+        for first in range(0, len(changes), count):
+            seen = self._run([None, self._noise(), *changes[first : first + count]])
+            if seen is None or not seen.is_whole or not _agree(seen, self.photo):
+                return None
+            part = _responses(seen)
+            if part is None:
+                return None
+            responses += part
+        return responses
+
+    def _singly(self, changes: Sequence[Change]) -> list[Response] | None:
+        kept: Kept = {}
+        photo = self._run([None], kept, {change.cut for change in changes if change.cut is not None})
+        known = [photo, *(self._run([change], kept) for change in (self._noise(), *changes))]
+        whole = [seen for seen in known if seen is not None and seen.is_whole]
+        joined = _joined(whole) if len(whole) == len(known) else None
+        return None if joined is None else _responses(joined)
+
+    def _run(
+        self,
+        changes: Sequence[Change | None],
+        kept: Kept | None = None,
+        wanted: Collection[Site] = (),
+    ) -> Seen | None:
+        self.passes, self.images = self.passes + 1, self.images + len(changes)
+        others = [change is not None and change.is_other for change in changes]
+        pixels = torch.cat([self._other if is_other else self._pixels for is_other in others])
+        return run_pass(
+            self._module, pixels, self._layout, changes, depth=self._depth, kept=kept, wanted=wanted
+        )
+
+    def _noise(self) -> Change:
+        dtype = torch.float32 if self.photo is None else self.photo.dtype
+        return Change(noise=torch.finfo(dtype).eps)
+
+
+def _another(pixels: Tensor, layout: TokenLayout) -> Tensor:
+    """Another photo: brighter, and with noise in every patch."""
+    (height, width), (rows, cols) = pixels.shape[-2:], layout.grid
+    everywhere = torch.ones(1, rows, cols, dtype=torch.bool)
+    noisy = changed(pixels, everywhere, (-(-height // rows), -(-width // cols)))
+    return noisy + (noisy - pixels).abs().amax() / 4
+
+
+def _agree(seen: Seen, alone: Seen) -> bool:
+    """Whether the photo is the same among others as alone, so that images do not influence one another."""
+    if _shape(seen) != _shape(alone):
+        return False
+    bound = 0.3 if _is_half(seen.dtype) else 1e-2  # attention amplifies rounding
+    pairs = zip(_known(seen), _known(alone), strict=True)
+    return all(bool((distances(torch.cat([b, a[:1]])) <= bound).all()) for a, b in pairs)
+
+
+def _shape(seen: Seen) -> list[list[bool]]:
+    """Which tokens are known at which calls."""
+    return [[states is not None for states in call] for call in seen.calls]
+
+
+def _known(seen: Seen) -> list[Tensor]:
+    return [states for call in seen.calls for states in call if states is not None]
+
+
+def _joined(passes: Sequence[Seen]) -> Seen | None:
+    """Passes over one image each as one pass over all of them; None where they do not show the same."""
+    first = passes[0]
+    if any(_shape(each) != _shape(first) or len(each.later) != len(first.later) for each in passes):
+        return None
+    calls = [
+        [None if same[0] is None else torch.cat(same) for same in zip(*call, strict=True)]
+        for call in zip(*(each.calls for each in passes), strict=True)
+    ]
+    later = [torch.cat(same) for same in zip(*(each.later for each in passes), strict=True)]
+    answers = [each.answer for each in passes if each.answer is not None]
+    answer = torch.cat(answers) if len(answers) == len(passes) else None
+    return Seen(calls, later, answer, dtype=first.dtype)
+
+
+def _responses(seen: Seen) -> list[Response] | None:
+    """Of all images but the first two; None where the second, the photo under noise of rounding, is another photo."""
+    answer = [] if seen.answer is None else [seen.answer[:, None]]
+    parts = [[states for states in call if states is not None] for call in seen.calls]
+    moves = [[_moves(states, seen.dtype) for states in part] for part in (*parts, seen.later, answer)]
+    known = [[each for each in part if each is not None] for part in moves]
+    if any(len(some) < len(part) for some, part in zip(known, moves, strict=True)):
+        return None
+    largest = [torch.stack(part).amax(0) if part else None for part in known]
+    count, tokens = next((each.shape for each in largest if each is not None), (0, 0))
+    unknown = torch.full((count, tokens), torch.nan)
+    *calls, later = [unknown if each is None else each for each in largest[:-1]]
+    answers = [0.0] * count if largest[-1] is None else largest[-1][:, 0].tolist()
+    each_call = torch.stack(calls, 1)  # [images, calls, tokens]
+    return [Response(*parts) for parts in zip(each_call, later, answers, strict=True)]
+
+
+def _moves(states: Tensor, dtype: torch.dtype) -> Tensor | None:
+    """How far each token of all images but the first two has moved, [images - 2, tokens]; 0 is rounding."""
+    away = distances(states)
+    spread = float(away[0].max())
+    if spread > (0.3 if _is_half(dtype) else 1e-2):
+        return None
+    least = 2 * torch.finfo(dtype).eps if _is_half(dtype) else rounding(torch.float32)
+    return torch.where(away[1:] > max(least, 4 * spread), away[1:], 0.0).cpu()
+
+
+def distances(states: Tensor) -> Tensor:
+    """How far each token lies from the first image's, as a share of its largest number, [images - 1, tokens]."""
+    photo = states[:1]
+    scale = photo.abs().nan_to_num(nan=0.0, posinf=0.0).amax().clamp_min(torch.finfo(torch.float32).tiny)
+    away = torch.where(photo.isfinite(), (states[1:] - photo).abs(), 0.0)
+    return (away.amax(-1) / scale).nan_to_num(nan=torch.inf)
+
+
+def _is_half(dtype: torch.dtype) -> bool:
+    return dtype in (torch.float16, torch.bfloat16)

@@ -1,0 +1,129 @@
+"""A check of a module that takes dozens of passes: run once, by whoever asks first, while others wait for it."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from vit_viz.capture.guarded_passes import GuardedPasses, Turn
+from vit_viz.capture.report import Check, Structure
+from vit_viz.errors import CaptureError
+from vit_viz.progress import POLL_SECONDS, StopCheck, stop_if
+
+Finding = Structure | CaptureError
+"""What was found out; the error where the pictures would mislead."""
+
+_GONE = Check("unknown", "The model was gone before its structure was checked.")
+
+
+class StructureCheck:
+    """A check of one module and layout: run once, by whoever asks first, while others wait for it.
+
+    It holds on to the module until the finding is there, unless it is told to let go.
+
+    Args:
+        find: finds it out.
+        device: where the module runs.
+    """
+
+    def __init__(
+        self, module: nn.Module, find: Callable[[nn.Module], Finding], *, device: torch.device
+    ) -> None:
+        self.device = device
+        self._held: nn.Module | None = None
+        self._module = weakref.ref(module)
+        self._find: Callable[[nn.Module], Finding] | None = find
+        self._state = threading.Condition()
+        self._is_running = False
+        self._waiting = 0
+        self._finding: Finding | None = None
+
+    @property
+    def finding(self) -> Finding | None:
+        """What was found out, or None while it is not."""
+        return self._finding
+
+    @property
+    def is_running(self) -> bool:
+        """Whether some thread is at it."""
+        return self._is_running
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a thread waits for another one that runs it."""
+        return self._waiting > 0
+
+    @property
+    def has_module(self) -> bool:
+        """Whether the module is still there."""
+        return self._module() is not None
+
+    def hold(self, module: nn.Module) -> None:
+        """Keep the module until the finding is there."""
+        with self._state:
+            self._held = module if self._finding is None else None
+
+    def let_go(self) -> None:
+        """Keep the module no longer than others do; where it goes before it was checked, the finding is "unknown"."""
+        self._held = None
+
+    def result(self, *, turn: Turn | None = None, cancelled: StopCheck | None = None) -> Structure:
+        """The finding: known, awaited, or found out here.
+
+        Args:
+            turn: makes a context that is held for one pass.
+            cancelled: asked between passes, and while another thread runs the check, which goes on without us.
+
+        Raises:
+            CaptureError: the pictures would mislead; the message says why.
+            Cancelled: `cancelled` said so; nothing of it is remembered.
+        """
+        while self._finding is None:
+            if self._begins():
+                self._run(GuardedPasses(turn, cancelled))
+            else:
+                self._wait(cancelled)
+        return said(self._finding)
+
+    def _begins(self) -> bool:
+        """Whether this thread is the one that runs it."""
+        with self._state:
+            begins = not self._is_running and self._finding is None
+            self._is_running = self._is_running or begins
+            return begins
+
+    def _wait(self, cancelled: StopCheck | None) -> None:
+        """Wait until the thread that runs it has ended, with a finding or without."""
+        with self._state:
+            self._waiting += 1
+            try:
+                while self._is_running:
+                    self._state.wait(None if cancelled is None else POLL_SECONDS)
+                    stop_if(cancelled)
+            finally:
+                self._waiting -= 1
+
+    def _run(self, passes: GuardedPasses) -> None:
+        finding: Finding | None = None
+        try:
+            module, find = self._module(), self._find
+            assert find is not None
+            with passes.guarding():
+                finding = Structure(_GONE, _GONE, _GONE) if module is None else find(module)
+        finally:
+            with self._state:
+                self._finding, self._is_running = finding, False
+                if finding is not None:
+                    self._held = self._find = None  # with the pixels that it holds
+                self._state.notify_all()
+
+
+def said(finding: Finding) -> Structure:
+    """What was found out, or the refusal anew: an exception that is raised twice would grow."""
+    if isinstance(finding, CaptureError):
+        raise CaptureError(str(finding))
+    return finding
