@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.traces import trace_from
 from vit_viz.capture import Trace
 from vit_viz.geometry import TokenLayout
 
@@ -41,7 +42,7 @@ def make_trace() -> MakeTrace:
         shape = (LAYERS, HEADS, layout.num_tokens, HEAD_DIM)
         q, k, v, grad = (torch.randn(shape, generator=random) for _ in range(4))
         operands = {"q": q * spread, "k": k, "v": v, "output_grad": grad}
-        return Trace.from_tensors(**operands | options, layout=layout)
+        return trace_from(**operands | options, layout=layout)
 
     return make
 
@@ -64,7 +65,7 @@ def trace_of() -> MakeTrace:
         if gradient is not None:  # dA = do v^T with v = I
             same = torch.eye(tokens).expand(attention.shape).contiguous()
             options |= {"v": same, "output_grad": torch.as_tensor(gradient)}
-        return Trace.from_tensors(attention=attention, layout=layout, **options)
+        return trace_from(attention=attention, layout=layout, **options)
 
     return make
 

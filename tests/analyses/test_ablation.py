@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from vit_viz.analyses.ablation import (
     causal_map,
     head_importance,
     head_map,
-    without_heads,
 )
 from vit_viz.analyses.head_estimate import estimated_head_map
 from vit_viz.analyses.prepared_image import PreparedImage
@@ -202,38 +200,10 @@ def test_an_estimate_needs_a_gradient_also_where_values_are_kept(make_model, pix
         estimated_head_map(capture(make_model(), pixels, keep_values=True))
 
 
-def test_switching_heads_off_shows_the_new_answer(make_model, pixels):
-    model = make_model()
-    subject = PreparedImage.of(model, pixels)
-    result = without_heads(subject, [(0, 1), (2, 4)], target=2)
-    with edit(heads={(0, 1): 0.0, (2, 4): 0.0}):
-        expected = model(pixels)[0].detach()
-    whole = model(pixels)[0].detach()
-    assert_same(result.after, expected)
-    assert result.change == pytest.approx(float(expected[2] - whole[2]), abs=1e-5)
-    probabilities = expected.softmax(-1)
-    assert [index for index, _ in result.top] == probabilities.topk(5).indices.tolist()
-    assert result.probability_change == pytest.approx(
-        float(probabilities[2] - whole.softmax(-1)[2]), abs=1e-5
-    )
-
-
-def test_a_model_without_classes_has_a_change_but_no_top_five(make_model, pixels):
-    result = without_heads(PreparedImage.of(make_model(num_classes=0), pixels), [(0, 1)])
-    assert result.top == ()
-    assert math.isnan(result.probability_change)
-    assert result.change != 0
-    assert ablate_heads(make_model(num_classes=0), pixels).values.shape == (3, 5)
-
-
 def test_what_does_not_exist_is_refused(make_model, pixels):
     subject = PreparedImage.of(make_model(), pixels)
     with pytest.raises(ParameterError, match="zero, mean, uniform"):
         head_map(subject, how="shuffle")
-    with pytest.raises(ParameterError, match="heads 0-4"):
-        without_heads(subject, [(0, 14)])
-    with pytest.raises(ParameterError, match="layers 0-2"):
-        without_heads(subject, [(3, 0)])
 
 
 def test_progress_and_cancelling(make_model, pixels):
@@ -313,6 +283,23 @@ def test_inside_an_edit_estimate_and_map_are_those_of_the_edited_model(make_mode
         np.abs(edited.estimate.values - plain.estimate.values).max()
         > 1e-3 * np.abs(plain.estimate.values).max()
     )
+
+
+@pytest.mark.parametrize("hidden", [[(0, 3), (0, 4), (5, 3)], [(i, 2) for i in range(25)]])
+def test_uniform_under_a_knockout_is_over_the_tokens_that_are_visible(make_model, pixels, hidden):
+    model = make_model()
+    with edit(knockout={1: hidden}):
+        trace = capture(model, pixels, target=2, keep_values=True)
+        estimate = estimated_head_map(trace, how="uniform")[1]
+        with edit(heads={(1, head): "uniform" for head in range(5)}):
+            uniform = capture(model, pixels).attention(1)
+    allowed = torch.ones(25, 25)
+    allowed[tuple(zip(*hidden, strict=True))] = 0
+    expected = (allowed / allowed.sum(-1, keepdim=True)).expand(5, 25, 25)
+    assert_same(uniform, expected)
+    v, gradient = trace.v[1].double(), trace.output_grad[1].double()
+    towards = (expected.double() @ v - trace.attention(1).double() @ v) * gradient
+    assert_same(estimate, towards.sum((-2, -1)).numpy(), relative=1e-5)
 
 
 def test_the_correlation_of_the_estimate_is_over_what_is_computed(make_model, pixels):

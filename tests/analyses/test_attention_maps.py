@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.comparing import assert_same
-from vit_viz.analyses.attention import attention_map, mass_mask, mosaic_maps, pooling_map, prefix_mass
+from vit_viz.analyses.attention import attention_map, mass_mask, mosaic_maps, prefix_mass
 from vit_viz.errors import ParameterError
 from vit_viz.results import PatchMap
 
@@ -80,13 +80,6 @@ def test_a_learned_pool_weighs_the_rows_by_its_own_attention(make_trace, matrice
     got = attention_map(trace, layer=1, query="pool", head=4)
     expected = pooling.mean(0).double() @ matrices(trace)[1, 4]
     assert_same(got.values.ravel(), expected, relative=0, floor=1e-7)
-    assert_same(pooling_map(trace, head=3).values.ravel(), pooling[3].numpy(), relative=1e-6)
-    assert total(pooling_map(trace)) == pytest.approx(1, abs=1e-6)
-
-
-def test_a_model_without_learned_pool_has_no_pooling_map(make_trace):
-    with pytest.raises(ParameterError, match="pools by class"):
-        pooling_map(make_trace())
 
 
 def test_the_mosaic_is_every_head_of_every_layer(make_trace):

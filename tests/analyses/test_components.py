@@ -107,6 +107,33 @@ def test_the_foreground_is_the_inner_side_of_the_first_component_and_has_a_basis
     assert (colours_of(found)[0][:, ~inner] == 0).all()
 
 
+@pytest.mark.parametrize("balanced", [True, False])
+def test_the_foreground_of_two_photos_in_states_that_differ_is_that_of_numpy(make_trace, balanced):
+    random = torch.Generator().manual_seed(5)
+    both = [3 * torch.randn(4, 24, 6, generator=random) * torch.linspace(2, 0.5, 6) for _ in range(2)]
+    border = np.ones((4, 6), bool)
+    border[1:-1, 1:-1] = False
+    for number, states in enumerate(
+        both
+    ):  # in state 2 of the second photo the odd ones out lie at the border
+        odd = border if number else ~border
+        states[2, torch.from_numpy(odd.ravel())] += torch.tensor([8.0, 1, 0, -2, 0, 0])
+    found = token_components(
+        [make_trace(prefix=0, residual=one) for one in both], foreground=True, balanced=balanced
+    )
+
+    x = centred(torch.cat(both, 1), balanced=balanced)
+    first = (x.reshape(-1, 6) @ by_singular_values(x.reshape(-1, 6), 1)[1][0]).reshape(4, 48) > 0
+    edge = np.tile(border.ravel(), 2)
+    kept = np.stack([side if side[~edge].mean() >= side[edge].mean() else ~side for side in first])
+    x = np.stack([one - one[mask].mean(0) for one, mask in zip(x, kept, strict=True)])
+    _, rows, shares = by_singular_values(x[kept], 3)
+    assert_same(np.concatenate([part.reshape(4, 24) for part in found.foreground], 1), kept)
+    got = np.concatenate([part.values.reshape(4, 24, 3) for part in found.maps], 1)
+    assert_same(got, (x @ rows.T) * kept[..., None], relative=1e-4)
+    assert_same(found.overall, shares, relative=1e-4)
+
+
 def test_colours_are_on_one_scale_for_all_states(make_trace):
     states = stream()
     states[:2] *= 0.01  # in the early layers the patches hardly differ

@@ -14,7 +14,7 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.relevance import gradient_rollout, relevance
 from vit_viz.analyses.rollout import rollout
-from vit_viz.analyses.targets import class_logit, class_probability, similarity
+from vit_viz.analyses.targets import Target, class_logit, similarity
 from vit_viz.capture import trace as capture
 from vit_viz.errors import Cancelled, ParameterError
 
@@ -83,7 +83,7 @@ def test_class_blind_methods_say_so_and_do_not_change_with_the_target(make_model
 
 
 @pytest.mark.parametrize(
-    "target", [3, (3, 5), class_logit(3), class_probability(3), similarity(torch.linspace(-1, 1, 7))]
+    "target", [3, (3, 5), class_logit(3), Target("probability", 3), similarity(torch.linspace(-1, 1, 7))]
 )
 def test_any_scalar_of_the_output_can_be_explained(make_model, pixels, target):
     result = explain(make_model(), pixels, methods=["relevance", "gradcam"], target=target)
@@ -164,5 +164,5 @@ def test_a_class_of_a_model_without_classes_is_refused(make_model, pixels):
 
 
 def test_a_picture_for_a_module_without_preprocessing_is_refused(make_model):
-    with pytest.raises(ParameterError, match="takes pixels"):
+    with pytest.raises(ParameterError, match="does not say how pictures become its input: pass pixels"):
         explain(make_model(), "photo.jpg")

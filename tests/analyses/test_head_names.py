@@ -113,6 +113,35 @@ def test_a_threshold_names_at_and_above_it_and_evidence_close_to_it_is_thin(trac
     assert [one.is_thin for one in named.values()] == [True, True, True, False]
 
 
+def test_the_class_token_is_no_register(trace_of):
+    heads = [
+        one_head(BETWEEN["positional"], to_class=0.3),
+        one_head(BETWEEN["positional"], to_class=0.3, to_register=0.3),
+    ]
+    names = name_heads([tables_of(trace_of, *heads)])
+    assert [one.name for one in names] == ["positional", "register or sink"]
+    assert [one.numbers["registers and sinks"] for one in names] == [
+        pytest.approx(0.05, abs=1e-6),
+        pytest.approx(0.3, abs=1e-6),
+    ]
+
+
+def test_several_registers_count_together(trace_of):
+    full = torch.zeros(PATCHES + 4, PATCHES + 4)
+    full[:, :4] = torch.tensor([0.2, 0.1, 0.1, 0.1])  # the class token, then three registers
+    full[:4, 4:] = 0.5 / PATCHES
+    full[4:, 4:] = 0.5 * BETWEEN["positional"]
+    trace = trace_of(
+        full[None, None],
+        prefix=("class", "register 0", "register 1", "register 2"),
+        grid=(ROWS, COLS),
+        residual=torch.ones(2, PATCHES + 4, 4),
+    )
+    (name,) = name_heads([head_tables(trace, patch_size=(3, 4))])
+    assert name.numbers["registers and sinks"] == pytest.approx(0.3, abs=1e-6)
+    assert name.name == "register or sink"
+
+
 @pytest.mark.parametrize(
     ("measure", "just", "beyond", "name"),
     [("distance", 3.9, 4.1, "local"), ("entropy", 0.875, 0.865, "global")],

@@ -14,10 +14,7 @@ from vit_viz.analyses.heads import (
     available_measures,
     head_table,
     head_tables,
-    mean_map_share,
-    output_maps,
     sinks,
-    strongest_offsets,
 )
 from vit_viz.analyses.rollout import rollout
 from vit_viz.capture.layers import LayerAttention
@@ -95,13 +92,12 @@ def test_what_falls_on_each_offset_equals_loops_over_pairs_of_patches(make_trace
     tiles = trace.tiles
     trace.tiles = lambda layer: tiles(layer, block)
     tables = head_tables(trace, measures=[*BESIDE, "strongest_offset", "positional_share"])
-    full, places = matrices(trace)[:, :, prefix:, prefix:], strongest_offsets(trace)
+    full = matrices(trace)[:, :, prefix:, prefix:]
     for layer, head in ((0, 0), (1, 4), (2, 2)):
         pairs = pairs_by_offset(full[layer, head], (4, 6))
         for measure, offset in BESIDE.items():
             assert_same(tables[measure].values[layer, head], np.mean(pairs[offset]))
         usual = {at: np.mean(w) for at, w in pairs.items() if len(w) >= 12 and at != (0, 0)}
-        assert tuple(places[layer, head]) == max(usual, key=usual.get)
         assert_same(tables["strongest_offset"].values[layer, head], max(usual.values()))
         mean = float(full[layer, head].mean())
         explained = sum(len(w) * (np.mean(w) - mean) ** 2 for w in pairs.values())
@@ -158,7 +154,6 @@ def test_a_head_that_looks_at_one_neighbour_has_all_there(trace_of, measure, off
     assert {name: table.values.item() for name, table in tables.items()} == {
         name: float(name == measure) for name in BESIDE
     }
-    assert tuple(strongest_offsets(trace)[0, 0]) == offset
     assert head_table(trace, measure="strongest_offset").values.item() == 1
 
 
@@ -230,22 +225,6 @@ def test_what_a_trace_cannot_give_is_left_out(make_trace):
     assert not {"distance", "norm", "sink_share", "content_correlation"} & set(measures)
     assert "entropy" in measures
     assert tuple(head_tables(make_trace(v=None))) == measures
-
-
-def test_the_share_of_a_mean_map_worked_by_hand():
-    same = np.array([[[[0.0, 1.0]]], [[[0.0, 1.0]]]], np.float32)  # [photos, layers, heads, patches]
-    assert mean_map_share(same).tolist() == [[1.0]]
-    opposite = np.array([[[[0.0, 1.0]]], [[[1.0, 0.0]]]], np.float32)
-    assert mean_map_share(opposite).tolist() == [[0.0]]
-    # maps (0, 1) and (0.5, 0.5): mean (0.25, 0.75), explained 2 / 16, varied (2 / 4 + 0) / 2
-    half = np.array([[[[0.0, 1.0]]], [[[0.5, 0.5]]]], np.float32)
-    assert mean_map_share(half).tolist() == [[0.5]]
-
-
-def test_the_maps_of_the_output_are_the_rows_of_the_class_token(make_trace, matrices):
-    trace = make_trace(prefix=2, pooling="class")
-    expected = matrices(trace)[:, :, :2, 2:].mean(2)  # class and distillation token are read together
-    assert_same(output_maps(trace), expected.numpy())
 
 
 def test_uniform_attention_has_entropy_one_and_identity_zero(trace_of):

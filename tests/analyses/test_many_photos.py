@@ -8,7 +8,9 @@ import torch
 
 from tests.capture.models import own, pixels, timm_vit, transformers_vit
 from tests.comparing import assert_same
-from vit_viz.analyses.heads import head_table, output_maps
+from vit_viz.analyses.attention import mosaic_maps
+from vit_viz.analyses.chains import output_query
+from vit_viz.analyses.heads import head_table
 from vit_viz.analyses.localisation import object_share
 from vit_viz.analyses.many_photos import MEASURES, PhotoNumbers, photo_numbers
 from vit_viz.analyses.norms import token_norms
@@ -37,7 +39,8 @@ def test_the_numbers_of_a_batch_are_those_of_each_photo_alone(name):
     for i in range(PHOTOS):
         alone = trace(module, images[i : i + 1], keep_residual=True)
         assert_same(numbers.logits[i], alone.logits.numpy())
-        assert_same(numbers.maps[i].reshape(output_maps(alone).shape), output_maps(alone))
+        maps = mosaic_maps(alone, query=output_query(alone))
+        assert_same(numbers.maps[i].reshape(maps.shape), maps)
         for measure in MEASURES:
             expected = head_table(alone, measure=measure, patch_size=(16, 16)).values
             assert_same(numbers.tables[measure][i], expected, floor=1e-12, what=measure)

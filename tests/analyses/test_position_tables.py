@@ -94,6 +94,19 @@ def test_periods_by_hand():
     assert (found.rows[:, 0] == 1).all()
 
 
+@pytest.mark.parametrize("grid", [(3, 7), (5, 2)])
+def test_periods_are_those_of_timms_dinov3(grid):
+    """The cosine of the angle between two patches, from timm's own sines and cosines."""
+    rope = pytest.importorskip("timm.layers.pos_embed_sincos").RotaryEmbeddingDinoV3
+    table = rope(dim=8, temperature=100.0, feat_shape=list(grid)).get_embed()
+    sin, cos = (part.double()[:, :4].reshape(*grid, 2, 2) for part in table.chunk(2, dim=-1))
+    first = rotary_similarity(model(position="rotary"), grid=grid)
+    down = (sin[:, 0, 0] * sin[0, 0, 0] + cos[:, 0, 0] * cos[0, 0, 0]).T
+    across = (sin[0, :, 1] * sin[0, 0, 1] + cos[0, :, 1] * cos[0, 0, 1]).T
+    assert_same(first.rows, down.float().numpy(), relative=1e-5)
+    assert_same(first.cols, across.float().numpy(), relative=1e-5)
+
+
 def test_components_of_the_table_are_those_of_a_singular_value_decomposition():
     vit = model(reg_tokens=2)
     found = position_components(vit)

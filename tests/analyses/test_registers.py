@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -99,6 +100,53 @@ def test_the_register_gets_the_highest_value_of_the_neuron_and_patches_get_none(
     assert (after[2:, 5] - before[2:, 5]).abs().max() < 1
 
 
+def test_the_tokens_before_the_patches_keep_their_own_values_of_the_neurons():
+    """Of the class token, two registers of the model and the added one, only the last gets others; the class token's is highest."""
+    model = built(reg_tokens=2)
+    neurons = [RegisterNeuron(*place, 1.0) for place in ((LAYER, NEURON), (LAYER, 4), (2, 7))]
+    with torch.no_grad():
+        model.cls_token[..., 0] = 9
+    computed, entering = {layer: [] for layer in range(DEPTH)}, {layer: [] for layer in range(DEPTH)}
+    for layer, block in enumerate(model.blocks):
+        block.mlp.fc1.register_forward_hook(lambda _part, _args, out, at=layer: computed[at].append(out[0]))
+        block.mlp.fc2.register_forward_hook(
+            lambda _part, args, _out, at=layer: entering[at].append(args[0][0])
+        )
+    traces_with_register(PreparedImage.of(model, picture()), neurons)
+    for layer in range(DEPTH):
+        expected = torch.nn.functional.gelu(computed[layer][-1])  # [tokens, hidden]
+        for neuron in (one.neuron for one in neurons if one.layer == layer):
+            highest = expected[:, neuron].max()
+            expected[4:, neuron] = 0
+            expected[3, neuron] = highest
+        assert_same(entering[layer][-1], expected)
+    assert int(computed[LAYER][-1][:, NEURON].argmax()) == 0
+
+
+def test_passes_of_other_threads_are_neither_recorded_nor_changed():
+    model = built()
+    subject = PreparedImage.of(model, picture())
+    other = picture(((1, 1), (0, 2)), seed=4)
+    with torch.no_grad():
+        expected = model(other)
+    alone, _ = register_neurons([subject], count=3)
+    this, elsewhere = threading.current_thread(), []
+
+    def beside(*_):
+        if threading.current_thread() is this:
+            thread = threading.Thread(target=lambda: elsewhere.append(torch.no_grad()(model)(other)))
+            thread.start()
+            thread.join()
+
+    for block in model.blocks:
+        block.register_forward_hook(beside)
+    assert register_neurons([subject], count=3)[0] == alone
+    traces_with_register(subject, alone)
+    assert len(elsewhere) == 3 * DEPTH
+    for one in elsewhere:
+        assert_same(one, expected)
+
+
 def test_the_model_is_the_same_afterwards():
     model, pixels = built(), picture()
     with torch.no_grad():
@@ -155,6 +203,26 @@ def test_neurons_are_scored_over_several_images_and_images_without_outliers_are_
     neurons, state = register_neurons(subjects, count=1)
     assert neurons[0].score == pytest.approx(sum(alone) / 2, rel=1e-5)
     assert state == LAYER + 1
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["early first", "late first"])
+def test_images_whose_outliers_come_in_different_layers_share_the_layers_before_the_earlier(order):
+    """Weak marks are too weak for the neuron of layer 1; one of layer 2 makes outliers of them."""
+    model = built()
+    with torch.no_grad():
+        mlp = model.blocks[LAYER + 1].mlp
+        mlp.fc1.weight[5] = 0
+        mlp.fc1.weight[5, 0], mlp.fc1.bias[5] = 10.0, -18.0
+        mlp.fc2.weight[:, 5] = 0
+        mlp.fc2.weight[5, 5] = 20.0
+    subjects = [PreparedImage.of(model, one) for one in (picture(), picture(seed=4) / 2)]
+    states = [register_neurons([one], count=1)[1] for one in subjects]
+    assert states == [LAYER + 1, LAYER + 2]
+    neurons, state = register_neurons([subjects[place] for place in order], count=48)
+    assert state == LAYER + 1
+    assert {one.layer for one in neurons} == {0, LAYER}
+    with pytest.raises(ParameterError, match="1 to 48 neurons"):
+        register_neurons([subjects[place] for place in order], count=49)
 
 
 @pytest.mark.parametrize(("options", "words"), [

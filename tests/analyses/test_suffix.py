@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from tests.capture.models import Detector
+from tests.traces import trace_from
 from vit_viz.analyses.ablation import ablate_heads
-from vit_viz.analyses.attention import attention_map, mosaic_maps, pooling_map, prefix_mass
+from vit_viz.analyses.attention import attention_map, mosaic_maps, prefix_mass
 from vit_viz.analyses.chains import FusedCache
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.faithfulness import faithfulness
@@ -53,7 +54,7 @@ def pair(*, pooling: Any = None, seed: int = 0, **extra: Any) -> tuple[Trace, Tr
             }
         layout = TokenLayout(grid=GRID, prefix=names.prefix, pooling=pooling, suffix=names.suffix)
         options |= {"residual": stream[:, order], "projections": projections, **extra}
-        traces.append(Trace.from_tensors(layout=layout, **options))
+        traces.append(trace_from(layout=layout, **options))
     return traces[0], traces[1]
 
 
@@ -120,18 +121,13 @@ def test_a_class_token_may_stand_last():
     random = torch.Generator().manual_seed(3)
     q, k = (torch.randn(2, 3, 11, 8, generator=random) for _ in range(2))
     order = [10, *range(10)]
-    last = Trace.from_tensors(q=q, k=k, layout=TokenLayout(grid=(2, 5), prefix=(), suffix=("class",)))
-    first = Trace.from_tensors(q=q[:, :, order], k=k[:, :, order], layout=TokenLayout(grid=(2, 5)))
+    last = trace_from(q=q, k=k, layout=TokenLayout(grid=(2, 5), prefix=(), suffix=("class",)))
+    first = trace_from(q=q[:, :, order], k=k[:, :, order], layout=TokenLayout(grid=(2, 5)))
     for query in (None, "class", "pool", (1, 3)):
         got, expected = rollout(last, query=query), rollout(first, query=query)
         np.testing.assert_allclose(got.values, expected.values, rtol=1e-5)
         assert (got.signed, got.note) == (expected.signed, expected.note)
         assert got.suffix == pytest.approx(dict(expected.prefix), rel=1e-5)
-
-
-def test_a_learned_pool_shows_the_same_patches():
-    last, first = pair(pooling="attention")
-    assert_same(pooling_map(last, head=2), pooling_map(first, head=2))
 
 
 @pytest.mark.parametrize("measure", ["distance", "entropy", "diagonal_mass", "rollout_share", "norm"])
@@ -164,7 +160,7 @@ def test_shares_of_a_row_have_a_part_per_kind_of_suffix_and_sum_to_one(query, he
 def test_a_kind_that_is_a_prefix_token_keeps_its_number():
     layout = TokenLayout(grid=(1, 3), prefix=("class",), suffix=("class 1", "class 2"))
     uniform = torch.full((1, 1, 6, 6), 1 / 6)
-    shares = prefix_mass(Trace.from_tensors(attention=uniform, layout=layout), layer=0)
+    shares = prefix_mass(trace_from(attention=uniform, layout=layout), layer=0)
     assert shares == pytest.approx({"class": 1 / 6, "class 1": 1 / 6, "class 2": 1 / 6, "patches": 0.5})
 
 

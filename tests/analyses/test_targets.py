@@ -11,11 +11,11 @@ from vit_viz.analyses.targets import (
     Target,
     as_target,
     class_logit,
-    class_probability,
     logit_difference,
     similarity,
 )
 from vit_viz.errors import ParameterError
+from vit_viz.labels import Labels
 
 LOGITS = torch.tensor([0.0, math.log(2), math.log(5), -1e9])
 
@@ -27,7 +27,7 @@ def test_the_default_is_the_logit_of_the_first_class():
 
 def test_logit_probability_and_difference_worked_by_hand():
     assert class_logit(1)(LOGITS).item() == pytest.approx(math.log(2))
-    assert class_probability(1)(LOGITS).item() == pytest.approx(2 / 8)
+    assert Target("probability", 1)(LOGITS).item() == pytest.approx(2 / 8)
     assert logit_difference(2, 1)(LOGITS).item() == pytest.approx(math.log(2.5))
 
 
@@ -42,7 +42,7 @@ def test_logit_probability_and_difference_worked_by_hand():
 )
 def test_a_softmax_over_classes_is_taken_in_single_precision_or_better(dtype, computed):
     logits = torch.tensor([0.0, 1.0, 3.0], dtype=dtype)
-    probability = class_probability(1)(logits)
+    probability = Target("probability", 1)(logits)
     assert probability.dtype == computed
     assert float(probability) == pytest.approx(math.e / (1 + math.e + math.e**3), rel=1e-6)
 
@@ -50,7 +50,7 @@ def test_a_softmax_over_classes_is_taken_in_single_precision_or_better(dtype, co
 def test_a_batch_gives_one_number_per_image():
     batch = torch.stack([LOGITS, LOGITS.flip(0)])
     assert class_logit(0)(batch).tolist() == [0.0, -1e9]
-    assert class_probability(0)(batch).shape == (2,)
+    assert Target("probability", 0)(batch).shape == (2,)
 
 
 def test_similarity_is_the_cosine():
@@ -82,6 +82,13 @@ def test_deletion_follows_the_probability_of_the_class():
 def test_numbers_and_pairs_are_short_forms():
     assert as_target(1, has_classes=True).describe() == "logit of class 1"
     assert as_target((1, 2), has_classes=True).describe() == "logit of class 1 minus logit of class 2"
+
+
+def test_a_class_has_its_name_beside_it_where_names_are_known():
+    labels = Labels(("cat", "dog"))
+    assert as_target(1, has_classes=True).describe(labels) == "logit of class 1 (dog)"
+    words = as_target((0, 5), has_classes=True).describe(labels)
+    assert words == "logit of class 0 (cat) minus logit of class 5"
 
 
 @pytest.mark.parametrize("index", [-1, 4])

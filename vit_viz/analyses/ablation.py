@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,32 +21,13 @@ from vit_viz.analyses.head_estimate import (
     estimated,
     unchanged,
 )
-from vit_viz.analyses.head_variants import EDITS, Head, outputs_without_each
+from vit_viz.analyses.head_variants import Head, outputs_without_each
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.targets import Target, TargetLike
-from vit_viz.capture import edit
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
 from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import HeadTable
-
-
-@dataclass(frozen=True, eq=False)
-class AblationResult:
-    """The answer without some heads.
-
-    Args:
-        before, after: the outputs, [outputs].
-        change: of the target.
-        probability_change: of the probability of the target's class; NaN where the target is no class.
-        top: the five best classes afterwards, as (index, probability); empty where the model has no classes.
-    """
-
-    before: Tensor
-    after: Tensor
-    change: float
-    probability_change: float
-    top: tuple[tuple[int, float], ...]
 
 
 def ablate_heads(
@@ -201,34 +182,6 @@ def causal_map(
     return CausalMap(table, estimate, np.ones(guess.shape, dtype=bool))
 
 
-def without_heads(
-    subject: PreparedImage,
-    heads: Collection[tuple[int, int]],
-    *,
-    target: TargetLike = None,
-    how: Ablation = "zero",
-) -> AblationResult:
-    """What the model says when these heads (layer, head) are switched off together.
-
-    Raises:
-        ParameterError: a head does not exist.
-    """
-    check_ablation(how)
-    with torch.no_grad():
-        before = subject.outputs(subject.pixels)[0]
-        with edit(heads=dict.fromkeys(heads, EDITS[how])):
-            after = subject.outputs(subject.pixels)[0]
-    fixed = subject.target(target).resolved(before)
-    change = float(fixed(after) - fixed(before))
-    if not subject.has_classes:
-        return AblationResult(before, after, change, math.nan, ())
-    probability = Target("probability", fixed.index)
-    best = after.softmax(-1).topk(min(5, after.numel()))
-    top = tuple(zip(best.indices.tolist(), best.values.tolist(), strict=True))
-    moved = math.nan if fixed.index is None else float(probability(after) - probability(before))
-    return AblationResult(before, after, change, moved, top)
-
-
 # --- parts
 
 
@@ -278,14 +231,15 @@ def _filled(
 def _as_table(
     subject: PreparedImage, values: NDArray[Any], target: Target, method: str, how: Ablation
 ) -> HeadTable:
-    words = target.describe()
     return HeadTable(
         values.astype(np.float32),
-        unit=f"change of the {words}",
+        unit=f"change of the {target.describe(subject.labels)}",
         value_range=(-math.inf, math.inf),
         signed=True,
         method=method,
-        provenance=subject.provenance.with_parameters(method="ablate_heads", how=how, target=words),
+        provenance=subject.provenance.with_parameters(
+            method="ablate_heads", how=how, target=target.describe()
+        ),
         note="Target without the head minus target with it: below 0 where the head helps.",
     )
 

@@ -120,34 +120,6 @@ def mosaic_maps(
     return maps.astype(np.float32, copy=False)
 
 
-def pooling_map(trace: Trace, *, head: Index | HeadFusion = "mean") -> PatchMap:
-    """Where a learned pooling head looks after the last layer, as in SigLIP: its own attention, not that of a layer.
-
-    Raises:
-        ParameterError: the model does not pool by attention, or the head does not exist.
-    """
-    pooling = trace.pooling_attention
-    if pooling is None:
-        raise ParameterError(
-            f"This model pools by {trace.layout.pooling}, not by a learned attention, so it has no pooling map."
-        )
-    head = checked_head(head, len(pooling), "Pooling head")
-    values = pooling[head] if isinstance(head, int) else fuse_heads(pooling, head)
-    return PatchMap(
-        trace.layout.patches(to_numpy(values)),
-        unit="attention weight",
-        value_range=(0.0, 1.0),
-        signed=False,
-        method="pooling attention (row)",
-        class_blind=True,
-        provenance=trace.provenance.with_parameters(method="pooling attention", head=head),
-        prefix=prefix_values(trace, values),
-        suffix=suffix_values(trace, values),
-        crop_box=trace.crop_box,
-        caption=f"attention pooling, {head_words(head)}: the pool looks at",
-    )
-
-
 def prefix_mass(
     trace: Trace, *, layer: Index, query: Query | None = None, head: Index | HeadFusion = "mean"
 ) -> Mapping[str, float]:

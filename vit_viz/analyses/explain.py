@@ -17,6 +17,7 @@ from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.capture import Trace
 from vit_viz.geometry import Query, TokenLayout
 from vit_viz.images import Mode
+from vit_viz.labels import Labels
 from vit_viz.progress import Progress, StopCheck
 from vit_viz.results import PatchMap
 
@@ -25,7 +26,7 @@ def explain(
     loaded: ModelLike,
     image: Picture | Tensor | None = None,
     *,
-    methods: Sequence[str] = ("relevance",),
+    methods: str | Sequence[str] = ("relevance",),
     target: TargetLike = None,
     mode: Mode = "fit",
     size: int = 0,
@@ -42,8 +43,8 @@ def explain(
 
     Args:
         loaded: a loaded model or its name, or any module together with its pixels.
-        image: a picture, its path, or pixels [1, channels, height, width].
-        methods: names, see `METHODS`.
+        image: a picture, its path, an array, the name of a sample, or pixels [1, channels, height, width].
+        methods: one name, or several; see `METHODS`.
         target: what is explained: a class by its index or name, a pair (class, other class) for "why this and not the other", any
             `Target`; None means the first class, or the image's own embedding where the model has no classes.
         mode: how the picture becomes the model's input.
@@ -68,6 +69,7 @@ def explain(
         >>> {name: one.peak for name, one in maps.items()}  # the brightest patch of each, (row, col)
         {'relevance': (3, 11), 'rollout': (3, 11)}
     """
+    methods = (methods,) if isinstance(methods, str) else methods
     for method in methods:
         METHODS.named(method)
     subject = PreparedImage.of(loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes)
@@ -105,7 +107,7 @@ def explain_subject(
         told = _part(progress, done, parts)
         alone = MethodInput(subject, wanted, layers=layers, progress=told, cancelled=cancelled)
         maps[method.name] = method.run(alone, given)
-    return {name: _towards(maps[name], wanted) for name in methods}
+    return {name: _towards(maps[name], wanted, subject.labels) for name in methods}
 
 
 def look_up(trace: Trace, *, method: str, options: Options, query: Query | None = None) -> PatchMap:
@@ -132,15 +134,14 @@ def _quick_maps(
     return {method.name: method.run(shared, given) for method, given in methods.items()}, fixed
 
 
-def _towards(patch_map: PatchMap, target: Target) -> PatchMap:
+def _towards(patch_map: PatchMap, target: Target, labels: Labels | None) -> PatchMap:
     """The map with its target in caption and provenance; class-blind maps have none."""
     if patch_map.class_blind:
         return patch_map
-    words = target.describe()
     return replace(
         patch_map,
-        caption=f"{patch_map.caption}, towards the {words}",
-        provenance=patch_map.provenance.with_parameters(target=words),
+        caption=f"{patch_map.caption}, towards the {target.describe(labels)}",
+        provenance=patch_map.provenance.with_parameters(target=target.describe()),
     )
 
 

@@ -202,7 +202,12 @@ def random_band(
     watch = Watch(2 * (RANDOM_ORDERS * (len(counts) - 2) + 2), progress=progress, cancelled=cancelled)
     deletion, insertion = _both_curves(subject, followed, orders, counts, baselines, watch)
     return RandomBand(
-        counts / counts[-1], deletion, insertion, baselines, followed.describe(), followed.value_range
+        counts / counts[-1],
+        deletion,
+        insertion,
+        baselines,
+        followed.describe(subject.labels),
+        followed.value_range,
     )
 
 
@@ -222,8 +227,10 @@ def faithfulness_of(
         raise ParameterError(
             f"The map has a grid of {patch_map.grid}, the model one of {subject.layout.grid} for this image."
         )
-    if band.target != followed.describe():
-        raise ParameterError(f"The random band follows the {band.target}, not the {followed.describe()}.")
+    if band.target != followed.describe(subject.labels):
+        raise ParameterError(
+            f"The random band follows the {band.target}, not the {followed.describe(subject.labels)}."
+        )
     order = patch_order(patch_map)[None]
     counts = step_counts(subject.layout.num_patches)
     total = 2 * len(counts) + (len(counts) if removal else 0)

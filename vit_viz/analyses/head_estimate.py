@@ -90,7 +90,8 @@ def estimated_head_map(trace: Trace, *, how: Ablation = "zero") -> NDArray[np.fl
     for layer in range(trace.num_layers):
         v, gradient = trace.v[layer], trace.output_grad[layer]  # [heads, tokens, head_dim]
         output = torch.cat([attention @ v for _, attention in trace.tiles(layer)], dim=1)
-        values[layer] = _first_order(output, _replacement(how, output, v), gradient).cpu().numpy()
+        instead = _replacement(how, output, v, trace.layers[layer].visible)
+        values[layer] = _first_order(output, instead, gradient).cpu().numpy()
     return values
 
 
@@ -98,11 +99,18 @@ def _first_order(output: Tensor, instead: Tensor, gradient: Tensor) -> Tensor:
     return ((instead - output).float() * gradient.float()).sum((1, 2))
 
 
-def _replacement(how: Ablation, output: Tensor, values: Tensor) -> Tensor:
-    """What a head's output becomes, as something that can be added to it: [heads, tokens | 1, head_dim]."""
+def _replacement(how: Ablation, output: Tensor, values: Tensor, visible: Tensor | None = None) -> Tensor:
+    """What a head's output becomes, as something that can be added to it: [heads, tokens | 1, head_dim].
+
+    Args:
+        visible: which keys each query may look at, Boolean [1 | heads, 1 | queries, keys]; None for all.
+    """
     if how == "zero":
         return torch.zeros_like(output[:, :1])
-    return (output if how == "mean" else values).mean(1, keepdim=True)
+    if how == "mean" or visible is None:
+        return (output if how == "mean" else values).mean(1, keepdim=True)
+    seen = visible.to(values.dtype)
+    return (seen / seen.sum(-1, keepdim=True)).expand(len(values), -1, -1) @ values
 
 
 def check_ablation(how: str) -> None:

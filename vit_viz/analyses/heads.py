@@ -15,9 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vit_viz.analyses.attention import check_layer, to_numpy, weighted_rows
+from vit_viz.analyses.attention import check_layer, to_numpy
 from vit_viz.analyses.chains import output_query, start_row
-from vit_viz.analyses.head_statistics import OUTLIER_FACTOR, STATISTICS, Measure, share_of, usual_means
+from vit_viz.analyses.head_statistics import OUTLIER_FACTOR, STATISTICS, Measure
 from vit_viz.analyses.head_sums import LayerInput, Lengths, are_outliers, layer_sums, token_norms
 from vit_viz.analyses.offsets import Offsets
 from vit_viz.capture.given import as_trace
@@ -49,7 +49,7 @@ def head_table(
     - left_neighbour, right_neighbour, upper_neighbour, lower_neighbour: share of the attention of patches that falls on the patch
       beside it, averaged over the patches that have one there.
     - strongest_offset: the same for the offset that gets most, of those that at least half of the patches have, the patch itself
-      left out; `strongest_offsets` says which it is.
+      left out.
     - positional_share: share of the variance of the weights from patch to patch that their mean at each offset explains: 1 where
       a patch's weights depend on the offset alone, however the photo looks.
     - content_correlation: correlation between these weights and the cosine of the two tokens as they enter the layer (the mean
@@ -130,44 +130,6 @@ def available_measures(trace: Trace, patch_size: tuple[int, int] | None = None) 
     if trace.structure.complete.status == "fails":
         missing.add("rollout_share")
     return tuple(measure for measure in get_args(Measure) if measure not in missing)
-
-
-def strongest_offsets(trace: Trace) -> NDArray[np.int64]:
-    """The offset (rows down, columns right) at which patches look most, per head: [layers, heads, 2].
-
-    Of the offsets that at least half of the patches have, without (0, 0): for mean weights over fewer pairs chance speaks.
-    """
-    trace = as_trace(trace)
-    offsets = Offsets(trace.layout.grid)
-    given = [LayerInput(trace, layer, offsets) for layer in range(trace.num_layers)]
-    tables = torch.stack([layer_sums(one, ("offsets",))["offsets"].cpu() for one in given])
-    best = usual_means(offsets, tables).flatten(2).argmax(-1)
-    rows, cols = offsets.shape
-    strongest: NDArray[np.int64] = np.stack(
-        (to_numpy(best // cols) - rows // 2, to_numpy(best % cols) - cols // 2), -1
-    )
-    return strongest
-
-
-def output_maps(trace: Trace) -> NDArray[np.float32]:
-    """What the token that the output is read from looks at in each head, over the patches: [layers, heads, patches]."""
-    weights = trace.query_weights(output_query(trace))
-    rows = [weighted_rows(trace, layer, weights) for layer in range(trace.num_layers)]
-    maps: NDArray[np.float32] = to_numpy(torch.stack(rows)[..., trace.layout.patch_slice])
-    return maps
-
-
-def mean_map_share(maps: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Share of the variance of a head's maps over photos that their mean map explains: [photos, ..., patches] -> [...].
-
-    With m the mean over everything and M the mean over photos, sum (M - m)^2 / mean over photos of sum (map - m)^2. A head is
-    positional where this is most of it. P photos of which each is as it likes leave 1 / P. 0 where nothing varies.
-    """
-    wide = maps.astype(np.float64)
-    centre = wide.mean(axis=(0, -1))[..., None]
-    explained = ((wide.mean(0) - centre) ** 2).sum(-1)
-    total = ((wide - centre) ** 2).sum(-1).mean(0)
-    return share_of(explained, total).astype(np.float32)
 
 
 @dataclass(frozen=True)

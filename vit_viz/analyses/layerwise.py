@@ -43,6 +43,7 @@ def legrad(subject: PreparedImage, target: Target, *, layers: LayerRange | None 
     """
     model = subject.transformer("LeGrad")
     probe = _EachLayer(model, target)
+    structure = verified_structure(model, subject.pixels, subject.layout)
     with subject.turn():
         recorded = trace(
             probe,
@@ -50,7 +51,7 @@ def legrad(subject: PreparedImage, target: Target, *, layers: LayerRange | None 
             layout=subject.layout,
             target=torch.sum,
             pool=subject.pool,
-            structure=verified_structure(model, subject.pixels, subject.layout),
+            structure=structure,
         )
     first, end = layer_range(recorded, layers)
     total = torch.zeros(subject.layout.num_tokens, device=recorded.device)

@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from vit_viz.analyses.attention import attention_map, to_numpy
+from vit_viz.analyses.attention import to_numpy, weighted_rows
 from vit_viz.capture.trace import Trace
 
 STOPS = 3
@@ -45,7 +46,9 @@ def opening(trace: Trace) -> Opening:
     """
     first = first_of_last_third(trace.num_layers)
     places = [(layer, head) for layer in range(first, trace.num_layers) for head in range(trace.num_heads)]
-    scores = [score(attention_map(trace, layer=layer, head=head).values) for layer, head in places]
+    weights = trace.query_weights(trace.layout.default_query)
+    rows = [weighted_rows(trace, layer, weights) for layer in range(first, trace.num_layers)]
+    scores = [score(one) for one in trace.layout.patches(to_numpy(torch.cat(rows)))]
     best = int(np.argmax(scores))
     layer, head = places[best]
     return Opening(layer, head, _tour(trace, layer, head), scores[best])

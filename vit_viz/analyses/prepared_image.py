@@ -6,8 +6,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
@@ -17,7 +19,7 @@ from vit_viz.analyses.targets import Noun, Target, TargetLike, as_target
 from vit_viz.capture import Trace, trace
 from vit_viz.capture.buffers import BufferPool
 from vit_viz.capture.forward import undisturbed
-from vit_viz.capture.given import as_model, as_picture, as_pixels, dtype_of, labels_of
+from vit_viz.capture.given import as_known_model, as_model, as_picture, as_pixels, dtype_of, labels_of
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
@@ -27,7 +29,7 @@ from vit_viz.model import VisionTransformer
 from vit_viz.progress import Watch
 from vit_viz.results import Provenance
 
-Picture = Image.Image | Path | str
+Picture = Image.Image | NDArray[Any] | Path | str
 ModelLike = Model | nn.Module | str | Path
 """A loaded model, any module, or the name, the path or the Hub id of a model, which is then loaded."""
 
@@ -87,17 +89,15 @@ class PreparedImage:
                 finite.
             CaptureError: the module has no attention that can be seen.
         """
-        source, picture = as_model(loaded), as_picture(image)
+        named, picture = as_model(loaded), as_picture(image)
+        source = as_known_model(named, picture)
         crop_box: CropBox | None = None
         if isinstance(source, nn.Module):
             model, provenance, recipe = source, Provenance(), None
         else:
             model, provenance, recipe = source.model, source.provenance, source.preprocess
         if not isinstance(picture, Tensor):
-            if recipe is None:
-                raise ParameterError(
-                    "A module without preprocessing takes pixels [1, channels, height, width], not a picture."
-                )
+            assert recipe is not None  # see `as_known_model`
             decoded = decode(picture)
             prepared = recipe.apply(decoded, mode=mode, size=size, max_patches=max_patches)
             picture, crop_box = prepared.pixels, prepared.crop_box
@@ -107,7 +107,7 @@ class PreparedImage:
         pixels = pixels.to(torch.promote_types(pixels.dtype, torch.float32))
         if isinstance(model, VisionTransformer) and model.config.drop_remainder:
             pixels = model.patch_embed.whole_patches(pixels)  # maps of pixels then have whole patches
-        outputs = outputs_of(source) if has_classes is None else "classes" if has_classes else "embedding"
+        outputs = outputs_of(named) if has_classes is None else "classes" if has_classes else "embedding"
         return cls(
             model,
             pixels,

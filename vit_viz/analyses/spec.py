@@ -1,8 +1,8 @@
 """What an analysis is: declared once, beside the function that computes it.
 
 The cards of the Explain tab and their order, option controls, links, progress, what is slow, words and formulas, when a GPU is
-asked for, and the table of the README are derived from these declarations. To add one: a module with its `Analysis`, and its place
-in `vit_viz.analyses.methods`.
+asked for, and the table of docs/METHODS.md are derived from these declarations. To add one: a module with its `Analysis`, and its
+place in `vit_viz.analyses.methods`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, TypeVar
 from vit_viz.analyses.options import Options
 from vit_viz.errors import ParameterError
 from vit_viz.results import PatchMap
+from vit_viz.sentences import did_you_mean
 
 InputT = TypeVar("InputT")  # what `run` is given: a MethodInput, whose module knows chains and models
 OptionsT = TypeVar("OptionsT", bound=Options)
@@ -154,7 +155,7 @@ class Registry(Mapping[str, Method]):
             ParameterError: there is none; the message says which there are.
         """
         if name not in self._methods:
-            raise ParameterError(f"There is no method {str(name)[:40]!r}; there are: {', '.join(self)}.")
+            raise ParameterError(f"There is no method {str(name)[:40]!r}{did_you_mean(str(name), self)}")
         return self._methods[name]
 
     @property

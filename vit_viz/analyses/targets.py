@@ -97,12 +97,12 @@ class Target:
         unbounded = (-float("inf"), float("inf"))
         return {"probability": (0.0, 1.0), "similarity": (-1.0, 1.0)}.get(self.kind, unbounded)
 
-    def describe(self) -> str:
-        """The target in words, for captions and provenance."""
-        name = "top-1" if self.index is None else str(self.index)
+    def describe(self, labels: Labels | None = None) -> str:
+        """The target in words, for captions and provenance: "logit of class 291 (lion)" where names are known."""
+        name, other = _numbered(self.index, labels), _numbered(self.other, labels)
         if self.kind == "difference":
             what = "" if self.noun == "output" else "logit of "
-            return f"{what}{self.noun} {name} minus {what}{self.noun} {self.other}"
+            return f"{what}{self.noun} {name} minus {what}{self.noun} {other}"
         if self.noun == "output" and self.kind in ("logit", "probability"):
             return f"output {name}" if self.kind == "logit" else f"softmax share of output {name}"
         if self.kind in ("logit", "probability"):
@@ -118,6 +118,13 @@ class Target:
         return self.embedding.to(output)
 
 
+def _numbered(index: int | None, labels: Labels | None) -> str:
+    """The index of a class with its name beside it."""
+    if index is None:
+        return "top-1"
+    return f"{index} ({labels.names[index]})" if labels and index < len(labels) else str(index)
+
+
 def _wide(values: Tensor) -> Tensor:
     """At least fp32: half precision is too coarse for a softmax over classes."""
     return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
@@ -131,11 +138,6 @@ TargetLike = Target | ClassLike | tuple[ClassLike, ClassLike] | None
 def class_logit(index: int | None = None) -> Target:
     """The logit of a class; None means the model's first choice."""
     return Target("logit", index)
-
-
-def class_probability(index: int | None = None) -> Target:
-    """The probability of a class; None means the model's first choice."""
-    return Target("probability", index)
 
 
 def logit_difference(index: int, other: int) -> Target:
