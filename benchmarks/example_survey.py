@@ -393,7 +393,7 @@ def main() -> None:
         deletion=arguments.deletion,
         engine=Machine(at_once=8, workers=0),
     )
-    (out / "survey" / "survey.lock").unlink(missing_ok=True)
+    (out / "survey" / "_survey.lock").unlink(missing_ok=True)
     portable(out / "survey")
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
     print(f"{done.num_photos} photos, top-1 and top-5 {done.accuracy}, {size / 2**20:.2f} MiB")
@@ -413,7 +413,7 @@ def save_scenes(folder: Path) -> None:
 
 
 def portable(folder: Path) -> None:
-    """Leaves out of survey.json where this machine keeps its files."""
+    """Leaves out of _survey.json where this machine keeps its files."""
     file = folder / manifest.FILE
     said = json.loads(file.read_text(encoding="utf-8"))
     said["request"]["photos"] = f"photos/{LIST}"

@@ -65,7 +65,8 @@ def made_survey(
                 "webp": [picture] * len(names) if thumbnails else [],
             },
         }
-        parquet.write_batch(folder, number, parquet.encoded(tables))
+        settings = manifest.settings(manifest.read(folder))
+        parquet.write_batch(folder, number, parquet.encoded(tables), of=settings)
     return folder
 
 
@@ -93,6 +94,8 @@ def _photo_row(
     return {
         "photo": name,
         "sha256": digest,
+        "file_size": None,
+        "file_time": None,
         "height": 48,
         "width": 64,
         "region": [0.0, 8.0, 48.0, 48.0],

@@ -53,7 +53,7 @@ def test_a_folder_becomes_a_survey_and_its_figures_are_printed(command, tmp_path
     code, lines, err = command(
         tmp_path / "photos", "--out", tmp_path / "out", "--batch", 2, "--no-thumbnails"
     )
-    assert (code, err) == (0, "")
+    assert (code, err) == (3, "")
     done = Survey(tmp_path / "out")
     assert lines[0] == f"{tmp_path / 'out'}: 4 photos"
     assert lines[1] == "top-1 {:.3f}, top-5 {:.3f} of 4 labelled photos".format(*done.accuracy)
@@ -85,15 +85,15 @@ def test_several_files_and_a_list_of_labels(command, tmp_path):
 
 def test_a_refusal_is_one_line_and_exit_code_2(command, tmp_path):
     assert command(tmp_path / "none", "-o", tmp_path / "out") == (
-        2, [], f"vit-viz: There are no photos in '{tmp_path / 'none'}'.\n",
+        2, [], f"vit-viz: {tmp_path / 'none'} does not exist.\n",
     )  # fmt: skip
 
 
 def test_ctrl_c_ends_it_and_the_same_command_goes_on(command, photos, tmp_path, monkeypatch):
     write = parquet.write_batch
 
-    def interrupted(folder, number, tables):
-        write(folder, number, tables)
+    def interrupted(folder, number, tables, **of):
+        write(folder, number, tables, **of)
         if number == 1:
             raise KeyboardInterrupt
 
@@ -118,6 +118,24 @@ def test_the_bar_counts_photos_from_where_an_earlier_run_ended(monkeypatch):
     said = screen.getvalue()
     assert "100/100" in said
     assert "photos/s" in said
+
+
+@pytest.mark.parametrize(("start", "rate"), [(40, "3.00 photos/s"), (0, "7.00 photos/s")])
+def test_what_an_earlier_run_has_done_does_not_count_as_fast(monkeypatch, start, rate):
+    """30 or 70 photos in 10 seconds of a clock of ours, whatever was there before."""
+    screen = io.StringIO()
+    screen.isatty = lambda: True
+    now = [0.0]
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr("tqdm.std.time", lambda: now[0])
+    with terminal.counting("photos") as follow:
+        assert follow is not None
+        follow(start, 100)
+        now[0] = 10.0
+        follow(70, 100)
+    shown = [line for line in screen.getvalue().split("\r") if " 70/100 " in line]
+    assert shown
+    assert all(rate in line for line in shown)
 
 
 def test_without_a_terminal_there_is_no_bar(monkeypatch):
@@ -157,7 +175,9 @@ def test_a_flag_of_the_other_engine_is_refused(engine, flag, value):
 def done(failures, accuracy=None):
     """A survey of 1,234 photos, as far as the command tells of it."""
     sentences = {f"{i}.png": f"Fault {i}." for i in range(failures)}
-    return SimpleNamespace(folder=Path("out"), num_photos=1234, accuracy=accuracy, failures=sentences)
+    return SimpleNamespace(
+        folder=Path("out"), num_photos=1234, accuracy=accuracy, failures=sentences, notes=()
+    )
 
 
 def test_what_a_survey_came_to_names_what_is_known_alone():

@@ -58,7 +58,7 @@ def written(folder: Path, photos: list[dict], heads: list[dict] | None = None, *
     folder.mkdir()
     whole = {"photos": len(photos), "classes": ["cat", "dog"]} | said
     (folder / manifest.FILE).write_text(json.dumps(whole))
-    parquet.write_batch(folder, 0, parquet.encoded(tables))
+    parquet.write_batch(folder, 0, parquet.encoded(tables), of=manifest.settings(whole))
     return Survey(folder)
 
 

@@ -38,7 +38,8 @@ def test_batches_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert parquet.batches(tmp_path) == {0, 2, 10, 1_000_000}
     assert photos(tmp_path) == list("abcdfg")
     assert sorted(one.name for one in tmp_path.iterdir()) == [
-        *("batch=000000", "batch=000002", "batch=000010", "batch=1000000")
+        *("_batch=000000", "_batch=000002", "_batch=000010", "_batch=1000000"),
+        *("batch=000000", "batch=000002", "batch=000010", "batch=1000000"),
     ]
 
 
@@ -46,28 +47,36 @@ def test_a_batch_that_is_written_again_replaces_the_first(tmp_path: Path) -> Non
     write(tmp_path, 3, "a", "b", "c")
     write(tmp_path, 3, "d")
     assert photos(tmp_path) == ["d"]
-    assert [one.name for one in tmp_path.iterdir()] == ["batch=000003"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["_batch=000003", "batch=000003"]
 
 
 def test_what_is_no_whole_batch_is_not_read(tmp_path: Path) -> None:
     write(tmp_path, 4, "a")
-    for name in ("batch=000005.half", "batch=00006", "batch=x00007", "my batch=000008", "others"):
+    for name in (
+        "batch=000005.half",
+        "_batch=000006.half",
+        "batch=00006",
+        "batch=x00007",
+        "my batch=000008",
+        "others",
+    ):
         (tmp_path / name).mkdir()
     assert parquet.batches(tmp_path) == {4}
     assert parquet.batches(tmp_path / "nowhere") == set()
     parquet.remove_halves(tmp_path)
     assert sorted(one.name for one in tmp_path.iterdir()) == [
-        *("batch=000004", "batch=00006", "batch=x00007", "my batch=000008", "others")
+        *("_batch=000004", "batch=000004", "batch=00006", "batch=x00007", "my batch=000008", "others")
     ]
 
 
 def test_a_half_of_an_earlier_run_is_no_part_of_the_batch(tmp_path: Path) -> None:
-    (tmp_path / "batch=000002.half").mkdir()
-    (tmp_path / "batch=000002.half" / "heads.parquet").write_bytes(b"old")
+    (tmp_path / "_batch=000002.half").mkdir()
+    (tmp_path / "_batch=000002.half" / "heads.parquet").write_bytes(b"old")
     write(tmp_path, 2, "a")
-    assert sorted(one.name for one in (tmp_path / "batch=000002").iterdir()) == [
-        "failures.parquet",
-        "methods.parquet",
+    assert sorted(one.relative_to(tmp_path).as_posix() for one in tmp_path.rglob("*")) == [
+        "_batch=000002",
+        *(f"_batch=000002/{name}" for name in ("failures.parquet", "methods.parquet", "record.json")),
+        "batch=000002",
     ]
 
 
@@ -101,8 +110,9 @@ def test_every_file_and_both_folders_are_flushed_the_files_before_the_batch_has_
     monkeypatch.setattr(os, "fsync", watched)
     write(tmp_path, 0, "a")
     batch = tmp_path / "batch=000000"
-    inside = {(one.stat().st_ino, False) for one in (*batch.iterdir(), batch)}
-    assert len(inside) == 3
+    rest = tmp_path / "_batch=000000"
+    inside = {(one.stat().st_ino, False) for one in (*rest.iterdir(), rest, batch)}
+    assert len(inside) == 5
     assert set(flushed) == inside | {(tmp_path.stat().st_ino, True)}
 
 

@@ -160,7 +160,8 @@ def test_a_batch_has_the_bytes_that_the_local_engine_writes(outcome_of, model, p
     outcome = outcome_of(list(photos_in(photos)))
     done = survey(model, photos, tmp_path / "out", engine=Machine(at_once=3))
     assert (outcome.number, outcome.photos) == (5, 11)
-    written = {file.stem: file.read_bytes() for file in (done.folder / "batch=000000").iterdir()}
+    batch = done.folder / "batch=000000"
+    written = {level: parquet.file_of(batch, level).read_bytes() for level in TABLES}
     assert outcome.checked() == written
 
 
@@ -170,7 +171,7 @@ def test_edits_travel_with_the_model(outcome_of, model, photos, tmp_path):
     recording = Recording(model, edits=ModelEdits.parse(edits))
     for _ in range(2):  # also after it was used here, as for the proof
         files = outcome_of(list(photos_in(photos / "inside")), recording).checked()
-        assert files["heads"] == (done.folder / "batch=000000" / "heads.parquet").read_bytes()
+        assert files["heads"] == parquet.file_of(done.folder / "batch=000000", "heads").read_bytes()
         recording.rows(prepared(photos_in(photos / "inside"), Decoding(model.preprocess)))
     assert files["heads"] != outcome_of(list(photos_in(photos / "inside"))).checked()["heads"]
 
@@ -247,6 +248,54 @@ def test_a_host_without_a_port_has_that_of_rays_heads():
         ray_engine._to_join(one)["address"] for one in ("10.0.0.5", "head:7000", "auto", "ray://head:1")
     ]
     assert addresses == ["10.0.0.5:6379", "head:7000", "auto", "ray://head:1"]
+
+
+class StandIn:
+    """Stands in for Ray, as far as connecting goes; its core writes to the file of stderr itself."""
+
+    data = None
+
+    def __init__(self, fault: Exception | None = None) -> None:
+        self.fault, self.shut_down, self.marks = fault, 0, []
+
+    def is_initialized(self) -> bool:
+        return False
+
+    def init(self, **_options: Any) -> None:
+        self.marks.append("VIT_VIZ_STARTED_BY" in os.environ)
+        os.write(
+            2, b"[2026-11-23 18:50:32,571 I 7 7] logging.cc:303: Set ray log level to 3\nsomething else\n"
+        )
+        if self.fault:
+            raise self.fault
+
+    def shutdown(self) -> None:
+        self.shut_down += 1
+
+
+@pytest.mark.parametrize("fault", [Exception, ConnectionError, ValueError])
+@pytest.mark.parametrize("address", ["", "far"])
+def test_whatever_ray_raises_at_its_start_is_one_sentence(monkeypatch, fault, address):
+    ray = StandIn(fault("The current node timed out\nduring startup."))
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setitem(sys.modules, "ray.data", ray)
+    said = rf"^No Ray cluster can be reached at {address or 'this machine'}: The current node timed out$"
+    with pytest.raises(ParameterError, match=said), ray_engine._connected(address):
+        pytest.fail("connected")
+    assert ray.shut_down == 0
+
+
+@pytest.mark.parametrize("address", ["", "far"])
+def test_what_rays_core_says_of_its_level_is_left_out_and_all_else_stays(monkeypatch, capfd, address):
+    ray = StandIn()
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setitem(sys.modules, "ray.data", ray)
+    with ray_engine._connected(address) as connected:
+        assert connected is ray
+        assert (ray.marks, ray.shut_down) == ([True], 0)
+        os.write(2, b"while connected\n")
+    assert ray.shut_down == 1
+    assert capfd.readouterr().err == "something else\nwhile connected\n"
 
 
 # --- a cluster

@@ -18,9 +18,10 @@ from PIL import Image
 
 from tests.comparing import assert_same
 from tests.surveys.conftest import loaded
+from vit_viz.analyses.attention import mosaic_maps
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.faithfulness import faithfulness
-from vit_viz.analyses.heads import head_table, output_maps
+from vit_viz.analyses.heads import head_table
 from vit_viz.analyses.localisation import localisation, object_share
 from vit_viz.analyses.many_photos import photo_numbers
 from vit_viz.capture import trace
@@ -28,7 +29,7 @@ from vit_viz.capture.edits import standing
 from vit_viz.errors import Cancelled, ExportError, ParameterError
 from vit_viz.images import decode
 from vit_viz.session.edits import ModelEdits
-from vit_viz.surveys import parquet
+from vit_viz.surveys import manifest, parquet
 from vit_viz.surveys.columns import TABLES
 from vit_viz.surveys.local import Machine
 from vit_viz.surveys.photos import photos_in
@@ -95,7 +96,7 @@ def test_the_rows_of_a_photo_are_what_the_analyses_say_of_it_alone(done, model, 
         for measure in ("entropy", "distance", "prefix_mass"):
             table = head_table(recorded, measure=measure).values.ravel()
             assert_same([one[measure] for one in heads], table, what=measure)
-        maps = output_maps(recorded).reshape(15, 4, 6)
+        maps = mosaic_maps(recorded).reshape(15, 4, 6)
         peaks = [divmod(int(one.argmax()), 6) for one in maps]
         assert [(one["peak_row"], one["peak_col"]) for one in heads] == peaks
         if row["boxes"]:
@@ -126,13 +127,13 @@ def test_right_is_the_first_class_and_right_in_five_one_of_five(done):
 
 def test_sums_of_maps_are_those_of_all_photos(done, model, photos):
     maps = np.stack(
-        [output_maps(trace(model, photos / row["photo"], mode="crop")) for row in rows_of(done)["photos"]]
+        [mosaic_maps(trace(model, photos / row["photo"], mode="crop")) for row in rows_of(done)["photos"]]
     )
     rows = rows_of(done)["maps"]
     assert len(rows) == 3 * 15  # a row per batch and head
     mine = [row for row in rows if (row["layer"], row["head"]) == (1, 3)]
     assert sum(row["photos"] for row in mine) == COUNT
-    assert_same(sum(np.array(row["sum"]) for row in mine), maps[:, 1, 3].astype(np.float64).sum(0))
+    assert_same(sum(np.array(row["sum"]) for row in mine), maps[:, 1, 3].astype(np.float64).sum(0).ravel())
     assert_same(sum(row["squares"] for row in mine), (maps[:, 1, 3].astype(np.float64) ** 2).sum())
 
 
@@ -151,7 +152,7 @@ def test_survey_json_says_what_every_column_means(done):
     assert said["proof"]["status"] == "proven"
     assert {"vit_viz", "torch", "pyarrow"} <= set(said["versions"])
     for level, columns in TABLES.items():
-        file = pq.ParquetFile(done.folder / "batch=000000" / f"{level}.parquet")
+        file = pq.ParquetFile(parquet.file_of(done.folder / "batch=000000", level))
         assert [column["name"] for column in said["tables"][level]] == file.schema_arrow.names
         for column in columns:
             field = file.schema_arrow.field(column.name)
@@ -288,8 +289,8 @@ class Killed(BaseException):
 def test_a_survey_that_was_killed_goes_on_and_equals_an_undisturbed_one(
     run, done, tmp_path, monkeypatch, place
 ):
-    calls = {"before a file": ("_write", 6), "between files": ("_write", 9), "before the rename": ("_flush", 2),
-             "after the rename": ("_flush", 3)}  # fmt: skip
+    calls = {"before a file": ("_write", 7), "between files": ("_write", 10), "before the rename": ("_flush", 4),
+             "after the rename": ("_flush", 5)}  # fmt: skip
     name, wanted = calls[place]
     original, count = getattr(parquet, name), 0
 
@@ -309,11 +310,13 @@ def test_a_survey_that_was_killed_goes_on_and_equals_an_undisturbed_one(
             run(tmp_path / "out")
     whole = sorted(parquet.batches(tmp_path / "out"))
     assert whole == {"after the rename": [0, 1], "before the rename": [0]}.get(place, [0])[: len(whole)]
-    kept = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").glob("batch=00000[0-9]/*")}
+    kept = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").glob("*batch=00000[0-9]/*.parquet")}
+    assert len(kept) == len(TABLES) * len(whole)
     resumed = run(tmp_path / "out")
     assert rows_of(resumed) == rows_of(done)
     assert {file: file.stat().st_mtime_ns for file in kept} == kept  # whole batches are not made again
     assert list((tmp_path / "out").glob("*.half")) == []
+    assert resumed.check().is_whole
 
 
 def test_a_finished_survey_runs_no_photo_again(run, done, tmp_path, monkeypatch):
@@ -402,7 +405,7 @@ def test_a_folder_with_something_else_in_it_is_refused(run, tmp_path):
 def test_two_processes_do_not_write_to_one_folder(run, tmp_path):
     held = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); print('held', flush=True); input()"
     (tmp_path / "out").mkdir()
-    command = [sys.executable, "-c", held, str(tmp_path / "out" / "survey.lock")]
+    command = [sys.executable, "-c", held, str(tmp_path / "out" / manifest._LOCK)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "held\n"
         with pytest.raises(ParameterError, match="Another process is writing"):

@@ -1,15 +1,20 @@
 """Many photos through one model: what `vit-viz survey` and `vit_viz.survey` do. It computes nothing of its own.
 
 photos.py     which photos, with their labels and boxes
+finding.py    the photos of a folder: links are followed, what is passed over is told
+names.py      names that are no text, or text that moves a cursor
 lists.py      the lists that people have: CSV, JSON, COCO, VOC
 stages.py     read and decode: a photo's file -> the model's input, or one sentence
 recording.py  record: inputs -> rows, by the analyses
 methods.py    record, of explanation methods: pointing, energy, deletion and insertion
 columns.py    the tables and what each column means
 parquet.py    write: rows -> Parquet files, a batch at a time, whole or not at all
-manifest.py   survey.json: what a folder is the survey of
+manifest.py   _survey.json: what a folder is the survey of
+checking.py   whether a folder still holds what was written to it
+resuming.py   what of a folder stands when the survey goes on
 local.py      the stages on one machine
 ray_engine.py the stages on a Ray cluster
+leftovers.py  ends Ray's processes with the one that started them
 engine.py     one of the two
 run.py        from a request to a finished folder
 comparison.py two folders -> which heads moved, which answers changed

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from vit_viz.analyses.faithfulness import RANDOM_ORDERS
 from vit_viz.analyses.head_statistics import OUTLIER_FACTOR, STATISTICS
 
-Kind = Literal["text", "int", "float", "double", "bool", "bytes", "ints", "floats", "doubles", "texts"]
+Kind = Literal[
+    "text", "int", "long", "float", "double", "bool", "bytes", "ints", "floats", "doubles", "texts"
+]
 """Of a column's values; "ints", "floats", "doubles" and "texts" are lists."""
 
 Level = Literal["photos", "heads", "methods", "maps", "failures", "thumbnails"]
@@ -42,12 +44,15 @@ class Column:
 _PHOTO = Column("photo", "text", "", "Path of the photo from the root of the survey; the same in all tables.")
 _SHARE = "share of the model's input"
 _PIXELS = "pixels of the upright photo"
+_LATER = "Missing in surveys that were made before this was noted."
 _MAP = "The map is what the token that the output is read from looks at, over the patches."
 
 TABLES: dict[Level, tuple[Column, ...]] = {
     "photos": (
         _PHOTO,
         Column("sha256", "text", "", "Hash of the photo's file."),
+        Column("file_size", "long", "bytes", f"Size of the photo's file. {_LATER}"),
+        Column("file_time", "long", "ns since 1970", f"When that file was last changed. {_LATER}"),
         Column("height", "int", _PIXELS, "Height."),
         Column("width", "int", _PIXELS, "Width."),
         Column("region", "floats", _PIXELS, "What the model received: top, left, height, width."),

@@ -158,6 +158,7 @@ Row = Mapping[str, Any]
 
 
 def _check_finished(one: Survey) -> None:
+    one.check().refuse_damage()
     done, wanted = one.num_photos + len(one.failures), int(one.manifest["photos"])
     if done != wanted:
         raise ParameterError(

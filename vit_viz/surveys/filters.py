@@ -16,6 +16,8 @@ from vit_viz.errors import ParameterError
 LONGEST = 4000
 """Characters of an expression."""
 MOST_CORNERS = 48
+"""Corners of a polygon; of all polygons of an expression:"""
+MOST_CORNERS_IN_ALL = 2 * MOST_CORNERS
 HEAD_PREFIX = "head_"
 
 _KINDS = frozenset(
@@ -63,6 +65,9 @@ def checked(where: str, read: Read, columns: Sequence[str]) -> str:
         raise ParameterError(f"A filter has at most {LONGEST} characters.")
     if ";" in text or not text.replace("\n", " ").replace("\t", " ").isprintable():
         raise ParameterError("A filter is one expression: what stands behind WHERE, without a semicolon.")
+    corners = sum(match[3].count(",") + 1 for match in _INSIDE.finditer(text))
+    if corners > MOST_CORNERS_IN_ALL:
+        raise ParameterError(f"The polygons of a filter have at most {MOST_CORNERS_IN_ALL} corners in all.")
     text = _INSIDE.sub(_polygon, text)
     try:
         reading = json.loads(read(f"SELECT row FROM photos WHERE ({text}\n)"))

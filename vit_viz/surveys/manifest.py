@@ -1,11 +1,12 @@
-"""survey.json: what a folder is the survey of, so that the same command goes on with it and another one is refused."""
+"""_survey.json: what a folder is the survey of, so that the same command goes on with it and another one is refused."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -13,12 +14,18 @@ from typing import Any
 
 from vit_viz.drawing.record import versions
 from vit_viz.errors import ParameterError
+from vit_viz.lazy import extra
 from vit_viz.surveys.columns import TABLES
+from vit_viz.surveys.names import shown
 
-FILE = "survey.json"
-_FORMAT = 1
+FILE = "_survey.json"
+"""Readers of a folder of Parquet pass over names that begin with "_"."""
+
+OLD_FILE = "survey.json"
+"""What it was called in format 1, which is still read; a survey of it that goes on becomes one of this format."""
+
+FORMAT = 2
 _COMPARED = {
-    "format": "format of its tables",
     "model": "model",
     "weights": "weights",
     "preprocess": "preprocessing",
@@ -32,32 +39,40 @@ _COMPARED = {
 }
 """What tells one survey from another, and what it is called."""
 
+_LISTING = ("photos", "digest")
+"""Which of that a survey that is extended may change."""
+
 
 def manifest(
     identity: dict[str, Any], *, request: dict[str, Any], classes: list[str], proof: dict[str, Any]
 ) -> dict[str, Any]:
-    """What survey.json holds.
+    """What _survey.json holds.
 
     Args:
-        identity: what tells this survey from others: all of `_COMPARED` but the format.
+        identity: what tells this survey from others: all of `_COMPARED`, and `names`, see `digest_of`.
         request: the command, as it was given.
         classes: names of the model's classes.
         proof: what was shown about the model's attention.
     """
+    with extra("survey", needed_for="A survey"):
+        pyarrow = version("pyarrow")
     return {
-        "format": _FORMAT,
+        "format": FORMAT,
         **identity,
         "request": request,
         "proof": proof,
         "versions": versions()
-        | {"pyarrow": version("pyarrow"), "python": platform.python_version(), "machine": platform.machine()},
+        | {"pyarrow": pyarrow, "python": platform.python_version(), "machine": platform.machine()},
         "tables": {level: [asdict(column) for column in columns] for level, columns in TABLES.items()},
         "classes": classes,
     }
 
 
-def opened(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
+def opened(folder: Path, wanted: dict[str, Any], *, extend: bool = False) -> dict[str, Any]:
     """Begin a survey in a folder, or go on with the one that is there.
+
+    Args:
+        extend: whether the list of photos may be another one; `extended` then notes it.
 
     Returns:
         Its manifest as it was begun.
@@ -66,38 +81,83 @@ def opened(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
         ParameterError: the folder holds something else; the sentence says what.
         OSError: it cannot be written.
     """
-    file = folder / FILE
-    if file.exists():
+    if _file(folder).exists():
         there = read(folder)
+        gone = len(there.get("gone", ()))
+        expected = wanted | {"photos": wanted["photos"] + gone} if gone else wanted
         for key, words in _COMPARED.items():
-            if there.get(key) != wanted[key]:
+            if there.get(key) != expected[key] and not (extend and key in _LISTING):
+                hint = "; --extend adds new photos to it" if key in _LISTING else ""
                 raise ParameterError(
-                    f"{folder} holds another survey: its {words} is {_short(there.get(key))}, not {_short(wanted[key])}; please "
-                    "choose another folder."
+                    f"{shown(str(folder))} holds another survey: its {words} is {_short(there.get(key))}, not "
+                    f"{_short(expected[key])}{hint}; please choose another folder."
                 )
         return there
-    if folder.exists() and (not folder.is_dir() or any(one.name != _LOCK for one in folder.iterdir())):
-        raise ParameterError(f"{folder} holds something that is no survey; please choose another folder.")
+    if folder.exists() and (not folder.is_dir() or any(one.name not in _LOCKS for one in folder.iterdir())):
+        raise ParameterError(
+            f"{shown(str(folder))} holds something that is no survey; please choose another folder."
+        )
     folder.mkdir(parents=True, exist_ok=True)
-    half = file.with_suffix(".half")
-    half.write_text(json.dumps(wanted, indent=1) + "\n", encoding="utf-8")
-    half.replace(file)
+    _write(folder, wanted)
     return wanted
+
+
+def extended(
+    folder: Path, there: dict[str, Any], wanted: dict[str, Any], gone: Iterable[str]
+) -> dict[str, Any]:
+    """Note that a survey is of another list of photos now.
+
+    Args:
+        there, wanted: the manifests of the survey and of the new list; `names` of the latter are those of both.
+        gone: names of photos that are in the tables and not in the new list.
+    """
+    left = sorted(gone)
+    said = {key: wanted[key] for key in ("digest", "names", "request")}
+    changed = there | said | {"format": FORMAT, "photos": wanted["photos"] + len(left), "gone": left}
+    _write(folder, changed)
+    return changed
+
+
+def upgraded(folder: Path, there: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """The manifest of a survey of format 1 in this format, once all its batches are; else as it is."""
+    if (folder / OLD_FILE).exists():
+        there = there | {key: wanted[key] for key in ("format", "names", "tables")}
+        _write(folder, there)
+        for name in (OLD_FILE, _LOCKS[1]):
+            (folder / name).unlink(missing_ok=True)
+    return there
 
 
 def read(folder: Path) -> dict[str, Any]:
     """The manifest of a survey.
 
     Raises:
-        ParameterError: this is no survey.
+        ParameterError: this is no survey, or one of a later format.
     """
+    file = _file(folder)
     try:
-        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ParameterError(f"{folder} holds no survey: {FILE} cannot be read.") from error
+        raise ParameterError(f"{shown(str(folder))} holds no survey: {file.name} cannot be read.") from error
     if not isinstance(content, dict):
-        raise ParameterError(f"{folder} holds no survey: {FILE} is no object.")
+        raise ParameterError(f"{shown(str(folder))} holds no survey: {file.name} is no object.")
+    version = content.get("format", FORMAT)
+    if version not in range(1, FORMAT + 1):
+        raise ParameterError(
+            f"{shown(str(folder))} is a survey of format {_short(version)}, and this version of vit_viz reads 1 to {FORMAT}."
+        )
     return content
+
+
+def settings(there: dict[str, Any]) -> str:
+    """What tells a survey from those of other settings, whatever its photos: SHA-256 in hex."""
+    compared = {key: there.get(key) for key in _COMPARED if key not in _LISTING}
+    return hashlib.sha256(json.dumps(compared, sort_keys=True).encode()).hexdigest()
+
+
+def digest_of(names: Iterable[str]) -> str:
+    """What tells a set of photos' names from any other, in whatever order: SHA-256 in hex."""
+    return hashlib.sha256("\0".join(sorted(names)).encode()).hexdigest()
 
 
 @contextlib.contextmanager
@@ -117,11 +177,27 @@ def alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise ParameterError(f"Another process is writing to {folder}.") from error
+            raise ParameterError(f"Another process is writing to {shown(str(folder))}.") from error
         yield
 
 
-_LOCK = "survey.lock"
+_LOCK = "_survey.lock"
+_LOCKS = (_LOCK, "survey.lock")
+"""The second one is that of format 1."""
+
+FILES = frozenset({FILE, OLD_FILE, *_LOCKS})
+"""What lies in the folder of a survey beside its batches."""
+
+
+def _file(folder: Path) -> Path:
+    new, old = folder / FILE, folder / OLD_FILE
+    return old if old.exists() and not new.exists() else new
+
+
+def _write(folder: Path, content: dict[str, Any]) -> None:
+    half = (folder / FILE).with_suffix(".half")
+    half.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    half.replace(folder / FILE)
 
 
 def _short(value: object) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from vit_viz.errors import BusyError, Cancelled, ParameterError
 from vit_viz.lazy import extra
 from vit_viz.surveys import filters, manifest
-from vit_viz.surveys.columns import TABLES, Column
-from vit_viz.surveys.parquet import batches
+from vit_viz.surveys.checking import check
+from vit_viz.surveys.columns import TABLES, Column, Level
+from vit_viz.surveys.parquet import batch_folder, file_of
 from vit_viz.surveys.photo_columns import HEAD_COLUMNS, MEASURES, photo_columns, photos_sql
 
 with extra("survey", needed_for="The Survey tab"):
@@ -200,12 +201,14 @@ def open_survey(folder: str | Path) -> OpenedSurvey:
     """Read the tables of a survey.
 
     Raises:
-        ParameterError: the folder holds no survey, one without photos, or one that is larger than can be opened.
+        ParameterError: the folder holds no survey, one without photos, a damaged one, or one that is larger than can be opened.
         VitVizError: duckdb is not installed.
     """
     place = Path(folder)
     described = manifest.read(place)
-    numbers = sorted(batches(place))
+    checked = check(place)
+    checked.refuse_damage()
+    numbers = [one.number for one in checked.batches]
     database = duckdb.connect(
         ":memory:", config={"threads": 2, "memory_limit": FILTER_MEMORY, "temp_directory": ""}
     )
@@ -233,7 +236,7 @@ def _load(database: duckdb.DuckDBPyConnection, folder: Path, numbers: Sequence[i
     """
 
     def files(level: str) -> list[str]:
-        return [str(folder / f"batch={number:06d}" / f"{level}.parquet") for number in numbers]
+        return [str(file_of(batch_folder(folder, number), cast(Level, level))) for number in numbers]
 
     if not numbers:
         raise ParameterError(f"The survey in {folder} has no photos yet.")
@@ -261,7 +264,7 @@ def _names(level: str) -> str:
     return ", ".join(f"t.{column.name}" for column in TABLES[level] if column.name != "photo")  # type: ignore[index]
 
 
-_READ = "read_parquet($files, hive_partitioning = false"
+_READ = "read_parquet($files, hive_partitioning = false, union_by_name = true"
 _TABLES = {
     "raw_photos": "SELECT (row_number() OVER (ORDER BY filename, file_row_number) - 1)::INTEGER AS row, filename AS file, * "
     f"EXCLUDE (filename, file_row_number) FROM {_READ}, filename = true, file_row_number = true) ORDER BY row",

@@ -1,24 +1,33 @@
 """Writing: the tables of a batch as Parquet files that are there together or not at all; the only door to pyarrow.
 
-A batch is a folder `batch=000012` with one file per level. It is written under a temporary name, flushed to the disk, and then
-renamed, so that whatever ends the process leaves whole batches only.
+A batch is two folders: `batch=000012` with the table of its photos, and `_batch=000012` with its other tables and its record, which
+whoever reads the whole survey as one folder of Parquet passes over. Both are written under temporary names, flushed to the disk,
+and then renamed, the photos last, so that whatever ends the process leaves whole batches only. Surveys of format 1 have all tables
+of a batch in one folder and no record; they are read as they are.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
 import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+from vit_viz.errors import ParameterError
 from vit_viz.lazy import extra
 from vit_viz.surveys.columns import TABLES, Column, Files, Level, Rows, Tables
+from vit_viz.surveys.names import shown
 
 with extra("survey", needed_for="A survey"):
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+RECORD = "record.json"
 
 _BATCH = re.compile(r"batch=(\d{6,})")
 _HALF = ".half"
@@ -26,6 +35,7 @@ _HALF = ".half"
 _TYPES = {
     "text": pa.string(),
     "int": pa.int32(),
+    "long": pa.int64(),
     "float": pa.float32(),
     "double": pa.float64(),
     "bool": pa.bool_(),
@@ -37,31 +47,75 @@ _TYPES = {
 }
 
 
+# --- writing
+
+
 def encoded(tables: Tables) -> Files:
     """Tables as the content of Parquet files; the same wherever it is made."""
     return {level: _encoded(level, rows) for level, rows in tables.items()}
 
 
-def write_batch(folder: Path, number: int, files: Files) -> None:
+def write_batch(folder: Path, number: int, files: Files, *, of: str = "") -> None:
     """Write one batch of a survey, whole or not at all; one that is there already is replaced.
+
+    Args:
+        of: which survey it is a batch of, see `manifest.settings`.
 
     Raises:
         OSError: it cannot be written; nothing of it is left.
     """
-    place = folder / f"batch={number:06d}"
-    half = folder / f"{place.name}{_HALF}"
+    place = batch_folder(folder, number)
+    photos, rest = (folder / f"_{name}={number:06d}{_HALF}" for name in ("photos", "batch"))
     try:
-        shutil.rmtree(half, ignore_errors=True)
-        half.mkdir(parents=True)
+        for half in (photos, rest):
+            shutil.rmtree(half, ignore_errors=True)
+            half.mkdir(parents=True)
         for level, content in files.items():
-            _write(half / f"{level}.parquet", content)
-        _flush(half)
-        shutil.rmtree(place, ignore_errors=True)
-        half.rename(place)
+            _write((photos if level == "photos" else rest) / f"{level}.parquet", content)
+        _write(rest / RECORD, _record(number, of, files))
+        _flush(photos)
+        _flush(rest)
+        for old in (place, rest_of(place)):
+            shutil.rmtree(old, ignore_errors=True)
+        rest.rename(rest_of(place))
+        photos.rename(place)
         _flush(folder)
     except BaseException:
-        shutil.rmtree(half, ignore_errors=True)
+        for half in (photos, rest):
+            shutil.rmtree(half, ignore_errors=True)
         raise
+
+
+def upgrade_batch(folder: Path, number: int, *, of: str) -> None:
+    """Put the tables of a batch of format 1 where those of this format lie; at every moment all of them can be read."""
+    place = batch_folder(folder, number)
+    files: Files = {level: file_of(place, level).read_bytes() for level in TABLES}
+    half = rest_of(place).with_name(f"{rest_of(place).name}{_HALF}")
+    half.mkdir()
+    _write(half / RECORD, _record(number, of, files))
+    half.rename(rest_of(place))
+    for level in TABLES:
+        file_of(place, level).replace(_new_place(place, level))
+
+
+def remove_batch(folder: Path, number: int) -> None:
+    """Take a batch away."""
+    place = batch_folder(folder, number)
+    for one in (place, rest_of(place)):
+        if one.is_dir() and not one.is_symlink():
+            shutil.rmtree(one)
+        else:
+            one.unlink(missing_ok=True)
+
+
+def remove_halves(folder: Path) -> None:
+    """Take away what a process that was killed had half written."""
+    for name in ("batch", "_batch", "_photos"):
+        for place in folder.glob(f"{name}=*{_HALF}"):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+# --- reading
 
 
 def batches(folder: Path) -> set[int]:
@@ -70,40 +124,120 @@ def batches(folder: Path) -> set[int]:
     return {int(match[1]) for match in matches if match}
 
 
-def remove_halves(folder: Path) -> None:
-    """Take away what a process that was killed had half written."""
-    for place in folder.glob(f"batch=*{_HALF}"):
-        shutil.rmtree(place, ignore_errors=True)
+def batch_folder(folder: Path, number: int) -> Path:
+    """Where the photos of a batch lie; in format 1 all of it."""
+    return folder / f"batch={number:06d}"
+
+
+def rest_of(place: Path) -> Path:
+    """Where the other tables of a batch lie."""
+    return place.with_name(f"_{place.name}")
+
+
+def file_of(place: Path, level: Level) -> Path:
+    """The file of a table in the folder of a batch."""
+    new, old = _new_place(place, level), place / f"{level}.parquet"
+    return old if old.exists() and not new.exists() else new
+
+
+def record_of(place: Path) -> dict[str, Any] | None:
+    """What a batch says of itself; None where it is of format 1.
+
+    Raises:
+        ParameterError: it says nothing that can be read.
+    """
+    if not rest_of(place).exists():
+        return None
+    try:
+        record = json.loads((rest_of(place) / RECORD).read_text(encoding="utf-8"))
+        return {"number": int(record["number"]), "of": str(record["of"]), "tables": dict(record["tables"])}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ParameterError("its record is missing or cannot be read") from error
 
 
 def table(folder: Path, level: Level, columns: Iterable[str] | None = None) -> pa.Table:
-    """One level of all batches, in their order."""
+    """One level of all batches, in their order.
+
+    Raises:
+        ParameterError: a table is damaged.
+    """
     wanted = None if columns is None else list(columns)
     parts = [table_of(folder, number, level, wanted) for number in sorted(batches(folder))]
-    schema = schema_of(level)
-    if wanted is not None:
-        schema = pa.schema([schema.field(name) for name in wanted])
-    return pa.concat_tables(parts) if parts else schema.empty_table()
+    return pa.concat_tables(parts) if parts else _chosen(level, wanted).empty_table()
+
+
+def table_of(folder: Path, number: int, level: Level, columns: Iterable[str] | None = None) -> pa.Table:
+    """One level of one batch; columns that it was written without are missing in every row.
+
+    Raises:
+        ParameterError: it is damaged; the sentence says how.
+    """
+    place = batch_folder(folder, number)
+    schema = _chosen(level, columns)
+    try:
+        rows = _rows(place, level, record_of(place), schema.names)
+    except ParameterError as fault:
+        raise ParameterError(f"{shown(str(place))} is damaged: {fault}.") from fault
+    arrays = [
+        rows[field.name] if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def content_of(place: Path, level: Level, record: dict[str, Any] | None) -> bytes:
+    """The bytes of a table, which are those that were written.
+
+    Raises:
+        ParameterError: they are not; the message says it in half a sentence.
+    """
+    try:
+        content = file_of(place, level).read_bytes()
+    except OSError as error:
+        raise ParameterError(f"its table {level} is missing or cannot be read") from error
+    if record is not None and record["tables"].get(level) != hashlib.sha256(content).hexdigest():
+        raise ParameterError(f"its table {level} is not what was written")
+    return content
 
 
 def thumbnails(folder: Path, number: int) -> dict[str, bytes]:
     """The thumbnails of a batch as WebP, by photo; none where the survey keeps none."""
-    file = folder / f"batch={number:06d}" / "thumbnails.parquet"
-    if not file.is_file():
+    if not file_of(batch_folder(folder, number), "thumbnails").is_file():
         return {}
-    rows = pq.ParquetFile(file).read(columns=["photo", "webp"]).to_pydict()
+    rows = table_of(folder, number, "thumbnails", ("photo", "webp")).to_pydict()
     return dict(zip(rows["photo"], rows["webp"], strict=True))
-
-
-def table_of(folder: Path, number: int, level: Level, columns: Iterable[str] | None = None) -> pa.Table:
-    """One level of one batch."""
-    file = folder / f"batch={number:06d}" / f"{level}.parquet"
-    return pq.ParquetFile(file).read(columns=None if columns is None else list(columns))
 
 
 def schema_of(level: Level) -> pa.Schema:
     """The columns of a level, with unit and meaning in their metadata."""
     return pa.schema([_field(column) for column in TABLES[level]])
+
+
+def _chosen(level: Level, columns: Iterable[str] | None) -> pa.Schema:
+    schema = schema_of(level)
+    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
+
+
+def _rows(place: Path, level: Level, record: dict[str, Any] | None, columns: list[str]) -> pa.Table:
+    content = content_of(place, level, record)
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        there = [name for name in columns if name in file.schema_arrow.names]
+        return file.read(columns=there)
+    except (pa.ArrowException, OSError) as error:
+        raise ParameterError(f"its table {level} cannot be read as Parquet") from error
+
+
+# --- files
+
+
+def _new_place(place: Path, level: Level) -> Path:
+    return (place if level == "photos" else rest_of(place)) / f"{level}.parquet"
+
+
+def _record(number: int, of: str, files: Files) -> bytes:
+    tables = {level: hashlib.sha256(content).hexdigest() for level, content in files.items()}
+    return (json.dumps({"number": number, "of": of, "tables": tables}, indent=1) + "\n").encode()
 
 
 def _field(column: Column) -> pa.Field:

@@ -7,17 +7,14 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from glob import glob
+from glob import glob, has_magic
 from pathlib import Path
 
 from vit_viz.analyses.localisation import Box
 from vit_viz.errors import ParameterError
 from vit_viz.labels import Labels
-
-ENDINGS = frozenset(
-    {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".heif", ".jfif"}
-)
-"""Of the files of a folder that are taken for photos; what a list names is taken whatever its ending."""
+from vit_viz.surveys.finding import Search, Skipped
+from vit_viz.surveys.names import as_text, is_text, shown
 
 
 @dataclass(frozen=True)
@@ -25,11 +22,12 @@ class Photo:
     """One photo of a survey.
 
     Args:
-        name: what it is called in all tables: its path from the root of the survey, with forward slashes.
+        name: what it is called in all tables: its path from the root of the survey, with forward slashes; always UTF-8.
         path: where its file is.
         label: its true class as it was given; "" where nobody says.
         class_index: the output of the model that stands for it; None where the model has no such class.
         boxes: of the object, in pixels of the upright photo.
+        fault: why its file is not even opened; "" where it is.
     """
 
     name: str
@@ -37,6 +35,7 @@ class Photo:
     label: str = ""
     class_index: int | None = None
     boxes: tuple[Box, ...] = ()
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,33 +48,34 @@ class Note:
 
 
 def photos_in(source: str | Path | Sequence[str | Path]) -> tuple[Photo, ...]:
-    """The photos of a folder with all folders in it, of a pattern such as "photos/*.jpg", or of some files, sorted by name.
+    """The photos of a folder with all folders in it, of a pattern such as "photos/*.jpg", or of some of these, sorted by name.
 
     Where every photo of a folder lies in a folder of its own class (torchvision's ImageFolder), these folders are the labels.
 
     Raises:
-        ParameterError: there are none.
+        ParameterError: there are none, or something that is named does not exist.
     """
-    if not isinstance(source, str | Path):
-        files = [path for one in source for path in _files(one)]
-        return _checked(_named(files, _common_folder(files)), ", ".join(map(str, source)))
-    place = Path(source)
-    if place.is_dir():
-        files = [path for path in place.rglob("*") if path.suffix.lower() in ENDINGS and path.is_file()]
-        return _checked(_of_classes(_named(files, place)), source)
-    files = _files(source)
-    return _checked(_named(files, _common_folder(files)), source)
+    return search_photos(source)[0]
+
+
+def search_photos(
+    source: str | Path | Sequence[str | Path],
+) -> tuple[tuple[Photo, ...], tuple[Skipped, ...]]:
+    """The photos as `photos_in` has them, and what was passed over."""
+    sources = [source] if isinstance(source, str | Path) else list(source)
+    search = Search()
+    for one in sources:
+        _search(search, one)
+    are_folders = all(Path(one).is_dir() for one in sources)
+    root = Path(sources[0]) if are_folders and len(sources) == 1 else _common_folder(search.files)
+    photos = _named(dict.fromkeys(search.files), root)
+    said = ", ".join(map(str, sources))
+    return _checked(_of_classes(photos) if are_folders else photos, said), tuple(search.skipped)
 
 
 def listed(notes: Mapping[str, Note], folder: Path) -> tuple[Photo, ...]:
     """The photos that a list names, relative to its own folder, in its order."""
-    return _checked(
-        [
-            Photo(name, str(folder / name), note.label, note.class_index, note.boxes)
-            for name, note in notes.items()
-        ],
-        folder,
-    )
+    return _checked([_photo(name, folder / name, note) for name, note in notes.items()], folder)
 
 
 def annotated(photos: Sequence[Photo], notes: Mapping[str, Note]) -> tuple[Photo, ...]:
@@ -107,7 +107,12 @@ def resolved(photos: Sequence[Photo], labels: Labels | None, classes: int) -> tu
     """
     known = {label: class_of(label, labels, classes) for label in {photo.label for photo in photos}}
     return tuple(
-        replace(photo, class_index=_class(photo, known[photo.label], labels, classes)) for photo in photos
+        replace(
+            photo,
+            label=as_text(photo.label),
+            class_index=_class(photo, known[photo.label], labels, classes),
+        )
+        for photo in photos
     )
 
 
@@ -127,7 +132,10 @@ def class_of(label: str, labels: Labels | None, classes: int) -> int | None:
 
 def digest(photos: Iterable[Photo]) -> str:
     """What tells this list of photos, with labels and boxes, from any other: SHA-256 in hex; where the files lie does not count."""
-    rows = [{name: value for name, value in asdict(photo).items() if name != "path"} for photo in photos]
+    rows = [
+        {name: value for name, value in asdict(photo).items() if name not in ("path", "fault")}
+        for photo in photos
+    ]
     return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
 
 
@@ -144,16 +152,42 @@ def _class(photo: Photo, index: int | None, labels: Labels | None, classes: int)
     return given if labels is None or photo.label.isdecimal() else None
 
 
-def _files(pattern: str | Path) -> list[Path]:
-    """The file of this name, or those that a pattern matches."""
-    if Path(pattern).is_file():
-        return [Path(pattern)]
-    return [path for path in map(Path, glob(str(pattern), recursive=True)) if path.is_file()]
+def _search(search: Search, source: str | Path) -> None:
+    """Add the photos of a folder, the file of this name, or those that a pattern matches.
+
+    Raises:
+        ParameterError: there is no such folder or file.
+    """
+    place = Path(source)
+    if place.is_dir():
+        search.walk(place)
+    elif place.is_file():
+        search.files.append(place)
+    elif has_magic(str(source)):
+        search.add_matches(glob(str(source), recursive=True))
+    elif place.is_symlink():
+        raise ParameterError(f"{shown(str(source))} is a link that leads nowhere.")
+    elif str(source):
+        raise ParameterError(f"{shown(str(source))} does not exist.")
 
 
 def _named(files: Iterable[Path], root: Path) -> list[Photo]:
-    photos = [Photo(path.relative_to(root).as_posix(), str(path)) for path in files]
-    return sorted(photos, key=lambda photo: photo.name)
+    """The files by their names, which differ; one that is no UTF-8 is escaped as often as it takes."""
+    photos: dict[str, Photo] = {}
+    names = {path: path.relative_to(root).as_posix() for path in files}
+    for path, name in sorted(names.items(), key=lambda one: (not is_text(one[1]), one[1])):
+        photo = _photo(name, path)
+        while photo.name in photos:
+            photo = replace(photo, name=photo.name.replace("\\", "\\\\"))
+        photos[photo.name] = photo
+    return sorted(photos.values(), key=lambda photo: photo.name)
+
+
+def _photo(name: str, path: Path, note: Note | None = None) -> Photo:
+    """A photo, with what is known of it; one whose name no table can hold is not read."""
+    known = note or Note()
+    fault = "" if is_text(name) else "The name of this file is not UTF-8; please rename it."
+    return Photo(as_text(name), str(path), known.label, known.class_index, known.boxes, fault)
 
 
 def _of_classes(photos: list[Photo]) -> list[Photo]:

@@ -11,8 +11,11 @@ import logging
 import os
 import pickle
 import platform
+import re
+import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.lazy import extra
 from vit_viz.progress import StopCheck, stop_if
 from vit_viz.surveys.columns import Files
+from vit_viz.surveys.leftovers import Leftovers
 from vit_viz.surveys.local import Batch, as_count, photos_per_pass
 from vit_viz.surveys.photos import Photo
 from vit_viz.surveys.recording import Recording, of_batch
@@ -259,16 +263,41 @@ def _connected(address: str) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    try:
-        ray.init(**_to_join(address) if address else _to_start(), log_to_driver=False, logging_level="ERROR")
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise ParameterError(
-            f"No Ray cluster can be reached at {address or 'this machine'}: {_first_line(error)}"
-        ) from error
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
+    leftovers = Leftovers()
+    with leftovers.ended() if not address else nullcontext():
+        try:
+            with leftovers.marked(), _without_core_lines():
+                where = _to_join(address) if address else _to_start()
+                ray.init(**where, log_to_driver=False, logging_level="ERROR")
+        except Exception as error:  # Ray raises that very class where its start takes too long
+            raise ParameterError(
+                f"No Ray cluster can be reached at {address or 'this machine'}: {_first_line(error)}"
+            ) from error
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def _without_core_lines() -> Iterator[None]:
+    """Of what is written to stderr meanwhile, also by no Python, the lines by which Ray's core tells its own level are left out."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(before, 2)
+            os.close(before)
+            file.seek(0)
+            others = [line for line in file if not _CORE_LINE.match(line)]
+            os.write(2, b"".join(others))
+
+
+_CORE_LINE = re.compile(rb"\[[^\]]*\] logging\.cc:\d+: ")
 
 
 _SETTINGS = {

@@ -158,6 +158,8 @@ def _photo_row(shot: Shot, numbers: PhotoNumbers, index: int, model: Model) -> R
     row = {
         "photo": photo.name,
         "sha256": shot.digest,
+        "file_size": None if shot.file is None else shot.file.size,
+        "file_time": None if shot.file is None else shot.file.time,
         "height": box.original_size[0],
         "width": box.original_size[1],
         "region": list(box.region),

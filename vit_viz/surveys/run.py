@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +24,19 @@ from vit_viz.images import Mode
 from vit_viz.lazy import extra
 from vit_viz.progress import StopCheck
 from vit_viz.session.edits import NO_EDITS, EditsLike, ModelEdits
-from vit_viz.surveys import lists, manifest
-from vit_viz.surveys.columns import Level
+from vit_viz.surveys import finding, lists, manifest
+from vit_viz.surveys.columns import Files, Level
 from vit_viz.surveys.engine import Engine, Word, engine_of
+from vit_viz.surveys.finding import Skipped
 from vit_viz.surveys.local import Batch, as_count
-from vit_viz.surveys.photos import Photo, annotated, digest, listed, photos_in, resolved
+from vit_viz.surveys.photos import Photo, annotated, digest, listed, resolved, search_photos
 from vit_viz.surveys.recording import Recording
 from vit_viz.surveys.stages import Decoding
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from vit_viz.surveys.checking import SurveyCheck
 
 BATCH = 128
 """Photos per batch: what is lost at most when the process is killed."""
@@ -46,14 +51,16 @@ class Survey:
     """What a folder holds of many photos; see `survey`.
 
     Args:
-        folder: with survey.json and one folder per batch.
+        folder: with _survey.json and one folder per batch.
+        notes: what `survey` found on the way, a line each: files it passed over, batches it made again.
     """
 
     folder: Path
+    notes: tuple[str, ...] = ()
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """survey.json: what was asked, the versions, what each column means."""
+        """_survey.json: what was asked, the versions, what each column means."""
         return manifest.read(self.folder)
 
     def table(self, level: Level, columns: Sequence[str] | None = None) -> pa.Table:
@@ -61,6 +68,12 @@ class Survey:
         with extra("survey", needed_for="A survey"):
             from vit_viz.surveys import parquet
         return parquet.table(self.folder, level, columns)
+
+    def check(self) -> SurveyCheck:
+        """Read all of it and compare it with what was written: damaged batches, missing photos, files that are no part of it."""
+        with extra("survey", needed_for="A survey"):
+            from vit_viz.surveys.checking import check
+        return check(self.folder)
 
     @property
     def num_photos(self) -> int:
@@ -96,28 +109,29 @@ def survey(
     thumbnails: bool = True,
     batch: int = BATCH,
     engine: Engine | Word = "local",
+    extend: bool = False,
+    verify: bool = False,
     progress: Counted | None = None,
     cancelled: StopCheck | None = None,
 ) -> Survey:
     """Where a model looks in each of many photos, and whether it is right: tables in a folder, as Parquet.
 
-    Per photo: the first five classes, margin, right or wrong, outlier tokens; more by layer and head, and by method. survey.json
-    says what each column means, and in which unit. A process that ends in the middle loses one batch at most; the same call goes
-    on. Photos that cannot be read are noted.
+    _survey.json says what each column means. A process that ends in the middle loses one batch at most; the same call goes on, and
+    makes damaged batches again, those of changed photos, and those of photos that can be read now.
 
     Args:
         loaded: a loaded model, or what `load` takes.
         photos: a folder (of one folder per class: with labels), a pattern such as "photos/*.jpg", files, or a list (CSV, JSON).
         out: a new folder, or one that this survey was begun in.
         annotations: labels and boxes by the photo's name: CSV, JSON, COCO's JSON, or a folder of VOC's XML files.
-        mode: how a photo becomes the model's input; "crop" is the checkpoint's own evaluation recipe.
+        mode: how a photo becomes the model's input; "crop" is the checkpoint's own evaluation recipe, while `trace` takes "fit".
         size: short side of that input in patches; 0 is the checkpoint's own.
         methods: names of explanation methods that are scored, see `METHODS`.
         deletion: whether their scores include deletion and insertion, which take some hundred forward passes per photo.
         edits: of the model's inside, such as "off 3.1;temperature 4=0.5"; the survey is of the edited model.
-        thumbnails: whether a small picture of each photo is kept.
-        batch: photos that are written together.
+        thumbnails, batch: whether a small picture of each photo is kept; how many photos are written together.
         engine: "local" or "ray", or a `Machine` or a `RayCluster`, which say how much runs at a time, and where.
+        extend, verify: whether new photos are added to what is there; whether changed ones are found by hashes, not size and time.
         progress: told (photos recorded, photos in all).
         cancelled: asked between forward passes; True ends with `Cancelled`, and whole batches stay.
 
@@ -129,19 +143,18 @@ def survey(
     Example:
         >>> import vit_viz as vv
         >>> from tempfile import TemporaryDirectory
-        >>> from vit_viz.samples import sample
         >>> with TemporaryDirectory() as folder:
-        ...     sample("lion").save(f"{folder}/lion.png")
+        ...     vv.samples.sample("lion").save(f"{folder}/lion.png")
         ...     vv.survey("mini", folder, f"{folder}/survey").table("photos")["top_names"].to_pylist()[0][0]
         'lion'
     """
     model = _with_preprocessing(loaded)
     decoding = Decoding(model.preprocess, mode, size, thumbnails)
     recording = Recording(model, _named(methods), deletion=deletion, edits=ModelEdits.parse(edits))
-    everything = _listing(model, photos, annotations)
-    plan = _Plan(Path(out), everything, batch, decoding, recording, engine_of(engine))
-    plan.run(_described(plan, photos, annotations), progress or (lambda _done, _all: None), cancelled)
-    return Survey(plan.folder)
+    everything, skipped = _listing(model, photos, annotations)
+    plan = _Plan(Path(out), everything, batch, decoding, recording, engine_of(engine), extend, verify)
+    notes = plan.run(_described(plan, photos, annotations), progress or (lambda *_: None), cancelled)
+    return Survey(plan.folder, (*skipped, *notes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,32 +167,46 @@ class _Plan:
     decoding: Decoding
     recording: Recording
     engine: Engine
+    extend: bool
+    verify: bool
 
     def __post_init__(self) -> None:
         as_count("batch", self.batch)
 
-    def run(self, described: dict[str, Any], progress: Counted, cancelled: StopCheck | None) -> None:
-        """Record what is not there yet."""
+    def run(
+        self, described: dict[str, Any], progress: Counted, cancelled: StopCheck | None
+    ) -> tuple[str, ...]:
+        """Record what is not there yet; returns what was found of an earlier run, a line each."""
         with extra("survey", needed_for="A survey"):
             from vit_viz.surveys import parquet
+            from vit_viz.surveys.resuming import resume
         with self._room_on_disk(parquet.batches), manifest.alone(self.folder):
-            manifest.opened(self.folder, described)
-            parquet.remove_halves(self.folder)
-            there = parquet.batches(self.folder)
-            left = [(number, photos) for number, photos in self._batches() if number not in there]
-            counted = _Counter(len(self.photos), sum(len(photos) for _, photos in left), progress)
+            there = resume(
+                self.folder, described, self.photos, self.decoding, extend=self.extend, verify=self.verify
+            )
+            left = [photo for photo in self.photos if photo.name not in there.recorded]
             self.engine.run(
-                left,
+                self._batches(left, there.kept),
                 self.decoding,
                 self.recording,
-                write=lambda number, files: parquet.write_batch(self.folder, number, files),
-                progress=counted.add,
+                write=partial(self._write, manifest.settings(described)),
+                progress=_Counter(len(self.photos), len(left), progress).add,
                 cancelled=cancelled,
             )
+        return there.notes
 
-    def _batches(self) -> list[Batch]:
-        starts = range(0, len(self.photos), self.batch)
-        return [(start // self.batch, self.photos[start : start + self.batch]) for start in starts]
+    def _batches(self, left: Sequence[Photo], kept: Collection[int]) -> list[Batch]:
+        """Photos in batches, whose numbers are the first that no batch has."""
+        numbers = (number for number in count() if number not in kept)
+        starts = range(0, len(left), self.batch)
+        return [
+            (number, left[start : start + self.batch]) for start, number in zip(starts, numbers, strict=False)
+        ]
+
+    def _write(self, settings: str, number: int, files: Files) -> None:
+        from vit_viz.surveys import parquet
+
+        parquet.write_batch(self.folder, number, files, of=settings)
 
     @contextmanager
     def _room_on_disk(self, batches: Callable[[Path], set[int]]) -> Iterator[None]:
@@ -213,15 +240,18 @@ class _Counter:
         self._progress(self._done, self._total)
 
 
-def _listing(model: Model, photos: Source, annotations: str | Path | None) -> tuple[Photo, ...]:
-    """The photos with all that is known of them."""
+def _listing(
+    model: Model, photos: Source, annotations: str | Path | None
+) -> tuple[tuple[Photo, ...], tuple[str, ...]]:
+    """The photos with all that is known of them, and what was passed over on the way to them, a line for each reason."""
+    skipped: tuple[Skipped, ...] = ()
     if isinstance(photos, str | Path) and Path(photos).suffix.lower() in lists.ENDINGS:
         listing = listed(lists.notes_in(photos), Path(photos).parent)
     else:
-        listing = photos_in(photos)
+        listing, skipped = search_photos(photos)
     if annotations is not None:
         listing = annotated(listing, lists.notes_in(annotations))
-    return resolved(listing, model.labels, _num_classes(model))
+    return resolved(listing, model.labels, _num_classes(model)), tuple(finding.sentences(skipped))
 
 
 def _named(methods: Sequence[str]) -> tuple[str, ...]:
@@ -248,6 +278,7 @@ def _described(plan: _Plan, photos: Source, annotations: str | Path | None) -> d
         "preprocess": words,
         "photos": len(plan.photos),
         "digest": digest(plan.photos),
+        "names": manifest.digest_of(photo.name for photo in plan.photos),
         "methods": list(plan.recording.methods),
         "deletion": plan.recording.deletion,
         "edits": str(plan.recording.edits) or None,

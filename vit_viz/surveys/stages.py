@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from vit_viz.geometry import CropBox
 from vit_viz.images import MAX_BYTES, Mode, Preprocess, decode
 from vit_viz.images.preprocess import levels_of
 from vit_viz.images.reading import read_source
+from vit_viz.surveys.names import as_text
 from vit_viz.surveys.photos import Photo
 
 THUMBNAIL_SIDE = 96
@@ -42,6 +44,23 @@ class Decoding:
 
 
 @dataclass(frozen=True)
+class FileState:
+    """What tells, without reading it, that a file is probably as it was: its size in bytes, and its time of change in ns."""
+
+    size: int
+    time: int
+
+    @classmethod
+    def of(cls, path: str) -> FileState | None:
+        """That of a file; None where there is none."""
+        try:
+            about = os.stat(path)
+        except (OSError, ValueError):
+            return None
+        return cls(about.st_size, about.st_mtime_ns)
+
+
+@dataclass(frozen=True)
 class Thumbnail:
     """A small picture of a photo, as a WebP file of this (width, height)."""
 
@@ -59,6 +78,7 @@ class Shot:
         crop_box: which part of the photo it is.
         digest: SHA-256 of the file, in hex.
         thumbnail: None where none is kept.
+        file: the file's size and time as it was read.
     """
 
     photo: Photo
@@ -66,6 +86,7 @@ class Shot:
     crop_box: CropBox
     digest: str
     thumbnail: Thumbnail | None
+    file: FileState | None = None
 
 
 @dataclass(frozen=True)
@@ -108,10 +129,13 @@ def decoded(photo: Photo, content: bytes, decoding: Decoding) -> Shot:
 
 
 def _prepared(photo: Photo, decoding: Decoding) -> Shot | Failure:
+    if photo.fault:
+        return Failure(photo, photo.fault)
+    before = FileState.of(photo.path)  # a file that changes while it is read then differs from what is noted
     try:
-        return decoded(photo, read(photo), decoding)
+        return replace(decoded(photo, read(photo), decoding), file=before)
     except VitVizError as error:
-        return Failure(photo, str(error).replace(photo.path, photo.name))
+        return Failure(photo, as_text(str(error).replace(photo.path, photo.name)))
 
 
 def _thumbnail(image: Image.Image) -> Thumbnail:
