@@ -300,3 +300,19 @@ def test_a_picture_given_as_a_picture_keeps_its_shape(counted: Counted) -> None:
 def test_models_have_a_bound_of_their_own_which_a_small_cache_does_not_lower() -> None:
     assert Session(device="cpu", cache_bytes=10_000).engine.models.max_bytes == MODEL_BYTES
     assert Session(device="cpu", cache_bytes=3 * 2**30).engine.models.max_bytes == 3 * 2**30
+
+
+def test_a_model_that_is_given_again_leaves_no_copy_of_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = with_a_full_gpu(monkeypatch)
+    image = session.add_upload(picture(0), owner="ada")
+    session.trace("tiny", image, owner="ada")  # on the CPU, since the device is full
+    cpu = session.cpu_engine
+    assert cpu is not None
+    assert cpu.models.has("tiny")
+    given = cpu.models.get("tiny")
+    session.add_model(replace(given, name="other"))  # type: ignore[type-var]  # a dataclass, as every model is
+    assert cpu.models.has("tiny")
+    session.add_model(given)
+    assert not cpu.models.has("tiny")

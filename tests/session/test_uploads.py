@@ -260,3 +260,16 @@ def test_to_list_a_picture_does_not_keep_it_longer() -> None:
     assert len(store.of("ada")) == 1
     clock.now = 10
     assert store.of("ada") == {}
+
+
+@pytest.mark.parametrize(("owner", "is_gone"), [("ada", True), ("bob", False), ("", False)])
+def test_only_its_owner_removes_a_picture(owner: str, is_gone: bool) -> None:
+    gone: list[str] = []
+    store = UploadStore(on_gone=gone.append)
+    key, other = store.add(picture(1), owner="ada"), store.add(picture(2), owner="ada")
+    digest = store.get(key, owner="ada").digest
+    store.remove(key, owner=owner)
+    assert (key not in store.of("ada")) == is_gone
+    assert other in store.of("ada")
+    assert gone == ([digest] if is_gone else [])
+    store.remove("u-nothing", owner=owner)

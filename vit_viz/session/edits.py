@@ -4,7 +4,7 @@ As words, in statements joined by ";":
 
     off 3.1 4.0                 these heads (layer.head) say nothing: their output is zero
     mean 5.2                    a head says to every token the mean over tokens of what it would say
-    uniform 6.0                 a head looks at all tokens alike
+    uniform 6.0                 a head looks alike at all tokens that it may see
     temperature 7=0.5           the scores of layer 7 are divided by 0.5, which sharpens its attention
     forbid class>2-4,3-5@6-8    the class token no longer sees the patches of rows 2-4 and columns 3-5, in layers 6 to 8
 

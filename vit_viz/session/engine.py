@@ -23,6 +23,7 @@ from vit_viz.capture import Trace, trace
 from vit_viz.capture.buffers import IDLE_BYTES, BufferPool
 from vit_viz.capture.edits import innermost_edit, standing
 from vit_viz.capture.interventions import Edits
+from vit_viz.capture.structure_check import StructureCheck
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.images.part import cut, part_words
@@ -37,7 +38,15 @@ from vit_viz.session.answers import (
 )
 from vit_viz.session.cache import ByteCache
 from vit_viz.session.explanations import LONG_ANALYSES, Job, is_slow
-from vit_viz.session.functions import ANALYSES, FROM_THE_TRACE, LOOK_UPS, OF_BOTH, OF_THE_MODEL, OF_TOKENS
+from vit_viz.session.functions import (
+    ANALYSES,
+    FIRST_LOOKS,
+    FROM_THE_TRACE,
+    LOOK_UPS,
+    OF_BOTH,
+    OF_THE_MODEL,
+    OF_TOKENS,
+)
 from vit_viz.session.models import MODEL_BYTES, ModelPool
 from vit_viz.session.pace import Pace
 from vit_viz.session.request import Request, check_input, is_about
@@ -128,12 +137,31 @@ class Engine:
             )
         self._check(request)
         compute = elsewhere or partial(self._compute, request, progress, cancelled, preview)
-        return self._kept(request, compute, answer_bytes, cancelled)
+        answer = self._kept(request, compute, answer_bytes, cancelled)
+        if isinstance(answer, Trace):
+            answer.check_not_refused()
+        return answer
 
     def trace(self, request: Request, *, cancelled: StopCheck | None = None) -> Trace:
         """The recorded forward pass that a request is about; as `run`."""
         recorded = self.run(request.about("trace"), cancelled=cancelled)
         assert isinstance(recorded, Trace)
+        return recorded
+
+    def checked_trace(
+        self, request: Request, *, cancelled: StopCheck | None = None, residual: bool = False
+    ) -> Trace:
+        """The same once it is known that its pictures do not mislead; every pass of a check waits for its turn.
+
+        Args:
+            residual: of the pass that kept the residual stream.
+        """
+        recorded = self.run(request.about("token trace" if residual else "trace"), cancelled=cancelled)
+        assert isinstance(recorded, Trace)
+        if isinstance(recorded.known, StructureCheck):
+            device = recorded.known.device.type, recorded.known.device.index or 0
+            turn = partial(self.turns.turn, device, cancelled=cancelled)
+            recorded.known = recorded.known.result(turn=turn, cancelled=cancelled)
         return recorded
 
     def prepared(
@@ -232,13 +260,16 @@ class Engine:
             )
         if analysis == "walkthrough":
             return self._step(request, cancelled)
-        if analysis in LOOK_UPS:
+        if analysis in FIRST_LOOKS:
             return LOOK_UPS[analysis](self.trace(request, cancelled=cancelled), **options)
+        if analysis in LOOK_UPS:
+            return LOOK_UPS[analysis](self.checked_trace(request, cancelled=cancelled), **options)
         if analysis in OF_TOKENS:
-            return OF_TOKENS[analysis](self.run(request.about("token trace"), cancelled=cancelled), **options)
+            recorded = self.checked_trace(request, cancelled=cancelled, residual=True)
+            return OF_TOKENS[analysis](recorded, **options)
         if analysis in OF_BOTH:
             return OF_BOTH[analysis](
-                self._model(request), self.trace(request, cancelled=cancelled), **options
+                self._model(request), self.checked_trace(request, cancelled=cancelled), **options
             )
         if analysis in OF_THE_MODEL:
             return OF_THE_MODEL[analysis](self._model(request), **options)
@@ -273,6 +304,7 @@ class Engine:
                 loaded, picture, keep_norms=True, keep_residual=keep_residual, pool=self.pool, **options
             )
             taken = time.perf_counter() - started
+        recorded.let_model_go()
         self.pace.note(loaded.provenance.weights, recorded.num_tokens, taken)
         recorded.provenance = self._provenance(recorded.provenance, request)
         return recorded
@@ -307,6 +339,7 @@ class Engine:
         """What a long analysis needs to know of its request."""
         parameters = dict(request.parameters)
         is_quick = not is_slow(request.analysis, parameters)
+        self.checked_trace(request, cancelled=cancelled)
 
         def result_of(analysis: str, **parameters: Any) -> Answer:
             return self.run(request.about(analysis, **parameters), progress=progress, cancelled=cancelled)

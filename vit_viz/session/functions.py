@@ -32,6 +32,9 @@ LOOK_UPS: dict[str, Callable[..., Answer]] = {
     "patches": PatchPlaces.of,
     "links": links,
 }
+FIRST_LOOKS = frozenset({"rows"})
+"""What the first picture is drawn from: it does not wait until it is known whether the layers are all of a model's attention."""
+
 OF_TOKENS: dict[str, Callable[..., Answer]] = {
     "token similarity": token_similarity,
     "token change": token_change,

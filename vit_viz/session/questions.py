@@ -20,6 +20,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query, parse_query
 from vit_viz.indices import as_index
 from vit_viz.progress import Progress, StopCheck
+from vit_viz.sentences import did_you_mean
 from vit_viz.session.answers import Answer
 from vit_viz.session.handles import Subject
 from vit_viz.session.head_questions import OF_HEADS, OneHeadOptions
@@ -272,7 +273,7 @@ def question_named(name: str) -> Question:
     """
     known = questions()
     if name not in known:
-        raise ParameterError(f"There is nothing called {str(name)[:40]!r}; there are: {', '.join(known)}.")
+        raise ParameterError(f"There is nothing called {str(name)[:40]!r}{did_you_mean(str(name), known)}")
     return known[name]
 
 
@@ -300,6 +301,10 @@ def request_for(
     if not question.takes_image:
         subject = Subject(subject.model, "", owner=subject.owner)
         return subject.request(question.analysis, **question.parameters(chosen, 0))
+    if not subject.image:
+        raise ParameterError(
+            f"{name!r} is about a picture: pass a picture, its path or the name of a sample."
+        )
     layers = session.trace_of(subject).num_layers
     parameters = dict(question.parameters(chosen, layers))
     parameters |= _start(session, subject, question, query) | _target(session, subject, question, target)

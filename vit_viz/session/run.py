@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
+from torch import Tensor, nn
 
 from vit_viz import samples
-from vit_viz.checkpoints import Model
+from vit_viz.analyses.outputs import outputs_of
+from vit_viz.analyses.prepared_image import ModelLike, Picture
+from vit_viz.capture.given import as_model, as_picture
+from vit_viz.checkpoints.catalog import BUNDLED, entry_of
+from vit_viz.checkpoints.plain_module import plain_module
+from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query
 from vit_viz.images import Mode, image_hash
 from vit_viz.images.part import Part
@@ -26,8 +32,8 @@ CACHE_BYTES = 256 * 2**20
 
 
 def run(
-    loaded: Model | str | Path,
-    image: Image.Image | str | Path | None,
+    loaded: ModelLike,
+    image: Picture | None,
     name: str,
     *,
     mode: Mode = "fit",
@@ -50,8 +56,8 @@ def run(
         'share of the query'
 
     Args:
-        loaded: what `load` returned, or what it takes.
-        image: a picture, its path, the name of a sample, or None for what is about the model alone.
+        loaded: what `load` returned, what it takes, or a timm model, which says how pictures become its input.
+        image: a picture, its path, an array, the name of a sample, or None for what is about the model alone.
         name: see `vit_viz.session.questions`.
         mode: how the picture becomes the model's input; see `Preprocess.apply`, also for `size`.
         size: short side of that input in patches; 0 is the checkpoint's own.
@@ -77,30 +83,48 @@ def run(
 
 
 @lru_cache(maxsize=1)
-def session_of(loaded: Model | str | Path) -> Session:
+def session_of(loaded: ModelLike) -> Session:
     """The session that questions about a model, or its name, go to; that of the last model is kept."""
     if isinstance(loaded, str | Path):
-        return Session(model=loaded, cache_bytes=CACHE_BYTES)
+        session = Session(model=loaded, cache_bytes=CACHE_BYTES)
+        note_model_path(session, str(loaded))
+        return session
+    loaded = as_model(loaded)
+    if isinstance(loaded, nn.Module):
+        loaded = plain_module(loaded, has_classes=outputs_of(loaded) == "classes")
     session = Session(model=loaded.name, cache_bytes=CACHE_BYTES)
     session.add_model(loaded)
+    note_model_path(session, getattr(loaded, "ref", ""))
     return session
 
 
-def subject_of(session: Session, image: Image.Image | str | Path | None, **how: Any) -> Subject:
+def note_model_path(session: Session, ref: str) -> None:
+    """Remember where the session's own model lies, if what names it is a path."""
+    if ref and ref not in BUNDLED and entry_of(ref) is None and Path(ref).expanduser().exists():
+        session.given_paths[session.default_model] = ref
+
+
+def subject_of(session: Session, image: Picture | None, **how: Any) -> Subject:
     """What a question is about; a picture that is no sample is kept with the session, once."""
     model = session.default_model
     if image is None:
         return Subject(model, "", **how)
-    is_sample = isinstance(image, str) and image in samples.sample_names()
-    return Subject(model, str(image) if is_sample else _kept_picture(session, image), **how)
+    if isinstance(image, str) and image in samples.sample_names():
+        return Subject(model, image, **how)
+    picture = as_picture(image)
+    if isinstance(picture, Tensor):
+        raise ParameterError("A question by name is about a picture; pixels go to vv.trace or vv.explain.")
+    return Subject(model, _kept_picture(session, picture), **how)
 
 
-def _kept_picture(session: Session, image: Image.Image | str | Path) -> str:
+def _kept_picture(session: Session, image: Image.Image | Path) -> str:
     """The id of a picture among those that a session keeps."""
-    decoded = session.decode(image if isinstance(image, Image.Image) else Path(image))
+    decoded = session.decode(image)
     digest = image_hash(decoded)
-    for key, stored in session.uploads.of("").items():
-        if stored.digest == digest:
-            return key
-    name = "" if isinstance(image, Image.Image) else cleaned_name(Path(image).name)
-    return session.uploads.add(decoded, name=name)
+    name = "" if isinstance(image, Image.Image) else cleaned_name(image.name)
+    kept = (key for key, stored in session.uploads.of("").items() if stored.digest == digest)
+    key = next(kept, "") or session.uploads.add(decoded, name=name)
+    session.given_paths.pop(key, None)  # the same pixels may come without a path now
+    if isinstance(image, Path):
+        session.given_paths[key] = str(image)
+    return key

@@ -31,6 +31,7 @@ from vit_viz.progress import Progress, StopCheck, within
 from vit_viz.results import Ranking
 from vit_viz.session.answers import Answer, Result, answers_classes, top_classes
 from vit_viz.session.cache import ByteCache
+from vit_viz.session.checks import BackgroundChecks
 from vit_viz.session.devices import REFUSED, GpuRefusedError, Lender, Notice, run_with_fallback
 from vit_viz.session.engine import ANALYSES, FROM_THE_TRACE, Engine
 from vit_viz.session.explanations import LONG_ANALYSES, is_slow
@@ -76,8 +77,10 @@ class Session:
         self.turns = Turns()
         self.uploads = UploadStore(on_gone=self.forget_picture)
         self.library: Library | None = None
+        self.given_paths: dict[str, str] = {}  # as the process's owner named them; files of the app tell none
         self.decode: Callable[..., Image.Image] = decode  # of uploads; the app sets that of a DecoderProcess
         self.handles, self._visits = Handles(), Visits()
+        self.checks = BackgroundChecks(self.turns, has_model=self.has_model)
         self._slow = Turns(max_waiting=8, max_seconds=SLOW_WAIT_SECONDS)  # by visitor
         budget = cache_bytes or bytes_from_environment("VIT_VIZ_CACHE_BYTES", CACHE_BYTES)
         engine_on = partial(
@@ -244,13 +247,22 @@ class Session:
                     return ask(self.engine, elsewhere=partial(self._lent, request))
                 except GpuRefusedError:
                     self.notice(REFUSED)
-            return self._where_there_is_room(request, ask)
+            answer = self._where_there_is_room(request, ask)
+        if isinstance(answer, Trace):
+            self.checks.begin(answer, model=request.subject.model, left=self._visits.check(request.owner))
+        return answer
 
     def trace_of(self, subject: Subject) -> Trace:
         """The recorded forward pass that a subject is about; as `trace`."""
         recorded = self.run(subject.request("trace"))
         assert isinstance(recorded, Trace)
         return recorded
+
+    def checked_trace_of(self, subject: Subject) -> Trace:
+        """The same once it is known that its pictures do not mislead, for what states so or is saved."""
+        request = subject.request("trace")
+        self.run(request)
+        return self._where_there_is_room(request, partial(Engine.checked_trace, request=request))
 
     def trace(self, model: str | None, image: str, *, mode: Mode = "fit", owner: str = "") -> Trace:
         """The recorded forward pass of a whole image, at the checkpoint's own size; one forward per (model, image, mode).

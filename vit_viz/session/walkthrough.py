@@ -8,16 +8,15 @@ from typing import Any
 
 from torch import nn
 
+from vit_viz.analyses.position_tables import FilterComponents, filter_components
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.session.edits import NO_EDITS, ModelEdits
 from vit_viz.walkthrough.embedding import (
     EmbeddingStep,
-    FilterComponents,
     PatchStep,
     Walk,
     embedding_step,
-    filter_components,
     own_transformer,
     patch_step,
 )

@@ -12,7 +12,7 @@ from vit_viz.ui.edge.image_input import GONE, UploadedImage, read_upload
 from vit_viz.ui.edge.user_errors import escaped
 from vit_viz.ui.header.components import Bring
 from vit_viz.ui.page import DRAWING, Page
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 
 def wire(bring: Bring, box: UploadedImage, page: Page) -> None:

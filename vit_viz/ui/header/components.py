@@ -33,9 +33,13 @@ class Edited(Component):
 
 
 class Facts(Component):
-    """Whether the attention is verified, with the model's facts; the link; where to start; help."""
+    """Whether the attention is verified, with the model's facts; the link; where to start; help.
+
+    Event `refused`: it turned out that the pictures mislead.
+    """
 
     template = "facts"
+    tells = ("refused",)
 
 
 class Bring(Component):

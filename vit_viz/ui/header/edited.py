@@ -15,8 +15,8 @@ from vit_viz.session.session import Session
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.header.components import Edited
 from vit_viz.ui.page import Page
-from vit_viz.ui.visit.choices import subject_of
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
 
 _HEADS = {"off": "off", "mean": "at its mean", "uniform": "looks at all tokens alike"}
 _TOKENS = {"class": "the class token", "everything": "all tokens"}

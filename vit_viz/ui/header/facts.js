@@ -3,6 +3,7 @@
 import { finder } from '../components/elements.js';
 import { opens } from '../components/popover.js';
 import { wholeAddress } from '../visit/address_bar.js';
+import { UNKNOWN, follow } from './badge.js';
 
 const COPIED = 'Link copied';
 const COPIED_WITHOUT = 'Copied, without your photo';
@@ -14,16 +15,16 @@ const COPIED_WITHOUT_MORE = 'Your photo stays here: the link opens this view, an
  * @property {string} [error]
  * @property {string} [card]
  * @property {boolean} [own] whether the picture is the visitor's own, which no link shows
- * @property {{text: string, title: string, state: string} | null} [proof]
+ * @property {import('./badge.js').Proof | null} [proof]
  */
 
 /**
  * @param {HTMLElement} element
- * @param {import('../components/elements.js').Trigger} _trigger
+ * @param {import('../components/elements.js').Trigger} trigger
  * @param {{value: Facts | null}} props
  * @param {import('../components/elements.js').Watch} watch
  */
-export function mount(element, _trigger, props, watch) {
+export function mount(element, trigger, props, watch) {
   const find = finder(element);
   find('share').addEventListener('click', () => copyLink(find('share'), props.value?.own ?? false));
   find('start').addEventListener('click', () =>
@@ -31,23 +32,35 @@ export function mount(element, _trigger, props, watch) {
   );
   opens(find('proof'), () => find('details'));
   opens(find('help'), () => find('help-words'));
-  watch('value', () => draw(element, props.value));
-  draw(element, props.value);
+  let asking = new AbortController();
+  const update = () => {
+    asking.abort();
+    asking = new AbortController();
+    draw(element, props.value, () => trigger('refused', {}), asking.signal);
+  };
+  watch('value', update);
+  update();
 }
 
-/** @param {HTMLElement} element @param {Facts | null} value */
-function draw(element, value) {
+/**
+ * @param {HTMLElement} element
+ * @param {Facts | null} value
+ * @param {() => void} refused
+ * @param {AbortSignal} signal
+ */
+function draw(element, value, refused, signal) {
   if (!value) return;
   const find = finder(element);
   element.classList.toggle('vv-busy', Boolean(value.busy));
   if (value.busy) return;
   find('model-facts').textContent = value.card || '';
-  const proof = find('proof');
-  proof.hidden = !value.card;
-  proof.textContent = value.proof?.text ?? 'not verified';
-  proof.dataset.state = value.proof?.state ?? 'open';
-  find('proof-words').textContent =
-    value.proof?.title ?? 'Whether the model computed with what is drawn here could not be checked.';
+  find('proof').hidden = !value.card;
+  const show = (/** @type {import('./badge.js').Proof} */ { text, title, state }) => {
+    find('proof').textContent = text;
+    find('proof').dataset.state = state;
+    find('proof-words').textContent = title;
+  };
+  void follow(value.proof ?? UNKNOWN, show, refused, signal);
 }
 
 async function copyLink(/** @type {HTMLElement} */ button, /** @type {boolean} */ isOwn) {

@@ -12,8 +12,8 @@ from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.header.components import Loading
 from vit_viz.ui.header.loading import Loads, Value
 from vit_viz.ui.page import QUICK, Page
-from vit_viz.ui.visit import choices
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views import choices
+from vit_viz.views.state import ViewState
 
 
 @dataclass

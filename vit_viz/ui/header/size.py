@@ -16,8 +16,8 @@ from vit_viz.session.session import Session
 from vit_viz.session.work import relative_work
 from vit_viz.ui.components import Opener
 from vit_viz.ui.page import Page
-from vit_viz.ui.visit.choices import subject_of
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
 
 MODES = [("fit: whole image", "fit"), ("crop: as evaluated", "crop"), ("stretch to the input", "stretch")]
 OWN = "0"

@@ -19,10 +19,11 @@ from vit_viz.ui.edge.user_errors import escaped, guarded, sentence
 from vit_viz.ui.header import bring, edited, models, size
 from vit_viz.ui.header.components import Bring, Edited, Facts, Loading, Samples, Top
 from vit_viz.ui.header.loading import Loads
+from vit_viz.ui.header.thumbnails import thumbnails
 from vit_viz.ui.page import QUICK, Page
 from vit_viz.ui.payload import facts_value
-from vit_viz.ui.visit import choices
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views import choices
+from vit_viz.views.state import ViewState
 
 MARK = '<h1 class="vv-mark">vit<span>_</span>viz</h1>'
 SENTENCE_HTML = (
@@ -89,7 +90,7 @@ def model_picker(session: Session) -> gr.Dropdown:
 def _tray(page: Page) -> tuple[Samples, Opener, UploadedImage, Bring]:
     """The pictures of this visit, and a + that brings one more."""
     with gr.Row(elem_id="vv-tray", equal_height=False):
-        shown = Samples(choices.tray(page.session, "", ""), elem_id="vv-samples")
+        shown = Samples(thumbnails(page.session, "", ""), elem_id="vv-samples")
         with gr.Column(elem_id="vv-bring-place", elem_classes="vv-anchor", min_width=0):
             opener = Opener(_bring_value(0), elem_id="vv-bring-opener")
             with gr.Column(elem_id="vv-bring", elem_classes=["vv-panel", "vv-popover"], min_width=0):
@@ -133,13 +134,14 @@ def wire(header: Header, page: Page) -> None:
         header.short,
     ]
     page.drawing("subject", _show, outputs)
+    _wire_refusal(header, page)
 
 
 def _show(page: Page, view: ViewState, owner: str) -> Iterator[tuple[Any, ...]]:
     """First what is being done, then the facts, or the one sentence that says why there are none."""
     busy = {"revision": view.revision, "busy": f"Running {view.model} on {_image_words(page, view, owner)} …"}
-    tray = choices.tray(page.session, view.image, owner)
-    pickers = (tray, _bring_value(view.revision), gr.update(value=view.model))
+    offered = thumbnails(page.session, view.image, owner)
+    pickers = (offered, _bring_value(view.revision), gr.update(value=view.model))
     yield busy, busy, *pickers, gr.update(value=view.mode), gr.skip(), gr.skip()
     try:
         facts = facts_value(page.session, view, owner, notes=view.notes)
@@ -148,6 +150,16 @@ def _show(page: Page, view: ViewState, owner: str) -> Iterator[tuple[Any, ...]]:
     unchanged = tuple(gr.skip() for _ in pickers)
     sizes = size.updates(page.session, view, owner)
     yield facts, facts, *unchanged, *sizes, words.plain(facts.get("short", ""))
+
+
+def _wire_refusal(header: Header, page: Page) -> None:
+    """Draw anew, with the sentence in place of the picture, where a check ended with a refusal."""
+
+    @guarded
+    def redraw(request: gr.Request, view: ViewState) -> tuple[Any, ...]:
+        return page.redrawn(request, view)
+
+    header.facts.refused(redraw, [page.view], page.outputs, **QUICK)
 
 
 def _image_words(page: Page, view: ViewState, owner: str) -> str:
@@ -168,7 +180,7 @@ def _wire_tray(header: Header, page: Page) -> None:
             page.session.image(image, owner=owner)
         except ImageError as error:
             gr.Warning(escaped(error), title="This picture is not here any more")
-            return choices.tray(page.session, view.image, owner), *(gr.skip() for _ in page.outputs)
+            return thumbnails(page.session, view.image, owner), *(gr.skip() for _ in page.outputs)
         return gr.skip(), *page.changed(request, view, lambda newest: newest.on_subject(image=image))
 
     header.samples.choose(choose, [page.view], [header.samples, *page.outputs], **QUICK)

@@ -1,0 +1,114 @@
+"""Checks of modules that are not ours, beside the first picture of them (`vit_viz.capture.verified`)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from vit_viz.capture import Trace
+from vit_viz.capture.structure_check import StructureCheck
+from vit_viz.errors import BusyError, Cancelled, CaptureError
+from vit_viz.progress import StopCheck
+from vit_viz.turns import Turns
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """Somebody who wants a finding: as long as the model is here, and the visitor."""
+
+    model: str
+    left: StopCheck | None
+
+
+class BackgroundChecks:
+    """Runs checks one after another, in a thread that lasts as long as there are any.
+
+    Each pass of a check waits for its turn at the device, behind quick questions. A check ends where nobody wants it any more; when
+    somebody asks again, it begins anew.
+
+    Args:
+        turns: at the devices.
+        has_model: whether a model is still here, by its name.
+    """
+
+    def __init__(self, turns: Turns, *, has_model: Callable[[str], bool]) -> None:
+        self._turns, self._has_model = turns, has_model
+        self._lock = threading.Lock()
+        self._wishes: dict[StructureCheck, set[_Wish]] = {}  # the first is being run
+        self._thread: threading.Thread | None = None
+
+    def begin(self, recorded: Trace, *, model: str, left: StopCheck | None) -> None:
+        """Find out what is not known of a trace, beside whatever else happens.
+
+        Args:
+            model: the name under which the module is here.
+            left: whether the visitor who wants it has left; None for nobody in particular.
+        """
+        check = recorded.known
+        if not isinstance(check, StructureCheck) or check.finding is not None:
+            return
+        with self._lock:
+            self._wishes.setdefault(check, set()).add(_Wish(model, left))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="vit_viz checks", daemon=True)
+                self._thread.start()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to find out."""
+        with self._lock:
+            return self._thread is None
+
+    def _work(self) -> None:
+        while (check := self._next()) is not None:
+            unwanted = partial(self._is_unwanted, check)
+            try:
+                check.result(turn=partial(self._turn, check, unwanted), cancelled=unwanted)
+            except CaptureError:
+                pass  # which is the finding
+            except (BusyError, Cancelled):
+                logger.info("a check was ended before it had found out anything")
+            except Exception:
+                logger.exception("a check failed")
+            with self._lock:
+                del self._wishes[check]
+
+    def _next(self) -> StructureCheck | None:
+        """The check that has waited longest; None ends the thread."""
+        with self._lock:
+            check = next(iter(self._wishes), None)
+            if check is None:
+                self._thread = None
+            return check
+
+    def _is_unwanted(self, check: StructureCheck) -> bool:
+        """Whether all who wanted it have left, or their models, and no other thread waits for it."""
+        with self._lock:
+            wishes = list(self._wishes.get(check, ()))
+        return not check.is_awaited and all(self._is_over(wish) for wish in wishes)
+
+    def _is_over(self, wish: _Wish) -> bool:
+        return (wish.left is not None and wish.left()) or not self._has_model(wish.model)
+
+    @contextmanager
+    def _turn(self, check: StructureCheck, unwanted: StopCheck) -> Iterator[None]:
+        """A turn at the device for one pass; none while somebody waits for the check, who may hold the device."""
+        device = check.device.type, check.device.index or 0
+        with ExitStack() as stack:
+            try:
+                ends = partial(_either, lambda: check.is_awaited, unwanted)
+                stack.enter_context(self._turns.turn(device, cancelled=ends))
+            except Cancelled:
+                if not check.is_awaited:
+                    raise
+            yield
+
+
+def _either(first: StopCheck, second: StopCheck) -> bool:
+    return first() or second()
