@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import http.server
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+from vit_viz.ui.edge.addresses import kind_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SHELL_FORM = ("RUN",)
@@ -133,6 +140,31 @@ def test_no_secret_is_in_the_image() -> None:
 def test_commands_need_no_shell(name: str) -> None:
     command = health_command() if name == "HEALTHCHECK" else json.loads(arguments("CMD")[0])
     assert command[0] == "python"
+
+
+@pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1)])
+def test_the_health_of_the_image_is_that_of_the_queue(status: int, code: int) -> None:
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, *_args: object) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        answering = threading.Thread(target=server.handle_request)
+        answering.start()
+        environment = os.environ | {"GRADIO_SERVER_PORT": str(server.server_port)}
+        done = subprocess.run(
+            [sys.executable, *health_command()[1:]], env=environment, timeout=60, check=False
+        )
+        answering.join(60)
+    assert done.returncode == code
+    assert [kind_of("GET", path) for path in asked] == ["health"]
 
 
 def test_a_continued_line_and_a_comment_are_read_as_docker_does() -> None:

@@ -41,6 +41,7 @@ THREADS = 8
 
 LEFT_SECONDS = 0.5  # between two looks whether the caller is still there
 _TYPES = {"application/x-npz": "npz"} | {MEDIA_TYPES[form]: form for form in ("png", "svg", "pdf")}
+_OTHERS = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")  # Starlette adds HEAD to GET
 _ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
 
 
@@ -70,11 +71,11 @@ def routes(session: Session) -> list[Route]:
     return [
         # a method that is not meant has a route, too: Starlette would answer it in words that are no JSON
         Route(PREFIX, _listed, methods=["GET"]),
-        Route(PREFIX, _only_get, methods=["POST"]),
+        Route(PREFIX, _only_get, methods=_OTHERS),
         Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]),
-        Route(f"{PREFIX}/openapi.json", _only_get, methods=["POST"]),
+        Route(f"{PREFIX}/openapi.json", _only_get, methods=_OTHERS),
         Route(f"{PREFIX}/{{name}}", ask, methods=["POST"]),
-        Route(f"{PREFIX}/{{name}}", _only_post, methods=["GET"]),
+        Route(f"{PREFIX}/{{name}}", _only_post, methods=["GET", *_OTHERS]),
     ]
 
 

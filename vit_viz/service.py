@@ -24,8 +24,8 @@ from vit_viz.session.handles import Subject
 from vit_viz.session.inputs import Json, Wish, properties, sentence_of, wish_of
 from vit_viz.session.questions import Question, request_for
 from vit_viz.session.session import Session
-from vit_viz.ui.visit.choices import default_name, model_reference
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import default_name, model_reference
+from vit_viz.views.state import ViewState
 
 PICTURE_BYTES = 20 * 2**20
 """Of a picture that is sent, as of an upload."""

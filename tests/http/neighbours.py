@@ -64,18 +64,30 @@ def visit(server: Server, number: int, config: dict[str, Any], seen: Experience)
                 seen.refusals.append(f"{answer.status_code} {answer.text[:80]}")
             else:
                 seen.numbers[number * LOOKS + look] = answer.json()
+        if "--api" in server.flags:  # a program asks, too
+            body = {"image": {"sample": "lion"}}
+            answer = seen.timed(lambda: httpx.post(f"{server.url}/api/v1/classes", json=body, timeout=90))
+            if answer.status_code != 200:
+                seen.refusals.append(f"{answer.status_code} {answer.text[:80]}")
 
 
-def neighbours(server: Server, config: dict[str, Any], *, calm: Experience | None = None) -> Experience:
+def neighbours(
+    server: Server,
+    config: dict[str, Any],
+    *,
+    calm: Experience | None = None,
+    spread_seconds: float = SPREAD_SECONDS,
+) -> Experience:
     """What twenty visitors meet, who come one after the other.
 
     Args:
         calm: what they met when nobody attacked, to compare with.
+        spread_seconds: over which they come.
     """
     seen = Experience()
 
     def come(number: int) -> None:
-        time.sleep(SPREAD_SECONDS * number / NEIGHBOURS)
+        time.sleep(spread_seconds * number / NEIGHBOURS)
         try:
             visit(server, number, config, seen)
         except Exception as error:
@@ -110,7 +122,7 @@ def under(attack: Attack, server: Server, config: dict[str, Any]) -> Iterator[No
     stop = spawning.Event()
     process = spawning.Process(target=_attack, args=(attack, server.url, config, stop), daemon=True)
     process.start()
-    time.sleep(3.0)  # it is under way
+    time.sleep(5.0)  # it is under way
     try:
         yield
     finally:

@@ -32,12 +32,14 @@ class Server:
         folder: for its log and, unless `environment` says otherwise, its temporary files.
         environment: variables on top of those of the tests.
         most_file_bytes: the largest file that it may write; beyond it the system answers as a full disk does.
+        flags: of the command, beside those that every test has.
         before: Python that runs before the app does, to shorten a time that a test cannot wait for.
     """
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
     most_file_bytes: int | None = None
+    flags: tuple[str, ...] = ()
     before: str = ""
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
@@ -62,7 +64,7 @@ class Server:
             "GRADIO_TEMP_DIR": str(self.files),
         }
         before = self.before
-        flags = ("--model", "mini", "--device", "cpu", "--port", str(self.port))
+        flags = ("--model", "mini", "--device", "cpu", "--port", str(self.port), *self.flags)
         if self.most_file_bytes is not None:
             limit = (
                 f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({self.most_file_bytes},) * 2)"

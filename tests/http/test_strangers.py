@@ -58,14 +58,24 @@ def on_disk(server: Server) -> int:
     """Bytes of the app's temporary files, those without a name included."""
     assert server.process is not None
     open_files = Path(f"/proc/{server.process.pid}/fd")
-    total = sum(path.stat().st_size for path in server.uploaded() if path.exists())
-    for entry in list(open_files.iterdir()):
-        try:
-            if "(deleted)" in os.readlink(entry):
-                total += entry.stat().st_size
-        except OSError:
-            continue
-    return total
+    without_name = [entry for entry in open_files.iterdir() if "(deleted)" in link_target(entry)]
+    return sum(bytes_of(path) for path in [*server.uploaded(), *without_name])
+
+
+def link_target(entry: Path) -> str:
+    """Where an open file lies; nothing where it was closed since it was listed."""
+    try:
+        return os.readlink(entry)
+    except OSError:
+        return ""
+
+
+def bytes_of(path: Path) -> int:
+    """A file's size; 0 where the app deleted it since it was listed."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 @pytest.mark.slow

@@ -50,6 +50,8 @@ OPEN = [
         f"{API}file=https://example.org/a.png",
         "file",
     ),  # an address, but of no file that anybody uploaded
+    ("GET", "/health", "health"),
+    ("HEAD", "/health", "health"),
     ("GET", "/vit_viz/photo/handle", "ours"),
     ("DELETE", "/vit_viz/photo/handle", "ours"),  # our routes say themselves that they only answer GET
 ]
@@ -245,7 +247,8 @@ def test_every_closed_route_is_one_that_gradio_has(gradio_app: Any) -> None:
 def test_every_kind_of_address_but_the_page_s_own_files_is_answered_by_a_route(gradio_app: Any) -> None:
     answered = {kind_of(method, example(path)) for method, path in routes_below(gradio_app.routes)}
     unless_asked_for = {"api", "mcp"}  # tests/surfaces has them
-    assert answered - {None} == {address.kind for address in ADDRESSES} - unless_asked_for
+    by_the_guard_itself = {"health"}
+    assert answered - {None} == {one.kind for one in ADDRESSES} - unless_asked_for - by_the_guard_itself
 
 
 def test_a_route_that_gradio_adds_is_seen() -> None:
@@ -270,7 +273,7 @@ def test_other_methods_are_not_let_in(method: str, path: str, kind: str) -> None
         assert kind_of(other, path) is None
     if kind in ("join", "cancel", "upload"):
         assert allowed == {"POST"}
-    elif kind not in ("page", "file", "ours"):
+    elif kind not in ("page", "file", "health", "ours"):
         assert allowed == {"GET"}
 
 

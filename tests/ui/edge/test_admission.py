@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vit_viz.errors import BusyError
-from vit_viz.ui.edge.admission import LANES, OTHERS, SLOW, YOURS, Lane
+from vit_viz.ui.edge.admission import ANSWERS, FOLLOWED, LANES, OTHERS, SLOW, STREAMS, YOURS, Lane
 
 LANE = Lane(places=20, each=5, each_address=10)
 
@@ -106,7 +106,7 @@ def test_one_address_cannot_fill_the_lane_with_many_visitors(lane: Lane) -> None
 
 
 def test_slow_questions_take_no_places_of_quick_ones() -> None:
-    assert set(LANES) == {"quick", SLOW}
+    assert set(LANES) == {"quick", SLOW, ANSWERS, STREAMS, FOLLOWED}
     assert LANES["quick"] is not LANES[SLOW]
 
 

@@ -22,22 +22,20 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from tests.ui.loops import played
+from tests.waiting import until
 from vit_viz.errors import BusyError
 from vit_viz.session.handles import new_visitor
 from vit_viz.turns import Turns
-from vit_viz.ui.edge import tending
+from vit_viz.ui.edge import bodies, passage, tending
 from vit_viz.ui.edge.admission import OTHERS, SLOW, YOURS
+from vit_viz.ui.edge.entry import FOREIGN_PAGE, NO_SUCH_HOST, NOTHING_HERE
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.guarding import guarded
-from vit_viz.ui.edge.http_guard import (
-    FOREIGN_PAGE,
-    NO_SUCH_HOST,
-    NOT_YOURS,
-    NOTHING_HERE,
-    HttpGuard,
-)
+from vit_viz.ui.edge.http_guard import HttpGuard
+from vit_viz.ui.edge.pacing import Pace
 from vit_viz.ui.edge.pages import NOT_YOURS as NOT_YOUR_PAGE
 from vit_viz.ui.edge.pages import Pages
+from vit_viz.ui.edge.passage import ALIVE, MOST_STREAMS, NOT_ALIVE, NOT_YOURS
 from vit_viz.ui.edge.refusals import NO_ROOM
 from vit_viz.ui.edge.tending import drop_abandoned
 from vit_viz.ui.edge.upload_files import UploadFiles
@@ -51,26 +49,37 @@ LOCAL = Exposure.of("127.0.0.1", environment={})
 
 @dataclass
 class Queue:
-    """Stands for Gradio's queue: what waits there, by id."""
+    """Stands for the queue: what waits there, by id."""
 
     event_ids_to_events: dict[str, Any] = field(default_factory=dict)
     pending_event_ids_session: dict[str, set[str]] = field(default_factory=dict)
-    pending_messages_per_session: dict[str, Any] = field(default_factory=dict)
-    cleaned: list[str] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    revivals: int = 0
+    is_alive: bool = True
+    has_failed: bool = False
 
     def put(self, page: str, fn: Any = QUICK_FN) -> None:
         """One more event of a page."""
         number = str(len(self.event_ids_to_events))
         self.event_ids_to_events[number] = SimpleNamespace(session_hash=page, fn=fn)
         self.pending_event_ids_session.setdefault(page, set()).add(number)
-        self.pending_messages_per_session[page] = object()
 
-    async def clean_events(self, *, session_hash: str) -> None:
-        """As Gradio's: what waits is taken out."""
-        self.cleaned.append(session_hash)
-        events = self.event_ids_to_events
-        for number in [n for n, event in events.items() if event.session_hash == session_hash]:
-            del events[number]
+    def forget(self, page: str) -> None:
+        """Take the questions of a page out."""
+        self.forgotten.append(page)
+        self.pending_event_ids_session.pop(page, None)
+
+    def cancel(self, event_id: str) -> None:
+        """Note whose end was asked for."""
+        self.cancelled.append(event_id)
+
+    def revive(self) -> None:
+        """Fail the first time."""
+        self.revivals += 1
+        if self.revivals == 1:
+            raise OSError
+        self.has_failed = False
 
 
 @dataclass
@@ -79,7 +88,7 @@ class Blocks:
 
     files: UploadFiles
     open_pages: Pages = field(default_factory=Pages)
-    _queue: Queue = field(default_factory=Queue)
+    questions: Queue = field(default_factory=Queue)
     fns: dict[int, Any] = field(default_factory=lambda: {3: QUICK_FN, 4: SLOW_FN})
     abandoned: list[str] = field(default_factory=list)
 
@@ -124,7 +133,6 @@ ROUTES = [
     Route("/vit_viz/fault", fault),
     Route("/gradio_api/app_id", fault),
     Route("/gradio_api/queue/join", joined, methods=["POST"]),
-    Route("/gradio_api/cancel", joined, methods=["POST"]),
     Route("/gradio_api/queue/data", broken_stream),
     Route("/gradio_api/deep_link", reached),
     Route("/gradio_api/file={path:path}", reached),
@@ -242,6 +250,7 @@ def test_an_address_that_the_page_does_not_use_is_not_reached(client: TestClient
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_a_page_of_another_site_can_link_here_and_nothing_else(client: TestClient, site: str) -> None:
     headers = {"sec-fetch-site": site}
+    client.app.stop_event.set()  # type: ignore[attr-defined]  # so that a heartbeat that is let in ends
     assert client.get("/", headers=headers).status_code == 200
     for answer in (
         client.post("/gradio_api/queue/join", json={}, headers=headers),
@@ -295,9 +304,14 @@ def test_the_page_of_one_visitor_is_worthless_to_another(
 
 
 def test_a_question_of_another_page_is_not_cancelled(client: TestClient, blocks: Blocks) -> None:
-    blocks._queue.put("other1")
+    blocks.questions.put("other1")
     body = {"session_hash": "abcd1", "event_id": "0", "fn_index": 3}
     assert client.post("/gradio_api/cancel", json=body).status_code == 400
+    assert blocks.questions.cancelled == []
+    blocks.questions.put("abcd1")
+    answer = client.post("/gradio_api/cancel", json=body | {"event_id": "1"})
+    assert (answer.status_code, answer.json()) == (200, {"success": True})
+    assert blocks.questions.cancelled == ["1"]
     assert client.post("/gradio_api/cancel", json=body | {"event_id": "unknown"}).status_code == 200
 
 
@@ -306,7 +320,7 @@ def test_slow_questions_of_one_visitor_leave_room_for_quick_ones_and_for_others(
 ) -> None:
     assert ask(client, number=4).status_code == 200
     for _ in range(8):
-        blocks._queue.put("abcd1", SLOW_FN)
+        blocks.questions.put("abcd1", SLOW_FN)
     answer = ask(client, number=4)
     assert (answer.status_code, answer.json()["detail"]) == (429, YOURS)
     assert ask(client, number=3).status_code == 200
@@ -316,7 +330,7 @@ def test_slow_questions_of_one_visitor_leave_room_for_quick_ones_and_for_others(
 
 
 def test_questions_that_come_at_once_are_counted_before_gradio_knows_them(blocks: Blocks) -> None:
-    guard = HttpGuard(lambda *_: None, SimpleNamespace(get_blocks=lambda: blocks), LOCAL)  # type: ignore[arg-type,return-value]
+    guard = HttpGuard(lambda *_: None, SimpleNamespace(get_blocks=lambda: blocks), LOCAL)  # type: ignore[arg-type]
     page = blocks.open_pages.admit("abcd1", "ada", "ada")
     with ExitStack() as let_in:
         for _ in range(8):  # the places of one visitor in this lane
@@ -335,7 +349,7 @@ def test_questions_that_come_at_once_are_counted_before_gradio_knows_them(blocks
         ("/gradio_api/app_id", True),
         ("/vit_viz/fault", True),
         ("/gradio_api/queue/data?session_hash=abcd1", False),  # open as long as a page is
-        ("/gradio_api/cancel", False),
+        ("/gradio_api/queue/join", False),  # it counts once it is a question
     ],
 )
 def test_slow_computations_are_told_of_a_quick_request_as_long_as_it_is_open(
@@ -349,7 +363,8 @@ def test_slow_computations_are_told_of_a_quick_request_as_long_as_it_is_open(
 
     with TestClient(app, base_url="http://127.0.0.1:7860", raise_server_exceptions=False) as client:
         app.middleware_stack.app = note  # type: ignore[union-attr]
-        client.request("POST" if path.endswith("cancel") else "GET", path, json={"session_hash": "abcd1"})
+        body = {"session_hash": "abcd1", "fn_index": 3}
+        client.request("POST" if path.endswith("join") else "GET", path, json=body)
         assert seen == [is_quick]
         assert not app.turns.has_quick_questions(), "it is over, though it failed"
 
@@ -357,9 +372,9 @@ def test_slow_computations_are_told_of_a_quick_request_as_long_as_it_is_open(
 def test_slow_computations_are_told_of_quick_questions_and_not_of_slow_ones(blocks: Blocks) -> None:
     app = Behind(blocks, LOCAL)
     with TestClient(app):
-        blocks._queue.put("abcd1", SLOW_FN)
+        blocks.questions.put("abcd1", SLOW_FN)
         assert not app.turns.has_quick_questions()
-        blocks._queue.put("abcd1", QUICK_FN)
+        blocks.questions.put("abcd1", QUICK_FN)
         assert app.turns.has_quick_questions()
 
 
@@ -367,10 +382,30 @@ def test_a_full_lane_says_that_others_are_the_reason(client: TestClient, blocks:
     for visitor in range(8):
         blocks.open_pages.admit(f"crowd{visitor}", f"visitor {visitor}", "x")
         for _ in range(8):
-            blocks._queue.put(f"crowd{visitor}", SLOW_FN)
+            blocks.questions.put(f"crowd{visitor}", SLOW_FN)
     answer = ask(client, number=4)
     assert (answer.status_code, answer.json()["detail"]) == (429, OTHERS)
     assert ask(client, number=3).status_code == 200
+
+
+@pytest.mark.parametrize(("is_known", "let_in"), [(True, 22), (False, 64)])
+def test_many_browsers_of_one_address_fill_a_third_of_the_slow_lane_where_addresses_are_known(
+    blocks: Blocks, open_client: Callable[..., TestClient], is_known: bool, let_in: int
+) -> None:
+    """22 of 64: each question of an address, which may have 32, leaves less to the next one."""
+    environment = {"VIT_VIZ_ADDRESS_HEADER": "x-real-ip"} if is_known else {}
+    client = open_client(Exposure.of("127.0.0.1", environment=environment))
+
+    def status(name: str, address: str) -> int:
+        headers = {"cookie": f"vit_viz={new_visitor()}", "x-real-ip": address}
+        body = {"session_hash": name, "fn_index": 4}
+        return int(client.post("/gradio_api/queue/join", json=body, headers=headers).status_code)
+
+    for number in range(let_in):
+        assert status(f"near{number}", "203.0.113.5") == 200, number
+        blocks.questions.put(f"near{number}", SLOW_FN)
+    assert status("near", "203.0.113.5") == 429
+    assert status("distant", "198.51.100.7") == (200 if is_known else 429)
 
 
 def test_questions_that_nobody_listens_for_are_dropped(blocks: Blocks) -> None:
@@ -379,20 +414,59 @@ def test_questions_that_nobody_listens_for_are_dropped(blocks: Blocks) -> None:
     ada, bob = (blocks.open_pages.admit(f"page{i}", f"cookie {i}", f"owner {i}") for i in range(2))
     for one in (ada, bob):
         with blocks.open_pages.asking(one):
-            blocks._queue.put(one.name)
+            blocks.questions.put(one.name)
     with blocks.open_pages.listening(ada):
         now[0] += 60
     with blocks.open_pages.listening(bob):
         now[0] += 1.4
-        played(drop_abandoned(blocks))  # type: ignore[arg-type]
-        assert blocks._queue.cleaned == []
+        drop_abandoned(blocks)  # type: ignore[arg-type]
+        assert blocks.questions.forgotten == []
         now[0] += 0.2
-        played(drop_abandoned(blocks))  # type: ignore[arg-type]
-        played(drop_abandoned(blocks))  # type: ignore[arg-type]
-    assert blocks._queue.cleaned == ["page0"]
+        drop_abandoned(blocks)  # type: ignore[arg-type]
+        drop_abandoned(blocks)  # type: ignore[arg-type]
+    assert blocks.questions.forgotten == ["page0"]
     assert blocks.abandoned == ["owner 0"]
-    assert "page0" not in blocks._queue.pending_event_ids_session
-    assert "page0" not in blocks._queue.pending_messages_per_session
+
+
+@pytest.mark.parametrize("more", [{"batched": True}, {"simple_format": True}, {"batched": 1, "x": 2}])
+def test_a_question_in_another_form_than_the_page_s_is_refused(client: TestClient, more: Any) -> None:
+    answer = ask(client, **more)
+    assert (answer.status_code, answer.json()["detail"]) == (400, NOT_READABLE)
+    assert ask(client, **dict.fromkeys(more, False)).status_code == 200
+
+
+# --- whether the queue lives
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_whoever_keeps_the_app_running_learns_whether_questions_are_answered(
+    open_client: Callable[..., TestClient], blocks: Blocks, method: str
+) -> None:
+    client = open_client()
+    blocks.questions.put("abcd1")
+    for is_alive, status, text in ((True, 200, ALIVE), (False, 503, NOT_ALIVE), (True, 200, ALIVE)):
+        blocks.questions.is_alive = is_alive
+        answer = client.request(method, "/health")
+        assert (answer.status_code, answer.text) == (status, text if method == "GET" else "")
+        assert "set-cookie" not in answer.headers
+        assert answer.headers["cache-control"] == "no-store"
+
+
+def test_a_page_of_another_site_does_not_learn_it(client: TestClient) -> None:
+    assert client.get("/health", headers={"sec-fetch-site": "cross-site"}).status_code == 403
+    assert client.get("/health", headers={"host": "rebound.example"}).status_code == 421
+
+
+def test_a_queue_that_failed_is_started_again_and_again(
+    blocks: Blocks, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tending, "REVIVE_SECONDS", 0.001)
+    with TestClient(Behind(blocks, LOCAL)):
+        assert blocks.questions.revivals == 0
+        blocks.questions.has_failed = True
+        until(lambda: blocks.questions.revivals == 2, what="the second try")
+        until(lambda: not blocks.questions.has_failed)
+    assert "could not be started again" in caplog.text
 
 
 # --- heartbeats, uploads, files
@@ -502,7 +576,7 @@ def test_an_upload_is_bounded(client: TestClient, blocks: Blocks) -> None:
 @pytest.mark.parametrize("length", ["-1", "x", "1e3", "²"])
 def test_a_length_that_is_no_number_is_refused(client: TestClient, length: str) -> None:
     headers = [(b"content-length", length.encode())]
-    assert client.post("/gradio_api/queue/join", content=b"x", headers=headers).status_code == 400  # type: ignore[arg-type]
+    assert client.post("/gradio_api/queue/join", content=b"x", headers=headers).status_code == 400
 
 
 def test_a_full_disk_is_one_sentence(
@@ -573,3 +647,155 @@ def test_what_fails_while_the_app_is_tended_does_not_end_the_tending(
 
     played(play())
     assert "tending the app failed" in caplog.text
+
+
+# --- streams of a page, refusals that go on, readers who do not read
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"), [("queue/data?session_hash=abcd1", "listeners"), ("heartbeat/abcd1", "heartbeats")]
+)
+@pytest.mark.parametrize("open_already", [0, 3, 4, 5])
+def test_a_page_has_at_most_four_streams_of_each_kind(
+    client: TestClient,
+    blocks: Blocks,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    kind: str,
+    open_already: int,
+) -> None:
+    client.app.stop_event.set()  # type: ignore[attr-defined]  # so that a heartbeat ends at once
+    ask(client)
+    page = blocks.open_pages.find("abcd1")
+    setattr(page, kind, open_already)
+    status = client.get(f"/gradio_api/{path}").status_code
+    assert status == (429 if open_already >= MOST_STREAMS else 200)
+    assert getattr(page, kind) == open_already
+    other = "listeners" if kind == "heartbeats" else "heartbeats"
+    setattr(page, kind, 0)
+    setattr(page, other, MOST_STREAMS)  # those of the other kind do not count
+    assert client.get(f"/gradio_api/{path}").status_code == 200
+
+
+def test_whoever_is_refused_again_and_again_hears_it_later_and_others_do_not(
+    open_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    client, other = open_client(), open_client()
+    client.app.middleware_stack.refusals = Pace(burst=2, per_second=2, clock=lambda: 0.0)  # type: ignore[attr-defined]
+    other.app.middleware_stack = client.app.middleware_stack  # type: ignore[attr-defined]
+    for one in (client, other):
+        one.get("/")
+    monkeypatch.setattr(passage, "asyncio", SimpleNamespace(sleep=sleep))
+    for path in (
+        "/nowhere",
+        "/vit_viz/fault",
+        "/gradio_api/file=x",
+        "/nowhere",
+    ):  # ours, a route's, a file's: all count
+        assert client.get(path).status_code >= 400
+    assert client.get("/").status_code == 200
+    assert other.get("/nowhere").status_code == 404
+    assert pauses == [0.0, 0.0, 0.5, 1.0, 0.0]
+    for _ in range(20):
+        client.get("/nowhere")
+    assert pauses[-1] == passage.LONGEST_PAUSE_SECONDS
+
+
+def test_an_answer_that_nobody_reads_is_given_up(blocks: Blocks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader who stops in the middle is waited for only so long; one who goes on reading gets all of it."""
+    monkeypatch.setattr(bodies, "IDLE_SECONDS", 0.05)
+    content = bytes(range(256)) * 1024
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await Response(content)(scope, receive, send)
+
+    async def play(parts_read: int) -> tuple[bytes, int]:
+        behind = Behind(blocks, LOCAL)
+        guard = HttpGuard(app, behind, LOCAL)
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Any) -> None:
+            if len(sent) > parts_read:
+                await asyncio.Event().wait()
+            sent.append(message)
+
+        await guard(scope("/vit_viz/large", cookie=ADA), receive, send)
+        assert not guard.answer_turns.is_busy
+        return b"".join(message.get("body", b"") for message in sent), guard.answer_turns.unread_bytes
+
+    assert played(play(9)) == (content, 0)
+    some, unread = played(play(2))
+    assert 0 < len(some) < len(content)
+    assert content.startswith(some)
+    assert unread == 0
+
+
+def test_what_lies_unread_counts_until_its_last_part_is_taken(blocks: Blocks) -> None:
+    content, seen = bytes(200_000), []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await Response(content)(scope, receive, send)
+
+    async def play() -> None:
+        guard = HttpGuard(app, Behind(blocks, LOCAL), LOCAL)
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Any) -> None:
+            seen.append(
+                (len(message.get("body", b"")), guard.answer_turns.unread_bytes, guard.answer_turns.is_busy)
+            )
+
+        await guard(scope("/vit_viz/large", cookie=ADA), receive, send)
+
+    played(play())
+    assert seen == [(0, 0, True), *[(2**16, 200_000, False)] * 3, (200_000 - 3 * 2**16, 200_000, False)]
+
+
+SITES = [
+    ("http://127.0.0.1:7860", "127.0.0.1:7860", False),
+    ("http://127.0.0.1", "127.0.0.1", False),
+    ("http://127.0.0.1:80", "127.0.0.1", False),
+    ("http://127.0.0.1", "127.0.0.1:80", False),
+    ("https://127.0.0.1", "127.0.0.1:443", False),
+    ("HTTP://LOCALHOST:7860", "localhost:7860", False),
+    ("http://127.0.0.1:7861", "127.0.0.1:7860", True),
+    ("http://127.0.0.1", "127.0.0.1:443", True),
+    ("http://localhost:7860", "127.0.0.1:7860", True),
+    ("http://elsewhere.example", "127.0.0.1:7860", True),
+    ("http://127.0.0.1:7860.elsewhere.example", "127.0.0.1:7860", True),
+    ("null", "127.0.0.1:7860", True),
+    ("", "127.0.0.1:7860", True),
+]
+
+
+@pytest.mark.parametrize(("origin", "host", "is_foreign"), SITES)
+def test_an_origin_is_that_of_the_page_itself(
+    client: TestClient, origin: str, host: str, is_foreign: bool
+) -> None:
+    headers = {"origin": origin, "host": host}
+    answer = client.post(
+        "/gradio_api/queue/join", json={"session_hash": "abcd1", "fn_index": 3}, headers=headers
+    )
+    assert (answer.status_code == 403) == is_foreign
+    assert client.get("/", headers=headers).status_code == 200  # a link to the page is no use of it
+    said = headers | {"sec-fetch-site": "same-origin"}
+    assert client.get("/vit_viz/fault", headers=said).status_code == 500
+
+
+def test_the_host_that_a_trusted_proxy_names_is_ours(open_client: Callable[..., TestClient]) -> None:
+    headers = {"origin": "https://vit.example", "x-forwarded-host": "vit.example"}
+    told = Exposure.of("127.0.0.1", environment={"VIT_VIZ_BEHIND_PROXY": "1"})
+    for exposure, status in ((told, 200), (LOCAL, 403)):
+        body = {"session_hash": "abcd1", "fn_index": 3}
+        answer = open_client(exposure).post("/gradio_api/queue/join", json=body, headers=headers)
+        assert answer.status_code == status

@@ -29,9 +29,11 @@ class Watched:
         self.now = 5000.0
         self.left: list[str] = []
         self.forgotten: list[str] = []
+        self.waiting: set[str] = set()
         self.pages = Pages(
             on_left=self.left.append,
             on_forgotten=self.forgotten.append,
+            with_questions=lambda: self.waiting,
             most=most,
             most_of_one=most_of_one,
             clock=lambda: self.now,
@@ -137,6 +139,60 @@ def test_a_page_that_only_listens_is_open(watched: Watched) -> None:
             watched.admit("p3")
     watched.admit("p3")
     assert watched.forgotten == ["p0"]
+
+
+def test_a_page_whose_questions_wait_keeps_its_place_among_those_of_one_visitor(watched: Watched) -> None:
+    for name in ("p1", "p2", "p3"):
+        watched.admit(name)
+    watched.waiting = {"p1", "p3"}
+    watched.admit("p4")
+    assert watched.forgotten == ["p2"]
+    watched.waiting = {"p1", "p3", "p4"}
+    with pytest.raises(BusyError, match=TOO_MANY_OF_YOURS):
+        watched.admit("p5")
+    assert watched.known("p1", "p3", "p4", "p5") == ["p1", "p3", "p4"]
+    watched.admit("other", "bob")  # whose pages are his own
+    watched.waiting = {"p1", "p4"}  # answered
+    watched.admit("p5")
+    assert watched.forgotten == ["p2", "p3"]
+
+
+def test_a_page_whose_questions_wait_keeps_its_place_among_those_of_an_address() -> None:
+    waiting, forgotten = {"near0", "near2"}, list[str]()
+    pages = Pages(most_of_address=3, with_questions=lambda: waiting, on_forgotten=forgotten.append)
+    for number in range(4):
+        pages.admit(f"near{number}", f"cookie {number}", "x", "203.0.113.5")
+    assert forgotten == ["near1"]
+    waiting.add("near3")
+    with pytest.raises(BusyError, match=TOO_MANY):
+        pages.admit("near4", "cookie 4", "x", "203.0.113.5")
+    pages.admit("far", "cookie 4", "x", "203.0.113.6")
+    assert forgotten == ["near1"]
+
+
+def test_a_page_whose_questions_wait_keeps_its_place_among_all(watched: Watched) -> None:
+    for number in range(7):
+        watched.admit(f"p{number}", f"visitor {number}")
+    watched.waiting = {"p0", "p2"}
+    for number in (7, 8):
+        watched.admit(f"p{number}", f"visitor {number}")
+    assert watched.forgotten == ["p1", "p3"]
+    watched.waiting = {f"p{number}" for number in range(9)}
+    with pytest.raises(BusyError, match=TOO_MANY):
+        watched.admit("p9", "visitor 9")
+    assert watched.forgotten == ["p1", "p3"]
+
+
+def test_a_page_whose_question_is_being_taken_in_keeps_its_place(watched: Watched) -> None:
+    with ExitStack() as joining:
+        for name in ("p1", "p2", "p3"):
+            joining.enter_context(watched.pages.asking(watched.admit(name)))
+        with watched.pages.asking(watched.admit("p2")):  # two of one page
+            pass
+        with pytest.raises(BusyError, match=TOO_MANY_OF_YOURS):
+            watched.admit("p4")
+    watched.admit("p4")
+    assert watched.forgotten == ["p1"]
 
 
 def test_a_page_is_forgotten_before_its_place_is_given_away_and_told_of_afterwards() -> None:
@@ -316,6 +372,19 @@ def test_a_page_that_only_listens_is_not_forgotten(watched: Watched) -> None:
         watched.now += 2 * REMEMBERED_SECONDS
         watched.pages.forget_old()
     assert (watched.known("p1"), watched.forgotten) == (["p1"], [])
+
+
+def test_a_page_whose_questions_wait_is_not_forgotten(watched: Watched) -> None:
+    watched.admit("p1")
+    asked = watched.admit("p2", "bob")
+    watched.waiting = {"p1"}
+    with watched.pages.asking(asked):
+        watched.now += REMEMBERED_SECONDS
+        watched.pages.forget_old()
+        assert watched.known("p1", "p2") == ["p1", "p2"]
+    watched.waiting.clear()
+    watched.pages.forget_old()
+    assert sorted(watched.forgotten) == ["p1", "p2"]
 
 
 # --- fairly

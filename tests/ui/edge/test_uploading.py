@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,14 +16,14 @@ from starlette.types import Message, Receive
 
 from tests.ui.loops import played
 from vit_viz.errors import BusyError, ParameterError
-from vit_viz.ui.edge import uploading
+from vit_viz.ui.edge import bodies, uploading
+from vit_viz.ui.edge.bodies import TooLarge
 from vit_viz.ui.edge.upload_files import FULL, TOO_MANY_OF_YOURS, UploadFiles
 from vit_viz.ui.edge.uploading import (
     NO_PICTURE,
     UPLOAD_BYTES,
     Progress,
     Progresses,
-    TooLarge,
     progress_events,
     receive_upload,
 )
@@ -223,7 +224,7 @@ def test_an_upload_of_no_end_is_not_read_to_its_end(server: Server) -> None:
 
 
 def test_an_upload_that_stalls_ends(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploading, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(bodies, "IDLE_SECONDS", 0.05)
 
     async def stall() -> str:
         try:
@@ -375,12 +376,12 @@ def test_an_upload_is_followed_once() -> None:
 def test_who_sends_too_slowly_gives_the_room_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then keeps no place, though each comes before the idle time is over."""
     now, files = [0.0], UploadFiles(lambda: str(tmp_path))
-    monkeypatch.setattr(uploading, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(bodies, "time", SimpleNamespace(monotonic=lambda: now[0]))
     head = b"--b\r\nContent-Disposition: form-data; name=files; filename=x.png\r\n\r\n"
     sent = [head]
 
     async def receive() -> Message:
-        now[0] += uploading.IDLE_SECONDS - 1
+        now[0] += bodies.IDLE_SECONDS - 1
         return {"type": "http.request", "body": sent.pop() if sent else b"x", "more_body": True}
 
     request = {
@@ -390,37 +391,32 @@ def test_who_sends_too_slowly_gives_the_room_back(tmp_path: Path, monkeypatch: p
     }
     with pytest.raises((TimeoutError, asyncio.TimeoutError)):
         played(receive_upload(request, receive, files, visitor="ada", progress=Progress("ada")))
-    assert now[0] < 4 * uploading.IDLE_SECONDS
+    assert now[0] < 4 * bodies.IDLE_SECONDS
     assert files.used_bytes == 0
 
 
 def test_each_second_of_the_slowest_rate_buys_one_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """How long the next bytes may take: the idle time, and never longer than the rate on average allows."""
-    idle = uploading.IDLE_SECONDS
+    """How long the next bytes may take: what is left of the idle time and what arrived has bought, and never more than at first."""
+    idle = bodies.IDLE_SECONDS
     head = b"--b\r\nContent-Disposition: form-data; name=files; filename=x.png\r\n\r\n"
     now, allowed, files = [0.0], [], UploadFiles(lambda: str(tmp_path))
-    arrivals = iter([(0.0, 2.0), (idle, 0.0), (1.5, 3.0), (3.5, 0.0)])  # seconds, then bytes in seconds
+    arrivals = iter([(0.0, 2.0), (idle - 2.0, 0.0), (1.5, 3.0), (3.5, 0.0)])  # seconds, then bytes in seconds
 
-    async def wait_for(awaitable: Awaitable[Message], seconds: float) -> Message:
+    def timeout(seconds: float) -> nullcontext[None]:
         allowed.append(seconds)
-        return await awaitable
+        return nullcontext()
 
     async def receive() -> Message:
-        passed, bought = next(arrivals, (0.0, -1.0))
-        if bought < 0:
-            raise TimeoutError
+        passed, bought = next(arrivals)
         now[0] += passed
-        body = b"x" * int(bought * uploading.SLOWEST)
+        body = b"x" * int(bought * bodies.SLOWEST)
         begins = head + body[len(head) :] if allowed == [idle] else body
         return {"type": "http.request", "body": begins, "more_body": True}
 
-    async def sleep(_seconds: float) -> None:
-        return
-
-    monkeypatch.setattr(uploading, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(uploading, "asyncio", SimpleNamespace(wait_for=wait_for, sleep=sleep))
+    monkeypatch.setattr(bodies, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(bodies, "asyncio", SimpleNamespace(timeout=timeout))
     request = {
         "type": "http",
         "method": "POST",
@@ -428,7 +424,7 @@ def test_each_second_of_the_slowest_rate_buys_one_more(
     }
     with pytest.raises(TimeoutError):
         played(receive_upload(request, receive, files, visitor="ada", progress=Progress("ada")))
-    assert allowed == pytest.approx([idle, idle, 2.0, 3.5, 0.0])
+    assert allowed == pytest.approx([idle, idle, 2.0, 3.5])
 
 
 def test_an_id_that_is_long_takes_no_room() -> None:

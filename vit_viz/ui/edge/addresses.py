@@ -6,6 +6,7 @@ A test lists the routes of the installed Gradio and fails when one is neither he
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,17 +23,21 @@ Kind = Literal[
     "upload",
     "upload progress",
     "file",
+    "health",
     "ours",
     "api",
     "mcp",
 ]
-"""What an address is for: the page, its scripts and styles, a fact about the app, ...; "ours" are those of vit_viz.ui.routes.
+"""What an address is for: the page, its scripts and styles, a fact about the app, ...; "health" is asked by whoever
+keeps the app running; "ours" are those of vit_viz.ui.routes.
 
 "api" (vit_viz.rest) and "mcp" (vit_viz.mcp) are there only where they were asked for.
 """
 OPTIONAL: tuple[Kind, ...] = ("api", "mcp")
 
 _READ = ("GET", "HEAD")
+_ANY = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+"""Of addresses whose routes say themselves which methods they answer."""
 _NAME = r"(?!\.\.?(?:/|$))[\w@+.,-]+"  # a part of a path that is neither . nor ..
 
 
@@ -64,13 +69,10 @@ ADDRESSES = (
     Address("upload", ("POST",), rf"{API}upload"),
     Address("upload progress", ("GET",), rf"{API}upload_progress"),
     Address("file", _READ, rf"{API}file=.+"),
-    Address("api", ("GET", "POST"), r"/api/v1(?:/[a-z0-9_]{1,60}(?:\.json)?)?"),
+    Address("health", _READ, r"/health"),
+    Address("api", _ANY, r"/api/v1(?:/[a-z0-9_]{1,60}(?:\.json)?)?"),
     Address("mcp", ("GET", "POST", "DELETE"), r"/mcp"),
-    Address(
-        "ours",
-        ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"),
-        r"/vit_viz/(?!(?:js|page)/).*",
-    ),
+    Address("ours", _ANY, r"/vit_viz/(?!(?:js|page)/).*"),
 )
 
 
@@ -79,4 +81,17 @@ def kind_of(method: str, path: str) -> Kind | None:
     for address in ADDRESSES:
         if address.matches(method, path):
             return address.kind
+    return None
+
+
+def methods_at(path: str, offered: Collection[Kind]) -> tuple[Kind, tuple[str, ...]] | None:
+    """What an address is for, and the methods that it answers; None where there is nothing.
+
+    Args:
+        offered: kinds beside those of the page.
+    """
+    for address in ADDRESSES:
+        is_there = address.kind in offered or address.kind not in OPTIONAL
+        if is_there and address.matches(address.methods[0], path):
+            return address.kind, address.methods
     return None

@@ -15,6 +15,15 @@ from vit_viz.errors import BusyError
 SLOW = "slow"
 """The concurrency_id of handlers that compute for a long time."""
 
+ANSWERS = "answers"
+"""What is fetched beside questions: pages, scripts, files, pictures, numbers; each waits for its turn."""
+
+STREAMS = "streams"
+"""What agents hold open to be told something."""
+
+FOLLOWED = "followed"
+"""Streams that tell how far uploads are."""
+
 YOURS = "You have too many questions waiting; please wait until some of them are answered."
 OTHERS = "The server is busy with the questions of other visitors; please try again in a moment."
 
@@ -47,7 +56,13 @@ class Lane:
             raise BusyError(YOURS if taken > 0.5 else OTHERS)
 
 
-LANES = {"quick": Lane(places=256, each=48, each_address=160), SLOW: Lane(places=64, each=8, each_address=32)}
+LANES = {
+    "quick": Lane(places=256, each=48, each_address=160),
+    SLOW: Lane(places=64, each=8, each_address=32),
+    ANSWERS: Lane(places=1024, each=256, each_address=512),
+    STREAMS: Lane(places=64, each=4, each_address=16),
+    FOLLOWED: Lane(places=512, each=8, each_address=64),
+}
 
 
 def lane_of(handler: object) -> str:

@@ -15,7 +15,7 @@ from vit_viz.ui.edge.headers import PagePolicy
 from vit_viz.ui.edge.http_guard import HttpGuard
 from vit_viz.ui.edge.refusals import answer_fault
 from vit_viz.ui.edge.surfaces import Surface
-from vit_viz.ui.edge.tending import tend
+from vit_viz.ui.edge.tending import keep_queue_running, tend
 
 
 def guarded(
@@ -35,14 +35,15 @@ def guarded(
         app.middleware_stack = guard
         if turns is not None:
             turns.has_quick_questions = guard.has_quick_questions
-        tending = asyncio.create_task(tend(guard.blocks))
+        tasks = [asyncio.create_task(work(guard.blocks)) for work in (tend, keep_queue_running)]
         try:
             async with AsyncExitStack() as running:
                 for one in surfaces:
                     await running.enter_async_context(one.running())
                 yield
         finally:
-            tending.cancel()
+            for task in tasks:
+                task.cancel()
 
     return {
         "lifespan": lifespan,

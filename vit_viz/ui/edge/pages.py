@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -31,7 +31,8 @@ OPENING_SECONDS = 15.0
 
 NOT_YOURS = "This page belongs to another visit; please reload it."
 TOO_MANY_OF_YOURS = (
-    "Too many pages of this app are open in this browser; please close some and reload this one."
+    "Too many pages of this app are open, or wait for answers, in this browser; "
+    "please close some and reload this one."
 )
 TOO_MANY = "Too many visitors are here at the moment; please try again in a few minutes."
 
@@ -46,6 +47,7 @@ class Page:
         owner: under which its pictures and computations are kept.
         address: network address from which it came, where that tells visitors apart, else "".
         heartbeats, listeners: connections that are open now.
+        joining: questions that are being taken in.
         left_at: when a connection last ended, by the clock of `Pages`; or when the page was first seen.
         stopped_listening_at: when it last stopped listening; or when the page was first seen.
         asked_at: when it last asked something.
@@ -57,6 +59,7 @@ class Page:
     address: str = ""
     heartbeats: int = 0
     listeners: int = 0
+    joining: int = 0
     left_at: float = 0.0
     stopped_listening_at: float = 0.0
     asked_at: float = 0.0
@@ -84,6 +87,7 @@ class Pages:
     Args:
         on_left: called with the owner when the last page of a visitor was closed.
         on_forgotten: called with the name of a page that is no longer remembered.
+        with_questions: the names of pages whose questions wait or are being answered; they are not forgotten.
         most: pages in all; most_of_one: pages of one visitor; most_of_address: of one network address, where that is known.
         clock: seconds, monotonic; a parameter so that tests need not wait.
     """
@@ -93,6 +97,7 @@ class Pages:
         *,
         on_left: Callable[[str], object] = lambda _owner: None,
         on_forgotten: Callable[[str], object] = lambda _name: None,
+        with_questions: Callable[[], Container[str]] = tuple,
         most: int = MOST_PAGES,
         most_of_one: int = MOST_OF_ONE,
         most_of_address: int = MOST_OF_ADDRESS,
@@ -100,6 +105,7 @@ class Pages:
     ) -> None:
         self.on_left = on_left
         self.on_forgotten = on_forgotten
+        self.with_questions = with_questions
         self.most = most
         self.most_of_one = most_of_one
         self.most_of_address = most_of_address
@@ -108,11 +114,11 @@ class Pages:
         self._pages: OrderedDict[str, Page] = OrderedDict()
 
     def admit(self, name: str, visitor: str, owner: str, address: str = "") -> Page:
-        """The page of a name, for its visitor; a new one takes the place of an old one that is closed.
+        """The page of a name, for its visitor; a new one takes the place of an old one that is closed and waits for nothing.
 
         Raises:
             ParameterError: the name is another visitor's.
-            BusyError: too many pages are open.
+            BusyError: too many pages are open or wait for answers.
         """
         gone: list[str] = []
         try:
@@ -147,11 +153,11 @@ class Pages:
     @contextmanager
     def asking(self, page: Page) -> Iterator[None]:
         """While a question of the page is taken in, for whose answer it will listen."""
-        self._asked(page)
+        self._asked(page, 1)
         try:
             yield
         finally:
-            self._asked(page)
+            self._asked(page, -1)
 
     def find(self, name: str) -> Page | None:
         """The page of a name, where it is known."""
@@ -173,7 +179,12 @@ class Pages:
         """Forget pages that were closed long ago."""
         with self._lock:
             before = self._clock() - REMEMBERED_SECONDS
-            old = [page.name for page in self._pages.values() if not page.is_open and page.left_at <= before]
+            waiting = self.with_questions()
+            old = [
+                page.name
+                for page in self._pages.values()
+                if page.left_at <= before and _is_idle(page, waiting)
+            ]
             for name in old:
                 del self._pages[name]
         for name in old:
@@ -182,27 +193,29 @@ class Pages:
     def __len__(self) -> int:
         return len(self._pages)
 
-    def _asked(self, page: Page) -> None:
+    def _asked(self, page: Page, joining: int) -> None:
         with self._lock:
+            page.joining += joining
             page.asked_at = self._clock()
 
     def _make_room(self, visitor: str, address: str) -> list[str]:
-        """Forget one closed page where there are too many; returns the names of those that were forgotten."""
+        """Forget one idle page where there are too many; returns the names of those that were forgotten."""
         pages = list(self._pages.values())
         mine = [page for page in pages if page.visitor == visitor]
         near = [page for page in pages if address and page.address == address]
         if len(mine) >= self.most_of_one:
-            return [self._drop_closed(mine, TOO_MANY_OF_YOURS)]
+            return [self._drop_idle(mine, TOO_MANY_OF_YOURS)]
         if len(near) >= self.most_of_address:
-            return [self._drop_closed(near, TOO_MANY)]
+            return [self._drop_idle(near, TOO_MANY)]
         if len(pages) >= self.most:
             held = Counter(page.visitor for page in pages)
-            return [self._drop_closed(sorted(pages, key=lambda page: -held[page.visitor]), TOO_MANY)]
+            return [self._drop_idle(sorted(pages, key=lambda page: -held[page.visitor]), TOO_MANY)]
         return []
 
-    def _drop_closed(self, pages: list[Page], otherwise: str) -> str:
+    def _drop_idle(self, pages: list[Page], otherwise: str) -> str:
+        waiting = self.with_questions()
         for page in pages:
-            if not page.is_open:
+            if _is_idle(page, waiting):
                 del self._pages[page.name]
                 return page.name
         raise BusyError(otherwise)
@@ -224,3 +237,8 @@ class Pages:
                 )
             if is_last:
                 self.on_left(page.owner)
+
+
+def _is_idle(page: Page, waiting: Container[str]) -> bool:
+    """Whether nothing is lost when a page is forgotten: it is closed, and waits for nothing."""
+    return not page.is_open and not page.joining and page.name not in waiting

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 from starlette.requests import ClientDisconnect, HTTPConnection
@@ -10,7 +9,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from vit_viz.errors import BusyError, ParameterError
 from vit_viz.ui.edge.addresses import API, OPTIONAL, Kind, kind_of
-from vit_viz.ui.edge.uploading import STOPPED, TOO_LARGE, TooLarge
+from vit_viz.ui.edge.bodies import TooLarge
+from vit_viz.ui.edge.uploading import STOPPED, TOO_LARGE
 from vit_viz.ui.edge.user_errors import NOT_READABLE, sentence
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,6 @@ def failure(error: Exception, kind: Kind | None, path: str) -> Response:
         (TooLarge, 413, TOO_LARGE),
         (ClientDisconnect, 408, STOPPED),  # the client has hung up
         (TimeoutError, 408, STOPPED),
-        (asyncio.TimeoutError, 408, STOPPED),
         (BusyError, 429, str(error)),
         (ParameterError, 400, str(error)),
     )

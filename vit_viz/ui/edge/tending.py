@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TEND_SECONDS = 0.5
+REVIVE_SECONDS = 0.25
 HEARTBEAT_SECONDS = 15.0
 
 
@@ -26,7 +27,7 @@ async def tend(blocks: GuardedBlocks) -> None:
     while True:
         await asyncio.sleep(TEND_SECONDS)
         try:
-            await drop_abandoned(blocks)
+            drop_abandoned(blocks)
             if await run_in_threadpool(blocks.files.sweep):
                 await run_in_threadpool(give_memory_back)
             blocks.open_pages.forget_old()
@@ -34,14 +35,23 @@ async def tend(blocks: GuardedBlocks) -> None:
             logger.exception("tending the app failed")
 
 
-async def drop_abandoned(blocks: GuardedBlocks) -> None:
-    """Take the questions of pages that do not listen out of Gradio's queue, and end what is computed for them."""
-    queue, pages = blocks._queue, blocks.open_pages
+async def keep_queue_running(blocks: GuardedBlocks) -> None:
+    """Start the queue again where it has stopped; apart from all else, so that nothing else delays or ends it."""
+    while True:
+        await asyncio.sleep(REVIVE_SECONDS)
+        try:
+            if blocks.questions.has_failed:
+                blocks.questions.revive()
+        except Exception:
+            logger.exception("the queue could not be started again")
+
+
+def drop_abandoned(blocks: GuardedBlocks) -> None:
+    """Take the questions of pages that do not listen out of the queue, and end what is computed for them."""
+    questions, pages = blocks.questions, blocks.open_pages
     for page in pages.abandoned():
-        if queue.pending_event_ids_session.get(page.name) and not page.listeners:
-            await queue.clean_events(session_hash=page.name)
-            queue.pending_event_ids_session.pop(page.name, None)
-            queue.pending_messages_per_session.pop(page.name, None)
+        if questions.pending_event_ids_session.get(page.name):
+            questions.forget(page.name)
             if not pages.has_listener(page.owner):
                 blocks.on_abandoned(page.owner)
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from cachetools import LRUCache
 from gradio.utils import get_upload_folder
 
 from vit_viz.errors import BusyError
+from vit_viz.ui.edge.pacing import Pace
 
 TOTAL_BYTES = 256 * 2**20
 VISITOR_BYTES = 64 * 2**20
@@ -74,7 +74,7 @@ class Arrival:
             BusyError: there is no room for them.
         """
         self._files._reserve(self, count)
-        return self._files._pause(self.visitor, count)
+        return self._files._pace.pour(self.visitor, count)
 
 
 class UploadFiles:
@@ -101,19 +101,21 @@ class UploadFiles:
         self._lock = threading.Lock()
         self._files: OrderedDict[str, _File] = OrderedDict()
         self._arriving: set[Arrival] = set()
-        self._sent: LRUCache[str, tuple[float, float]] = LRUCache(_MOST_PACED)
-        """Bytes of a visitor above the pace, and when that was."""
+        self._pace = Pace(burst=BURST_BYTES, per_second=BYTES_PER_SECOND, most_known=_MOST_PACED, clock=clock)
 
     @contextmanager
-    def arriving(self, visitor: str) -> Iterator[Arrival]:
-        """Count an upload while it arrives; afterwards its bytes are free again, unless it was kept.
+    def arriving(self, visitor: str, *, most: float = MOST_ARRIVING) -> Iterator[Arrival]:
+        """Count what arrives for as long as it takes; afterwards its bytes are free again, unless it was kept.
+
+        Args:
+            most: of this visitor's at a time.
 
         Raises:
-            BusyError: several of this visitor's arrive already.
+            BusyError: so many of this visitor's arrive already.
         """
         arrival = Arrival(self, visitor)
         with self._lock:
-            if sum(one.visitor == visitor for one in self._arriving) >= MOST_ARRIVING:
+            if sum(one.visitor == visitor for one in self._arriving) >= most:
                 raise BusyError(TOO_MANY_OF_YOURS)
             self._arriving.add(arrival)
         try:
@@ -196,15 +198,6 @@ class UploadFiles:
         finally:
             for path in dropped:
                 _delete(path)
-
-    def _pause(self, visitor: str, count: int) -> float:
-        """A leaky bucket for each visitor."""
-        with self._lock:
-            now = self._clock()
-            level, since = self._sent.get(visitor, (0.0, now))
-            level = max(0.0, level - (now - since) * BYTES_PER_SECOND) + count
-            self._sent[visitor] = level, now
-        return max(0.0, level - BURST_BYTES) / BYTES_PER_SECOND
 
     def _used(self, visitor: str | None) -> int:
         whole = sum(file.size for file in self._files.values() if visitor in (None, file.visitor))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -21,16 +20,11 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
 from vit_viz.errors import ParameterError
+from vit_viz.ui.edge.bodies import TooLarge, patient
 from vit_viz.ui.edge.upload_files import UploadFiles
 
 UPLOAD_BYTES = 20 * 2**20
 """Of one upload: a little more than the largest picture that is read."""
-
-IDLE_SECONDS = 20.0
-"""An upload of which nothing arrives for so long has ended."""
-
-SLOWEST = 32 * 2**10
-"""Bytes a second, on average after the first `IDLE_SECONDS`: a slower upload occupies room that others need."""
 
 TOO_LARGE = "This is more than 20 MB; please send a smaller picture, a JPEG for example."
 NO_PICTURE = "An upload holds one picture; please choose it again."
@@ -43,10 +37,6 @@ _MOST_KNOWN = 1024
 _FOLLOW_SECONDS = 120.0
 _POLL_SECONDS = 0.1
 _FILE_NAME = re.compile(rb'filename="([^"\r\n]{1,255})"')
-
-
-class TooLarge(Exception):  # noqa: N818
-    """An upload holds more than it may."""
 
 
 @dataclass
@@ -102,11 +92,10 @@ async def receive_upload(
         OSError: it cannot be written.
     """
     with files.arriving(visitor) as arrival:
-        began = time.monotonic()
+        take = patient(receive)
 
         async def counted() -> Message:
-            left = began + IDLE_SECONDS + arrival.size / SLOWEST - time.monotonic()
-            message = await asyncio.wait_for(receive(), max(0.0, min(IDLE_SECONDS, left)))
+            message = await take()
             body = message.get("body", b"")
             pause = arrival.take(len(body))
             progress.note(body)

@@ -11,7 +11,7 @@ import html
 import inspect
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import gradio as gr
 from gradio.context import LocalContext
@@ -22,6 +22,7 @@ from vit_viz.sentences import one_line
 from vit_viz.sentences import sentence as sentence
 from vit_viz.session.handles import OWNER, PAGE, VISITOR, owner_of, visitor_in
 from vit_viz.ui.edge.pages import Pages
+from vit_viz.ui.edge.question_queue import QuestionQueue
 from vit_viz.ui.edge.request_log import NUMBER, REQUEST
 from vit_viz.ui.edge.upload_files import UploadFiles
 
@@ -88,13 +89,28 @@ class GuardedBlocks(gr.Blocks):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.files = UploadFiles()
-        self.open_pages = Pages(on_left=on_left, on_forgotten=self._forget_session)
+        self.open_pages = Pages(
+            on_left=on_left,
+            on_forgotten=self._forget_session,
+            with_questions=lambda: self.questions.pages(),  # of the queue at that time: `queue` makes another
+        )
         self.on_abandoned = on_abandoned
+
+    @property
+    def questions(self) -> QuestionQueue:
+        """Gradio's queue, as `queue` made it."""
+        return cast(QuestionQueue, self._queue)
+
+    def queue(self, *args: Any, **kwargs: Any) -> Self:
+        """As Gradio's, with a queue that no page can stop."""
+        super().queue(*args, **kwargs)
+        self._queue = QuestionQueue.like(self._queue)
+        return self
 
     def poll_queue(self, *, every: float) -> None:
         """Let Gradio look at its queue, and at what there is to tell of progress, after so many seconds."""
-        self._queue.sleep_when_free = every
-        self._queue.progress_update_sleep_when_free = 5 * every
+        self.questions.sleep_when_free = every
+        self.questions.progress_update_sleep_when_free = 5 * every
 
     async def preprocess_data(self, block_fn: Any, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
         """Turn what arrived into what the handler takes.
@@ -154,10 +170,7 @@ class GuardedBlocks(gr.Blocks):
             with holder.lock:
                 holder.session_data.pop(name, None)
                 holder.time_last_used.pop(name, None)
-        queue = getattr(self, "_queue", None)
-        if queue is not None:
-            queue.pending_messages_per_session.pop(name, None)
-            queue.pending_event_ids_session.pop(name, None)
+        self.questions.forget(name)
 
 
 def toast(text: str) -> gr.Error:

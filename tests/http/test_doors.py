@@ -1,0 +1,359 @@
+"""What stands beside the page's queue keeps its places for whoever comes: bodies, files, streams and refusals of one client."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.http.attacks import FLAGS, cookie_of, line_to, valid_requests, with_picture
+from tests.http.server import Server
+from tests.http.visitor import Visitor
+from tests.waiting import until
+
+QUESTION = {"image": {"sample": "lion"}}
+MANY = 96
+IMPATIENT = "import vit_viz.ui.edge.bodies as b; b.IDLE_SECONDS = 0.5"
+
+
+@pytest.fixture(scope="module")
+def open_server(start_server: Callable[..., Server]) -> Server:
+    """An app that has everything that can be asked for."""
+    return start_server(flags=FLAGS)
+
+
+@pytest.fixture(scope="module")
+def cookies(open_server: Server) -> list[str]:
+    """Names of browsers, as the page gives them."""
+    return [cookie_of(open_server) for _ in range(60)]
+
+
+@contextmanager
+def lines(*ways: Callable[[], socket.socket]) -> Iterator[list[socket.socket]]:
+    """Connections, all open at once."""
+    with ExitStack() as opened:
+        yield [opened.enter_context(way()) for way in ways]
+
+
+def said(line: socket.socket) -> str:
+    """The whole of an answer, on a connection that its server closes."""
+    line.settimeout(60)
+    parts = []
+    while part := line.recv(2**16):
+        parts.append(part)
+    return b"".join(parts).decode("utf-8", "replace")
+
+
+def answered(all_lines: list[socket.socket]) -> int:
+    """On how many of many connections something has arrived."""
+    return len(select.select(all_lines, [], [], 0)[0])
+
+
+# --- bodies that do not come
+
+
+def stalled(
+    server: Server, path: str, *, cookie: str = "", length: int = 300, body: bytes = b'{"image"'
+) -> socket.socket:
+    head = [f"POST {path} HTTP/1.1", "Content-Type: application/json", f"Content-Length: {length}"]
+    return line_to(server, [*head, *([f"Cookie: vit_viz={cookie}"] if cookie else [])], body)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/relevance", "/mcp"])
+@pytest.mark.parametrize("length", [300, 5_000_000])
+def test_bodies_that_stall_take_no_place_from_anybody(
+    open_server: Server, meet: Callable[..., Visitor], cookies: list[str], path: str, length: int
+) -> None:
+    ways = [
+        *(lambda: stalled(open_server, path, length=length) for _ in range(12)),
+        *(lambda c=c: stalled(open_server, path, cookie=c, length=length) for c in cookies),
+    ]
+    visitor = meet(open_server, timeout=120)
+    visitor.arrive("?tab=explain")
+    with lines(*ways) as held:
+        for headers in (
+            {},
+            {"cookie": f"vit_viz={cookies[0]}"},
+            {"cookie": f"vit_viz={cookie_of(open_server)}"},
+        ):
+            answer = httpx.post(
+                f"{open_server.url}/api/v1/classes", json=QUESTION, headers=headers, timeout=120
+            )
+            assert (answer.status_code, list(answer.json())[:1]) == (200, ["question"]), answer.text
+        told = visitor.act("vv-gallery", "trust", data={"known": [], "methods": ["rollout"]}, follow=False)
+        assert told.refusals == []
+        assert len(held) == 72
+
+
+def test_slow_questions_of_pages_without_a_cookie_leave_programs_their_places(
+    open_server: Server, meet: Callable[..., Visitor]
+) -> None:
+    page = meet(open_server, timeout=120)
+    trust = page.event("vv-gallery", "trust")
+    page.http.cookies.clear()
+    statuses = []
+    for _ in range(9):
+        joined = page.join(
+            trust["id"], page.inputs(trust, ()), {"known": [], "methods": ["relevance", "rollout"]}
+        )
+        statuses.append(joined.status_code)
+    answer = httpx.post(f"{open_server.url}/api/v1/classes", json=QUESTION, timeout=120)
+    assert (statuses[-1], answer.status_code) == (429, 200)
+
+
+@pytest.fixture(scope="module")
+def impatient(start_server: Callable[..., Server]) -> Server:
+    """An app that waits half a second for what does not come."""
+    return start_server(flags=("--api", "--mcp"), before=IMPATIENT)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/look", "/mcp", "/gradio_api/queue/join", "/gradio_api/cancel"])
+def test_a_body_that_does_not_come_is_waited_for_only_so_long(impatient: Server, path: str) -> None:
+    with lines(lambda: stalled(impatient, path)) as (line,):
+        line.settimeout(60)
+        assert line.recv(2**16).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("path", ["/api/v1/look", "/gradio_api/queue/join"])
+def test_a_body_that_comes_byte_by_byte_is_waited_for_only_so_long(impatient: Server, path: str) -> None:
+    """Each byte comes before the idle time is over, and buys next to nothing."""
+    with lines(lambda: stalled(impatient, path, length=100_000)) as (line,):
+
+        def is_answered() -> bool:
+            ready = select.select([line], [], [], 0.1)[0]
+            if not ready:
+                line.sendall(b" ")
+            return bool(ready)
+
+        until(is_answered, what="an answer to a sender that slow")
+        assert line.recv(2**16).startswith(b"HTTP/1.1 408 ")
+
+
+# --- answers that are made, and read
+
+
+def getting(server: Server, path: str, cookie: str) -> Callable[[], socket.socket]:
+    head = [f"GET {path} HTTP/1.1", f"Cookie: vit_viz={cookie}", "Connection: close"]
+    return lambda: line_to(server, head)
+
+
+def test_many_valid_requests_of_one_client_let_others_go_first(
+    open_server: Server, meet: Callable[..., Visitor]
+) -> None:
+    greedy, modest = meet(open_server, timeout=120), meet(open_server, timeout=120)
+    theirs, trace = with_picture(greedy), with_picture(modest)
+    cookie = greedy.http.cookies["vit_viz"]
+    paths = [path for path in valid_requests(theirs) if "/figure/" in path or "/explorer/" in path]
+    with lines(*(getting(open_server, paths[n % len(paths)], cookie) for n in range(MANY))) as asked:
+        for path in (
+            f"numbers/{trace}?layer=1&head=2&query=3,4",
+            f"picture/{trace}.png?kind=map",
+            f"layer/{trace}/2",
+        ):
+            assert modest.http.get(f"/vit_viz/{path}").status_code == 200
+        assert httpx.get(f"{open_server.url}/", timeout=120).status_code == 200
+        assert answered(asked) < MANY // 2
+        assert "200 OK" in said(asked[0])[:20]
+
+
+def test_what_one_client_does_not_read_does_not_fill_the_memory(
+    open_server: Server, meet: Callable[..., Visitor]
+) -> None:
+    """A file for which 200 connections ask and which none reads."""
+    idle, modest = meet(open_server, timeout=120), meet(open_server, timeout=120)
+    theirs, trace = with_picture(idle), with_picture(modest)
+    cookie = idle.http.cookies["vit_viz"]
+    path = f"/vit_viz/explorer/{theirs}.html"
+    assert len(idle.http.get(path).content) > 1.5 * 10**6
+    before = open_server.memory()
+    with lines(*(getting(open_server, path, cookie) for _ in range(200))) as asked:
+        until(lambda: answered(asked) >= 20, what="some answers")
+        for layer in range(6):
+            answer = modest.http.get(f"/vit_viz/numbers/{trace}?layer={layer}&head=1&query=3,4")
+            assert answer.status_code == 200
+        assert modest.http.get(f"/vit_viz/explorer/{trace}.html").status_code == 200
+        assert answered(asked) < 100  # what lies unread is bounded, so the rest is not made
+        assert open_server.memory() < before + 150
+
+
+def test_a_filter_of_many_corners_is_refused_and_one_of_a_polygon_is_not(
+    open_server: Server, meet: Callable[..., Visitor]
+) -> None:
+    visitor = meet(open_server)
+    visitor.arrive()
+    corners = ", ".join(f"{n} {n % 2}" for n in range(48))
+    inside = f"inside(head_concentration, head_entropy, '{corners}')"
+    for where, status in ((inside, 200), (f"{inside} or {inside}", 200), (" or ".join([inside] * 3), 400)):
+        answer = visitor.http.get("/vit_viz/survey/chosen", params={"where": where})
+        assert answer.status_code == status, answer.text
+
+
+# --- streams, origins, handles, methods
+
+
+def test_open_streams_of_agents_are_bounded_for_each_and_free_again(open_server: Server) -> None:
+    def streams(count: int, cookie: str = "") -> list[Callable[[], socket.socket]]:
+        head = [
+            "GET /mcp HTTP/1.1",
+            "Accept: text/event-stream",
+            *([f"Cookie: vit_viz={cookie}"] if cookie else []),
+        ]
+        return [lambda: line_to(open_server, head)] * count
+
+    def statuses(held: list[socket.socket]) -> list[str]:
+        until(lambda: answered(held) == len(held), what="all answers")
+        return sorted(line.recv(12).decode()[9:] for line in held)
+
+    def is_free() -> bool:
+        with lines(*streams(1)) as held:
+            return statuses(held) == ["200"]
+
+    with lines(*streams(12)) as held, lines(*streams(5, cookie_of(open_server))) as others:
+        assert statuses(held) == ["200"] * 4 + ["429"] * 8
+        assert statuses(others) == ["200"] * 4 + ["429"]
+        assert httpx.post(f"{open_server.url}/api/v1/classes", json=QUESTION, timeout=120).status_code == 200
+    until(is_free, what="a free stream")
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://127.0.0.1.evil.example"]
+)
+def test_another_origin_is_refused_where_a_browser_says_nothing_else(
+    open_server: Server, meet: Callable[..., Visitor], origin: str
+) -> None:
+    visitor = meet(open_server)
+    trace = with_picture(visitor)
+    requests: list[tuple[str, str]] = [
+        *(("POST", f"/gradio_api/{path}") for path in ("queue/join", "cancel", "upload")),
+        *(
+            ("GET", f"/vit_viz/{path}")
+            for path in (f"numbers/{trace}", f"picture/{trace}.png", "survey/chosen")
+        ),
+        *(("POST", path) for path in ("/api/v1/classes", "/mcp")),
+    ]
+    for method, path in requests:
+        for headers, is_refused in (
+            ({"origin": origin}, True),
+            ({"origin": open_server.url}, False),
+            ({"origin": origin, "sec-fetch-site": "same-origin"}, False),
+            ({}, False),
+        ):
+            answer = visitor.http.request(
+                method, path, headers=headers, json=QUESTION if method == "POST" else None
+            )
+            assert (answer.status_code == 403) == is_refused, (method, path, headers)
+    assert visitor.http.get("/", headers={"origin": origin}).status_code == 200
+
+
+PHOTO_ALONE = (
+    *("figure/{}", "figure/{}?kind=mosaic", "explorer/{}.html", "picture/{}.png", "picture/{}.png?kind=patches", "recipe/{}"),
+    *("proof/{}", "layer/{}/0", "tokens/{}/0", "rows/{}/0", "numbers/{}"),
+    *("token_numbers/{}?kind=norms", "head_numbers/{}?kind=measures"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PHOTO_ALONE)
+def test_the_handle_of_a_photo_opens_the_photo_alone(
+    server: Server, meet: Callable[..., Visitor], path: str
+) -> None:
+    visitor = meet()
+    trace = with_picture(visitor)
+    photo = visitor.value("vv-explorer")["photo"]
+    handle = photo.rpartition("/")[2]
+    answer = visitor.http.get("/vit_viz/" + path.format(handle))
+    assert (answer.status_code, answer.text) == (
+        404,
+        "This picture is no longer kept; please reload the page.",
+    )
+    assert visitor.http.get(photo).status_code == 200
+    beside = visitor.http.get(f"/vit_viz/token_numbers/{trace}?kind=norms&also={handle}")
+    assert (beside.status_code, beside.text) == (answer.status_code, answer.text)
+    assert "Traceback" not in server.said()
+
+
+METHODS = {
+    "/": "GET, HEAD", "/theme.css": "GET", "/gradio_api/queue/join": "POST", "/gradio_api/queue/data": "GET",
+    "/gradio_api/upload": "POST", "/gradio_api/cancel": "POST", "/gradio_api/file=x": "GET, HEAD", "/vit_viz/photo/x": "GET",
+    "/vit_viz/js/0/x.js": "GET", "/api/v1": "GET", "/api/v1/look": "POST", "/api/v1/openapi.json": "GET",
+    "/mcp": "GET, POST, DELETE", "/nowhere": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("path", METHODS)
+def test_a_method_that_an_address_does_not_take_is_told_so(
+    open_server: Server, method: str, path: str
+) -> None:
+    answer = httpx.request(method, open_server.url + path, timeout=60)
+    if path == "/mcp" and method == "DELETE":
+        assert answer.status_code < 500
+        return
+    status = 405 if METHODS[path] else 404
+    assert (answer.status_code, answer.headers.get("allow")) == (status, METHODS[path])
+    assert len(answer.text) > 20
+
+
+# --- what is too large
+
+
+@pytest.mark.parametrize(
+    ("path", "size"),
+    [
+        ("/gradio_api/queue/join", 12),
+        ("/gradio_api/upload", 40),
+        ("/api/v1/look", 40),
+        ("/mcp", 40),
+        ("/gradio_api/cancel", 12),
+    ],
+)
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_a_sender_of_too_much_comes_to_read_why(
+    open_server: Server, path: str, size: int, is_chunked: bool
+) -> None:
+    """The whole body is sent before anything is read, as simple clients do."""
+    length = "Transfer-Encoding: chunked" if is_chunked else f"Content-Length: {size * 10**6}"
+    kind = "multipart/form-data; boundary=b" if path.endswith("upload") else "application/json"
+    head = [f"POST {path} HTTP/1.1", f"Content-Type: {kind}", "Connection: close", length]
+    begin = b"--b\r\nContent-Disposition: form-data; name=files; filename=x.png\r\n\r\n"
+    block = begin.ljust(10**6, b" ")
+    with lines(lambda: line_to(open_server, head)) as (line,):
+        for _ in range(size):
+            line.sendall(b"%x\r\n%s\r\n" % (len(block), block) if is_chunked else block)
+        if is_chunked:
+            line.sendall(b"0\r\n\r\n")
+        answer = said(line)
+    assert answer.startswith("HTTP/1.1 413 "), answer[:200]
+    assert "This is more than 20 MB" in answer
+
+
+def test_a_refused_question_leaves_the_connection_usable(open_server: Server) -> None:
+    with httpx.Client(base_url=open_server.url, timeout=60) as client:
+        for _ in range(3):
+            assert client.post("/gradio_api/queue/join", content=b"x" * 3 * 10**6).status_code == 413
+            assert client.post("/api/v1/classes", content=json.dumps(QUESTION)).status_code == 200
+
+
+# --- the owner's survey
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_shown", [False, True])
+def test_the_survey_of_a_shared_app_is_the_owners_unless_a_flag_says_otherwise(
+    start_server: Callable[..., Server], is_shown: bool
+) -> None:
+    flags: tuple[str, ...] = ("--survey", "example", *(("--share-survey",) if is_shown else ()))
+    shared = start_server(flags=flags, environment={"VIT_VIZ_BEHIND_PROXY": "1"})
+    with Visitor(shared) as visitor:
+        visitor.arrive()
+        names: set[Any] = {component["props"].get("elem_id") for component in visitor.config["components"]}
+        assert ("vv-survey" in names) == is_shown
+        for path in ("chosen", "methods", "photo/0", "thumbnail/0", "points?across=row&up=row"):
+            answer = visitor.http.get(f"/vit_viz/survey/{path}")
+            assert (answer.status_code != 404) == is_shown, path
+    assert ("--share-survey" in shared.said()) == (not is_shown)

@@ -1,0 +1,276 @@
+"""Answers on their way: how many are made at once, and how many bytes of them wait for their readers, shared among visitors.
+
+An answer is asked for, waits for its turn, is made, and is sent. Waiting costs next to nothing, so it is bounded loosely. Making
+takes a thread and memory, so few are made at once, and whoever has fewest being made is next. What was made lies in memory until
+its reader has taken it: whoever does not read gets nothing more. An answer has no thread before its turn comes; all of this lives
+on the event loop. Whoever has kept the processor busy for long rests after each answer, as long as others come, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import count
+from typing import Literal
+
+from cachetools import LRUCache
+from starlette.requests import ClientDisconnect
+from starlette.types import Scope
+
+from vit_viz.errors import BusyError
+from vit_viz.ui.edge.admission import ANSWERS, LANES
+from vit_viz.ui.edge.pacing import MOST_KNOWN, Pace
+
+MAKING = 8
+"""Answers that are made at once; of one visitor, and of one network address where that is known:"""
+MAKING_OF_ONE = 2
+MAKING_OF_ADDRESS = 4
+
+BURST_SECONDS = 1.0
+SHARE = 0.25
+"""How long one visitor keeps the processor busy at full speed, and which part of the time after that."""
+
+RESTS = 3.0
+LONGEST_REST_SECONDS = 2.0
+"""How long a visitor beyond that rests after each answer while others come: so many times as long as it took, and no longer."""
+
+OTHERS_SECONDS = 3.0
+"""How long after the last request of somebody else there are others."""
+
+UNREAD_BYTES = 256 * 2**20
+"""Of answers that were made and not yet read; of one visitor:"""
+UNREAD_BYTES_OF_ONE = 48 * 2**20
+
+PASSING = "vit_viz.passing"
+"""Where the answer stands in the scope of its request."""
+
+UNREAD = "Answers to earlier questions of yours are still on their way; please wait until they have arrived."
+
+
+@dataclass(eq=False)
+class Passing:
+    """One answer on its way.
+
+    Args:
+        visitor: who asked; address: from where, "" where that is not known.
+        number: in the order in which they came.
+        state: what becomes of it: it waits, is made in a place of `AnswerTurns` or elsewhere, or was made.
+        size: bytes that were made and not yet read.
+        spent: seconds for which it kept the processor busy.
+        called: set when its turn comes.
+    """
+
+    visitor: str
+    address: str
+    number: int
+    state: Literal["waiting", "making", "elsewhere", "made"]
+    size: int = 0
+    spent: float = 0.0
+    called: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def who(self) -> str:
+        """Whose share of the processor it takes: an address's where that is known, since cookies are to be had by the dozen."""
+        return self.address or self.visitor
+
+
+class AnswerTurns:
+    """All answers that are on their way.
+
+    Args:
+        making, making_of_one, making_of_address: answers made at once.
+        unread, unread_of_one: bytes that wait for their readers.
+        clock: seconds, monotonic; a parameter so that tests need not wait.
+    """
+
+    def __init__(
+        self,
+        *,
+        making: int = MAKING,
+        making_of_one: int = MAKING_OF_ONE,
+        making_of_address: int = MAKING_OF_ADDRESS,
+        unread: int = UNREAD_BYTES,
+        unread_of_one: int = UNREAD_BYTES_OF_ONE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.making = making
+        self.making_of_one = making_of_one
+        self.making_of_address = making_of_address
+        self.unread = unread
+        self.unread_of_one = unread_of_one
+        self._numbers = count()
+        self._waiting: dict[str, deque[Passing]] = {}  # by visitor
+        self._passing: Counter[str] = Counter()  # answers on their way, by visitor and by address
+        self._making: Counter[str] = Counter()  # of them, those being made
+        self._unread: Counter[str] = Counter()  # bytes, by visitor
+        self._clock = clock
+        self._pace = Pace(burst=BURST_SECONDS, per_second=SHARE, clock=clock)
+        self._rests: LRUCache[str, float] = LRUCache(MOST_KNOWN)  # until when, by who has used much
+        self._came: OrderedDict[str, float] = OrderedDict()  # when whom was seen last, of those seen lately
+
+    @asynccontextmanager
+    async def turn(
+        self, visitor: str, address: str, gone: Callable[[], Awaitable[object]]
+    ) -> AsyncIterator[Passing]:
+        """Wait until an answer may be made; inside it is on its way.
+
+        Args:
+            gone: ends when the visitor hangs up.
+
+        Raises:
+            BusyError: too many wait already.
+            ClientDisconnect: the visitor hung up meanwhile.
+        """
+        LANES[ANSWERS].check(
+            waiting=self._passing[""],
+            mine=self._passing[f"visitor {visitor}"],
+            of_address=self._passing[f"address {address}"] if address else 0,
+        )
+        one = Passing(visitor, address, next(self._numbers), "waiting")
+        self._note(one.who)
+        self._passing.update(_names(one))
+        self._waiting.setdefault(visitor, deque()).append(one)
+        try:
+            self._call()
+            if one.state == "waiting":
+                await _first(one.called.wait(), gone())
+            if one.state == "waiting":
+                raise ClientDisconnect
+            yield one
+        finally:
+            self._leave(one)
+            self._passing.subtract(_names(one))
+            self._passing += Counter()  # forgets who has nothing on its way
+
+    @asynccontextmanager
+    async def beside(self, visitor: str, address: str) -> AsyncIterator[Passing]:
+        """Let an answer pass that has its place elsewhere: only its bytes count here.
+
+        Raises:
+            BusyError: the visitor does not read what is there already.
+        """
+        one = Passing(visitor, address, next(self._numbers), "elsewhere")
+        if not self._has_room(one):
+            raise BusyError(UNREAD)
+        try:
+            yield one
+        finally:
+            self._leave(one)
+
+    def made(self, one: Passing, size: int) -> None:
+        """An answer was made, or a part of it: its place is free, and its bytes count until it has left."""
+        if one.state == "making":
+            self._making.subtract(_names(one))
+            self._making += Counter()
+            self._let_rest(one)
+        one.state = "made"
+        self._unread[one.visitor] += size - one.size
+        one.size = size
+        self._call()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an answer waits for its turn or is being made."""
+        return bool(self._waiting) or self._making[""] > 0
+
+    @property
+    def unread_bytes(self) -> int:
+        """Bytes that wait for their readers now."""
+        return self._unread.total()
+
+    def _leave(self, one: Passing) -> None:
+        if one.state == "waiting":
+            self._waiting[one.visitor].remove(one)
+            self._forget_empty(one.visitor)
+        self.made(one, 0)
+        self._unread += Counter()
+
+    def _call(self) -> None:
+        """Call those whose turn it is: of those who may, whoever has fewest being made, and then who came first."""
+        while self._making[""] < self.making:
+            may = [first for mine in self._waiting.values() if self._may(first := mine[0])]
+            if not may:
+                return
+            called = min(may, key=lambda one: (*(self._making[name] for name in _names(one)[1:]), one.number))
+            self._waiting[called.visitor].popleft()
+            self._forget_empty(called.visitor)
+            self._making.update(_names(called))
+            called.state = "making"
+            called.called.set()
+
+    def _may(self, one: Passing) -> bool:
+        most = 1 if self._is_heavy(one) else self.making_of_one
+        has_place = self._making[f"visitor {one.visitor}"] < most
+        is_near = one.address and self._making[f"address {one.address}"] >= self.making_of_address
+        return has_place and not is_near and not self._is_resting(one) and self._has_room(one)
+
+    def _has_room(self, one: Passing) -> bool:
+        """Whether more may be made for a visitor: the more of theirs is unread, the less of the whole is left for them."""
+        return self.unread_bytes < self.unread * (1 - Fraction(self._unread[one.visitor], self.unread_of_one))
+
+    # --- those who have used much
+
+    def _let_rest(self, one: Passing) -> None:
+        """Let whoever has used much rest after an answer."""
+        if self._pace.pour(one.who, one.spent) > 0:
+            rest = min(RESTS * one.spent, LONGEST_REST_SECONDS)
+            self._rests[one.who] = self._clock() + rest
+            asyncio.get_running_loop().call_later(rest, self._call)
+        else:
+            self._rests.pop(one.who, None)
+
+    def _is_heavy(self, one: Passing) -> bool:
+        return one.who in self._rests and self._has_others(one.who)
+
+    def _is_resting(self, one: Passing) -> bool:
+        return self._is_heavy(one) and self._rests[one.who] > self._clock()
+
+    def _note(self, who: str) -> None:
+        now = self._clock()
+        self._came[who] = now
+        self._came.move_to_end(who)
+        while next(iter(self._came.values())) < now - OTHERS_SECONDS:
+            self._came.popitem(last=False)
+
+    def _has_others(self, who: str) -> bool:
+        """Whether anybody else came lately."""
+        latest = next((seen for other, seen in reversed(self._came.items()) if other != who), -math.inf)
+        return latest >= self._clock() - OTHERS_SECONDS
+
+    def _forget_empty(self, visitor: str) -> None:
+        if not self._waiting[visitor]:
+            del self._waiting[visitor]
+
+
+@contextmanager
+def spending(scope: Scope) -> Iterator[None]:
+    """While an answer keeps the processor busy, in the thread that makes it; waiting for a device or for others does not count."""
+    one, began = scope.get(PASSING), time.thread_time()
+    try:
+        yield
+    finally:
+        if one is not None:
+            one.spent += time.thread_time() - began
+
+
+def _names(one: Passing) -> tuple[str, ...]:
+    """Under which names an answer counts: all, those of its visitor, those of its address."""
+    near = (f"address {one.address}",) if one.address else ()
+    return ("", f"visitor {one.visitor}", *near)
+
+
+async def _first(*awaited: Awaitable[object]) -> None:
+    """Wait until one of several ends, and end the others."""
+    tasks = [asyncio.ensure_future(one) for one in awaited]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,337 @@
+"""One request on its way through the guard, and its answer on the way back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, nullcontext
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from vit_viz.errors import BusyError, ParameterError
+from vit_viz.images.signatures import readable_format
+from vit_viz.session.handles import COOKIE, new_visitor, owner_of, visitor_in
+from vit_viz.ui.edge.addresses import API, OPTIONAL, Kind, kind_of
+from vit_viz.ui.edge.admission import FOLLOWED, SLOW, STREAMS, lane_of
+from vit_viz.ui.edge.answer_turns import PASSING, Passing
+from vit_viz.ui.edge.bodies import TooLarge, discard, read_body, replayed
+from vit_viz.ui.edge.entry import REQUEST_BYTES, refused_entry
+from vit_viz.ui.edge.headers import NOTHING_INSIDE, add_headers
+from vit_viz.ui.edge.pages import Page
+from vit_viz.ui.edge.refusals import failure, refusal
+from vit_viz.ui.edge.sending import paced
+from vit_viz.ui.edge.shared_limits import SharedLimits
+from vit_viz.ui.edge.surfaces import BODY_BYTES, OWNER
+from vit_viz.ui.edge.tending import keep_alive
+from vit_viz.ui.edge.uploading import progress_events, receive_upload
+from vit_viz.ui.edge.user_errors import NOT_READABLE
+
+logger = logging.getLogger(__name__)
+
+MOST_STREAMS = 4  # of messages, for one page: it needs one, and for a moment two while it reconnects
+
+LONGEST_PAUSE_SECONDS = 5.0
+"""How long whoever is refused again and again waits to hear it: a refusal costs little, but thousands a second cost time."""
+
+NOT_YOURS = "This file is not here any more; please choose the picture again."
+ALIVE = "Questions are answered."
+NOT_ALIVE = "Questions are not answered."
+
+_PAGE_NAME = re.compile(r"[a-z0-9]{4,32}")
+_NOT_THE_PAGE_S = (
+    "batched",
+    "simple_format",
+)  # which change who asks, as handlers see it, and how they answer
+_FETCHED: tuple[Kind, ...] = ("page", "static", "fact", "file", "ours")
+"""Kinds of addresses whose answers are made when their turn comes."""
+
+
+class Passage:
+    """One request on its way through the guard, and its answer on the way back."""
+
+    def __init__(self, guard: SharedLimits, scope: Scope, receive: Receive, send: Send) -> None:
+        self.guard = guard
+        self.scope = scope
+        self.connection = HTTPConnection(scope)
+        self.cookie = visitor_in(self.connection.cookies)
+        self.address = guard.exposure.address(scope)
+        self.visitor = self.cookie or f"no cookie {self.address or (scope.get('client') or ('',))[0]}"
+        self.path = str(scope["path"])
+        kind = kind_of(scope["method"], self.path)
+        self.kind: Kind | None = None if kind in OPTIONAL and kind not in guard.offered else kind
+        self._receive, self._send = receive, paced(send)
+        headers = self.connection.headers
+        self._is_read = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
+        self._taken = 0
+        self._is_too_large = False
+        self._passing: Passing | None = None  # the answer, where it counts for `AnswerTurns`
+        self._places = ExitStack()  # which the question holds until its answer is made
+        self._status = 0  # of the answer, once it has begun
+        self._is_over = False
+
+    async def serve(self) -> None:
+        """Answer, or let it be answered."""
+        guard = self.guard
+        try:
+            refused = refused_entry(
+                self.connection, self.kind, exposure=guard.exposure, offered=guard.offered
+            )
+            if refused is not None:
+                await self._refuse(refused)
+            elif self.kind in _FETCHED or (self.kind == "api" and self.scope["method"] != "POST"):
+                await self._fetch()
+            else:
+                await _ANSWERS[self.kind or "page"](self)
+        except Exception as error:
+            await self._fail(error)
+
+    # --- what is let in
+
+    def _page(self, name: str) -> Page:
+        """The page of a name, as far as it is this visitor's."""
+        if not _PAGE_NAME.fullmatch(name):
+            raise ParameterError(NOT_READABLE)
+        return self.guard.blocks.open_pages.admit(
+            name, self.visitor, owner_of(self.cookie, name), self.address
+        )
+
+    def _parameter(self, name: str) -> str:
+        query: bytes = self.scope.get("query_string", b"")
+        return dict(parse_qsl(query.decode("latin-1"))).get(name, "")
+
+    async def _take(self) -> Message:
+        """The next part of the request, as long as it is not too large."""
+        message = await self._receive()
+        self._is_read = not message.get("more_body")
+        self._taken += len(message.get("body", b""))
+        most = {"api": BODY_BYTES, "mcp": BODY_BYTES, "upload": math.inf}.get(self.kind or "", REQUEST_BYTES)
+        if self._taken > most:  # an upload is counted where it is kept
+            self._is_too_large = True
+            raise TooLarge
+        return message
+
+    async def _hung_up(self) -> None:
+        """Wait until the visitor hangs up."""
+        while (await self._take())["type"] != "http.disconnect":
+            pass
+
+    # --- answers
+
+    async def _pass_on(self, body: bytes = b"") -> None:
+        """Let Gradio answer, or a route of ours."""
+        await self.guard.app(self.scope, replayed(body, self._take), self._answer)
+
+    async def _fetch(self) -> None:
+        """What is made when its turn comes: pages apart from the rest, because whoever opens the first one has no cookie yet."""
+        visitor = f"page {self.visitor}" if self.kind == "page" else self.visitor
+        async with self.guard.answer_turns.turn(visitor, self.address, self._hung_up) as self._passing:
+            self.scope = {**self.scope, PASSING: self._passing}
+            await _ANSWERS.get(self.kind or "page", Passage._pass_on)(self)
+
+    async def _join(self) -> None:
+        """A question: its page is this visitor's, and there is a place for it."""
+        body, asked, page = await self._asked()
+        number = asked.get("fn_index")
+        if not isinstance(number, int) or isinstance(number, bool) or any(map(asked.get, _NOT_THE_PAGE_S)):
+            raise ParameterError(NOT_READABLE)
+        lane = lane_of(self.guard.blocks.fns.get(number))
+        with self.guard.place(lane, page), self.guard.blocks.open_pages.asking(page):
+            await self._pass_on(body)
+
+    async def _ask(self) -> None:
+        """A question by its name, from somebody without a page."""
+        owner = f"{self.kind} {self.visitor}"
+        self.scope = {**self.scope, OWNER: owner}
+        asker = Page("", self.cookie or owner, owner, self.address)  # pages without a cookie count apart
+        if self.scope["method"] != "POST":
+            with self.guard.place(STREAMS, asker) if self.kind == "mcp" else nullcontext():
+                await self._pass_on()
+            return
+        with self.guard.blocks.files.arriving(self.visitor, most=math.inf) as arrival:
+            body = await read_body(self._take, counted=arrival)
+            async with self.guard.answer_turns.beside(self.visitor, self.address) as self._passing:
+                with self._places:
+                    self._places.enter_context(self.guard.place(SLOW, asker))
+                    await self._pass_on(body)
+
+    async def _cancel(self) -> None:
+        """The end of a question, by the page that asked it."""
+        _body, asked, page = await self._asked()
+        questions, event_id = self.guard.blocks.questions, str(asked.get("event_id"))
+        event = questions.event_ids_to_events.get(event_id)
+        if event is not None and event.session_hash != page.name:
+            raise ParameterError(NOT_READABLE)
+        questions.cancel(event_id)
+        await self._reply(JSONResponse({"success": True}))
+
+    async def _health(self) -> None:
+        """Whether questions are answered; nothing else is said, because anybody may ask."""
+        is_alive = self.guard.blocks.questions.is_alive
+        await self._reply(PlainTextResponse(ALIVE if is_alive else NOT_ALIVE, 200 if is_alive else 503))
+
+    async def _asked(self) -> tuple[bytes, dict[str, Any], Page]:
+        """What a page of this visitor sends as JSON: as it came, as it reads, and from which page."""
+        body = await read_body(self._take)
+        try:
+            asked = json.loads(body)
+        except (ValueError, RecursionError):
+            asked = None
+        name = asked.get("session_hash") if isinstance(asked, dict) else None
+        if not isinstance(name, str):
+            raise ParameterError(NOT_READABLE)
+        return body, asked, self._page(name)
+
+    async def _messages(self) -> None:
+        """The stream on which a page hears the answers to its questions."""
+        page = self._page(self._parameter("session_hash"))
+        if page.listeners >= MOST_STREAMS:
+            raise BusyError("This page is already connected; please reload it.")
+        with self.guard.blocks.open_pages.listening(page):
+            await self._pass_on()
+
+    async def _heartbeat(self) -> None:
+        """The connection by which a page says that it is open. Gradio's own creates and destroys a whole session for any name."""
+        page = self._page(self.path.rpartition("/")[2])
+        if page.heartbeats >= MOST_STREAMS:
+            raise BusyError("This page is open already; please reload it.")
+        with self.guard.blocks.open_pages.heartbeat(page):
+            await self._stream(keep_alive(self.guard.gradio_app.stop_event))
+
+    async def _upload(self) -> None:
+        """A picture that arrives."""
+        progress = self.guard.progresses.of(self.visitor, self._parameter("upload_id"))
+        paths = await receive_upload(
+            self.scope, self._take, self.guard.blocks.files, visitor=self.cookie, progress=progress
+        )
+        await self._reply(JSONResponse(paths))
+
+    async def _upload_progress(self) -> None:
+        """How far an upload is."""
+        upload_id = self._parameter("upload_id")
+        asker = Page("", self.visitor, self.visitor, self.address)
+        try:
+            with self.guard.place(FOLLOWED, asker):
+                await self._stream(progress_events(self.guard.progresses.of(self.visitor, upload_id)))
+        finally:
+            self.guard.progresses.forget(self.visitor, upload_id)
+
+    async def _file(self) -> None:
+        """The preview of a picture that this visitor has just uploaded, whole: no ranges, no other form of its path."""
+        path = self.path.removeprefix(f"{API}file=")
+        content = await run_in_threadpool(self.guard.blocks.files.read, path, self.cookie)
+        if content is None:
+            await self._reply(self._sentence(404, NOT_YOURS))
+            return
+        kind = readable_format(content)
+        await self._reply(
+            Response(
+                content,
+                headers={"Content-Disposition": "inline" if kind else "attachment"},
+                media_type=f"image/{kind.lower()}" if kind else "application/octet-stream",
+            )
+        )
+
+    async def _stream(self, events: AsyncIterator[bytes]) -> None:
+        await self._reply(StreamingResponse(events, media_type="text/event-stream"))
+
+    async def _reply(self, response: Response) -> None:
+        await response(self.scope, self._receive, self._answer)
+
+    async def _answer(self, message: Message) -> None:
+        """Send a part of the answer on, with our headers."""
+        if self._is_over:
+            return
+        if message["type"] == "http.response.start":
+            if self._is_too_large:  # whatever Gradio made of it
+                await self._fail(TooLarge())
+                return
+            self._status = message["status"]
+            self._add_headers(message)
+            if self._status >= 400:
+                self._made(0)
+                await self._pause()
+        else:
+            self._made(len(message.get("body", b"")))
+        self._is_over = message["type"] == "http.response.body" and not message.get("more_body")
+        try:
+            await self._send(message)
+        except TimeoutError:
+            self._is_over = True
+            raise ClientDisconnect from None  # who does not read any more has left
+
+    def _made(self, size: int) -> None:
+        """The answer, or a part of it, was made: what it took to make it is free again."""
+        self._places.close()
+        if self._passing is not None:
+            self.guard.answer_turns.made(self._passing, size)
+
+    async def _pause(self) -> None:
+        """Let whoever is refused again and again wait."""
+        seconds = self.guard.refusals.pour(self.address or self.visitor, 1)
+        await asyncio.sleep(min(seconds, LONGEST_PAUSE_SECONDS))
+
+    def _add_headers(self, message: Message) -> None:
+        """Our headers; and a page that opens gives its browser a name."""
+        headers = add_headers(message, is_static=self.kind == "static" and self._status == 200)
+        is_page = self.kind == "page" and "content-security-policy" in headers
+        if self.kind != "static" and not is_page:
+            headers["Content-Security-Policy"] = NOTHING_INSIDE
+        if is_page and not self.cookie:
+            headers.append("Set-Cookie", f"{COOKIE}={new_visitor()}; Path=/; HttpOnly; {self._reach()}")
+
+    def _reach(self) -> str:
+        """Where the cookie travels: a Space shows the page inside another site's, and there HTTPS is the rule."""
+        proto = self.connection.headers.get("x-forwarded-proto", self.scope["scheme"])
+        return "SameSite=None; Secure; Partitioned" if proto.startswith("https") else "SameSite=Lax"
+
+    # --- failures
+
+    async def _fail(self, error: Exception) -> None:
+        """End the answer: with one sentence where nothing has been sent yet, else by cutting it short."""
+        if self._status:
+            logger.info("an answer was cut short: %s", type(error).__name__)
+            await self._answer({"type": "http.response.body", "body": b"", "more_body": False})
+            return
+        self._is_too_large = False
+        await self._refuse(failure(error, self.kind, self.path))
+
+    async def _refuse(self, response: Response) -> None:
+        """Say no. Who is still sending reads it when all is sent; to hang up before that would lose the sentence."""
+        if self._is_read or "expect" in self.connection.headers:
+            await self._reply(response)
+            return
+
+        async def linger(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                await self._answer({**message, "more_body": True})
+                await discard(self._receive)
+                message = {"type": "http.response.body", "body": b"", "more_body": False}
+            await self._answer(message)
+
+        await response(self.scope, self._receive, linger)
+
+    def _sentence(self, status: int, text: str) -> Response:
+        return refusal(status, text, self.kind, self.path)
+
+
+_ANSWERS: dict[Kind, Callable[[Passage], Awaitable[None]]] = {
+    "join": Passage._join,
+    "cancel": Passage._cancel,
+    "messages": Passage._messages,
+    "heartbeat": Passage._heartbeat,
+    "upload": Passage._upload,
+    "upload progress": Passage._upload_progress,
+    "file": Passage._file,
+    "health": Passage._health,
+    "api": Passage._ask,
+    "mcp": Passage._ask,
+}

@@ -1,0 +1,85 @@
+"""What all requests to one app share: how it is reached, the page behind it, and the places, turns and paces of its visitors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from starlette.types import ASGIApp
+
+from vit_viz.ui.edge.addresses import Kind
+from vit_viz.ui.edge.admission import LANES, SLOW, lane_of
+from vit_viz.ui.edge.answer_turns import AnswerTurns
+from vit_viz.ui.edge.exposure import Exposure
+from vit_viz.ui.edge.pacing import Pace
+from vit_viz.ui.edge.pages import Page
+from vit_viz.ui.edge.uploading import Progresses
+
+if TYPE_CHECKING:
+    from vit_viz.ui.edge.user_errors import GuardedBlocks
+
+REFUSALS_AT_ONCE = 32
+REFUSALS_PER_SECOND = 8
+"""How many refusals one visitor hears at full speed, and how many a second after that."""
+
+
+class SharedLimits:
+    """How one app is reached, and what its visitors share.
+
+    Args:
+        app: what stands behind it.
+        gradio_app: the app of Gradio itself, with its blocks and their queue.
+        exposure: how the app is reached.
+        offered: kinds of addresses beside those of the page.
+    """
+
+    def __init__(
+        self, app: ASGIApp, gradio_app: Any, exposure: Exposure, offered: frozenset[Kind] = frozenset()
+    ) -> None:
+        self.app = app
+        self.gradio_app = gradio_app
+        self.exposure = exposure
+        self.offered = offered
+        self.progresses = Progresses()
+        self.answer_turns = AnswerTurns()
+        self.refusals = Pace(burst=REFUSALS_AT_ONCE, per_second=REFUSALS_PER_SECOND)
+        self._joining: list[tuple[str, Page]] = []  # let in, and not yet in Gradio's queue
+
+    @property
+    def blocks(self) -> GuardedBlocks:
+        """The page, with its files, its pages and its queue."""
+        blocks: GuardedBlocks = self.gradio_app.get_blocks()
+        return blocks
+
+    def has_quick_questions(self) -> bool:
+        """Whether a visitor waits for a page, a file, a number or another quick answer; asked from any thread."""
+        events = list(self.blocks.questions.event_ids_to_events.values())
+        return self.answer_turns.is_busy or any(lane_of(event.fn) != SLOW for event in events)
+
+    def _questions(self, lane: str) -> list[Page]:
+        """The page of each question that waits in a lane or is being answered."""
+        events = list(self.blocks.questions.event_ids_to_events.values())
+        pages = [
+            self.blocks.open_pages.find(event.session_hash) for event in events if lane_of(event.fn) == lane
+        ]
+        return [page for page in pages if page] + [page for kind, page in self._joining if kind == lane]
+
+    @contextmanager
+    def place(self, lane: str, page: Page) -> Iterator[None]:
+        """Let one more question in; inside it counts, though it is not in Gradio's queue, or not yet.
+
+        Raises:
+            BusyError: too many wait already.
+        """
+        waiting = self._questions(lane)
+        LANES[lane].check(
+            waiting=len(waiting),
+            mine=sum(other.visitor == page.visitor for other in waiting),
+            of_address=sum(bool(page.address) and other.address == page.address for other in waiting),
+        )
+        self._joining.append((lane, page))
+        try:
+            yield
+        finally:
+            self._joining.remove((lane, page))
