@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
+from collections.abc import Iterable
 
 from vit_viz.errors import VitVizError
 
@@ -25,6 +27,13 @@ def sentence(error: BaseException) -> str:
         return "The machine ran out of memory; a smaller image, or the mode 'crop', needs less."
     logger.error("unexpected exception", exc_info=error)
     return GENERIC
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """How a sentence about an unknown name ends: with the known name that is most like it, or with all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(word, names, 1)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(names)}."
 
 
 def one_line(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.drawing.test_export import a_map, photo, results
+from tests.drawing.test_export import PROVENANCE, a_map, photo, results
 from tests.ui.desk import odd_picture, odd_session
 from vit_viz.drawing import export
-from vit_viz.drawing.replay import replay
+from vit_viz.drawing.replay import record_of, replay
 from vit_viz.errors import ExportError, ParameterError
 from vit_viz.render.overlay import overlay
+from vit_viz.results import Provenance
 from vit_viz.session.handles import Subject
 
 
@@ -58,6 +60,15 @@ def test_a_saved_map_lies_over_its_photo(tmp_path: Path) -> None:
 def test_numbers_of_a_saved_map_are_those_of_the_map(tmp_path: Path) -> None:
     arrays, _ = export.npz_contents(a_map().save(tmp_path / "map.npz").read_bytes())
     np.testing.assert_array_equal(arrays["values"], a_map().values)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf", "csv", "npz"])
+@pytest.mark.parametrize("result", results(), ids=lambda result: type(result).__name__)
+def test_a_saved_result_says_where_its_numbers_came_from(tmp_path: Path, result: Any, ending: str) -> None:
+    """Two results that differ in nothing else, so that what a file says is read from its own."""
+    for provenance in (PROVENANCE, Provenance("other", "ef" * 32, "01" * 32, "crop", (("layer", "0"),))):
+        saved = replace(result, provenance=provenance).save(tmp_path / f"result.{ending}", width_cm=5, dpi=72)
+        assert record_of(saved).items() >= provenance.to_dict().items()
 
 
 def test_a_result_saved_by_itself_does_not_say_what_was_asked(tmp_path: Path) -> None:

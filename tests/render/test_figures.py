@@ -9,15 +9,13 @@ import pytest
 
 from vit_viz.errors import ParameterError
 from vit_viz.render.figures import (
-    bar_figure,
     captioned_figure,
     curve_figure,
     extra_tile,
-    head_figure,
     position_tile,
     position_tiles,
 )
-from vit_viz.results import Curve, HeadTable, Ranking, TokenMatrix
+from vit_viz.results import Curve, TokenMatrix
 
 ROWS, COLS = 4, 6
 
@@ -35,16 +33,11 @@ def curve(x_label: str = "share removed", band: bool = False) -> Curve:
 
 
 def all_figures() -> dict[str, object]:
-    heads = HeadTable(
-        np.random.default_rng(0).normal(size=(3, 5)), "change of logit", (-9, 9), True, "ablation"
-    )
     return {
         "tiles": position_tiles(matrix()),
         "tile": position_tile(matrix(), 1, 2),
         "extra": extra_tile(matrix()),
         "curves": curve_figure({"a": curve(band=True), "b": curve()}),
-        "bars": bar_figure(Ranking(("a", "b"), np.array([0.9, 0.1]), "probability", "model")),
-        "heads": head_figure(heads),
     }
 
 
@@ -142,16 +135,11 @@ def test_figures_fit_both_themes_and_name_their_axes(name: str) -> None:
     assert json.loads(figure.to_json())["data"]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("name", ["tiles", "tile", "extra", "heads"])
+@pytest.mark.parametrize("name", ["tiles", "tile", "extra"])
 def test_colour_bars_have_numbers_and_a_unit(name: str) -> None:
     bar = all_figures()[name].data[0].colorbar  # type: ignore[attr-defined]
     assert bar.title.text in ("cosine similarity", "change of logit")
     assert len(bar.ticktext) == 3
-
-
-def test_constant_tables_can_be_drawn() -> None:
-    trace = head_figure(HeadTable(np.full((2, 3), 0.5), "nats", (0, 9), False, "entropy")).data[0]
-    assert trace.zmin < trace.zmax
 
 
 def test_fourteen_by_fourteen_tiles_stay_under_a_megabyte() -> None:
@@ -181,19 +169,11 @@ def test_no_curves_are_refused() -> None:
         curve_figure({})
 
 
-def test_two_classes_of_one_name_keep_two_bars() -> None:
-    figure = bar_figure(Ranking(("crane", "crane"), np.array([0.6, 0.3]), "probability", "model"))
-    assert list(figure.data[0].y) == [0, 1]
-    assert list(figure.layout.yaxis.ticktext) == ["crane", "crane"]
-
-
 def test_text_from_outside_is_escaped() -> None:
     evil = "<a href='javascript:alert(1)'>x</a>"
     figures = [
-        bar_figure(Ranking((evil,), np.array([1.0]), evil, "model")),
         curve_figure({evil: curve(evil)}),
         position_tiles(matrix(unit=evil)),
-        head_figure(HeadTable(np.eye(2), evil, (0, 1), False, "x")),
     ]
     for figure in figures:
         assert "<a href" not in figure.to_json()
@@ -248,10 +228,3 @@ def test_all_tiles_together_are_as_high_as_their_cells_and_gaps_ask_for() -> Non
     down, across = 4 * 5 - 1, 6 * 7 - 1
     assert layout.height == 480 * down // across + 130
     assert layout.meta["aspect"] == pytest.approx(down / across)
-
-
-def test_the_height_of_other_figures_follows_their_rows() -> None:
-    heads = [HeadTable(np.zeros((layers, 5)), "nats", (0, 9), False, "entropy") for layers in (2, 7, 40)]
-    assert [head_figure(table).layout.height for table in heads] == [150 + 104, 150 + 182, 150 + 624]
-    names = ("a", "b", "c")
-    assert bar_figure(Ranking(names, np.array([0.6, 0.3, 0.1]), "probability", "model")).layout.height == 220

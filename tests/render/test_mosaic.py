@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
 from vit_viz.errors import ParameterError
-from vit_viz.render.colormaps import grid_limits, table
+from vit_viz.render.colormaps import Scale, Table, grid_limits, table
 from vit_viz.render.lettering import inks
-from vit_viz.render.mosaic import mosaic_picture, mosaic_png, scale_bar
+from vit_viz.render.mosaic import mosaic_cells, mosaic_picture, scale_bar
 from vit_viz.render.styles import Style, drawn
 
 LAYERS, HEADS, ROWS, COLS = 3, 5, 4, 6
@@ -22,36 +20,25 @@ def some_maps() -> NDArray[np.float64]:
     return np.random.default_rng(0).random((LAYERS, HEADS, ROWS, COLS))
 
 
-def opened(file: bytes) -> Image.Image:
-    return Image.open(io.BytesIO(file))
+def sheet(
+    maps: NDArray[np.float64], *, colours: Table = "gray", scale: Scale = "shared", signed: bool = False
+) -> NDArray[np.uint8]:
+    """The cells at one pixel per patch, [layers * rows, heads * cols, 3]."""
+    ends = grid_limits(maps, scale=scale, signed=signed)
+    return np.array(mosaic_cells(maps, ends, style="heat", photo=None, table=colours, cell=1))
 
 
-def cell(pixels: NDArray[np.uint8], layer: int, head: int, gap: int = 1) -> NDArray[np.uint8]:
-    top, left = layer * (ROWS + gap), head * (COLS + gap)
-    return pixels[top : top + ROWS, left : left + COLS]
+def cell(pixels: NDArray[np.uint8], layer: int, head: int) -> NDArray[np.uint8]:
+    return pixels[layer * ROWS : (layer + 1) * ROWS, head * COLS : (head + 1) * COLS]
 
 
-def test_mosaic_has_one_pixel_per_patch_and_gaps_of_one_pixel() -> None:
-    picture = opened(mosaic_png(some_maps()))
-    assert picture.mode == "P"
-    assert picture.size == (HEADS * COLS + HEADS - 1, LAYERS * ROWS + LAYERS - 1)
-
-
-def test_mosaic_without_gap_is_tight() -> None:
-    assert opened(mosaic_png(some_maps(), gap=0)).size == (HEADS * COLS, LAYERS * ROWS)
-
-
-def test_gaps_are_transparent_and_maps_are_not() -> None:
-    opacity = np.array(opened(mosaic_png(some_maps())).convert("RGBA"))[..., 3]
-    assert (opacity[ROWS] == 0).all()
-    assert (opacity[:, COLS] == 0).all()
-    for layer, head in np.ndindex(LAYERS, HEADS):
-        assert (cell(opacity, layer, head) == 255).all()
+def test_cells_have_one_pixel_per_patch_and_nothing_between_them() -> None:
+    assert sheet(some_maps()).shape[1::-1] == (HEADS * COLS, LAYERS * ROWS)
 
 
 def test_mosaic_shows_every_value_at_its_place() -> None:
     maps = some_maps()
-    pixels = np.array(opened(mosaic_png(maps, table="gray")).convert("RGB"))[..., 0].astype(float)
+    pixels = sheet(maps)[..., 0].astype(float)
     share = (maps - maps.min()) / (maps.max() - maps.min())
     for layer, head in np.ndindex(LAYERS, HEADS):
         assert abs(cell(pixels, layer, head) - 255 * share[layer, head]).max() <= 1.5
@@ -60,13 +47,13 @@ def test_mosaic_shows_every_value_at_its_place() -> None:
 def test_the_brightest_pixel_is_the_one_hot_patch() -> None:
     maps = np.zeros((LAYERS, HEADS, ROWS, COLS))
     maps[2, 3, 1, 4] = 1
-    pixels = np.array(opened(mosaic_png(maps, table="gray")).convert("RGB"))[..., 0]
-    assert list(zip(*np.nonzero(pixels), strict=True)) == [(2 * (ROWS + 1) + 1, 3 * (COLS + 1) + 4)]
+    pixels = sheet(maps)[..., 0]
+    assert list(zip(*np.nonzero(pixels), strict=True)) == [(2 * ROWS + 1, 3 * COLS + 4)]
 
 
 def test_own_scale_fills_the_table_in_every_map() -> None:
     maps = some_maps() * np.arange(1, 16).reshape(LAYERS, HEADS, 1, 1)
-    pixels = np.array(opened(mosaic_png(maps, table="gray", scale="own")).convert("RGB"))[..., 0]
+    pixels = sheet(maps, scale="own")[..., 0]
     for layer, head in np.ndindex(LAYERS, HEADS):
         assert cell(pixels, layer, head).min() == 0
         assert cell(pixels, layer, head).max() == 255
@@ -74,7 +61,7 @@ def test_own_scale_fills_the_table_in_every_map() -> None:
 
 def test_layer_scale_fills_the_table_once_in_every_layer() -> None:
     maps = some_maps() * np.arange(1, 16).reshape(LAYERS, HEADS, 1, 1)
-    pixels = np.array(opened(mosaic_png(maps, table="gray", scale="layer", gap=0)).convert("RGB"))[..., 0]
+    pixels = sheet(maps, scale="layer")[..., 0]
     by_layer = pixels.reshape(LAYERS, -1)
     assert by_layer.min(axis=1).tolist() == [0] * LAYERS
     assert by_layer.max(axis=1).tolist() == [255] * LAYERS
@@ -82,14 +69,14 @@ def test_layer_scale_fills_the_table_once_in_every_layer() -> None:
 
 
 def test_constant_maps_are_drawn_in_the_middle_of_the_table() -> None:
-    pixels = np.array(opened(mosaic_png(np.full((2, 3, 4, 6), 0.2), gap=0)).convert("RGB"))
+    pixels = sheet(np.full((2, 3, 4, 6), 0.2), colours="viridis")
     assert abs(pixels.astype(int) - table("viridis")[128]).max() <= 1
 
 
 def test_zero_is_neutral_in_signed_maps() -> None:
     maps = some_maps() - 0.7
     maps[1, 2, 3, 4] = 0
-    pixels = np.array(opened(mosaic_png(maps, signed=True)).convert("RGB"))
+    pixels = sheet(maps, colours="diverging", signed=True)
     assert (cell(pixels, 1, 2)[3, 4] == table("diverging")[128]).all()
 
 
@@ -98,12 +85,12 @@ def test_mosaic_refuses_values_that_are_no_numbers(wrong: float) -> None:
     maps = some_maps()
     maps[0, 0, 0, 0] = wrong
     with pytest.raises(ParameterError, match="1 of 360"):
-        mosaic_png(maps)
+        mosaic_picture(maps)
 
 
 def test_mosaic_refuses_maps_that_lack_an_axis() -> None:
     with pytest.raises(ParameterError, match="3 axes"):
-        mosaic_png(np.zeros((3, 4, 6)))
+        mosaic_picture(np.zeros((3, 4, 6)))
 
 
 def test_labelled_mosaic_has_whole_pixels_per_patch() -> None:

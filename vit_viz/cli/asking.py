@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from glob import glob
@@ -12,23 +13,21 @@ from typing import Any
 
 from vit_viz import samples
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.options import OptionField
-from vit_viz.cli.files import written
-from vit_viz.cli.terminal import bar, fetching, table
-from vit_viz.drawing.answers import FORMATS, Answered, as_file
+from vit_viz.cli.files import check_folder, written
+from vit_viz.cli.outline import flag_of, outline
+from vit_viz.cli.terminal import bar, fetching, one_line, table
+from vit_viz.drawing.answers import Answered, as_file, check_format
 from vit_viz.drawing.asked import figure_for
 from vit_viz.drawing.figures import Output
 from vit_viz.drawing.options import DrawingOptions
-from vit_viz.errors import ParameterError
+from vit_viz.errors import ImageError, ParameterError, VitVizError
 from vit_viz.session.answers import Answer, arrays_of
 from vit_viz.session.inputs import InputOptions
 from vit_viz.session.plain import facts_of, summary_of
-from vit_viz.session.questions import Question, question_named, request_for
+from vit_viz.session.questions import question_named, request_for
 from vit_viz.session.request import Request
-from vit_viz.session.run import CACHE_BYTES, subject_of
+from vit_viz.session.run import CACHE_BYTES, note_model_path, subject_of
 from vit_viz.session.session import Session
-
-__all__ = ["FORMATS", "ask", "explain", "session_of"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Job:
 
 def ask(flags: argparse.Namespace) -> int:
     """Answer one question for every photo."""
-    question: Question = flags.question
+    question = question_named(flags.question)
     photos = photos_of(flags.photos) if question.takes_image else [None]
     return _answer_all(flags, photos, [question.name])
 
@@ -58,26 +57,12 @@ def explain(flags: argparse.Namespace) -> int:
     named = flags.methods.split(",") if flags.methods else list(METHODS.quick)
     for name in named:
         METHODS.named(name)
-    for option, (_, takers) in options_of_methods().items():
-        if option in vars(flags) and not {*named} & {*takers}:
+    for field, takers in outline().method_options:
+        if field.name in vars(flags) and not {*named} & {*takers}:
             raise ParameterError(
-                f"{flag_of(option)} is of {' and '.join(takers)}, which you did not ask for."
+                f"{flag_of(field.name)} is of {' and '.join(takers)}, which you did not ask for."
             )
     return _answer_all(flags, photos_of(flags.photos), named)
-
-
-def options_of_methods() -> dict[str, tuple[OptionField, list[str]]]:
-    """Every option that a method has, by its name, with the methods that take it; they agree on what it is."""
-    options: dict[str, tuple[OptionField, list[str]]] = {}
-    for name, method in METHODS.items():
-        for field in method.options.schema():
-            options.setdefault(field.name, (field, []))[1].append(name)
-    return options
-
-
-def flag_of(option: str) -> str:
-    """What an option is called on the command line."""
-    return f"--{option.replace('_', '-')}"
 
 
 def session_of(flags: argparse.Namespace) -> Session:
@@ -85,6 +70,7 @@ def session_of(flags: argparse.Namespace) -> Session:
     session = Session(model=flags.model, device=flags.device, cache_bytes=CACHE_BYTES)
     with fetching(f"fetching {session.default_model}") as progress:
         session.model(progress=progress)
+    note_model_path(session, flags.model or "")
     return session
 
 
@@ -105,30 +91,53 @@ def photos_of(named: list[str]) -> list[str]:
 
 
 def _answer_all(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> int:
+    """Answer every question about every photo; of several, what cannot be answered is named and the others go on."""
     jobs = list(_jobs(flags, photos, named))
+    for folder in {job.file.parent for job in jobs if job.file is not None}:
+        check_folder(folder, parents=flags.parents)
     session = session_of(flags)
+    if len(jobs) == 1:
+        _answer(session, flags, jobs[0])
+        return 0
+    failed, unreadable = 0, set()
     for job in jobs:
-        request = _request(session, flags, job)
-        with bar(" ".join(word for word in (job.question, job.photo) if word)) as progress:
-            answer = session.run(request, progress=progress)
-        answered = Answered(session, request, answer)
-        if job.file is not None:
-            written(job.file, _file(answered, job.file, flags))
-        if flags.json:
-            said = {"photo": job.photo, "question": job.question} | answered.to_json()
-            print(json.dumps(said, allow_nan=False))
-        elif job.file is not None:
-            print(job.file)
-        else:
-            print(_in_words(job, answer))
+        try:
+            if job.photo not in unreadable:
+                _answer(session, flags, job)
+                continue
+        except VitVizError as error:
+            print(f"vit-viz: {job.photo}: {one_line(error)}", file=sys.stderr)
+            if isinstance(error, ImageError):
+                unreadable.add(job.photo)
+        failed += 1
+    if failed:
+        raise ParameterError(f"{failed} of {len(jobs)} answers are missing, for the reasons above.")
     return 0
+
+
+def _answer(session: Session, flags: argparse.Namespace, job: Job) -> None:
+    """Give one answer: as a file, as JSON, or in words."""
+    request = _request(session, flags, job)
+    with bar(" ".join(word for word in (job.question, job.photo) if word)) as progress:
+        answer = session.run(request, progress=progress)
+    answered = Answered(session, request, answer)
+    if job.file is not None:
+        written(job.file, _file(answered, job.file, flags), parents=flags.parents)
+    if flags.json:
+        said = {"photo": job.photo, "question": job.question} | answered.to_json()
+        print(json.dumps(said, allow_nan=False))
+    elif job.file is not None:
+        print(job.file)
+    else:
+        print(_in_words(job, answer))
 
 
 def _jobs(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> Iterator[Job]:
     """What is to be answered, each with its file.
 
     Raises:
-        ParameterError: there are several answers and one file, or a file of an unknown ending.
+        ExportError: an answer is not saved in a format.
+        ParameterError: there are several answers and one file.
     """
     pairs = [(photo, name) for photo in photos for name in named]
     if flags.output is None:
@@ -136,25 +145,37 @@ def _jobs(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> Ite
         return
     output = Path(flags.output)
     is_folder = output.is_dir() or flags.output.endswith("/") or (len(pairs) > 1 and not output.suffix)
-    if not is_folder:
-        if len(pairs) > 1:
-            raise ParameterError(
-                f"{len(pairs)} answers do not go into one file; name a folder, such as {output.stem}/."
-            )
-        if output.suffix.removeprefix(".") not in FORMATS:
-            raise ParameterError(f"A file ends in .{', .'.join(FORMATS)}, not in {output.suffix!r}.")
-        yield Job(*pairs[0], output)
+    if is_folder:
+        yield from _jobs_in(output, pairs, form=flags.format or "png")
         return
+    if len(pairs) > 1:
+        raise ParameterError(
+            f"{len(pairs)} answers do not go into one file; name a folder, such as {output.stem}/."
+        )
+    if flags.format:
+        raise ParameterError("--format is of files in a folder; the ending of a file says what it is.")
+    check_format(pairs[0][1], _form(output))
+    yield Job(*pairs[0], output)
+
+
+def _jobs_in(folder: Path, pairs: list[tuple[Any, str]], *, form: str) -> Iterator[Job]:
+    """The same into a folder, each under its own name."""
     taken: set[Path] = set()
     for photo, name in pairs:
+        check_format(name, form)
         stem = "_".join([*([Path(photo).stem] if photo else []), name])
-        file = output / f"{stem}.{flags.format or 'png'}"
+        file = folder / f"{stem}.{form}"
         if file in taken:
             raise ParameterError(
                 f"Two of these photos are called {Path(photo).stem!r}; ask for them one after the other."
             )
         taken.add(file)
         yield Job(photo, name, file)
+
+
+def _form(file: Path) -> str:
+    """What the ending of a file says that it is."""
+    return file.suffix.lower().removeprefix(".")
 
 
 def _request(session: Session, flags: argparse.Namespace, job: Job) -> Request:
@@ -177,7 +198,7 @@ def _file(answered: Answered, file: Path, flags: argparse.Namespace) -> bytes:
     printed = {
         f.name: given[f.name] for f in Output.schema() if f.name in ("width_cm", "dpi") and f.name in given
     }
-    return as_file(answered, file.suffix.removeprefix("."), figure=figure, **printed)
+    return as_file(answered, _form(file), figure=figure, **printed)
 
 
 def _in_words(job: Job, answer: Answer) -> str:

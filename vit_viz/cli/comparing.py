@@ -8,11 +8,13 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vit_viz.cli.others import Command
+from vit_viz.cli.command import Command
 from vit_viz.cli.terminal import table
-from vit_viz.surveys.comparison import SurveyComparison, compare_surveys, unit_of
+
+if TYPE_CHECKING:
+    from vit_viz.surveys.comparison import SurveyComparison
 
 MOST_LISTED = 12
 """Heads and photos that are named; --json has all of them."""
@@ -20,6 +22,8 @@ MOST_LISTED = 12
 
 def compare(flags: argparse.Namespace) -> int:
     """Compare two surveys."""
+    from vit_viz.surveys.comparison import compare_surveys
+
     compared = compare_surveys(flags.before, flags.after, heads=not flags.photos_only)
     if flags.json:
         print(json.dumps(_plain(asdict(compared)), allow_nan=False))
@@ -59,6 +63,8 @@ def _answers(compared: SurveyComparison) -> Iterator[str]:
 
 
 def _heads(compared: SurveyComparison) -> Iterator[str]:
+    from vit_viz.surveys.comparison import unit_of
+
     beyond = sum(one.is_beyond_chance for one in compared.heads)
     yield (
         f"{beyond:,} of {len(compared.heads):,} statistics of heads moved: their 95% interval over photos leaves out 0, which "

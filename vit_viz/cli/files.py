@@ -7,14 +7,40 @@ import os
 import tempfile
 from pathlib import Path
 
+from vit_viz.errors import ParameterError
 
-def written(file: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there; the folder is made where there is none.
+
+def check_folder(folder: Path, *, parents: bool) -> None:
+    """See, before anything is computed, that files can be written into a folder.
+
+    Args:
+        parents: whether it may be made, with those around it, when the first file is written.
+
+    Raises:
+        ParameterError: it is not there and not to be made, it is no folder, or others alone may write there.
+    """
+    there = folder
+    while parents and not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.exists():
+        raise ParameterError(f"There is no folder {str(folder)!r}: make it, or add --parents.")
+    if not there.is_dir():
+        raise ParameterError(f"{str(there)!r} is a file, so no file can be written into it.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ParameterError(f"The folder {str(there)!r} cannot be written to.")
+
+
+def written(file: Path, content: bytes, *, parents: bool = False) -> None:
+    """Write a file beside its place and move it there.
+
+    Args:
+        parents: whether its folder is made where there is none.
 
     Raises:
         OSError: it cannot be written.
     """
-    file.parent.mkdir(parents=True, exist_ok=True)
+    if parents:
+        file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
         with os.fdopen(handle, "wb") as half:

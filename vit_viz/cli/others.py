@@ -5,59 +5,29 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from vit_viz import samples
-from vit_viz.checkpoints.catalog import BUNDLED, CATALOG, default_model
+from vit_viz.checkpoints.catalog import BUNDLED, CATALOG
 from vit_viz.checkpoints.source import is_hub_id
 from vit_viz.cli.asking import session_of
-from vit_viz.cli.files import written
+from vit_viz.cli.files import check_folder, written
 from vit_viz.cli.terminal import table
-from vit_viz.drawing.replay import replay
 from vit_viz.errors import CaptureError
-from vit_viz.images import Mode
 from vit_viz.lazy import extra
 from vit_viz.memory import return_large_blocks, share_one_heap
 from vit_viz.session.handles import Subject
-from vit_viz.session.run import CACHE_BYTES
 from vit_viz.session.session import Session
 from vit_viz.surveys import manifest
 
 if TYPE_CHECKING:
     from vit_viz.ui.edge.surfaces import Surface
 
-
-@dataclass(frozen=True)
-class Command:
-    """One command: its name, its sentence, its options, and what it does."""
-
-    name: str
-    sentence: str
-    add: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-
-
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """The options that say which model answers, and where it computes."""
-    parser.add_argument(
-        "--model",
-        metavar="NAME",
-        help=f"A name of `vit-viz models`, a Hub id, a file or a folder; default: {default_model()}.",
-    )
-    _add_device(parser)
-
-
-def _add_device(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--device", metavar="DEVICE", help="cpu, cuda or mps; default: the best that is there."
-    )
-
-
-def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="Print JSON.")
+SURVEY_IS_YOURS = "vit-viz: the Survey tab is not shown, because others can reach this app; --share-survey shows it to everybody."
 
 
 def models(flags: argparse.Namespace) -> int:
@@ -76,7 +46,7 @@ def proof(flags: argparse.Namespace) -> int:
     """Record a sample and compare each layer with what the model's own kernel computed."""
     session = session_of(flags)
     name = samples.sample_names()[0]
-    trace = session.trace_of(Subject(session.default_model, name))
+    trace = session.checked_trace_of(Subject(session.default_model, name))
     report = trace.proof_report
     if flags.json:
         checks = {check: asdict(checked) for check, checked in report.checks.items()}
@@ -103,15 +73,19 @@ def proof(flags: argparse.Namespace) -> int:
 def serve(flags: argparse.Namespace) -> int:
     """Open the app in the browser; the same as `python app.py`."""
     from vit_viz.session.space import GpuWorker
+    from vit_viz.ui.listening import check_address
 
+    check_address(flags.host, flags.port)
     with extra("app", needed_for="The page"):
-        from vit_viz.ui.app import launch
+        from vit_viz.ui.app import exposure_of, launch
     share_one_heap()
     return_large_blocks()
     session = Session(model=flags.model or _surveyed(flags), device=flags.device, lender=GpuWorker.detect())
     surfaces = [surface(session) for surface in _surfaces(flags)]
     rooms = []
-    if flags.survey:
+    if flags.survey and exposure_of(flags.host, share=flags.share).is_shared and not flags.share_survey:
+        print(SURVEY_IS_YOURS, file=sys.stderr)
+    elif flags.survey:
         with extra("survey", needed_for="The Survey tab"):
             from vit_viz.ui.survey.view import survey_room
         rooms.append(survey_room(session, flags.survey))
@@ -149,105 +123,15 @@ def agent(flags: argparse.Namespace) -> int:
     return 0
 
 
-def _add_proof(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "model", metavar="MODEL", help="A name of `vit-viz models`, a Hub id, a file or a folder."
-    )
-    _add_device(parser)
-    _add_json(parser)
-
-
-def _add_serve(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    parser.add_argument("--host", help="Address to listen on; default: 127.0.0.1, this machine only.")
-    parser.add_argument("--port", type=int, help="Port; default: the first free one from 7860.")
-    parser.add_argument(
-        "--api", action="store_true", help="Answer questions over HTTP, too: GET /api/v1 lists them."
-    )
-    parser.add_argument(
-        "--mcp", action="store_true", help="Answer the tools of agents at /mcp, too; needs the package mcp."
-    )
-    parser.add_argument(
-        "--survey",
-        metavar="DIR",
-        help="Open the Survey tab on this folder, which `vit-viz survey` made; `example` is a small one that comes with vit_viz.",
-    )
-    parser.add_argument("--share", action="store_true", help="Make a public link through Gradio's servers.")
-
-
-def _add_agent(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    parser.add_argument(
-        "--app",
-        metavar="ADDRESS",
-        default="http://127.0.0.1:7860/",
-        help="Where links in answers lead; default: the app on this machine.",
-    )
-
-
-def again(flags: argparse.Namespace) -> int:
-    """Make a file again from what it says of itself."""
-    session = Session(model=flags.model, device=flags.device, cache_bytes=CACHE_BYTES)
-    made = replay(flags.file, session, image=flags.image)
-    is_equal = made.data == Path(flags.file).read_bytes()
-    file = Path(flags.output or made.file_name)
-    if flags.output or not is_equal:
-        written(file, made.data)
-    print(f"{flags.file}: made again, {'equal bytes' if is_equal else f'other bytes: {file}'}")
-    return 0
-
-
-def _add_again(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="A figure or a table that was saved here.")
-    parser.add_argument(
-        "--image", metavar="PHOTO", help="The photo that it was made of, where that is no sample."
-    )
-    add_model(parser)
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="Where to write it; default: only where its bytes differ."
-    )
-
-
 def page(flags: argparse.Namespace) -> int:
     """Save the live explorer of a photo as one HTML file."""
-    from vit_viz.offline.explored import Explored
+    from vit_viz.offline.explored import Explored, check_page_name
 
-    name = flags.photo
+    name, file = flags.photo, Path(flags.output)
+    check_page_name(file)
+    check_folder(file.parent, parents=flags.parents)
     picture = samples.sample(name) if name in samples.sample_names() else name
     explored = Explored.of(session_of(flags).model(), picture, mode=flags.mode, name=Path(name).stem)
-    written(Path(flags.output), explored.page(explored.opening))
+    written(file, explored.page(explored.opening), parents=flags.parents)
     print(flags.output)
     return 0
-
-
-def _add_page(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("photo", metavar="PHOTO", help="A file, or the name of a sample.")
-    parser.add_argument(
-        "--mode", choices=get_args(Mode), default="fit", help="How it becomes the model's input."
-    )
-    add_model(parser)
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", default="explorer.html", help="Default: explorer.html."
-    )
-
-
-COMMANDS = (
-    Command("models", "List the models that have a name.", _add_json, models),
-    Command(
-        "proof",
-        "Compare what is captured of a model with what its own kernels computed, layer by layer.",
-        _add_proof,
-        proof,
-    ),
-    Command(
-        "page", "Save the live explorer of a photo as one HTML file that needs no network.", _add_page, page
-    ),
-    Command("replay", "Make a saved file again from what it says of itself, and compare.", _add_again, again),
-    Command("serve", "Open the app in the browser.", _add_serve, serve),
-    Command(
-        "mcp",
-        "Answer the questions of an agent on stdin and stdout (Model Context Protocol).",
-        _add_agent,
-        agent,
-    ),
-)

@@ -1,4 +1,4 @@
-"""The commands and their options, derived from the questions."""
+"""The commands and their options, derived from the questions by way of their outline (vit_viz.cli.outline)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, NoReturn
 
 import vit_viz
 from vit_viz.analyses.options import OptionField
-from vit_viz.cli import asking, comparing, completion, others, surveying
-from vit_viz.drawing.figures import Output
-from vit_viz.drawing.options import DrawingOptions
+from vit_viz.cli import commands, comparing, completion, surveying
+from vit_viz.cli.command import Run, add_model, add_parents, later
+from vit_viz.cli.outline import QuestionOutline, flag_of, outline
 from vit_viz.errors import ParameterError
-from vit_viz.session.inputs import QUERY, TARGET, InputOptions, query_sentence
-from vit_viz.session.questions import Question, questions
+
+_ASKING = "vit_viz.cli.asking"
 
 WIDTH = 110
-"""Of help texts, whatever the terminal: the README shows them."""
+"""Of help texts, whatever the terminal: docs/COMMANDS.md shows them."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -43,27 +43,28 @@ def command_line() -> Parser:
         "'*.jpg', or names of samples); vit-viz COMMAND --help lists its options.",
     )
     parser.add_argument("--version", action="version", version=f"vit_viz {vit_viz.__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for question in questions().values():
-        _add_question(_added(commands, question.name, question.words.shows, asking.ask), question)
-    _add_explain(_added(commands, "explain", "Several methods side by side: why this class?", asking.explain))
-    for command in (*others.COMMANDS, surveying.COMMAND, comparing.COMMAND):
-        command.add(_added(commands, command.name, command.sentence, command.run))
+    inside = parser.add_subparsers(metavar="COMMAND", required=True)
+    for question in outline().questions:
+        _add_question(_added(inside, question.name, question.shows, later(_ASKING, "ask")), question)
+    several = "Several methods side by side: why this class?"
+    _add_explain(_added(inside, "explain", several, later(_ASKING, "explain")))
+    for command in (*commands.COMMANDS, surveying.COMMAND, comparing.COMMAND):
+        command.add(_added(inside, command.name, command.sentence, command.run))
     shells = _added(
-        commands, "completion", "Print what lets a shell complete these commands.", _complete(parser)
+        inside, "completion", "Print what lets a shell complete these commands.", _complete(parser)
     )
     shells.add_argument("shell", choices=completion.SHELLS, help="evaluate or source what is printed")
     return parser
 
 
-def _added(commands: Any, name: str, sentence: str, run: Callable[[argparse.Namespace], int]) -> Parser:
+def _added(inside: Any, name: str, sentence: str, run: Run) -> Parser:
     said = sentence[:1].upper() + sentence[1:]
-    parser: Parser = commands.add_parser(name, help=said.replace("%", "%%"), description=said)
+    parser: Parser = inside.add_parser(name, help=said.replace("%", "%%"), description=said)
     parser.set_defaults(run=run)
     return parser
 
 
-def _complete(parser: Parser) -> Callable[[argparse.Namespace], int]:
+def _complete(parser: Parser) -> Run:
     def run(flags: argparse.Namespace) -> int:
         print(completion.script(parser, flags.shell), end="")
         return 0
@@ -71,18 +72,16 @@ def _complete(parser: Parser) -> Callable[[argparse.Namespace], int]:
     return run
 
 
-def _add_question(parser: Parser, question: Question) -> None:
-    words = question.words
-    parser.description = f"{words.label}: {words.shows}"
-    parser.epilog = f"Does not show {words.hides} Source: {words.source}"
-    parser.set_defaults(question=question)
+def _add_question(parser: Parser, question: QuestionOutline) -> None:
+    parser.description, parser.epilog = question.description, question.epilog
+    parser.set_defaults(question=question.name)
     if question.takes_image:
         _add_photos(parser)
-    if question.takes_query:
-        parser.add_argument("--query", metavar="QUERY", help=query_sentence(question))
+    if question.query:
+        parser.add_argument("--query", metavar="QUERY", help=question.query)
     if question.takes_target:
-        parser.add_argument("--target", metavar="CLASS", help=TARGET)
-    for field in question.options.schema():
+        parser.add_argument("--target", metavar="CLASS", help=outline().target)
+    for field in question.options:
         add_option(parser, field)
     _add_common(parser)
 
@@ -90,10 +89,10 @@ def _add_question(parser: Parser, question: Question) -> None:
 def _add_explain(parser: Parser) -> None:
     _add_photos(parser)
     parser.add_argument("--methods", metavar="A,B,C", help="Names of methods; default: all that are quick.")
-    parser.add_argument("--query", metavar="QUERY", help=QUERY)
-    parser.add_argument("--target", metavar="CLASS", help=TARGET)
+    parser.add_argument("--query", metavar="QUERY", help=outline().query)
+    parser.add_argument("--target", metavar="CLASS", help=outline().target)
     single = parser.add_argument_group("options of single methods, each for those that take it")
-    for field, names in asking.options_of_methods().values():
+    for field, names in outline().method_options:
         add_option(single, field, whose=f"{', '.join(names)}: ")
     _add_common(parser)
 
@@ -102,26 +101,30 @@ def _add_photos(parser: Parser) -> None:
     parser.add_argument(
         "photos", nargs="+", metavar="PHOTO", help="A file, a pattern, or the name of a sample."
     )
-    for field in InputOptions.schema():
+    for field in outline().inputs:
         add_option(parser, field)
 
 
 def _add_common(parser: Parser) -> None:
-    others.add_model(parser)
+    add_model(parser)
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
-        help=f"Write a file; its ending says as what: .{', .'.join(asking.FORMATS)}. Of several answers: a folder.",
+        help=f"Write a file; its ending says as what: .{', .'.join(outline().formats)}. Of several answers: a folder.",
     )
     parser.add_argument(
-        "--format", choices=asking.FORMATS, metavar="ENDING", help="Of the files in a folder; default: png."
+        "--format",
+        choices=outline().formats,
+        metavar="ENDING",
+        help="Of the files in a folder; default: png.",
     )
+    add_parents(parser)
     parser.add_argument(
         "--json", action="store_true", help="Print all numbers, one JSON object per answer and line."
     )
     picture = parser.add_argument_group("a picture")
-    for field in (*DrawingOptions.schema(), *(field for field in Output.schema() if field.name != "format")):
+    for field in (*outline().drawing, *outline().output):
         add_option(picture, field)
     picture.add_argument(
         "--title", default="", metavar="TEXT", help="The first line, in place of the usual one."
@@ -135,7 +138,7 @@ def add_option(parser: argparse._ActionsContainer, field: OptionField, *, whose:
     Args:
         whose: what its help begins with.
     """
-    flag, option = asking.flag_of(field.name), field.option
+    flag, option = flag_of(field.name), field.option
     said = f"{whose}{option.sentence}".replace("%", "%%")
     shared: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
     if field.kind is bool:

@@ -3,28 +3,52 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from typing import get_args
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from vit_viz.cli.asking import session_of
-from vit_viz.cli.others import Command, add_model
+from vit_viz.cli.command import Command, add_model, add_parents
+from vit_viz.cli.files import check_folder
+from vit_viz.cli.outline import outline
+from vit_viz.cli.progress_lines import ProgressLines
 from vit_viz.cli.terminal import counting
 from vit_viz.errors import ParameterError
-from vit_viz.images import Mode
-from vit_viz.surveys import run as surveys
-from vit_viz.surveys.engine import Engine, Word
-from vit_viz.surveys.local import Machine
-from vit_viz.surveys.ray_engine import RayCluster
+from vit_viz.surveys.names import shown
+
+if TYPE_CHECKING:  # help and completion need none of it
+    from vit_viz.surveys import run as surveys
+    from vit_viz.surveys.checking import SurveyCheck
+    from vit_viz.surveys.engine import Engine
 
 MOST_LISTED = 10
 """Photos that could not be read and are named at the end; the table of failures has all."""
 
+PHOTOS_FAILED = 3
+"""Exit code of a survey that is done, where some photos could not be read."""
+NOT_WHOLE = 4
+"""Exit code of --check where a survey is damaged, not finished, or holds what is no part of it."""
+
 
 def survey(flags: argparse.Namespace) -> int:
-    """Survey photos into a folder."""
+    """Survey photos into a folder, or check one.
+
+    Raises:
+        ParameterError: it is not said which photos, or where to.
+    """
+    if flags.check is not None:
+        return _check(flags)
+    if not flags.photos or flags.out is None:
+        raise ParameterError("A survey needs PHOTOS and --out FOLDER; --check FOLDER checks one.")
+    from vit_viz.cli.asking import session_of
+    from vit_viz.surveys import parquet  # noqa: F401 - without its library there is no need to load a model
+    from vit_viz.surveys import run as surveys
+
+    check_folder(Path(flags.out).parent, parents=flags.parents)
     model = session_of(flags).model()
     photos = flags.photos[0] if len(flags.photos) == 1 else flags.photos
-    with counting("photos") as progress:
+    with _followed() as progress:
         done = surveys.survey(
             model,
             photos,
@@ -38,11 +62,55 @@ def survey(flags: argparse.Namespace) -> int:
             thumbnails=flags.thumbnails,
             batch=flags.batch,
             engine=_engine(flags),
+            extend=flags.extend,
+            verify=flags.verify,
             progress=progress,
         )
     for line in _lines(done):
         print(line)
-    return 0
+    return PHOTOS_FAILED if done.failures else 0
+
+
+@contextmanager
+def _followed() -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal, lines in a log."""
+    with counting("photos") as bar:
+        yield bar or ProgressLines("photos", sys.stderr).follow
+
+
+def _check(flags: argparse.Namespace) -> int:
+    """Say whether a survey is whole.
+
+    Raises:
+        ParameterError: photos or another folder are named, too.
+    """
+    if flags.photos or flags.out is not None:
+        raise ParameterError("--check FOLDER checks a survey, and takes neither PHOTOS nor --out.")
+    from vit_viz.surveys.run import Survey
+
+    state = Survey(Path(flags.check)).check()
+    for line in _check_lines(state):
+        print(line)
+    if not state.is_whole:
+        return NOT_WHOLE
+    return PHOTOS_FAILED if state.num_failures else 0
+
+
+def _check_lines(state: SurveyCheck) -> Iterator[str]:
+    """What a check came to, in a few lines."""
+    done = state.num_photos + state.num_failures
+    failed = f", {state.num_failures:,} of them could not be read" if state.num_failures else ""
+    yield f"{shown(str(state.folder))}: {done:,} of {state.wanted:,} photos in {len(state.batches):,} batches{failed}"
+    yield from (f"  batch {one.number} is damaged: {one.fault}" for one in state.damaged)
+    yield from (f"  {shown(name)} is no part of the survey" for name in state.strangers)
+    if state.damaged or (done < state.wanted and not state.is_complete):
+        yield "not whole: the same vit-viz survey makes again what is damaged, and goes on"
+    elif not state.is_complete:
+        yield "not whole: the photos in it are not those of the survey"
+    elif state.strangers:
+        yield "its own tables are whole"
+    else:
+        yield "whole"
 
 
 def _engine(flags: argparse.Namespace) -> Engine:
@@ -51,6 +119,9 @@ def _engine(flags: argparse.Namespace) -> Engine:
     Raises:
         ParameterError: a flag is of the other engine.
     """
+    from vit_viz.surveys.local import Machine
+    from vit_viz.surveys.ray_engine import RayCluster
+
     others = {"local": ("address", "actors", "gpus_per_actor"), "ray": ("workers",)}
     for name in others[flags.engine]:
         if getattr(flags, name) is not None:
@@ -63,20 +134,22 @@ def _engine(flags: argparse.Namespace) -> Engine:
 def _lines(done: surveys.Survey) -> Iterator[str]:
     """What a survey came to, in a few lines."""
     failures, accuracy = done.failures, done.accuracy
-    yield f"{done.folder}: {done.num_photos:,} photos"
+    yield f"{shown(str(done.folder))}: {done.num_photos:,} photos"
     if accuracy is not None:
         yield f"top-1 {accuracy[0]:.3f}, top-5 {accuracy[1]:.3f} of {accuracy[2]:,} labelled photos"
     if failures:
         yield f"{len(failures):,} could not be read:"
-        yield from (f"  {name}: {sentence}" for name, sentence in list(failures.items())[:MOST_LISTED])
+        first = list(failures.items())[:MOST_LISTED]
+        yield from (f"  {shown(name)}: {shown(sentence)}" for name, sentence in first)
     if len(failures) > MOST_LISTED:
         yield "  ... the table failures has all of them"
+    yield from done.notes
 
 
 def _add_survey(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "photos",
-        nargs="+",
+        nargs="*",
         metavar="PHOTOS",
         help="A folder, a pattern, files, or a list (CSV, JSON); a folder per class gives the labels.",
     )
@@ -84,9 +157,9 @@ def _add_survey(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--out",
         metavar="FOLDER",
-        required=True,
-        help="Where the tables go; one that was begun is gone on with.",
+        help="Where the tables go; one that was begun is gone on with. Exit code 3: some photos could not be read.",
     )
+    _add_again(parser)
     parser.add_argument(
         "--annotations",
         metavar="FILE",
@@ -105,9 +178,10 @@ def _add_survey(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--mode",
-        choices=get_args(Mode),
+        choices=outline().modes,
         default="crop",
-        help="How a photo becomes the model's input; default: crop.",
+        help="How a photo becomes the model's input; default: crop, the checkpoint's own evaluation recipe, while the page and "
+        "all other commands take fit.",
     )
     parser.add_argument(
         "--size",
@@ -122,9 +196,29 @@ def _add_survey(parser: argparse.ArgumentParser) -> None:
         metavar="WORDS",
         help="Of the model's inside, as in 'off 3.1;temperature 4=0.5'; the survey is of the edited model.",
     )
+    add_parents(parser)
     add_model(parser)
     _add_pace(parser)
     _add_engine(parser)
+
+
+def _add_again(parser: argparse.ArgumentParser) -> None:
+    """What becomes of a survey that was begun."""
+    parser.add_argument(
+        "--extend",
+        action="store_true",
+        help="Add the photos that are new to the survey in the folder, all else equal.",
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="Find photos that have changed by their hashes; default: by size and time.",
+    )
+    parser.add_argument(
+        "--check",
+        metavar="FOLDER",
+        help="Say whether the survey in a folder is whole, and do nothing else; exit code 4: it is not.",
+    )
 
 
 def _add_pace(parser: argparse.ArgumentParser) -> None:
@@ -138,9 +232,9 @@ def _add_pace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batch",
         type=int,
-        default=surveys.BATCH,
+        default=outline().survey_batch,
         metavar="PHOTOS",
-        help=f"Written together. Default: {surveys.BATCH}.",
+        help=f"Written together. Default: {outline().survey_batch}.",
     )
     parser.add_argument(
         "--at-once", type=int, metavar="PHOTOS", help="Per forward pass; default: what suits the device."
@@ -157,7 +251,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     """Where it runs."""
     parser.add_argument(
         "--engine",
-        choices=get_args(Word),
+        choices=outline().survey_engines,
         default="local",
         help="This machine, or a Ray cluster, see docs/SCALE.md; the rows are the same. Default: local.",
     )

@@ -45,7 +45,7 @@ def counting(words: str) -> Iterator[Callable[[int, int], None] | None]:
 
         def follow(done: int, total: int) -> None:
             if shown.total is None:  # what an earlier run has done says nothing about the rate
-                shown.total, shown.initial = total, done
+                shown.total, shown.initial, shown.n, shown.last_print_n = total, done, done, done
             shown.update(done - shown.n)
 
         yield follow

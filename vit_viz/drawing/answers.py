@@ -23,6 +23,50 @@ from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 
 FORMATS = (*MEDIA_TYPES, "json")
+_ANIMATIONS = ("gif", "webp")
+_ARRAYS = ("npz", "json")
+_WITHOUT_FIGURE = frozenset(
+    {
+        *(
+            "head_names",
+            "trust",
+            "added_register",
+            "logit_lens",
+            "layer_similarity",
+            "segments",
+            "resampling",
+        ),
+        *("token_similarity", "token_change", "token_components", "token_norms", "rotary_similarity"),
+        *("position_components", "filter_components"),
+    }
+)
+"""Questions whose answers are arrays of several kinds: no single table, and no figure of their own."""
+
+
+def formats_of(question: str) -> tuple[str, ...]:
+    """The formats in which the answers to a question are saved, by its name."""
+    if question in _WITHOUT_FIGURE:
+        return _ARRAYS
+    return FORMATS if question == "look" else tuple(form for form in FORMATS if form not in _ANIMATIONS)
+
+
+def check_format(question: str, form: str) -> None:
+    """Refuse a format in which the answer to a question is not saved, before it is computed.
+
+    Raises:
+        ExportError: the message says which there are.
+    """
+    if form not in FORMATS:
+        raise ExportError(f"A file ends in .{', .'.join(FORMATS)}, not in .{form}.")
+    if form in formats_of(question):
+        return
+    if form in _ANIMATIONS:
+        raise ExportError(
+            f"An animation goes through the layers of an attention map, the answer to 'look'; {question!r} has none."
+        )
+    raise ExportError(
+        f"The answer to {question!r} is saved as .{' or .'.join(formats_of(question))}, not as .{form}."
+    )
 
 
 @dataclass(frozen=True, eq=False)

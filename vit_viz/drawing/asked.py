@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
 from vit_viz import samples
-from vit_viz.checkpoints import Model
+from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.drawing.figures import Output, file_of
 from vit_viz.drawing.options import DrawingOptions
 from vit_viz.drawing.pictures import Encoded
@@ -38,8 +35,8 @@ _DRAWING = tuple(field.name for field in fields(DrawingOptions))
 
 
 def figure(
-    loaded: Model | str | Path,
-    image: Image.Image | str | Path | None,
+    loaded: ModelLike,
+    image: Picture | None,
     name: str,
     *,
     format: str = "png",  # noqa: A002 - as every file dialog calls it
@@ -56,7 +53,7 @@ def figure(
     progress: Progress | None = None,
     **options: object,
 ) -> Encoded:
-    """The figure, or the table, of a question by its name: what the page saves, byte for byte.
+    """The figure, or the table, of a question by its name: what the page saves, byte for byte, and the paths as they were given.
 
         >>> import vit_viz as vv
         >>> saved = vv.figure("mini", "lion", "look", layer=3, head=1, query="7,9", format="svg", width_cm=8)

@@ -94,14 +94,21 @@ def made_of(session: Session, figure: FigureRequest, output: Output) -> dict[str
     """What a file says of how it was made: everything that is needed to make it again, and nothing of whose it is.
 
     A photo that is no sample has no name here that anybody else could use: it is known by the hash of its pixels. A model is known
-    by its name and the hash of its weights, never by a path.
+    by its name and the hash of its weights. The paths of both are told as they were given on the command line or in Python, and
+    never where the app saves a file.
     """
     subject, loaded = figure.subject, session.model(figure.subject.model)
     image = subject.image if subject.image in samples.sample_names() else ""
     model = loaded.provenance.model or loaded.name
-    facts = {"model": model, "weights": loaded.provenance.weights}
+    facts: dict[str, Any] = {"model": model, "weights": loaded.provenance.weights}
     if subject.image:
         facts["image"] = session.digest(subject.image, owner=subject.owner)
+    paths = {
+        what: session.given_paths[key]
+        for what, key in (("model", subject.model), ("image", subject.image))
+        if key in session.given_paths
+    }
+    facts |= {"paths": paths} if paths else {}
     shown = figure.about(model=model, image=image)
     asked = json.loads(shown.request.to_json())
     return facts | {"request": asked, "figure": shown.to_dict(), "output": asdict(output)}

@@ -74,9 +74,7 @@ def _path(page: FPDF, mark: Path) -> None:
     else:
         page.set_draw_color(*mark.colour)
         page.set_line_width(mark.stroke)
-    page.polyline(
-        list(mark.points), fill=mark.is_filled, polygon=mark.is_filled, style="F" if mark.is_filled else "D"
-    )
+    page.polyline(list(mark.points), polygon=mark.is_filled, style="F" if mark.is_filled else "D")
 
 
 _WRITERS: dict[type[Mark], Callable[[FPDF, Any], None]] = {

@@ -73,8 +73,9 @@ class Task:
 
     @property
     def trace(self) -> Trace:
-        """The recorded forward pass of the subject."""
-        return self.session.trace_of(self.subject)
+        """The recorded forward pass of the subject; for a file once it is known that its pictures do not mislead."""
+        traced = self.session.trace_of if self.bare else self.session.checked_trace_of
+        return traced(self.subject)
 
     @property
     def name(self) -> str:

@@ -21,7 +21,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.render.colormaps import Table, limits
 from vit_viz.render.colormaps import table as colour_table
 from vit_viz.render.overlay import default_table
-from vit_viz.results import Curve, HeadTable, Ranking, TokenMatrix
+from vit_viz.results import Curve, HeadTable, TokenMatrix
 
 _INK = "#767676"  # 4.5 against white, 4.2 against the dark theme's ground
 _LINE = "rgba(128, 128, 128, 0.35)"
@@ -116,18 +116,6 @@ def extra_tile(matrix: TokenMatrix, name: str = "class", *, table: Table | None 
     return _tile_figure(matrix.extra[name].reshape(matrix.grid), matrix, table, f"{name} position")
 
 
-def head_figure(heads: HeadTable, *, table: Table | None = None) -> go.Figure:
-    """One number per head as a picture: layers down, heads across; hovering shows the number."""
-    figure = _blank(_heatmap(heads.values, limits(heads.values, signed=heads.signed), heads, table))
-    template = f"layer %{{y}}, head %{{x}}<br>%{{z:.4g}} {html.escape(heads.unit)}<extra></extra>"
-    figure.update_traces(hovertemplate=template, xgap=1, ygap=1)
-    layers, count = heads.values.shape
-    figure.update_xaxes(title_text="head", tickvals=list(range(0, count, -(-count // 16))), tickangle=0)
-    figure.update_yaxes(title_text="layer", autorange="reversed", tickvals=list(range(layers)))
-    figure.update_layout(plot_bgcolor=_GAP)
-    return _finished(figure, 150 + 26 * min(max(layers, 4), 24))
-
-
 def curve_figure(curves: Mapping[str, Curve], *, band_name: str = "random order, 95%") -> go.Figure:
     """Curves over one pair of axes, told apart by colour and dash; the band of the first curve that has one lies behind.
 
@@ -168,29 +156,6 @@ def curve_figure(curves: Mapping[str, Curve], *, band_name: str = "random order,
     figure.update_yaxes(title_text=html.escape(y_label))
     figure.update_layout(legend={"orientation": "h", "y": -0.25}, hovermode="x unified")
     return _finished(figure, 380)
-
-
-def bar_figure(ranking: Ranking) -> go.Figure:
-    """Names with their scores as horizontal bars, the first one on top, the number at the end of each."""
-    names = [html.escape(name) for name in ranking.names]
-    rows = list(range(len(names)))
-    figure = _blank(
-        go.Bar(
-            x=ranking.scores,
-            y=rows,
-            orientation="h",
-            marker={"color": _LINES[0]},
-            text=[f"{score:.3g}" for score in ranking.scores],
-            textposition="outside",
-            cliponaxis=False,
-            customdata=names,
-            hovertemplate="%{customdata}: %{x:.4g}<extra></extra>",
-        )
-    )
-    figure.update_xaxes(title_text=html.escape(ranking.unit))
-    # row numbers, not names, on the axis: two classes may share a name
-    figure.update_yaxes(tickvals=rows, ticktext=names, autorange="reversed", automargin=True)
-    return _finished(figure, 130 + 30 * len(names))
 
 
 def captioned_figure(figure: go.Figure, *, title: str, caption: str = "") -> go.Figure:

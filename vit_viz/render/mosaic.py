@@ -1,8 +1,7 @@
-"""Every head of every layer in one picture: small and exact for the screen, large and labelled for export."""
+"""Every head of every layer in one picture, large and labelled."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,39 +16,8 @@ from vit_viz.render.lettering import Inks, Theme, inks, line_height, text_size, 
 from vit_viz.render.overlay import default_table
 from vit_viz.render.styles import Style, check, drawn
 
-_LEVELS = 254  # a palette has 256 entries; the first is the transparent gap, 255 are left for values
+_LEVELS = 254  # 255 values, whose middle one a constant map has
 _FACTOR_LIMIT = 64
-
-
-def mosaic_png(
-    maps: ArrayLike,
-    *,
-    table: Table | None = None,
-    scale: Scale = "shared",
-    signed: bool = False,
-    gap: int = 1,
-) -> bytes:
-    """All maps at one pixel per patch, as a palette PNG for the browser to enlarge.
-
-    Args:
-        maps: [layers, heads, rows, cols], finite.
-        table: colour table; None means diverging for signed maps, else viridis.
-        scale: over what the ends of the table are taken.
-        signed: whether 0 is the centre of the scale.
-        gap: transparent pixels between maps.
-
-    Returns:
-        PNG of layers * rows + gaps pixels by heads * cols + gaps pixels; one row of maps per layer.
-
-    Raises:
-        ParameterError: a value is not finite, the maps lack an axis, or there is no such scale or table.
-    """
-    array = _four_axes(maps)
-    ends = grid_limits(array, scale=scale, signed=signed)
-    picture = _palette_picture(array, ends, table=table or default_table(signed=signed), gap=gap)
-    file = io.BytesIO()
-    picture.save(file, "PNG", compress_level=1, transparency=0)
-    return file.getvalue()
 
 
 def mosaic_picture(
@@ -85,7 +53,7 @@ def mosaic_picture(
         cell: least length of a map's longer side in pixels; patches stay whole numbers of pixels.
 
     Raises:
-        ParameterError: as for `mosaic_png`, or the names do not fit the maps.
+        ParameterError: a value is not finite, the maps lack an axis, the names do not fit them, or there is no such scale or table.
     """
     array = _four_axes(maps)
     ends = grid_limits(array, scale=scale, signed=signed) if ends is None else ends
@@ -117,7 +85,7 @@ def mosaic_cells(
     factor = min(max(1, -(-cell // max(array.shape[2:]))), _FACTOR_LIMIT)
     if style != "heat":
         return _photo_cells(array, ends, photo, style=style, factor=factor)
-    tight = _palette_picture(array, ends, table=table, gap=0).convert("RGB")
+    tight = Image.fromarray(_side_by_side(_colours(table)[_levels(array, ends)]))
     return tight.resize((tight.width * factor, tight.height * factor), Image.Resampling.NEAREST)
 
 
@@ -150,7 +118,7 @@ def _photo_cells(
     check(style, 1.0)
     if photo is None:
         raise ParameterError(f"A mosaic in {style} needs the photo.")
-    layers, heads, rows, cols = maps.shape
+    rows, cols = maps.shape[2:]
     size = (cols * factor, rows * factor)
     pixels = np.array(photo.convert("RGB").resize(size, Image.Resampling.LANCZOS))
     shares = _shares(maps, ends).astype(np.float32).repeat(factor, axis=2).repeat(factor, axis=3)
@@ -158,7 +126,7 @@ def _photo_cells(
     lit = drawn(
         np.broadcast_to(pixels, (*shares.shape, 3)), shares, style=style, strength=1.0, colours=colours
     )
-    return Image.fromarray(lit.transpose(0, 2, 1, 3, 4).reshape(layers * size[1], heads * size[0], 3))
+    return Image.fromarray(_side_by_side(lit))
 
 
 def _four_axes(maps: ArrayLike) -> NDArray[np.float64]:
@@ -168,19 +136,15 @@ def _four_axes(maps: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
-def _palette_picture(
-    array: NDArray[np.float64], ends: NDArray[np.float64], *, table: Table, gap: int
-) -> Image.Image:
-    """Mode P: entry 0 is the gap, entries 1 to 255 are the colour table."""
-    entries = 1 + _levels(array, ends)
-    layers, heads, rows, cols = entries.shape
-    spaced = np.zeros((layers, rows + gap, heads, cols + gap), np.uint8)
-    spaced[:, :rows, :, :cols] = entries.transpose(0, 2, 1, 3)
-    sheet = spaced.reshape(layers * (rows + gap), heads * (cols + gap))
-    sheet = sheet[: sheet.shape[0] - gap, : sheet.shape[1] - gap]
-    picture = Image.frombytes("P", (sheet.shape[1], sheet.shape[0]), sheet.tobytes())
-    picture.putpalette(_palette(table))
-    return picture
+def _side_by_side(cells: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Pictures [layers, heads, rows, cols, 3] as one [layers * rows, heads * cols, 3]."""
+    layers, heads, rows, cols, _ = cells.shape
+    return cells.transpose(0, 2, 1, 3, 4).reshape(layers * rows, heads * cols, 3)
+
+
+def _colours(table: Table) -> NDArray[np.uint8]:
+    """The colours of `_levels`, [levels, 3]."""
+    return colour_table(table)[indices(np.arange(_LEVELS + 1), vmin=0, vmax=_LEVELS)]
 
 
 def _levels(maps: NDArray[np.float64], ends: NDArray[np.float64]) -> NDArray[np.uint8]:
@@ -194,12 +158,6 @@ def _shares(maps: NDArray[np.float64], ends: NDArray[np.float64]) -> NDArray[np.
     width = np.where(high > low, high - low, 1.0)
     shares: NDArray[np.float64] = np.where(high > low, (maps - low) / width, 0.5)
     return shares.clip(0, 1)
-
-
-def _palette(table: Table) -> bytes:
-    """The 255 colours of `_levels` after a black first entry."""
-    entries = indices(np.arange(_LEVELS + 1), vmin=0, vmax=_LEVELS)
-    return bytes(3) + colour_table(table)[entries].tobytes()
 
 
 def _names(names: Sequence[str], count: int, what: str) -> tuple[str, ...]:

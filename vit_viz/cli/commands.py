@@ -1,0 +1,126 @@
+"""The commands that answer no question about a photo, with their flags: models, their proof, the app, tools for agents."""
+
+from __future__ import annotations
+
+import argparse
+
+from vit_viz.cli.command import Command, add_device, add_json, add_model, add_parents, later
+from vit_viz.cli.outline import outline
+
+_OTHERS = "vit_viz.cli.others"
+
+OTHER_BYTES = 3
+"""Exit code of `replay`: the numbers are equal, the bytes are not."""
+OTHER_NUMBERS = 4
+"""Exit code of `replay`: the numbers are others."""
+
+
+def _add_proof(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model", metavar="MODEL", help="A name of `vit-viz models`, a Hub id, a file or a folder."
+    )
+    add_device(parser)
+    add_json(parser)
+
+
+def _add_serve(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("--host", help="Address to listen on; default: 127.0.0.1, this machine only.")
+    parser.add_argument("--port", type=int, help="Port; default: the first free one from 7860.")
+    parser.add_argument(
+        "--api", action="store_true", help="Answer questions over HTTP, too: GET /api/v1 lists them."
+    )
+    parser.add_argument(
+        "--mcp", action="store_true", help="Answer the tools of agents at /mcp, too; needs the package mcp."
+    )
+    parser.add_argument(
+        "--survey",
+        metavar="DIR",
+        help="Open the Survey tab on this folder, which `vit-viz survey` made; `example` is a small one that comes with vit_viz.",
+    )
+    parser.add_argument(
+        "--share-survey",
+        action="store_true",
+        help="Show the Survey tab also where others can reach the app: its photos, to everybody.",
+    )
+    parser.add_argument("--share", action="store_true", help="Make a public link through Gradio's servers.")
+
+
+def _add_agent(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument(
+        "--app",
+        metavar="ADDRESS",
+        default="http://127.0.0.1:7860/",
+        help="Where links in answers lead; default: the app on this machine.",
+    )
+
+
+def _add_again(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="A figure or a table that was saved here.")
+    parser.add_argument(
+        "--image",
+        metavar="PHOTO",
+        help="The photo that it was made of, where that is no sample and neither where FILE says nor beside FILE.",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        help="The model that it was made with, where that is a file of yours and neither where FILE says nor beside FILE.",
+    )
+    parser.add_argument(
+        "--fetch",
+        action="store_true",
+        help="Fetch a model that FILE names from the Hub without asking, if it is not on this machine.",
+    )
+    add_device(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="NEW", help="Write what is made; default: it is only compared."
+    )
+    add_parents(parser)
+    parser.epilog = (
+        f"Exit code: 0 equal bytes; {OTHER_BYTES} equal numbers, other bytes, as with other versions; "
+        f"{OTHER_NUMBERS} other numbers; 2 it cannot be made again, with the reason."
+    )
+
+
+def _add_page(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("photo", metavar="PHOTO", help="A file, or the name of a sample.")
+    parser.add_argument(
+        "--mode", choices=outline().modes, default="fit", help="How it becomes the model's input."
+    )
+    add_model(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", default="explorer.html", help="Default: explorer.html."
+    )
+    add_parents(parser)
+
+
+COMMANDS = (
+    Command("models", "List the models that have a name.", add_json, later(_OTHERS, "models")),
+    Command(
+        "proof",
+        "Compare what is captured of a model with what its own kernels computed, layer by layer.",
+        _add_proof,
+        later(_OTHERS, "proof"),
+    ),
+    Command(
+        "page",
+        "Save the live explorer of a photo as one HTML file that needs no network.",
+        _add_page,
+        later(_OTHERS, "page"),
+    ),
+    Command(
+        "replay",
+        "Make a saved file again from what it says of itself, and compare.",
+        _add_again,
+        later("vit_viz.cli.replaying", "again"),
+    ),
+    Command("serve", "Open the app in the browser.", _add_serve, later(_OTHERS, "serve")),
+    Command(
+        "mcp",
+        "Answer the questions of an agent on stdin and stdout (Model Context Protocol).",
+        _add_agent,
+        later(_OTHERS, "agent"),
+    ),
+)
