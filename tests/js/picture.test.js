@@ -172,6 +172,21 @@ test('a click says where it was in the original photo, arrow keys move the query
   assert.equal(told.length, 5);
 });
 
+test('keys and clicks while the next picture is on its way are told as well, and none after an error', () => {
+  const { find, set, told } = mount(PICTURE, shown);
+  const press = () => find('stage').fire('keydown', { key: 'ArrowDown' });
+  set({ revision: 4, busy: true });
+  press();
+  assert.deepEqual(told, [['step', { down: 1, across: 0 }]]);
+  set({ ...shown, revision: 4, pick: false });
+  press();
+  assert.equal(told.length, 1);
+  set({ ...shown, revision: 5 });
+  set({ revision: 6, error: 'Gone.' });
+  press();
+  assert.equal(told.length, 1);
+});
+
 test('the pointer reads the number under it, inside the part that the model received', () => {
   const { element, find } = mount(PICTURE, shown);
   const image = find('image');

@@ -9,7 +9,6 @@ import { cellSize, fitPanels, placePhoto, revealCell } from '../../vit_viz/explo
 import { fileName } from '../../vit_viz/explorer/save.js';
 import { caption, details, mark, title } from '../../vit_viz/explorer/captions.js';
 import { initialView } from '../../vit_viz/explorer/state.js';
-import { Asker, Player, Reporter } from '../../vit_viz/explorer/server.js';
 import { Browser, Element } from './browser.js';
 import { makeLayer, makeTrace } from './oracle.js';
 
@@ -283,95 +282,4 @@ test('the chosen cell is scrolled into its own box, as little as needed', () => 
   assert.deepEqual(after({ left: 148, top: 224, width: 252, height: 126 }), [50, 70]);
   assert.deepEqual(after({ left: 140, top: 220, width: 20, height: 20 }), [42, 66]);
   assert.deepEqual(after({ left: 395, top: 345, width: 20, height: 20 }), [65, 85]);
-});
-
-// --- talk
-
-test('several events in a short time become one, and a pin is never lost behind a view', (t) => {
-  const browser = new Browser();
-  browser.install(t);
-  /** @type {any[]} */
-  const told = [];
-  const reporter = new Reporter((name, data) => told.push([name, data]));
-  reporter.tell('pin', () => ({ x: 1 }));
-  browser.pass(49);
-  reporter.tell('view', () => ({ x: 2 }));
-  browser.pass(49);
-  assert.deepEqual(told, []);
-  browser.pass(1);
-  assert.deepEqual(told, [['pin', { seq: 2, x: 2 }]]);
-  reporter.tell('view', () => ({}));
-  browser.pass(50);
-  assert.deepEqual(told[1], ['view', { seq: 3 }]);
-  reporter.tell('pin', () => ({}));
-  reporter.cancel();
-  browser.pass(500);
-  assert.deepEqual([told.length, reporter.waiting], [2, null]);
-});
-
-test('a question waits for the hand to rest; what failed is told unless nobody asks any more', async (t) => {
-  const browser = new Browser();
-  browser.install(t);
-  /** @type {any[]} */
-  const heard = [];
-  const asker = new Asker({
-    answered: () => heard.push('answered'),
-    numbers: (_view, numbers) => heard.push(numbers),
-    failed: (error) => heard.push(error.message),
-  });
-  let fails = false;
-  const store = any({
-    unanswered: () => [2, 0],
-    ask: async () => {
-      if (fails) throw new Error('no');
-    },
-    numbers: async () => 'numbers',
-  });
-  const rest = async () => {
-    for (let i = 0; i < 20; i++) await new Promise((done) => setImmediate(done));
-  };
-  asker.ask(store, any({ layer: 2 }));
-  browser.pass(39);
-  await rest();
-  assert.deepEqual(heard, []);
-  browser.pass(1);
-  await rest();
-  assert.deepEqual(heard, ['answered', 'numbers', 'answered']);
-  asker.ask(store, any({ layer: 1 }));
-  browser.pass(40);
-  await rest();
-  assert.deepEqual(heard.slice(3), ['numbers', 'answered', 'answered']); // the shown layer needs no answer
-  fails = true;
-  asker.ask(store, any({ layer: 2 }));
-  browser.pass(40);
-  await rest();
-  assert.deepEqual(heard.slice(6), ['no']);
-  asker.ask(store, any({ layer: 2 }));
-  browser.pass(40);
-  asker.cancel();
-  await rest();
-  assert.equal(heard.length, 7);
-});
-
-test('playing steps at its pace until it is stopped', (t) => {
-  const browser = new Browser();
-  browser.install(t);
-  let steps = 0;
-  /** @type {boolean[]} */
-  const changed = [];
-  const player = new Player(
-    () => (steps += 1),
-    (playing) => changed.push(playing),
-    100,
-  );
-  player.stop();
-  player.toggle();
-  browser.pass(350);
-  assert.deepEqual([steps, player.playing], [3, true]);
-  player.toggle();
-  browser.pass(350);
-  assert.deepEqual([steps, player.playing, changed], [3, false, [true, false]]);
-  browser.still = true;
-  player.toggle();
-  assert.deepEqual([steps, player.playing], [4, false]);
 });

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.traces import trace_from
 from vit_viz.capture import Trace
 from vit_viz.explorer.packing import Storage, layer_bytes, packed_error, packed_layer
 from vit_viz.geometry import TokenLayout
@@ -20,7 +21,7 @@ def a_trace(sharpness: float = 2.0) -> Trace:
     q, k, v = (
         torch.randn(LAYERS, HEADS, LAYOUT.num_tokens, DIM, generator=make) * sharpness for _ in range(3)
     )
-    return Trace.from_tensors(q=q, k=k, v=v, projections=[torch.eye(HEADS * DIM)] * LAYERS, layout=LAYOUT)
+    return trace_from(q=q, k=k, v=v, projections=[torch.eye(HEADS * DIM)] * LAYERS, layout=LAYOUT)
 
 
 def test_fp16_layers_come_back_byte_by_byte() -> None:
@@ -63,7 +64,7 @@ def test_the_error_is_that_of_the_rows_as_they_are_drawn(storage: Storage, low: 
 
 def test_attention_that_was_written_out_is_stored_as_it_is() -> None:
     attention = torch.rand(LAYERS, HEADS, 25, 25, generator=torch.Generator().manual_seed(1)).softmax(-1)
-    trace = Trace.from_tensors(attention=attention, layout=LAYOUT)
+    trace = trace_from(attention=attention, layout=LAYOUT)
     packed = [packed_layer(trace, 0, storage="fp16"), packed_layer(trace, 0, storage="int8")]
     assert packed[0] == packed[1]
     planes = np.frombuffer(zlib.decompress(packed[0]), np.uint8)

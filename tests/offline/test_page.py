@@ -16,6 +16,7 @@ import torch
 from PIL import Image
 
 import vit_viz as vv
+from tests.traces import trace_from
 from vit_viz.analyses.opening import opening
 from vit_viz.capture import Trace
 from vit_viz.errors import ExportError, ParameterError
@@ -38,7 +39,7 @@ def a_trace(name: str = "mini", layout: TokenLayout = LAYOUT, **others: Any) -> 
     q, k = (torch.randn(3, 5, layout.num_tokens, 8, generator=make) for _ in range(2))
     box = CropBox((40, 60), (32, 48), (0, 0, 40, 60))
     provenance = Provenance(name, "ab" * 32, "cd" * 32, "fit")
-    return Trace.from_tensors(q=q, k=k, layout=layout, crop_box=box, provenance=provenance, **others)
+    return trace_from(q=q, k=k, layout=layout, crop_box=box, provenance=provenance, **others)
 
 
 class Elements(HTMLParser):

@@ -31,11 +31,9 @@ class Behind(Starlette):
         super().__init__(
             routes=[route for one in surfaces for route in one.routes], **guarded(exposure, surfaces)
         )
-        queue = SimpleNamespace(
-            event_ids_to_events={}, pending_event_ids_session={}, pending_messages_per_session={}
-        )
+        queue = SimpleNamespace(event_ids_to_events={}, pending_event_ids_session={}, has_failed=False)
         self.blocks = SimpleNamespace(
-            files=files, open_pages=Pages(), _queue=queue, fns={}, on_abandoned=print
+            files=files, open_pages=Pages(), questions=queue, fns={}, on_abandoned=print
         )
         self.stop_event = asyncio.Event()
 

@@ -24,8 +24,8 @@ from vit_viz.session.edits import ModelEdits
 from vit_viz.session.questions import ask
 from vit_viz.session.run import subject_of
 from vit_viz.session.session import Session
-from vit_viz.ui.visit.choices import subject_of as subject_of_view
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import subject_of as subject_of_view
+from vit_viz.views.state import ViewState
 
 SAMPLE, WORDS = "twins", "off 1.3;temperature 2=0.5;forbid class>1-2,3@0"
 

@@ -6,10 +6,13 @@ import base64
 import io
 import json
 import sys
+import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 import vit_viz.mcp as tools
+from tests.waiting import until
 from vit_viz.errors import VitVizError
 from vit_viz.session.questions import questions
 from vit_viz.session.session import Session
@@ -125,6 +129,41 @@ def test_tools_are_offered_over_http_behind_the_guard(
     assert found["structuredContent"]["link"].startswith("http://127.0.0.1:7860/?")
     refused = client.post("/mcp", json={}, headers={"sec-fetch-site": "cross-site"})
     assert refused.status_code == 403
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_what_runs_for_an_agent_ends_when_it_leaves_and_not_before(
+    session: Session, monkeypatch: pytest.MonkeyPatch, leaves: bool
+) -> None:
+    began, goes_on, ended = threading.Event(), threading.Event(), threading.Event()
+    seen: list[bool] = []
+
+    def called(*arguments: Any) -> None:
+        *_, cancelled = arguments
+        seen.append(cancelled())
+        began.set()
+        if leaves:
+            until(cancelled, what="the end of what nobody waits for", seconds=20)
+        else:
+            goes_on.wait(20)
+        seen.append(cancelled())
+        ended.set()
+
+    monkeypatch.setattr("mcp.server.Server", lambda *_, **handlers: SimpleNamespace(**handlers))
+    monkeypatch.setattr(tools, "_called", called)
+    call: Any = tools.server(session).on_call_tool  # type: ignore[attr-defined]  # of the stand-in
+
+    async def use() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, None, SimpleNamespace(name="look", arguments=TWINS))
+            await anyio.to_thread.run_sync(began.wait, 20)
+            if leaves:
+                tasks.cancel_scope.cancel()
+            goes_on.set()
+
+    anyio.run(use)
+    assert ended.wait(20)
+    assert seen == [False, leaves]
 
 
 def test_without_the_package_one_sentence_says_so(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

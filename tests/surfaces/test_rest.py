@@ -6,6 +6,7 @@ import base64
 import io
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ from starlette.testclient import TestClient
 
 from tests.ui.desk import odd_picture
 from vit_viz import rest
-from vit_viz.errors import BusyError
+from vit_viz.errors import BusyError, Cancelled, CaptureError, ParameterError
 from vit_viz.service import PICTURE_BYTES
 from vit_viz.session.handles import Subject
 from vit_viz.session.questions import questions, request_for
@@ -27,11 +28,11 @@ from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 from vit_viz.ui.edge.addresses import kind_of
 from vit_viz.ui.edge.admission import LANES, SLOW
-from vit_viz.ui.edge.http_guard import REQUEST_BYTES
+from vit_viz.ui.edge.entry import REQUEST_BYTES
 from vit_viz.ui.edge.surfaces import BODY_BYTES, Surface
 from vit_viz.ui.edge.upload_files import TOO_MANY_OF_YOURS
 from vit_viz.ui.tabs import TABS
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 TWINS = {"image": {"sample": "twins"}}
 
@@ -216,7 +217,10 @@ def test_a_picture_of_another_visitor_has_no_name_here(api: TestClient, session:
 
 @pytest.mark.parametrize("method", ["put", "patch", "delete"])
 def test_there_are_only_questions_and_what_says_which(api: TestClient, method: str) -> None:
-    assert getattr(api, method)(f"{rest.PREFIX}/look").status_code == 404
+    for path, allowed in (("/look", "POST"), ("", "GET"), ("/openapi.json", "GET")):
+        answer = getattr(api, method)(f"{rest.PREFIX}{path}")
+        assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+        assert list(answer.json()) == ["error"]
 
 
 @pytest.mark.parametrize(
@@ -279,16 +283,22 @@ def test_each_caller_has_a_share_of_the_places(api: TestClient, monkeypatch: pyt
     assert counted == [(0, 0)]
 
 
-def test_large_bodies_of_a_caller_arrive_two_at_a_time_and_small_ones_as_they_come(
+def test_bodies_of_a_caller_share_room_by_what_has_arrived_of_them(
     session: Session, open_client: Callable[..., TestClient]
 ) -> None:
+    """Bodies of which nothing arrives take nothing from others, however many and however large they are to be."""
     client = open_client(rest.surface(session))
     files = client.app.blocks.files  # type: ignore[attr-defined]  # of the stand-in
-    with files.arriving("no cookie testclient"), files.arriving("no cookie testclient"):
+    large = b"x" * (REQUEST_BYTES + 1)
+    with ExitStack() as stalled:
+        arrivals = [stalled.enter_context(files.arriving("no cookie testclient", most=9)) for _ in range(9)]
         assert ask(client, "look").status_code == 200
-        answer = client.post(f"{rest.PREFIX}/look", content=b"x" * (REQUEST_BYTES + 1))
+        assert client.post(f"{rest.PREFIX}/look", content=large).status_code == 400  # no JSON
+        arrivals[0].take(files.visitor_bytes - len(large) + 1)
+        answer = client.post(f"{rest.PREFIX}/look", content=large)
         assert (answer.status_code, answer.json()) == (429, {"error": TOO_MANY_OF_YOURS})
-    assert client.post(f"{rest.PREFIX}/look", content=b"x" * (REQUEST_BYTES + 1)).status_code == 400
+        assert ask(client, "look").status_code == 200
+    assert client.post(f"{rest.PREFIX}/look", content=large).status_code == 400
 
 
 def test_a_question_belongs_to_its_caller(
@@ -304,6 +314,28 @@ def test_a_question_belongs_to_its_caller(
     monkeypatch.setattr(session, "run", noted)
     ask(api, "classes")
     assert set(owners) == {"api no cookie testclient"}
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (BusyError("Busy."), 429),
+        (Cancelled("It was ended."), 429),
+        (ParameterError("No."), 400),
+        (CaptureError("No."), 400),
+        (KeyError("secret"), 500),
+    ],
+)
+def test_the_status_says_whether_to_ask_again_to_ask_otherwise_or_neither(
+    api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(session, "run", fail)
+    answer = ask(api, "look")
+    assert answer.status_code == status
+    assert (answer.json()["error"] == str(error)) == (status < 500)
 
 
 def test_a_fault_of_ours_says_nothing_of_the_inside(

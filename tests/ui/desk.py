@@ -31,8 +31,8 @@ from vit_viz.session.session import Session
 from vit_viz.ui.app import build_app
 from vit_viz.ui.page import Tab
 from vit_viz.ui.tabs import TABS
-from vit_viz.ui.visit.choices import first_image
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import first_image
+from vit_viz.views.state import ViewState
 
 HEIGHT, WIDTH = 37, 90
 ROWS, COLS, HEADS, LAYERS, CLASSES = 4, 6, 5, 3, 7

@@ -22,7 +22,7 @@ from vit_viz.session.handles import Subject
 from vit_viz.session.session import Request, Session
 from vit_viz.session.uploads import UploadStore
 from vit_viz.ui import pictures
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 SIZES = ((16, 16), (60, 40), (40, 90), (224, 224), (640, 480), (300, 600), (1600, 1200))
 PICTURES_OF_ONE = 7  # before the next visitor comes

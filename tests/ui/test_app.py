@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.ui.conftest import open_tab, wait_until_ready
+from tests.ui.waits import expect
 
 pytestmark = pytest.mark.browser
 VIEWS = ("Look", "Explain", "Positions", "Patches")
@@ -71,10 +73,10 @@ def picture_loaded(page: Any, selector: str) -> None:
 
 
 def test_the_first_screen_has_a_traced_sample(page: Any) -> None:
-    assert page.locator("#vv-top li").count() == 5
-    assert "6 layers x 6 heads" in page.locator("#vv-facts .vv-model-facts").text_content()
-    assert page.locator("#vv-facts .vv-proof").get_attribute("data-state") == "proven"
-    assert "class token" in page.locator("#vv-explorer [data-vv=caption]").inner_text()
+    expect(page.locator("#vv-top li")).to_have_count(5)
+    expect(page.locator("#vv-facts .vv-model-facts")).to_contain_text("6 layers x 6 heads")
+    expect(page.locator("#vv-facts .vv-proof")).to_have_attribute("data-state", "proven")
+    expect(page.locator("#vv-explorer [data-vv=caption]")).to_contain_text("class token", use_inner_text=True)
     assert any(explorer_pixels(page))
 
 
@@ -101,7 +103,7 @@ def test_a_wide_photo_walks_through_all_views_and_a_click_changes_the_picture(
         "old => document.querySelector('#vv-explain-picture .vv-caption').textContent !== old", arg=caption
     )
     picture_loaded(page, "#vv-explain-picture")
-    assert "patch (" in page.locator("#vv-explain-picture .vv-caption").inner_text()
+    expect(page.locator("#vv-explain-picture .vv-caption")).to_contain_text("patch (", use_inner_text=True)
     assert shown(page, "#vv-explain-picture .vv-stage") != before
 
 
@@ -202,17 +204,17 @@ def test_two_visitors_at_once_get_their_own_pictures(
     assert sizes == [600, 900]
     ids = [page.evaluate("new URLSearchParams(location.search).get('image')") for page in pages]
     stranger = visit(f"{app_url}?image={ids[0]}")
-    assert "uploaded elsewhere" in stranger.locator("#vv-top .vv-status").inner_text()
+    expect(stranger.locator("#vv-top .vv-status")).to_contain_text("uploaded elsewhere", use_inner_text=True)
 
 
 def test_a_link_restores_the_view(visit: Callable[..., Any], app_url: str) -> None:
     page = visit(f"{app_url}?image=tower&layer=2&head=3&q=4,5&dir=column&tab=explain&share=0.8", ready=False)
     page.locator("#vv-explain-picture .vv-caption").get_by_text("patch (4, 5)").wait_for()
-    assert page.get_by_role("tab", name="Explain").get_attribute("aria-selected") == "true"
+    expect(page.get_by_role("tab", name="Explain")).to_have_attribute("aria-selected", "true")
     open_tab(page, "Look")
     caption = page.locator("#vv-explorer [data-vv=caption]")
     caption.get_by_text("layer 2, head 3").wait_for()
-    assert "where patch (4, 5) is looked at from" in caption.inner_text()
+    expect(caption).to_contain_text("where patch (4, 5) is looked at from", use_inner_text=True)
 
 
 @pytest.mark.slow
@@ -230,7 +232,7 @@ def test_what_a_link_asks_in_vain_is_said(visit: Callable[..., Any], app_url: st
     said = page.locator("#vv-top .vv-status").inner_text()
     assert "Layer 77 does not exist" in said
     assert "not offered here" in said
-    assert page.locator("#vv-top .vv-status img").count() == 0
+    expect(page.locator("#vv-top .vv-status img")).to_have_count(0)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +250,7 @@ def test_a_bad_upload_gives_one_sentence_and_keeps_the_picture(
     words = page.locator(".toast-message-item").first.inner_text().strip()
     assert len(words) > 20
     assert "Traceback" not in words
-    assert page.locator("#vv-top li").first.inner_text() == before
+    expect(page.locator("#vv-top li").first).to_have_text(before, use_inner_text=True)
 
 
 def test_every_picture_has_a_caption_and_can_be_saved(page: Any) -> None:
@@ -257,7 +259,7 @@ def test_every_picture_has_a_caption_and_can_be_saved(page: Any) -> None:
         parts = page.locator(f"#vv-tab-{name.lower()} {pictures}").all()
         assert parts
         for part in parts:
-            assert "mini" in part.locator(".vv-caption").inner_text()
+            expect(part.locator(".vv-caption")).to_contain_text("mini", use_inner_text=True)
             assert part.locator(".vv-save").get_attribute("href")
     explain = page.locator("#vv-explain-picture .vv-caption").text_content()
     assert all(word in explain for word in ("mini", "relevance", "layers 0-5", "for ", "scale"))
@@ -265,7 +267,7 @@ def test_every_picture_has_a_caption_and_can_be_saved(page: Any) -> None:
     assert save_figure(page, "#vv-sequence-picture .vv-save", "pdf") == "vit_viz_lion_sequence_mini.pdf"
     open_tab(page, "Positions")
     page.locator("#vv-position-tiles .js-plotly-plot .heatmaplayer image").first.wait_for()
-    assert page.locator("#vv-positions .modebar-btn:visible").count() == 0
+    expect(page.locator("#vv-positions .modebar-btn:visible")).to_have_count(0)
     assert save_figure(page, "#vv-position-tiles-save button", "png") == "vit_viz_positions_mini.png"
     assert page.locator("#vv-figure-dialog input[value=gif]").is_disabled()
 
@@ -343,5 +345,5 @@ def test_hovering_the_map_tells_the_number_under_the_pointer(page: Any) -> None:
     page.mouse.move(box["x"] + (2 + 0.5) / 16 * box["width"], box["y"] + (9 + 0.5) / 16 * box["height"])
     tip = page.locator("#vv-explain-picture .vv-tip")
     tip.wait_for()
-    assert tip.inner_text().startswith("row 9, column 2: 0.0")
-    assert "%" in tip.inner_text()
+    expect(tip).to_have_text(re.compile(r"^row 9, column 2: 0\.0"), use_inner_text=True)
+    expect(tip).to_contain_text("%", use_inner_text=True)

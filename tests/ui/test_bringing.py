@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from tests.ui.waits import expect
+
 pytestmark = pytest.mark.browser
 
 PHOTO = "#vv-explorer [data-vv=photo]"
@@ -131,7 +133,7 @@ def test_a_file_dropped_on_the_photo_is_looked_at(page: Any) -> None:
     files = (("notes.txt", "text/plain", "YQ=="), picture(431))
     assert page.locator(DROP).is_hidden()
     assert drag(page, "dragenter", "dragover", files=files) == [False, False]
-    assert page.locator(DROP).inner_text() == "Drop it to look at it"
+    expect(page.locator(DROP)).to_have_text("Drop it to look at it", use_inner_text=True)
     drag(page, "dragleave", files=files)
     assert page.locator(DROP).is_hidden()
     drag(page, "dragenter", files=files)

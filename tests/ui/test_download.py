@@ -10,6 +10,7 @@ import pytest
 
 from tests.checkpoints.fake_hub import REPO, Hub, remains, running_hub, weights
 from tests.ui.conftest import open_tab, wait_until_ready
+from tests.ui.waits import expect
 from tests.waiting import until
 from vit_viz.model import ViTConfig
 
@@ -103,7 +104,7 @@ def test_a_cancelled_download_leaves_the_page_as_it_was(
     error = page.locator("#vv-loading .vv-error")
     error.get_by_text("The download of someone/unwanted was cancelled; nothing of it was kept.").wait_for()
     assert page.locator("#vv-loading .vv-job").is_hidden()
-    assert page.locator("#vv-model input").input_value() == "mini"
+    expect(page.locator("#vv-model input")).to_have_value("mini")
     assert page.url == before
     wait_until_ready(page)
     until(lambda: remains(cache) == kept)  # once the download has noticed
@@ -157,7 +158,7 @@ def test_a_hub_that_goes_away_midway_is_one_sentence_and_the_app_goes_on(
     error.get_by_text(
         f"Fetching '{repo}' from the Hub failed midway; nothing was kept, try again."
     ).wait_for()
-    assert page.locator("#vv-model input").input_value() == "mini"
+    expect(page.locator("#vv-model input")).to_have_value("mini")
     assert not list(cache.rglob("*.incomplete"))
     page.locator("#vv-samples button").nth(1).click()
     wait_until_ready(page)
@@ -180,7 +181,7 @@ def test_a_link_to_a_model_waits_for_it_and_keeps_the_rest_of_the_link(
     page.wait_for_function(
         "() => document.querySelector('#vv-facts .vv-model-facts').textContent.includes('someone/linked')"
     )
-    assert page.get_by_role("tab", name="Patches").get_attribute("aria-selected") == "true"
+    expect(page.get_by_role("tab", name="Patches")).to_have_attribute("aria-selected", "true")
     assert "layer=4" in page.url
     assert "image=shapes" in page.url
 
@@ -194,5 +195,7 @@ def test_a_link_whose_download_is_cancelled_shows_the_own_model_and_says_so(
     page.locator("#vv-loading .vv-stop").click()
     wait_until_ready(page)
     assert "6 layers x 6 heads" in card(page)
-    assert "The download of someone/never was cancelled" in page.locator("#vv-top .vv-status").inner_text()
+    expect(page.locator("#vv-top .vv-status")).to_contain_text(
+        "The download of someone/never was cancelled", use_inner_text=True
+    )
     assert "model=mini" in page.url

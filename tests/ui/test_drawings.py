@@ -27,9 +27,9 @@ from vit_viz.ui.explain.methods import parameters_of
 from vit_viz.ui.routes import GONE, Gone, refusal
 from vit_viz.ui.visit import jobs
 from vit_viz.ui.visit.jobs import Stops
-from vit_viz.ui.visit.state import ViewState
 from vit_viz.ui.walkthrough import Scene, drawings, screen_of
 from vit_viz.ui.walkthrough.patches import patch_picture
+from vit_viz.views.state import ViewState
 from vit_viz.walkthrough.layers import ClassStep
 
 

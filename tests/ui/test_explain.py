@@ -13,6 +13,7 @@ import torch
 
 from tests.session.test_session import Counted, picture
 from tests.ui.conftest import open_tab
+from tests.ui.waits import expect
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import Cancelled, ParameterError
 from vit_viz.images import Preprocess
@@ -27,7 +28,7 @@ from vit_viz.ui.explain.methods import card_named
 from vit_viz.ui.explain.target import matching_classes, target_value, with_target
 from vit_viz.ui.explain.trust import falls, trust_value
 from vit_viz.ui.visit.jobs import Stops, steps
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 QUICK = ("relevance", "gradient_rollout", "legrad", "gradcam", "rollout", "attention")
 
@@ -58,18 +59,20 @@ def stage(page: Any) -> Any:
 
 @pytest.mark.browser
 def test_the_quick_maps_stand_side_by_side_and_slow_ones_say_what_they_cost(explain: Any) -> None:
-    assert explain.locator("#vv-gallery .vv-gallery-title").inner_text() == "Eleven ways to ask"
+    expect(explain.locator("#vv-gallery .vv-gallery-title")).to_have_text(
+        "Eleven ways to ask", use_inner_text=True
+    )
     for method in QUICK:
         one = card(explain, method)
         blind = method in ("rollout", "attention")
         assert one.locator(".vv-tag").is_visible() == blind
         if blind:
-            assert one.locator(".vv-tag").inner_text() == "same for every class"
+            expect(one.locator(".vv-tag")).to_have_text("same for every class", use_inner_text=True)
         assert ("for lion" in one.locator(".vv-card-image").get_attribute("alt")) != blind
     for method in ("integrated_gradients", "smoothgrad", "occlusion", "kernel_shap"):
-        assert card(explain, method).get_by_role("button", name="Compute").is_visible()
-        assert " run" in card(explain, method).locator(".vv-blank-words").inner_text()
-    assert explain.locator("#vv-gallery .vv-chosen").count() == 1
+        expect(card(explain, method).get_by_role("button", name="Compute")).to_be_visible()
+        expect(card(explain, method).locator(".vv-blank-words")).to_contain_text(" run", use_inner_text=True)
+    expect(explain.locator("#vv-gallery .vv-chosen")).to_have_count(1)
     assert "/vit_viz/picture/" in stage(explain).locator(".vv-save").get_attribute("href")
     for end in (".vv-low", ".vv-high"):
         assert stage(explain).locator(end).inner_text()
@@ -83,10 +86,10 @@ def test_another_class_and_a_contrast_change_maps_captions_answers_and_link(expl
     explain.locator("#vv-target .vv-search").fill("banana")
     explain.locator("#vv-target .vv-hits").get_by_role("button", name="why").first.click()
     explain.locator("#vv-gallery .vv-card-image[alt*='for banana']").first.wait_for()
-    assert image.get_attribute("src") != before
+    expect(image).not_to_have_attribute("src", before)
     assert "target=" in explain.url
     stage(explain).locator(".vv-caption").get_by_text("for banana").wait_for()
-    assert stage(explain).locator(".vv-target-answer .vv-class").inner_text() == "banana"
+    expect(stage(explain).locator(".vv-target-answer .vv-class")).to_have_text("banana", use_inner_text=True)
     explain.locator("#vv-target .vv-unlike .vv-chip").first.click()
     explain.locator("#vv-gallery .vv-card-image[alt*='for banana and not']").first.wait_for()
     explain.wait_for_function("() => /target=[0-9]+-[0-9]+/.test(location.search)")
@@ -106,11 +109,13 @@ def test_trust_sorts_the_cards_and_draws_the_curve_of_the_chosen_one(explain: An
         words = one.locator(".vv-falls").inner_text()
         assert words.endswith(" x faster than at random")
         ratios.append(float(words.split()[1]))
-        assert one.locator(".vv-dot").is_visible()
+        expect(one.locator(".vv-dot")).to_be_visible()
     assert ratios == sorted(ratios, reverse=True)
     card(explain, "rollout").locator(".vv-open").click()
     gallery.get_by_text("The same for every class.", exact=True).wait_for()
-    assert "Attention rollout: the answer falls" in gallery.locator(".vv-fall-title").inner_text()
+    expect(gallery.locator(".vv-fall-title")).to_contain_text(
+        "Attention rollout: the answer falls", use_inner_text=True
+    )
     assert gallery.locator(".vv-line").get_attribute("d").startswith("M0.00 ")
     assert gallery.locator(".vv-now").is_hidden()
     stage(explain).locator(".vv-most").fill("64")
@@ -120,7 +125,9 @@ def test_trust_sorts_the_cards_and_draws_the_curve_of_the_chosen_one(explain: An
     explain.locator("#vv-target .vv-why .vv-chip").nth(1).click()
     explain.wait_for_function("() => location.search.includes('target=')")
     gallery.get_by_text(re.compile("^Measured for lion, not for .+ yet[.]$")).wait_for()
-    assert "Attention rollout for lion: the answer" in gallery.locator(".vv-fall-title").inner_text()
+    expect(gallery.locator(".vv-fall-title")).to_contain_text(
+        "Attention rollout for lion: the answer", use_inner_text=True
+    )
     assert gallery.locator(".vv-now").is_hidden()
 
 
@@ -142,7 +149,7 @@ def test_a_slow_method_of_a_link_comes_onto_the_stage_once_it_was_computed(
     stage(page).locator(".vv-note").get_by_text("Relevance is shown instead").wait_for()
     card(page, "smoothgrad").get_by_role("button", name="Compute").click()
     stage(page).locator(".vv-caption").get_by_text("SmoothGrad").wait_for()
-    assert stage(page).locator(".vv-note").get_by_text("Relevance is shown instead").count() == 0
+    expect(stage(page).locator(".vv-note").get_by_text("Relevance is shown instead")).to_have_count(0)
 
 
 @pytest.mark.slow
@@ -152,7 +159,7 @@ def test_a_slow_method_can_be_cancelled(explain: Any) -> None:
     one.get_by_role("button", name="Compute").click()
     one.get_by_role("button", name="Cancel").click()
     one.get_by_text("cancelled").wait_for()
-    assert one.get_by_role("button", name="Compute").is_visible()
+    expect(one.get_by_role("button", name="Compute")).to_be_visible()
 
 
 def centre_of(explain: Any, down: float, across: float) -> tuple[float, float]:
@@ -167,20 +174,20 @@ def centre_of(explain: Any, down: float, across: float) -> tuple[float, float]:
 def test_brushing_patches_away_changes_the_answer_live(explain: Any) -> None:
     play = stage(explain)
     play.get_by_text("With all patches: lion").wait_for()
-    assert play.locator(".vv-answer-tick").count() == 0
+    expect(play.locator(".vv-answer-tick")).to_have_count(0)
     before = play.locator(".vv-play-top").inner_text()
     assert "→" not in before
     explain.mouse.move(*centre_of(explain, 0.5, 0.2))
     explain.mouse.down()
     explain.mouse.move(*centre_of(explain, 0.5, 0.8), steps=5)
     explain.mouse.up()
-    assert play.locator(".vv-gone").count() == 10  # columns 3 to 12 of 16
+    expect(play.locator(".vv-gone")).to_have_count(10)  # columns 3 to 12 of 16
     play.get_by_text("Without 3.9% of the photo, lion").wait_for()
-    assert play.locator(".vv-answer-tick").count() == play.locator(".vv-answer").count()
-    assert "→" in play.locator(".vv-play-top").inner_text()
+    expect(play.locator(".vv-answer-tick")).to_have_count(play.locator(".vv-answer").count())
+    expect(play.locator(".vv-play-top")).to_contain_text("→", use_inner_text=True)
     play.get_by_role("button", name="all back").click()
     play.get_by_text("With all patches: lion").wait_for()
-    assert play.locator(".vv-play-top").inner_text() == before
+    expect(play.locator(".vv-play-top")).to_have_text(before, use_inner_text=True)
 
 
 @pytest.mark.browser
@@ -190,12 +197,12 @@ def test_the_slider_takes_the_best_patches_of_the_chosen_map(explain: Any) -> No
     slider.fill("64")
     play.get_by_text("the best 25% of the patches are gone (64 of 256)").wait_for()
     play.get_by_text("Without 25% of the photo, lion falls from").wait_for()
-    assert play.locator(".vv-gone").count() == 64
+    expect(play.locator(".vv-gone")).to_have_count(64)
     card(explain, "rollout").locator(".vv-open").click()
     play.get_by_role("slider", name="by Attention rollout").wait_for()
-    assert play.locator(".vv-gone").count() == 64
+    expect(play.locator(".vv-gone")).to_have_count(64)
     # no photo stands there without its map
-    assert explain.locator("#vv-tab-explain img[src*='/vit_viz/photo/']").count() == 0
+    expect(explain.locator("#vv-tab-explain img[src*='/vit_viz/photo/']")).to_have_count(0)
 
 
 @pytest.mark.browser
@@ -254,11 +261,11 @@ def test_a_finger_taps_one_patch_away_and_brushes_once_it_has_rested(
     assert "pan-y" in play.locator(".vv-play-marks").evaluate("node => getComputedStyle(node).touchAction")
     here, there = list(centre_of(page, 0.47, 0.22)), list(centre_of(page, 0.47, 0.72))
     page.evaluate(FINGER, [here, there, 0])  # it slides: nothing is taken
-    assert play.locator(".vv-gone").count() == 0
+    expect(play.locator(".vv-gone")).to_have_count(0)
     page.evaluate(FINGER, [here, here, 0])
-    assert play.locator(".vv-gone").count() == 1
+    expect(play.locator(".vv-gone")).to_have_count(1)
     page.evaluate(FINGER, [here, there, 700])
-    assert play.locator(".vv-gone").count() == 9  # columns 3 to 11 of 16
+    expect(play.locator(".vv-gone")).to_have_count(9)  # columns 3 to 11 of 16
 
 
 # --- without a browser

@@ -12,6 +12,7 @@ import pytest
 
 from tests.effort import effort
 from tests.ui.conftest import RunningApp
+from tests.ui.waits import expect
 from vit_viz.checkpoints import load
 from vit_viz.ui import scripts
 
@@ -292,7 +293,7 @@ def test_space_plays_the_layers_and_stops(page: Any) -> None:
         "(first) => document.querySelector('#vv-explorer [data-vv=caption]').textContent !== first", arg=first
     )
     page.keyboard.press(" ")
-    assert part(page, "play").get_attribute("aria-pressed") == "false"
+    expect(part(page, "play")).to_have_attribute("aria-pressed", "false")
 
 
 @pytest.mark.slow
@@ -306,7 +307,7 @@ def test_where_motion_is_unwelcome_space_takes_one_step(browser: Any, app_url: s
     page.keyboard.press(" ")
     page.wait_for_timeout(1200)
     says(page, "Layer 4")
-    assert part(page, "play").get_attribute("aria-pressed") == "false"
+    expect(part(page, "play")).to_have_attribute("aria-pressed", "false")
     context.close()
 
 
@@ -333,7 +334,7 @@ def test_a_permalink_restores_the_picture_for_another_visitor(
 def test_own_scale_is_marked(page: Any) -> None:
     part(page, "controls").get_by_text("each head", exact=True).click()
     part(page, "details").get_by_text("Scale: each head").wait_for()
-    assert part(page, "details").get_attribute("data-own") == ""
+    expect(part(page, "details")).to_have_attribute("data-own", "")
 
 
 def test_numbers_of_the_pinned_query_come_from_the_server(page: Any) -> None:

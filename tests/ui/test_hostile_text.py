@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from tests.ui.conftest import open_tab, wait_until_ready
+from tests.ui.waits import expect
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=\"window.owned='markup'\">${window.owned='template'}`{{7*7}}"
@@ -21,7 +22,7 @@ PLACES = ("model", "image", "mode", "tab", "layer", "head", "q", "dir", "method"
 def nothing_ran(page: Any) -> None:
     """No script of a stranger ran, nothing of theirs became an element, and 7 * 7 stayed as it was written."""
     assert page.evaluate("window.owned") is None
-    assert page.locator("img[src='x']").count() == 0
+    expect(page.locator("img[src='x']")).to_have_count(0)
 
 
 def test_hostile_parameters_of_an_address_stay_text(visit: Callable[..., Any], app_url: str) -> None:
@@ -42,7 +43,9 @@ def test_a_hostile_file_name_stays_text(page: Any, tmp_path: Path) -> None:
         page.locator("#vv-upload input[type=file]").first.set_input_files(str(file))
         if file is bad:
             page.locator(".toast-body").first.wait_for()
-            assert "text file" in page.locator(".toast-message-item").first.inner_text()
+            expect(page.locator(".toast-message-item").first).to_contain_text(
+                "text file", use_inner_text=True
+            )
     page.wait_for_function("() => (new URLSearchParams(location.search).get('image') || '').startsWith('u')")
     wait_until_ready(page)
     nothing_ran(page)
@@ -54,7 +57,7 @@ def test_a_hostile_hub_id_stays_text(page: Any) -> None:
     box.press("Enter")
     said = page.locator("#vv-loading .vv-error")
     said.get_by_text("not offered here").wait_for()
-    assert "<img src=x" in said.inner_text()
+    expect(said).to_contain_text("<img src=x", use_inner_text=True)
     wait_until_ready(page)
     nothing_ran(page)
 

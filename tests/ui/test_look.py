@@ -13,7 +13,7 @@ from vit_viz.explorer.value import explorer_options
 from vit_viz.session.session import Session
 from vit_viz.ui.look.view import followed
 from vit_viz.ui.payload import explorer_value
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 _OPTIONS = Path(__file__).parents[1] / "js" / "options.json"
 

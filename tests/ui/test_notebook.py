@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.ui.conftest import ROOT, free_port
+from tests.ui.waits import expect
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
@@ -128,7 +129,7 @@ def test_the_explorer_lives_in_a_notebook(lab: str, browser: Any, tmp_path: Path
     tab.wait_for_timeout(500)
     run(2)
     tab.locator(".jp-OutputArea-output", has_text="now 2 mean ").wait_for()
-    assert tab.locator(CELL).count() == len(CELLS)
+    expect(tab.locator(CELL)).to_have_count(len(CELLS))
     tab.keyboard.press("Control+s")
     end = time.monotonic() + 30
     while '"image/png"' not in file.read_text() and time.monotonic() < end:

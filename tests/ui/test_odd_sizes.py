@@ -26,7 +26,7 @@ from vit_viz.session.session import Request, Session
 from vit_viz.ui import pictures
 from vit_viz.ui.payload import bar_value, cells_value, explorer_value, facts_value, picture_value
 from vit_viz.ui.routes import PREFIX, routes
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 HEIGHT, WIDTH = 37, 90
 ROWS, COLS, HEADS, LAYERS, CLASSES = 4, 6, 5, 3, 7

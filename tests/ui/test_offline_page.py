@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import vit_viz as vv
+from tests.ui.waits import expect
 from vit_viz.explorer.packing import packed_error
 from vit_viz.offline import page
 from vit_viz.offline.explored import Explored
@@ -98,7 +99,7 @@ def test_the_page_answers_as_the_server_does_and_needs_nothing_else(opened: Open
         return np.stack([trace.attention(layer, queries=[token])[:, 0].numpy() for layer in layers])
 
     assert furthest(opened.values("2,5"), rows(trace.layout.token((2, 5)))) < bound
-    assert "Layer 3, head 1" in tab.locator("[data-vv=caption]").inner_text()
+    expect(tab.locator("[data-vv=caption]")).to_contain_text("Layer 3, head 1", use_inner_text=True)
     opened.point(7, 9)
     assert furthest(opened.values("7,9"), rows(trace.layout.token((7, 9)))) < bound
     tab.mouse.move(1, 1)
@@ -121,6 +122,6 @@ def test_the_page_answers_as_the_server_does_and_needs_nothing_else(opened: Open
     with tab.expect_download() as saved:
         tab.get_by_role("button", name="save picture").click()
     assert saved.value.suggested_filename.startswith("vit_viz-mini-photo-layer2-head2-2,6-column")
-    assert not tab.locator("[data-vv=closer]").is_visible()
-    assert not tab.locator("[data-vv=page]").is_visible()
+    expect(tab.locator("[data-vv=closer]")).to_be_hidden()
+    expect(tab.locator("[data-vv=page]")).to_be_hidden()
     assert opened.said == []

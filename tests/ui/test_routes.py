@@ -15,7 +15,7 @@ from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from vit_viz.capture import Trace
+from tests.traces import trace_from
 from vit_viz.explorer import packing
 from vit_viz.explorer.packing import layer_bytes, source_of
 from vit_viz.geometry import TokenLayout
@@ -72,7 +72,7 @@ def test_a_written_out_layer_goes_to_the_browser_up_to_the_same_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     attention = torch.rand(3, 5, 25, 25).softmax(-1)
-    trace = Trace.from_tensors(attention=attention, layout=TokenLayout(grid=(4, 6)))
+    trace = trace_from(attention=attention, layout=TokenLayout(grid=(4, 6)))
     size = 2 * 5 * 25 * 25  # half precision
     for limit, source in ((size - 1, "rows"), (size, "attention"), (size + 1, "attention")):
         monkeypatch.setattr(packing, "LAYER_BYTES", limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,7 @@ import gradio as gr
 import pytest
 
 from tests.ui.conftest import wait_until_ready
+from tests.ui.waits import expect
 from vit_viz.session.session import Session
 from vit_viz.ui import scripts
 from vit_viz.ui.app import launch_options
@@ -53,13 +55,15 @@ def test_what_arrives_before_the_modules_is_shown_once_they_are_there(
     page.goto(f"{app_url}?image=tower&layer=3&mode=stretch")
     page.wait_for_function("document.querySelector('#vv-mode input')?.value.includes('stretch')")
     page.wait_for_timeout(1000)  # what else is on its way
-    assert page.locator(".vv-sample").count() == 0
+    expect(page.locator(".vv-sample")).to_have_count(0)
     waiting, held = held, None
     for route in waiting:
         route.continue_()
     wait_until_ready(page)
-    assert page.locator("#vv-explorer [data-vv=caption]").inner_text().startswith("Layer 3")
-    assert page.locator(".vv-sample[aria-pressed=true]").get_attribute("title") == "tower"
+    expect(page.locator("#vv-explorer [data-vv=caption]")).to_have_text(
+        re.compile("^Layer 3"), use_inner_text=True
+    )
+    expect(page.locator(".vv-sample[aria-pressed=true]")).to_have_attribute("title", "tower")
 
 
 def test_a_module_that_does_not_come_is_said_in_its_place(opened: Callable[..., Any], app_url: str) -> None:
@@ -70,7 +74,7 @@ def test_a_module_that_does_not_come_is_said_in_its_place(opened: Callable[..., 
     page.wait_for_selector(
         "#vv-facts .vv-model-facts:not(:empty)", state="attached"
     )  # the rest of the page works
-    assert page.get_by_text(scripts.NOT_LOADED).count() == 1
+    expect(page.get_by_text(scripts.NOT_LOADED)).to_have_count(1)
 
 
 def test_scripts_are_fetched_once_and_kept(opened: Callable[..., Any], app_url: str) -> None:
@@ -116,4 +120,4 @@ def test_a_component_that_is_hidden_and_shown_again_is_mounted_again(opened: Cal
         page.locator(".vv-top", has_text="first").wait_for()
         page.get_by_role("button", name="change").click()
         page.locator(".vv-top", has_text="second").wait_for()
-        assert page.locator(".vv-top").count() == 1
+        expect(page.locator(".vv-top")).to_have_count(1)

@@ -9,6 +9,7 @@ from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tests.waiting import until
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
@@ -18,7 +19,7 @@ from vit_viz.session.devices import FULL
 from vit_viz.session.session import Request
 from vit_viz.ui.payload import explorer_value, facts_value
 from vit_viz.ui.serve import session_of
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 
 class Tutorial(nn.Module):
@@ -48,6 +49,7 @@ def test_a_module_is_shown_like_any_model_once_its_layout_is_given() -> None:
     image = session.add_upload(Image.new("RGB", (96, 64), (9, 99, 200)), owner="ada")
     value = explorer_value(session, ViewState(model="Tutorial", image=image), "ada")
     assert (value["layers"], value["heads"], value["grid"]) == (1, 5, [4, 6])
+    until(lambda: session.checks.is_idle)
     facts = facts_value(session, ViewState(model="Tutorial", image=image), "ada")
     assert "Tutorial" in facts["card"]
     assert facts["proof"]["state"] == "proven"

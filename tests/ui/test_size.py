@@ -25,8 +25,8 @@ from vit_viz.ui.header.size import DINO, OWN, Sizes, chosen, offered, reshaped, 
 from vit_viz.ui.look.view import looked_closer
 from vit_viz.ui.page import subject_in
 from vit_viz.ui.payload import explorer_value
-from vit_viz.ui.visit.choices import subject_of
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
 
 PART = "3,5,33,47"
 

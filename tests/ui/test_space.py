@@ -19,6 +19,7 @@ import pytest
 
 from tests.test_docker import copied, health_command, variables
 from tests.ui.conftest import ROOT, RunningApp, free_port, open_tab
+from tests.ui.waits import expect
 from vit_viz.session.session import Session
 from vit_viz.ui.app import launch_options
 
@@ -40,7 +41,7 @@ SPACE = {
 def walk(page: Any) -> None:
     """What a visitor does first; the page's console and its requests to other hosts are checked when it is closed."""
     caption = page.locator("#vv-explorer [data-vv=caption]")
-    assert "class token" in caption.inner_text()
+    expect(caption).to_contain_text("class token", use_inner_text=True)
     box = page.locator("#vv-explorer [data-vv=photo]").bounding_box()
     page.mouse.move(box["x"] + (10 + 0.5) / 16 * box["width"], box["y"] + (2 + 0.5) / 16 * box["height"])
     page.wait_for_function(
@@ -60,7 +61,7 @@ def test_a_visitor_walks_through_the_space(
     app = start_app(**SPACE, HF_HOME=str(tmp_path))
     page = visit(app.url)
     walk(page)
-    assert page.get_by_text("or a Hub id: owner/name").count() == 0
+    expect(page.get_by_text("or a Hub id: owner/name")).to_have_count(0)
     log = app.log.read_text()  # Gradio's reloading wants the package `spaces`, which every Space has
     assert log.count("Traceback") == log.count("`spaces` package is required to run hot-reloading")
 

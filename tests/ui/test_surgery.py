@@ -10,7 +10,7 @@ import gradio as gr
 import pytest
 
 from tests.ui.desk import Desk, arrived
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 WORDS = "off 1.3;temperature 2=0.5;forbid class>1-2,3@0"
 

@@ -13,7 +13,7 @@ from tests.ui.desk import Desk, app_of, arrived
 from vit_viz.session.session import Session
 from vit_viz.ui.page import Page, Tab, subject_in
 from vit_viz.ui.tabs import TABS
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 
 @dataclass(frozen=True)

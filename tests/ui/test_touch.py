@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.ui.conftest import open_tab, wait_until_ready
+from tests.ui.waits import expect
 
 pytestmark = pytest.mark.browser
 
@@ -94,7 +95,7 @@ def test_a_swipe_over_the_pictures_scrolls_the_page_and_asks_nothing(
     Finger(phone).stroke((x, y + up / 2), (x, y - up / 2))
     assert (scrolled(phone) - before) * (up / 200) >= 150
     assert search(phone) == link
-    assert phone.locator("#vv-explorer [data-vv=hovered]").get_attribute("d") == ""
+    expect(phone.locator("#vv-explorer [data-vv=hovered]")).to_have_attribute("d", "")
 
 
 def test_a_tap_on_the_photo_asks(phone: Any) -> None:

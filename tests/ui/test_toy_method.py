@@ -22,7 +22,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.results import PatchMap
 from vit_viz.session.session import Session
 from vit_viz.ui.visit.jobs import News
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 
 @dataclass(frozen=True)

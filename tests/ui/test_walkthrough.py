@@ -16,6 +16,7 @@ import torch
 
 from tests.ui.conftest import wait_until_ready
 from tests.ui.views import view_with
+from tests.ui.waits import expect
 from tests.walkthrough.test_numbers import RANDOM_MODELS
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Preprocess
@@ -24,10 +25,10 @@ from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.render.lettering import number
 from vit_viz.results import Provenance
 from vit_viz.session.session import Session
-from vit_viz.ui.visit.state import ViewState
 from vit_viz.ui.walkthrough import STEPS, Scene, Screen, screen_of
 from vit_viz.ui.walkthrough.screen import Choice, Code, Slider, code_html, html_of
 from vit_viz.ui.walkthrough.view import at_step
+from vit_viz.views.state import ViewState
 from vit_viz.walkthrough.layers import AttentionStep, ClassStep
 
 RISKY = "<img src=x onerror=alert(1)> ${window.x}"
@@ -238,7 +239,9 @@ def test_next_and_previous_walk_through_all_steps_and_back_returns(
         page.locator("#vv-w-next").click()
         _wait(page, step)
         assert f"step={step}" in page.url
-        assert STEPS[step - 1] in page.locator("#vv-w-steps label.selected").inner_text()
+        expect(page.locator("#vv-w-steps label.selected")).to_contain_text(
+            STEPS[step - 1], use_inner_text=True
+        )
     assert page.locator("#vv-w-next").is_disabled()
     page.locator("#vv-w-previous").click()
     _wait(page, 7)
@@ -259,7 +262,7 @@ def test_the_keyboard_alone_walks_answers_and_plays(visit: Callable[..., Any], a
     page.locator("#vv-w-content").get_by_text("number 1 of the vector comes about").wait_for()
     page.locator("#vv-w-content .vv-w-quiz summary").focus()
     page.keyboard.press("Enter")
-    assert page.locator("#vv-w-content .vv-w-quiz p").is_visible()
+    expect(page.locator("#vv-w-content .vv-w-quiz p")).to_be_visible()
     page.locator("#vv-w-photo .vv-stage").focus()
     page.keyboard.press("ArrowRight")
     page.locator("#vv-w-photo .vv-caption").get_by_text("patch (8, 8)").wait_for()
@@ -287,7 +290,7 @@ def test_the_choice_of_softmax_marks_its_line(visit: Callable[..., Any], app_url
     page.wait_for_function(
         "() => document.querySelector('#vv-w-content .vv-w-chosen td').textContent === 'without the scale'"
     )
-    assert chosen.count() == 1
+    expect(chosen).to_have_count(1)
     assert "play=1" in page.url
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 FIELDS = frozenset(field.name for field in fields(ViewState))
 

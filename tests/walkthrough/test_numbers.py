@@ -23,7 +23,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.images import Preprocess
 from vit_viz.model import VisionTransformer
 from vit_viz.samples import sample
-from vit_viz.walkthrough.embedding import Walk, cut, embedding_step, filter_components, patch_step
+from vit_viz.walkthrough.embedding import Walk, cut, embedding_step, patch_step
 from vit_viz.walkthrough.layers import (
     activated,
     attention_step,
@@ -193,18 +193,6 @@ def test_convolution_and_unfold_give_the_same_embedding(subject: Subject) -> Non
         step.embedded,
         walk.model.patch_embed(walk.pixels)[0, walk.grid[1] * _place(walk)[0] + _place(walk)[1]].detach(),
     )
-
-
-def test_filter_components_are_those_of_numpy(registers: Subject) -> None:
-    model = registers[0].model
-    weight = model.patch_embed.proj.weight.detach().flatten(1).double().numpy()
-    values, vectors = np.linalg.eigh(np.cov(weight.T))
-    found = filter_components(model, count=4)
-    for component in range(4):
-        agreement = found.filters[component].ravel() @ vectors[:, -1 - component]
-        assert abs(agreement) == pytest.approx(1, abs=1e-6)
-        assert found.filters[component].max() == pytest.approx(abs(found.filters[component]).max())
-    _close(found.shares, (values[::-1] / values.sum())[:4])
 
 
 def test_a_model_without_prefix_tokens_has_an_empty_step(

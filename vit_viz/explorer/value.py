@@ -43,8 +43,21 @@ def explorer_options() -> tuple[OptionField, ...]:
     return (*AttentionOptions.schema(), *DrawingOptions.schema())
 
 
+CHECKING: Value = {
+    "state": "checking",
+    "text": "checking \N{HORIZONTAL ELLIPSIS}",
+    "title": "It is known which token is which patch. Whether the layers are all of this model's attention, and what becomes of "
+    "it, is being checked now, once for this model and size of picture: it runs on pictures that differ in some patches.",
+}
+"""The proof badge while it is not known yet what it will say."""
+
+
 def proof_value(trace: Trace) -> Value:
-    """The proof badge: was the attention shown to be what the model computed with, all of it, patch by patch?"""
+    """The proof badge: was the attention shown to be what the model computed with, all of it, patch by patch? Waits for it.
+
+    Raises:
+        CaptureError: pictures of this trace would mislead.
+    """
     report = trace.proof_report
     known = [value for value in trace.proof if not math.isnan(value)]
     if report.status == "captured, not proven":

@@ -87,7 +87,14 @@ class Explored:
         given = as_model(loaded)
         recorded = trace(given, photo, mode=mode, size=size, keep_norms=True)
         model = None if isinstance(given, nn.Module) else given
-        return cls(recorded, photo, name or Path(file or "photo").stem, mode, size, model)
+        return cls(
+            recorded,
+            photo,
+            name or Path(file or (image if isinstance(image, str) else "photo")).stem,
+            mode,
+            size,
+            model,
+        )
 
     def selection(
         self,
@@ -140,10 +147,7 @@ class Explored:
             ExportError: it cannot be written, the name is not that of a page, or the layers are too large for one.
         """
         file = Path(path)
-        if file.suffix.lower() not in (".html", ".htm"):
-            raise ExportError(
-                f"The explorer is saved as a page, so the name ends in .html, which {file.name[:60]!r} does not."
-            )
+        check_page_name(file)
         try:
             file.write_bytes(self.page(shown))
         except OSError as error:
@@ -165,4 +169,16 @@ class Explored:
         small.thumbnail((_PICTURE_SIDE, _PICTURE_SIDE), Image.Resampling.LANCZOS)
         return captioned_map(
             small, patch_map, style="light", alpha=1, smooth=True, title=f"{self.name}: {patch_map.caption}"
+        )
+
+
+def check_page_name(file: Path) -> None:
+    """Refuse a name that is not that of a page.
+
+    Raises:
+        ExportError: it ends in something else than .html or .htm.
+    """
+    if file.suffix.lower() not in (".html", ".htm"):
+        raise ExportError(
+            f"The explorer is saved as a page, so the name ends in .html, which {file.name[:60]!r} does not."
         )

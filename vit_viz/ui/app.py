@@ -29,8 +29,8 @@ from vit_viz.ui.routes import routes
 from vit_viz.ui.style import stylesheet
 from vit_viz.ui.tabs import TABS
 from vit_viz.ui.theme import theme
-from vit_viz.ui.visit import choices
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views import choices
+from vit_viz.views.state import ViewState
 
 logger = logging.getLogger(__name__)
 
@@ -130,8 +130,7 @@ def launch_options(
         surfaces: what is offered beside the page.
         rooms: tabs beside those that every page has.
     """
-    server_name = host or os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
-    exposure = Exposure.of(server_name, share=share)
+    server_name, exposure = _server_name(host), exposure_of(host, share=share)
     session.max_patches = exposure.max_patches
     if not exposure.believes_proxy:
         os.environ["FORWARDED_ALLOW_IPS"] = ""  # the web server believes a proxy on this machine otherwise
@@ -159,6 +158,15 @@ def launch_options(
         "css": stylesheet(),
         "theme": theme(),
     }
+
+
+def exposure_of(host: str | None, *, share: bool) -> Exposure:
+    """How the app is reached that `launch` starts with these options."""
+    return Exposure.of(_server_name(host), share=share)
+
+
+def _server_name(host: str | None) -> str:
+    return host or os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
 
 
 def _choose(name: str, *, first: str) -> Any:

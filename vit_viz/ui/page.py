@@ -21,8 +21,8 @@ from vit_viz.ui.edge.admission import SLOW
 from vit_viz.ui.edge.upload_files import UploadFiles
 from vit_viz.ui.edge.user_errors import guarded
 from vit_viz.ui.visit.address import Address
-from vit_viz.ui.visit.state import ViewState
 from vit_viz.ui.visit.view_store import ViewStore
+from vit_viz.views.state import ViewState
 
 Reducer = Callable[..., ViewState]
 Listener = Callable[..., Any]
@@ -119,6 +119,11 @@ class Page:
         """The values for `outputs` once the newest view of this page was changed, whatever happened since it was `seen`."""
         before, view = self.views.apply(request.session_hash or "", seen, change)
         return self.after(before, view)
+
+    def redrawn(self, request: gr.Request, seen: ViewState) -> tuple[Any, ...]:
+        """The values for `outputs` that draw the newest view anew, all of it: what is known of its subject has changed."""
+        view, address, _subject, *tabs = self.changed(request, seen, lambda newest: newest.after_action())
+        return view, address, (view.about, view.revision), *tabs
 
     def action(self, listener: Listener, reduce: Reducer, *, inputs: Sequence[Any] = ()) -> None:
         """Let an event with inputs lead to a new view: reduce(view, *values) -> view."""

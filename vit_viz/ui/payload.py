@@ -12,7 +12,7 @@ from vit_viz.analyses.opening import Opening, opening
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
 from vit_viz.drawing.pictures import screen_photo
-from vit_viz.explorer.value import Value, proof_value, trace_value
+from vit_viz.explorer.value import Value, trace_value
 from vit_viz.geometry import CropBox, format_query
 from vit_viz.render.colormaps import Table
 from vit_viz.render.colormaps import table as colour_table
@@ -22,10 +22,11 @@ from vit_viz.results import PatchMap
 from vit_viz.samples import sample_names
 from vit_viz.session.handles import Subject
 from vit_viz.session.session import Session
+from vit_viz.ui.header.badge import badge_value
 from vit_viz.ui.pictures import FIGURES
 from vit_viz.ui.routes import PREFIX
-from vit_viz.ui.visit.choices import subject_of
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
 
 
 def explorer_value(session: Session, view: ViewState, owner: str, *, notes: tuple[str, ...] = ()) -> Value:
@@ -101,21 +102,9 @@ def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[s
         "short": _short(trace, loaded),
         "own": view.image not in sample_names(),
         "card": f"{loaded.card} · this image: {rows} x {cols} patches · {device_words(trace.device)}",
-        "proof": _proof(subject, trace),
+        "proof": badge_value(subject, trace) | {"trace": session.handles.issue(subject)},
         "notes": [*notes, *problems, *trace.problems],
     }
-
-
-_EDITED = (
-    "The model is edited, and this holds for the edited model: what is drawn is what its own kernels computed under the edits. Of "
-    "a head that is off or at its mean, what it looks at is drawn; what it says is replaced after that."
-)
-
-
-def _proof(subject: Subject, trace: Trace) -> Value:
-    """The badge; of an edited model with what "verified" means there."""
-    badge = proof_value(trace)
-    return badge | {"title": f"{badge['title']} {_EDITED}"} if subject.edits else badge
 
 
 def _short(trace: Trace, loaded: Model) -> str:

@@ -20,7 +20,7 @@ from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 from vit_viz.ui.explain.methods import card_named, parameters_of, target_of
 from vit_viz.ui.positions import figures as positions
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 PATCHES: tuple[Kind, ...] = ("patches", "numbered", "sequence")
 

@@ -8,6 +8,7 @@
     GET /vit_viz/head_numbers/<handle>     ?kind=measures, or kind=importance&target=&how=   JSON, see `vit_viz.ui.heads.answers`
     GET /vit_viz/rows/<handle>/<layer>     ?query=&direction=   float32 [heads, tokens]
     GET /vit_viz/numbers/<handle>          ?layer=&head=&query=&direction=&at=row,col   JSON, in full precision
+    GET /vit_viz/proof/<handle>            JSON: the badge, which says "checking" until the model's structure is known
     GET /vit_viz/photo/<handle>            JPEG
     GET /vit_viz/explorer/<handle>.html    ?layer=&head=&q=...     the explorer as a file of its own, to save
     GET /vit_viz/picture/<handle>.png      ?kind=map|mosaic|explain|patches|...&bare=1&theme=dark   PNG to save, or for the screen
@@ -24,8 +25,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -43,12 +46,14 @@ from vit_viz.session.answers import HeadRows
 from vit_viz.session.handles import Subject, visitor_in
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures, scripts
+from vit_viz.ui.edge.answer_turns import spending
 from vit_viz.ui.edge.user_errors import sentence
+from vit_viz.ui.header.badge import badge_value
 from vit_viz.ui.heads import answers as heads
 from vit_viz.ui.look.file import explorer_file
 from vit_viz.ui.preview import head
 from vit_viz.ui.tokens import answers
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 PREFIX = "/vit_viz"
 GONE = "This picture is no longer kept; please reload the page."
@@ -57,6 +62,7 @@ ONLY_GET = "This address only answers GET; please reload the page."
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 
 Answer = Callable[[HttpRequest, Subject], Response]
+About = TypeVar("About")
 
 
 class Gone(Exception):  # noqa: N818
@@ -67,13 +73,7 @@ def routes(session: Session) -> list[BaseRoute]:
     """The routes, for `launch(app_kwargs={"routes": ...})`."""
 
     def route(path: str, answer: Answer) -> Route:
-        def endpoint(request: HttpRequest) -> Response:  # not async: Starlette gives it a thread of its own
-            try:
-                return answer(request, _subject(session, request))
-            except Exception as error:
-                return refusal(error)
-
-        return Route(PREFIX + path, endpoint, methods=["GET"])
+        return fetched(path, lambda request: _subject(session, request), answer)
 
     return [
         Route(scripts.ADDRESS + "/{digest}/{name:path}", _script, methods=["GET"]),
@@ -84,7 +84,12 @@ def routes(session: Session) -> list[BaseRoute]:
         route("/head_numbers/{handle}", lambda r, s: _head_numbers(session, r, s)),
         route("/rows/{handle}/{layer}", lambda r, s: _rows(session, r, s)),
         route("/numbers/{handle}", lambda r, s: _numbers(session, r, s)),
-        route("/photo/{handle}", lambda _, s: _picture_response(photo_jpeg(session, s), save=False)),
+        route("/proof/{handle}", lambda _, s: _proof(session, s)),
+        fetched(
+            "/photo/{handle}",
+            lambda r: _photo(session, r),
+            lambda _, s: _picture_response(photo_jpeg(session, s), save=False),
+        ),
         route("/picture/{handle}.png", lambda r, s: _picture(session, r, s)),
         route("/figure/{handle}", lambda r, s: _figure(session, r, s)),
         route("/recipe/{handle}", lambda r, s: _recipe(session, r, s)),
@@ -96,6 +101,28 @@ def routes(session: Session) -> list[BaseRoute]:
             PREFIX + "/{rest:path}", _nothing_here, methods=_METHODS
         ),  # the last, so that it takes what is left
     ]
+
+
+def fetched(
+    path: str, find: Callable[[HttpRequest], About], answer: Callable[[HttpRequest, About], Response]
+) -> Route:
+    """A route below `PREFIX`: what it is about is found at once, or the request is refused; the answer is made in a thread.
+
+    Args:
+        find: what the answer is about; quick, and raises where there is nothing.
+    """
+
+    def make(request: HttpRequest, about: About) -> Response:
+        with spending(request.scope):
+            return answer(request, about)
+
+    async def endpoint(request: HttpRequest) -> Response:
+        try:
+            return await run_in_threadpool(make, request, find(request))
+        except Exception as error:
+            return refusal(error)
+
+    return Route(PREFIX + path, endpoint, methods=["GET"])
 
 
 def _script(request: HttpRequest) -> Response:
@@ -131,6 +158,18 @@ def _subject(session: Session, request: HttpRequest) -> Subject:
 
 
 def _found(session: Session, request: HttpRequest, handle: str) -> Subject:
+    """What a model made of a photo; the handle of a photo alone opens nothing but that photo."""
+    subject = _of_handle(session, request, handle)
+    if not subject.model:
+        raise Gone
+    return subject
+
+
+def _photo(session: Session, request: HttpRequest) -> Subject:
+    return _of_handle(session, request, request.path_params["handle"])
+
+
+def _of_handle(session: Session, request: HttpRequest, handle: str) -> Subject:
     subject = session.handles.find(handle, visitor=visitor_in(request.cookies))
     if subject is None:
         raise Gone
@@ -206,6 +245,11 @@ def _numbers(session: Session, request: HttpRequest, subject: Subject) -> Respon
         }
     finite = {k: v for k, v in answer.items() if not (isinstance(v, float) and not math.isfinite(v))}
     return Response(json.dumps(finite), media_type="application/json")
+
+
+def _proof(session: Session, subject: Subject) -> Response:
+    """The badge as it is now; asking for it keeps the check going."""
+    return Response(json.dumps(badge_value(subject, _trace(session, subject))), media_type="application/json")
 
 
 def _picture(session: Session, request: HttpRequest, subject: Subject) -> Response:

@@ -232,34 +232,6 @@ def embedding_step(walk: Walk, *, place: Size, number: int = 0) -> EmbeddingStep
     )
 
 
-@dataclass(frozen=True, eq=False)
-class FilterComponents:
-    """What the patch embedding reacts to: the principal components of its filters.
-
-    Args:
-        filters: [components, channels, patch height, patch width], unit norm, sign fixed by the largest entry.
-        shares: share of the filters' variance that each explains, [components], falling.
-    """
-
-    filters: Array
-    shares: Array
-
-
-@torch.no_grad()
-def filter_components(model: VisionTransformer, *, count: int = 28) -> FilterComponents:
-    """The first principal components of the patch-embedding filters, as in Fig. 7 (left) of the ViT paper."""
-    config = model.config
-    weight = _linear_map(model)[0].double().cpu()
-    weight = weight - weight.mean(0)
-    _, values, vectors = torch.linalg.svd(weight, full_matrices=False)
-    count = min(count, len(values))
-    filters = vectors[:count]
-    largest = filters.gather(1, filters.abs().argmax(1, keepdim=True))
-    filters = (filters * largest.sign()).reshape(count, config.in_chans, *config.patch_size)
-    shares = values**2 / (values**2).sum().clamp(min=1e-300)
-    return FilterComponents(to_numpy(filters.float()), to_numpy(shares[:count].float()))
-
-
 def _linear_map(model: VisionTransformer) -> tuple[Tensor, Tensor | None]:
     """Weight [dim, channels * P * P] and bias of the patch embedding, whichever way it is stored."""
     projection = model.patch_embed.proj

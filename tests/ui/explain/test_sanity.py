@@ -7,7 +7,7 @@ from typing import Any
 
 from vit_viz.analyses.methods import METHODS
 from vit_viz.ui.explain import sanity
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 
 def test_a_method_that_takes_long_is_refused_for_the_view_that_asked() -> None:

@@ -9,7 +9,7 @@ import pytest
 from vit_viz.errors import ParameterError
 from vit_viz.ui.explain import stage
 from vit_viz.ui.explain.questions import Questions
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 
 def test_a_picture_that_cannot_be_shown_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

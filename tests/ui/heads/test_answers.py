@@ -37,8 +37,8 @@ from vit_viz.ui.heads.words import MEASURES
 from vit_viz.ui.payload import explorer_value
 from vit_viz.ui.routes import GONE, PREFIX, routes
 from vit_viz.ui.visit.jobs import News
-from vit_viz.ui.visit.state import ViewState
-from vit_viz.ui.visit.tab_options import HeadMeasure
+from vit_viz.views.state import ViewState
+from vit_viz.views.tab_options import HeadMeasure
 
 PHOTO = "shapes"
 
@@ -145,7 +145,7 @@ def test_the_importance_is_that_of_the_function(
     prepared = PreparedImage.of(session.model("mini"), samples.sample(PHOTO))
     expected = head_importance(prepared, target=7, how=how)
     assert_same(np.array(found["values"], np.float32), expected.values, relative=1e-3)
-    assert found["unit"] == "change of the logit of class 7"
+    assert found["unit"] == "change of the logit of class 7 (cliff)"
     assert found["signed"]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import vit_viz as vv
+from tests.ui.waits import expect
 from vit_viz import samples
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -63,8 +64,9 @@ def test_cells_are_the_attention_that_was_recorded_and_nothing_is_asked_for_them
         weight = float(matrix.locator(f"{ROOM} .vv-matrix-readout").get_attribute("data-weight"))
         assert abs(weight - float(attention[query, key])) <= 2e-3 * float(attention[query].max())
         rings = sum(layout.place(token) is not None for token in (query, key))
-        assert matrix.locator(f"{ROOM} .vv-matrix-ring").count() == rings
-    assert asked == []
+        expect(matrix.locator(f"{ROOM} .vv-matrix-ring")).to_have_count(rings)
+    pinned = "query=6%2C7"  # whose exact numbers the page asks for as it opens, however long that takes
+    assert [url for url in asked if pinned not in url] == []
     matrix.mouse.click(*matrix.evaluate(PLACE_OF, [101, 108]))  # token 101 is patch (6, 0)
     matrix.wait_for_url(re.compile("q=6(,|%2C)0"))
 
@@ -82,7 +84,7 @@ def test_the_arrows_are_the_strongest_links(matrix: Any) -> None:
             "([part, weight]) => Math.abs(document.querySelector(part).textContent / weight - 1) < 0.06",
             arg=[f"{ROOM} .vv-matrix-strong", float(found.scores[0])],
         )
-        assert matrix.locator(f"{ROOM} g.vv-link").count() == 5
+        expect(matrix.locator(f"{ROOM} g.vv-link")).to_have_count(5)
         weakest = float(matrix.locator(f"{ROOM} .vv-matrix-weak").inner_text())
         assert weakest == pytest.approx(float(found.scores[-1]), rel=0.06)
     assert said(matrix, "said", "The 5 strongest of 65,280 links between patches")
@@ -154,7 +156,7 @@ def test_what_is_seen_is_in_the_address_and_a_link_opens_it(
     other.wait_for_function(f"document.querySelector('{ROOM} [data-zoomed]')")
     other.wait_for_function(f"document.querySelector('{ROOM}').getBoundingClientRect().top < innerHeight / 2")
     for part in ("scale=linear", "links=head"):
-        assert other.locator(f"{ROOM} [data-{part}]").get_attribute("aria-pressed") == "true"
+        expect(other.locator(f"{ROOM} [data-{part}]")).to_have_attribute("aria-pressed", "true")
     said(other, "said", "The 20 strongest of 65,280 links")
     other.locator(f"{ROOM} [data-zoom=whole]").click()
     other.wait_for_url(lambda url: "zoom=" not in url)

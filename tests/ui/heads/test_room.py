@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import vit_viz as vv
+from tests.ui.waits import expect
 from vit_viz import samples
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -38,11 +39,11 @@ def test_hands_and_keys_in_the_heads_tab(visit: Callable[..., Any], app_url: str
     distance = vv.head_table(trace, measure="distance").values
     shown = page.locator(f"{ROOM} td").all_inner_texts()
     np.testing.assert_allclose([float(text) for text in shown], distance.ravel(), atol=0.51)
-    assert cell(page, 2, 3).get_attribute("aria-selected") == "true"
+    expect(cell(page, 2, 3)).to_have_attribute("aria-selected", "true")
 
     cell(page, 5, 1).hover()
     caption(page, "Layer 5, head 1: what the class token looks at")
-    assert page.locator(f"{ROOM} .vv-heads-dot.vv-hovered").get_attribute("title") == "layer 5, head 1"
+    expect(page.locator(f"{ROOM} .vv-heads-dot.vv-hovered")).to_have_attribute("title", "layer 5, head 1")
     row = np.sort(trace.attention(layer=5, heads=[1], queries=[0])[0, 0, trace.layout.patch_slice].numpy())
     page.wait_for_function(
         """([part, lit, most]) => {
@@ -60,7 +61,7 @@ def test_hands_and_keys_in_the_heads_tab(visit: Callable[..., Any], app_url: str
     caption(page, "Layer 5, head 1")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("layer=5"))
-    assert cell(page, 5, 1).get_attribute("aria-selected") == "true"
+    expect(cell(page, 5, 1)).to_have_attribute("aria-selected", "true")
 
     page.locator(f"{ROOM} .vv-heads-measure").select_option("entropy")
     page.wait_for_url(re.compile("measure=entropy"))
@@ -88,15 +89,15 @@ def test_names_open_their_evidence_and_a_causal_map_runs_to_its_end(
     chip = page.locator(f"{ROOM} .vv-heads-chips .vv-chip").first
     chip.focus()
     page.keyboard.press("Enter")
-    assert chip.get_attribute("aria-expanded") == "true"
+    expect(chip).to_have_attribute("aria-expanded", "true")
     evidence = page.locator(f"{ROOM} .vv-heads-evidence:visible")
-    assert evidence.locator("tbody tr").count() == 7
+    expect(evidence.locator("tbody tr")).to_have_count(7)
     assert evidence.locator("tbody tr").first.inner_text().split("\t")[2] == "at least 0.5"
     page.wait_for_url(re.compile("layer="))
     page.keyboard.press("Enter")
-    assert evidence.count() == 0
+    expect(evidence).to_have_count(0)
 
-    assert "36 heads" in page.locator(f"{ROOM} .vv-heads-cost").inner_text()
+    expect(page.locator(f"{ROOM} .vv-heads-cost")).to_contain_text("36 heads", use_inner_text=True)
     page.locator(f"{ROOM} .vv-heads-start").click()
     page.wait_for_function(
         f"document.querySelector('{ROOM} .vv-heads-job').textContent.includes('over all 36 heads')"
@@ -104,11 +105,13 @@ def test_names_open_their_evidence_and_a_causal_map_runs_to_its_end(
     effect = vv.ablate_heads("mini", samples.sample("cheetah")).values
     shown = [float(text.replace("\u2212", "-")) for text in page.locator(f"{ROOM} td").all_inner_texts()]
     np.testing.assert_allclose(shown, effect.ravel(), atol=0.051)
-    assert page.locator(f"{ROOM} .vv-heads-dot").count() == 36
+    expect(page.locator(f"{ROOM} .vv-heads-dot")).to_have_count(36)
 
     page.locator(f"{ROOM} .vv-heads-classes .vv-why .vv-chip").nth(1).click()
     page.wait_for_url(re.compile("target="))
     page.locator(f"{ROOM} .vv-heads-start:visible").wait_for()  # nothing is known of the other class
     page.locator(f"{ROOM} .vv-heads-measure").select_option("estimate")
     ready(page, "estimate")
-    assert page.locator(f"{ROOM} .vv-heads-unit").inner_text().startswith("change of the logit of")
+    expect(page.locator(f"{ROOM} .vv-heads-unit")).to_have_text(
+        re.compile("^change of the logit of"), use_inner_text=True
+    )

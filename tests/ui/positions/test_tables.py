@@ -15,7 +15,7 @@ from vit_viz.session.handles import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.positions.tables import part_value
 from vit_viz.ui.positions.view import TAB
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 SUBJECT = Subject("mini", "shapes", "fit", "ada")
 

@@ -13,6 +13,7 @@ pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not
 from tests.surveys.made import made_survey
 from tests.ui.conftest import RunningApp, wait_until_ready
 from tests.ui.test_access import AXE
+from tests.ui.waits import expect
 from vit_viz.session.session import Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -100,7 +101,7 @@ def test_a_photo_whose_file_is_gone_stays_in_the_survey(
     page = visit(f"{lost.url}?tab=survey", ready=False)
     page.locator(".vv-survey-card").first.click()
     page.get_by_text("not where they were when it was made").wait_for()
-    assert page.locator("#vv-tab-survey-button").get_attribute("aria-selected") == "true"
+    expect(page.locator("#vv-tab-survey-button")).to_have_attribute("aria-selected", "true")
 
 
 def test_a_filter_that_is_refused_says_why(browser: Any, survey_app: str) -> None:
@@ -110,6 +111,8 @@ def test_a_filter_that_is_refused_says_why(browser: Any, survey_app: str) -> Non
     page.locator(".vv-survey-where").fill("read_text('/etc/passwd') = ''")
     page.keyboard.press("Enter")
     page.wait_for_selector(".vv-survey-error:not([hidden])")
-    assert "cannot use the function 'read_text'" in page.locator(".vv-survey-error").inner_text()
-    assert f"All {PHOTOS} photos" in page.locator(".vv-survey-count").inner_text()
+    expect(page.locator(".vv-survey-error")).to_contain_text(
+        "cannot use the function 'read_text'", use_inner_text=True
+    )
+    expect(page.locator(".vv-survey-count")).to_contain_text(f"All {PHOTOS} photos", use_inner_text=True)
     page.close()

@@ -25,7 +25,7 @@ from vit_viz.ui.explain.questions import found_classes
 from vit_viz.ui.routes import GONE, PREFIX, routes
 from vit_viz.ui.tokens import answers
 from vit_viz.ui.tokens.view import TAB, asked_about, chosen, computed, room_value
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.ui.waits import expect
 from vit_viz import samples
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -23,8 +24,8 @@ def show(page: Any, measure: str) -> None:
     page.locator(f"#vv-tokens [data-option=token_measure] [data-value={measure}]").click()
 
 
-def said(page: Any, part: str) -> str:
-    return str(page.locator(f"#vv-tokens .vv-room-{part}").inner_text())
+def says(page: Any, part: str, words: str) -> None:
+    expect(page.locator(f"#vv-tokens .vv-room-{part}")).to_contain_text(words, use_inner_text=True)
 
 
 def centre_of(page: Any, row: int, col: int, grid: tuple[int, int]) -> tuple[float, float]:
@@ -40,7 +41,7 @@ def test_hands_and_keys_in_the_tokens_tab(visit: Callable[..., Any], app_url: st
 
     page = visit(f"{app_url}?tab=tokens&image=cheetah")
     ready(page, "similarity")
-    assert page.locator("#vv-tokens .vv-room-tile").count() == 7
+    expect(page.locator("#vv-tokens .vv-room-tile")).to_have_count(7)
     trace = vv.trace("mini", samples.sample("cheetah"), keep_residual=True)
     grid = trace.layout.grid
 
@@ -52,7 +53,7 @@ def test_hands_and_keys_in_the_tokens_tab(visit: Callable[..., Any], app_url: st
             f"document.querySelector('.vv-room-caption').textContent.includes('patch ({row}, {col})')"
         )
     mean = vv.token_similarity(trace, query=(8, 7)).values[4].mean()
-    said = page.locator("#vv-tokens .vv-room-readout").inner_text()
+    said = page.locator("#vv-tokens .vv-room-readout").inner_text()  # drawn together with the caption
     assert float(said.split("mean ")[1].split(";")[0]) == pytest.approx(float(mean), abs=2e-3)
     page.locator("#vv-tokens .vv-room-tile").nth(1).hover()
     assert asked == []  # nothing is asked while the pointer moves
@@ -63,8 +64,10 @@ def test_hands_and_keys_in_the_tokens_tab(visit: Callable[..., Any], app_url: st
     page.keyboard.press("ArrowDown")
     page.wait_for_url(re.compile("q=6(,|%2C)6"))
     page.locator("#vv-tokens .vv-room-tile").first.click()
-    assert page.locator("#vv-tokens .vv-room-tile").first.get_attribute("aria-pressed") == "true"
-    assert page.locator("#vv-tokens .vv-room-caption").inner_text().endswith(", input")
+    expect(page.locator("#vv-tokens .vv-room-tile").first).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#vv-tokens .vv-room-caption")).to_have_text(
+        re.compile(", input$"), use_inner_text=True
+    )
 
     for measure, words in (
         ("components", "of what differs in this layer"),
@@ -74,12 +77,12 @@ def test_hands_and_keys_in_the_tokens_tab(visit: Callable[..., Any], app_url: st
         show(page, measure)
         ready(page, measure)
         page.mouse.move(2, 2)
-        assert words in page.locator("#vv-tokens .vv-room-readout").inner_text()
-    assert page.locator("#vv-tokens .vv-room-note").inner_text().startswith("A probe")
+        expect(page.locator("#vv-tokens .vv-room-readout")).to_contain_text(words, use_inner_text=True)
+    expect(page.locator("#vv-tokens .vv-room-note")).to_have_text(re.compile("^A probe"), use_inner_text=True)
     show(page, "similarity")
     page.locator("#vv-tokens [data-option=token_role] [data-value=keys]").click()
     ready(page, "similarity")
-    assert page.locator("#vv-tokens .vv-room-tile").count() == 6
+    expect(page.locator("#vv-tokens .vv-room-tile")).to_have_count(6)
 
 
 def test_layers_segments_and_classes_are_chosen_and_linked(visit: Callable[..., Any], app_url: str) -> None:
@@ -92,23 +95,23 @@ def test_layers_segments_and_classes_are_chosen_and_linked(visit: Callable[..., 
     page.locator("#vv-tokens .vv-room-matrix").focus()
     page.keyboard.press("ArrowRight")  # from the first cell
     expected = f"input with after layer 0: {float(f'{matrix.values[0, 1]:.3g}'):g}"
-    assert said(page, "cell") == expected
+    expect(page.locator("#vv-tokens .vv-room-cell")).to_have_text(expected, use_inner_text=True)
     change = vv.token_change(trace)
-    assert f"patch (6, 6) {float(f'{change.values[4][6, 6]:.3g}'):g}" in said(page, "readout")
+    says(page, "readout", f"patch (6, 6) {float(f'{change.values[4][6, 6]:.3g}'):g}")
 
     show(page, "segments")
     ready(page, "segments")
     page.wait_for_url(re.compile("tokens=segments"))
     segments = vv.key_segments(trace, layer=4)
-    assert f"segment {segments.labels[6, 6]}, " in said(page, "readout")
-    assert page.locator("#vv-tokens .vv-room-legend li").count() == 4
+    says(page, "readout", f"segment {segments.labels[6, 6]}, ")
+    expect(page.locator("#vv-tokens .vv-room-legend li")).to_have_count(4)
     box = page.locator("#vv-tokens [data-option=token_box]")
     box.fill("200, 100, 400, 300")
     box.press("Enter")
     page.wait_for_url(re.compile("box=200(,|%2C)100(,|%2C)400(,|%2C)300"))
     ready(page, "segments")
     page.locator("#vv-tokens .vv-room-legend").get_by_text("overlap").first.wait_for()
-    assert page.locator("#vv-tokens .vv-room-object").count() == 1
+    expect(page.locator("#vv-tokens .vv-room-object")).to_have_count(1)
     page.locator("#vv-tokens .vv-room-draw").click()
     page.mouse.move(*centre_of(page, 2, 2, trace.layout.grid))
     page.mouse.down()
@@ -132,11 +135,11 @@ def test_layers_segments_and_classes_are_chosen_and_linked(visit: Callable[..., 
 def test_a_register_is_added_or_refused_in_a_sentence(visit: Callable[..., Any], app_url: str) -> None:
     page = visit(f"{app_url}?tab=tokens&image=cheetah&tokens=norms&outliers=1.5")
     ready(page, "norms")
-    assert page.locator("#vv-tokens .vv-room-histogram").count() == 1
+    expect(page.locator("#vv-tokens .vv-room-histogram")).to_have_count(1)
     page.get_by_role("button", name="add a register").click()
     page.locator("#vv-tokens .vv-room-pair").nth(1).wait_for()
-    assert page.locator("#vv-tokens .vv-room-figure").count() == 4
-    assert "with register 4 added" in said(page, "register")
+    expect(page.locator("#vv-tokens .vv-room-figure")).to_have_count(4)
+    says(page, "register", "with register 4 added")
     page.wait_for_url(re.compile("register=1"))
     page.locator("#vv-tokens [data-option=token_factor]").fill("20")
     page.wait_for_url(re.compile("outliers=20"))
@@ -162,11 +165,13 @@ def test_positions_are_shown_on_another_grid(visit: Callable[..., Any], app_url:
     page = visit(f"{app_url}?tab=positions&image=cheetah&size=20&positions=resampled")
     page.locator(".vv-tables-figure").nth(7).wait_for()
     own = page.locator(".vv-tables-figure", has_text="this model's own way")
-    assert own.count() == 1
+    expect(own).to_have_count(1)
     cells = page.locator(".vv-tables-figure .vv-cells[tabindex]").first
     cells.focus()
     page.keyboard.press("ArrowDown")
-    assert "position (1, 0): differs by" in page.locator(".vv-tables-cell").inner_text()
+    expect(page.locator(".vv-tables-cell")).to_contain_text(
+        "position (1, 0): differs by", use_inner_text=True
+    )
     assert page.locator("#vv-position-tiles").is_hidden()
     page.get_by_role("button", name="similarity", exact=True).click()
     page.locator("#vv-position-tiles .js-plotly-plot .main-svg").first.wait_for()

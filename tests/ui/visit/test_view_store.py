@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from vit_viz.ui.visit.state import ViewState
 from vit_viz.ui.visit.view_store import ViewStore
+from vit_viz.views.state import ViewState
 
 
 def test_an_action_alone_changes_the_view_it_saw() -> None:

@@ -14,8 +14,8 @@ from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.results import Provenance
 from vit_viz.session.session import Session
-from vit_viz.ui.visit.state import ViewState
 from vit_viz.ui.walkthrough import STEPS, Scene, Screen, screen_of
+from vit_viz.views.state import ViewState
 
 SIZES: dict[str, Any] = {
     "img_size": (16, 36),

@@ -34,13 +34,6 @@ def typeset(text: str) -> str:
     return re.sub(r"(<math\b(?:(?!</math>).)*</math>[,.;:)]+)", r"<span class=vv-math-bound>\1</span>", page)
 
 
-def in_words(text: str) -> str:
-    """The same as plain text, as a screen reader says it: "A sub l h", "H over P"."""
-    return "".join(
-        _said(_parsed(piece)) if place % 2 else piece for place, piece in enumerate(text.split("$"))
-    )
-
-
 def _parsed(latex: str) -> Element:
     """The tree of an expression, its tags without their namespace."""
     converted = convert(latex)

@@ -40,14 +40,15 @@ const NOT_FETCHED = 'This picture could not be fetched; please reload the page.'
  */
 export function mount(element, trigger, props, watch) {
   const picture = new Picture(element);
-  listen(picture, trigger, props);
+  listen(picture, trigger);
   watch('value', () => picture.show(props.value));
   picture.show(props.value);
 }
 
-/** @param {Picture} picture @param {Trigger} trigger @param {Props} props */
-function listen({ element, find, image }, trigger, props) {
-  const value = () => (props.value?.pick ? props.value : null);
+/** @param {Picture} picture @param {Trigger} trigger */
+function listen(picture, trigger) {
+  const { element, find, image } = picture;
+  const value = () => (picture.drawn?.pick ? picture.drawn : null); // also while the next one is on its way
   image.addEventListener('click', (event) => {
     const drawn = value();
     if (!drawn) return;
@@ -56,7 +57,8 @@ function listen({ element, find, image }, trigger, props) {
   });
   image.addEventListener('pointermove', (event) => {
     find('tip').hidden = true;
-    if (props.value?.cells && !element.classList.contains('vv-busy')) showTip(find, event, props.value);
+    const { drawn } = picture;
+    if (drawn?.cells && !element.classList.contains('vv-busy')) showTip(find, event, drawn);
   });
   image.addEventListener('pointerleave', () => (find('tip').hidden = true));
   find('stage').addEventListener('keydown', (event) => {
@@ -107,6 +109,8 @@ export class Picture {
     this.image = /** @type {HTMLImageElement} */ (this.find('image'));
     this.revision = -1;
     this.figure = '';
+    /** @type {Drawn | null} what is on the screen */
+    this.drawn = null;
     this.find('save').addEventListener('click', (event) => {
       if (this.figure && askForFigure(element, this.figure)) event.preventDefault();
     });
@@ -117,6 +121,7 @@ export class Picture {
     this.revision = value.revision;
     this.element.classList.toggle('vv-busy', !value.error);
     if (value.busy) return;
+    this.drawn = value.error ? null : value;
     if (value.error) return this.fail(value.error);
     this.fetch(value);
     this.size(value);

@@ -8,8 +8,8 @@ from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import format_query
 from vit_viz.session.session import Session
-from vit_viz.ui.visit.choices import subject_of
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
 
 
 def pick(session: Session, view: ViewState, owner: str, data: dict[str, Any]) -> ViewState:

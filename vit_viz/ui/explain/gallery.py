@@ -25,7 +25,7 @@ from vit_viz.ui.explain.target import target_value
 from vit_viz.ui.page import LONG, QUICK, Page
 from vit_viz.ui.payload import picture_address
 from vit_viz.ui.visit.jobs import News, Stops, steps
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.spec import Method
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 Target = int | tuple[int, int] | None
 

@@ -12,7 +12,7 @@ import gradio as gr
 
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import OptionField
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 
 @dataclass(frozen=True)

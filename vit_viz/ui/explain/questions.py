@@ -14,8 +14,8 @@ from vit_viz.ui import pictures
 from vit_viz.ui.explain.methods import changed_options, target_of
 from vit_viz.ui.explain.target import TargetedView, matching_classes, with_target
 from vit_viz.ui.page import Page
-from vit_viz.ui.visit.choices import subject_of
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from vit_viz.ui.explain.methods import card_named
 from vit_viz.ui.explain.questions import Questions
 from vit_viz.ui.page import LONG, QUICK, Page
 from vit_viz.ui.visit.jobs import Stops, steps
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 _LABEL = "Re-initialise the weights, step by step"
 _WHY = (

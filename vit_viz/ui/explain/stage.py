@@ -32,7 +32,7 @@ from vit_viz.ui.explain.option_controls import OptionControl
 from vit_viz.ui.explain.questions import Questions
 from vit_viz.ui.page import QUICK, Page
 from vit_viz.ui.payload import bar_value, cells_value, picture_address, picture_value
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 _CONTROLS = ("query", "suffix", "style", "alpha", "table", "smooth")
 

@@ -10,7 +10,7 @@ from vit_viz.labels import Labels
 from vit_viz.session.handles import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.explain.methods import target_of
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 MOST_HITS = 12
 _CHIPS = 3  # classes that are offered at once; the search has all

@@ -14,7 +14,7 @@ from vit_viz.ui.explain.gallery import Cards
 from vit_viz.ui.explain.sanity import Sanity
 from vit_viz.ui.explain.stage import Staged
 from vit_viz.ui.page import Page, Tab, subject_in
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 
 @dataclass(frozen=True)

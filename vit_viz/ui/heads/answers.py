@@ -19,7 +19,7 @@ from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 from vit_viz.ui.explain.methods import target_of
 from vit_viz.ui.heads.words import MEASURES
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 Numbers = dict[str, Any]
 UNSEEN = (

@@ -18,7 +18,7 @@ from vit_viz.ui.explain.gallery import duration
 from vit_viz.ui.explain.questions import Questions
 from vit_viz.ui.heads.answers import Numbers, asked, causal_value
 from vit_viz.ui.visit.jobs import News, steps
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 STOPPED = "Stopped; the heads that were done are shown."
 PASSES_PER_HEAD = 0.45

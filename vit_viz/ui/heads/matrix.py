@@ -11,9 +11,9 @@ from vit_viz.session.session import Session
 from vit_viz.ui.components import Component, words
 from vit_viz.ui.page import Page
 from vit_viz.ui.payload import explorer_value, opening_of
-from vit_viz.ui.visit.choices import subject_of
-from vit_viz.ui.visit.state import ViewState
-from vit_viz.ui.visit.tab_options import MatrixOptions
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
+from vit_viz.views.tab_options import MatrixOptions
 
 _OPTIONS = tuple(field.name for field in fields(MatrixOptions))
 

@@ -17,8 +17,8 @@ from vit_viz.ui.edge.user_errors import guarded, sentence
 from vit_viz.ui.heads.components import Surgery
 from vit_viz.ui.page import QUICK, Page
 from vit_viz.ui.routes import PREFIX
-from vit_viz.ui.visit.choices import subject_of
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
 
 _LABELS = {
     "class": "class token",

@@ -26,9 +26,9 @@ from vit_viz.ui.heads.components import HeadRoom, Surgery
 from vit_viz.ui.heads.words import MEASURES
 from vit_viz.ui.page import LONG, QUICK, Page, Tab, subject_in
 from vit_viz.ui.routes import PREFIX
-from vit_viz.ui.visit.choices import subject_of
 from vit_viz.ui.visit.jobs import News, Stops
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
 
 _CAUSAL = "causal"  # the name of the job
 

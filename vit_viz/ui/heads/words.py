@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vit_viz.ui.visit.tab_options import HeadMeasure
+from vit_viz.views.tab_options import HeadMeasure
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from vit_viz.offline import page_of
 from vit_viz.session.handles import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 MOST_BYTES = 40_000_000
 """Bytes of layers in a page that is made for a visitor, whom others wait beside; Python makes larger ones."""
@@ -28,7 +28,7 @@ def explorer_file(session: Session, subject: Subject, view: ViewState) -> Encode
     view, problems = pictures.fit_view(session, subject, view)
     if problems:
         raise ParameterError(problems[0])
-    trace = session.trace_of(subject)
+    trace = session.checked_trace_of(subject)
     name = session.name_of(subject.image, owner=subject.owner)
     query = view.query or format_query(trace.layout.default_query)
     shown = {

@@ -14,7 +14,7 @@ from vit_viz.ui.edge.user_errors import guarded, sentence
 from vit_viz.ui.look.explorer import Explorer
 from vit_viz.ui.page import QUICK, Page, Tab
 from vit_viz.ui.payload import explorer_value
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 
 @dataclass(frozen=True)

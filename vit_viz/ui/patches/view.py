@@ -18,8 +18,8 @@ from vit_viz.ui.components.queries import pick, step
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.page import Page, Tab, subject_in
 from vit_viz.ui.payload import picture_address, picture_value
-from vit_viz.ui.visit.choices import subject_of
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from vit_viz.results import TokenMatrix
 from vit_viz.session.handles import Subject
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 KINDS = ("positions", "position", "prefix")
 

@@ -19,7 +19,7 @@ from vit_viz.geometry import Grid
 from vit_viz.results import TokenMaps
 from vit_viz.session.handles import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.visit.tab_options import PositionPart
+from vit_viz.views.tab_options import PositionPart
 
 Value = dict[str, Any]
 

@@ -21,8 +21,8 @@ from vit_viz.ui.payload import figure_address, picture_address
 from vit_viz.ui.positions.components import PositionTables
 from vit_viz.ui.positions.figures import KINDS, place_of, prefix_of
 from vit_viz.ui.positions.tables import part_value
-from vit_viz.ui.visit.choices import subject_of
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
 
 GRIDS = [("of this image", "image"), ("as trained", "trained")]
 

@@ -13,7 +13,7 @@ from vit_viz.session.handles import Subject
 from vit_viz.session.session import Session
 from vit_viz.surveys.opened import OpenedSurvey, open_survey
 from vit_viz.surveys.photo_files import PhotoFiles
-from vit_viz.ui.visit import choices
+from vit_viz.views import choices
 
 EXAMPLE = "example"
 OTHER_MODEL = "The app runs another model than this survey's, so photos are not lit by it; start the app with the survey's model."

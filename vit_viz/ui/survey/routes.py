@@ -22,10 +22,10 @@ from starlette.routing import BaseRoute, Route
 from vit_viz.errors import ParameterError
 from vit_viz.session.handles import visitor_in
 from vit_viz.ui import pictures
-from vit_viz.ui.routes import PREFIX, refusal
+from vit_viz.ui.routes import fetched
 from vit_viz.ui.survey import answers
 from vit_viz.ui.survey.opened_room import OpenedRoom
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 Answer = Callable[[OpenedRoom, HttpRequest], Response]
 _LONGEST_NUMBER = 9
@@ -37,13 +37,7 @@ def survey_routes(room: OpenedRoom) -> list[BaseRoute]:
 
 
 def _route(room: OpenedRoom, path: str, answer: Answer) -> Route:
-    def endpoint(request: HttpRequest) -> Response:  # not async: Starlette gives it a thread of its own
-        try:
-            return answer(room, request)
-        except Exception as error:
-            return refusal(error)
-
-    return Route(f"{PREFIX}/survey/{path}", endpoint, methods=["GET"])
+    return fetched(f"/survey/{path}", lambda _: room, lambda request, opened: answer(opened, request))
 
 
 def _chosen(room: OpenedRoom, request: HttpRequest) -> Response:

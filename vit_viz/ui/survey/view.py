@@ -20,7 +20,7 @@ from vit_viz.ui.survey import answers
 from vit_viz.ui.survey.components import SurveyRoom
 from vit_viz.ui.survey.opened_room import OTHER_MODEL, OpenedRoom, open_room
 from vit_viz.ui.survey.routes import survey_routes
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 NAME = "survey"
 _OPTIONS = ("survey_where", "survey_across", "survey_up", "survey_measure")

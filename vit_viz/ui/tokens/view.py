@@ -25,10 +25,10 @@ from vit_viz.ui.page import LONG, QUICK, Page, Tab, subject_in
 from vit_viz.ui.routes import PREFIX
 from vit_viz.ui.tokens import answers
 from vit_viz.ui.tokens.components import TokenRoom
-from vit_viz.ui.visit.choices import subject_of
 from vit_viz.ui.visit.jobs import Stops, steps
-from vit_viz.ui.visit.state import ViewState
-from vit_viz.ui.visit.tab_options import TokensOptions
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
+from vit_viz.views.tab_options import TokensOptions
 
 OPTIONS = tuple(field.name for field in TokensOptions.schema())
 """What the room chooses, by the names of the fields."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from cachetools import LRUCache
 
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 MAX_PAGES = 10_000
 

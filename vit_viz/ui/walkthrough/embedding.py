@@ -97,7 +97,7 @@ def _figures(scene: Scene, step: EmbeddingStep) -> str:
 
 
 def _components(scene: Scene) -> str:
-    shown = scene.components.filters[:_SHOWN]
+    shown = scene.components.values[:_SHOWN]
     sheet = draw.sheet_of([draw.weights_picture(one) for one in shown], across=14)
     words = (
         f"The first {len(shown)} principal components of the {scene.config.embed_dim} filters; the first explains "

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from PIL import Image
 
+from vit_viz.analyses.position_tables import FilterComponents
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
 from vit_viz.model import VisionTransformer, ViTConfig
@@ -15,9 +16,9 @@ from vit_viz.session.answers import ReceivedImage
 from vit_viz.session.handles import Subject
 from vit_viz.session.session import Request, Session
 from vit_viz.session.walkthrough import LearnedInput, Step
-from vit_viz.ui.visit.choices import subject_of
-from vit_viz.ui.visit.state import ViewState
-from vit_viz.walkthrough.embedding import Array, FilterComponents, own_transformer
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
+from vit_viz.walkthrough.embedding import Array, own_transformer
 from vit_viz.walkthrough.tokens import PositionColours
 
 AnyStep = TypeVar("AnyStep", bound=Step)

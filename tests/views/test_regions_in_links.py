@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vit_viz.errors import ParameterError
-from vit_viz.ui.visit.state import _query
+from vit_viz.views.state import _query
 
 
 def test_a_region_of_as_many_patches_as_a_link_holds_is_taken_and_one_more_is_refused() -> None:

@@ -13,7 +13,7 @@ from vit_viz.analyses.opening import first_of_last_third
 from vit_viz.analyses.rollout import RolloutOptions
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.state import ViewState
 
 LAYOUT = TokenLayout(grid=(4, 6), prefix=("class", "register 0"))
 

@@ -9,7 +9,7 @@ import pytest
 from tests.ui.views import view_with
 from vit_viz.analyses.flow import FlowOptions
 from vit_viz.analyses.rollout import RolloutOptions
-from vit_viz.ui.visit.state import _READERS, ViewState, link_options
+from vit_viz.views.state import _READERS, ViewState, link_options
 
 
 def rollout(**options: Any) -> tuple[tuple[str, RolloutOptions], ...]:

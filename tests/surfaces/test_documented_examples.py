@@ -1,4 +1,4 @@
-"""What the README says of commands, HTTP and MCP is what they do: its help text, and each of its examples, run."""
+"""What docs/COMMANDS.md says of commands, HTTP and MCP is what they do: its help text, and each of its examples, run."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from vit_viz import rest
 from vit_viz.cli import asking, main
 from vit_viz.cli.parser import command_line
 from vit_viz.session.session import Session
+from vit_viz.surveys import manifest, parquet
 from vit_viz.surveys.columns import TABLES
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "COMMANDS.md").read_text("utf-8")
 
 
 def section(title: str) -> str:
-    return README.split(f"## {title}\n")[1].split("\n## ")[0]
+    return PAGE.split(f"## {title}\n")[1].split("\n## ")[0]
 
 
 def blocks(title: str, kind: str) -> list[str]:
@@ -33,7 +34,7 @@ def blocks(title: str, kind: str) -> list[str]:
     return found
 
 
-SURVEY = {"survey.json", "survey.lock"} | {f"{level}.parquet" for level in TABLES}
+SURVEY = {manifest.FILE, "_survey.lock", parquet.RECORD} | {f"{level}.parquet" for level in TABLES}
 COMMANDS = blocks("Command line", "sh")[0].splitlines()
 CALLS = blocks("From other programs", "sh")[0].splitlines()
 
@@ -45,13 +46,13 @@ def mini() -> Session:
     return session
 
 
-def test_the_help_is_the_one_that_the_readme_shows() -> None:
+def test_the_help_is_the_one_that_the_page_shows() -> None:
     (shown,) = blocks("Command line", "text")
     assert shown == "$ vit-viz --help\n" + command_line().format_help()
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_every_command_of_the_readme_runs(
+def test_every_command_of_the_page_runs(
     mini: Session,
     line: str,
     tmp_path: Path,
@@ -80,7 +81,7 @@ def test_every_command_of_the_readme_runs(
 
 
 @pytest.mark.parametrize("line", CALLS)
-def test_every_call_of_the_readme_is_answered(
+def test_every_call_of_the_page_is_answered(
     mini: Session, open_client: Callable[..., TestClient], line: str
 ) -> None:
     client = open_client(rest.surface(mini))
@@ -103,7 +104,7 @@ def test_the_settings_for_agents_start_a_command_that_there_is() -> None:
     assert command_line().parse_args(server["args"]).run
 
 
-def test_the_agent_of_the_readme_gets_its_answer(
+def test_the_agent_of_the_page_gets_its_answer(
     mini: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mcp: Any = pytest.importorskip(
@@ -123,6 +124,6 @@ def test_the_agent_of_the_readme_gets_its_answer(
     with ThreadPoolExecutor(
         1
     ) as pool:  # in a thread of its own: in this one a browser test may have left a loop running
-        pool.submit(exec, compile(code, "README.md", "exec"), {}).result()
+        pool.submit(exec, compile(code, "COMMANDS.md", "exec"), {}).result()
     assert met == ["http://127.0.0.1:7860/mcp"]
     assert "'at':" in capsys.readouterr().out

@@ -22,7 +22,7 @@ from vit_viz.images import Mode
 from vit_viz.images.part import format_part, parse_part
 from vit_viz.images.recipe_values import MAX_INPUT_SIDE
 from vit_viz.session.edits import ModelEdits
-from vit_viz.ui.visit.tab_options import (
+from vit_viz.views.tab_options import (
     ExplainOptions,
     HeadsOptions,
     MatrixOptions,

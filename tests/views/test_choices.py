@@ -13,8 +13,8 @@ from vit_viz.session.handles import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.header import view as header
 from vit_viz.ui.routes import PREFIX, routes
-from vit_viz.ui.visit.choices import default_name, model_choices, model_reference, settled
-from vit_viz.ui.visit.state import ViewState
+from vit_viz.views.choices import default_name, model_choices, model_reference, settled
+from vit_viz.views.state import ViewState
 
 
 @pytest.fixture

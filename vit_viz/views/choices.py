@@ -1,15 +1,10 @@
-"""Which models and samples the page offers, and what a name in a link stands for. Paths never come from the page."""
+"""The models and samples that a view may name, and what a name in a link stands for. Paths never come from the page."""
 
 from __future__ import annotations
 
-import base64
-import io
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from PIL import Image
 
 from vit_viz import samples
 from vit_viz.analyses.methods import METHODS
@@ -20,9 +15,7 @@ from vit_viz.images.part import parse_part
 from vit_viz.session.edits import ModelEdits
 from vit_viz.session.handles import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.visit.state import ViewState
-
-_THUMBNAIL = 96  # pixels: twice what the page shows, for dense screens
+from vit_viz.views.state import ViewState
 
 
 def model_choices(session: Session) -> list[tuple[str, str]]:
@@ -89,34 +82,3 @@ def subject_of(session: Session, view: ViewState, owner: str) -> Subject:
     if view.awaits_upload:  # size, part and places are meant of a picture that is not here yet
         return replace(subject, edits=edits.on_any_grid)
     return replace(subject, size=view.size, part=parse_part(view.part) if view.part else None, edits=edits)
-
-
-def tray(session: Session, chosen: str, owner: str) -> dict[str, Any]:
-    """The value of the Samples component: the samples, then the pictures of this owner that are still kept."""
-    pictures: list[dict[str, Any]] = []
-    for name in samples.sample_names():
-        thumbnail = _thumbnail(session, name, *samples.sample_and_hash(name))
-        pictures.append({"id": name, "name": name, "thumbnail": thumbnail})
-    for image, stored in session.uploads.of(owner).items():
-        thumbnail = _thumbnail(session, image, stored.image, stored.digest)
-        pictures.append({"id": image, "name": stored.name, "thumbnail": thumbnail, "own": True})
-    return {"pictures": pictures, "chosen": chosen}
-
-
-def _thumbnail(session: Session, image: str, picture: Image.Image, digest: str) -> str:
-    """The middle of a picture, small, as an address that holds it whole."""
-    return session.kept(("thumbnail", digest), lambda: _small_square(picture), image, digest, size_of=len)
-
-
-def _small_square(picture: Image.Image) -> str:
-    side = min(picture.size)
-    left, top = (picture.width - side) // 2, (picture.height - side) // 2
-    square = picture.resize(
-        (_THUMBNAIL, _THUMBNAIL),
-        Image.Resampling.LANCZOS,
-        (left, top, left + side, top + side),
-        reducing_gap=2.0,
-    )
-    file = io.BytesIO()
-    square.save(file, "JPEG", quality=80)
-    return "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode("ascii")

@@ -1,0 +1,139 @@
+// What the explorer tells and asks its server, and when.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Asker, Player, Reporter } from '../../vit_viz/explorer/server.js';
+import { Browser } from './browser.js';
+
+const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
+
+// --- talk
+
+test('several events in a short time become one, and a pin is never lost behind a view', (t) => {
+  const browser = new Browser();
+  browser.install(t);
+  /** @type {any[]} */
+  const told = [];
+  const reporter = new Reporter((name, data) => told.push([name, data]));
+  reporter.tell('pin', () => ({ x: 1 }));
+  browser.pass(49);
+  reporter.tell('view', () => ({ x: 2 }));
+  browser.pass(49);
+  assert.deepEqual(told, []);
+  browser.pass(1);
+  assert.deepEqual(told, [['pin', { seq: 2, x: 2 }]]);
+  reporter.tell('view', () => ({}));
+  browser.pass(50);
+  assert.deepEqual(told[1], ['view', { seq: 3 }]);
+  reporter.tell('pin', () => ({}));
+  reporter.cancel();
+  browser.pass(500);
+  assert.deepEqual([told.length, reporter.waiting], [2, null]);
+});
+
+test('a question waits for the hand to rest; what failed is told unless nobody asks any more', async (t) => {
+  const browser = new Browser();
+  browser.install(t);
+  /** @type {any[]} */
+  const heard = [];
+  const asker = new Asker({
+    answered: () => heard.push('answered'),
+    numbers: (_view, numbers) => heard.push(numbers),
+    failed: (error) => heard.push(error.message),
+  });
+  let fails = false;
+  const store = any({
+    unanswered: () => [2, 0],
+    ask: async () => {
+      if (fails) throw new Error('no');
+    },
+    numbers: async () => 'numbers',
+  });
+  const rest = async () => {
+    for (let i = 0; i < 20; i++) await new Promise((done) => setImmediate(done));
+  };
+  asker.ask(store, any({ layer: 2 }));
+  browser.pass(39);
+  await rest();
+  assert.deepEqual(heard, []);
+  browser.pass(1);
+  await rest();
+  assert.deepEqual(heard, ['answered', 'numbers', 'answered']);
+  asker.ask(store, any({ layer: 1 }));
+  browser.pass(40);
+  await rest();
+  assert.deepEqual(heard.slice(3), ['numbers', 'answered', 'answered']); // the shown layer needs no answer
+  fails = true;
+  asker.ask(store, any({ layer: 2 }));
+  browser.pass(40);
+  await rest();
+  assert.deepEqual(heard.slice(6), ['no']);
+  asker.ask(store, any({ layer: 2 }));
+  browser.pass(40);
+  asker.cancel();
+  await rest();
+  assert.equal(heard.length, 7);
+});
+
+test('numbers of a question that a newer one has overtaken are not told, and neither is what is not there', async (t) => {
+  const browser = new Browser();
+  browser.install(t);
+  /** @type {any[]} */
+  const heard = [];
+  const asker = new Asker({
+    answered: () => heard.push('answered'),
+    numbers: (view, numbers) => heard.push([view.layer, numbers]),
+    failed: (error) => heard.push(error.message),
+  });
+  /** @type {((numbers: any) => void)[]} */
+  const open = [];
+  const store = any({
+    unanswered: () => [],
+    ask: async () => {},
+    numbers: () => new Promise((done) => open.push(done)),
+  });
+  const rest = async () => {
+    for (let i = 0; i < 20; i++) await new Promise((done) => setImmediate(done));
+  };
+  asker.ask(store, any({ layer: 1 }));
+  browser.pass(40);
+  await rest();
+  asker.ask(store, any({ layer: 2 }));
+  browser.pass(40);
+  await rest();
+  assert.equal(open.length, 2);
+  open[1]('new');
+  open[0]('old'); // comes although nobody asks for it any more
+  await rest();
+  assert.deepEqual(heard, [[2, 'new']]);
+  asker.ask(store, any({ layer: 3 }));
+  browser.pass(40);
+  await rest();
+  open[2](null);
+  await rest();
+  assert.deepEqual(heard, [[2, 'new']]);
+});
+
+test('playing steps at its pace until it is stopped', (t) => {
+  const browser = new Browser();
+  browser.install(t);
+  let steps = 0;
+  /** @type {boolean[]} */
+  const changed = [];
+  const player = new Player(
+    () => (steps += 1),
+    (playing) => changed.push(playing),
+    100,
+  );
+  player.stop();
+  player.toggle();
+  browser.pass(350);
+  assert.deepEqual([steps, player.playing], [3, true]);
+  player.toggle();
+  browser.pass(350);
+  assert.deepEqual([steps, player.playing, changed], [3, false, [true, false]]);
+  browser.still = true;
+  player.toggle();
+  assert.deepEqual([steps, player.playing], [4, false]);
+});
