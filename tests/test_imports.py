@@ -24,12 +24,13 @@ LEVELS = [
     {"walkthrough"},
     {"session"},
     {"drawing"},
+    {"views"},
     {"surveys"},
     {"explorer"},
     {"offline"},
     {"notebook"},
-    {"ui"},
     {"service"},
+    {"ui"},
     {"rest", "mcp"},
     {"cli"},
     {"__main__", "__init__"},
@@ -177,3 +178,11 @@ def test_the_checks_notice_what_they_forbid() -> None:
     assert through_wrong_door("model/vit.py", "timm.create_model")
     assert not through_wrong_door("ui/app.py", "gradio.Blocks")
     assert "vit_viz.errors.CaptureError" in [name for path in FILES for name in imported_names(path)]
+
+
+def test_what_is_asked_beside_the_page_needs_nothing_of_it() -> None:
+    asked = [path for path in FILES if top(path) in ("service", "views", "notebook", "offline", "surveys")]
+    assert len(asked) > 20
+    assert [
+        path.name for path in asked for name in imported_names(path) if name.startswith("vit_viz.ui")
+    ] == []

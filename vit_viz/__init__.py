@@ -219,13 +219,16 @@ def serve(
         layout: which token is what, where the module does not tell.
 
     Raises:
-        ParameterError: a module without `preprocess`.
+        ParameterError: a module without `preprocess`, or the app cannot listen there.
         VitVizError: the packages of the app are not installed.
 
     Example:
         >>> import vit_viz as vv
         >>> vv.serve("mini", port=7860)
     """
+    from vit_viz.ui.listening import check_address
+
+    check_address(host, port)
     with extra("app", needed_for="The page"):
         from vit_viz.ui.serve import serve as open_app
     open_app(model, preprocess=preprocess, labels=labels, layout=layout, host=host, port=port)

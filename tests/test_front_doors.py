@@ -1,0 +1,184 @@
+"""`run`, `trace`, `explain` and `figure` take the same models and the same pictures, or refuse them in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import timm
+import torch
+import transformers
+from PIL import Image
+
+import vit_viz as vv
+from vit_viz.bundled import bundled_file
+from vit_viz.errors import ImageError, ParameterError
+from vit_viz.samples import sample
+
+NAMED = ("name", "path", "text path", "loaded")
+DOORS: dict[str, Callable[[Any, Any], Any]] = {
+    "run": lambda model, picture: vv.run(model, picture, "rollout").values,
+    "trace": lambda model, picture: vv.rollout(vv.trace(model, picture)).values,
+    "explain": lambda model, picture: vv.explain(model, picture, methods="rollout")["rollout"].values,
+    "figure": lambda model, picture: np.frombuffer(
+        vv.figure(model, picture, "rollout", format="csv").data, np.uint8
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def picture() -> Image.Image:
+    return sample("shapes").resize((64, 64))
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Any]:
+    torch.manual_seed(0)
+    weights = bundled_file("mini.safetensors")
+    config = transformers.ViTConfig(
+        hidden_size=40,
+        num_hidden_layers=3,
+        num_attention_heads=5,
+        intermediate_size=56,
+        image_size=64,
+        patch_size=16,
+    )
+    return {
+        "name": "mini",
+        "path": weights,
+        "text path": str(weights),
+        "loaded": vv.load("mini"),
+        "timm": timm.create_model("vit_tiny_patch16_224", img_size=64, depth=3, num_classes=7),
+        "transformers": transformers.ViTForImageClassification(config),
+    }
+
+
+def forms(picture: Image.Image, folder: Path) -> dict[str, Any]:
+    """The same picture in every form."""
+    file = folder / "picture.png"
+    picture.save(file)
+    pixels = np.asarray(picture)
+    return {"path": file, "text": str(file), "picture": picture, "bytes": pixels, "floats": pixels / 255}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", [*NAMED, "timm"])
+def test_every_form_of_model_and_picture_gives_the_same(
+    models: dict[str, Any], picture: Image.Image, tmp_path: Path, door: str, name: str
+) -> None:
+    ask = DOORS[door]
+    pictures = forms(picture, tmp_path)
+    chosen = pictures if name in ("loaded", "timm") else {"path": pictures["path"]}
+    expected = ask(models["timm" if name == "timm" else "loaded"], picture)
+    for form, one in chosen.items():
+        got = ask(models[name], one)
+        if door == "figure":  # what it holds names the file
+            assert len(got) > 100
+        else:
+            np.testing.assert_array_equal(got, expected, err_msg=form)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_sample_is_meant_by_its_name(models: dict[str, Any], door: str) -> None:
+    got, expected = (DOORS[door](models["loaded"], one) for one in ("shapes", sample("shapes")))
+    assert len(got) == len(expected) if door != "figure" else len(got) > 100
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_gray_array_is_a_gray_picture(models: dict[str, Any], picture: Image.Image, door: str) -> None:
+    gray = np.asarray(picture.convert("L"))
+    for one in (gray, gray[..., None]):
+        got, expected = (DOORS[door](models["loaded"], each) for each in (one, picture.convert("L")))
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_module_that_does_not_say_how_pictures_become_its_input_says_what_to_do(
+    models: dict[str, Any], picture: Image.Image, door: str
+) -> None:
+    with pytest.raises(
+        ParameterError, match=r"^ViTForImageClassification does not say how .*preprocess=.*\.$"
+    ):
+        DOORS[door](models["transformers"], picture)
+
+
+@pytest.mark.parametrize("door", ["trace", "explain"])
+def test_pixels_go_to_any_module(models: dict[str, Any], door: str) -> None:
+    pixels = torch.randn(1, 3, 64, 64)
+    for name in ("timm", "transformers"):
+        assert DOORS[door](models[name], pixels).shape == (4, 4)
+
+
+@pytest.mark.parametrize("door", ["run", "figure"])
+def test_a_question_by_name_is_about_a_picture(models: dict[str, Any], door: str) -> None:
+    with pytest.raises(ParameterError, match=r"pixels go to vv\.trace or vv\.explain"):
+        DOORS[door](models["loaded"], torch.zeros(1, 3, 64, 64))
+    with pytest.raises(ParameterError, match="'rollout' is about a picture"):
+        DOORS[door](models["loaded"], None)
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("shape", r"no file and no sample 'shape'; did you mean 'shapes'\?$"),
+        ("zzz", r"no file and no sample 'zzz'; there are: .*shapes.*\.$"),
+        ("nowhere/photo.jpg", "no such file"),
+        ("photo.jpg", "no such file"),
+    ],
+)
+def test_a_picture_that_is_not_there_is_told(
+    models: dict[str, Any], door: str, wrong: str, words: str
+) -> None:
+    with pytest.raises(ImageError, match=words):
+        DOORS[door](models["loaded"], wrong)
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros((1, 3, 64, 64), np.float32), r"not \[1, 3, 64, 64\]"),
+        (np.zeros((64, 64, 2), np.uint8), r"not \[64, 64, 2\]"),
+        (np.zeros((0, 64, 3), np.uint8), r"not \[0, 64, 3\]"),
+        (np.full((8, 9, 3), 255.0), "from 0 to 1"),
+        (np.full((8, 9, 3), np.nan), "from 0 to 1"),
+        (np.zeros((8, 9, 3), np.int64), "not int64"),
+        (np.zeros((8, 9), bool), "not bool"),
+    ],
+)
+@pytest.mark.parametrize("door", DOORS)
+def test_an_array_that_is_no_picture_is_refused(
+    models: dict[str, Any], door: str, array: Any, words: str
+) -> None:
+    with pytest.raises(ParameterError, match=words):
+        DOORS[door](models["loaded"], array)
+
+
+def test_the_recipe_of_a_timm_model_is_its_own() -> None:
+    module = timm.create_model("vit_tiny_patch16_224", img_size=(48, 80), depth=1)
+    photo = sample("shapes")
+    ours = vv.trace(module, photo, mode="crop").provenance.preprocess
+    recipe = module.pretrained_cfg
+    assert "48 x 80" in ours
+    assert (recipe["mean"], recipe["std"], recipe["interpolation"]) == ((0.5,) * 3, (0.5,) * 3, "bicubic")
+
+
+@pytest.mark.parametrize(("name", "meant"), [("rolout", "rollout"), ("relevanz", "relevance")])
+def test_a_question_with_a_slip_is_recognised(models: dict[str, Any], name: str, meant: str) -> None:
+    with pytest.raises(ParameterError, match=f"did you mean '{meant}'"):
+        vv.run(models["loaded"], "shapes", name)
+    with pytest.raises(ParameterError, match=f"did you mean '{meant}'"):
+        vv.explain(models["loaded"], "shapes", methods=name)
+
+
+def test_a_pair_is_a_patch_as_a_query_has_it_and_a_list_is_tokens(models: dict[str, Any]) -> None:
+    trace = vv.trace(models["loaded"], "shapes")
+    token = trace.layout.token((3, 4))
+    torch.testing.assert_close(trace.attention(2, queries=(3, 4)), trace.attention(2, queries=[token]))
+    torch.testing.assert_close(trace.received(2, keys=(3, 4)), trace.received(2, keys=[token]))
+    assert trace.attention(2, queries=[3, 4]).shape[1] == 2
+    with pytest.raises(ParameterError, match=r"\(row, col\)"):
+        trace.attention(2, queries=(3, 4, 5))
