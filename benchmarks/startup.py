@@ -4,13 +4,14 @@
 
 Each start of ours stands beside one of the smallest page that Gradio can serve, so that the ratio says what is ours; the first pair
 compiles what has not been compiled and does not count. Prints medians of wall and processor seconds until the first answer, and of
-their ratios; judge wall times on an idle machine only.
+their ratios; judge wall times on an idle machine only. Then what the command line takes to say what it can do.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import socket
 import statistics
@@ -31,6 +32,10 @@ GRADIO = ["-c", "import sys, gradio\nwith gradio.Blocks() as page: gradio.Markdo
           "page.launch(server_port=int(sys.argv[1]), ssr_mode=False)"]  # fmt: skip
 PAINTED = """() => { const c = document.querySelector('#vv-explorer [data-vv=atlas]');
     return c && c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((x) => x > 0); }"""
+
+
+TELLING = ("--help", "--version", "completion bash", "look --help", "survey --help")
+"""Commands that say what there is and compute nothing; each is to take at most 0.4 s of a processor."""
 
 
 class Start(NamedTuple):
@@ -55,6 +60,18 @@ def main() -> None:
             if flags.browser:
                 pictures.append(first_pictures(url, flags.browser))
     print(report(ours[1:], gradio[1:], pictures[1:]))
+    for words in TELLING:
+        seconds = statistics.median(command_seconds(words) for _ in range(flags.repeat))
+        print(f"vit-viz {words:16s} {seconds:.2f} s of processor")
+
+
+def command_seconds(words: str) -> float:
+    """Processor seconds of one command in a process of its own."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "vit_viz", *words.split()]
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def report(ours: list[Start], gradio: list[Start], pictures: list[float]) -> str:

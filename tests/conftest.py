@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.time_limits import Watchdog
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.model.linear import forced_kernel
 
@@ -53,6 +54,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="kernel of every linear layer of our models; auto: what each model chooses by timing, so that loads may differ",
     )
     machine.addoption("--threads", type=int, help="number of threads that torch computes with; default: one")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What is watched in every run."""
+    config.pluginmanager.register(Watchdog())
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -1,4 +1,4 @@
-"""The README says what the code does: views, models, settings and commands."""
+"""README and docs say what the code does: views, methods, models, settings and commands."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ from vit_viz.ui.tabs import TABS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
+DOCS = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
+ALL = "\n".join([README, *DOCS.values()])
+
+
+def test_the_front_page_is_short_and_leads_to_every_other() -> None:
+    assert len(README.splitlines()) <= 180
+    assert len(DOCS) >= 8
+    assert [name for name in DOCS if f"](docs/{name})" not in README] == []
 
 
 @pytest.mark.parametrize("label", [tab.label for tab in TABS])
@@ -43,40 +51,41 @@ def test_every_method_is_listed_in_its_own_words(name: str) -> None:
     )  # as GitHub reads it beside other signs of Markdown
     assert "|" not in formula
     assert (
-        f"| `{name}` | {words.label} | {words.shows} | {words.hides} | {formula} | {words.source} |" in README
+        f"| `{name}` | {words.label} | {words.shows} | {words.hides} | {formula} | {words.source} |"
+        in DOCS["METHODS.md"]
     )
 
 
 def test_methods_are_listed_in_the_order_of_the_screen() -> None:
-    table = README.split("| name | method | shows |")[1].split("\n\n")[0]
+    table = DOCS["METHODS.md"].split("| name | method | shows |")[1].split("\n\n")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(METHODS)
 
 
 @pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)
 def test_every_model_of_the_catalog_is_listed(entry: Entry) -> None:
     row = f"| `{entry.name}` | {entry.title} | {entry.good_for} | {entry.licence} | {entry.megabytes} MB |"
-    assert row in README
+    assert row in DOCS["MODELS.md"]
 
 
 @pytest.mark.parametrize("row", ["load", "refused by name, with the reason"])
 def test_the_families_of_transformers_are_those_that_the_script_measures(row: str) -> None:
-    (named,) = re.findall(rf"^\| {row} \| (.+) \|$", README, re.MULTILINE)
+    (named,) = re.findall(rf"^\| {row} \| (.+) \|$", DOCS["MODELS.md"], re.MULTILINE)
     assert named.split(", ") == (loading() if row == "load" else refused())
 
 
 def test_every_setting_of_ours_is_read_somewhere() -> None:
     code = "".join(path.read_text() for path in (ROOT / "vit_viz").rglob("*.py"))
     tests = {"VIT_VIZ_CHROMIUM": "ui/conftest.py", "VIT_VIZ_TEST_EFFORT": "effort.py"}
-    named = set(re.findall(r"VIT_VIZ_\w+", README)) - {*tests}
+    named = set(re.findall(r"VIT_VIZ_\w+", ALL)) - {*tests}
     assert named
     assert [name for name in named if name not in code] == []
     for name, reader in tests.items():
-        assert name in README
+        assert name in DOCS["TESTING.md"]
         assert name in (ROOT / "tests" / reader).read_text()
 
 
 def test_python_examples_use_public_names() -> None:
-    used = set(re.findall(r"\bvv\.(\w+)", README))
+    used = set(re.findall(r"\bvv\.(\w+)", ALL))
     assert used
     assert used <= set(vit_viz.__all__)
 
@@ -101,12 +110,21 @@ def test_space_runs_the_gradio_that_is_pinned() -> None:
     assert f"gradio=={version} " in (ROOT / "requirements.txt").read_text()
 
 
+def test_torch_for_the_cpu_is_the_torch_that_is_pinned() -> None:
+    (version,) = re.findall(
+        r"pip install torch==(\S+) --index-url https://download.pytorch.org/whl/cpu$", README, re.MULTILINE
+    )
+    assert re.search(rf"^torch=={re.escape(version)} ", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+
+
 def tracked_pages() -> list[Path]:
     return [
         ROOT / "README.md",
         ROOT / "CHANGELOG.md",
         ROOT / "assets" / "README.md",
         ROOT / "training" / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").glob("*.md")),
     ]
 
 
@@ -162,11 +180,11 @@ def test_the_space_preloads_a_model_of_the_catalog_and_only_what_is_read_of_it()
     assert entry_of(repo) is not None
     assert files.split(",") == ["config.json", "model.safetensors"]
     assert settings["models"] == [repo]
-    assert entry_of(repo).title in README.split("## Share it")[1]
+    assert entry_of(repo).title in DOCS["SHARING.md"].split("## Share it")[1]
 
 
 def test_the_steps_upload_all_that_the_space_needs() -> None:
-    included = re.findall(r'--include "?([\w.]+)', README)
+    included = re.findall(r'--include "?([\w.]+)', DOCS["SHARING.md"])
     installed = {"requirements.lock": "requirements.txt"}  # a Space reads the latter only: SECURITY.md
     assert sorted(included) == sorted([*(installed.get(name, name) for name in copied()), "README.md"])
 
@@ -202,5 +220,5 @@ def test_requirements_do_not_contradict_what_a_space_installs() -> None:
     ],
 )
 def test_limits_are_those_of_the_code(words: str, value: bool) -> None:
-    assert words in " ".join(README.split())
+    assert words in " ".join(DOCS["SHARING.md"].split())
     assert value

@@ -67,6 +67,7 @@ def main() -> None:
             flags.results,
             workers=flags.workers,
             most_seconds=flags.most_seconds,
+            beginning=flags.tests,
         )
     report(chosen, flags.results)
 
@@ -84,6 +85,11 @@ def _flags() -> argparse.Namespace:
     parser.add_argument("--path", default="", help="only faults in files whose path contains this")
     parser.add_argument(
         "--most-seconds", type=float, default=60.0, help="of tests, as they take without a fault, per fault"
+    )
+    parser.add_argument(
+        "--tests",
+        default="tests",
+        help="only tests whose path begins with this: quicker, and what others catch is missed",
     )
     parser.add_argument(
         "--measure", action="store_true", help="run all tests anew to see what each of them calls"
@@ -152,9 +158,11 @@ def _is_valid(fault: Fault) -> bool:
 # --- trying
 
 
-def try_all(faults: list[Fault], results: Path, *, workers: int, most_seconds: float) -> None:
+def try_all(
+    faults: list[Fault], results: Path, *, workers: int, most_seconds: float, beginning: str = "tests"
+) -> None:
     """Bring the map of tests up to date, then try what is not known yet; `workers` processes share the work."""
-    tests = TestMap(ROOT, results / "map.json")
+    tests = TestMap(ROOT, results / "map.json", beginning=beginning)
     stale = tests.stale() if any(fault.path.endswith(".py") for fault in faults) else []
     for path, entry in _shared_out(stale, workers, lambda place, path: place.measure(path)):
         tests.put(path, entry)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.mutations.faults import function_names
+from benchmarks.mutations.faults import cached_lines, function_names
 
 PACKAGE = "vit_viz/"
 
@@ -47,9 +47,9 @@ class CallRecorder:
         self.began = time.perf_counter()
         self.loading = 0.0
         self.called: set[CodeType] = set()
-        self.shared: set[CodeType] = (
-            set()
-        )  # what fixtures called that several tests share: each of them would notice
+        # what ran once for several tests (a shared fixture, an import, behind a cache): each of them would notice
+        self.shared: set[CodeType] = set()
+        self.cached: dict[str, set[int]] = {}
         self.seconds: dict[str, float] = {}
         self.functions: dict[str, list[str]] = {}
         self.failed: set[str] = set()
@@ -57,8 +57,11 @@ class CallRecorder:
 
     def trace(self, frame: FrameType, event: str, _argument: object) -> None:
         """The trace function; returning None, it is not asked about lines."""
-        if event == "call" and frame.f_code.co_filename.startswith(self.prefix):
-            self.called.add(frame.f_code)
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(self.prefix) and code not in self.called:
+            self.called.add(code)
+            if self._runs_once(frame):
+                self.shared.add(code)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
@@ -91,6 +94,19 @@ class CallRecorder:
         if report.outcome != "passed":
             self.failed.add(report.nodeid)
 
+    def _runs_once(self, frame: FrameType) -> bool:
+        """Whether a call is part of an import, or of a function whose result is kept, so that later tests do not call it."""
+        around: FrameType | None = frame
+        while around is not None:
+            code = around.f_code
+            if code.co_filename.startswith(self.prefix):
+                if code.co_filename not in self.cached:
+                    self.cached[code.co_filename] = cached_lines(Path(code.co_filename).read_bytes())
+                if code.co_name == "<module>" or code.co_firstlineno in self.cached[code.co_filename]:
+                    return True
+            around = around.f_back
+        return False
+
     def _place(self, code: CodeType) -> str:
         """Path and qualified name; "" for what is no function of its own: lambdas, comprehensions, modules."""
         path = code.co_filename[self.cut :]
@@ -112,24 +128,27 @@ class CallRecorder:
 
 
 class TestMap:
-    """The covered functions of all test files, kept in one JSON file between runs."""
+    """The covered functions of all test files, or of those whose path begins so, kept in one JSON file between runs."""
 
     __test__ = False
 
-    def __init__(self, root: Path, file: Path) -> None:
+    def __init__(self, root: Path, file: Path, *, beginning: str = "tests") -> None:
         self.root = root
         self.file = file
+        self.beginning = beginning
         known = json.loads(file.read_text()) if file.is_file() else {}
         self.files = {path: Covered(**entry) for path, entry in known.items()}
 
     def stale(self) -> list[str]:
         """Test files that have to be run (again) before the map is whole."""
         present = sorted(
-            p.relative_to(self.root).as_posix() for p in (self.root / "tests").rglob("test_*.py")
+            path
+            for p in (self.root / "tests").rglob("test_*.py")
+            if (path := p.relative_to(self.root).as_posix()).startswith(self.beginning)
         )
         present.sort(key=lambda path: path.count("/"))
         if not present:
-            raise SystemExit("There is no test file under tests/: nothing can be measured.")
+            raise SystemExit(f"There is no test file at {self.beginning}: nothing can be measured.")
         self.files = {path: entry for path, entry in self.files.items() if path in present}
         return [
             path

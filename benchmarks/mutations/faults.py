@@ -40,6 +40,7 @@ AXES = {
     "tall": "wide",
 }
 AXES |= {after: before for before, after in AXES.items()}
+CACHES = {"cache", "cached_property", "lru_cache"}
 _TEXT = (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp)
 
 
@@ -99,6 +100,20 @@ def function_names(source: bytes) -> dict[int, str]:
 
     walk(ast.parse(source), ())
     return names
+
+
+def cached_lines(source: bytes) -> set[int]:
+    """First lines of functions whose results are kept (`lru_cache`, `cache`, `cached_property`), decorators included."""
+    functions = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    return {
+        min(one.lineno for one in node.decorator_list)
+        for node in functions
+        if any(_name(getattr(one, "func", one)) in CACHES for one in node.decorator_list)
+    }
 
 
 def compiles(source: bytes) -> bool:

@@ -1,0 +1,49 @@
+"""What an open project is expected to have says what is true: how to contribute, how to cite, what runs elsewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import vit_viz
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def test_the_citation_names_the_version_and_the_licence_of_the_package() -> None:
+    fields = dict(re.findall(r"^([\w-]+): (\S.*)$", text("CITATION.cff"), re.MULTILINE))
+    assert fields["version"] == vit_viz.__version__
+    assert f'license = "{fields["license"]}"' in text("pyproject.toml")
+
+
+def test_checks_elsewhere_are_those_of_this_repository_and_a_release_waits_for_them() -> None:
+    assert "run: bash .ci/run" in text(".github/workflows/checks.yml")
+    release = text(".github/workflows/release.yml")
+    assert "uses: ./.github/workflows/checks.yml" in release
+    assert re.search(r"build:\n\s+needs: checks\n", release)
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/WHY.md"])
+def test_every_file_and_link_of_the_page_exists(page: str) -> None:
+    content = text(page)
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", content) if "://" not in link]
+    paths = re.findall(r"`([\w./]+/[\w./]*)`", content)
+    assert len(links) + len(paths) > 6
+    base = (ROOT / page).parent
+    assert [link for link in links if not (base / link).exists()] == []
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_the_commands_for_contributors_are_those_that_ci_runs() -> None:
+    commands = re.findall(r"^\| `([^`]+)` \|", text("CONTRIBUTING.md"), re.MULTILINE)
+    ci = text(".ci/run") + text(".ci/slow")
+    named = [part.strip() for command in commands for part in command.split("&&")]
+    known = {"python app.py", ".ci/run", "ruff format .", "npm run check"}
+    assert [command for command in named if command not in known and command not in ci] == []
+    assert "npm run --silent check" in ci
