@@ -47,7 +47,11 @@ ROOMS = {
     "drawing": ("vit_viz/render/*.py", "vit_viz/drawing/*.py"),
     "surveys": ("vit_viz/surveys/*.py",),
     "command line, notebook, offline": ("vit_viz/cli/*.py", "vit_viz/notebook/*.py", "vit_viz/offline/*.py"),
-    "session and stores": ("vit_viz/session/*.py", "vit_viz/*.py"),  # what no other room has
+    "session and stores": (  # and what no other room has
+        "vit_viz/session/*.py",
+        "vit_viz/views/*.py",
+        "vit_viz/*.py",
+    ),
 }
 
 
