@@ -44,7 +44,7 @@ DOORS = {
     "plotly": ("render/figures.py",),
     "fpdf": ("drawing/pdf.py",),
     "fontTools": ("drawing/typeface.py",),
-    "latex2mathml": ("ui/components/mathematics.py",),
+    "latex2mathml": ("ui/kit/mathematics.py",),
     "huggingface_hub": ("checkpoints/source.py",),
     "anywidget": ("notebook/widget.py",),
     "traitlets": ("notebook/widget.py",),

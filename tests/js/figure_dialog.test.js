@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { askForFigure } from '../../vit_viz/explorer/save.js';
-import { mount as dialog } from '../../vit_viz/ui/components/figure_dialog.js';
+import { mount as dialog } from '../../vit_viz/ui/kit/figure_dialog.js';
 import { component, mount } from './browser.js';
 
-const DIALOG = component(dialog, 'ui/components/figure_dialog.html');
+const DIALOG = component(dialog, 'ui/kit/figure_dialog.html');
 const ADDRESS = '/vit_viz/figure/h?kind=map&layer=2';
 
 /** An opened dialog, and what the server is asked. @param {string} address @param {any} answer */

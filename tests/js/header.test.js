@@ -5,13 +5,13 @@ import { test } from 'node:test';
 
 import { mount as mountFacts } from '../../vit_viz/ui/header/facts.js';
 import { mount as mountTop, percent } from '../../vit_viz/ui/header/top.js';
-import { mount as mountOpener } from '../../vit_viz/ui/components/opener.js';
+import { mount as mountOpener } from '../../vit_viz/ui/kit/opener.js';
 import { mount as mountSamples } from '../../vit_viz/ui/header/samples.js';
 import { mount as mountLoading } from '../../vit_viz/ui/header/loading.js';
 import { show as showTab } from '../../vit_viz/ui/header/tab_row.js';
 import { Browser, component, mount, parse } from './browser.js';
 
-const OPENER = component(mountOpener, 'ui/components/opener.html');
+const OPENER = component(mountOpener, 'ui/kit/opener.html');
 const FACTS = component(mountFacts, 'ui/header/facts.html');
 const TOP = component(mountTop, 'ui/header/top.html');
 const SAMPLES = component(mountSamples, 'ui/header/samples.html');

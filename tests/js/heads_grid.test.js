@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { finder } from '../../vit_viz/ui/components/elements.js';
+import { finder } from '../../vit_viz/ui/kit/elements.js';
 import { Grid, inkOn, placeOf } from '../../vit_viz/ui/heads/grid.js';
 import { evidenceOf, Names, numberWords, ruleWords, thinWords } from '../../vit_viz/ui/heads/names.js';
 import { depthDots, meanPath, Plot } from '../../vit_viz/ui/heads/plot.js';

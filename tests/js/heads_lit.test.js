@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Lit } from '../../vit_viz/ui/heads/lit.js';
-import { finder } from '../../vit_viz/ui/components/elements.js';
+import { finder } from '../../vit_viz/ui/kit/elements.js';
 import { Browser, parse, read } from './browser.js';
 import { settle } from './visit.js';
 

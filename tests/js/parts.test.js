@@ -5,16 +5,16 @@ import { test } from 'node:test';
 
 import { mount as mountTarget } from '../../vit_viz/ui/explain/target.js';
 import { mount as mountMeter } from '../../vit_viz/ui/explain/meter.js';
-import { mount as mountFigureButton } from '../../vit_viz/ui/components/figure_button.js';
-import { mount as mountPlotClicks } from '../../vit_viz/ui/components/plot_clicks.js';
-import { fit, heightOf, mount as mountPlots } from '../../vit_viz/ui/components/plots.js';
+import { mount as mountFigureButton } from '../../vit_viz/ui/kit/figure_button.js';
+import { mount as mountPlotClicks } from '../../vit_viz/ui/kit/plot_clicks.js';
+import { fit, heightOf, mount as mountPlots } from '../../vit_viz/ui/kit/plots.js';
 import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
 import { Browser, component, mount } from './browser.js';
 
 const METER = component(mountMeter, 'ui/explain/meter.html');
-const PLOT_CLICKS = component(mountPlotClicks, 'ui/components/plot_clicks.html');
-const FIGURE_BUTTON = component(mountFigureButton, 'ui/components/figure_button.html');
-const PLOTS = component(mountPlots, 'ui/components/plots.html');
+const PLOT_CLICKS = component(mountPlotClicks, 'ui/kit/plot_clicks.html');
+const FIGURE_BUTTON = component(mountFigureButton, 'ui/kit/figure_button.html');
+const PLOTS = component(mountPlots, 'ui/kit/plots.html');
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
 

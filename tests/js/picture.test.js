@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mount as picture } from '../../vit_viz/ui/components/picture.js';
+import { mount as picture } from '../../vit_viz/ui/kit/picture.js';
 import { Browser, component, mount } from './browser.js';
 
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 
-const PICTURE = component(picture, 'ui/components/picture.html');
+const PICTURE = component(picture, 'ui/kit/picture.html');
 const shown = {
   revision: 3,
   src: '/picture/x.png',

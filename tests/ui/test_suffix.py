@@ -23,9 +23,9 @@ from vit_viz.session.handles import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.app import build_app, launch_options
-from vit_viz.ui.components.queries import step
 from vit_viz.ui.explain import stage
 from vit_viz.ui.explain.methods import card_named
+from vit_viz.ui.kit.queries import step
 from vit_viz.ui.patches.view import _sequence_words, shapes_html
 from vit_viz.ui.payload import cells_value, explorer_value, facts_value, picture_value
 from vit_viz.ui.routes import PREFIX, routes

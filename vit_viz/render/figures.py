@@ -1,7 +1,7 @@
 """Figures with axes: position tiles, curves, bars, tables of heads. The only door to plotly.
 
 Every figure has a transparent background, ink that can be read on white and on near-black (the page gives it its own, see
-vit_viz/ui/components/plots.css), titled axes and a colour bar with its unit. Of plotly's tools it has the camera, beside the title;
+vit_viz/ui/kit/plots.css), titled axes and a colour bar with its unit. Of plotly's tools it has the camera, beside the title;
 what the camera saves holds title and caption; figures of square cells have none, as the page's own dialog saves them. Its data
 travel as typed arrays, and a mosaic of tiles is one trace, never one subplot per tile.
 """
@@ -271,7 +271,7 @@ def _square(figure: go.Figure, rows: int, cols: int) -> go.Figure:
     figure.update_yaxes(
         constrain="domain", constraintoward="top", scaleanchor="x", autorange="reversed", showgrid=False
     )
-    # the page fits the height to its column by the aspect (vit_viz/ui/components/plots.js)
+    # the page fits the height to its column by the aspect (vit_viz/ui/kit/plots.js)
     figure.update_layout(plot_bgcolor=_GAP, meta={"aspect": rows / cols, "bar": _BAR})
     finished = _finished(figure, int(np.clip(480 * rows / cols, 60, 560)) + _ABOVE + _BELOW + _BAR)
     return finished.update_layout(modebar={"remove": [*_TOOLS, "toimage"]})

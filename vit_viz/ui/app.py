@@ -15,7 +15,6 @@ from vit_viz.images.decoder import DecoderProcess
 from vit_viz.memory import bytes_from_environment
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import sweep_every
-from vit_viz.ui.components import FigureDialog, Plots
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.guarding import guarded
 from vit_viz.ui.edge.request_log import log_with_request_numbers
@@ -23,6 +22,7 @@ from vit_viz.ui.edge.surfaces import Surface
 from vit_viz.ui.edge.user_errors import GuardedBlocks, notice
 from vit_viz.ui.header import view as header
 from vit_viz.ui.header.components import TabRow
+from vit_viz.ui.kit import FigureDialog, Plots
 from vit_viz.ui.page import QUICK, Page, Room, Tab
 from vit_viz.ui.preview.head import ICON, TITLE
 from vit_viz.ui.routes import routes

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.ui.components.test_mathematics import check
+from tests.ui.kit.test_mathematics import check
 from tests.ui.walkthrough.kinds import KINDS, scene_of_kind, screens_of_kind
-from vit_viz.ui.components.mathematics import typeset
+from vit_viz.ui.kit.mathematics import typeset
 from vit_viz.ui.walkthrough import STEPS, screen_of
 from vit_viz.ui.walkthrough.screen import html_of
 

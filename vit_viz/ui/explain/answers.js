@@ -1,6 +1,6 @@
 // What the model answers, as lines: the name, a bar with a tick where it stood with all patches, and the numbers.
 
-import { make } from '../components/elements.js';
+import { make } from '../kit/elements.js';
 
 /**
  * @typedef {object} AnswerLine

@@ -1,6 +1,6 @@
 // How far to believe the chosen map: the curve of the answer while its patches go or come, beside random orders, and sentences.
 
-import { finder, make, showText } from '../components/elements.js';
+import { finder, make, showText } from '../kit/elements.js';
 
 /**
  * @typedef {object} Fall a curve, and between which values 95% of random orders lie

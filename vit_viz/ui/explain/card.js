@@ -1,7 +1,7 @@
 // One method in the gallery: its map or how to get it, and its place beside random orders of patches.
 
 import { routeUrl } from '../../explorer/url.js';
-import { make, showText } from '../components/elements.js';
+import { make, showText } from '../kit/elements.js';
 
 /**
  * @typedef {{caption: string}} Map
@@ -33,7 +33,7 @@ import { make, showText } from '../components/elements.js';
  * @property {string[]} [sentences]
  * @property {Record<string, import('./belief.js').Fall>} [curves]
  *
- * @typedef {import('../components/elements.js').Job & {map?: Map}} Slow what is known of a slow method
+ * @typedef {import('../kit/elements.js').Job & {map?: Map}} Slow what is known of a slow method
  *
  * @typedef {object} Actions
  * @property {(method: string) => void} open

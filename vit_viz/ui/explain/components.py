@@ -1,8 +1,8 @@
-"""The components of the Explain tab; see `vit_viz.ui.components` for how one is made."""
+"""The components of the Explain tab; see `vit_viz.ui.kit` for how one is made."""
 
 from __future__ import annotations
 
-from vit_viz.ui.components import Component
+from vit_viz.ui.kit import Component
 
 
 class Target(Component):

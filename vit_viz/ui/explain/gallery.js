@@ -2,7 +2,7 @@
 // their names, and 'trust' the test of all maps. Each says in 'key' what it is about; what is about something else is not shown, but
 // for a test of the same photo towards another class, which is shown as that class's until this one is tested.
 
-import { finder, showText } from '../components/elements.js';
+import { finder, showText } from '../kit/elements.js';
 import { Belief } from './belief.js';
 import { Card, endOfStrips } from './card.js';
 
@@ -10,7 +10,7 @@ import { Card, endOfStrips } from './card.js';
  * @typedef {import('./card.js').Method} Method
  * @typedef {import('./card.js').Slow} Slow
  * @typedef {import('./card.js').Trust} Trust
- * @typedef {import('../components/elements.js').Trigger} Trigger
+ * @typedef {import('../kit/elements.js').Trigger} Trigger
  *
  * @typedef {object} Base
  * @property {number} [revision] counts what was asked for, so that an older answer is known
@@ -52,7 +52,7 @@ const NUMBERS = 'No One Two Three Four Five Six Seven Eight Nine Ten Eleven Twel
  * @param {HTMLElement} element
  * @param {Trigger} trigger
  * @param {Props} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const gallery = new Gallery(element, trigger);

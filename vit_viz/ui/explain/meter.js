@@ -1,16 +1,16 @@
 // A button that starts something long ('start'), how far it is, and a button that ends it ('stop').
 
-import { finder } from '../components/elements.js';
+import { finder } from '../kit/elements.js';
 
 /**
- * @typedef {import('../components/elements.js').Job & {label?: string}} Meter
+ * @typedef {import('../kit/elements.js').Job & {label?: string}} Meter
  */
 
 /**
  * @param {HTMLElement} element
- * @param {import('../components/elements.js').Trigger} trigger
+ * @param {import('../kit/elements.js').Trigger} trigger
  * @param {{value: Meter | null}} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const find = finder(element);

@@ -13,11 +13,11 @@ from vit_viz.analyses.spec import Method
 from vit_viz.render.figures import captioned_figure, curve_figure
 from vit_viz.results import Curve
 from vit_viz.session.handles import OWNER, PAGE
-from vit_viz.ui.components import words
 from vit_viz.ui.edge.user_errors import guarded, sentence
 from vit_viz.ui.explain.components import Gallery, Meter
 from vit_viz.ui.explain.methods import card_named
 from vit_viz.ui.explain.questions import Questions
+from vit_viz.ui.kit import words
 from vit_viz.ui.page import LONG, QUICK, Page
 from vit_viz.ui.visit.jobs import Stops, steps
 from vit_viz.views.state import ViewState

@@ -3,8 +3,8 @@
 // the slider is told to whoever draws the curve, by the event 'vv-taken' of the window.
 
 import { cellAt, movedPatch, patchRect, pointerIn, shareOf } from '../../explorer/geometry.js';
-import { finder, showText } from '../components/elements.js';
-import { Picture, showTip } from '../components/picture.js';
+import { finder, showText } from '../kit/elements.js';
+import { Picture, showTip } from '../kit/picture.js';
 import { answerLines } from './answers.js';
 import { listenToFingers, listenToKeys, listenToMouse, stroke } from './brush.js';
 
@@ -26,8 +26,8 @@ import { listenToFingers, listenToKeys, listenToMouse, stroke } from './brush.js
  * @property {string} [order] patches, the best first, as "7,3,20"
  * @property {Answer} whole what the model says of the whole photo
  *
- * @typedef {import('../components/picture.js').Drawn & Map} Photo
- * @typedef {import('../components/elements.js').Trigger} Trigger
+ * @typedef {import('../kit/picture.js').Drawn & Map} Photo
+ * @typedef {import('../kit/elements.js').Trigger} Trigger
  * @typedef {import('./brush.js').Cell} Cell
  * @typedef {'erase' | 'restore' | 'choose'} Tool
  */
@@ -40,7 +40,7 @@ const TOOLS = /** @type {const} */ (['erase', 'restore', 'choose']);
  * @param {HTMLElement} element
  * @param {Trigger} trigger
  * @param {{value: Photo | null, answer: Answer | null}} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const stage = new Stage(element, trigger);

@@ -21,8 +21,6 @@ from vit_viz.render.styles import STRENGTHS, STYLES
 from vit_viz.results import PatchMap
 from vit_viz.session.handles import OWNER
 from vit_viz.ui import pictures
-from vit_viz.ui.components import words
-from vit_viz.ui.components.queries import pick, step
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain import option_controls
 from vit_viz.ui.explain.answers import answer_value, whole_value
@@ -30,6 +28,8 @@ from vit_viz.ui.explain.components import Stage
 from vit_viz.ui.explain.methods import card_named
 from vit_viz.ui.explain.option_controls import OptionControl
 from vit_viz.ui.explain.questions import Questions
+from vit_viz.ui.kit import words
+from vit_viz.ui.kit.queries import pick, step
 from vit_viz.ui.page import QUICK, Page
 from vit_viz.ui.payload import bar_value, cells_value, picture_address, picture_value
 from vit_viz.views.state import ViewState

@@ -1,7 +1,7 @@
 // What is explained: a class ('why'), optionally set against another ('unlike'), found among the first or by its name
 // ('search'). Names are untrusted text and are written with textContent only.
 
-import { finder, make, showText } from '../components/elements.js';
+import { finder, make, showText } from '../kit/elements.js';
 
 /**
  * @typedef {{name: string, index?: number, probability?: number | null}} Entry
@@ -13,14 +13,14 @@ import { finder, make, showText } from '../components/elements.js';
  * @property {boolean} [single] whether a class is chosen alone, with nothing to set against it
  *
  * @typedef {{seq: number, hits: {name: string, index: number}[]}} Matches
- * @typedef {import('../components/elements.js').Trigger} Trigger
+ * @typedef {import('../kit/elements.js').Trigger} Trigger
  */
 
 /**
  * @param {HTMLElement} element
  * @param {Trigger} trigger
  * @param {{value: Target | null, matches: Matches | null}} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const search = new Search(element, trigger);

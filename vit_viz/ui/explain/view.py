@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import gradio as gr
 
 from vit_viz.analyses.methods import METHODS
-from vit_viz.ui.components import words
 from vit_viz.ui.explain import gallery, sanity, stage
 from vit_viz.ui.explain.gallery import Cards
 from vit_viz.ui.explain.sanity import Sanity
 from vit_viz.ui.explain.stage import Staged
+from vit_viz.ui.kit import words
 from vit_viz.ui.page import Page, Tab, subject_in
 from vit_viz.views.state import ViewState
 

@@ -1,10 +1,10 @@
 // A picture that is dropped or pasted anywhere on the page: uploaded as Gradio uploads, then told to Python ('bring').
 
 import { routeUrl } from '../../explorer/url.js';
-import { finder, make, showText } from '../components/elements.js';
+import { finder, make, showText } from '../kit/elements.js';
 
 /**
- * @typedef {import('../components/elements.js').Trigger} Trigger
+ * @typedef {import('../kit/elements.js').Trigger} Trigger
  * @typedef {{files: Iterable<File>}} Carried what a paste or a drop carries
  */
 
@@ -20,7 +20,7 @@ const UNREACHED = 'The picture could not be sent; please try again.';
  * @param {HTMLElement} element
  * @param {Trigger} trigger
  * @param {{value: {seq: number} | null}} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const place = document.querySelector('.gradio-container') ?? document.body;

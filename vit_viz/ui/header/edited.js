@@ -1,7 +1,7 @@
 // The badge of an edited model: what was changed, the answers before and after, and buttons that undo one edit or all. Plain text.
 
-import { classLine, finder, make, showText } from '../components/elements.js';
-import { opens } from '../components/popover.js';
+import { classLine, finder, make, showText } from '../kit/elements.js';
+import { opens } from '../kit/popover.js';
 import { percent } from './top.js';
 
 /**
@@ -17,9 +17,9 @@ import { percent } from './top.js';
 
 /**
  * @param {HTMLElement} element
- * @param {import('../components/elements.js').Trigger} trigger
+ * @param {import('../kit/elements.js').Trigger} trigger
  * @param {{value: Edited | null}} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const find = finder(element);

@@ -1,7 +1,7 @@
 // The right end of the header: whether the attention was verified, with the model's facts behind it; the link; where to start; help.
 
-import { finder } from '../components/elements.js';
-import { opens } from '../components/popover.js';
+import { finder } from '../kit/elements.js';
+import { opens } from '../kit/popover.js';
 import { wholeAddress } from '../visit/address_bar.js';
 import { UNKNOWN, follow } from './badge.js';
 
@@ -20,9 +20,9 @@ const COPIED_WITHOUT_MORE = 'Your photo stays here: the link opens this view, an
 
 /**
  * @param {HTMLElement} element
- * @param {import('../components/elements.js').Trigger} trigger
+ * @param {import('../kit/elements.js').Trigger} trigger
  * @param {{value: Facts | null}} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const find = finder(element);

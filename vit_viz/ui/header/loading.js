@@ -1,16 +1,16 @@
 // A model on its way: its name, how far it is, and a button that ends the download ('stop'); or what went wrong, as plain text.
 
-import { finder, showText } from '../components/elements.js';
+import { finder, showText } from '../kit/elements.js';
 
 /**
- * @typedef {import('../components/elements.js').Job & {amount?: string, stop?: boolean}} Loading
+ * @typedef {import('../kit/elements.js').Job & {amount?: string, stop?: boolean}} Loading
  */
 
 /**
  * @param {HTMLElement} element
- * @param {import('../components/elements.js').Trigger} trigger
+ * @param {import('../kit/elements.js').Trigger} trigger
  * @param {{value: Loading | null}} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const stop = /** @type {HTMLButtonElement} */ (finder(element)('stop'));

@@ -1,6 +1,6 @@
 // The pictures of this visit: the samples, then those that the visitor brought; a click says which ('choose').
 
-import { finder, make } from '../components/elements.js';
+import { finder, make } from '../kit/elements.js';
 
 /**
  * @typedef {{id: string, name: string, thumbnail: string, own?: boolean}} Picture
@@ -9,9 +9,9 @@ import { finder, make } from '../components/elements.js';
 
 /**
  * @param {HTMLElement} element
- * @param {import('../components/elements.js').Trigger} trigger
+ * @param {import('../kit/elements.js').Trigger} trigger
  * @param {{value: Pictures | null}} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const box = finder(element)('samples');
@@ -36,7 +36,7 @@ export function mount(element, trigger, props, watch) {
   draw();
 }
 
-/** @param {Picture} picture @param {import('../components/elements.js').Trigger} trigger */
+/** @param {Picture} picture @param {import('../kit/elements.js').Trigger} trigger */
 function button({ id, name, thumbnail, own }, trigger) {
   const node = make('button', 'vv-sample');
   node.title = name;

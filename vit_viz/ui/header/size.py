@@ -14,7 +14,7 @@ from vit_viz.images import Mode
 from vit_viz.session.handles import OWNER
 from vit_viz.session.session import Session
 from vit_viz.session.work import relative_work
-from vit_viz.ui.components import Opener
+from vit_viz.ui.kit import Opener
 from vit_viz.ui.page import Page
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState

@@ -1,6 +1,6 @@
 // What the model says: the most probable classes, with bars, in one line; below it what is being done and what went wrong. Plain text.
 
-import { classLine, finder, showText } from '../components/elements.js';
+import { classLine, finder, showText } from '../kit/elements.js';
 
 const LONGEST_BAR = 112; // pixels
 
@@ -14,9 +14,9 @@ const LONGEST_BAR = 112; // pixels
 
 /**
  * @param {HTMLElement} element
- * @param {import('../components/elements.js').Trigger} _trigger
+ * @param {import('../kit/elements.js').Trigger} _trigger
  * @param {{value: Top | null}} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, _trigger, props, watch) {
   watch('value', () => draw(element, props.value));

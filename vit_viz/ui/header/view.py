@@ -13,13 +13,13 @@ from vit_viz import samples
 from vit_viz.errors import ImageError, VitVizError
 from vit_viz.session.handles import OWNER
 from vit_viz.session.session import Session
-from vit_viz.ui.components import Opener, words
 from vit_viz.ui.edge.image_input import UploadedImage
 from vit_viz.ui.edge.user_errors import escaped, guarded, sentence
 from vit_viz.ui.header import bring, edited, models, size
 from vit_viz.ui.header.components import Bring, Edited, Facts, Loading, Samples, Top
 from vit_viz.ui.header.loading import Loads
 from vit_viz.ui.header.thumbnails import thumbnails
+from vit_viz.ui.kit import Opener, words
 from vit_viz.ui.page import QUICK, Page
 from vit_viz.ui.payload import facts_value
 from vit_viz.views import choices

@@ -1,6 +1,6 @@
 // The causal map: the button with its cost, what replaces a head, for which class, how far it is.
 
-import { showText } from '../components/elements.js';
+import { showText } from '../kit/elements.js';
 import { agreementWords } from './words.js';
 
 /**

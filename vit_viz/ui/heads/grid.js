@@ -2,7 +2,7 @@
 
 import { ARROWS } from '../../explorer/geometry.js';
 import { tableIndex } from '../../explorer/paint.js';
-import { make } from '../components/elements.js';
+import { make } from '../kit/elements.js';
 import { cellText, headWords, orderOf, valueWords } from './words.js';
 
 /**

@@ -4,7 +4,7 @@ import { subject } from '../../explorer/captions.js';
 import { patchRect, placeIn, queryPatches } from '../../explorer/geometry.js';
 import { Strongest, rowInto } from '../../explorer/matrix.js';
 import { routeUrl } from '../../explorer/url.js';
-import { make, showText } from '../components/elements.js';
+import { make, showText } from '../kit/elements.js';
 import { drawLinks, strokeOf } from './links.js';
 import { linkWords, weightText } from './matrix_words.js';
 

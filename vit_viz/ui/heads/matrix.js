@@ -6,7 +6,7 @@ import { patchQuery, queryPatches, queryTokens } from '../../explorer/geometry.j
 import { LAYER_BUDGET, LayerStore } from '../../explorer/layers.js';
 import { Axis, Filling, endsOf } from '../../explorer/matrix.js';
 import { decodeTable } from '../../explorer/paint.js';
-import { finder, gradient, make, showText } from '../components/elements.js';
+import { finder, gradient, make, showText } from '../kit/elements.js';
 import { SERVER } from '../look/server_source.js';
 import { stopsOf } from '../tokens/strip.js';
 import { LinkedPhoto, MOST_LINKS } from './links_photo.js';
@@ -26,9 +26,9 @@ const BUDGET = 8; // milliseconds of a frame in which rows are computed
 
 /**
  * @param {HTMLElement} element
- * @param {import('../components/elements.js').Trigger} trigger
+ * @param {import('../kit/elements.js').Trigger} trigger
  * @param {{value: Trace | null, tables: Record<string, string>}} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const matrix = new Matrix(element, trigger, decodeTable(props.tables.viridis));
@@ -52,7 +52,7 @@ export class Matrix {
   isStale = false; // whether the canvas shows another place or scale
   statusTimer = 0;
 
-  /** @param {HTMLElement} element @param {import('../components/elements.js').Trigger} trigger @param {Uint32Array} table */
+  /** @param {HTMLElement} element @param {import('../kit/elements.js').Trigger} trigger @param {Uint32Array} table */
   constructor(element, trigger, table) {
     this.element = element;
     this.find = finder(element);

@@ -8,7 +8,7 @@ from typing import Any
 
 from vit_viz.explorer import colour_tables
 from vit_viz.session.session import Session
-from vit_viz.ui.components import Component, words
+from vit_viz.ui.kit import Component, words
 from vit_viz.ui.page import Page
 from vit_viz.ui.payload import explorer_value, opening_of
 from vit_viz.views.choices import subject_of

@@ -1,6 +1,6 @@
 // A name for each head: the heads of each name as chips; a chip opens the numbers and thresholds that gave the name.
 
-import { make } from '../components/elements.js';
+import { make } from '../kit/elements.js';
 import { short } from '../tokens/vectors.js';
 import { headWords } from './words.js';
 

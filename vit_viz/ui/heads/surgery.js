@@ -1,7 +1,7 @@
 // Surgery: a switch for each head, a temperature for each layer, views that are forbidden. What is clicked is sent at once, in words.
 
 import { ARROWS } from '../../explorer/geometry.js';
-import { finder, make, showText } from '../components/elements.js';
+import { finder, make, showText } from '../kit/elements.js';
 import { Views } from './surgery_views.js';
 
 /** How long clicks are gathered before they are sent. */
@@ -37,9 +37,9 @@ const STATES = {
 
 /**
  * @param {HTMLElement} element
- * @param {import('../components/elements.js').Trigger} trigger
+ * @param {import('../kit/elements.js').Trigger} trigger
  * @param {{value: Panel | null}} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const surgery = new Surgery(element, trigger);
@@ -68,7 +68,7 @@ export function temperatureOf(/** @type {number} */ power) {
 }
 
 class Surgery {
-  /** @param {HTMLElement} element @param {import('../components/elements.js').Trigger} trigger */
+  /** @param {HTMLElement} element @param {import('../kit/elements.js').Trigger} trigger */
   constructor(element, trigger) {
     this.find = finder(element);
     this.trigger = trigger;

@@ -2,7 +2,7 @@
 
 import { cellAt, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/url.js';
-import { make } from '../components/elements.js';
+import { make } from '../kit/elements.js';
 
 /** @typedef {import('./surgery.js').Panel} Panel */
 

@@ -3,7 +3,7 @@
 import { decodeTable } from '../../explorer/paint.js';
 import { patchQuery, patchRect, placeIn, queryPatches, queryWords } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/url.js';
-import { finder, gradient, make, showText } from '../components/elements.js';
+import { finder, gradient, make, showText } from '../kit/elements.js';
 import { mount as mountTarget } from '../explain/target.js';
 import { stopsOf } from '../tokens/strip.js';
 import { short } from '../tokens/vectors.js';
@@ -60,9 +60,9 @@ const OF_THE_CLASS = ['estimate', 'effect'];
 
 /**
  * @param {HTMLElement} element
- * @param {import('../components/elements.js').Trigger} trigger
+ * @param {import('../kit/elements.js').Trigger} trigger
  * @param {Props} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const room = new HeadRoom(element, trigger, props);
@@ -83,7 +83,7 @@ export function mount(element, trigger, props, watch) {
 
 /** What the component shows. */
 export class HeadRoom {
-  /** @param {HTMLElement} element @param {import('../components/elements.js').Trigger} trigger @param {Props} props */
+  /** @param {HTMLElement} element @param {import('../kit/elements.js').Trigger} trigger @param {Props} props */
   constructor(element, trigger, { tables, measures }) {
     this.element = element;
     this.find = finder(element);

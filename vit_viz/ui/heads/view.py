@@ -16,7 +16,6 @@ from vit_viz.geometry import format_query
 from vit_viz.render.styles import unsuitable
 from vit_viz.session.handles import OWNER, PAGE
 from vit_viz.session.session import Session
-from vit_viz.ui.components import words
 from vit_viz.ui.edge.user_errors import guarded, sentence
 from vit_viz.ui.explain.questions import Questions, found_classes
 from vit_viz.ui.explain.target import target_value
@@ -24,6 +23,7 @@ from vit_viz.ui.heads import matrix, surgery
 from vit_viz.ui.heads.causal import cost_words, followed, known_maps
 from vit_viz.ui.heads.components import HeadRoom, Surgery
 from vit_viz.ui.heads.words import MEASURES
+from vit_viz.ui.kit import words
 from vit_viz.ui.page import LONG, QUICK, Page, Tab, subject_in
 from vit_viz.ui.routes import PREFIX
 from vit_viz.ui.visit.jobs import News, Stops

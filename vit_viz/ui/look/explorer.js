@@ -8,7 +8,7 @@ import { SERVER } from './server_source.js';
  * @param {HTMLElement} element
  * @param {import('../../explorer/server.js').Trigger} trigger
  * @param {import('../../explorer/explorer.js').Props} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const explorer = new Explorer(element, trigger, props, SERVER);

@@ -9,8 +9,8 @@ from typing import Any
 import gradio as gr
 
 from vit_viz.explorer.value import explorer_options
-from vit_viz.ui.components import words
 from vit_viz.ui.edge.user_errors import guarded, sentence
+from vit_viz.ui.kit import words
 from vit_viz.ui.look.explorer import Explorer
 from vit_viz.ui.page import QUICK, Page, Tab
 from vit_viz.ui.payload import explorer_value

@@ -13,9 +13,9 @@ from vit_viz.checkpoints import Model
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Preprocess
 from vit_viz.render.patches import visible_area
-from vit_viz.ui.components import Picture, words
-from vit_viz.ui.components.queries import pick, step
 from vit_viz.ui.edge.user_errors import sentence
+from vit_viz.ui.kit import Picture, words
+from vit_viz.ui.kit.queries import pick, step
 from vit_viz.ui.page import Page, Tab, subject_in
 from vit_viz.ui.payload import picture_address, picture_value
 from vit_viz.views.choices import subject_of

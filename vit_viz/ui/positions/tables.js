@@ -2,8 +2,8 @@
 // positions and of patch filters, as small pictures whose cells can be read.
 
 import { decodeTable, paintMap, Picture } from '../../explorer/paint.js';
-import { letReadCells } from '../components/cells.js';
-import { finder, make, showText } from '../components/elements.js';
+import { letReadCells } from '../kit/cells.js';
+import { finder, make, showText } from '../kit/elements.js';
 import { colourPixels, percent, short } from '../tokens/vectors.js';
 
 /**
@@ -150,9 +150,9 @@ const PARTS = {
 
 /**
  * @param {HTMLElement} element
- * @param {import('../components/elements.js').Trigger} trigger
+ * @param {import('../kit/elements.js').Trigger} trigger
  * @param {{value: Value | null, tables: Record<string, string>}} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const find = finder(element);

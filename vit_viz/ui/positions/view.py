@@ -14,8 +14,8 @@ from vit_viz.geometry import Grid, format_query
 from vit_viz.render.figures import captioned_figure, extra_tile, position_tile, position_tiles
 from vit_viz.results import TokenMatrix
 from vit_viz.session.handles import Subject
-from vit_viz.ui.components import FigureButton, PlotClicks, words
 from vit_viz.ui.edge.user_errors import sentence
+from vit_viz.ui.kit import FigureButton, PlotClicks, words
 from vit_viz.ui.page import Page, Tab, subject_in
 from vit_viz.ui.payload import figure_address, picture_address
 from vit_viz.ui.positions.components import PositionTables

@@ -1,8 +1,8 @@
-"""The component of the Survey tab; see `vit_viz.ui.components` for how one is made."""
+"""The component of the Survey tab; see `vit_viz.ui.kit` for how one is made."""
 
 from __future__ import annotations
 
-from vit_viz.ui.components import Component
+from vit_viz.ui.kit import Component
 
 
 class SurveyRoom(Component):

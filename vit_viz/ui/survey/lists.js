@@ -1,7 +1,7 @@
 // Photos as cards, classes and methods as tables. Texts are the owner's file names and labels: they are written with textContent only.
 
 import { routeUrl } from '../../explorer/url.js';
-import { make } from '../components/elements.js';
+import { make } from '../kit/elements.js';
 import { percent, short } from '../tokens/vectors.js';
 import { columnWords, intervalWords, methodWords } from './words.js';
 

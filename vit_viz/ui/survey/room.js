@@ -2,7 +2,7 @@
 
 import { decodeTable } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/url.js';
-import { finder, gradient, make, showText } from '../components/elements.js';
+import { finder, gradient, make, showText } from '../kit/elements.js';
 import { Grid } from '../heads/grid.js';
 import { stopsOf } from '../tokens/strip.js';
 import { short } from '../tokens/vectors.js';
@@ -62,9 +62,9 @@ const OFTEN = [
 
 /**
  * @param {HTMLElement} element
- * @param {import('../components/elements.js').Trigger} trigger
+ * @param {import('../kit/elements.js').Trigger} trigger
  * @param {Props} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const room = new SurveyRoom(element, trigger, props);
@@ -75,7 +75,7 @@ export function mount(element, trigger, props, watch) {
 
 /** What the component shows. */
 export class SurveyRoom {
-  /** @param {HTMLElement} element @param {import('../components/elements.js').Trigger} trigger @param {Props} props */
+  /** @param {HTMLElement} element @param {import('../kit/elements.js').Trigger} trigger @param {Props} props */
   constructor(element, trigger, { survey, tables }) {
     this.find = finder(element);
     this.element = element;

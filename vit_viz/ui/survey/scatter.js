@@ -1,7 +1,7 @@
 // The scatter of photos. Axes, legend and brush are one of plotly's figures (vit_viz/render/figures.py lays it out; it comes with
 // gr.Plot). The dots are painted on a canvas of our own: plotly takes most of a second for ten thousand without a graphics card.
 
-import { make } from '../components/elements.js';
+import { make } from '../kit/elements.js';
 import { axisEnds, dotWords, KINDS, nearestDot, paintDots, pixelsOf } from './dots.js';
 import { boxFilter, columnWords, lassoFilter, traceRows } from './words.js';
 

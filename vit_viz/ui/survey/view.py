@@ -14,7 +14,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.explorer import colour_tables
 from vit_viz.render.figures import photo_scatter
 from vit_viz.session.session import Session
-from vit_viz.ui.components import words
+from vit_viz.ui.kit import words
 from vit_viz.ui.page import Page, Room, Tab
 from vit_viz.ui.survey import answers
 from vit_viz.ui.survey.components import SurveyRoom

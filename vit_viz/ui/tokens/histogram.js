@@ -1,6 +1,6 @@
 // How many tokens of a state have each length, with the line beyond which a token is an outlier.
 
-import { make } from '../components/elements.js';
+import { make } from '../kit/elements.js';
 import { short } from './vectors.js';
 
 /** @typedef {import('./store.js').Norms} Norms */

@@ -1,9 +1,9 @@
 // What the Tokens tab computes for a while: asked of the server as a job, which says how far it is and can be stopped.
 
-import { showText } from '../components/elements.js';
+import { showText } from '../kit/elements.js';
 
 /**
- * @typedef {import('../components/elements.js').Trigger} Trigger
+ * @typedef {import('../kit/elements.js').Trigger} Trigger
  * @typedef {{key: string, share?: number, done?: boolean, error?: string}} Job
  */
 

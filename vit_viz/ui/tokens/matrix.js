@@ -1,8 +1,8 @@
 // How alike any two layers are, as a square of cells: a pointer or the arrow keys read one.
 
 import { paintMap, Picture } from '../../explorer/paint.js';
-import { letReadCells } from '../components/cells.js';
-import { gradient, make } from '../components/elements.js';
+import { letReadCells } from '../kit/cells.js';
+import { gradient, make } from '../kit/elements.js';
 import { stopsOf } from './strip.js';
 import { rangeOf, short } from './vectors.js';
 

@@ -3,7 +3,7 @@
 import { cellAt, patchRect, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
 import { paintMap, Picture } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/url.js';
-import { finder, make } from '../components/elements.js';
+import { finder, make } from '../kit/elements.js';
 
 /**
  * A photo, and where the model's patches lie on it.

@@ -1,6 +1,6 @@
 // A register at test time: norms and attention before and after outlier patches have left their part to it.
 
-import { make, showText } from '../components/elements.js';
+import { make, showText } from '../kit/elements.js';
 import { registerWords } from './measures.js';
 import { newPlate } from './plate.js';
 import { rangeOf, short } from './vectors.js';

@@ -4,7 +4,7 @@
 import { movedPatch, patchQuery, queryTokens } from '../../explorer/geometry.js';
 import { decodeTable } from '../../explorer/paint.js';
 import { layerTable } from '../../explorer/styles.js';
-import { finder, gradient, showText } from '../components/elements.js';
+import { finder, gradient, showText } from '../kit/elements.js';
 import { mount as mountTarget } from '../explain/target.js';
 import { readBox } from './box.js';
 import { Jobs } from './jobs.js';
@@ -50,9 +50,9 @@ const OPACITY = 0.75; // of the big map over the photo
 
 /**
  * @param {HTMLElement} element
- * @param {import('../components/elements.js').Trigger} trigger
+ * @param {import('../kit/elements.js').Trigger} trigger
  * @param {{value: Subject | null, tables: Record<string, string>, job: import('./jobs.js').Job | null, matches: any}} props
- * @param {import('../components/elements.js').Watch} watch
+ * @param {import('../kit/elements.js').Watch} watch
  */
 export function mount(element, trigger, props, watch) {
   const room = new Room(element, trigger, decodeTable(props.tables.viridis));
@@ -73,7 +73,7 @@ export function mount(element, trigger, props, watch) {
 
 /** What the component shows. */
 export class Room {
-  /** @param {HTMLElement} element @param {import('../components/elements.js').Trigger} trigger @param {Uint32Array} table */
+  /** @param {HTMLElement} element @param {import('../kit/elements.js').Trigger} trigger @param {Uint32Array} table */
   constructor(element, trigger, table) {
     this.element = element;
     this.find = finder(element);

@@ -1,6 +1,6 @@
 // Patches that a layer treats alike, as regions of the photo, with their overlap with a box.
 
-import { make } from '../components/elements.js';
+import { make } from '../kit/elements.js';
 import { segmentWords, spotSegment } from './measures.js';
 import { percent, short } from './vectors.js';
 

@@ -1,7 +1,7 @@
 // The small maps of the Tokens tab: one for every state of the model, with its name and a few words.
 
 import { Picture, paintMap } from '../../explorer/paint.js';
-import { make, showText } from '../components/elements.js';
+import { make, showText } from '../kit/elements.js';
 import { colourPixels } from './vectors.js';
 
 /** @typedef {{node: HTMLElement, picture: Picture, words: HTMLElement}} Tile */

@@ -17,10 +17,10 @@ from vit_viz.explorer.packing import LAYER_BYTES
 from vit_viz.geometry import format_query
 from vit_viz.session.handles import OWNER, PAGE, Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.components import words
 from vit_viz.ui.edge.user_errors import guarded, sentence
 from vit_viz.ui.explain.questions import found_classes
 from vit_viz.ui.explain.target import target_value, with_target
+from vit_viz.ui.kit import words
 from vit_viz.ui.page import LONG, QUICK, Page, Tab, subject_in
 from vit_viz.ui.routes import PREFIX
 from vit_viz.ui.tokens import answers

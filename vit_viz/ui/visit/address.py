@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vit_viz.ui.components import Component
+from vit_viz.ui.kit import Component
 
 
 class Address(Component):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from vit_viz.ui.components.mathematics import typeset
+from vit_viz.ui.kit.mathematics import typeset
 
 STEPS = (
     "Patches",

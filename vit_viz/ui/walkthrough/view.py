@@ -12,9 +12,9 @@ from vit_viz.geometry import format_query
 from vit_viz.render.colormaps import limits
 from vit_viz.render.patches import visible_area
 from vit_viz.ui import pictures
-from vit_viz.ui.components import Picture, words
-from vit_viz.ui.components.queries import pick, step
 from vit_viz.ui.edge.user_errors import sentence
+from vit_viz.ui.kit import Picture, words
+from vit_viz.ui.kit.queries import pick, step
 from vit_viz.ui.page import Page, Tab, subject_in
 from vit_viz.ui.payload import bar_value, picture_address, picture_value
 from vit_viz.ui.walkthrough import STEPS, Scene, Screen, screen_of

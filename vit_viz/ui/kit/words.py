@@ -6,7 +6,7 @@ import html
 
 import gradio as gr
 
-from vit_viz.ui.components.mathematics import typeset
+from vit_viz.ui.kit.mathematics import typeset
 
 
 def explain(*, shows: str, hides: str) -> gr.HTML:

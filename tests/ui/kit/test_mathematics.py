@@ -12,8 +12,8 @@ import pytest
 from tests.ui.desk import app_of, odd_session
 from vit_viz.analyses.methods import METHODS
 from vit_viz.errors import ParameterError
-from vit_viz.ui.components.mathematics import typeset
-from vit_viz.ui.components.words import formulas
+from vit_viz.ui.kit.mathematics import typeset
+from vit_viz.ui.kit.words import formulas
 
 RAW = re.compile(r"\\|\$|\^|_\{|_\w\b|[{}]")
 MATH = re.compile(r"<math\b.*?</math>", re.DOTALL)
