@@ -88,3 +88,42 @@ def test_norms_inside_edits_are_those_that_the_edited_heads_hand_on(name: str) -
     plain = trace(model, pixels(), layout=LAYOUT, keep_norms=True)
     share = torch.tensor([1.0, 0.0, 0.5, 0.0, 1.0])[:, None]
     assert_same(edited.value_norms(0), share * plain.value_norms(0))
+
+
+def detour(seen: Callable[[Tensor], Tensor]) -> nn.Module:
+    """A model in which another linear layer reads something first, of which nothing comes into the answer."""
+
+    class Detour(Fused):
+        def forward(self, x: Tensor) -> Tensor:
+            q, k, v = self.qkv(x).unflatten(-1, (3, HEADS, HEAD_DIM)).permute(2, 0, 3, 1, 4)
+            out = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+            read = seen(out)
+            unused = F.linear(read, torch.ones(1, read.shape[-1])).sum()
+            return self.proj(out) + 0 * unused
+
+    return tutorial(Detour)()
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        lambda out: out[..., :16],
+        lambda out: out.repeat(1, 2, 1),
+        lambda out: out[:, :0],
+        lambda out: out.flip(-1),
+    ],
+    ids=["some features", "each token twice", "no token", "features in another order"],
+)
+def test_a_linear_layer_that_reads_something_else_is_no_output_projection(
+    seen: Callable[[Tensor], Tensor],
+) -> None:
+    recorded = trace(detour(seen), pixels(), layout=LAYOUT, keep_norms=True)
+    with pytest.raises(CaptureError, match="The output projection of layer 1 is not known"):
+        recorded.value_norms(1)
+
+
+@pytest.mark.parametrize("count", [1, 24, 25])
+def test_a_linear_layer_that_reads_the_first_tokens_weighs_the_values_of_all(count: int) -> None:
+    recorded = trace(detour(lambda out: out[:, :count]), pixels(), layout=LAYOUT, keep_values=True)
+    assert recorded.v is not None
+    assert_same(recorded.value_norms(1), recorded.v[1].sum(-1).abs())

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_viz.capture.placement import check_placement, find_layout
+from vit_viz.capture.report import HOLDS
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
 
@@ -30,6 +31,29 @@ class Embedded(nn.Module):
         return F.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None])
 
 
+class Cut(Embedded):
+    """What is no whole patch is cut off."""
+
+    def forward(self, image: Tensor) -> Tensor:
+        return self.attend(self.embed(image).flatten(2).transpose(1, 2))
+
+
+class ByHand(Embedded):
+    """The size of a patch is nowhere to be read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(self.embed.weight.detach().flatten(1))
+        del self.embed
+
+    def forward(self, image: Tensor) -> Tensor:
+        height, width = image.shape[-2:]
+        padded = F.pad(image, (0, -width % ACROSS, 0, -height % DOWN))
+        return self.attend(
+            F.unfold(padded, (DOWN, ACROSS), stride=(DOWN, ACROSS)).transpose(1, 2) @ self.weight.T
+        )
+
+
 class InWindows(Embedded):
     """Three windows of equally many tokens, which stand beside the images."""
 
@@ -44,6 +68,18 @@ class InWindows(Embedded):
 def test_the_grid_of_a_padded_image_is_found(height: int, width: int, grid: tuple[int, int]) -> None:
     found = find_layout(Embedded(), torch.randn(1, 3, height, width), grid[0] * grid[1])
     assert found == (grid, 0, 0)
+
+
+@pytest.mark.parametrize(("height", "width"), [(11, 30), (8, 35), (11, 35)])
+def test_the_grid_of_an_image_that_is_cut_is_found(height: int, width: int) -> None:
+    assert find_layout(Cut(), torch.randn(1, 3, height, width), 10) == ((2, 5), 0, 0)
+
+
+@pytest.mark.parametrize(("height", "width"), [(10, 30), (12, 26), (10, 26), (12, 30)])
+def test_patches_of_a_padded_image_are_found_where_no_part_of_the_model_says_their_size(
+    height: int, width: int
+) -> None:
+    assert check_placement(ByHand(), torch.randn(1, 3, height, width), TokenLayout((3, 5), ())) == HOLDS
 
 
 def test_another_number_of_tokens_than_the_patches_is_no_layout() -> None:

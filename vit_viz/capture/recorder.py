@@ -143,8 +143,8 @@ class Recorder:
             return
         (capture, value, output), self._unprojected = self._unprojected, None
         heads, tokens, head_dim = output.shape
-        count, rest = divmod(inputs.numel(), heads * head_dim)
-        if rest or not 0 < count <= tokens or inputs.shape[-1] != heads * head_dim:
+        count = inputs.shape[:-1].numel()
+        if inputs.shape[-1] != heads * head_dim or not 0 < count <= tokens:
             return
         last = inputs.detach().reshape(count, heads * head_dim)[-1]
         if torch.equal(last, output[:, count - 1].reshape(-1)):
