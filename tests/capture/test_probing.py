@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from vit_viz.capture.probing import by_image, heads_by_image, moved, undisturbed_pass
+from vit_viz.capture.responses import distances
 
 IMAGES, HEADS, TOKENS, FEATURES = 3, 5, 7, 8
 
@@ -41,6 +42,18 @@ def test_a_token_that_is_no_longer_a_number_has_moved(wrong: float) -> None:
     states[4, 2] = wrong
     moves = moved(states, against=before, dtype=torch.float32)
     assert [token for token, move in enumerate(moves) if move > 0] == [4]
+
+
+@pytest.mark.parametrize("wrong", [torch.nan, torch.inf, -torch.inf])
+def test_moves_are_shares_of_the_largest_number_that_is_one(wrong: float) -> None:
+    photo = torch.zeros(TOKENS, FEATURES)
+    photo[2, 5], photo[4, 1] = wrong, -0.5
+    states = photo.clone()
+    states[0, 3], states[6, 7] = 0.25, -0.75
+    moves = moved(states, against=photo, dtype=torch.float32).tolist()
+    assert (moves[0], moves[6], moves[1]) == (0.5, 1.5, 0.0)
+    away = distances(torch.stack([photo, states])).tolist()
+    assert away == [[0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 1.5]]
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def moved(states: Tensor, *, against: Tensor, dtype: torch.dtype) -> Tensor:
 
     Equal tokens in one batch may still differ by rounding, as the blocks of a matrix product begin elsewhere.
     """
-    scale = against.abs().nan_to_num(nan=0.0, posinf=0.0).amax().clamp_min(torch.finfo(torch.float32).tiny)
+    scale = against.abs().nan_to_num(posinf=0.0).amax().clamp_min(torch.finfo(torch.float32).tiny)
     distance = ((states - against).abs().amax(-1) / scale).nan_to_num(nan=torch.inf)
     return torch.where(distance > rounding(dtype), distance, 0.0)
 

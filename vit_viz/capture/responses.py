@@ -200,7 +200,7 @@ def _moves(states: Tensor, dtype: torch.dtype) -> Tensor | None:
 def distances(states: Tensor) -> Tensor:
     """How far each token lies from the first image's, as a share of its largest number, [images - 1, tokens]."""
     photo = states[:1]
-    scale = photo.abs().nan_to_num(nan=0.0, posinf=0.0).amax().clamp_min(torch.finfo(torch.float32).tiny)
+    scale = photo.abs().nan_to_num(posinf=0.0).amax().clamp_min(torch.finfo(torch.float32).tiny)
     away = torch.where(photo.isfinite(), (states[1:] - photo).abs(), 0.0)
     return (away.amax(-1) / scale).nan_to_num(nan=torch.inf)
 
