@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.comparing import assert_same
+from vit_viz.capture import layers
 from vit_viz.capture.layers import LayerAttention
 
 HEADS, TOKENS, HEAD_DIM = 5, 9, 8
@@ -23,6 +24,16 @@ def test_the_normaliser_is_log_sum_exp_of_the_scores() -> None:
     q, k = torch.randn(2, HEADS, TOKENS, HEAD_DIM)
     expected = (q.double() @ k.double().transpose(1, 2) * 0.3).exp().sum(-1).log()
     assert_same(LayerAttention(q, k, 0.3).normaliser().double(), expected, relative=1e-5)
+
+
+@pytest.mark.parametrize("queries", [1, 2, 4])
+def test_what_is_computed_in_tiles_is_what_one_gives(queries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = operands()
+    whole, chosen = layer.normaliser(), layer.exact_rows([3, 1], [7, 2, 4, 0, 5])
+    monkeypatch.setitem(layers.TILE_BYTES, "cpu", 4 * queries * HEADS * TOKENS)
+    assert len(list(layer.blocks(None))) > 2
+    assert_same(layer.normaliser(), whole, relative=1e-6)
+    assert_same(layer.exact_rows([3, 1], [7, 2, 4, 0, 5]), chosen, relative=1e-6)
 
 
 def operands(**more: Any) -> LayerAttention:
