@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from tests.capture.head_tricks import TRICKS, TWINS
 from tests.capture.stand_ins import SIZE, Attention, MultiHead, StandIn
@@ -38,3 +39,26 @@ def test_what_is_not_attention_times_values_is_told(kind: type[nn.Module], dtype
 def test_honest_projections_hold(kind: type[nn.Module], dtype: torch.dtype, place: int) -> None:
     finding = checked(kind, dtype, place=place)
     assert finding.status == "holds", finding.sentence
+
+
+class Bare(nn.Module):
+    """No projection at all: what a layer reads is the stream itself, or as a trick what the layer before gathered."""
+
+    def __init__(self, *, adds: bool) -> None:
+        super().__init__()
+        self.adds, self.head = adds, nn.Linear(8, 7)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        x = pixels.unflatten(1, (1, 3)).flatten(3).unflatten(-1, (-1, 8))  # [1, 1, 3, tokens, 8]
+        x = x.flatten(1, 2)
+        for _ in range(2):
+            x = F.scaled_dot_product_attention(x, x, x) + (x if self.adds else 0)
+        return self.head(F.layer_norm(x, (8,)).mean((1, 2)))
+
+
+@pytest.mark.parametrize(("adds", "status"), [(True, "holds"), (False, "fails")])
+def test_a_stream_that_a_layer_reads_without_projection_is_no_output_once_more(
+    adds: bool, status: str
+) -> None:
+    finding = check_heads(Bare(adds=adds), torch.randn(1, 3, 4, 12))
+    assert (finding.status, "once more" in finding.sentence) == (status, not adds), finding.sentence

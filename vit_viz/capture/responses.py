@@ -48,13 +48,11 @@ class Responses:
 
     Attributes:
         photo: what the photo's own pass showed; None where the model does not run.
-        passes, images: how many were run.
     """
 
     def __init__(self, module: nn.Module, pixels: Tensor, layout: TokenLayout) -> None:
         self._module, self._pixels, self._layout = module, pixels, layout
         self._other = _another(pixels, layout)
-        self.passes, self.images = 0, 0
         self._is_batched = True
         self._depth = 0
         self.photo = self._run([None])
@@ -117,7 +115,6 @@ class Responses:
         kept: Kept | None = None,
         wanted: Collection[Site] = (),
     ) -> Seen | None:
-        self.passes, self.images = self.passes + 1, self.images + len(changes)
         others = [change is not None and change.is_other for change in changes]
         pixels = torch.cat([self._other if is_other else self._pixels for is_other in others])
         return run_pass(
