@@ -11,10 +11,12 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 from PIL import Image
+from starlette.responses import HTMLResponse
 
 from tests.http.server import Server
 from tests.ui.loops import played
-from vit_viz.ui.edge.headers import PagePolicy
+from vit_viz.ui.edge.documents import Documents
+from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.preview.head import PICTURE_SIZE, TITLE, address, files, with_head
 
 
@@ -97,23 +99,14 @@ def test_a_phone_colours_its_bar_as_the_page(page: httpx.Response) -> None:
 
 
 def served(**scope: Any) -> Head:
-    """The head of a page that passes the middleware on a request of this scope."""
+    """The head of a page that is sent on a request of this scope."""
     template = (
         b'<html><head><meta charset="utf-8" /><meta property="og:title" content="Gradio" /></head></html>'
     )
-    body = bytearray()
-
-    async def app(_scope: Any, _receive: Any, send: Any) -> None:
-        headers = [(b"content-type", b"text/html")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": template})
-
-    async def send(message: Any) -> None:
-        body.extend(message.get("body", b""))
-
+    app = HTMLResponse(template)
     request = {"type": "http", "path": "/", "method": "GET", "query_string": b"a=b", "scheme": "http"} | scope
-    played(PagePolicy(app)(request, lambda: None, send))  # type: ignore[arg-type]  # nothing is read
-    return Head(body.decode())
+    page = played(Documents(Exposure()).answer(app, request, object()))
+    return Head(page.body.decode())
 
 
 def test_the_picture_is_found_behind_a_proxy_under_a_prefix() -> None:

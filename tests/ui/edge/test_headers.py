@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import Any
 
 import pytest
 from starlette.datastructures import MutableHeaders
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Message
 
-from tests.ui.loops import played
 from vit_viz.ui.edge.headers import (
-    PERMISSIONS,
-    PagePolicy,
     add_headers,
     inline_scripts,
     page_policy,
@@ -126,101 +122,3 @@ def test_what_is_added_to_the_returned_headers_is_sent() -> None:
     message = answer_start()
     add_headers(message, is_static=False).append("set-cookie", "a=b")
     assert (b"set-cookie", b"a=b") in message["headers"]
-
-
-# --- the middleware
-
-
-def answered(*sent: Message, path: str = "/", method: str = "GET", kind: str = "http") -> list[Message]:
-    """What leaves the middleware when the app behind it sends this."""
-    left: list[Message] = []
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        for message in sent:
-            await send(message)
-
-    async def receive() -> Message:
-        raise AssertionError("nothing is read")
-
-    async def send(message: Message) -> None:
-        left.append(message)
-
-    scope: dict[str, Any] = {
-        "type": kind,
-        "path": path,
-        "method": method,
-        "query_string": b"",
-        "scheme": "http",
-    }
-    scope["headers"] = [(b"host", b"app.example")]
-    played(PagePolicy(app, frames=("https://frame.example",))(scope, receive, send))
-    return left
-
-
-def submodules_of(body: bytes, size: int = 0) -> list[Message]:
-    """A body in one part, or in parts of a size."""
-    size = size or max(len(body), 1)
-    cut = [body[i : i + size] for i in range(0, len(body), size)] or [b""]
-    parts: list[Message] = [{"type": "http.response.body", "body": part, "more_body": True} for part in cut]
-    return [*parts[:-1], {**parts[-1], "more_body": False}]
-
-
-def headers_of(left: list[Message]) -> MutableHeaders:
-    assert left[0]["type"] == "http.response.start"
-    assert not left[-1].get("more_body")
-    return MutableHeaders(raw=left[0]["headers"])
-
-
-@pytest.mark.parametrize("size", [0, 1, 7, len(HTML) - 1])
-def test_a_page_in_any_number_of_parts_gets_its_policy_and_its_length(size: int) -> None:
-    start = answer_start(("content-type", "text/html; charset=utf-8"), ("content-length", str(len(HTML))))
-    left = answered(start, *submodules_of(HTML, size))
-    body = b"".join(message.get("body", b"") for message in left[1:])
-    assert body == HTML.replace(b'<base href="./">', b"")
-    headers = headers_of(left)
-    assert headers.getlist("content-length") == [str(len(body))]
-    assert headers.getlist("content-security-policy") == [
-        page_policy(body, frames=("https://frame.example",))
-    ]
-    assert headers["permissions-policy"] == PERMISSIONS
-
-
-def test_a_page_without_a_length_gets_none() -> None:
-    left = answered(answer_start(("content-type", "text/html")), *submodules_of(HTML, 9))
-    assert "content-length" not in headers_of(left)
-    assert "content-security-policy" in headers_of(left)
-
-
-def test_an_answer_to_head_keeps_the_length_that_it_was_given() -> None:
-    start = answer_start(("content-type", "text/html"), ("content-length", "4711"))
-    left = answered(start, *submodules_of(b""), method="HEAD")
-    assert headers_of(left)["content-length"] == "4711"
-    assert "content-security-policy" in headers_of(left)
-    assert left[1]["body"] == b""
-
-
-def test_an_empty_last_part_ends_the_page() -> None:
-    last: Message = {"type": "http.response.body"}
-    first: Message = {"type": "http.response.body", "body": HTML, "more_body": True}
-    left = answered(answer_start(("content-type", "text/html")), first, last)
-    assert len(left) == 2
-    assert left[1]["body"] == without_base(HTML)
-
-
-@pytest.mark.parametrize("path", ["/assets/a.html", "//", "", "/vit_viz/", "/."])
-def test_other_addresses_are_passed_on_as_they_are(path: str) -> None:
-    sent = [answer_start(("content-type", "text/html"), ("content-length", "5")), *submodules_of(HTML, 5)]
-    assert answered(*sent, path=path) == sent
-
-
-def test_what_is_no_request_is_passed_on() -> None:
-    sent: list[Message] = [{"type": "lifespan.startup.complete"}]
-    assert answered(*sent, kind="lifespan") == sent
-
-
-def test_an_answer_that_is_no_page_is_untouched() -> None:
-    body = b'{"error": "<base href=./>"}'
-    start = answer_start(("content-type", "application/json"), ("content-length", str(len(body))))
-    left = answered(start, *submodules_of(body, 4))
-    assert b"".join(message.get("body", b"") for message in left[1:]) == body
-    assert left[0] == start

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import io
 import json
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ from vit_viz.ui.edge.pages import NOT_YOURS as NOT_YOUR_PAGE
 from vit_viz.ui.edge.pages import Pages
 from vit_viz.ui.edge.passage import ALIVE, MOST_STREAMS, NOT_ALIVE, NOT_YOURS
 from vit_viz.ui.edge.refusals import NO_ROOM
+from vit_viz.ui.edge.shared_limits import TOO_QUICKLY
 from vit_viz.ui.edge.tending import drop_abandoned
 from vit_viz.ui.edge.upload_files import UploadFiles
 from vit_viz.ui.edge.uploading import NO_PICTURE, TOO_LARGE
@@ -91,6 +93,7 @@ class Blocks:
     questions: Queue = field(default_factory=Queue)
     fns: dict[int, Any] = field(default_factory=lambda: {3: QUICK_FN, 4: SLOW_FN})
     abandoned: list[str] = field(default_factory=list)
+    config: dict[str, str] = field(default_factory=lambda: {"theme": "light"})
 
     def on_abandoned(self, owner: str) -> None:
         """Note an owner of whom nobody listens."""
@@ -98,7 +101,7 @@ class Blocks:
 
 
 async def page(_request: Request) -> Response:
-    return HTMLResponse("<p>page", headers={"content-security-policy": "default-src 'self'"})
+    return HTMLResponse("<p>page")
 
 
 async def static(request: Request) -> Response:
@@ -704,6 +707,47 @@ def test_whoever_is_refused_again_and_again_hears_it_later_and_others_do_not(
     for _ in range(20):
         client.get("/nowhere")
     assert pauses[-1] == passage.LONGEST_PAUSE_SECONDS
+
+
+def test_new_pages_of_one_visitor_come_only_so_fast(open_client: Callable[..., TestClient]) -> None:
+    """By any door; the pages that are open go on, other visitors open theirs, and what was refused does not count."""
+    client, other, now = open_client(), open_client(), [100.0]
+    guard: Any = client.app.middleware_stack  # type: ignore[attr-defined]
+    guard.openings = Pace(burst=3, per_second=0.5, clock=lambda: now[0])
+    other.app.middleware_stack = guard  # type: ignore[attr-defined]
+    for one in (client, other):
+        one.get("/")
+    assert [ask(client, f"name{n}").status_code for n in range(3)] == [200] * 3
+    for _ in range(4):
+        refused = ask(client, secrets.token_hex(8))
+        assert (refused.status_code, refused.json()["error"]) == (429, TOO_QUICKLY)
+    for path in ("heartbeat/name9", "queue/data?session_hash=name9"):
+        assert client.get(f"/gradio_api/{path}").status_code == 429
+    assert guard.blocks.open_pages.find("name9") is None
+    assert [ask(client, f"name{n}").status_code for n in range(3)] == [200] * 3
+    assert ask(other, "theirs").status_code == 200
+    now[0] += 2.0
+    assert [ask(client, name).status_code for name in ("name4", "name5")] == [200, 429]
+    now[0] += 100.0
+    assert [ask(client, f"later{n}").status_code for n in range(4)] == [200, 200, 200, 429]
+
+
+def test_new_pages_from_one_address_come_only_so_fast_where_addresses_are_known(
+    open_client: Callable[..., TestClient],
+) -> None:
+    """A cookie is to be had by whoever drops the last one."""
+    client = open_client(Exposure.of("0.0.0.0", environment={"VIT_VIZ_ADDRESS_HEADER": "x-real-ip"}))
+    guard: Any = client.app.middleware_stack  # type: ignore[attr-defined]
+    guard.openings_from = Pace(burst=2, per_second=1, clock=lambda: 0.0)
+
+    def opens(address: str) -> int:
+        client.cookies.clear()
+        client.get("/")
+        client.headers["x-real-ip"] = address
+        return int(ask(client, secrets.token_hex(8)).status_code)
+
+    assert [opens("8.8.8.8") for _ in range(4)] == [200, 200, 429, 429]
+    assert [opens("9.9.9.9") for _ in range(2)] == [200, 200]
 
 
 def test_an_answer_that_nobody_reads_is_given_up(blocks: Blocks, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from starlette.middleware import Middleware
-
 from vit_viz.turns import Turns
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.headers import PagePolicy
 from vit_viz.ui.edge.http_guard import HttpGuard
 from vit_viz.ui.edge.refusals import answer_fault
 from vit_viz.ui.edge.surfaces import Surface
@@ -47,6 +44,5 @@ def guarded(
 
     return {
         "lifespan": lifespan,
-        "middleware": [Middleware(PagePolicy, frames=exposure.frames, connects=exposure.connects)],
         "exception_handlers": {Exception: answer_fault},
     }

@@ -14,12 +14,8 @@ import base64
 import hashlib
 import re
 
-from gradio.route_utils import get_root_url
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from vit_viz.ui.preview.head import with_head
+from starlette.types import Message
 
 PERMISSIONS = ", ".join(
     [
@@ -87,55 +83,6 @@ def add_headers(message: Message, *, is_static: bool) -> MutableHeaders:
     if not is_static:
         headers["Cache-Control"] = "no-store"
     return headers
-
-
-class PagePolicy:
-    """Middleware inside Gradio's compression: gives the page its head and its policy.
-
-    Args:
-        frames, connects: as of `page_policy`.
-    """
-
-    def __init__(self, app: ASGIApp, *, frames: tuple[str, ...] = (), connects: tuple[str, ...] = ()) -> None:
-        self.app = app
-        self.frames = frames
-        self.connects = connects
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http" or scope["path"] != "/":
-            await self.app(scope, receive, send)
-            return
-        start: Message = {}
-        body = bytearray()
-
-        async def held(message: Message) -> None:
-            """Hold the page back until it is whole, because its policy stands before it."""
-            if message["type"] == "http.response.start":
-                start.update(message)
-                return
-            body.extend(message.get("body", b""))
-            if not message.get("more_body"):
-                html = bytes(body)
-                headers = MutableHeaders(raw=start["headers"])
-                if headers.get("content-type", "").startswith("text/html"):
-                    html = with_head(without_base(html), _address_of(scope))
-                    headers["Content-Security-Policy"] = page_policy(
-                        html, frames=self.frames, connects=self.connects
-                    )
-                    headers["Permissions-Policy"] = PERMISSIONS
-                    if "content-length" in headers and html:
-                        headers["Content-Length"] = str(len(html))
-                await send({**start, "headers": headers.raw})
-                await send({**message, "body": html})
-
-        await self.app(scope, receive, held)
-
-
-def _address_of(scope: Scope) -> str:
-    """Where the app is for the one who asks: host and scheme as `Exposure.believed` left them, and the prefix of a proxy."""
-    prefix = getattr(scope.get("app"), "root_path", "") or scope.get("root_path", "")
-    return get_root_url(Request(scope), "/", prefix)
 
 
 def _hash(text: bytes) -> str:

@@ -40,8 +40,20 @@ class Pace:
     def pour(self, visitor: str, amount: float) -> float:
         """Add to a visitor's bucket; returns the seconds until it has run down to the burst."""
         with self._lock:
-            now = self._clock()
-            level, since = self._levels.get(visitor, (0.0, now))
-            level = max(0.0, level - (now - since) * self.per_second) + amount
-            self._levels[visitor] = level, now
+            level = self._level(visitor) + amount
+            self._levels[visitor] = level, self._clock()
         return max(0.0, level - self.burst) / self.per_second
+
+    def passes(self, visitor: str, amount: float) -> bool:
+        """Add to a visitor's bucket what still fits into the burst; whether it did. What did not fit does not count."""
+        with self._lock:
+            level = self._level(visitor) + amount
+            if level > self.burst:
+                return False
+            self._levels[visitor] = level, self._clock()
+        return True
+
+    def _level(self, visitor: str) -> float:
+        """What is in the bucket of a visitor now."""
+        level, since = self._levels.get(visitor, (0.0, self._clock()))
+        return max(0.0, level - (self._clock() - since) * self.per_second)

@@ -100,9 +100,7 @@ class Passage:
         """The page of a name, as far as it is this visitor's."""
         if not _PAGE_NAME.fullmatch(name):
             raise ParameterError(NOT_READABLE)
-        return self.guard.blocks.open_pages.admit(
-            name, self.visitor, owner_of(self.cookie, name), self.address
-        )
+        return self.guard.page(name, self.visitor, owner_of(self.cookie, name), self.address)
 
     def _parameter(self, name: str) -> str:
         query: bytes = self.scope.get("query_string", b"")
@@ -136,6 +134,11 @@ class Passage:
         async with self.guard.answer_turns.turn(visitor, self.address, self._hung_up) as self._passing:
             self.scope = {**self.scope, PASSING: self._passing}
             await _ANSWERS.get(self.kind or "page", Passage._pass_on)(self)
+
+    async def _document(self) -> None:
+        """The page itself."""
+        guard = self.guard
+        await self._reply(await guard.documents.answer(guard.app, self.scope, guard.blocks.config))
 
     async def _join(self) -> None:
         """A question: its page is this visitor's, and there is a place for it."""
@@ -324,6 +327,7 @@ class Passage:
 
 
 _ANSWERS: dict[Kind, Callable[[Passage], Awaitable[None]]] = {
+    "page": Passage._document,
     "join": Passage._join,
     "cancel": Passage._cancel,
     "messages": Passage._messages,

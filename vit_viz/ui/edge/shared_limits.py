@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.types import ASGIApp
 
+from vit_viz.errors import BusyError
 from vit_viz.ui.edge.addresses import Kind
 from vit_viz.ui.edge.admission import LANES, SLOW, lane_of
 from vit_viz.ui.edge.answer_turns import AnswerTurns
+from vit_viz.ui.edge.documents import Documents
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.pacing import Pace
 from vit_viz.ui.edge.pages import Page
@@ -22,6 +24,16 @@ if TYPE_CHECKING:
 REFUSALS_AT_ONCE = 32
 REFUSALS_PER_SECOND = 8
 """How many refusals one visitor hears at full speed, and how many a second after that."""
+
+PAGES_AT_ONCE = 16
+PAGES_PER_SECOND = 1
+"""How many pages one visitor opens at full speed, and how many a second after that; from one network address that is known:"""
+PAGES_AT_ONCE_FROM_ADDRESS = 200
+PAGES_PER_SECOND_FROM_ADDRESS = 8
+
+TOO_QUICKLY = (
+    "Pages of this app were opened too quickly one after the other; please reload this one in a few seconds."
+)
 
 
 class SharedLimits:
@@ -41,9 +53,12 @@ class SharedLimits:
         self.gradio_app = gradio_app
         self.exposure = exposure
         self.offered = offered
+        self.documents = Documents(exposure)
         self.progresses = Progresses()
         self.answer_turns = AnswerTurns()
         self.refusals = Pace(burst=REFUSALS_AT_ONCE, per_second=REFUSALS_PER_SECOND)
+        self.openings = Pace(burst=PAGES_AT_ONCE, per_second=PAGES_PER_SECOND)
+        self.openings_from = Pace(burst=PAGES_AT_ONCE_FROM_ADDRESS, per_second=PAGES_PER_SECOND_FROM_ADDRESS)
         self._joining: list[tuple[str, Page]] = []  # let in, and not yet in Gradio's queue
 
     @property
@@ -64,6 +79,20 @@ class SharedLimits:
             self.blocks.open_pages.find(event.session_hash) for event in events if lane_of(event.fn) == lane
         ]
         return [page for page in pages if page] + [page for kind, page in self._joining if kind == lane]
+
+    def page(self, name: str, visitor: str, owner: str, address: str) -> Page:
+        """The page of a name, for its visitor; one that is new costs more than a question, so they come only so fast.
+
+        Raises:
+            ParameterError: the name is another visitor's.
+            BusyError: the visitor opens pages too quickly; too many are open or wait for answers.
+        """
+        pages = self.blocks.open_pages
+        if pages.find(name) is None and not (
+            self.openings.passes(visitor, 1) and (not address or self.openings_from.passes(address, 1))
+        ):
+            raise BusyError(TOO_QUICKLY)
+        return pages.admit(name, visitor, owner, address)
 
     @contextmanager
     def place(self, lane: str, page: Page) -> Iterator[None]:

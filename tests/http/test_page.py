@@ -1,0 +1,74 @@
+"""The page as it is served: one document for everybody, which costs next to nothing, and new pages that come only so fast."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import secrets
+import time
+from collections.abc import Callable
+
+import httpx
+
+from tests.http.server import Server
+from tests.http.visitor import Visitor, config_in
+from vit_viz.ui.edge.shared_limits import PAGES_AT_ONCE, PAGES_PER_SECOND, TOO_QUICKLY
+
+SCRIPT = re.compile(r"<script(?![^>]*src=)[^>]*>(.*?)</script>", re.DOTALL)
+
+
+def test_two_visitors_with_different_links_get_one_page_and_a_cookie_each(server: Server) -> None:
+    ada = httpx.get(f"{server.url}/?image=uAda&tab=heads", headers={"accept-language": "de"})
+    eve = httpx.get(f"{server.url}/?deep_link=x&page=y&__theme=dark")
+    back = httpx.get(f"{server.url}/", cookies={"vit_viz": ada.cookies["vit_viz"]})
+    assert {ada.status_code, eve.status_code, back.status_code} == {200}
+    assert ada.text == eve.text == back.text
+    assert ada.cookies["vit_viz"] != eve.cookies["vit_viz"]
+    assert "set-cookie" not in back.headers
+    for private in ("uAda", "deep_link=", ada.cookies["vit_viz"], eve.cookies["vit_viz"]):
+        assert private not in eve.text
+
+
+def test_the_page_names_the_address_at_which_it_was_reached(server: Server) -> None:
+    """And its policy the scripts in which that stands."""
+    for host in ("127.0.0.1", "localhost", "127.0.0.1"):
+        page = httpx.get(f"{server.url}/", headers={"host": f"{host}:{server.port}"})
+        base = f"http://{host}:{server.port}"
+        assert config_in(page.text)["root"] == base
+        assert f'const root = "{base}";' in page.text
+        assert ".invalid" not in page.text
+        named = set(re.findall(r"'sha256-([^']+)'", page.headers["content-security-policy"]))
+        scripts = SCRIPT.findall(page.text)
+        assert len(scripts) > 3
+        assert {base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts} == named
+
+
+def test_the_page_travels_small(server: Server) -> None:
+    sizes = {}
+    for accepted in ("br", "gzip", "identity"):
+        page = httpx.get(f"{server.url}/", headers={"accept-encoding": accepted})
+        sizes[accepted] = int(page.headers["content-length"])
+        assert page.headers.get("content-encoding", "identity") == accepted
+        assert httpx.head(f"{server.url}/", headers={"accept-encoding": accepted}).headers[
+            "content-length"
+        ] == str(sizes[accepted])
+    assert sizes["br"] < sizes["gzip"] < sizes["identity"] / 4
+
+
+def test_questions_of_ever_new_pages_are_refused_and_everybody_else_s_are_not(
+    meet: Callable[..., Visitor],
+) -> None:
+    greedy, modest = meet(), meet()
+    assert greedy.arrive().refusals == modest.arrive().refusals == []
+    first, arrive, began = greedy.page, greedy.event("", "arrive"), time.monotonic()
+    answers = []
+    for _ in range(2 * PAGES_AT_ONCE):
+        greedy.page = secrets.token_hex(8)
+        answers.append(greedy.join(arrive["id"], greedy.inputs(arrive, ()), {"search": ""}))
+    let_in = sum(answer.status_code == 200 for answer in answers)
+    assert let_in <= PAGES_AT_ONCE + PAGES_PER_SECOND * (time.monotonic() - began)
+    assert {answer.json()["error"] for answer in answers if answer.status_code == 429} == {TOO_QUICKLY}
+    greedy.page = first
+    for visitor in (greedy, modest):
+        assert visitor.act("", "arrive", data={"search": ""}).refusals == []

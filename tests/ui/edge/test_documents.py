@@ -1,0 +1,207 @@
+"""The page as HTML: one document for everybody, with the address of whoever asks and nothing else of theirs."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import brotli
+import pytest
+from gradio.route_utils import get_root_url
+from gradio.routes import toorjson
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from tests.ui.edge.test_http_guard import Blocks
+from vit_viz.ui.edge.documents import MOST_KEPT, Documents, _encoding
+from vit_viz.ui.edge.exposure import Exposure
+from vit_viz.ui.edge.guarding import guarded
+from vit_viz.ui.edge.headers import PERMISSIONS, page_policy
+from vit_viz.ui.edge.upload_files import UploadFiles
+
+FRAME = "https://frame.example"
+PAGE = (
+    '<html><head><meta charset="utf-8" /><base href="./"></head><body class="{theme}">'
+    '<script>window.gradio_config = {{"root":{root},"file":"{inside}/gradio_api/file=a"}};</script>'
+    "<p>{query}{cookie}{language}</body></html>"
+)
+
+
+@dataclass
+class Renderer:
+    """Stands for Gradio: writes into the page whatever it is told about a visitor."""
+
+    blocks: Blocks
+    root_path: str = ""
+    status: int = 200
+    requests: list[Request] = field(default_factory=list)
+
+    async def answer(self, request: Request) -> Response:
+        """The page."""
+        self.requests.append(request)
+        if self.status != 200:
+            return PlainTextResponse("broken", self.status)
+        root = toorjson(get_root_url(request, "/", self.root_path or request.scope.get("root_path")))
+        words = {"root": root, "inside": str(root)[1:-1], "theme": self.blocks.config["theme"]}
+        words |= {"query": request.url.query, "cookie": request.headers.get("cookie", "")}
+        words |= {"language": request.headers.get("accept-language", "")}
+        headers = {"set-cookie": "theirs=1", "content-security-policy": "default-src *"}
+        return HTMLResponse(PAGE.format(**words), headers=headers)
+
+
+class Behind(Starlette):
+    """The guard in front of it."""
+
+    def __init__(self, blocks: Blocks, exposure: Exposure, root_path: str = "") -> None:
+        self.blocks, self.root_path = blocks, root_path
+        self.renderer = Renderer(blocks, root_path)
+        super().__init__(routes=[Route("/", self.renderer.answer)], **guarded(exposure))
+
+    def get_blocks(self) -> Any:
+        return self.blocks
+
+
+@pytest.fixture
+def blocks(tmp_path: Any) -> Blocks:
+    return Blocks(UploadFiles(lambda: str(tmp_path)))
+
+
+def opened(blocks: Blocks, *, root_path: str = "", **environment: str) -> TestClient:
+    app = Behind(blocks, Exposure.of("127.0.0.1", environment=environment), root_path)
+    return TestClient(app, base_url="http://127.0.0.1:7860", raise_server_exceptions=False)
+
+
+def requests_of(client: TestClient) -> list[Request]:
+    """What Gradio was asked."""
+    app: Any = client.app
+    return list(app.renderer.requests)
+
+
+def test_visitors_share_the_page_and_not_what_is_theirs(blocks: Blocks) -> None:
+    """Two with different links, cookies and languages; the second gets no trace of the first."""
+    with opened(blocks) as client:
+        ada = client.get("/?image=uAda&tab=heads&__theme=dark", headers={"accept-language": "de"})
+        first = client.cookies.get("vit_viz")
+        again = client.get("/?deep_link=x&page=y", headers={"accept-language": "fr"})
+        client.cookies.clear()
+        eve = client.get("/")
+        assert ada.text == again.text == eve.text
+        assert ada.headers["set-cookie"].startswith(f"vit_viz={first};")
+        assert "set-cookie" not in again.headers
+        assert eve.headers["set-cookie"].startswith("vit_viz=")
+        assert client.cookies.get("vit_viz") not in (None, first)
+        assert all("theirs" not in one.headers.get("set-cookie", "") for one in (ada, again, eve))
+        for word in ("uAda", "de", first, "deep_link"):
+            assert word not in eve.text.partition("<p>")[2]
+        (asked,) = requests_of(client)
+        assert (asked.method, asked.url.query, list(asked.headers)) == ("GET", "", ["host"])
+        assert asked.client is None
+
+
+@pytest.mark.parametrize("prefix", ["", "/tools/vit_viz"])
+def test_each_address_has_its_own_page_of_one_rendering(blocks: Blocks, prefix: str) -> None:
+    with opened(blocks, root_path=prefix, VIT_VIZ_BEHIND_PROXY="1", VIT_VIZ_HOSTS="one.example") as client:
+        headers = (
+            {},
+            {"host": "localhost:80"},
+            {"host": "one.example:99"},
+            {"x-forwarded-host": "two.example", "x-forwarded-proto": "https"},
+            {"host": "127.0.0.1:7860"},
+        )
+        pages = [client.get("/", headers=one) for one in headers]
+        bases = [f"{at}{prefix}" for at in ("http://127.0.0.1:7860", "http://localhost", "http://one.example:99",
+                                            "https://two.example", "http://127.0.0.1:7860")]  # fmt: skip
+        for page, base in zip(pages, bases, strict=True):
+            assert f'"root":"{base}","file":"{base}/gradio_api/file=a"' in page.text
+            assert f'<meta property="og:url" content="{base}/">' in page.text
+            assert set(re.findall(r"https?://[\w.:]+", page.text)) == {base.removesuffix(prefix)}
+            (script,) = re.findall("<script>(.*?)</script>", page.text)
+            digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+            assert f"'sha256-{digest}'" in page.headers["content-security-policy"]
+        assert len(requests_of(client)) == 1
+
+
+def test_the_page_gets_its_policy_and_no_base(blocks: Blocks) -> None:
+    with opened(blocks, SPACE_HOST="someone.hf.space") as client:
+        page = client.get("/", headers={"accept-encoding": "identity"})
+    exposure = Exposure.of("127.0.0.1", environment={"SPACE_HOST": "someone.hf.space"})
+    policy = page_policy(page.content, frames=exposure.frames, connects=exposure.connects)
+    assert page.headers.get_list("content-security-policy") == [policy]
+    assert page.headers["permissions-policy"] == PERMISSIONS
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "<base" not in page.text
+
+
+def test_a_page_that_was_built_anew_is_rendered_anew(blocks: Blocks) -> None:
+    """As is one whose theme has changed."""
+    with opened(blocks) as client:
+        assert ['class="light"' in client.get("/").text for _ in range(2)] == [True, True]
+        blocks.config = {"theme": "dark"}
+        assert ['class="dark"' in client.get("/").text for _ in range(2)] == [True, True]
+        blocks.config = {"theme": "light"}
+        assert 'class="light"' in client.get("/").text
+        assert len(requests_of(client)) == 3
+
+
+def test_a_page_that_fails_is_not_kept(blocks: Blocks) -> None:
+    with opened(blocks) as client:
+        app: Any = client.app
+        for status in (500, 503):
+            app.renderer.status = status
+            assert (client.get("/").status_code, client.get("/").text) == (status, "broken")
+        app.renderer.status = 200
+        assert client.get("/").status_code == 200
+        del blocks.config["theme"]
+        blocks.config = dict(blocks.config)
+        assert client.get("/").status_code == 500
+        blocks.config["theme"] = "dark"
+        assert 'class="dark"' in client.get("/").text
+
+
+def test_a_page_is_sent_in_the_best_encoding_that_is_accepted(blocks: Blocks) -> None:
+    with opened(blocks) as client:
+        plain = client.get("/", headers={"accept-encoding": "identity"}).content
+        for accepted, encoding, undo in (
+            ("gzip, deflate, br, zstd", "br", brotli.decompress),
+            ("gzip;q=1.0, br;q=0", "gzip", gzip.decompress),
+            ("br;q=0.0, gzip ; q=0", None, bytes),
+            ("", None, bytes),
+        ):
+            with client.stream("GET", "/", headers={"accept-encoding": accepted}) as answer:
+                sent = b"".join(answer.iter_raw())
+            assert answer.headers.get("content-encoding") == encoding
+            assert answer.headers["content-length"] == str(len(sent))
+            assert "accept-encoding" in answer.headers["vary"].lower()
+            assert undo(sent) == plain
+            head = client.head("/", headers={"accept-encoding": accepted})
+            assert head.content == b""
+            for name in ("content-length", "content-encoding", "content-security-policy"):
+                assert head.headers.get(name) == answer.headers.get(name)
+        assert len(requests_of(client)) == 1
+
+
+@pytest.mark.parametrize(
+    ("accepted", "best"),
+    [
+        ("BR", "br"), ("x-br, brotli", ""), ("gzip;q=0.001", "gzip"), ("br;q=0.,gzip;q=0.000", ""), (" gzip , br;q=1", "br"),
+    ],
+)  # fmt: skip
+def test_an_encoding_is_accepted_by_its_name_and_weight(accepted: str, best: str) -> None:
+    assert _encoding(accepted) == best
+
+
+def test_made_up_addresses_cost_no_rendering_and_no_memory(blocks: Blocks) -> None:
+    with opened(blocks) as client:
+        for port in range(1, 2 * MOST_KEPT):
+            assert f"http://localhost:{port}/" in client.get("/", headers={"host": f"localhost:{port}"}).text
+        app: Any = client.app
+        documents: Documents = app.middleware_stack.documents
+        assert len(requests_of(client)) == 1
+        assert len(documents._kept) == MOST_KEPT
