@@ -259,7 +259,7 @@ test('the table has a row for each layer with the numbers of the measure, and ma
   const chosen = part.cells().filter((cell) => cell.getAttribute('aria-selected') === 'true');
   assert.deepEqual(texts(chosen), ['4.0']);
   assert.equal(part.cells().filter((cell) => cell.getAttribute('tabindex') === '0').length, 1);
-  assert.deepEqual([part.find('heads-low').textContent, part.find('heads-high').textContent], ['4', '30']);
+  assert.deepEqual([part.find('low').textContent, part.find('high').textContent], ['4', '30']);
   assert.equal(part.find('heads-caption').textContent, 'Layer 1, head 2: what the patch (0, 1) looks at');
   assert.equal(part.find('heads-readout').textContent, 'mean attention distance: 4 pixels');
   assert.equal(part.find('heads-dots').childElementCount, 6);
@@ -330,7 +330,7 @@ test('a causal map fills while it runs, for the class that it was asked for', as
   assert.equal(part.find('heads-stop').hidden, true);
   part.set({ key: 'k', of: { zero: news } }, 'causal');
   assert.deepEqual(texts(part.cells().slice(0, 3)), ['', '−1.0', '2.0']);
-  assert.equal(part.find('heads-unit').textContent, 'change of the logit of lion <b>');
+  assert.equal(part.find('unit').textContent, 'change of the logit of lion <b>');
   assert.equal(part.find('heads-progress').value, 0.3);
   assert.equal(part.find('heads-dots').childElementCount, 2);
   part.find('heads-stop').click();

@@ -4,6 +4,9 @@ import { mount as heads } from '../../vit_viz/ui/heads/table.js';
 import { Browser, Element, component, mount } from './browser.js';
 import { settle } from './visit.js';
 
+/** Parts that every room calls alike. */
+const BAR = ['bar', 'low', 'high', 'unit', 'strip'];
+
 const HEADS = component(heads, 'ui/heads/table.html');
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
 const ramp = (/** @type {(i: number) => number} */ of) =>
@@ -87,7 +90,7 @@ export async function open({
   const tables = { viridis: ramp((i) => i), diverging: ramp((i) => 255 - i) };
   const part = mount(HEADS, now, { browser, props: { causal: null, tables, measures } });
   await settle();
-  const find = (/** @type {string} */ of_) => any(part.find(`heads-${of_}`));
+  const find = (/** @type {string} */ of_) => any(part.find(BAR.includes(of_) ? of_ : `heads-${of_}`));
   find('stage').box = { left: 100, top: 50, width: 80, height: 40 };
   const cells = () => find('table').querySelectorAll('td');
   return {

@@ -103,7 +103,7 @@ test('the query has a ring on the photo, each patch of a region its own', async 
     .children.map((/** @type {any} */ { className, style }) =>
       [className, style.top, style.left, style.width, style.height].join(' '),
     );
-  assert.deepEqual(rings, ['vv-heads-ring 10% 37.5% 25% 40%', 'vv-heads-ring 50% 62.5% 25% 40%']);
+  assert.deepEqual(rings, ['vv-ring 10% 37.5% 25% 40%', 'vv-ring 50% 62.5% 25% 40%']);
 });
 
 test('the head under the pointer is looked at, in the table, in the plot and among the names', async () => {

@@ -5,6 +5,9 @@ import { Browser, Element, component, mount } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { settle, tables } from './visit.js';
 
+/** Parts that every room calls alike. */
+const BAR = ['bar', 'low', 'high', 'unit', 'strip'];
+
 const MATRIX = component(mountMatrix, 'ui/heads/matrix.html');
 export const OPTIONS = { matrix_scale: 'log', matrix_links: 'query', matrix_count: 2, matrix_zoom: '' };
 const SIZE = 26;
@@ -108,7 +111,8 @@ export async function open({
   await settle();
   const frames = (/** @type {number} */ count) => browser.pass(16 * count);
   if (!wait) frames(8);
-  const find = (/** @type {string} */ name) => /** @type {any} */ (part.find(`matrix-${name}`));
+  const find = (/** @type {string} */ name) =>
+    /** @type {any} */ (part.find(BAR.includes(name) ? name : `matrix-${name}`));
   const sheet = find('sheet');
   const point = (/** @type {number} */ down, /** @type {number} */ across, more = {}) => ({
     clientY: 50 + down,

@@ -34,7 +34,7 @@ test('a picture shows its file, its words and its bar, and rings where the query
   assert.equal(image.hidden, false);
   assert.equal(image.alt, 'Layer 2.');
   assert.equal(image.style.aspectRatio, '4');
-  assert.equal(find('stage').style.width, 'calc(4 * var(--vv-tallest))');
+  assert.equal(find('frame').style.width, 'calc(4 * var(--vv-tallest))');
   assert.ok(element.classList.contains('vv-busy'));
   assert.equal(find('rings').childElementCount, 0);
   image.onload();
@@ -57,9 +57,9 @@ test('a picture shows its file, its words and its bar, and rings where the query
     [find('save').hidden, /** @type {any} */ (find('save')).href],
     [false, '/picture/x.png?save=1'],
   );
-  assert.equal(find('stage').getAttribute('role'), 'application');
-  assert.equal(find('stage').getAttribute('aria-label'), 'Layer 2. Arrow keys move the query.');
-  assert.ok(find('stage').classList.contains('vv-pickable'));
+  assert.equal(find('frame').getAttribute('role'), 'application');
+  assert.equal(find('frame').getAttribute('aria-label'), 'Layer 2. Arrow keys move the query.');
+  assert.ok(find('frame').classList.contains('vv-pickable'));
 });
 
 test('a picture with paper of its own is fetched for the look of the page', () => {
@@ -101,10 +101,10 @@ test('a picture that cannot be picked is an image, and one without size takes th
     note: 'small',
   });
   /** @type {any} */ (find('image')).onload();
-  assert.equal(find('stage').getAttribute('role'), 'img');
-  assert.equal(find('stage').getAttribute('aria-label'), 'Layer 2.');
-  assert.ok(!find('stage').classList.contains('vv-pickable'));
-  assert.deepEqual([find('image').style.aspectRatio, find('stage').style.width], ['', '100%']);
+  assert.equal(find('frame').getAttribute('role'), 'img');
+  assert.equal(find('frame').getAttribute('aria-label'), 'Layer 2.');
+  assert.ok(!find('frame').classList.contains('vv-pickable'));
+  assert.deepEqual([find('image').style.aspectRatio, find('frame').style.width], ['', '100%']);
   assert.deepEqual(
     [find('bar').hidden, find('save').hidden, find('note').textContent],
     [true, true, 'small'],
@@ -152,7 +152,7 @@ test('a click says where it was in the original photo, arrow keys move the query
   find('image').fire('click', { clientX: 260, clientY: 50 });
   assert.deepEqual(told, [['pick', { y: 20, x: 100 }]]);
   const keys = ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Tab'];
-  const events = keys.map((key) => find('stage').fire('keydown', { key }));
+  const events = keys.map((key) => find('frame').fire('keydown', { key }));
   assert.deepEqual(
     told.slice(1).map(([name, { down, across }]) => [name, down, across]),
     [
@@ -168,13 +168,13 @@ test('a click says where it was in the original photo, arrow keys move the query
   );
   set({ ...shown, revision: 9, pick: false });
   find('image').fire('click', { clientX: 260, clientY: 50 });
-  find('stage').fire('keydown', { key: 'ArrowUp' });
+  find('frame').fire('keydown', { key: 'ArrowUp' });
   assert.equal(told.length, 5);
 });
 
 test('keys and clicks while the next picture is on its way are told as well, and none after an error', () => {
   const { find, set, told } = mount(PICTURE, shown);
-  const press = () => find('stage').fire('keydown', { key: 'ArrowDown' });
+  const press = () => find('frame').fire('keydown', { key: 'ArrowDown' });
   set({ revision: 4, busy: true });
   press();
   assert.deepEqual(told, [['step', { down: 1, across: 0 }]]);
@@ -193,14 +193,14 @@ test('the pointer reads the number under it, inside the part that the model rece
   const tip = find('tip');
   const at = (/** @type {number} */ clientX, /** @type {number} */ clientY) =>
     image.fire('pointermove', { clientX, clientY });
-  image.box = find('stage').box = { left: 100, top: 30, width: 320, height: 80 };
+  image.box = find('frame').box = { left: 100, top: 30, width: 320, height: 80 };
   at(110, 40);
   assert.ok(tip.hidden); // not while the picture is on its way
   /** @type {any} */ (image).onload();
   at(100 + 2 * 60, 30 + 2 * 25); // x = 20 + 60, y = 10 + 25
   assert.deepEqual([tip.hidden, tip.textContent], [false, 'row 2, column 2: cell 14']);
   assert.deepEqual([tip.style.left, tip.style.right, tip.style.top], ['', '214px', '20px']);
-  find('stage').box = { left: 100, top: 30, width: 500, height: 80 };
+  find('frame').box = { left: 100, top: 30, width: 500, height: 80 };
   at(101, 31);
   assert.deepEqual(
     [tip.textContent, tip.style.left, tip.style.right, tip.style.top],

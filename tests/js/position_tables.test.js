@@ -88,7 +88,7 @@ test('the table on another grid stands beside its own, and each other way with i
   cells.box = { left: 10, top: 20, width: 300, height: 100 };
   cells.fire('pointermove', { clientX: 10 + 250, clientY: 20 + 25 });
   assert.equal(part.words('cell'), 'dino, position (0, 2): differs by 0.2 of the mean norm of a position');
-  const { style } = /** @type {any} */ (cells.querySelector('.vv-cell-ring'));
+  const { style } = /** @type {any} */ (cells.querySelector('.vv-ring'));
   const shares = ['top', 'left', 'width', 'height'].map((name) => Math.round(parseFloat(style[name])));
   assert.deepEqual(shares, [0, 67, 33, 50]);
   cells.fire('keydown', { key: 'ArrowDown' });
@@ -101,7 +101,7 @@ test('on the own grid nothing is resampled', () => {
   const part = draw({ part: 'resampled', drawn: { ...resampled, grid: [1, 2], variants: [] } });
   assert.equal(part.words('words'), sameWords([1, 2]));
   assert.deepEqual(part.captions(), ["the checkpoint's own table, 1 x 2"]);
-  assert.equal(part.figures()[0].className.trim(), 'vv-tables-figure');
+  assert.equal(part.figures()[0].className.trim(), 'vv-tables-figure vv-stack');
 });
 
 test('rotary periods are likenesses by distance, down and across', () => {

@@ -27,7 +27,7 @@ test('a card has its photo, the answer, and a ring where the head looks most', (
   assert.deepEqual(wordsOf(button), ['dog', '63%, is cat', 'outside 12.5']);
   assert.deepEqual(
     file.children.map((/** @type {any} */ one) => one.className),
-    ['vv-survey-answer', 'vv-small', 'vv-small'],
+    ['vv-survey-answer vv-class', 'vv-small vv-class', 'vv-small vv-class'],
   );
   assert.equal(file.children[0].dataset.right, 'false');
   assert.ok(!stage.classList.contains('vv-gone'));
@@ -51,7 +51,7 @@ test('a card says only what is known', (context) => {
 test('photos stand under their title, and where there are none it says so', (context) => {
   new Browser().install(context);
   const group = any(cardGroup('highest', [card(4), card(1)], ''));
-  assert.equal(group.className, 'vv-survey-group');
+  assert.equal(group.className, 'vv-survey-group vv-stack');
   const [title, line] = group.children;
   assert.deepEqual([title.tagName, title.className, title.textContent], ['H4', 'vv-small', 'highest']);
   assert.equal(line.className, 'vv-survey-line');

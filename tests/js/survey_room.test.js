@@ -145,10 +145,13 @@ test('a table of heads shows means, their spread on one scale, names, and what t
   assert.equal(cells[3].getAttribute('aria-label'), '8.0; layer 1, head 0: 8 pixels; even');
   assert.equal(cells[5].getAttribute('aria-label'), '5.0; layer 1, head 2: 5 pixels; last');
   assert.equal(cells[0].style.backgroundColor, 'rgb(51 51 51)'); // a fifth of the way
-  assert.deepEqual([text('low'), text('high'), text('unit')], ['5', '35', 'pixels']);
+  assert.deepEqual(
+    [find('low').textContent, find('high').textContent, find('unit').textContent],
+    ['5', '35', 'pixels'],
+  );
   assert.equal(text('meaning'), 'How far a head looks.');
   assert.equal(text('unknown'), 'Nothing is unknown.');
-  const { backgroundImage } = find('survey-strip').style;
+  const { backgroundImage } = find('strip').style;
   assert.ok(backgroundImage.startsWith('linear-gradient(to right, rgb(0 0 0), rgb(15 15 15), '));
   assert.equal(text('readout'), 'Layer 1, head 2: 5 ± 0 pixels, over 3 photos.');
   assert.equal(text('named'), 'last: It is last. It holds in 50% of these photos alone.');

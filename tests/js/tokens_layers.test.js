@@ -138,7 +138,7 @@ test('a pointer or the arrow keys read a cell, which has a ring', (context) => {
   ]); // prettier-ignore
   assert.ok(square.classList.contains('vv-cells'));
   assert.equal(/** @type {any} */ (square).tabIndex, 0);
-  const ring = /** @type {Element} */ (square.querySelector('.vv-cell-ring'));
+  const ring = /** @type {Element} */ (square.querySelector('.vv-ring'));
   assert.equal(ring.hidden, true);
   assert.equal(cell(), 'Point at a cell, or move with the arrow keys.');
   square.fire('pointermove', { clientX: 10 + 75, clientY: 20 + 30 });
@@ -224,8 +224,8 @@ test('a register is a job; then norms and attention stand beside what was there 
   assert.deepEqual([...pixels[1].slice(20)], [96, 96, 96, 191]); // 255 · 9 / 24 = 95.6
   const rings = norms.querySelectorAll('.vv-room-rings').map((node) => node.children);
   assert.deepEqual(rings.map((one) => one.length), [1, 0]); // prettier-ignore
-  assert.deepEqual([rings[0][0].className, rings[0][0].style.top], ['vv-room-outlier', '50%']);
-  assert.equal(attention.querySelectorAll('.vv-room-outlier').length, 0);
+  assert.deepEqual([rings[0][0].className, rings[0][0].style.top], ['vv-ring vv-outlier', '50%']);
+  assert.equal(attention.querySelectorAll('.vv-outlier').length, 0);
   assert.equal(/** @type {any} */ (norms.querySelector('img')).src, '/photo/h4');
 });
 
@@ -253,7 +253,7 @@ test('a register that failed says why in its place, until something else is chos
   await settle();
   const place = part.find('room-register');
   assert.deepEqual([place.hidden, place.textContent], [false, 'There are no outliers.']);
-  assert.equal(place.children[0].className, 'vv-room-error');
+  assert.equal(place.children[0].className, 'vv-room-error vv-notice');
   assert.equal(part.find('room-error').hidden, true); // the norms are here
   part.tiles()[1].click();
   await settle();

@@ -202,7 +202,7 @@ test('a box is drawn while its button is on; the click that ends the press pins 
   assert.equal(stage.captured, 7);
   stage.fire('pointermove', at(30, 75));
   browser.pass(16);
-  assert.equal(marks().at(-1), 'vv-room-object 30% 35%'); // 12 of 40 down, 35 of 100 across
+  assert.equal(marks().at(-1), 'vv-ring vv-object 30% 35%'); // 12 of 40 down, 35 of 100 across
   assert.deepEqual(told, []);
   stage.fire('pointermove', at(25, 60));
   stage.fire('pointerup', at(31, 77));
@@ -213,12 +213,12 @@ test('a box is drawn while its button is on; the click that ends the press pins 
     told.map((one) => one[0]),
     ['choose'],
   );
-  assert.equal(marks().at(-1), 'vv-room-object 30% 35%');
+  assert.equal(marks().at(-1), 'vv-ring vv-object 30% 35%');
   stage.fire('pointermove', at(15, 35)); // the press is over
   browser.pass(16);
   stage.fire('pointerup', at(15, 35));
   assert.equal(told.length, 1);
-  assert.equal(marks().at(-1), 'vv-room-object 30% 35%');
+  assert.equal(marks().at(-1), 'vv-ring vv-object 30% 35%');
   assert.equal(stage.fire('pointerdown', at(15, 40)).prevented, false); // the button is off: the next press pins again
   stage.fire('click', at(15, 40));
   assert.deepEqual(told.at(-1), ['pin', { query: '0,0' }]);
@@ -228,19 +228,19 @@ test('a box is drawn while its button is on; the click that ends the press pins 
 test('the box goes with the pointer, from any corner, and what is drawn is not what was there', async () => {
   const chosen = { token_measure: 'segments', token_box: '10,10,20,20' };
   const { find, stage, at, browser, marks } = await open({ chosen }, { answer });
-  assert.equal(marks().at(-1), 'vv-room-object 25% 10%');
+  assert.equal(marks().at(-1), 'vv-ring vv-object 25% 10%');
   find('room-draw').click();
   stage.fire('pointerdown', at(30, 80));
   stage.fire('pointermove', at(8, 90));
   browser.pass(16);
-  assert.equal(marks().at(-1), 'vv-room-object 20% 80%');
+  assert.equal(marks().at(-1), 'vv-ring vv-object 20% 80%');
   const { width, height } = find('room-rings').children[find('room-rings').childElementCount - 1].style;
   assert.deepEqual([width, height], ['10%', '55%']);
   stage.fire('pointercancel', at(8, 90));
   browser.pass(16);
   stage.fire('pointermove', at(20, 20));
   browser.pass(16);
-  assert.equal(marks().at(-1), 'vv-room-object 25% 10%'); // as before
+  assert.equal(marks().at(-1), 'vv-ring vv-object 25% 10%'); // as before
   assert.equal(pressed(find('room-draw')), 'true'); // to be tried again
 });
 
@@ -263,7 +263,7 @@ test('a press without a way draws no box, and the button stays on until it is pr
 
 test('other measures show no box', async () => {
   const { marks } = await open({ chosen: { token_box: '10,10,20,20' } });
-  assert.deepEqual(marks(), ['vv-room-ring 50% 50%']);
+  assert.deepEqual(marks(), ['vv-ring 50% 50%']);
 });
 
 // --- jobs

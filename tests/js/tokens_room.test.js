@@ -7,7 +7,7 @@ import { mount as mountRoom } from '../../vit_viz/ui/tokens/room.js';
 import { component, mount } from './browser.js';
 import { open, pressed, settle, texts } from './tokens_tab.js';
 
-const RING = 'vv-room-ring 50% 50%'; // around patch (1, 1): 20 of 40 pixels down, 50 of 100 across
+const RING = 'vv-ring 50% 50%'; // around patch (1, 1): 20 of 40 pixels down, 50 of 100 across
 const NAMES = ['input', 'after layer 0', 'after layer 1', 'after layer 2', 'after layer 3'];
 
 /** Whose vectors were asked for: state and role. */
@@ -86,7 +86,7 @@ test('a patch under the pointer is compared at the next frame, over the photo an
   assert.equal(performance.getEntriesByName('vit_viz:tokens').length, before + 1);
   assert.equal(words('room-caption'), 'What resembles the patch (0, 2), after layer 2');
   assert.equal(words('room-readout'), 'cosine with all patches: mean 27; class token 9');
-  assert.deepEqual(marks(), ['vv-room-ring 25% 70%']);
+  assert.deepEqual(marks(), ['vv-ring 25% 70%']);
   stage.fire('pointermove', patch(0, 2)); // still there
   assert.equal(browser.timers.size, 0);
   const small = tiles()[1].querySelector('.vv-room-small');
@@ -122,7 +122,7 @@ test('a click pins a patch for the whole page, and the arrow keys move it', asyn
   stage.fire('click', patch(0, 1));
   assert.deepEqual(told, [['pin', { query: '0,1' }]]);
   assert.equal(words('room-caption'), 'What resembles the patch (0, 1), after layer 2'); // the pointer is forgotten
-  assert.deepEqual(marks(), ['vv-room-ring 25% 50%']);
+  assert.deepEqual(marks(), ['vv-ring 25% 50%']);
   assert.equal(stage.fire('keydown', { key: 'ArrowRight' }).prevented, true);
   assert.deepEqual(told.at(-1), ['pin', { query: '0,2' }]);
   stage.fire('keydown', { key: 'ArrowDown' });

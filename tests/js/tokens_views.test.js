@@ -136,7 +136,7 @@ test('norms are maps with their outliers ringed, and a histogram of all tokens w
   const part = await open({ chosen: NORMS }, { answer: () => norms });
   assert.deepEqual(part.asked, ['/vit_viz/token_numbers/h4?kind=norms&factor=5']);
   assert.deepEqual([part.words('low'), part.words('high'), part.words('unit')], ['1', '32', 'norm']);
-  assert.deepEqual(part.marks(), ['vv-room-outlier 50% 70%', 'vv-room-ring 50% 50%']);
+  assert.deepEqual(part.marks(), ['vv-ring vv-outlier 50% 70%', 'vv-ring 50% 50%']);
   assert.equal(part.words('room-caption'), 'How long the tokens are, after layer 2');
   assert.match(part.words('room-readout'), /^patch \(1, 1\): 5, 2[.]5 x the median[.] Longer than 5 medians: 1 patch and the class token, which get 34%/); // prettier-ignore
   assert.deepEqual(
@@ -187,7 +187,7 @@ test('the histogram is drawn anew for another state or limit, and not while the 
   part.element.fire('pointerleave');
   await part.press('token_measure', 'similarity');
   assert.equal(panel.childElementCount, 0);
-  assert.deepEqual(part.marks(), ['vv-room-ring 50% 50%']);
+  assert.deepEqual(part.marks(), ['vv-ring 50% 50%']);
   await part.press('token_measure', 'norms');
   assert.equal(panel.childElementCount, 4);
 });

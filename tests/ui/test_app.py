@@ -94,7 +94,7 @@ def test_a_wide_photo_walks_through_all_views_and_a_click_changes_the_picture(
     drawn = page.locator("#vv-explain-picture .vv-image").bounding_box()
     assert drawn["width"] / drawn["height"] == pytest.approx(3, rel=0.02)
     before, caption = (
-        shown(page, "#vv-explain-picture .vv-stage"),
+        shown(page, "#vv-explain-picture .vv-frame"),
         page.locator("#vv-explain-picture .vv-caption").inner_text(),
     )
     box = page.locator("#vv-explain-picture .vv-image").bounding_box()
@@ -104,7 +104,7 @@ def test_a_wide_photo_walks_through_all_views_and_a_click_changes_the_picture(
     )
     picture_loaded(page, "#vv-explain-picture")
     expect(page.locator("#vv-explain-picture .vv-caption")).to_contain_text("patch (", use_inner_text=True)
-    assert shown(page, "#vv-explain-picture .vv-stage") != before
+    assert shown(page, "#vv-explain-picture .vv-frame") != before
 
 
 def test_a_patch_clicked_in_one_view_is_the_query_of_all(page: Any) -> None:
@@ -136,7 +136,7 @@ def test_arrow_keys_move_the_query_in_a_picture(page: Any) -> None:
     page.locator("#vv-gallery [data-method=rollout] .vv-open").click()
     page.get_by_role("button", name="choose the query").click()
     picture_loaded(page, "#vv-explain-picture")
-    page.locator("#vv-explain-picture .vv-stage").focus()
+    page.locator("#vv-explain-picture .vv-frame").focus()
     page.keyboard.press("ArrowRight")
     page.locator("#vv-explain-picture .vv-caption").get_by_text("patch (8, 8)").wait_for()
     page.keyboard.press("ArrowUp")

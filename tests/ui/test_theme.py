@@ -71,7 +71,7 @@ def test_gradio_takes_its_colours_from_the_tokens_in_light_and_dark() -> None:
 
 
 def test_the_parts_that_all_rooms_share_have_no_colour_or_type_size_of_their_own() -> None:
-    rules = (_HERE / "system.css").read_text("utf-8")
+    rules = (_HERE / "kit/system.css").read_text("utf-8")
     assert set(re.findall(r"font-size: ([^;]+);", rules)) == {
         f"var(--vv-type{s})" for s in ("", "-small", "-large")
     }

@@ -263,7 +263,7 @@ def test_the_keyboard_alone_walks_answers_and_plays(visit: Callable[..., Any], a
     page.locator("#vv-w-content .vv-w-quiz summary").focus()
     page.keyboard.press("Enter")
     expect(page.locator("#vv-w-content .vv-w-quiz p")).to_be_visible()
-    page.locator("#vv-w-photo .vv-stage").focus()
+    page.locator("#vv-w-photo .vv-frame").focus()
     page.keyboard.press("ArrowRight")
     page.locator("#vv-w-photo .vv-caption").get_by_text("patch (8, 8)").wait_for()
     page.keyboard.press("ArrowDown")

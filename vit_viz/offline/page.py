@@ -41,7 +41,7 @@ _QUALITIES = (88, 80, 70, 55, 40)
 _FOLDER = Path(__file__).parent
 _SHARED = (
     "ui/tokens.css",
-    "ui/system.css",
+    "ui/kit/system.css",
 )  # the look of the page; as files, since nothing here needs the app
 _PARAGRAPHS: dict[Storage, str] = {
     "fp16": "Queries and keys are stored as fp16.",

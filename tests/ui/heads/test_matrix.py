@@ -64,7 +64,7 @@ def test_cells_are_the_attention_that_was_recorded_and_nothing_is_asked_for_them
         weight = float(matrix.locator(f"{ROOM} .vv-matrix-readout").get_attribute("data-weight"))
         assert abs(weight - float(attention[query, key])) <= 2e-3 * float(attention[query].max())
         rings = sum(layout.place(token) is not None for token in (query, key))
-        expect(matrix.locator(f"{ROOM} .vv-matrix-ring")).to_have_count(rings)
+        expect(matrix.locator(f"{ROOM} .vv-ring")).to_have_count(rings)
     pinned = "query=6%2C7"  # whose exact numbers the page asks for as it opens, however long that takes
     assert [url for url in asked if pinned not in url] == []
     matrix.mouse.click(*matrix.evaluate(PLACE_OF, [101, 108]))  # token 101 is patch (6, 0)

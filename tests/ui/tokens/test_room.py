@@ -111,7 +111,7 @@ def test_layers_segments_and_classes_are_chosen_and_linked(visit: Callable[..., 
     page.wait_for_url(re.compile("box=200(,|%2C)100(,|%2C)400(,|%2C)300"))
     ready(page, "segments")
     page.locator("#vv-tokens .vv-room-legend").get_by_text("overlap").first.wait_for()
-    expect(page.locator("#vv-tokens .vv-room-object")).to_have_count(1)
+    expect(page.locator("#vv-tokens .vv-object")).to_have_count(1)
     page.locator("#vv-tokens .vv-room-draw").click()
     page.mouse.move(*centre_of(page, 2, 2, trace.layout.grid))
     page.mouse.down()

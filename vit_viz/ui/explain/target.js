@@ -125,7 +125,7 @@ class Search {
 
   hit(/** @type {Matches['hits'][number]} */ { name, index }, /** @type {boolean} */ single) {
     const line = make('li');
-    const words = make('span', '', name);
+    const words = make('span', 'vv-class', name);
     words.title = `class ${index}`;
     const choice = (/** @type {string} */ label, /** @type {string} */ event) =>
       makeChip({ name: label }, false, () => this.trigger(event, { index }));

@@ -55,7 +55,7 @@ export class LinkedPhoto {
     const { original } = trace.crop;
     const area = [0, 0, original[0], original[1]];
     const ring = (/** @type {number} */ patch, /** @type {string} */ kind) => {
-      const node = make('span', `vv-matrix-ring ${kind}`);
+      const node = make('span', `vv-ring ${kind}`);
       const cols = trace.grid[1];
       const rect = patchRect(trace.crop, Math.floor(patch / cols), patch % cols, trace.grid);
       Object.assign(node.style, placeIn(rect, area));

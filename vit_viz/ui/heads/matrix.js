@@ -330,10 +330,10 @@ export class Matrix {
   /** @param {Filling} filling */
   showBar(filling) {
     const [low, high] = endsOf(filling, this.log);
-    this.find('matrix-low').textContent = filling.low < low ? `${weightText(low)} or less` : weightText(low);
-    this.find('matrix-high').textContent = weightText(high);
-    this.find('matrix-unit').textContent = `attention weight${this.log ? ', logarithmic' : ''}`;
-    this.find('matrix-strip').style.background = gradient(stopsOf(this.table));
+    this.find('low').textContent = filling.low < low ? `${weightText(low)} or less` : weightText(low);
+    this.find('high').textContent = weightText(high);
+    this.find('unit').textContent = `attention weight${this.log ? ', logarithmic' : ''}`;
+    this.find('strip').style.background = gradient(stopsOf(this.table));
   }
 
   /** @param {import('../../explorer/matrix.js').Link[]} links that are drawn */

@@ -123,7 +123,7 @@ export class Names {
     const words = rule ? `${rule.sentence} ${capital(ruleWords(rule))}.` : MIXED;
     const chips = make('div', 'vv-heads-chips');
     chips.append(...names.map((named) => this.chip(named)));
-    const evidence = make('div', 'vv-heads-evidence vv-card');
+    const evidence = make('div', 'vv-heads-evidence vv-card vv-stack');
     evidence.hidden = true;
     box.append(title, make('p', 'vv-small', words), chips, evidence);
     if (names.length > MANY) {
@@ -186,7 +186,7 @@ export class Names {
 
   evidence(/** @type {Named} */ named) {
     const title = make('h4', 'vv-heads-evidence-title', `${capital(headWords(named))}: ${named.label}`);
-    const table = make('table', 'vv-heads-numbers');
+    const table = make('table', 'vv-heads-numbers vv-table');
     const line = (/** @type {string[]} */ texts, /** @type {'th' | 'td'} */ tag) => {
       const row = make('tr');
       row.append(...texts.map((text) => make(tag, '', text)));
@@ -215,7 +215,7 @@ export class Names {
     const parts = [title, make('p', '', named.sentence)];
     const thin = thinWords(named, this.margin);
     if (thin) parts.push(make('p', '', thin));
-    const scroll = make('div', 'vv-heads-scroll');
+    const scroll = make('div', 'vv-scroll');
     scroll.append(table);
     scroll.setAttribute('tabindex', '0');
     scroll.setAttribute('role', 'group');

@@ -238,7 +238,7 @@ export class HeadRoom {
     const table = this.table;
     const isKnown = Boolean(table?.values.flat().some((value) => value !== null));
     this.find('heads-scroll').hidden = !table;
-    this.find('heads-bar').hidden = this.find('heads-plot').hidden = !isKnown;
+    this.find('bar').hidden = this.find('heads-plot').hidden = !isKnown;
     if (table) this.drawTable({ ...table, unit: this.unitOf(table) });
     this.find('heads-names').hidden = !told;
     if (told) this.find('heads-names-words').textContent = told.unnamed || `${NAMES} ${told.note}`.trim();
@@ -283,10 +283,10 @@ export class HeadRoom {
       'aria-label',
       `${label}: a row for each layer, a cell for each head`,
     );
-    this.find('heads-low').textContent = short(ends[0]);
-    this.find('heads-high').textContent = short(ends[1]);
-    this.find('heads-unit').textContent = table.unit;
-    this.find('heads-strip').style.background = gradient(stopsOf(colours));
+    this.find('low').textContent = short(ends[0]);
+    this.find('high').textContent = short(ends[1]);
+    this.find('unit').textContent = table.unit;
+    this.find('strip').style.background = gradient(stopsOf(colours));
     const { estimate, done = 0, correlation = 0 } = this.effect ?? {};
     if (this.options.measure === 'effect' && estimate) {
       const both = endsOf({ ...table, values: [...table.values, ...estimate] });
@@ -326,7 +326,7 @@ export class HeadRoom {
     const whole = [0, 0, crop.original[0], crop.original[1]];
     const patches = queryPatches(query, /** @type {Subject} */ (this.subject));
     const rings = patches.map((patch) => {
-      const node = make('span', 'vv-heads-ring');
+      const node = make('span', 'vv-ring');
       const rect = patchRect(crop, Math.floor(patch / grid[1]), patch % grid[1], grid);
       Object.assign(node.style, placeIn(rect, whole));
       return node;

@@ -12,7 +12,7 @@ import { make } from './elements.js';
  */
 export function letReadCells(element, grid, label, read) {
   const [rows, cols] = grid;
-  const ring = make('span', 'vv-cell-ring');
+  const ring = make('span', 'vv-ring');
   let at = 0;
   ring.hidden = true;
   const show = (/** @type {number} */ cell) => {

@@ -61,7 +61,7 @@ function listen(picture, trigger) {
     if (drawn?.cells && !element.classList.contains('vv-busy')) showTip(find, event, drawn);
   });
   image.addEventListener('pointerleave', () => (find('tip').hidden = true));
-  find('stage').addEventListener('keydown', (event) => {
+  find('frame').addEventListener('keydown', (event) => {
     const step = ARROWS[event.key];
     if (!step || !value()) return;
     event.preventDefault();
@@ -91,7 +91,7 @@ export function showTip(find, event, { cells, area }) {
   const cell = cells && cellAt(shareOf(pointIn(event, find('image'), area), cells.region), cells.grid);
   if (!cells || !cell) return;
   const [row, col] = cell;
-  const box = find('stage').getBoundingClientRect();
+  const box = find('frame').getBoundingClientRect();
   const near = event.clientX - box.left > box.width - 230;
   tip.textContent = `row ${row}, column ${col}: ${cells.texts[row * cells.grid[1] + col]}`;
   tip.style.left = near ? '' : `${event.clientX - box.left + 14}px`;
@@ -158,11 +158,11 @@ export class Picture {
   size(/** @type {Drawn} */ { area }) {
     const ratio = area ? (area[3] - area[1]) / (area[2] - area[0]) : 0;
     this.image.style.aspectRatio = ratio ? String(ratio) : '';
-    this.find('stage').style.width = ratio ? `calc(${ratio} * var(--vv-tallest))` : '100%';
+    this.find('frame').style.width = ratio ? `calc(${ratio} * var(--vv-tallest))` : '100%';
   }
 
   label(/** @type {Drawn} */ { alt, pick, caption, note, bar, save: file, figure }) {
-    const stage = this.find('stage');
+    const stage = this.find('frame');
     this.image.alt = alt;
     stage.setAttribute('role', pick ? 'application' : 'img');
     stage.setAttribute('aria-label', alt + (pick ? ' Arrow keys move the query.' : ''));

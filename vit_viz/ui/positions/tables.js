@@ -34,7 +34,7 @@ export function readFloats(/** @type {string} */ text) {
 
 /** A picture with a caption. @param {HTMLElement} cells @param {string} words @param {string} kind */
 function figureOf(cells, words, kind = '') {
-  const figure = make('figure', `vv-tables-figure ${kind}`);
+  const figure = make('figure', `vv-tables-figure vv-stack ${kind}`);
   figure.append(cells, make('figcaption', 'vv-small', words));
   return figure;
 }

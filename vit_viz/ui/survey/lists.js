@@ -49,16 +49,16 @@ export function photoCard(card, named) {
   stage.style.aspectRatio = `${width} / ${height}`;
   [ring.style.top, ring.style.left] = card.peak.map((share) => `${100 * share}%`);
   stage.append(image, ring);
-  const answer = make('span', 'vv-survey-answer', card.answer || 'no answer');
+  const answer = make('span', 'vv-survey-answer vv-class', card.answer || 'no answer');
   if (card.right !== null) answer.dataset.right = String(card.right);
   const words = [
     card.confidence === null ? '' : percent(card.confidence),
     card.right === false ? `is ${card.label}` : '',
   ];
-  const says = make('span', 'vv-small', words.filter(Boolean).join(', '));
+  const says = make('span', 'vv-small vv-class', words.filter(Boolean).join(', '));
   const value = make(
     'span',
-    'vv-small',
+    'vv-small vv-class',
     card.value === null ? card.photo : `${named} ${short(card.value)}`.trim(),
   );
   const file = make('span', 'vv-survey-file');
@@ -70,7 +70,7 @@ export function photoCard(card, named) {
 
 /** Photos under a title. @param {string} title @param {Card[]} cards @param {string} named */
 export function cardGroup(title, cards, named) {
-  const group = make('div', 'vv-survey-group');
+  const group = make('div', 'vv-survey-group vv-stack');
   if (title) group.append(make('h4', 'vv-small', title));
   const line = make('div', 'vv-survey-line');
   line.append(...cards.map((card) => photoCard(card, named)));

@@ -295,9 +295,9 @@ export class SurveyRoom {
     const { measure } = this.choice;
     const said = this.survey.measures.find(({ name }) => name === measure);
     this.find('survey-meaning').textContent = said?.meaning ?? '';
-    [this.find('survey-low').textContent, this.find('survey-high').textContent] = ends.map(short);
-    this.find('survey-unit').textContent = unit;
-    this.find('survey-strip').style.backgroundImage = gradient(stopsOf(this.colours));
+    [this.find('low').textContent, this.find('high').textContent] = ends.map(short);
+    this.find('unit').textContent = unit;
+    this.find('strip').style.backgroundImage = gradient(stopsOf(this.colours));
     this.find('survey-unknown').textContent = atlas.unknown;
     this.read(this.choice);
   }

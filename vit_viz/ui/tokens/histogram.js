@@ -49,7 +49,7 @@ export function drawHistogram(place, norms, state, factor) {
     picture.append(box(bin * (WIDTH / counts.length), height, isFar ? 'vv-room-far' : 'vv-room-count'));
   });
   if (threshold < top) picture.append(line((threshold / top) * WIDTH));
-  const ends = make('div', 'vv-room-ends vv-small');
+  const ends = make('div', 'vv-room-ends vv-bar vv-small');
   ends.append(make('span', '', '0'), make('span', '', 'norm'), make('span', '', short(top)));
   place.replaceChildren(
     make('h3', 'vv-title', 'Norms of this state'),

@@ -79,7 +79,7 @@ function canvasOf(values, count, table, low) {
 
 /** @param {string[]} names @param {Uint32Array} table @param {number} low */
 function scale(names, table, low) {
-  const line = make('div', 'vv-room-ends vv-small');
+  const line = make('div', 'vv-room-ends vv-bar vv-small');
   const bar = make('span', 'vv-strip');
   bar.style.background = gradient(stopsOf(table));
   const ends = make('span', '', `${names[0]}, then after each layer; down and across`);

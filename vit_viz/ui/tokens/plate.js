@@ -96,13 +96,13 @@ export class Plate {
 
 /** A smaller place with a caption under it. */
 export function newPlate(/** @type {string} */ words) {
-  const figure = make('figure', 'vv-room-figure');
-  const stage = make('div', 'vv-room-stage vv-room-plate');
-  const box = make('div', 'vv-room-box');
-  const rings = make('div', 'vv-room-rings');
+  const figure = make('figure', 'vv-room-figure vv-stack');
+  const stage = make('div', 'vv-stage vv-room-plate');
+  const box = make('div', 'vv-room-box vv-box');
+  const rings = make('div', 'vv-room-rings vv-layer');
   rings.setAttribute('aria-hidden', 'true');
-  box.append(make('canvas', 'vv-room-map'));
-  stage.append(make('img', 'vv-room-photo'), box, rings);
+  box.append(make('canvas', 'vv-room-map vv-layer'));
+  stage.append(make('img', 'vv-room-photo vv-layer'), box, rings);
   figure.append(stage, make('figcaption', 'vv-small', words));
   return { figure, plate: new Plate(stage) };
 }

@@ -42,7 +42,7 @@ export const register = {
     } catch (error) {
       if (!isStill()) return;
       place.hidden = false;
-      place.replaceChildren(make('p', 'vv-room-error', /** @type {Error} */ (error).message));
+      place.replaceChildren(make('p', 'vv-room-error vv-notice', /** @type {Error} */ (error).message));
       place.dataset.drawn = 'error';
     }
   },
@@ -81,7 +81,7 @@ function drawn(room, { words, maps, outliers }) {
     );
     if (room.subject) plate.place(room.subject);
     plate.paint(map, room.over, [low, high]);
-    plate.ring(outliers[i].map((patch) => [patch, 'vv-room-outlier']));
+    plate.ring(outliers[i].map((patch) => [patch, 'vv-ring vv-outlier']));
     row.append(figure);
   });
   return row;

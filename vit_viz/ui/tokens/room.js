@@ -324,11 +324,11 @@ export class Room {
     const patch = this.token - (this.subject?.prefix.length ?? 0);
     const outliers = this.view.rings?.(this) ?? [];
     /** @type {[number, string][]} */
-    const marks = outliers.map((outlier) => [outlier, 'vv-room-outlier']);
-    if (patch >= 0 && patch < this.patches) marks.push([patch, 'vv-room-ring']);
+    const marks = outliers.map((outlier) => [outlier, 'vv-ring vv-outlier']);
+    if (patch >= 0 && patch < this.patches) marks.push([patch, 'vv-ring']);
     const isOn = this.options.token_measure === 'segments';
     const box = isOn ? readBox(this.drawing || this.options.token_box) : null;
-    this.big.ring(marks, box ? [[box, 'vv-room-object']] : []);
+    this.big.ring(marks, box ? [[box, 'vv-ring vv-object']] : []);
   }
 
   say() {

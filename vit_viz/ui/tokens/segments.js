@@ -92,7 +92,7 @@ function drawLegend(room, told, lit) {
   const key = `segments|${told.method}|${told.shares.join()}|${told.overlap?.join() ?? ''}`;
   if (place.dataset.drawn !== key) {
     place.dataset.drawn = key;
-    const list = make('ul', 'vv-room-legend');
+    const list = make('ul', 'vv-room-legend vv-row');
     list.append(...told.shares.map((share, segment) => entry(room, told, segment, share)));
     place.replaceChildren(make('h3', 'vv-title', 'Segments'), list, note(told));
   }
