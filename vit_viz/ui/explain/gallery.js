@@ -48,12 +48,7 @@ const QUESTION = 'Which are the most faithful?';
 const UNSORTED = 'Compares each with random orders of patches.';
 const NUMBERS = 'No One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve'.split(' ');
 
-/**
- * @param {HTMLElement} element
- * @param {Trigger} trigger
- * @param {Props} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<Props>} */
 export function mount(element, trigger, props, watch) {
   const gallery = new Gallery(element, trigger);
   const follow = () => gallery.follow(props.progress);

@@ -6,12 +6,7 @@ import { finder } from '../kit/elements.js';
  * @typedef {import('../kit/elements.js').Job & {label?: string}} Meter
  */
 
-/**
- * @param {HTMLElement} element
- * @param {import('../kit/elements.js').Trigger} trigger
- * @param {{value: Meter | null}} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<{value: Meter | null}>} */
 export function mount(element, trigger, props, watch) {
   const find = finder(element);
   const go = /** @type {HTMLButtonElement} */ (find('go'));

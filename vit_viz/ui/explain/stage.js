@@ -36,12 +36,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 const PATIENCE = 10_000; // milliseconds after which an answer counts as lost
 const TOOLS = /** @type {const} */ (['erase', 'restore', 'choose']);
 
-/**
- * @param {HTMLElement} element
- * @param {Trigger} trigger
- * @param {{value: Photo | null, answer: Answer | null}} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<{value: Photo | null, answer: Answer | null}>} */
 export function mount(element, trigger, props, watch) {
   const stage = new Stage(element, trigger);
   listenToMouse(stage);

@@ -16,12 +16,7 @@ import { finder, make, showText } from '../kit/elements.js';
  * @typedef {import('../kit/elements.js').Trigger} Trigger
  */
 
-/**
- * @param {HTMLElement} element
- * @param {Trigger} trigger
- * @param {{value: Target | null, matches: Matches | null}} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<{value: Target | null, matches: Matches | null}>} */
 export function mount(element, trigger, props, watch) {
   const search = new Search(element, trigger);
   const draw = () => {

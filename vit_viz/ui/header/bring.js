@@ -16,12 +16,7 @@ const NOTHING = 'There is no picture in the clipboard. Copy a picture, or drop a
 const NOT_ALLOWED = 'The browser does not let this page read the clipboard; press Ctrl+V instead.';
 const UNREACHED = 'The picture could not be sent; please try again.';
 
-/**
- * @param {HTMLElement} element
- * @param {Trigger} trigger
- * @param {{value: {seq: number} | null}} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<{value: {seq: number} | null}>} */
 export function mount(element, trigger, props, watch) {
   const place = document.querySelector('.gradio-container') ?? document.body;
   const note = make('p', 'vv-bring-note');

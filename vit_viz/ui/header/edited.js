@@ -15,12 +15,7 @@ import { percent } from './top.js';
  * @property {string} [error]
  */
 
-/**
- * @param {HTMLElement} element
- * @param {import('../kit/elements.js').Trigger} trigger
- * @param {{value: Edited | null}} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<{value: Edited | null}>} */
 export function mount(element, trigger, props, watch) {
   const find = finder(element);
   const close = opens(find('edited-badge'), () => find('edited-panel'));

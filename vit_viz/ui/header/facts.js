@@ -18,12 +18,7 @@ const COPIED_WITHOUT_MORE = 'Your photo stays here: the link opens this view, an
  * @property {import('./badge.js').Proof | null} [proof]
  */
 
-/**
- * @param {HTMLElement} element
- * @param {import('../kit/elements.js').Trigger} trigger
- * @param {{value: Facts | null}} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<{value: Facts | null}>} */
 export function mount(element, trigger, props, watch) {
   const find = finder(element);
   find('share').addEventListener('click', () => copyLink(find('share'), props.value?.own ?? false));

@@ -6,12 +6,7 @@ import { finder, showText } from '../kit/elements.js';
  * @typedef {import('../kit/elements.js').Job & {amount?: string, stop?: boolean}} Loading
  */
 
-/**
- * @param {HTMLElement} element
- * @param {import('../kit/elements.js').Trigger} trigger
- * @param {{value: Loading | null}} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<{value: Loading | null}>} */
 export function mount(element, trigger, props, watch) {
   const stop = /** @type {HTMLButtonElement} */ (finder(element)('stop'));
   stop.addEventListener('click', () => {

@@ -7,12 +7,7 @@ import { finder, make } from '../kit/elements.js';
  * @typedef {{pictures: Picture[], chosen: string}} Pictures
  */
 
-/**
- * @param {HTMLElement} element
- * @param {import('../kit/elements.js').Trigger} trigger
- * @param {{value: Pictures | null}} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<{value: Pictures | null}>} */
 export function mount(element, trigger, props, watch) {
   const box = finder(element)('samples');
   /** @type {Map<string, HTMLElement>} */ const buttons = new Map();

@@ -12,12 +12,7 @@ const LONGEST_BAR = 112; // pixels
  * @property {{name: string, probability: number}[]} [top]
  */
 
-/**
- * @param {HTMLElement} element
- * @param {import('../kit/elements.js').Trigger} _trigger
- * @param {{value: Top | null}} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<{value: Top | null}>} */
 export function mount(element, _trigger, props, watch) {
   watch('value', () => draw(element, props.value));
   draw(element, props.value);

@@ -24,12 +24,7 @@ import { matrixTitle, mostWords, pairWords, sizeWords, tooLargeWords, weightText
 
 const BUDGET = 8; // milliseconds of a frame in which rows are computed
 
-/**
- * @param {HTMLElement} element
- * @param {import('../kit/elements.js').Trigger} trigger
- * @param {{value: Trace | null, tables: Record<string, string>}} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<{value: Trace | null, tables: Record<string, string>}>} */
 export function mount(element, trigger, props, watch) {
   const matrix = new Matrix(element, trigger, decodeTable(props.tables.viridis));
   listen(matrix);

@@ -35,12 +35,7 @@ const STATES = {
   on: ['on', 'on'],
 };
 
-/**
- * @param {HTMLElement} element
- * @param {import('../kit/elements.js').Trigger} trigger
- * @param {{value: Panel | null}} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<{value: Panel | null}>} */
 export function mount(element, trigger, props, watch) {
   const surgery = new Surgery(element, trigger);
   watch('value', () => surgery.take(props.value));

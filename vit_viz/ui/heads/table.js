@@ -58,12 +58,7 @@ import { agreementWords, endsOf, headWords, scaleWords, valueWords } from './wor
 /** Measures that depend on the class. */
 const OF_THE_CLASS = ['estimate', 'effect'];
 
-/**
- * @param {HTMLElement} element
- * @param {import('../kit/elements.js').Trigger} trigger
- * @param {Props} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<Props>} */
 export function mount(element, trigger, props, watch) {
   const room = new HeadRoom(element, trigger, props);
   listen(room);

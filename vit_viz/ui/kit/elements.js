@@ -12,6 +12,12 @@
  * @typedef {{low: string, high: string, stops: string[]}} ColourBar
  */
 
+/**
+ * What a component's module exports as `mount`.
+ * @template Props
+ * @typedef {(element: HTMLElement, trigger: Trigger, props: Props, watch: Watch) => void} Mount
+ */
+
 /** Finds the parts of a component by their class, which begins with "vv-". */
 export function finder(/** @type {Element} */ element) {
   return (/** @type {string} */ name) => /** @type {HTMLElement} */ (element.querySelector(`.vv-${name}`));

@@ -3,12 +3,7 @@
 import { askForFigure } from '../../explorer/save.js';
 import { finder } from './elements.js';
 
-/**
- * @param {HTMLElement} element
- * @param {import('./elements.js').Trigger} _trigger
- * @param {{value: string | null}} props the address of the figure
- * @param {import('./elements.js').Watch} watch
- */
+/** @type {import('./elements.js').Mount<{value: string | null}>} */
 export function mount(element, _trigger, props, watch) {
   const button = finder(element)('figure-button');
   const draw = () => (button.hidden = !props.value);

@@ -10,12 +10,7 @@ import { opens } from './popover.js';
  * @property {string} panel id of what it opens
  */
 
-/**
- * @param {HTMLElement} element
- * @param {import('./elements.js').Trigger} _trigger
- * @param {{value: Opener | null}} props
- * @param {import('./elements.js').Watch} watch
- */
+/** @type {import('./elements.js').Mount<{value: Opener | null}>} */
 export function mount(element, _trigger, props, watch) {
   const button = finder(element)('opener');
   const panel = () => document.getElementById(props.value?.panel ?? '');

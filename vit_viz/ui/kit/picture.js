@@ -32,12 +32,7 @@ import { finder, gradient, make, showText } from './elements.js';
 
 const NOT_FETCHED = 'This picture could not be fetched; please reload the page.';
 
-/**
- * @param {HTMLElement} element
- * @param {Trigger} trigger
- * @param {Props} props
- * @param {import('./elements.js').Watch} watch
- */
+/** @type {import('./elements.js').Mount<Props>} */
 export function mount(element, trigger, props, watch) {
   const picture = new Picture(element);
   listen(picture, trigger);

@@ -9,11 +9,7 @@
  * @typedef {{x: unknown, y: unknown, customdata?: ArrayLike<unknown>}} Point
  */
 
-/**
- * @param {HTMLElement} _element
- * @param {import('./elements.js').Trigger} trigger
- * @param {{value: {plot: string} | null}} props
- */
+/** @type {import('./elements.js').Mount<{value: {plot: string} | null}>} */
 export function mount(_element, trigger, props) {
   /** @type {WeakSet<Graph>} */
   const listening = new WeakSet();

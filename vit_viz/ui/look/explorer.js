@@ -4,12 +4,7 @@ import { Explorer } from '../../explorer/explorer.js';
 import { ExplorerLink } from './explorer_link.js';
 import { SERVER } from './server_source.js';
 
-/**
- * @param {HTMLElement} element
- * @param {import('../../explorer/server.js').Trigger} trigger
- * @param {import('../../explorer/explorer.js').Props} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<import('../../explorer/explorer.js').Props>} */
 export function mount(element, trigger, props, watch) {
   const explorer = new Explorer(element, trigger, props, SERVER);
   explorer.link = new ExplorerLink((link) => explorer.goTo(link));

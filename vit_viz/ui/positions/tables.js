@@ -148,12 +148,7 @@ const PARTS = {
   filters: drawFilters,
 };
 
-/**
- * @param {HTMLElement} element
- * @param {import('../kit/elements.js').Trigger} trigger
- * @param {{value: Value | null, tables: Record<string, string>}} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<{value: Value | null, tables: Record<string, string>}>} */
 export function mount(element, trigger, props, watch) {
   const find = finder(element);
   const pens = {

@@ -60,12 +60,7 @@ const OFTEN = [
   ['looks outside the boxes', 'outside_box > 0.5', 'boxes'],
 ];
 
-/**
- * @param {HTMLElement} element
- * @param {import('../kit/elements.js').Trigger} trigger
- * @param {Props} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<Props>} */
 export function mount(element, trigger, props, watch) {
   const room = new SurveyRoom(element, trigger, props);
   listen(room);

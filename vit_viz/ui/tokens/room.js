@@ -48,12 +48,7 @@ import { VIEWS } from './views.js';
 
 const OPACITY = 0.75; // of the big map over the photo
 
-/**
- * @param {HTMLElement} element
- * @param {import('../kit/elements.js').Trigger} trigger
- * @param {{value: Subject | null, tables: Record<string, string>, job: import('./jobs.js').Job | null, matches: any}} props
- * @param {import('../kit/elements.js').Watch} watch
- */
+/** @type {import('../kit/elements.js').Mount<{value: Subject | null, tables: Record<string, string>, job: import('./jobs.js').Job | null, matches: any}>} */
 export function mount(element, trigger, props, watch) {
   const room = new Room(element, trigger, decodeTable(props.tables.viridis));
   listen(room);

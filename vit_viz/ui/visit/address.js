@@ -15,10 +15,7 @@ const MOST_TRIES = 4;
 /**
  * Opens the page at its address. On a busy machine an event can get lost while the page is being built: it is told again, each time
  * after twice as long.
- * @param {HTMLElement} _element
- * @param {import('../kit/elements.js').Trigger} trigger
- * @param {{value: Change | null}} props
- * @param {import('../kit/elements.js').Watch} watch
+ * @type {import('../kit/elements.js').Mount<{value: Change | null}>}
  */
 export function mount(_element, trigger, props, watch) {
   settleJoins(window);
