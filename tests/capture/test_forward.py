@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from vit_viz.capture import forward
 from vit_viz.capture.forward import (
     USUAL_DEPTH,
     ResidualStream,
@@ -114,3 +117,13 @@ def test_each_part_gets_its_own_mode_back_and_the_random_state_too() -> None:
         fail_inside(model)
     assert [part.training for part in model.modules()] == before
     assert torch.equal(torch.get_rng_state(), random)
+
+
+def test_the_random_states_of_a_models_gpus_are_put_back_where_the_process_uses_gpus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    places = [torch.device(name) for name in ("cuda:2", "cpu", "cuda", "cuda:2", "meta")]
+    model: Any = SimpleNamespace(parameters=lambda: [SimpleNamespace(device=place) for place in places])
+    for is_initialized, devices in ((True, [0, 2]), (False, [])):
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda known=is_initialized: known)
+        assert forward._random_devices(model) == devices

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -10,7 +12,7 @@ from torch import Tensor, nn
 from tests.capture.misleading import Attend, Model, blocks, ready
 from tests.capture.models import pixels, timm_vit
 from vit_viz.capture import trace
-from vit_viz.errors import CaptureError
+from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 
 LAYOUT = TokenLayout(grid=(4, 6))
@@ -71,29 +73,40 @@ def test_a_model_that_also_reads_text_is_refused_in_one_sentence() -> None:
         trace(CLIPModel(config), pixels(size=(64, 64)))
 
 
-def test_a_vision_model_alone_speaks_for_itself() -> None:
-    from transformers import CLIPVisionConfig, CLIPVisionModelWithProjection
+class Stopping(nn.Module):
+    """Parts of these names, and an error in place of an answer."""
 
-    config = CLIPVisionConfig(
-        hidden_size=40,
-        intermediate_size=56,
-        num_hidden_layers=2,
-        num_attention_heads=5,
-        image_size=64,
-        patch_size=16,
-    )
-    with pytest.raises(ValueError, match=r"(?i)image size"):
-        trace(CLIPVisionModelWithProjection(config).eval(), torch.randn(1, 3, 96, 96))
+    def __init__(self, parts: Sequence[str], error: Exception) -> None:
+        super().__init__()
+        self.inner = nn.ModuleDict({part: nn.Linear(2, 3) for part in parts})
+        self.error = error
+
+    def forward(self, pixels: Tensor) -> Tensor:  # noqa: ARG002
+        raise self.error
 
 
-def test_a_memory_that_is_too_small_is_no_lack_of_text() -> None:
-    class Starved(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.vision_model, self.text_model = nn.Linear(2, 3), nn.Linear(2, 3)
+@pytest.mark.parametrize("text", ["text_model", "language_model", "token_embedding"])
+@pytest.mark.parametrize("vision", ["vision_model", "visual"])
+@pytest.mark.parametrize("error", [TypeError("input_ids"), RuntimeError("no text")])
+def test_the_part_that_looks_at_the_image_is_named_wherever_it_stands(
+    text: str, vision: str, error: Exception
+) -> None:
+    words = rf"Stopping does not run on pixels alone \({type(error).__name__}\); .* \.inner\.{vision}\.$"
+    with pytest.raises(CaptureError, match=words):
+        trace(Stopping([text, vision], error), pixels())
 
-        def forward(self, pixels: Tensor) -> Tensor:  # noqa: ARG002
-            raise torch.OutOfMemoryError("no room")
 
-    with pytest.raises(torch.OutOfMemoryError):
-        trace(Starved(), torch.randn(1, 3, 64, 96))
+@pytest.mark.parametrize(
+    ("parts", "error"),
+    [
+        (["vision_model"], ValueError("image size")),
+        (["text_model"], ValueError("input_ids")),
+        (["vision_model", "text_model"], torch.OutOfMemoryError("no room")),
+        (["vision_model", "text_model"], ParameterError("no such token")),
+        (["vision_model", "text_model"], KeyError("weights")),
+    ],
+)
+def test_what_is_no_lack_of_text_speaks_for_itself(parts: Sequence[str], error: Exception) -> None:
+    with pytest.raises(type(error)) as raised:
+        trace(Stopping(parts, error), pixels())
+    assert raised.value is error

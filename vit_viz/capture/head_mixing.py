@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from vit_viz.capture.calls import AttentionCall
 from vit_viz.capture.explicit_softmax import CASTS, PRODUCTS, Function, product_of
 from vit_viz.capture.head_response import Output, Response, response
-from vit_viz.capture.placement import changed
+from vit_viz.capture.placement import changed_everywhere
 from vit_viz.capture.probing import AttentionProbe, undisturbed_pass
 from vit_viz.capture.replay import Replay, is_allocation, tensors_of, written_by
 from vit_viz.capture.report import HOLDS, Check
@@ -43,11 +43,7 @@ def check_heads(module: nn.Module, pixels: Tensor) -> Check:
     Args:
         pixels: [1, channels, height, width].
     """
-    everywhere = torch.ones(1, 1, 1, dtype=torch.bool)
-    findings = (
-        _check(module, image)
-        for image in (pixels, changed(pixels, everywhere, (pixels.shape[-2], pixels.shape[-1])))
-    )
+    findings = (_check(module, image) for image in (pixels, changed_everywhere(pixels)))
     return next((finding for finding in findings if finding.status != "holds"), HOLDS)
 
 

@@ -200,6 +200,11 @@ def changed(pixels: Tensor, chosen: Tensor, pitch: tuple[int, int]) -> Tensor:
     return torch.where(mask[:, None].to(pixels.device), pixels + (strength or 1.0) * noise, pixels)
 
 
+def changed_everywhere(pixels: Tensor) -> Tensor:
+    """The image with noise in all its pixels."""
+    return changed(pixels, torch.ones(1, 1, 1, dtype=torch.bool), (pixels.shape[-2], pixels.shape[-1]))
+
+
 def _at_first_call(module: nn.Module, images: Tensor, tokens: int) -> _Tokens | None:
     """What is known of the tokens at the first attention call; a model that takes no batch is asked one image at a time."""
     together = _probe(module, images)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from vit_viz.capture.clamped_pass import Change, Kept, Seen, Site, run_pass
-from vit_viz.capture.placement import changed
+from vit_viz.capture.placement import changed_everywhere
 from vit_viz.capture.probing import rounding
 from vit_viz.geometry import TokenLayout
 
@@ -52,7 +52,7 @@ class Responses:
 
     def __init__(self, module: nn.Module, pixels: Tensor, layout: TokenLayout) -> None:
         self._module, self._pixels, self._layout = module, pixels, layout
-        self._other = _another(pixels, layout)
+        self._other = _another(pixels)
         self._is_batched = True
         self._depth = 0
         self.photo = self._run([None])
@@ -126,11 +126,9 @@ class Responses:
         return Change(noise=torch.finfo(dtype).eps)
 
 
-def _another(pixels: Tensor, layout: TokenLayout) -> Tensor:
+def _another(pixels: Tensor) -> Tensor:
     """Another photo: brighter, and with noise in every patch."""
-    (height, width), (rows, cols) = pixels.shape[-2:], layout.grid
-    everywhere = torch.ones(1, rows, cols, dtype=torch.bool)
-    noisy = changed(pixels, everywhere, (-(-height // rows), -(-width // cols)))
+    noisy = changed_everywhere(pixels)
     return noisy + (noisy - pixels).abs().amax() / 4
 
 
