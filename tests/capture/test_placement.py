@@ -54,6 +54,19 @@ class ByHand(Embedded):
         )
 
 
+class Overlapping(Embedded):
+    """Pixels reach the tokens around their own, a little; two tokens stand before the patches, which stand in another order."""
+
+    def __init__(self, order: list[int]) -> None:
+        super().__init__()
+        self.order = order
+
+    def forward(self, image: Tensor) -> Tensor:
+        around = F.avg_pool2d(image, 3, stride=1, padding=1)
+        x = self.embed(image + 0.1 * around).flatten(2).transpose(1, 2)
+        return self.attend(torch.cat([torch.zeros_like(x[:, :2]), x[:, self.order]], 1))
+
+
 class InWindows(Embedded):
     """Three windows of equally many tokens, which stand beside the images."""
 
@@ -91,3 +104,19 @@ def test_windows_beside_the_images_are_named() -> None:
     for grid in ((3, 5), (1, 5)):
         with pytest.raises(CaptureError, match="windows stand in the place of heads"):
             check_placement(InWindows(), pixels, TokenLayout(grid=grid, prefix=()))
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        ([*range(14, -1, -1)], r"token 16, which would be patch \(2, 4\), answers to patch \(0, 0\)"),
+        ([0, *range(14, 0, -1)], r"token 15, which would be patch \(2, 3\), answers to patch \(0, 2\)"),
+    ],
+)
+def test_a_token_of_another_patch_is_named_also_where_pixels_reach_further(
+    order: list[int], words: str
+) -> None:
+    layout = TokenLayout(grid=(3, 5), prefix=("class", "register 0"))
+    assert check_placement(Overlapping([*range(15)]), torch.randn(1, 3, 12, 30), layout).status == "fails"
+    with pytest.raises(CaptureError, match=words):
+        check_placement(Overlapping(order), torch.randn(1, 3, 12, 30), layout)

@@ -6,7 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from vit_viz.capture.clamped_pass import Seen
 from vit_viz.capture.probing import by_image, heads_by_image, moved, undisturbed_pass
+from vit_viz.capture.responses import _responses as responses_of
 from vit_viz.capture.responses import distances
 
 IMAGES, HEADS, TOKENS, FEATURES = 3, 5, 7, 8
@@ -67,6 +69,41 @@ def test_rounding_is_no_move(dtype: torch.dtype, share: int) -> None:
         states = before.clone()
         states[3, 6] += factor * share * eps * 5.0
         assert bool((moved(states, against=before, dtype=dtype) > 0).any()) == moves, factor
+
+
+@pytest.mark.parametrize(
+    ("dtype", "spread", "bound"),
+    [
+        (torch.float32, 0.0, 256 * 2.0**-23),
+        (torch.float32, 2.0**-10, 2.0**-8),
+        (torch.bfloat16, 0.0, 2.0**-6),
+        (torch.bfloat16, 2.0**-5, 2.0**-3),
+        (torch.float16, 2.0**-12, 2.0**-9),
+    ],
+)
+def test_a_response_is_more_than_rounding_and_more_than_noise_of_rounding_makes(
+    dtype: torch.dtype, spread: float, bound: float
+) -> None:
+    photo = torch.zeros(TOKENS, FEATURES)
+    photo[3, 2] = 1.0
+    noisy, below, above = photo.clone(), photo.clone(), photo.clone()
+    noisy[1, 4] += spread
+    below[5, 0] -= 0.9 * bound
+    above[5, 0] -= 1.1 * bound
+    answers = responses_of(Seen([[torch.stack([photo, noisy, below, above])]], dtype=dtype))
+    assert answers is not None
+    assert [one.calls[0].nonzero().flatten().tolist() for one in answers] == [[], [5]]
+
+
+@pytest.mark.parametrize(("dtype", "most"), [(torch.float32, 1e-2), (torch.bfloat16, 0.3)])
+def test_where_noise_of_rounding_makes_another_photo_nothing_is_known(
+    dtype: torch.dtype, most: float
+) -> None:
+    for spread, is_known in ((0.9 * most, True), (1.1 * most, False)):
+        states = torch.zeros(3, TOKENS, FEATURES)
+        states[:, 3, 2] = 1.0
+        states[1, 6, 1] = spread
+        assert (responses_of(Seen([[states]], dtype=dtype)) is not None) == is_known
 
 
 def test_buffers_that_a_pass_changes_are_put_back() -> None:

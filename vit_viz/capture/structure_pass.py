@@ -184,7 +184,7 @@ class _NoAttention(AttentionProbe):
     def _pushed_part(self, tensor: Tensor) -> Tensor | None:
         """The pushed image's part of [..., tokens, features], as [heads, tokens, features]."""
         is_split = tensor.shape[:-2].numel() % self._images == 0
-        if self._pushed is None or not is_split or tensor.shape[-2] != self._layout.num_tokens > 1:
+        if self._pushed is None or not is_split or tensor.shape[-2] != self._layout.num_tokens:
             return None
         return tensor.view(self._images, -1, *tensor.shape[-2:])[self._pushed]
 
