@@ -69,3 +69,13 @@ def test_tables_of_one_call_are_made_once() -> None:
     used = edits()
     assert used.allowed(**CALL) is used.allowed(**CALL)
     assert used.head_table(**HEADS) is used.head_table(**HEADS)
+
+
+@pytest.mark.parametrize(
+    ("masked", "everywhere"), [(None, False), ([3], True), ({1: [3]}, False), ([], True), ({}, False)]
+)
+def test_tokens_are_removed_everywhere_where_no_layer_is_named(masked: Any, everywhere: bool) -> None:
+    assert (
+        Edits(heads={(1, 3): 0.0}, knockout={}, mask_keys=masked, temperature={}).masks_everywhere
+        == everywhere
+    )
