@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -95,6 +95,29 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
     """The same random numbers in every run and every order."""
+    _seed()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
+    """What several tests share draws the numbers that a test draws; otherwise they would be those that the tests before it left."""
+    if fixturedef.scope == "function":
+        return (yield)
+    before = torch.get_rng_state(), np.random.get_state()
+    _seed()
+    try:
+        return (yield)
+    finally:
+        torch.set_rng_state(before[0])
+        np.random.set_state(before[1])
+
+
+def pytest_collectstart() -> None:
+    """What a file of tests draws while it is imported does not depend on the files before it."""
+    _seed()
+
+
+def _seed() -> None:
     torch.manual_seed(0)
     np.random.seed(0)
 

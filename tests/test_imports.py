@@ -15,7 +15,7 @@ PACKAGE = ROOT / "vit_viz"
 LEVELS = [
     {
         *("bundled", "drawable", "errors", "geometry", "indices", "labels"),
-        *("lazy", "memory", "progress", "results", "sentences", "turns"),
+        *("lazy", "memory", "progress", "results", "sentences", "silence", "turns"),
     },
     {"model", "images", "render"},
     {"samples", "checkpoints"},
@@ -53,6 +53,7 @@ DOORS = {
     "pyarrow": ("surveys/parquet.py", "surveys/run.py"),
     "duckdb": ("surveys/opened.py",),
     "ray": ("surveys/ray_engine.py",),
+    "warnings": ("silence.py",),
     "timm": (),
     "transformers": (),
     "torchvision": (),

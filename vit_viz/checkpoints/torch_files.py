@@ -12,7 +12,6 @@ from __future__ import annotations
 import io
 import pickletools
 import re
-import warnings
 import zipfile
 from pathlib import Path
 from typing import BinaryIO
@@ -20,6 +19,7 @@ from typing import BinaryIO
 import torch
 
 from vit_viz.errors import CheckpointError, UnsafeFile, VitVizError
+from vit_viz.silence import without_warnings
 
 MAX_PICKLE_BYTES = 10_000_000
 """Bound on everything but the numbers of the tensors; a ViT of 7 billion parameters has 0.1 MB of it."""
@@ -59,8 +59,7 @@ def check_torch_file(path: Path, *, max_numbers: int) -> bool:
         CheckpointError: it is damaged.
     """
     try:
-        with path.open("rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about escapes in the text of a damaged pickle
+        with path.open("rb") as file, without_warnings():  # about escapes in the text of a damaged pickle
             is_zip = file.read(len(_ZIP)) == _ZIP
             file.seek(0)
             check = _check_zip if is_zip else _check_legacy

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from torch import Tensor
 from vit_viz.checkpoints.contents import MAX_AXES, announced_sizes, check_regular
 from vit_viz.checkpoints.torch_files import check_torch_file, damaged, unsafe_pickle
 from vit_viz.errors import CheckpointError, UnsafeFile
+from vit_viz.silence import without_warnings
 
 SUFFIXES = (".safetensors", ".pth", ".pt", ".bin", ".ckpt")
 MAX_NUMBERS = 12_000_000_000
@@ -139,8 +139,7 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 def _read_torch(path: Path, max_numbers: int) -> dict[str, Tensor]:
     is_zip = check_torch_file(path, max_numbers=max_numbers)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about pickle protocols: what cannot be read is refused below
+        with without_warnings():  # about pickle protocols: what cannot be read is refused below
             content = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
     except pickle.UnpicklingError as error:
         raise unsafe_pickle(path.name) from error

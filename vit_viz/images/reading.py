@@ -13,8 +13,6 @@ import logging
 import os
 import re
 import stat
-import threading
-import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +24,7 @@ from vit_viz.errors import ImageError
 from vit_viz.images.colours import rgb_over_white
 from vit_viz.images.file_segments import MOST_PARTS, check_gif, check_jpeg, webp_size
 from vit_viz.images.signatures import CHOOSE, READABLE, foreign_kind, readable_format
+from vit_viz.silence import without_warnings
 
 MAX_BYTES = 20_000_000
 MAX_PIXELS = 64_000_000
@@ -61,9 +60,6 @@ _UPRIGHT = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-
-# One picture at a time: it bounds memory when many decode at once, and warnings.catch_warnings is not safe across threads.
-_DECODING = threading.RLock()
 
 _log = logging.getLogger(__name__)
 
@@ -148,10 +144,8 @@ def _read_file(path: Path, max_bytes: int) -> bytes:
 
 @contextmanager
 def _one_sentence(label: str) -> Iterator[None]:
-    """Turn whatever Pillow raises into one sentence, and suppress its warnings."""
-    with _DECODING, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
+    """Turn whatever Pillow raises into one sentence, and suppress its warnings; one picture at a time, which bounds the memory."""
+    with without_warnings(Image.DecompressionBombWarning):
         try:
             yield
         except ImageError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -61,9 +60,8 @@ def atlas(survey: OpenedSurvey, rows: Rows, measure: str) -> Atlas:
         ParameterError: the survey does not know this measure.
     """
     values = measured(survey, measure)[rows].astype(np.float64)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of no photo: NaN is meant
-        mean, spread = np.nanmean(values, 0), np.nanstd(values, 0)
+    mean = _mean(values)
+    spread = np.sqrt(_mean(np.square(values - mean)))
     return Atlas(measure, mean, spread, int(np.isfinite(values[:, 0, 0]).sum()) if len(values) else 0)
 
 
@@ -211,7 +209,8 @@ def _distances(survey: OpenedSurvey, rows: Rows, patch_size: tuple[int, int] | N
 
 
 def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        mean: NDArray[np.float64] = np.nanmean(values, 0)
+    """Over the photos of which a number is known; NaN where that is none."""
+    is_known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):  # 0 / 0
+        mean: NDArray[np.float64] = values.sum(0, where=is_known) / is_known.sum(0)
     return mean
