@@ -1,16 +1,19 @@
-"""Every way of resampling positions against sums over cells that are written out, without torch's interpolation."""
+"""Every way of resampling positions: sums over cells that are written out, and the functions of the libraries themselves."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from importlib import import_module
 from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from tests.comparing import assert_same
 from vit_viz.model.positions import Resample, resample
 
 Weights = NDArray[np.float64]
@@ -78,3 +81,87 @@ def test_each_variant_is_the_sum_over_cells_that_its_formula_says(
     expected = np.einsum("ir,jc,rcd->ijd", down, across, picture).reshape(-1, dim)
     got = resample(table, (rows, cols), new_grid, variant=variant).numpy()
     np.testing.assert_allclose(got, expected, atol=3e-5 * np.abs(expected).max())
+
+
+# --- the functions of the libraries themselves, each on grids that it takes
+
+OLD, DIM, PATCH = (6, 6), 5, 4
+WIDER, TALLER, FEWER, MORE = (3, 11), (9, 4), (4, 4), (13, 13)
+
+
+def by_timm(table: Tensor, new: tuple[int, int], **options: object) -> Tensor:
+    timm = pytest.importorskip("timm.layers")
+    resampled: Tensor = timm.resample_abs_pos_embed(
+        table[None], new_size=list(new), old_size=list(OLD), num_prefix_tokens=0, **options
+    )
+    return resampled[0]
+
+
+def by_timm_bilinear(table: Tensor, new: tuple[int, int]) -> Tensor:
+    return by_timm(table, new, interpolation="bilinear", antialias=False)
+
+
+def by_torchvision(table: Tensor, new: tuple[int, int]) -> Tensor:
+    """It takes one side of a square."""
+    theirs = pytest.importorskip("torchvision.models.vision_transformer")
+    state = {"encoder.pos_embedding": torch.cat((torch.full((1, DIM), 9.0), table))[None]}
+    resampled: Tensor = theirs.interpolate_embeddings(new[0] * PATCH, PATCH, state)["encoder.pos_embedding"]
+    return resampled[0, 1:]
+
+
+def by_transformers(module: str, name: str) -> Callable[[Tensor, tuple[int, int]], Tensor]:
+    def resampled(table: Tensor, new: tuple[int, int]) -> Tensor:
+        transformers = pytest.importorskip("transformers")
+        sizes = {
+            "hidden_size": DIM,
+            "num_attention_heads": 1,
+            "image_size": OLD[0] * PATCH,
+            "patch_size": PATCH,
+        }
+        embeddings = getattr(
+            import_module(f"transformers.models.{module}.modeling_{module}"), f"{name}Embeddings"
+        )(getattr(transformers, f"{name}Config")(**sizes))
+        embeddings.position_embeddings.data = torch.cat((torch.full((1, DIM), 9.0), table))[None]
+        tokens = torch.zeros(1, 1 + new[0] * new[1], DIM)
+        with torch.no_grad():
+            found: Tensor = embeddings.interpolate_pos_encoding(tokens, new[0] * PATCH, new[1] * PATCH)
+        return found[0, 1:]
+
+    return resampled
+
+
+def by_facebook(table: Tensor, new: tuple[int, int]) -> Tensor:
+    """facebookresearch/dino and /dinov2, `interpolate_pos_encoding`, which no package brings; rows are called w there."""
+    scale = tuple((side + 0.1) / math.sqrt(len(table)) for side in new)
+    picture = table.reshape(1, *OLD, DIM).permute(0, 3, 1, 2)
+    resampled = torch.nn.functional.interpolate(picture, scale_factor=scale, mode="bicubic")
+    assert resampled.shape[-2:] == new
+    return resampled.permute(0, 2, 3, 1).reshape(-1, DIM)
+
+
+@pytest.mark.parametrize(
+    ("variant", "theirs", "grids"),
+    [
+        pytest.param("timm", by_timm, (WIDER, TALLER), id="timm"),
+        pytest.param("bilinear", by_timm_bilinear, (WIDER, TALLER), id="bilinear"),
+        pytest.param("torchvision", by_torchvision, (FEWER, MORE), id="torchvision"),
+        pytest.param("transformers", by_transformers("vit", "ViT"), (WIDER, TALLER), id="transformers-vit"),
+        pytest.param(
+            "transformers", by_transformers("dinov2", "Dinov2"), (WIDER, TALLER), id="transformers-dinov2"
+        ),
+        pytest.param(
+            "dinov2_reg",
+            by_transformers("dinov2_with_registers", "Dinov2WithRegisters"),
+            (WIDER, TALLER),
+            id="transformers-dinov2-registers",
+        ),
+        pytest.param("dino", by_facebook, (WIDER, TALLER), id="dino"),
+        pytest.param("dinov2", by_facebook, (WIDER, TALLER), id="dinov2"),
+    ],
+)
+def test_each_variant_is_what_the_function_of_its_library_gives(
+    variant: Resample, theirs: Callable[..., Tensor], grids: tuple[tuple[int, int], ...]
+) -> None:
+    table = torch.randn(OLD[0] * OLD[1], DIM)
+    for grid in grids:
+        assert_same(resample(table, OLD, grid, variant=variant), theirs(table, grid), relative=3e-6)
