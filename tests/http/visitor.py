@@ -166,7 +166,7 @@ class Visitor:
         self.close()
 
     def _note(self, message: dict[str, Any], event: dict[str, Any], told: Told, raw: dict[int, Any]) -> None:
-        """Take one message in; `raw` holds what this event has sent so far, which generators then send differences to."""
+        """Take one message in; `raw` holds what this event has sent so far, in place of which generators send other values."""
         if message["msg"] == "log":
             told.toasts.append(message["log"])
         elif message["msg"] in ("process_completed", "process_generating", "unexpected_error"):
@@ -176,11 +176,7 @@ class Visitor:
             told.woken += message["output"].get("changed_state_ids") or []
             differs = message["msg"] == "process_generating" and bool(raw)
             for component, value in zip(event["outputs"], message["output"].get("data") or [], strict=False):
-                if differs:
-                    for difference in value:
-                        raw[component] = patched(raw.get(component), *difference)
-                else:
-                    raw[component] = value
+                raw[component] = value[0][2] if differs else value
                 self._show(component, raw[component])
 
     def _show(self, component: int, value: Any) -> None:
@@ -195,23 +191,6 @@ def config_in(page: str) -> dict[str, Any]:
     start = page.index("window.gradio_config = ") + len("window.gradio_config = ")
     config, _end = json.JSONDecoder().raw_decode(page, start)
     return dict(config)
-
-
-def patched(value: Any, action: str, path: list[Any], new: Any) -> Any:
-    """A value with one of Gradio's differences applied."""
-    if action == "append" and not path:
-        return value + new
-    if not path:
-        return new
-    value = value.copy() if isinstance(value, dict | list) else {}
-    if len(path) == 1 and action == "delete":
-        del value[path[0]]
-    elif len(path) == 1 and action == "add" and isinstance(value, list):
-        value.insert(path[0], new)
-    else:
-        inner = value.get(path[0]) if isinstance(value, dict) else value[path[0]]
-        value[path[0]] = patched(inner, action, path[1:], new)
-    return value
 
 
 def sentence_of(answer: httpx.Response) -> str:

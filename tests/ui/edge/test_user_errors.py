@@ -212,3 +212,17 @@ def test_a_session_keeps_no_component_that_an_update_replaced(is_input: bool) ->
         return counts
 
     assert len(set(played(play()))) == 1
+
+
+def test_an_answer_after_the_first_changes_nothing_in_the_one_before() -> None:
+    """The page changes that one in place, perhaps before it has shown it; see tests/ui/visit/test_answers.py."""
+    answers = ({"chosen": "lion"}, gr.skip(), {"chosen": "tower"})
+
+    async def play() -> list[list[Any]]:
+        with GuardedBlocks() as blocks:
+            gr.Button().click(lambda: None, None, [gr.JSON()])
+        said = [blocks.handle_streaming_diffs(blocks.fns[0], [one], "page", "run", False) for one in answers]
+        return [*said, blocks.handle_streaming_diffs(blocks.fns[0], [None], "page", "run", True)]
+
+    later = [[[["replace", [], one]]] for one in answers[1:]]
+    assert played(play()) == [[answers[0]], *later, [answers[2]]]

@@ -140,6 +140,24 @@ class GuardedBlocks(gr.Blocks):
         _keep_names(block_fn.outputs, state)
         return output
 
+    def handle_streaming_diffs(
+        self,
+        block_fn: Any,
+        data: list[Any],
+        session_hash: str | None,
+        run: str | None,
+        final: bool,
+        simple_format: bool = False,
+    ) -> list[Any]:
+        """What is sent of a handler's answers, one after the other: each value whole.
+
+        Gradio sends what differs from the answer before, and its page changes that one in place. Where both wait to be shown, since
+        they came before the receipt of their question, a value that the second leaves as it is (`gr.skip`) would be lost.
+        """
+        is_later = session_hash is not None and run in self.pending_diff_streams[session_hash] and not final
+        whole = super().handle_streaming_diffs(block_fn, data, session_hash, run, final, simple_format=True)
+        return whole if simple_format or not is_later else [[["replace", [], value]] for value in whole]
+
     async def process_api(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Read the request, run the handler, write the answer.
 
