@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 
-COME_WITH_OTHERS = {"anyio", "starlette", "tqdm", "traitlets"}
+COME_WITH_OTHERS = {"anyio", "brotli", "starlette", "tqdm", "traitlets"}
 OPTIONAL = {"pillow_heif", "spaces"}
 """Libraries that are used where they are there, and asked of nobody."""
 
