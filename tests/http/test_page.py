@@ -44,8 +44,8 @@ def test_the_page_names_the_address_at_which_it_was_reached(server: Server) -> N
         assert {base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts} == named
 
 
-def test_the_page_travels_small(server: Server) -> None:
-    sizes = {}
+def test_the_page_is_small_and_travels_smaller(server: Server) -> None:
+    sizes: dict[str, int] = {}
     for accepted in ("br", "gzip", "identity"):
         page = httpx.get(f"{server.url}/", headers={"accept-encoding": accepted})
         sizes[accepted] = int(page.headers["content-length"])
@@ -54,6 +54,25 @@ def test_the_page_travels_small(server: Server) -> None:
             "content-length"
         ] == str(sizes[accepted])
     assert sizes["br"] < sizes["gzip"] < sizes["identity"] / 4
+    assert sizes["identity"] <= 150_000
+
+
+def test_what_is_large_in_the_page_has_one_address_as_long_as_it_is_the_same(
+    server: Server, start_server: Callable[..., Server]
+) -> None:
+    """So that a browser keeps it over a restart; another page, here one with another tab, has another."""
+
+    def script(of: Server) -> str:
+        return re.findall('<script src="[.]([^"]*/parts[.]js)">', httpx.get(of.url).text)[0]
+
+    other, again = start_server(flags=("--survey", "example")), start_server()
+    assert script(server) == script(again) != script(other)
+    answers = [httpx.get(one.url + script(one)) for one in (server, again, other)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
+    assert answers[0].text == answers[1].text
+    assert "immutable" in answers[0].headers["cache-control"]
+    assert "set-cookie" not in answers[0].headers
+    assert httpx.get(other.url + script(server)).status_code == 404
 
 
 def test_questions_of_ever_new_pages_are_refused_and_everybody_else_s_are_not(

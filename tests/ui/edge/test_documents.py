@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,14 +25,23 @@ from vit_viz.ui.edge.documents import MOST_KEPT, Documents, _encoding
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.guarding import guarded
 from vit_viz.ui.edge.headers import PERMISSIONS, page_policy
+from vit_viz.ui.edge.page_parts import LARGE, parted
 from vit_viz.ui.edge.upload_files import UploadFiles
 
 FRAME = "https://frame.example"
 PAGE = (
     '<html><head><meta charset="utf-8" /><base href="./"></head><body class="{theme}">'
-    '<script>window.gradio_config = {{"root":{root},"file":"{inside}/gradio_api/file=a"}};</script>'
+    '<script>window.gradio_config = {{"root":{root},"file":"{inside}/gradio_api/file=a","css":"a{{}}",'
+    '"components":{components}}};</script><script type="module" src="./a.js"></script>'
     "<p>{query}{cookie}{language}</body></html>"
 )
+
+COMPONENTS = [
+    {"id": 7, "type": "html", "api_info": {}, "component_class_id": "0" * 64,
+     "props": {"elem_id": "a", "html_template": "<p>'&</p>" * 99}},
+    {"id": 4, "type": "slider", "skip_api": False, "props": {"value": list(range(200)), "label": "x" * (LARGE - 2)}},
+    {"id": 9, "type": "state", "props": {}},
+]  # fmt: skip
 
 
 @dataclass
@@ -49,7 +59,12 @@ class Renderer:
         if self.status != 200:
             return PlainTextResponse("broken", self.status)
         root = toorjson(get_root_url(request, "/", self.root_path or request.scope.get("root_path")))
-        words = {"root": root, "inside": str(root)[1:-1], "theme": self.blocks.config["theme"]}
+        words = {
+            "components": toorjson(COMPONENTS),
+            "root": root,
+            "inside": str(root)[1:-1],
+            "theme": self.blocks.config["theme"],
+        }
         words |= {"query": request.url.query, "cookie": request.headers.get("cookie", "")}
         words |= {"language": request.headers.get("accept-language", "")}
         headers = {"set-cookie": "theirs=1", "content-security-policy": "default-src *"}
@@ -205,3 +220,58 @@ def test_made_up_addresses_cost_no_rendering_and_no_memory(blocks: Blocks) -> No
         documents: Documents = app.middleware_stack.documents
         assert len(requests_of(client)) == 1
         assert len(documents._kept) == MOST_KEPT
+
+
+# --- what is large in it
+
+
+def test_what_is_large_stands_in_a_script_that_puts_it_back(blocks: Blocks) -> None:
+    with opened(blocks) as client:
+        page = client.get("/").text
+        (where,) = re.findall('<script src="[.]([^"]*)">', page)
+        answer = client.get(where)
+        config, end = json.JSONDecoder().raw_decode(page, page.index("gradio_config = ") + 16)
+        assert page[end:].startswith(f';</script><script src=".{where}"></script><script type="module"')
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/javascript; charset=utf-8")
+        assert "immutable" in answer.headers["cache-control"]
+        assert "css" not in config
+        assert [one["props"] for one in config["components"]] == [
+            {"elem_id": "a"},
+            {"label": "x" * (LARGE - 2)},
+            {},
+        ]
+        parts = json.loads(answer.text[answer.text.rindex("})(") + 3 : answer.text.rindex(")")])
+        for one in config["components"]:
+            one["props"] |= parts["props"].get(str(one["id"]), {})
+        assert parts["css"] == "a{}"
+        shown = [{name: one[name] for name in ("id", "type", "props")} for one in COMPONENTS]
+        assert config["components"] == shown
+        assert len(requests_of(client)) == 1
+
+
+def test_the_script_is_served_at_its_own_address_only_and_before_any_page(blocks: Blocks) -> None:
+    """As another process of the same app may have sent the page."""
+    with opened(blocks) as client:
+        (where,) = re.findall('<script src="[.]([^"]*)">', client.get("/").text)
+    with opened(blocks) as later:
+        assert later.get(where, headers={"accept-encoding": "gzip"}).headers["content-encoding"] == "gzip"
+        for other in (where.replace(where[-12], "_"), where.replace("/parts", "/x/parts"), where[:-1]):
+            assert later.get(other).status_code == 404
+        blocks.config = {"theme": "new"}
+        assert later.get(where).status_code == 200
+        COMPONENTS.append({"id": 11, "props": {"value": "y" * LARGE}})
+        try:
+            blocks.config = {"theme": "newer"}
+            assert later.get(where).status_code == 404
+        finally:
+            COMPONENTS.pop()
+
+
+def test_what_depends_on_the_address_stays_in_the_page() -> None:
+    long = "http://any.invalid/" + "z" * LARGE
+    config = {"components": [{"id": 1, "props": {"url": long, "text": "t" * LARGE}}]}
+    page = f"<script>window.gradio_config = {json.dumps(config)};</script><p>"
+    html, script = parted(page.encode(), "http://any.invalid")
+    assert (long in html.decode(), "ttt" in html.decode()) == (True, False)
+    assert (long in script.decode(), "ttt" in script.decode()) == (False, True)
+    assert parted(b"<p>another page", "http://any.invalid") == (b"<p>another page", b"")

@@ -4,6 +4,7 @@ addresses.py      which addresses there are; all others answer 404
 exposure.py       under which host names the app is served, and which headers of a proxy are trusted
 headers.py        the security headers of every answer, and the policy of the page
 documents.py      the page as HTML, made once and sent to everybody
+page_parts.py     what is large in it, in a script that browsers keep
 pages.py          the pages that visitors have open, a bounded number for each
 admission.py      how many questions may wait for an answer, shared fairly
 upload_files.py   files on disk from their first byte until they are read

@@ -136,9 +136,10 @@ class Passage:
             await _ANSWERS.get(self.kind or "page", Passage._pass_on)(self)
 
     async def _document(self) -> None:
-        """The page itself."""
+        """The page itself, and what is the same for every visitor."""
         guard = self.guard
-        await self._reply(await guard.documents.answer(guard.app, self.scope, guard.blocks.config))
+        answer = await guard.documents.answer(guard.app, self.scope, guard.blocks.config)
+        await (self._pass_on() if answer is None else self._reply(answer))
 
     async def _join(self) -> None:
         """A question: its page is this visitor's, and there is a place for it."""
@@ -328,6 +329,7 @@ class Passage:
 
 _ANSWERS: dict[Kind, Callable[[Passage], Awaitable[None]]] = {
     "page": Passage._document,
+    "static": Passage._document,
     "join": Passage._join,
     "cancel": Passage._cancel,
     "messages": Passage._messages,
