@@ -68,7 +68,7 @@ class Reading:
         where = (
             "the tokens before the first layer" if least == before else f"layer {self.shares.index(least)}"
         )
-        share = f"Only {least:.0%}" if least >= 0.005 else "Hardly anything"
+        share = f"Only {least:.0%}" if least > 0.005 else "Hardly anything"
         return (
             f"{share} of what the answer takes from the image passes through {where}; the rest flows around: the rows of each "
             "layer are right, but maps through the layers would miss it."
