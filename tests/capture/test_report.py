@@ -1,4 +1,4 @@
-"""What a report says of the answer, in one sentence."""
+"""What a report says of a trace, in one sentence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from vit_viz.capture.report import Reading
+from vit_viz.capture.report import HOLDS, Check, CheckStatus, ProofReport, Reading
+
+CHECKS = ("kernel", "placed", "complete", "effective", "pooled")
 
 
 @pytest.mark.parametrize(
@@ -28,3 +30,22 @@ def test_where_less_than_all_passes_through_the_layers_the_sentence_says_where(
 ) -> None:
     reading = Reading(tuple(range(len(shares))), shares)
     assert re.match(words, reading.sentence(before=before))
+
+
+@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("status", ["unknown", "fails"])
+def test_each_check_alone_keeps_a_trace_from_being_proven(name: str, status: CheckStatus) -> None:
+    whole = dict.fromkeys(CHECKS, HOLDS)
+    assert (ProofReport(**whole).status, ProofReport(**whole).meaning) == ("proven", "right")
+    report = ProofReport(**whole | {name: Check(status, "Why.")})
+    assert report.status == ("refuted" if (name, status) == ("kernel", "fails") else "captured, not proven")
+    assert (report.sentence, report.words) == ("Why.", "Why.")
+    assert report.meaning != "right"
+
+
+def test_what_fails_is_said_before_what_is_not_known_and_in_the_order_of_the_checks() -> None:
+    for place, name in enumerate(CHECKS):
+        before = dict.fromkeys(CHECKS[:place], Check("unknown", "Not known."))
+        after = dict.fromkeys(CHECKS[place + 1 :], Check("fails", "Later."))
+        report = ProofReport(**before, **{name: Check("fails", "First.")}, **after)
+        assert (tuple(report.checks), report.sentence) == (CHECKS, "First.")

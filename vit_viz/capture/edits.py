@@ -112,7 +112,7 @@ def _at_work(active: ActiveEdits) -> Iterator[None]:
     active.check_used()
 
 
-def surrounding_edits(*, images: int = 1) -> ActiveEdits | None:
+def surrounding_edits(*, images: int) -> ActiveEdits | None:
     """All edits around this point of this thread, for one forward pass over so many images that is about to start."""
     stack = [active for active in _stack() if not active.is_set_aside]
     if not stack:
