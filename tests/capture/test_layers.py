@@ -111,3 +111,12 @@ def test_a_query_that_sees_no_key_has_no_attention() -> None:
     columns = layer.columns(None, [0], layer.normaliser())
     assert not columns[:, 4].any()
     assert bool(columns[:, 5].all())
+
+
+@pytest.mark.parametrize("chosen", [[], [3], [3, 1]])
+def test_as_many_heads_and_queries_come_as_are_asked_for(chosen: list[int]) -> None:
+    layer, written = operands(), LayerAttention(weights=torch.rand(HEADS, TOKENS, TOKENS))
+    for one in (layer, written):
+        assert one.rows(chosen, None).shape == (len(chosen), TOKENS, TOKENS)
+        assert one.exact_rows(chosen, chosen).shape == (len(chosen), len(chosen), TOKENS)
+        assert one.columns(None, chosen, layer.normaliser()).shape == (HEADS, TOKENS, len(chosen))

@@ -128,7 +128,7 @@ class LayerAttention:
             _, count, keys = self.shape
             chosen = list(range(count)) if queries is None else queries
             attention = torch.empty(wide.shape[0], len(chosen), keys, device=wide.device)
-            for block in _blocks(len(chosen), self._tile_bytes // (8 * keys * wide.shape[0])):
+            for block in _blocks(len(chosen), self._tile_bytes // (8 * keys * max(1, wide.shape[0]))):
                 scores = wide.scores(None, chosen[block] if queries is not None else block)
                 attention[:, block] = self._normalised(torch.softmax(scores, dim=-1))
             return attention
@@ -224,5 +224,5 @@ def _take(tensor: Tensor, index: Index, *, axis: int = 0) -> Tensor:
     if isinstance(index, list):
         if len(index) == 1:
             return tensor.narrow(axis, index[0], 1)
-        index = torch.tensor(index, device=tensor.device)
+        index = torch.tensor(index, dtype=torch.long, device=tensor.device)
     return tensor.index_select(axis, index)
