@@ -15,7 +15,7 @@ from vit_viz.cli import main
 from vit_viz.errors import ParameterError
 from vit_viz.surveys import manifest, parquet
 from vit_viz.surveys.columns import TABLES
-from vit_viz.surveys.comparison import COMPARED, compare_surveys, mcnemar
+from vit_viz.surveys.comparison import COMPARED, compare_surveys, mcnemar, unit_of
 from vit_viz.surveys.local import Machine
 from vit_viz.surveys.run import Survey, survey
 
@@ -241,6 +241,13 @@ def test_models_of_other_shapes_can_be_compared_by_their_photos(tmp_path):
         compare_surveys(small, large)
     found = compare_surveys(small, large, heads=False)
     assert (len(found.answers), found.heads) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("statistic", "unit"), [("box_share", "share of the map"), ("peak_in_box", "share of the photos")]
+)
+def test_a_statistic_without_a_unit_of_its_own_is_a_share_of_the_photos(statistic, unit):
+    assert unit_of(statistic) == unit
 
 
 # --- the command
