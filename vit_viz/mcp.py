@@ -18,6 +18,8 @@ import anyio
 from anyio.to_thread import run_sync
 
 import vit_viz
+from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.drawing.answers import Answered, as_file
 from vit_viz.errors import ExportError, ParameterError
 from vit_viz.lazy import extra
@@ -27,7 +29,6 @@ from vit_viz.service import Asked, answered, as_json, schema_of_body
 from vit_viz.session.answers import arrays_of
 from vit_viz.session.inputs import Json, sentence_of
 from vit_viz.session.plain import summary_of
-from vit_viz.session.questions import Question, question_named, questions
 from vit_viz.session.session import Session
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def server(session: Session, *, caller: Caller = lambda _context: ("mcp", APP)) 
     threads = anyio.CapacityLimiter(THREADS)
 
     async def list_tools(_context: Any, _params: Any) -> ListToolsResult:
-        return ListToolsResult(tools=[_tool(question) for question in questions().values()])
+        return ListToolsResult(tools=[_tool(question) for question in QUESTIONS.values()])
 
     async def call_tool(context: Any, params: Any) -> CallToolResult:
         owner, app = caller(context)
@@ -126,7 +127,7 @@ def surface(session: Session) -> Surface:
     return Surface("mcp", [Route(ADDRESS, StreamableHTTPASGIApp(manager))], manager.run)
 
 
-def _tool(question: Question) -> Tool:
+def _tool(question: AnyQuestion) -> Tool:
     from mcp.types import Tool, ToolAnnotations
 
     schema = schema_of_body(question)
@@ -164,7 +165,7 @@ def _called(
 def _answer(
     session: Session, name: str, arguments: Json, owner: str, app: str, cancelled: StopCheck
 ) -> tuple[Json, bytes | None]:
-    question, wants_all = question_named(name), arguments.pop(FULL, False)
+    question, wants_all = QUESTIONS.named(name), arguments.pop(FULL, False)
     if not isinstance(wants_all, bool):
         raise ParameterError(f"{FULL} is true or false.")
     asked = Asked.of(question, arguments)

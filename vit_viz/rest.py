@@ -20,6 +20,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 import vit_viz
+from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.drawing.answers import as_file
 from vit_viz.drawing.figures import MEDIA_TYPES
 from vit_viz.errors import BusyError, Cancelled, ParameterError, VitVizError
@@ -28,7 +30,6 @@ from vit_viz.sentences import sentence
 from vit_viz.service import Asked, answered, as_json, described, schema_of_body
 from vit_viz.session.answers import arrays_of
 from vit_viz.session.inputs import Json, sentence_of
-from vit_viz.session.questions import Question, questions
 from vit_viz.session.session import Session
 from vit_viz.ui.edge.surfaces import OWNER, Surface
 
@@ -86,7 +87,7 @@ def _only_get(_request: Request) -> Response:
 def _only_post(request: Request) -> Response:
     """The answer to a question that is fetched, perhaps in the address bar of a browser."""
     name = request.path_params["name"]
-    if name not in questions():
+    if name not in QUESTIONS:
         return _unknown(name)
     said = f"Questions are posted: POST {PREFIX}/{name} with a JSON body; GET {PREFIX} says what it takes."
     return JSONResponse({"error": said}, 405, {"Allow": "POST"})
@@ -115,7 +116,7 @@ def refusal(error: Exception) -> Response:
 
 def _answer(session: Session, request: Request, body: bytes, cancelled: StopCheck) -> Response:
     name = request.path_params["name"]
-    question = questions().get(name)
+    question = QUESTIONS.get(name)
     if question is None:
         return _unknown(name)
     asked = Asked.of(question, _read(body))
@@ -145,7 +146,7 @@ def _read(body: bytes) -> object:
 
 def _listed(_request: Request) -> Response:
     return JSONResponse(
-        {"version": vit_viz.__version__, "questions": [described(one) for one in questions().values()]}
+        {"version": vit_viz.__version__, "questions": [described(one) for one in QUESTIONS.values()]}
     )
 
 
@@ -169,12 +170,12 @@ def openapi() -> Json:
                     "responses": {"200": {"description": "The questions."}},
                 }
             },
-            **{f"{PREFIX}/{name}": {"post": _operation(question)} for name, question in questions().items()},
+            **{f"{PREFIX}/{name}": {"post": _operation(question)} for name, question in QUESTIONS.items()},
         },
     }
 
 
-def _operation(question: Question) -> Json:
+def _operation(question: AnyQuestion) -> Json:
     refused = {"description": "One sentence.", "content": {"application/json": {"schema": _ERROR}}}
     binary = {"schema": {"type": "string", "format": "binary"}}
     content = {"application/json": {"schema": {"type": "object"}}} | dict.fromkeys(_TYPES, binary)

@@ -14,38 +14,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from vit_viz import samples
-from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.drawing.answers import Answered
 from vit_viz.errors import ImageError, ParameterError
-from vit_viz.geometry import format_query
 from vit_viz.images.part import format_part
 from vit_viz.progress import StopCheck
 from vit_viz.session.handles import Subject
 from vit_viz.session.inputs import Json, Wish, properties, sentence_of, wish_of
-from vit_viz.session.questions import Question, request_for
+from vit_viz.session.questions import request_for
 from vit_viz.session.session import Session
 from vit_viz.views.choices import default_name, model_reference
-from vit_viz.views.state import ViewState
+from vit_viz.views.state import ViewState, opened
 
 PICTURE_BYTES = 20 * 2**20
 """Of a picture that is sent, as of an upload."""
 
 MODEL = "A name of the catalog, or a Hub id owner/name; else the model that the server was started with."
-_PLACES = {
-    "patches": {"tab": "patches"},
-    "sequence": {"tab": "patches"},
-    "heads": {"tab": "heads"},
-    "head_names": {"tab": "heads"},
-    "head_importance": {"tab": "heads", "measure": "estimate"},
-    "ablation": {"tab": "heads", "measure": "effect"},
-    "links": {"tab": "heads"},
-}
-"""Where the app shows a question, if not where those like it are shown."""
 
 IMAGE = 'The photo: {"sample": NAME}, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file.'
 
 
-def schema_of_body(question: Question) -> Json:
+def schema_of_body(question: AnyQuestion) -> Json:
     """JSON Schema of what a question takes."""
     said: dict[str, Json] = {"model": {"description": MODEL, "type": "string", "default": ""}}
     if question.takes_image:
@@ -67,7 +56,7 @@ def schema_of_body(question: Question) -> Json:
     }
 
 
-def described(question: Question) -> Json:
+def described(question: AnyQuestion) -> Json:
     """A question in words and as a schema."""
     words = question.words
     return {
@@ -89,14 +78,14 @@ class Asked:
         sample: name of a sample; "" where `picture` holds the photo, or where there is none.
     """
 
-    question: Question
+    question: AnyQuestion
     model: str
     sample: str
     picture: bytes | None
     wish: Wish
 
     @classmethod
-    def of(cls, question: Question, body: object) -> Asked:
+    def of(cls, question: AnyQuestion, body: object) -> Asked:
         """Read a body.
 
         Raises:
@@ -177,44 +166,17 @@ def as_json(asked: Asked, given: Answered, *, app: str) -> Json:
     return {"question": asked.question.name} | given.to_json() | {"link": link(asked, given, app=app)}
 
 
-def _parameters(given: Answered) -> Json:
-    return dict(given.request.parameters)
-
-
 def link(asked: Asked, given: Answered, *, app: str) -> str | None:
     """Where the app shows this; None for a picture of the caller's own, which it does not have."""
-    question, subject, parameters = asked.question, given.shown.subject, _parameters(given)
+    question, subject = asked.question, given.shown.subject
     if question.takes_image and not subject.image:
         return None
-    view: dict[str, Any] = {"model": asked.model or default_name(given.session), "image": subject.image}
-    view |= {"mode": subject.mode, "size": subject.size}
-    view["part"] = "" if subject.part is None else format_part(subject.part)
-    view["edits"] = str(subject.edits)
-    view["tab"] = "explain" if question.takes_target else "look" if question.takes_image else "positions"
-    view |= _PLACES.get(question.name, {})
-    if question.name in METHODS:
-        view |= {"tab": "explain", "method": question.name}
-        chosen = dict(parameters.get("options", ()))
-        fields = question.options.schema()
-        view |= {f.link_name(question.name): chosen[f.name] for f in fields if f.name in chosen}
-    elif question.name == "links":
-        view |= _matrix(parameters)
-    else:
-        view |= {f.name: given.options[f.name] for f in question.options.schema() if f.name in given.options}
-        view |= {"layer": parameters["layer"]} if "layer" in parameters else {}
-    if parameters.get("query") is not None:
-        view["q"] = format_query(parameters["query"])
-    target = parameters.get("target")
-    if target is not None:
-        view["target"] = "-".join(map(str, target)) if isinstance(target, tuple) else str(target)
-    return f"{app}?{ViewState().with_options(view).to_address()}"
-
-
-def _matrix(parameters: Json) -> dict[str, Any]:
-    """The options of the matrix of the Heads tab that show these links; it draws a hundred at most."""
-    return {
-        "layer": parameters["layer"],
-        "head": parameters["head"],
-        "matrix_links": "head" if parameters.get("query") is None else "query",
-        "matrix_count": min(parameters["count"], 100),
-    }
+    view = ViewState(
+        model=asked.model or default_name(given.session),
+        image=subject.image,
+        mode=subject.mode,
+        size=subject.size,
+        part="" if subject.part is None else format_part(subject.part),
+        edits=str(subject.edits),
+    )
+    return f"{app}?{opened(view, question.place.link(given.chosen)).to_address()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -22,7 +22,10 @@ from vit_viz.analyses.head_estimate import (
     unchanged,
 )
 from vit_viz.analyses.head_variants import Head, outputs_without_each
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
+from vit_viz.analyses.spec import Part, Place, Question, Words
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
@@ -262,3 +265,66 @@ def _scores(
         return scores
 
     return in_batches(run, len(heads)).cpu().double().numpy()
+
+
+@dataclass(frozen=True)
+class AblationOptions(Options):
+    """How a head is switched off."""
+
+    how: Annotated[
+        Ablation,
+        Option("how", "What replaces the head's output: zero, its mean over tokens, uniform attention."),
+    ] = "zero"
+
+
+def _head_importance(job: Job, options: AblationOptions) -> HeadTable:
+    return head_importance(job.image, target=job.target, how=options.how)
+
+
+def _ablation(job: Job, options: AblationOptions) -> HeadTable:
+    return head_map(job.image, target=job.target, how=options.how, **job.watched)
+
+
+def _causal_map(job: Job) -> CausalMap:
+    how = job.parameters.get("how", "zero")
+    return causal_map(job.image, target=job.target, how=how, partial=job.preview, **job.watched)
+
+
+HEAD_IMPORTANCE = Question(
+    name="head_importance",
+    words=Words(
+        label="Importance of heads",
+        shows="by how much the target would change if one head were switched off, estimated from one gradient.",
+        hides="what does change: the estimate is of first order, see the ablation.",
+        formula=r"$\sum_i \frac{\partial f}{\partial o_{l h i}} \cdot (0 - o_{l h i})$",
+        source="Michel et al. 2019, arXiv:1905.10650, section 4.1",
+    ),
+    options=AblationOptions,
+    run=_head_importance,
+    reads="image",
+    place=Place("heads", {"measure": "estimate"}),
+    cost="pass",
+    forwards=3,
+    takes_target=True,
+)
+
+ABLATION = Question(
+    name="ablation",
+    words=Words(
+        label="Causal effect of heads",
+        shows="by how much the target changes when one head is switched off, for every head.",
+        hides="what heads do together: each is switched off alone.",
+        formula=r"$f(x \mid o_{l h} \leftarrow 0) - f(x)$",
+        source="Michel et al. 2019, arXiv:1905.10650",
+        runs="about half a pass for each head",
+    ),
+    options=AblationOptions,
+    run=_ablation,
+    reads="image",
+    place=Place("heads", {"measure": "effect"}),
+    cost="many passes",
+    forwards=80,
+    takes_target=True,
+)
+
+CAUSAL_MAP = Part(name="causal map", run=_causal_map, reads="image", forwards=80, is_slow=True)

@@ -14,7 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -293,3 +295,61 @@ def _gathered(
 
 def _direction_words(direction: Direction) -> str:
     return "looks at" if direction == "row" else "is looked at by"
+
+
+@dataclass(frozen=True)
+class OneHeadOptions(Options):
+    """Which head of which layer is asked about."""
+
+    layer: Annotated[
+        int,
+        Option("layer", "The layer, counted from 0; -1 is the last.", low=-1, high=999, is_layer=True),
+    ] = -1
+    head: Annotated[
+        str,
+        Option(
+            "head",
+            "One head, counted from 0, or how heads are fused: mean, max, min.",
+            pattern=r"\d{1,3}|mean|max|min",
+        ),
+    ] = "mean"
+
+    @property
+    def head_given(self) -> int | HeadFusion:
+        """The head as `attention_map` takes it."""
+        return int(self.head) if self.head.isdigit() else self.head  # type: ignore[return-value]  # by its pattern
+
+
+@dataclass(frozen=True)
+class LookOptions(OneHeadOptions, AttentionOptions):
+    """Which attention of a query is asked for."""
+
+
+def _look(job: Job, options: LookOptions) -> PatchMap:
+    return attention_map(
+        job.trace,
+        layer=options.layer,
+        query=job.query,
+        head=options.head_given,
+        direction=options.direction,
+        norm_weighted=options.norm,
+    )
+
+
+LOOK = Question(
+    name="look",
+    words=Words(
+        label="Attention",
+        shows="what a token looks at in one layer, in one head or in all fused.",
+        hides="whether the answer depends on it: what is looked at need not be used.",
+        formula=r"$A_{l h}[q, :] = \mathrm{softmax}(q k^\top / \sqrt{d})$; as a column: $A_{l h}[:, q]$",
+        source="Vaswani et al. 2017, arXiv:1706.03762",
+        class_blind=True,
+    ),
+    options=LookOptions,
+    run=_look,
+    reads="trace",
+    place=Place("look"),
+    takes_query=True,
+    figure="map",
+)

@@ -22,7 +22,7 @@ from vit_viz.analyses.patchwise import patch_mask, patch_mean, patch_sum, patch_
 from vit_viz.analyses.pixelwise import WatchedTarget, attribution_map, in_turn, leaf
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.sampling import batches, check_samples, in_halves
-from vit_viz.analyses.spec import Analysis, Passes, Words
+from vit_viz.analyses.spec import Method, Passes, Words
 from vit_viz.analyses.targets import Target
 from vit_viz.errors import ParameterError
 from vit_viz.progress import Progress, StopCheck, Watch
@@ -55,7 +55,7 @@ def saliency(
     )
 
 
-SALIENCY = Analysis(
+SALIENCY = Method(
     name="saliency",
     options=NoOptions,
     run=by_itself(saliency),
@@ -92,7 +92,7 @@ def input_x_gradient(
     return attribution_map(subject, patch_sum(subject, attributions), "input x gradient")
 
 
-INPUT_X_GRADIENT = Analysis(
+INPUT_X_GRADIENT = Method(
     name="input_x_gradient",
     options=NoOptions,
     run=by_itself(input_x_gradient),
@@ -166,7 +166,7 @@ def integrated_gradients(
     )
 
 
-INTEGRATED_GRADIENTS = Analysis(
+INTEGRATED_GRADIENTS = Method(
     name="integrated_gradients",
     options=NoOptions,
     run=by_itself(integrated_gradients),
@@ -238,7 +238,7 @@ def smoothgrad(
     )
 
 
-SMOOTHGRAD = Analysis(
+SMOOTHGRAD = Method(
     name="smoothgrad",
     options=NoOptions,
     run=by_itself(smoothgrad),
@@ -287,7 +287,7 @@ def gradient_shap(
     return attribution_map(subject, values, "GradientShap", stability=stability, samples=samples, seed=seed)
 
 
-GRADIENT_SHAP = Analysis(
+GRADIENT_SHAP = Method(
     name="gradient_shap",
     options=NoOptions,
     run=by_itself(gradient_shap),
@@ -334,7 +334,7 @@ def occlusion(
     return attribution_map(subject, patch_value(subject, attributions), "occlusion")
 
 
-OCCLUSION = Analysis(
+OCCLUSION = Method(
     name="occlusion",
     options=NoOptions,
     run=by_itself(occlusion),
@@ -370,7 +370,7 @@ def feature_ablation(
     return attribution_map(subject, patch_value(subject, attributions), "feature ablation")
 
 
-FEATURE_ABLATION = Analysis(
+FEATURE_ABLATION = Method(
     name="feature_ablation",
     options=NoOptions,
     run=by_itself(feature_ablation),

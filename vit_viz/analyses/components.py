@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -11,7 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.tokens import Role, patches_of, state_names, token_states
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.options import Option
+from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.tokens import Role, RoleOptions, patches_of, state_names, token_states
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -241,3 +245,48 @@ def _maps(trace: Trace, values: Tensor, role: Role, words: Mapping[str, object])
         crop_box=trace.crop_box,
         note="One basis for all states; the sign of each component is that of its largest entry.",
     )
+
+
+@dataclass(frozen=True)
+class ComponentOptions(RoleOptions):
+    """How common colours are fitted."""
+
+    balanced: Annotated[
+        bool, Option("balanced", "Let every layer count alike, though late tokens are longer.")
+    ] = True
+    foreground: Annotated[
+        bool, Option("foreground", "Split at the first component and fit the inner side alone.")
+    ] = False
+    whitened: Annotated[bool, Option("whitened", "Give each component the same variance.")] = False
+
+
+def _token_components(job: Job, options: ComponentOptions) -> TokenComponents:
+    return token_components(
+        job.tokens,
+        role=options.role,
+        balanced=options.balanced,
+        foreground=options.foreground,
+        whitened=options.whitened,
+    )
+
+
+TOKEN_COMPONENTS = Question(
+    name="token_components",
+    words=Words(
+        label="Common colours",
+        shows="by what the patches differ most: three components of all layers, as colours.",
+        hides="the rest of the variance: the shares say how much that is.",
+        formula=r"the first eigenvectors of $X^\top X / n$, each layer centred",
+        source="Oquab et al. 2023, arXiv:2304.07193, Fig. 1",
+        class_blind=True,
+    ),
+    options=ComponentOptions,
+    run=_token_components,
+    reads="tokens",
+    place=Place(
+        "tokens",
+        {"token_measure": "components"},
+        {"role": "token_role", "foreground": "token_foreground", "whitened": "token_whitened"},
+    ),
+    figure="",
+)

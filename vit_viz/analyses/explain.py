@@ -12,7 +12,7 @@ from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
-from vit_viz.analyses.spec import Method
+from vit_viz.analyses.spec import AnyMethod
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.capture import Trace
 from vit_viz.geometry import Query, TokenLayout
@@ -120,18 +120,18 @@ def look_up(trace: Trace, *, method: str, options: Options, query: Query | None 
 
 
 def _quick_maps(
-    subject: PreparedImage, methods: Mapping[Method, Options], target: Target, layers: LayerRange | None
+    subject: PreparedImage, methods: Mapping[AnyMethod, Options], target: Target, layers: LayerRange | None
 ) -> tuple[dict[str, PatchMap], Target]:
     """The maps of methods that share one recorded forward and backward, and the target with its class fixed."""
-    reads = [method.reads for method in methods]
+    shared = [method.shared for method in methods]
     trace = subject.trace(
-        target if any(one.gradient for one in reads) else None,
-        keep_residual=any(one.residual for one in reads),
+        target if any(one.gradient for one in shared) else None,
+        keep_residual=any(one.residual for one in shared),
     )
     fixed = target.resolved(subject.logits(trace))
-    chains = [method.reads.chain(given) for method, given in methods.items() if method.reads.chain]
-    shared = MethodInput(subject, fixed, trace, layers=layers, chains=tuple(dict.fromkeys(chains)))
-    return {method.name: method.run(shared, given) for method, given in methods.items()}, fixed
+    chains = [method.shared.chain(given) for method, given in methods.items() if method.shared.chain]
+    common = MethodInput(subject, fixed, trace, layers=layers, chains=tuple(dict.fromkeys(chains)))
+    return {method.name: method.run(common, given) for method, given in methods.items()}, fixed
 
 
 def _towards(patch_map: PatchMap, target: Target, labels: Labels | None) -> PatchMap:

@@ -13,7 +13,7 @@ from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.chains import LayerRange, layer_range, output_query, start_row
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Analysis, Words
+from vit_viz.analyses.spec import Method, Words
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -102,7 +102,7 @@ def _run(given: MethodInput, options: FlowOptions) -> PatchMap:
     )
 
 
-ATTENTION_FLOW = Analysis(
+ATTENTION_FLOW = Method(
     name="attention_flow",
     options=FlowOptions,
     run=_run,

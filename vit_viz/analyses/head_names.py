@@ -14,6 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.head_statistics import Measure
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.options import NoOptions
+from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.errors import ParameterError
 from vit_viz.results import HeadTable, Provenance
 
@@ -238,3 +241,26 @@ def _numbers(
         "unevenness": 1 - mean("entropy"),
     }
     return numbers, np.array(list(_BESIDE.values()))[beside.argmax(0)]
+
+
+def _head_names(job: Job, _options: NoOptions) -> HeadNames:
+    return HeadNames.of(job.answer_of("head tables").tables)
+
+
+HEAD_NAMES = Question(
+    name="head_names",
+    words=Words(
+        label="Names of heads",
+        shows="a name for each head, such as local or content, with the numbers that gave it.",
+        hides="what else a head does: names are words for a few measures on one photo, with thresholds set by hand.",
+        formula="the first rule whose numbers all pass their thresholds",
+        source="Dosovitskiy et al. 2021, arXiv:2010.11929; Darcet et al. 2024, arXiv:2309.16588",
+        class_blind=True,
+    ),
+    options=NoOptions,
+    run=_head_names,
+    reads="image",
+    place=Place("heads"),
+    forwards=1,
+    figure="",
+)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Annotated, get_args
 
 import numpy as np
 import torch
@@ -19,10 +19,13 @@ from vit_viz.analyses.attention import check_layer, to_numpy
 from vit_viz.analyses.chains import output_query, start_row
 from vit_viz.analyses.head_statistics import OUTLIER_FACTOR, STATISTICS, Measure
 from vit_viz.analyses.head_sums import LayerInput, Lengths, are_outliers, layer_sums, token_norms
+from vit_viz.analyses.job import Job
 from vit_viz.analyses.offsets import Offsets
+from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.spec import Part, Place, Question, Words
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import Grid, Query
 from vit_viz.results import HeadTable
 
@@ -237,3 +240,44 @@ def _extent(grid: Grid, patch_size: tuple[float, float] | None) -> float:
     """Distance between the first and the last patch centre."""
     height, width = patch_size or (1.0, 1.0)
     return math.hypot(height * (grid[0] - 1), width * (grid[1] - 1))
+
+
+@dataclass(frozen=True)
+class HeadsOptions(Options):
+    """What heads are measured by."""
+
+    measure: Annotated[Measure, Option("measure", "What is measured of each head.")] = "distance"
+
+
+def _heads(job: Job, options: HeadsOptions) -> HeadTable:
+    reads_stream = options.measure in OF_THE_STREAM
+    return head_table(job.tokens if reads_stream else job.trace, measure=options.measure)
+
+
+def _head_tables(job: Job) -> HeadTables:
+    """With the residual stream, where this model's can be recorded."""
+    try:
+        return HeadTables.of(job.tokens)
+    except CaptureError:
+        return HeadTables.of(job.trace)
+
+
+HEADS = Question(
+    name="heads",
+    words=Words(
+        label="Heads",
+        shows="one number for each head of each layer: how far it looks, how widely, at what.",
+        hides="whether the answer depends on the head: see its ablation.",
+        formula=r"distance: $\mathrm{mean}_i \sum_j a_{ij} d_{ij}$; entropy: $-\sum_j a_{ij} \ln a_{ij} / \ln N$; "
+        "the others: shares of attention",
+        source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
+        class_blind=True,
+    ),
+    options=HeadsOptions,
+    run=_heads,
+    reads="image",
+    place=Place("heads"),
+    forwards=1,
+)
+
+HEAD_TABLES = Part(name="head tables", run=_head_tables, reads="image", forwards=1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Literal, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -12,7 +12,10 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import check_layer, to_numpy
+from vit_viz.analyses.job import Job
 from vit_viz.analyses.localisation import Box, object_share
+from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.tokens import Role, token_states
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
@@ -20,7 +23,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.indices import Index
 from vit_viz.results import Segments
 
-Method = Literal["k-means", "cut"]
+Grouping = Literal["k-means", "cut"]
 
 ALIKE = 0.2
 """Cosine from which on two patches count as alike in the cut, as in TokenCut."""
@@ -35,7 +38,7 @@ def key_segments(
     *,
     layer: Index | None = None,
     role: Role = "keys",
-    method: Method = "k-means",
+    method: Grouping = "k-means",
     count: int | None = None,
     seed: int = 0,
     boxes: Sequence[Box] = (),
@@ -70,8 +73,8 @@ def key_segments(
         4
     """
     trace = as_trace(trace)
-    if method not in get_args(Method):
-        raise ParameterError(f"Segments are made by {', '.join(get_args(Method))}, not by {method!r}.")
+    if method not in get_args(Grouping):
+        raise ParameterError(f"Segments are made by {', '.join(get_args(Grouping))}, not by {method!r}.")
     states = token_states(trace, role)
     number = trace.num_layers - 1 if layer is None else check_layer(trace, layer)
     state = states[number + 1 if role == "tokens" else number]  # [tokens, dim]
@@ -148,7 +151,7 @@ def normalised_cut(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _grouped(
-    vectors: NDArray[np.float64], method: Method, count: int | None, seed: int
+    vectors: NDArray[np.float64], method: Grouping, count: int | None, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     """The segment of each vector, and of a cut what it is split at."""
     if method == "k-means":
@@ -172,3 +175,90 @@ def _by_size(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     ranks = np.empty(present.max() + 1, dtype=np.int64)
     ranks[present[order]] = np.arange(len(present))
     return ranks[labels]
+
+
+BOX = r"|\d{1,6}(,\d{1,6}){3}"
+"""A box as text, left,top,right,bottom in pixels of the photo; or nothing."""
+
+
+@dataclass(frozen=True)
+class SegmentOptions(Options):
+    """How patches are grouped."""
+
+    layer: Annotated[
+        int,
+        Option("layer", "The layer, counted from 0; -1 is the last.", low=-1, high=999, is_layer=True),
+    ] = -1
+    role: Annotated[Role, Option("role", "Which vectors: keys, queries, or tokens after the layer.")] = "keys"
+    method: Annotated[Grouping, Option("method", "k-means, or a cut into two.")] = "k-means"
+    count: Annotated[int, Option("segments", "How many, by k-means; a cut has 2.", low=1, high=24)] = 4
+    seed: Annotated[int, Option("seed", "Of the random starts.", low=0, high=9999)] = 0
+    box: Annotated[
+        str,
+        Option(
+            "box",
+            "Where an object lies, for its overlap with each segment: left,top,right,bottom in pixels of the photo.",
+            pattern=BOX,
+        ),
+    ] = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.box:
+            self.corners  # noqa: B018 - refuses a box whose sides are exchanged
+
+    def for_layers(self, count: int) -> SegmentOptions:
+        """The same for a model of so many layers; a cut has two segments."""
+        fitted = super().for_layers(count)
+        return replace(fitted, count=2) if self.method == "cut" else fitted
+
+    @property
+    def corners(self) -> Box:
+        """The box as four numbers."""
+        left, top, right, bottom = (int(side) for side in self.box.split(","))
+        if not (left < right and top < bottom):
+            raise ParameterError(
+                f"A box is left,top,right,bottom, each side before the other, not {self.box}."
+            )
+        return left, top, right, bottom
+
+
+def _state(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """The map over the photo: tokens of a layer stand behind those that enter the first."""
+    return {"token_state": str(parameters["layer"] + (parameters["role"] == "tokens"))}
+
+
+def _segments(job: Job, options: SegmentOptions) -> Segments:
+    boxes = {"boxes": (options.corners,)} if options.box else {}
+    return key_segments(
+        job.tokens,
+        layer=options.layer,
+        role=options.role,
+        method=options.method,
+        count=options.count,
+        seed=options.seed,
+        **boxes,
+    )
+
+
+SEGMENTS = Question(
+    name="segments",
+    words=Words(
+        label="Segments",
+        shows="which patches a layer treats alike, as regions of the photo.",
+        hides="what a region is: nothing here has names.",
+        formula=r"k-means, or the second solution of $(D - W) y = \lambda D y$",
+        source="Amir et al. 2021, arXiv:2112.05814; Wang et al. 2022, arXiv:2202.11539",
+        class_blind=True,
+    ),
+    options=SegmentOptions,
+    run=_segments,
+    reads="tokens",
+    place=Place(
+        "tokens",
+        {"token_measure": "segments"},
+        {"role": "token_segment_role", "method": "token_method", "count": "token_count", "box": "token_box"},
+        also=_state,
+    ),
+    figure="",
+)

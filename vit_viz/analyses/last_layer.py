@@ -5,7 +5,7 @@ from __future__ import annotations
 from vit_viz.analyses.attention import attention_map
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions
-from vit_viz.analyses.spec import Analysis, Words
+from vit_viz.analyses.spec import Method, Words
 from vit_viz.results import PatchMap
 
 
@@ -13,7 +13,7 @@ def _last_layer(given: MethodInput, _options: NoOptions) -> PatchMap:
     return attention_map(given.trace, layer=given.trace.num_layers - 1, query=given.query)
 
 
-LAST_LAYER_ATTENTION = Analysis(
+LAST_LAYER_ATTENTION = Method(
     name="attention",
     options=NoOptions,
     run=_last_layer,

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.tokens import Role, state_names, token_states
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.options import Option
+from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.tokens import Role, RoleOptions, state_names, token_states
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -122,3 +127,39 @@ def _unbiased_products(states: Tensor, watch: Watch) -> Tensor:
 def _unit(states: Tensor) -> Tensor:
     """Each state divided by its own size, which CKA does not depend on, so that squares of squares do not overflow."""
     return states / states.abs().amax((1, 2), keepdim=True).clamp(min=1e-30)
+
+
+Forms = Literal["as patches need", "biased", "without bias"]
+_DEBIASED: dict[Forms, bool | None] = {"as patches need": None, "biased": False, "without bias": True}
+
+
+@dataclass(frozen=True)
+class LayerSimilarityOptions(RoleOptions):
+    """How layers are compared."""
+
+    form: Annotated[
+        Forms, Option("form", "With or without the bias that few patches bring; by default as they need.")
+    ] = "as patches need"
+
+
+def _layer_similarity(job: Job, options: LayerSimilarityOptions) -> StateMatrix:
+    return layer_similarity(job.tokens, role=options.role, debiased=_DEBIASED[options.form], **job.watched)
+
+
+LAYER_SIMILARITY = Question(
+    name="layer_similarity",
+    words=Words(
+        label="Layers compared",
+        shows="how alike the patches are to each other in any two layers.",
+        hides="by what they are alike.",
+        formula=r"$\lVert Y^\top X \rVert_F^2 / (\lVert X^\top X \rVert_F \lVert Y^\top Y \rVert_F)$",
+        source="Kornblith et al. 2019, arXiv:1905.00414",
+        class_blind=True,
+    ),
+    options=LayerSimilarityOptions,
+    run=_layer_similarity,
+    reads="image",
+    place=Place("tokens", {"token_measure": "layers"}, {"role": "token_role"}),
+    forwards=1,
+    figure="",
+)

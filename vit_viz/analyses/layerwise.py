@@ -10,7 +10,7 @@ from vit_viz.analyses.chains import LayerRange, layer_range
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.spec import Analysis, Reads, Words
+from vit_viz.analyses.spec import Method, SharedPass, Words
 from vit_viz.analyses.targets import Target
 from vit_viz.capture import Trace, trace
 from vit_viz.capture.verified import verified_structure
@@ -78,7 +78,7 @@ def _legrad(given: MethodInput, _options: NoOptions) -> PatchMap:
     return legrad(given.subject, given.target, layers=given.layers)
 
 
-LEGRAD = Analysis(
+LEGRAD = Method(
     name="legrad",
     options=NoOptions,
     run=_legrad,
@@ -91,7 +91,7 @@ LEGRAD = Analysis(
         r"read from layer $\ell$",
         source="Bousselham et al. 2024, arXiv:2404.03214",
     ),
-    reads=Reads(own_blocks=True),
+    shared=SharedPass(own_blocks=True),
 )
 
 
@@ -135,7 +135,7 @@ def _token_gradcam(given: MethodInput, _options: NoOptions) -> PatchMap:
     return token_gradcam(given.subject, given.trace, given.target)
 
 
-TOKEN_GRADCAM = Analysis(
+TOKEN_GRADCAM = Method(
     name="gradcam",
     options=NoOptions,
     run=_token_gradcam,
@@ -148,7 +148,7 @@ TOKEN_GRADCAM = Analysis(
         r"$F$: what the last attention reads",
         source="Selvaraju et al. 2017, arXiv:1610.02391, on tokens",
     ),
-    reads=Reads(residual=True, own_blocks=True),
+    shared=SharedPass(residual=True, own_blocks=True),
 )
 
 

@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vit_viz.analyses.attention import to_numpy
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
+from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.targets import TargetLike
 from vit_viz.analyses.tokens import patches_of, state_names, token_maps, token_states
 from vit_viz.capture.forward import undisturbed
@@ -147,3 +150,27 @@ def _maps(
         note=PROBE,
         target=target,
     )
+
+
+def _logit_lens(job: Job, _options: NoOptions) -> Lens:
+    return lens_of(job.image, job.tokens, target=job.target)
+
+
+LOGIT_LENS = Question(
+    name="logit_lens",
+    words=Words(
+        label="Logit lens",
+        shows="what the head would say of each patch after every layer: a probe.",
+        hides="what the model uses: the head was trained on the pooled output of the last layer only.",
+        formula=r"$\mathrm{softmax}(\mathrm{head}(\mathrm{norm}(x)))$",
+        source="Vilas et al. 2023, arXiv:2310.18969",
+    ),
+    options=NoOptions,
+    run=_logit_lens,
+    reads="image",
+    place=Place("tokens", {"token_measure": "lens"}),
+    cost="pass",
+    forwards=1,
+    takes_target=True,
+    figure="",
+)

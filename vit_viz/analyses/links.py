@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from vit_viz.analyses.attention import (
     HeadFusion,
+    OneHeadOptions,
     check_layer,
     checked_head,
     fuse_heads,
@@ -19,6 +21,9 @@ from vit_viz.analyses.attention import (
     head_words,
     to_numpy,
 )
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.options import Option
+from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -188,3 +193,53 @@ def _of(layout: TokenLayout, query: Query | None, tokens: LinkTokens) -> str:
 def _words(layout: TokenLayout, token: int) -> str:
     place = layout.place(token)
     return layout.describe(layout.name(token) if place is None else place)
+
+
+@dataclass(frozen=True)
+class LinkOptions(OneHeadOptions):
+    """Which links are asked for."""
+
+    count: Annotated[int, Option("links", "How many links, the strongest first.", low=1, high=MOST_LINKS)] = (
+        20
+    )
+    tokens: Annotated[
+        LinkTokens, Option("between", "Patches alone, or the class token, registers and others, too.")
+    ] = "patches"
+    own: Annotated[bool, Option("own", "Count a token's link to itself, too.")] = False
+
+
+def _links(job: Job, options: LinkOptions) -> Links:
+    return links(
+        job.trace,
+        layer=options.layer,
+        head=options.head_given,
+        query=job.query,
+        count=options.count,
+        tokens=options.tokens,
+        own=options.own,
+    )
+
+
+def _drawn(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """The options of the matrix of the Heads tab, which draws a hundred links at most."""
+    whose = "head" if parameters.get("query") is None else "query"
+    return {"matrix_links": whose, "matrix_count": str(min(parameters["count"], 100))}
+
+
+LINKS = Question(
+    name="links",
+    words=Words(
+        label="Strongest links",
+        shows="which token looks hardest at which in one layer: the best pairs of a head, or of one query.",
+        hides="the many weak links, which together often hold more.",
+        formula=r"the $k$ largest $A_{l h}[i, j]$, $i \ne j$",
+        source="Vaswani et al. 2017, arXiv:1706.03762",
+        class_blind=True,
+    ),
+    options=LinkOptions,
+    run=_links,
+    reads="trace",
+    place=Place("heads", also=_drawn),
+    takes_query=True,
+    without_query="all of them",
+)

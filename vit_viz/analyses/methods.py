@@ -17,9 +17,9 @@ from vit_viz.analyses.layerwise import LEGRAD, TOKEN_GRADCAM
 from vit_viz.analyses.relevance import GRADIENT_ROLLOUT, RELEVANCE
 from vit_viz.analyses.rollout import ROLLOUT
 from vit_viz.analyses.shapley import KERNEL_SHAP
-from vit_viz.analyses.spec import Registry
+from vit_viz.analyses.spec import Methods
 
-METHODS = Registry(
+METHODS = Methods(
     RELEVANCE,
     GRADIENT_ROLLOUT,
     LEGRAD,
@@ -35,4 +35,5 @@ METHODS = Registry(
     INPUT_X_GRADIENT,
     GRADIENT_SHAP,
     FEATURE_ABLATION,
+    missing="There is no method",
 )

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.tokens import state_names, token_maps, token_states
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
@@ -96,3 +100,35 @@ def token_norms(trace: Trace, *, factor: float = OUTLIER_FACTOR) -> TokenNorms:
 def _received(trace: Trace, layer: int, tokens: tuple[int, ...]) -> float:
     """Share of all attention of a layer that falls on some tokens, mean over heads."""
     return float(trace.received(layer, list(tokens)).sum(-1).mean()) if tokens else 0.0
+
+
+FACTOR = Option("factor", "An outlier is longer than this many medians.", low=1.5, high=100, step=0.5)
+
+
+@dataclass(frozen=True)
+class NormOptions(Options):
+    """Which tokens count as outliers."""
+
+    factor: Annotated[float, FACTOR] = OUTLIER_FACTOR
+
+
+def _token_norms(job: Job, options: NormOptions) -> TokenNorms:
+    return token_norms(job.tokens, factor=options.factor)
+
+
+TOKEN_NORMS = Question(
+    name="token_norms",
+    words=Words(
+        label="Norms",
+        shows="how long each token is after every layer, which stand far out, and the attention that these receive.",
+        hides="what an outlier is used for.",
+        formula=r"$\lVert x_i \rVert > c \cdot \mathrm{median}_j \lVert x_j \rVert$",
+        source="Darcet et al. 2024, arXiv:2309.16588",
+        class_blind=True,
+    ),
+    options=NormOptions,
+    run=_token_norms,
+    reads="tokens",
+    place=Place("tokens", {"token_measure": "norms"}, {"factor": "token_factor"}),
+    figure="",
+)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -131,9 +131,14 @@ class Options:
         pairs = [(field, getattr(self, field.name)) for field in self.schema()]
         return tuple((field.name, value) for field, value in pairs if value != field.default)
 
-    def for_layers(self: SomeOptions, count: int) -> SomeOptions:  # noqa: ARG002 - most options know no layers
-        """The same options in one way of writing them for a model of so many layers, whatever a link asked for."""
-        return self
+    def for_layers(self: SomeOptions, count: int) -> SomeOptions:
+        """The same options in one way of writing them for a model of so many layers: -1 is its last."""
+        layers = [field.name for field in self.schema() if field.option.is_layer]
+        return replace(self, **{name: count - 1 for name in layers if getattr(self, name) == -1})
+
+    def values(self) -> dict[str, Hashable]:
+        """Every option by its name."""
+        return {field.name: getattr(self, field.name) for field in self.schema()}
 
     def caption(self) -> str:
         """What shaped the result, in words: what is not at its default."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
+from typing import Annotated, get_args
 
 import numpy as np
 import torch
@@ -12,8 +12,11 @@ from torch import Tensor
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.components import Basis, principal_components
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.positions import checked_grid, own_model
 from vit_viz.analyses.prepared_image import ModelLike
+from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid
 from vit_viz.model import VisionTransformer
@@ -234,3 +237,128 @@ def _learned(model: VisionTransformer) -> Tensor:
         )
     table = model.position_table(model.config.grid).detach().cpu().double()
     return table[len(model.config.positioned_prefix) :]
+
+
+_SIDE = 512
+
+
+@dataclass(frozen=True)
+class GridOptions(Options):
+    """The grid that positions are of."""
+
+    rows: Annotated[
+        int, Option("rows", "Rows of patches; 0 is the grid the model was made for.", high=_SIDE)
+    ] = 0
+    cols: Annotated[
+        int, Option("columns", "Columns of patches; 0 is the grid the model was made for.", high=_SIDE)
+    ] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if bool(self.rows) != bool(self.cols):
+            raise ParameterError("A grid has rows and columns: please give both, or neither.")
+
+    @property
+    def grid(self) -> Grid | None:
+        """(rows, cols); None is the grid the model was made for."""
+        return (self.rows, self.cols) if self.rows else None
+
+
+@dataclass(frozen=True)
+class NewGridOptions(Options):
+    """The grid that positions are brought to."""
+
+    rows: Annotated[int, Option("rows", "Rows of patches of the new grid.", low=1, high=_SIDE)] = 24
+    cols: Annotated[int, Option("columns", "Columns of patches of the new grid.", low=1, high=_SIDE)] = 24
+
+
+@dataclass(frozen=True)
+class FilterOptions(Options):
+    """How many components of the filters."""
+
+    count: Annotated[int, Option("components", "How many; all where there are fewer.", low=1, high=4096)] = 28
+
+
+def _resampling(job: Job, options: NewGridOptions) -> Resampling:
+    return resampling(job.loaded, grid=(options.rows, options.cols))
+
+
+def _rotary_similarity(job: Job, options: GridOptions) -> RotarySimilarity:
+    return rotary_similarity(job.loaded, grid=options.grid)
+
+
+def _position_components(job: Job, options: GridOptions) -> PositionComponents:
+    return position_components(job.loaded, grid=options.grid)
+
+
+def _filter_components(job: Job, options: FilterOptions) -> FilterComponents:
+    return filter_components(job.loaded, count=options.count)
+
+
+RESAMPLING = Question(
+    name="resampling",
+    words=Words(
+        label="Positions on another grid",
+        shows="what the model's positions become on another grid, in each family's own way, and how much the ways differ.",
+        hides="whether the answer changes with them.",
+        formula=r"$\lVert p_i - p_i^{\mathrm{own}} \rVert / \mathrm{mean}_j \lVert p_j^{\mathrm{own}} \rVert$",
+        source="Dosovitskiy et al. 2021, arXiv:2010.11929, section 3.2",
+        class_blind=True,
+    ),
+    options=NewGridOptions,
+    run=_resampling,
+    reads="model",
+    place=Place("positions", {"position_part": "resampled"}),
+    figure="",
+)
+
+ROTARY_SIMILARITY = Question(
+    name="rotary_similarity",
+    words=Words(
+        label="Rotary positions by period",
+        shows="which distances each period of rotary positions tells apart, down and across.",
+        hides="which periods the heads use.",
+        formula=r"$\cos(2 \pi \cdot 2 d / (g T))$",
+        source="Su et al. 2021, arXiv:2104.09864; DINOv3, arXiv:2508.10104",
+        class_blind=True,
+    ),
+    options=GridOptions,
+    run=_rotary_similarity,
+    reads="model",
+    place=Place("positions", {"position_part": "periods"}),
+    figure="",
+)
+
+POSITION_COMPONENTS = Question(
+    name="position_components",
+    words=Words(
+        label="Positions in colours",
+        shows="by what the positions differ most: three components, as colours.",
+        hides="the rest of the variance: the shares say how much that is.",
+        formula=r"the first eigenvectors of $P^\top P / n$, $P$ centred",
+        source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
+        class_blind=True,
+    ),
+    options=GridOptions,
+    run=_position_components,
+    reads="model",
+    place=Place("positions", {"position_part": "components"}),
+    figure="",
+)
+
+FILTER_COMPONENTS = Question(
+    name="filter_components",
+    words=Words(
+        label="Patch filters",
+        shows="what the model sees in a patch first: the components of its patch filters.",
+        hides="what later layers make of it.",
+        formula=r"the first eigenvectors of $W^\top W / n$, the filters $W$ centred",
+        source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7 left",
+        class_blind=True,
+    ),
+    options=FilterOptions,
+    run=_filter_components,
+    reads="model",
+    place=Place("positions", {"position_part": "filters"}),
+    figure="",
+)

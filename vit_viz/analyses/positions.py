@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_viz.analyses.attention import to_numpy
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.capture.given import as_model
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
@@ -153,3 +158,57 @@ def checked_grid(grid: Grid) -> Grid:
     if rows < 1 or cols < 1 or rows * cols > _MAX_POSITIONS:
         raise ParameterError(f"A grid has 1 to {_MAX_POSITIONS} positions, not {rows} x {cols}.")
     return rows, cols
+
+
+@dataclass(frozen=True)
+class PositionsOptions(Options):
+    """Which positions are compared."""
+
+    grid: Annotated[
+        str,
+        Option(
+            "grid",
+            'Patches as "rows,cols" to which positions are resampled; else the grid of the checkpoint.',
+            pattern=r"(\d{1,4},\d{1,4})?",
+        ),
+    ] = ""
+    place: Annotated[
+        str,
+        Option(
+            "place",
+            'One position alone with all: "row,col", or a token with a position of its own such as "class"; else all pairs.',
+            pattern=r"(\d{1,4},\d{1,4}|[a-z]{1,20}( \d{1,4})?)?",
+        ),
+    ] = ""
+
+
+def _positions(job: Job, options: PositionsOptions) -> TokenMatrix | PatchMap:
+    """All pairs of positions, or those of one place."""
+    grid = as_pair(options.grid) if options.grid else None
+    matrix = position_similarity(job.loaded, grid=grid)
+    place = as_pair(options.place) if options.place[:1].isdigit() else options.place
+    return place_similarity(matrix, place) if place else matrix
+
+
+def as_pair(text: str) -> tuple[int, int]:
+    """The pair of numbers in "row,col"."""
+    first, second = (int(part) for part in text.split(","))
+    return first, second
+
+
+POSITIONS = Question(
+    name="positions",
+    words=Words(
+        label="Positions",
+        shows="how similar the position embeddings of any two patches are.",
+        hides="what the model makes of them.",
+        formula=r"$\cos(p_i, p_j)$",
+        source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
+        class_blind=True,
+    ),
+    options=PositionsOptions,
+    run=_positions,
+    reads="model",
+    place=Place("positions", {"position_part": "similarity"}),
+    figure="positions",
+)

@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
 from vit_viz.analyses.attention import attention_map
-from vit_viz.analyses.norms import OUTLIER_FACTOR, TokenNorms, token_norms
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.norms import FACTOR, OUTLIER_FACTOR, TokenNorms, token_norms
+from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
+from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.capture import Trace
 from vit_viz.capture.forward import undisturbed
 from vit_viz.errors import ParameterError
@@ -271,3 +275,39 @@ def _at_hidden_layers(model: VisionTransformer, actions: Mapping[int, Action]) -
     finally:
         for handle in handles:
             handle.remove()
+
+
+@dataclass(frozen=True)
+class RegisterOptions(Options):
+    """How a register is made."""
+
+    count: Annotated[int, Option("neurons", "How many neurons are moved to it.", low=1, high=1000)] = 10
+    factor: Annotated[float, FACTOR] = OUTLIER_FACTOR
+
+
+def _added_register(job: Job, options: RegisterOptions) -> AddedRegister:
+    watch = job.watch(3)  # passes: one to find neurons, two to compare
+    neurons, state = register_neurons([job.image], count=options.count, factor=options.factor)
+    watch.advance()
+    watch.check()
+    return add_register_by(job.image, neurons, state=state, factor=options.factor)
+
+
+ADDED_REGISTER = Question(
+    name="added_register",
+    words=Words(
+        label="A register at test time",
+        shows="norms and attention before and after outlier patches have left their part to a register.",
+        hides="what a model would do that was trained with one.",
+        formula=r"$h_{\mathrm{register}, c} \leftarrow \max_i h_{i c}$, $h_{\mathrm{patch}, c} \leftarrow 0$",
+        source="Jiang et al. 2025, arXiv:2506.08010",
+        class_blind=True,
+    ),
+    options=RegisterOptions,
+    run=_added_register,
+    reads="image",
+    place=Place("tokens", {"token_measure": "norms", "token_register": "1"}, {"factor": "token_factor"}),
+    cost="pass",
+    forwards=3,
+    figure="",
+)

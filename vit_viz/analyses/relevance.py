@@ -9,7 +9,7 @@ from vit_viz.analyses.chains import Chain, LayerRange, check_read, layer_range, 
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.rollout import drawn_part
-from vit_viz.analyses.spec import Analysis, Reads, Words
+from vit_viz.analyses.spec import Method, SharedPass, Words
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -52,7 +52,7 @@ def _relevance(given: MethodInput, _options: NoOptions) -> PatchMap:
     return relevance_map(given.trace, row, start, layers=given.layers)
 
 
-RELEVANCE = Analysis(
+RELEVANCE = Method(
     name="relevance",
     options=NoOptions,
     run=_relevance,
@@ -66,7 +66,7 @@ RELEVANCE = Analysis(
         r"for $\ell = L, \dots, 1$",
         source="Chefer, Gur & Wolf 2021, arXiv:2103.15679",
     ),
-    reads=Reads(gradient=True, chain=lambda _options: _RELEVANCE_CHAIN),
+    shared=SharedPass(gradient=True, chain=lambda _options: _RELEVANCE_CHAIN),
 )
 
 
@@ -109,7 +109,7 @@ def _gradient_rollout(given: MethodInput, _options: NoOptions) -> PatchMap:
     return gradient_rollout_map(given.trace, row, start, chain=chain, layers=given.layers)
 
 
-GRADIENT_ROLLOUT = Analysis(
+GRADIENT_ROLLOUT = Method(
     name="gradient_rollout",
     options=NoOptions,
     run=_gradient_rollout,
@@ -122,7 +122,7 @@ GRADIENT_ROLLOUT = Analysis(
         r"its sum; the map is the output's row of $A'_L \cdots A'_1$",
         source="after Abnar & Zuidema 2020, arXiv:2005.00928; clamped before the mean over heads",
     ),
-    reads=Reads(gradient=True, chain=lambda _options: gradient_chain(_ATTENTION_SHARE)),
+    shared=SharedPass(gradient=True, chain=lambda _options: gradient_chain(_ATTENTION_SHARE)),
 )
 
 

@@ -19,7 +19,7 @@ from vit_viz.analyses.chains import (
 )
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Analysis, Reads, Words
+from vit_viz.analyses.spec import Method, SharedPass, Words
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -150,11 +150,12 @@ def _run(given: MethodInput, options: RolloutOptions) -> PatchMap:
     return rollout_map(given.trace, row, start, query=given.query, chain=chain, layers=layers)
 
 
-ROLLOUT = Analysis(
+ROLLOUT = Method(
     name="rollout",
     options=RolloutOptions,
     run=_run,
     cost="look-up",
+    takes_target=False,
     words=Words(
         label="Attention rollout",
         shows="how much the query draws on each patch of the photo when the attention of all chosen layers is multiplied "
@@ -166,8 +167,8 @@ ROLLOUT = Analysis(
         source="Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers, arXiv:2005.00928",
         class_blind=True,
     ),
-    reads=Reads(chain=_chain),
-    follows_query=True,
+    shared=SharedPass(chain=_chain),
+    takes_query=True,
 )
 
 

@@ -22,7 +22,7 @@ from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.patchwise import patch_mask
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.segments import segments_of
-from vit_viz.analyses.spec import Analysis, Passes, Words
+from vit_viz.analyses.spec import Method, Passes, Words
 from vit_viz.analyses.stability import stability_words
 from vit_viz.analyses.targets import Target
 from vit_viz.errors import ParameterError
@@ -117,7 +117,7 @@ def kernel_shap(
     )
 
 
-KERNEL_SHAP = Analysis(
+KERNEL_SHAP = Method(
     name="kernel_shap",
     options=NoOptions,
     run=by_itself(kernel_shap),

@@ -1,8 +1,8 @@
-"""What an analysis is: declared once, beside the function that computes it.
+"""What a question is: declared once, beside the function that answers it.
 
-The cards of the Explain tab and their order, option controls, links, progress, what is slow, words and formulas, when a GPU is
-asked for, and the table of docs/METHODS.md are derived from these declarations. To add one: a module with its `Analysis`, and its
-place in `vit_viz.analyses.methods`.
+Its name on every surface, option controls, links, progress, what is slow, words and formulas, when a GPU is asked for, its figure
+and its row in the documentation are derived from the declaration. To add one: a module with its `Question`, and its line in
+`vit_viz.analyses.registry`; a `Method` has its line in `vit_viz.analyses.methods`, and a card.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from vit_viz.analyses.options import Options
 from vit_viz.errors import ParameterError
+from vit_viz.lazy import named
 from vit_viz.results import PatchMap
 from vit_viz.sentences import did_you_mean
 
-InputT = TypeVar("InputT")  # what `run` is given: a MethodInput, whose module knows chains and models
 OptionsT = TypeVar("OptionsT", bound=Options)
-OutcomeT = TypeVar("OutcomeT")
+AnswerT = TypeVar("AnswerT")
 Cost = Literal["look-up", "pass", "many passes"]
 """A look-up reads a trace that is kept; "pass" means one recorded pass that all such analyses share; what costs many passes runs
 the model for itself, is computed only when it is asked for, and says how far it is."""
@@ -62,14 +62,150 @@ class Passes:
     at_least: bool = False
 
 
+Input = Literal["model", "photo", "trace", "tokens", "image"]
+"""What an answer is made of: the model alone; its input as pixels; a recorded pass; one that kept the tokens of every layer; the
+image in front of the model, which may run again."""
+
+Figure = Literal["map", "mosaic", "explain", "patches", "sequence", "positions", "result", ""]
+"""How an answer is drawn: over its photo, as small maps, or by itself; "" for several arrays without a figure."""
+
+BESIDE_OPTIONS = ("query", "target", "options")
+"""What a request holds beside the options of its question; "options" are those of a method whose map is put to the test."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part(Generic[AnswerT]):
+    """What is computed and kept under a name because answers are made of it; nobody asks for it by name.
+
+    Args:
+        name: in requests, with spaces between its words, so that no question has it.
+        run: from a job of `vit_viz.analyses.job`, which holds the parameters of the request.
+        reads: decides what is recorded first, and which device answers.
+        forwards: about how many forward passes it takes, which decides whether a GPU is asked for; 0 for a look-up.
+        is_slow: whether a visitor gets one such answer at a time.
+    """
+
+    name: str
+    run: Callable[[Any], AnswerT]
+    reads: Input
+    forwards: int = 0
+    is_slow: bool = False
+
+    def answer(self, job: Any) -> AnswerT:
+        """What is computed for a job."""
+        return self.run(job)
+
+
 @dataclass(frozen=True)
-class Reads:
-    """What an analysis reads of the recorded pass that it shares with others.
+class Place:
+    """Where the page shows an answer, in the words of its links.
+
+    Args:
+        tab: that opens.
+        view: what is chosen there, by name.
+        options: names of options of the question, where links call them otherwise.
+        also: what else is chosen there, from the parameters of the request.
+    """
+
+    tab: str
+    view: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    also: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
+
+    def link(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Everything that is chosen where a request is shown, by name in links."""
+        options = {self.options.get(name, name): value for name, value in parameters.items()}
+        return (
+            options | {"tab": self.tab} | dict(self.view) | dict(self.also(parameters) if self.also else {})
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Question(Generic[OptionsT, AnswerT]):
+    """One thing that can be asked by name: every surface offers it as it is declared here.
+
+    Args:
+        name: in links, commands, routes and Python: lower-case letters, digits and underscores.
+        words: what people read.
+        options: their type.
+        run: from a job of `vit_viz.analyses.job` and the options to the answer.
+        reads: decides what is recorded first, and which device answers.
+        place: where the page shows the answer.
+        cost: decides how it is queued, whether it says how far it is, and whether a GPU is asked for.
+        forwards: about how many forward passes it takes; 0 for a look-up.
+        takes_query: whether it starts from a token.
+        takes_target: whether it is about a class.
+        without_query: what it is about where no query is given, in words; "" for what the output is read from.
+        figure: how the answer is drawn.
+
+    Raises:
+        ParameterError: links cannot hold the name, or the words do not say how often the model runs.
+    """
+
+    name: str
+    words: Words
+    options: type[OptionsT]
+    run: Callable[[Any, OptionsT], AnswerT]
+    reads: Input
+    place: Place
+    cost: Cost = "look-up"
+    forwards: int = 0
+    takes_query: bool = False
+    takes_target: bool = False
+    without_query: str = ""
+    figure: Figure = "result"
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
+            raise ParameterError(f"A question cannot be called {self.name!r}: links need a_name_like_this.")
+        if self.is_slow != bool(self.words.runs):
+            raise ParameterError(
+                f"{self.words.label} says how often the model runs, `words.runs`, if it costs many passes."
+            )
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it runs only when it is asked for by name, and a visitor gets one such answer at a time."""
+        return self.cost == "many passes"
+
+    @property
+    def takes_image(self) -> bool:
+        """Whether it is about an image, and not about the model alone."""
+        return self.reads != "model"
+
+    def answer(self, job: Any) -> AnswerT:
+        """What is computed for a job whose parameters hold the options."""
+        return self.run(job, self.chosen(job.parameters))
+
+    def chosen(self, parameters: Mapping[str, Any]) -> OptionsT:
+        """The options among the parameters of a request."""
+        return self.options.of(
+            (name, value) for name, value in parameters.items() if name not in BESIDE_OPTIONS
+        )
+
+    def read(self, values: Mapping[str, object]) -> OptionsT:
+        """The options from text, JSON or Python values, by name.
+
+        Raises:
+            ParameterError: there is no option of a name, or its value is not possible; the message says what is.
+        """
+        known = {one.name: one for one in self.options.schema()}
+        for name in values:
+            if name not in known:
+                there = f"there are: {', '.join(known)}." if known else "it has none."
+                raise ParameterError(f"{self.name!r} has no option {str(name)[:40]!r}; {there}")
+        read = {name: known[name].read(f"{self.name}'s {name}", value) for name, value in values.items()}
+        return self.options.of(read.items())
+
+
+@dataclass(frozen=True)
+class SharedPass:
+    """What a quick method reads of the recorded pass that it shares with others.
 
     Args:
         gradient: the target's gradient for the attention of every layer.
         residual: the residual stream.
-        chain: from the options to the `Chain` through the layers; chains of several analyses are computed together.
+        chain: from the options to the `Chain` through the layers; chains of several methods are computed together.
         own_blocks: the blocks of vit_viz's own model, beside the pass.
     """
 
@@ -79,92 +215,121 @@ class Reads:
     own_blocks: bool = False
 
 
-@dataclass(frozen=True)
-class Analysis(Generic[InputT, OptionsT, OutcomeT]):
-    """One way to explain an output.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Method(Question[OptionsT, PatchMap]):
+    """A question whose answer is a map that explains an output: a card of the Explain tab.
 
     Args:
-        name: in links, requests and Python: lower-case letters, digits and underscores.
-        options: their type.
-        run: from what every method is given, and the options, to the result.
-        cost: decides how it is queued, whether it says how far it is, and whether a GPU is asked for.
-        words: what people read.
-        reads: what a quick one needs of the shared pass.
-        follows_query: whether it can start from any token, and not only from the one that the output is read from.
+        run: from a `MethodInput`, which several methods share, and the options to the map.
+        shared: what a quick one needs of the shared pass.
         is_card: whether the Explain tab has a card for it.
         passes: from which its duration is estimated before it is asked for; None where nobody knows.
     """
 
-    name: str
-    options: type[OptionsT]
-    run: Callable[[InputT, OptionsT], OutcomeT]
-    cost: Cost
-    words: Words
-    reads: Reads = Reads()
-    follows_query: bool = False
+    reads: Input = "image"
+    place: Place = Place("explain")
+    takes_target: bool = True
+    figure: Figure = "explain"
+    shared: SharedPass = SharedPass()
     is_card: bool = True
     passes: Passes | None = None
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
-            raise ParameterError(f"An analysis cannot be called {self.name!r}: links need a_name_like_this.")
-        if (self.cost == "many passes") != bool(self.words.runs):
-            raise ParameterError(
-                f"{self.words.label} says how often the model runs, `words.runs`, if it costs many passes."
-            )
+        super().__post_init__()
+        links = {one.name: one.link_name(self.name) for one in self.options.schema()}
+        object.__setattr__(self, "place", Place("explain", {"method": self.name}, links))
+        object.__setattr__(self, "forwards", _FORWARDS[self.cost])
 
-    @property
-    def is_slow(self) -> bool:
-        """Whether it runs only when it is asked for by name."""
-        return self.cost == "many passes"
+    def answer(self, job: Any) -> PatchMap:
+        """As a `Question`, by the function of a higher floor that knows what methods share."""
+        patch_map: PatchMap = named("vit_viz.analyses.explanations", "explained")(job, self)
+        return patch_map
 
     @property
     def links(self) -> frozenset[str]:
         """Names of its options in links."""
-        return frozenset(field.link_name(self.name) for field in self.options.schema())
+        return frozenset(self.place.options.values())
 
 
-Method = Analysis[Any, Any, PatchMap]
+_FORWARDS: dict[Cost, int] = {"look-up": 0, "pass": 4, "many passes": 200}
+"""Of a method, about: a quick one takes as many as all quick ones together, which share theirs."""
+
+AnyMethod: TypeAlias = Method[Any]
+AnyQuestion: TypeAlias = Question[Any, Any]
 
 
-class Registry(Mapping[str, Method]):
-    """Methods by name, in the order in which the screen shows them.
+QuestionT = TypeVar("QuestionT", bound=Question[Any, Any])
+
+
+class Registry(Mapping[str, QuestionT]):
+    """Questions by name, in the order in which they are shown.
 
     Args:
-        methods: to begin with; none has a name or a link of another.
+        questions: to begin with; none has the name of another.
+        after: those that stand before them.
+        missing: how a sentence begins that says that there is none of a name.
     """
 
-    def __init__(self, *methods: Method) -> None:
-        self._methods: dict[str, Method] = {}
-        for method in methods:
-            self._add(method)
+    def __init__(
+        self,
+        *questions: QuestionT,
+        after: Mapping[str, QuestionT] | None = None,
+        missing: str = "There is nothing called",
+    ) -> None:
+        self._questions: dict[str, QuestionT] = {}
+        self._after: Mapping[str, QuestionT] = after or {}
+        self._missing = missing
+        for question in questions:
+            self._add(question)
 
-    def __getitem__(self, name: str) -> Method:
-        return self._methods[name]
+    def __getitem__(self, name: str) -> QuestionT:
+        return self._after[name] if name in self._after else self._questions[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(tuple(self._methods))
+        return iter((*self._after, *self._questions))
 
     def __len__(self) -> int:
-        return len(self._methods)
+        return len(self._after) + len(self._questions)
 
-    def named(self, name: str) -> Method:
-        """The method of a name.
+    def named(self, name: str) -> QuestionT:
+        """The question of a name.
 
         Raises:
             ParameterError: there is none; the message says which there are.
         """
-        if name not in self._methods:
-            raise ParameterError(f"There is no method {str(name)[:40]!r}{did_you_mean(str(name), self)}")
-        return self._methods[name]
+        if name not in self:
+            raise ParameterError(f"{self._missing} {str(name)[:40]!r}{did_you_mean(str(name), self)}")
+        return self[name]
+
+    @contextmanager
+    def including(self, question: QuestionT) -> Iterator[None]:
+        """Offer one more, as the last, until the end of the block.
+
+        Raises:
+            ParameterError: its name, or a link of one of its options, is taken.
+        """
+        self._add(question)
+        try:
+            yield
+        finally:
+            del self._questions[question.name]
+
+    def _add(self, question: QuestionT) -> None:
+        if question.name in self:
+            raise ParameterError(f"There is a question {question.name!r} already.")
+        self._questions[question.name] = question
+
+
+class Methods(Registry[AnyMethod]):
+    """Methods by name, in the order in which the screen shows them; links tell their options apart."""
 
     @property
-    def cards(self) -> tuple[Method, ...]:
+    def cards(self) -> tuple[AnyMethod, ...]:
         """Those that the Explain tab shows."""
         return tuple(method for method in self.values() if method.is_card)
 
     @property
-    def usual(self) -> Method:
+    def usual(self) -> AnyMethod:
         """The one that is shown where none is chosen, or where a slow one is not at hand: the first quick card."""
         return next(method for method in self.cards if not method.is_slow)
 
@@ -178,25 +343,10 @@ class Registry(Mapping[str, Method]):
         """Names of those that run the model for themselves, and only if they are named."""
         return tuple(name for name, method in self.items() if method.is_slow)
 
-    @contextmanager
-    def including(self, method: Method) -> Iterator[None]:
-        """Offer one more method, as the last, until the end of the block.
-
-        Raises:
-            ParameterError: its name, or a link of one of its options, is taken.
-        """
-        self._add(method)
-        try:
-            yield
-        finally:
-            del self._methods[method.name]
-
-    def _add(self, method: Method) -> None:
-        if method.name in self._methods:
-            raise ParameterError(f"There is a method {method.name!r} already.")
+    def _add(self, question: AnyMethod) -> None:
         taken = {link for other in self.values() for link in other.links}
-        if not taken.isdisjoint(method.links):
+        if not taken.isdisjoint(question.links):
             raise ParameterError(
-                f"Links have options of these names already: {sorted(taken & method.links)}."
+                f"Links have options of these names already: {sorted(taken & question.links)}."
             )
-        self._methods[method.name] = method
+        super()._add(question)

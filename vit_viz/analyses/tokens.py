@@ -7,13 +7,17 @@ layer ("layer 0"), the operands of the dot product of all heads side by side.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Annotated, Literal, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from vit_viz.analyses.attention import to_numpy
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.options import NoOptions, Option, Options
+from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError, ParameterError
@@ -170,3 +174,56 @@ def token_change(trace: Trace) -> TokenMaps:
 def cosines(a: Tensor, b: Tensor) -> Tensor:
     """Cosine of the last axes, broadcast over the others; 0 where a vector is 0."""
     return (F.normalize(a, dim=-1, eps=1e-30) * F.normalize(b, dim=-1, eps=1e-30)).sum(-1).clamp_(-1, 1)
+
+
+@dataclass(frozen=True)
+class RoleOptions(Options):
+    """Which vectors are compared."""
+
+    role: Annotated[Role, Option("role", "Which vectors: tokens of every layer, queries, or keys.")] = (
+        "tokens"
+    )
+
+
+def _token_similarity(job: Job, options: RoleOptions) -> TokenMaps:
+    return token_similarity(job.tokens, query=job.query, role=options.role)
+
+
+def _token_change(job: Job, _options: NoOptions) -> TokenMaps:
+    return token_change(job.tokens)
+
+
+TOKEN_SIMILARITY = Question(
+    name="token_similarity",
+    words=Words(
+        label="Similar tokens",
+        shows="how much every token resembles the chosen one, before and after every layer.",
+        hides="whether the model uses the resemblance, or what it consists of.",
+        formula=r"$\cos(x_q, x_j)$",
+        source="Amir et al. 2021, arXiv:2112.05814",
+        class_blind=True,
+    ),
+    options=RoleOptions,
+    run=_token_similarity,
+    reads="tokens",
+    place=Place("tokens", {"token_measure": "similarity"}, {"role": "token_role"}),
+    takes_query=True,
+    figure="",
+)
+
+TOKEN_CHANGE = Question(
+    name="token_change",
+    words=Words(
+        label="Change of tokens",
+        shows="how much of each token stays as it was in each layer.",
+        hides="what changes, and whether the answer depends on it.",
+        formula=r"$\cos(x_l, x_{l-1})$",
+        source="Dosovitskiy et al. 2021, arXiv:2010.11929",
+        class_blind=True,
+    ),
+    options=NoOptions,
+    run=_token_change,
+    reads="tokens",
+    place=Place("tokens", {"token_measure": "norms"}),
+    figure="",
+)

@@ -13,6 +13,7 @@ from typing import Any
 
 from vit_viz import samples
 from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.cli.files import check_folder, written
 from vit_viz.cli.outline import flag_of, outline
 from vit_viz.cli.terminal import bar, fetching, one_line, table
@@ -21,10 +22,10 @@ from vit_viz.drawing.asked import figure_for
 from vit_viz.drawing.figures import Output
 from vit_viz.drawing.options import DrawingOptions
 from vit_viz.errors import ImageError, ParameterError, VitVizError
-from vit_viz.session.answers import Answer, arrays_of
+from vit_viz.session.answers import arrays_of
 from vit_viz.session.inputs import InputOptions
 from vit_viz.session.plain import facts_of, summary_of
-from vit_viz.session.questions import question_named, request_for
+from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request
 from vit_viz.session.run import CACHE_BYTES, note_model_path, subject_of
 from vit_viz.session.session import Session
@@ -47,7 +48,7 @@ class Job:
 
 def ask(flags: argparse.Namespace) -> int:
     """Answer one question for every photo."""
-    question = question_named(flags.question)
+    question = QUESTIONS.named(flags.question)
     photos = photos_of(flags.photos) if question.takes_image else [None]
     return _answer_all(flags, photos, [question.name])
 
@@ -179,7 +180,7 @@ def _form(file: Path) -> str:
 
 
 def _request(session: Session, flags: argparse.Namespace, job: Job) -> Request:
-    given, question = vars(flags), question_named(job.question)
+    given, question = vars(flags), QUESTIONS.named(job.question)
     inputs = InputOptions.of((f.name, given[f.name]) for f in InputOptions.schema() if f.name in given)
     subject = subject_of(session, job.photo, **inputs.given)
     asked = {f.name: given[f.name] for f in question.options.schema() if f.name in given}
@@ -201,10 +202,10 @@ def _file(answered: Answered, file: Path, flags: argparse.Namespace) -> bytes:
     return as_file(answered, _form(file), figure=figure, **printed)
 
 
-def _in_words(job: Job, answer: Answer) -> str:
+def _in_words(job: Job, answer: object) -> str:
     """An answer in a few lines: what it is, and each of its arrays with its ends and its largest value."""
     facts = facts_of(answer)
-    said = facts.get("caption") or facts.get("unit") or question_named(job.question).words.label
+    said = facts.get("caption") or facts.get("unit") or QUESTIONS.named(job.question).words.label
     arrays, names = arrays_of(answer), facts.get("names")
     if isinstance(names, list) and "scores" in arrays:
         rows = [[name, f"{score:.4g}"] for name, score in zip(names, arrays["scores"], strict=True)]

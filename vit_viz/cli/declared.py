@@ -9,6 +9,8 @@ from typing import Any, get_args
 
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import OptionField
+from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.checkpoints.catalog import DEFAULT_MODEL
 from vit_viz.cli.outline import FILE, KINDS
 from vit_viz.drawing.answers import FORMATS
@@ -16,7 +18,6 @@ from vit_viz.drawing.figures import Output
 from vit_viz.drawing.options import DrawingOptions
 from vit_viz.images import Mode
 from vit_viz.session.inputs import QUERY, TARGET, InputOptions, query_sentence
-from vit_viz.session.questions import Question, questions
 from vit_viz.surveys.engine import Word
 from vit_viz.surveys.run import BATCH
 
@@ -26,7 +27,7 @@ _KIND_NAMES = {kind: name for name, kind in KINDS.items()}
 def declared() -> dict[str, Any]:
     """What the declarations say now, as `vit_viz.cli.outline` reads it."""
     return {
-        "questions": [_question(question) for question in questions().values()],
+        "questions": [_question(question) for question in QUESTIONS.values()],
         "method_options": [
             {"option": _field(field), "methods": names} for field, names in options_of_methods().values()
         ],
@@ -57,7 +58,7 @@ def options_of_methods() -> dict[str, tuple[OptionField, list[str]]]:
     return options
 
 
-def _question(question: Question) -> dict[str, Any]:
+def _question(question: AnyQuestion) -> dict[str, Any]:
     words = question.words
     return {
         "name": question.name,

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from vit_viz import samples
+from vit_viz.analyses.attention import LOOK
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.drawing import export
 from vit_viz.drawing.asked import figure_for
 from vit_viz.drawing.figures import MEDIA_TYPES, Numbers, Output, Raw, file_of, made_of
@@ -15,7 +18,7 @@ from vit_viz.drawing.record import record_text
 from vit_viz.drawing.request import FigureRequest
 from vit_viz.errors import ExportError
 from vit_viz.results import Provenance
-from vit_viz.session.answers import Answer, arrays_of
+from vit_viz.session.answers import arrays_of
 from vit_viz.session.handles import Subject
 from vit_viz.session.inputs import Json
 from vit_viz.session.plain import facts_of, numbers_of, provenance_in
@@ -25,29 +28,13 @@ from vit_viz.session.session import Session
 FORMATS = (*MEDIA_TYPES, "json")
 _ANIMATIONS = ("gif", "webp")
 _ARRAYS = ("npz", "json")
-_WITHOUT_FIGURE = frozenset(
-    {
-        *(
-            "head_names",
-            "trust",
-            "added_register",
-            "logit_lens",
-            "layer_similarity",
-            "segments",
-            "resampling",
-        ),
-        *("token_similarity", "token_change", "token_components", "token_norms", "rotary_similarity"),
-        *("position_components", "filter_components"),
-    }
-)
-"""Questions whose answers are arrays of several kinds: no single table, and no figure of their own."""
 
 
 def formats_of(question: str) -> tuple[str, ...]:
     """The formats in which the answers to a question are saved, by its name."""
-    if question in _WITHOUT_FIGURE:
+    if not QUESTIONS.named(question).figure:
         return _ARRAYS
-    return FORMATS if question == "look" else tuple(form for form in FORMATS if form not in _ANIMATIONS)
+    return FORMATS if question == LOOK.name else tuple(form for form in FORMATS if form not in _ANIMATIONS)
 
 
 def check_format(question: str, form: str) -> None:
@@ -79,8 +66,13 @@ class Answered:
 
     session: Session
     request: Request
-    answer: Answer
+    answer: Any
     options: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def chosen(self) -> Json:
+        """The parameters of the request, by name."""
+        return dict(self.request.parameters)
 
     @property
     def subject(self) -> Subject:

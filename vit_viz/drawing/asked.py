@@ -7,7 +7,14 @@ from dataclasses import fields
 from typing import Any
 
 from vit_viz import samples
+from vit_viz.analyses.attention import LOOK
+from vit_viz.analyses.explanations import EXPLAIN_ALL
+from vit_viz.analyses.mosaic import MOSAIC
+from vit_viz.analyses.patches import PATCHES
+from vit_viz.analyses.positions import POSITIONS, as_pair
 from vit_viz.analyses.prepared_image import ModelLike, Picture
+from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.analyses.spec import Method
 from vit_viz.drawing.figures import Output, file_of
 from vit_viz.drawing.options import DrawingOptions
 from vit_viz.drawing.pictures import Encoded
@@ -17,19 +24,10 @@ from vit_viz.images import Mode
 from vit_viz.images.part import Part, format_part
 from vit_viz.progress import Progress
 from vit_viz.session.edits import EditsLike, ModelEdits
-from vit_viz.session.questions import TargetWord, question_named, request_for
+from vit_viz.session.questions import TargetWord, request_for
 from vit_viz.session.request import Request
 from vit_viz.session.run import session_of, subject_of
 
-_KINDS: dict[str, FigureKind] = {
-    "attention": "map",
-    "mosaic": "mosaic",
-    "explain": "explain",
-    "patches": "patches",
-    "received image": "sequence",
-    "positions": "positions",
-}
-_QUESTIONS = {"attention": "look", "received image": "sequence"}
 _FIRST = {"layer": 0, "head": 1, "query": 2}  # how one speaks of a map
 _DRAWING = tuple(field.name for field in fields(DrawingOptions))
 
@@ -102,21 +100,26 @@ def figure_for(
     """
     drawing, parameters = drawing or DrawingOptions(), dict(request.parameters)
     beside = None
-    if request.analysis == "attention" and drawing.scale != "own" and not parameters["norm_weighted"]:
-        beside = request.about("mosaic", query=parameters["query"], direction=parameters["direction"])
-    if request.analysis == "explain" and shared_scale:
-        beside = request.about("explain all", target=parameters.get("target"), mirror=False)
-    kind = _KINDS.get(request.analysis, "result")
-    if request.analysis == "patches" and parameters.get("numbers"):
+    question = QUESTIONS.named(request.question)
+    if question is LOOK and drawing.scale != "own" and not parameters["norm"]:
+        beside = request.about(MOSAIC.name, query=parameters["query"], direction=parameters["direction"])
+    if isinstance(question, Method) and shared_scale:
+        beside = request.about(EXPLAIN_ALL.name, target=parameters.get("target"), mirror=False)
+    kind: FigureKind = question.figure or "result"
+    if question is PATCHES and parameters["numbers"]:
         kind = "numbered"
-    if request.analysis == "positions" and (place := parameters.pop("place", None)):
-        kind, beside, ringed = "result", request.about("positions", **parameters), _cell(place)
+    if question is POSITIONS and (place := str(parameters["place"])):
+        kind, beside, ringed = (
+            "result",
+            request.about(POSITIONS.name, **parameters | {"place": ""}),
+            _cell(place),
+        )
     return FigureRequest(request, kind, drawing, beside, ringed, title)
 
 
-def _cell(place: Any) -> tuple[int, int] | None:
+def _cell(place: str) -> tuple[int, int] | None:
     """The patch that is named; None where it is another token."""
-    return None if isinstance(place, str) else (place[0], place[1])
+    return as_pair(place) if place[0].isdigit() else None
 
 
 # --- the same in words
@@ -157,21 +160,11 @@ def as_command(figure: FigureRequest, output: Output) -> str:
 
 def _question(figure: FigureRequest) -> tuple[str, dict[str, Any]]:
     """The name of the question that a figure answers, and what is asked with."""
-    analysis, given = figure.request.analysis, figure.parameters
-    name = _QUESTIONS.get(analysis, analysis)
-    if analysis == "explain":
-        name, given = given.pop("method"), dict(given.pop("options", ())) | given
-    if analysis == "attention":
-        given["head"], given["norm"] = str(given["head"]), given.pop("norm_weighted")
+    name, given = figure.request.question, figure.parameters
+    given = {key: value for key, value in given.items() if value is not None}
     if "query" in given:
         given["query"] = format_query(given["query"])
-    if analysis == "positions":
-        given = {
-            key: value if isinstance(value, str) else format_query(value) for key, value in given.items()
-        }
-    if given.get("target", 0) is None:
-        del given["target"]
-    usual = {field.name: field.default for field in question_named(name).options.schema()}
+    usual = {field.name: field.default for field in QUESTIONS.named(name).options.schema()}
     chosen = {key: value for key, value in given.items() if key not in usual or value != usual[key]}
     return name, dict(sorted(chosen.items(), key=lambda pair: _FIRST.get(pair[0], len(_FIRST))))
 
@@ -187,7 +180,7 @@ def _subject_options(figure: FigureRequest) -> dict[str, Any]:
 
 def _drawing_options(figure: FigureRequest) -> dict[str, Any]:
     """How it is drawn, where it is not as usual."""
-    shared = figure.request.analysis == "explain" and figure.beside is not None
+    shared = figure.kind == "explain" and figure.beside is not None
     options = dict(figure.drawing.changed()) | ({"shared_scale": True} if shared else {})
     return options | ({"title": figure.title} if figure.title else {})
 

@@ -10,6 +10,8 @@ from typing import Any
 from PIL import Image
 
 from vit_viz import samples
+from vit_viz.analyses.mosaic import HeadMaps
+from vit_viz.analyses.patches import PatchPlaces, ReceivedImage
 from vit_viz.drawing import charts, export, patchwork
 from vit_viz.drawing.alone import Numbers, ends_of, of_positions, of_result
 from vit_viz.drawing.layout import Composed, Output, capital, composed_of, sheet_of
@@ -37,7 +39,6 @@ from vit_viz.render.mosaic import mosaic_cells, scale_bar
 from vit_viz.render.overlay import overlay
 from vit_viz.render.styles import chosen
 from vit_viz.results import PatchMap, Provenance, TokenMatrix
-from vit_viz.session.answers import HeadMaps, PatchPlaces, ReceivedImage
 from vit_viz.session.session import Session
 
 __all__ = [
@@ -117,7 +118,7 @@ def made_of(session: Session, figure: FigureRequest, output: Output) -> dict[str
 def file_name(session: Session, figure: FigureRequest, output: Output) -> str:
     """A name that says what the file holds: photo, kind, model, layer and head."""
     model = session.model(figure.subject.model).name
-    kind = figure.kind if figure.kind != "result" else figure.request.analysis
+    kind = figure.kind if figure.kind != "result" else figure.request.question
     parts = ["vit_viz", slug(figure.photo), slug(kind), slug(model)]
     parts += [
         f"{name}-{slug(str(figure.parameters[name]))}"
@@ -172,7 +173,7 @@ def _numbers(task: Task) -> tuple[Numbers | Raw, Provenance]:
     """What was computed, and where it came from."""
     numbers, asked = task.session.run(task.figure.request), task.figure.request
     if isinstance(numbers, Raw):
-        method = "attention" if isinstance(numbers, HeadMaps) else asked.analysis
+        method = "attention" if isinstance(numbers, HeadMaps) else asked.question
         return numbers, task.trace.provenance.with_parameters(method=method, **task.figure.parameters)
     if isinstance(numbers, Numbers):
         return numbers, numbers.provenance
@@ -204,7 +205,7 @@ def _frames(task: Task, output: Output) -> list[Image.Image]:
         raise ExportError("An animation goes through the layers of an attention map; this figure has none.")
     frames, request = [], task.figure.request
     for layer in range(task.trace.num_layers):
-        asked = request.about(request.analysis, **task.figure.parameters | {"layer": layer})
+        asked = request.about(request.question, **task.figure.parameters | {"layer": layer})
         one = replace(task, figure=replace(task.figure, request=asked))
         patch_map, ends, _ = scaled(one)
         how = task.figure.drawing
@@ -250,7 +251,7 @@ def _patches(task: Task, inner: float, output: Output) -> Composed:
     else:
         title = f"Patch grid: {rows} rows x {cols} columns"
         body = patchwork.grid(task, inner, dpi=output.dpi, numbers=kind == "numbered")
-    provenance = task.trace.provenance.with_parameters(method=task.figure.request.analysis)
+    provenance = task.trace.provenance.with_parameters(method=task.figure.request.question)
     return composed_of([body], provenance, output, title=task.figure.title or title, caption=of_model(task))
 
 

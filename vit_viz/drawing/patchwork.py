@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image
 
+from vit_viz.analyses.patches import ReceivedImage
 from vit_viz.drawing.charts import TEXT
 from vit_viz.drawing.pictures import Task
 from vit_viz.drawing.raster import checked
@@ -15,7 +16,6 @@ from vit_viz.drawing.sheet import Block, Box, Mark, Picture, Text
 from vit_viz.drawing.typeface import text_width
 from vit_viz.render.lettering import inks
 from vit_viz.render.patches import first_and_last, patch_tiles, received_photo
-from vit_viz.session.answers import ReceivedImage
 
 _INKS = inks("light")
 _DARK, _BRIGHT = (40, 40, 40), (255, 255, 255)

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vit_viz.analyses.attention import mass_mask
+from vit_viz.analyses.explanations import Explanations
+from vit_viz.analyses.mosaic import HeadMaps
+from vit_viz.analyses.patches import ReceivedImage
 from vit_viz.capture import Trace
 from vit_viz.drawing import export
 from vit_viz.drawing.options import DrawingOptions
@@ -28,10 +31,9 @@ from vit_viz.render.overlay import overlay
 from vit_viz.render.patches import patch_grid, patch_sequence
 from vit_viz.render.styles import Style, chosen
 from vit_viz.results import PatchMap, Provenance
-from vit_viz.session.answers import HeadMaps, ReceivedImage
-from vit_viz.session.explanations import Explanations
 from vit_viz.session.handles import Subject
-from vit_viz.session.session import Request, Session
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
 from vit_viz.session.uploads import picture_bytes
 
 SCALE_NAMES = {"shared": "all alike", "layer": "each layer", "own": "each head"}

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vit_viz.analyses.mosaic import HeadMaps
+from vit_viz.analyses.patches import PatchPlaces, ReceivedImage
 from vit_viz.drawing.record import KEY, parsed
 from vit_viz.errors import ExportError
 from vit_viz.results import Curve, HeadTable, PatchMap, Ranking, TokenMatrix
-from vit_viz.session.answers import HeadMaps, PatchPlaces, ReceivedImage
 
 Row = Sequence[object]
 

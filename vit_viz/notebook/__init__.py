@@ -19,7 +19,6 @@ from vit_viz.images import Mode
 from vit_viz.indices import Index
 from vit_viz.notebook.still import mime_bundle
 from vit_viz.offline.explored import Explored, Selection
-from vit_viz.session.answers import Answer
 
 __all__ = ["Exploration", "explore"]
 
@@ -124,7 +123,7 @@ class Exploration:
         """
         raise ParameterError(MISSING)
 
-    def run(self, name: str, **asked: Any) -> Answer:
+    def run(self, name: str, **asked: Any) -> Any:
         """The answer to a question about this photo by its name, with the numbers of `vit_viz.run`.
 
         Args:

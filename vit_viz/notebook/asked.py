@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import ParameterError
 from vit_viz.offline.explored import Explored, Selection
 from vit_viz.results import PatchMap
@@ -11,7 +12,6 @@ from vit_viz.sentences import sentence
 from vit_viz.session.answers import arrays_of
 from vit_viz.session.inputs import InputOptions, Json, wish_of
 from vit_viz.session.plain import facts_of
-from vit_viz.session.questions import question_named
 
 
 def reply(explored: Explored, shown: Selection, content: Json) -> tuple[Json, list[bytes]]:
@@ -29,7 +29,7 @@ def reply(explored: Explored, shown: Selection, content: Json) -> tuple[Json, li
 def _answer(
     explored: Explored, shown: Selection, ask: object, name: str, asked: object
 ) -> tuple[Json, list[bytes]]:
-    question = question_named(name)
+    question = QUESTIONS.named(name)
     fixed = {field.name for field in InputOptions.schema()}
     if not isinstance(asked, dict) or fixed & set(asked):
         raise ParameterError(

@@ -18,7 +18,6 @@ from vit_viz.notebook.still import mime_bundle
 from vit_viz.offline.bundle import bundled
 from vit_viz.offline.explored import Explored, Selection
 from vit_viz.offline.page import check_fits, explorer_facts, explorer_style, storage_of
-from vit_viz.session.answers import Answer
 
 _STYLE = Path(__file__).with_suffix(".css")
 
@@ -89,7 +88,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         """
         return self.explored.save(self._shown, path)
 
-    def run(self, name: str, **asked: Any) -> Answer:
+    def run(self, name: str, **asked: Any) -> Any:
         """The answer to a question about this photo, from the query that is chosen; see `Exploration.run`.
 
         Raises:

@@ -9,9 +9,10 @@ from typing import Any
 from PIL import Image
 from torch import Tensor, nn
 
-from vit_viz.analyses.attention import HeadFusion, attention_map, check_layer, checked_head
+from vit_viz.analyses.attention import LOOK, HeadFusion, attention_map, check_layer, checked_head
 from vit_viz.analyses.opening import opening
 from vit_viz.analyses.prepared_image import ModelLike, Picture
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.capture import Trace, trace
 from vit_viz.capture.given import as_model, as_picture
 from vit_viz.checkpoints import Model
@@ -21,8 +22,6 @@ from vit_viz.images import Mode, decode
 from vit_viz.indices import Index
 from vit_viz.offline.page import page_of
 from vit_viz.render.captioned import captioned_map
-from vit_viz.session.answers import Answer
-from vit_viz.session.questions import question_named
 from vit_viz.session.run import run
 
 _PICTURE_SIDE = 900
@@ -121,7 +120,7 @@ class Explored:
         model, query = self.trace.provenance.model or "a model", self.trace.layout.describe(shown.query)
         return f"Explorer of {self.name} as {model} sees it: layer {shown.layer}, head {shown.head}, {query}"
 
-    def run(self, shown: Selection, name: str, **asked: Any) -> Answer:
+    def run(self, shown: Selection, name: str, **asked: Any) -> Any:
         """The answer to a question by its name, as `vit_viz.run` gives it, about this photo.
 
         A question that needs a token to start from starts from the one that is chosen, and "look" looks at the chosen layer and
@@ -132,10 +131,10 @@ class Explored:
         """
         if self.model is None:
             raise ParameterError("Questions by name need a loaded model, which vit_viz.load returns.")
-        question = question_named(name)
+        question = QUESTIONS.named(name)
         needs_query = question.takes_query and not question.without_query
         begins: dict[str, Any] = {"query": shown.query} if needs_query else {}
-        if question.analysis == "attention":
+        if question.name == LOOK.name:
             begins |= {"layer": shown.layer, "head": str(shown.head)}
         photo = self.photo if question.takes_image else None
         return run(self.model, photo, name, mode=self.mode, size=self.size, **(begins | asked))

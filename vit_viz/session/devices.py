@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from PIL import Image
 
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import BusyError
-from vit_viz.session.answers import Answer
 from vit_viz.session.request import Request
 
 REFUSED = "No GPU is available at the moment, so this is computed on the CPU, which takes longer."
@@ -32,9 +31,7 @@ class Lender(Protocol):
     def is_worth_it(self, request: Request, loaded: LoadedModel) -> bool:
         """Whether a request takes so long on the CPU that a GPU is asked for."""
 
-    def compute(
-        self, request: Request, loaded: LoadedModel, picture: Image.Image, *, own_model: str
-    ) -> Answer:
+    def compute(self, request: Request, loaded: LoadedModel, picture: Image.Image, *, own_model: str) -> Any:
         """The answer to a session's request about a picture.
 
         Args:

@@ -18,6 +18,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
+from vit_viz.analyses.job import Job
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import Trace, trace
 from vit_viz.capture.buffers import IDLE_BYTES, BufferPool
@@ -30,31 +31,15 @@ from vit_viz.images.part import cut, part_words
 from vit_viz.model import VisionTransformer
 from vit_viz.progress import Progress, StopCheck
 from vit_viz.results import Provenance
-from vit_viz.session.answers import (
-    Answer,
-    ReceivedImage,
-    Result,
-    answer_bytes,
-)
+from vit_viz.session.answers import answer_bytes
 from vit_viz.session.cache import ByteCache
-from vit_viz.session.explanations import LONG_ANALYSES, Job, is_slow
-from vit_viz.session.functions import (
-    ANALYSES,
-    FIRST_LOOKS,
-    FROM_THE_TRACE,
-    LOOK_UPS,
-    OF_BOTH,
-    OF_THE_MODEL,
-    OF_TOKENS,
-)
+from vit_viz.session.computed import TOKEN_TRACE, TRACE, WALKTHROUGH, computed
 from vit_viz.session.models import MODEL_BYTES, ModelPool
 from vit_viz.session.pace import Pace
 from vit_viz.session.request import Request, check_input, is_about
 from vit_viz.session.walkthrough import Step, step_of
 from vit_viz.turns import Turns
 from vit_viz.walkthrough.embedding import Walk, own_transformer
-
-__all__ = ["ANALYSES", "FROM_THE_TRACE", "Engine", "PictureSource"]
 
 T = TypeVar("T")
 _COPY = "a copy of a model"  # of which there is one at a time, as of a device's turns
@@ -114,27 +99,24 @@ class Engine:
         progress: Progress | None = None,
         cancelled: StopCheck | None = None,
         preview: Callable[[Any], None] | None = None,
-        elsewhere: Callable[[], Answer] | None = None,
-    ) -> Answer:
+        elsewhere: Callable[[], Any] | None = None,
+    ) -> Any:
         """The answer to a request: kept, awaited, or computed now.
 
         Args:
             progress: told the share that is done, where it is computed now and takes long.
             cancelled: asked now and then; True ends a long computation with `Cancelled`.
-            preview: given what is there so far, where the analysis can tell and it is computed now.
+            preview: given what is there so far, where the answer can tell and it is computed now.
             elsewhere: computes it in place of this device; what comes back is kept here.
 
         Raises:
-            ParameterError: the analysis is unknown, or a parameter is outside what is possible.
+            ParameterError: there is nothing of its name, or a parameter is outside what is possible.
             BusyError: too many wait for the device.
             Cancelled: `cancelled` said so.
             torch.OutOfMemoryError: the device has no room for it.
-            VitVizError: whatever the model, the image or the analysis says.
+            VitVizError: whatever the model, the image or the question says.
         """
-        if request.analysis not in ANALYSES:
-            raise ParameterError(
-                f"There is no analysis {request.analysis!r}; there are: {', '.join(ANALYSES)}."
-            )
+        computed(request)  # which refuses what there is not
         self._check(request)
         compute = elsewhere or partial(self._compute, request, progress, cancelled, preview)
         answer = self._kept(request, compute, answer_bytes, cancelled)
@@ -250,32 +232,13 @@ class Engine:
         progress: Progress | None,
         cancelled: StopCheck | None,
         preview: Callable[[Any], None] | None,
-    ) -> Answer:
-        analysis, options = request.analysis, dict(request.parameters)
-        if analysis in ("trace", "token trace"):
-            return self._record(request, cancelled, keep_residual=analysis == "token trace")
-        if analysis == "received image":
-            return ReceivedImage.of(
-                self._model(request), self._picture(request), **self._input_options(request)
-            )
-        if analysis == "walkthrough":
+    ) -> Any:
+        if request.question in (TRACE.name, TOKEN_TRACE.name):
+            return self._record(request, cancelled, keep_residual=request.question == TOKEN_TRACE.name)
+        if request.question == WALKTHROUGH.name:
             return self._step(request, cancelled)
-        if analysis in FIRST_LOOKS:
-            return LOOK_UPS[analysis](self.trace(request, cancelled=cancelled), **options)
-        if analysis in LOOK_UPS:
-            return LOOK_UPS[analysis](self.checked_trace(request, cancelled=cancelled), **options)
-        if analysis in OF_TOKENS:
-            recorded = self.checked_trace(request, cancelled=cancelled, residual=True)
-            return OF_TOKENS[analysis](recorded, **options)
-        if analysis in OF_BOTH:
-            return OF_BOTH[analysis](
-                self._model(request), self.checked_trace(request, cancelled=cancelled), **options
-            )
-        if analysis in OF_THE_MODEL:
-            return OF_THE_MODEL[analysis](self._model(request), **options)
-        job = replace(self._job(request, progress, cancelled), preview=preview)
-        answer: Result = LONG_ANALYSES[analysis](job)
-        return answer
+        job = self._job(request, progress, cancelled)
+        return computed(request).answer(replace(job, preview=preview))
 
     def _edits(self, request: Request, cancelled: StopCheck | None) -> Edits | None:
         """The edits of a request as passes of its model are changed by them; None for none.
@@ -336,20 +299,23 @@ class Engine:
             return step_of(walk, recorded, dict(request.parameters), edits=request.subject.edits)
 
     def _job(self, request: Request, progress: Progress | None, cancelled: StopCheck | None) -> Job:
-        """What a long analysis needs to know of its request."""
-        parameters = dict(request.parameters)
-        is_quick = not is_slow(request.analysis, parameters)
-        self.checked_trace(request, cancelled=cancelled)
+        """A request as the function of its question sees it."""
+        is_quick = not computed(request).is_slow
 
-        def result_of(analysis: str, **parameters: Any) -> Answer:
-            return self.run(request.about(analysis, **parameters), progress=progress, cancelled=cancelled)
+        def answer_of(name: str, **parameters: Any) -> Any:
+            return self.run(request.about(name, **parameters), progress=progress, cancelled=cancelled)
+
+        def prepare() -> PreparedImage:
+            self.checked_trace(request, cancelled=cancelled)
+            return self.prepared(request, cancelled=cancelled, is_quick=is_quick)
 
         return Job(
-            subject=self.prepared(request, cancelled=cancelled, is_quick=is_quick),
-            labels=self._model(request).labels,
-            parameters=parameters,
-            result_of=result_of,
-            recorded=lambda: self.trace(request, cancelled=cancelled),
+            loaded=self._model(request),
+            parameters=dict(request.parameters),
+            answer_of=answer_of,
+            prepare=prepare,
+            see=lambda: (self._picture(request), self._input_options(request)),
+            record=lambda residual: self.checked_trace(request, cancelled=cancelled, residual=residual),
             single_copy=lambda: self.turns.turn(_COPY, cancelled=cancelled),
             progress=progress,
             cancelled=cancelled,

@@ -42,9 +42,9 @@ class Subject(SubjectKey):
 
     owner: str = ""
 
-    def request(self, analysis: str, **parameters: Any) -> Request:
+    def request(self, question: str, **parameters: Any) -> Request:
         """A question about this subject."""
-        return Request.about_subject(self.key, analysis, owner=self.owner, **parameters)
+        return Request.about_subject(self.key, question, owner=self.owner, **parameters)
 
     @property
     def photo(self) -> Subject:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from vit_viz.analyses.options import Option, OptionField, Options
+from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query, parse_query
 from vit_viz.images import Mode
 from vit_viz.images.part import Part, parse_part
 from vit_viz.images.recipe_values import MAX_INPUT_SIDE
 from vit_viz.session.edits import ModelEdits
-from vit_viz.session.questions import Question, TargetWord
+from vit_viz.session.questions import TargetWord
 
 QUERY = 'Where it starts: "class", "pool", "register 0", a patch "row,col", or some "3,4;3,5"; else what the output is read from.'
 TARGET = 'The class, by number or name, or a pair "291-292" for why the one and not the other; else the model\'s first.'
@@ -94,7 +95,7 @@ class Wish:
         return {"query": self.query, "target": self.target, **self.options}
 
 
-def wish_of(question: Question, fields: Mapping[str, object]) -> Wish:
+def wish_of(question: AnyQuestion, fields: Mapping[str, object]) -> Wish:
     """Read what JSON or a tool's arguments say beside model and picture.
 
     Raises:
@@ -164,7 +165,7 @@ def _text(value: object) -> str:
 # --- schemas
 
 
-def properties(question: Question) -> dict[str, Json]:
+def properties(question: AnyQuestion) -> dict[str, Json]:
     """JSON Schema of everything that a question takes beside model and picture, by name."""
     schemas: dict[str, Json] = {}
     if question.takes_image:
@@ -187,7 +188,7 @@ def properties(question: Question) -> dict[str, Json]:
     return schemas | {field.name: schema_of(field) for field in question.options.schema()}
 
 
-def query_sentence(question: Question) -> str:
+def query_sentence(question: AnyQuestion) -> str:
     """What a query is, and what stands for it where none is given."""
     return (
         QUERY
@@ -209,7 +210,7 @@ def schema_of(field: OptionField) -> Json:
     return said | {"type": "integer" if field.kind is int else "number"} | ends
 
 
-def sentence_of(question: Question) -> str:
+def sentence_of(question: AnyQuestion) -> str:
     """What a question is for, in two sentences."""
     words = question.words
     runs = f" Computing it takes {words.runs}." if words.runs else ""

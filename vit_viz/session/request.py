@@ -12,6 +12,7 @@ from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.images import Mode
 from vit_viz.images.part import Part, checked_part, part_size
+from vit_viz.session.earlier import as_today
 from vit_viz.session.edits import NO_EDITS, ModelEdits
 
 Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
@@ -65,7 +66,7 @@ class Request:
 
     Args:
         subject: what it is about.
-        analysis: name of the analysis, one of `vit_viz.session.engine.ANALYSES`.
+        question: its name in `vit_viz.analyses.registry`, or that of a part of which answers are made.
         parameters: pairs (name, value), sorted by name; values are None, text, finite numbers, and tuples of these.
         owner: whose uploads may be read; two requests that differ in it alone are equal, and it is no part of the JSON.
 
@@ -74,7 +75,7 @@ class Request:
     """
 
     subject: SubjectKey
-    analysis: str = "attention"
+    question: str = "look"
     parameters: tuple[tuple[str, Value], ...] = ()
     owner: str = field(default="", compare=False)
 
@@ -87,21 +88,21 @@ class Request:
 
     @classmethod
     def of(
-        cls, model: str, image: str, analysis: str, *, mode: Mode = "fit", owner: str = "", **parameters: Any
+        cls, model: str, image: str, question: str, *, mode: Mode = "fit", owner: str = "", **parameters: Any
     ) -> Request:
         """Build a request about a whole image at the checkpoint's own size from keyword parameters."""
-        return cls.about_subject(SubjectKey(model, image, mode), analysis, owner=owner, **parameters)
+        return cls.about_subject(SubjectKey(model, image, mode), question, owner=owner, **parameters)
 
     @classmethod
     def about_subject(
-        cls, subject: SubjectKey, analysis: str, *, owner: str = "", **parameters: Any
+        cls, subject: SubjectKey, question: str, *, owner: str = "", **parameters: Any
     ) -> Request:
         """Build a request from keyword parameters; lists become tuples, so that it can be a key."""
-        return cls(subject, analysis, _pairs(parameters), owner)
+        return cls(subject, question, _pairs(parameters), owner)
 
-    def about(self, analysis: str, **parameters: Any) -> Request:
+    def about(self, question: str, **parameters: Any) -> Request:
         """Another question about the same subject, by the same owner."""
-        return replace(self, analysis=analysis, parameters=_pairs(parameters))
+        return replace(self, question=question, parameters=_pairs(parameters))
 
     def of_picture(self, image: str) -> Request:
         """The same question about another image, by nobody in particular."""
@@ -109,7 +110,7 @@ class Request:
 
     def to_json(self) -> str:
         """The request as one JSON object, without its owner."""
-        asked = asdict(self.subject) | {"analysis": self.analysis, "parameters": dict(self.parameters)}
+        asked = asdict(self.subject) | {"question": self.question, "parameters": dict(self.parameters)}
         asked["edits"] = list(self.subject.edits.words)
         return json.dumps(asked, allow_nan=False, sort_keys=True)
 
@@ -124,10 +125,12 @@ class Request:
             fields_ = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ParameterError("A request is a JSON object.") from error
+        if isinstance(fields_, dict) and "analysis" in fields_:
+            fields_ = as_today(fields_)
         if not isinstance(fields_, dict) or set(_LATER | fields_) != _JSON_FIELDS:
             raise ParameterError(f"A request is a JSON object with {', '.join(sorted(_JSON_FIELDS))}.")
         fields_ = _LATER | fields_
-        named = {name: fields_[name] for name in ("model", "image", "mode", "analysis")}
+        named = {name: fields_[name] for name in ("model", "image", "mode", "question")}
         if not all(isinstance(value, str) for value in named.values()):
             raise ParameterError(f"{', '.join(named)} of a request are texts.")
         if not isinstance(fields_["edits"], list) or not isinstance(fields_["parameters"], dict):
@@ -138,12 +141,12 @@ class Request:
             "edits": ModelEdits.parse(fields_["edits"]),
         }
         subject = SubjectKey(named["model"], named["image"], named["mode"], **where)
-        return cls(subject, named["analysis"], _pairs(fields_["parameters"]), owner)
+        return cls(subject, named["question"], _pairs(fields_["parameters"]), owner)
 
 
 _LATER: dict[str, Any] = {"size": 0, "part": None}
 """What requests did not have from the beginning: one that was written before reads as the same."""
-_JSON_FIELDS = {"model", "image", "mode", "edits", "analysis", "parameters", *_LATER}
+_JSON_FIELDS = {"model", "image", "mode", "edits", "question", "parameters", *_LATER}
 
 
 def _pairs(parameters: Mapping[str, Any]) -> tuple[tuple[str, Value], ...]:

@@ -20,7 +20,6 @@ from vit_viz.geometry import Query
 from vit_viz.images import Mode, image_hash
 from vit_viz.images.part import Part
 from vit_viz.progress import Progress, StopCheck
-from vit_viz.session.answers import Answer
 from vit_viz.session.edits import EditsLike, ModelEdits
 from vit_viz.session.handles import Subject
 from vit_viz.session.questions import TargetWord, ask
@@ -45,7 +44,7 @@ def run(
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
     **options: object,
-) -> Answer:
+) -> Any:
     """Ask one question by its name: any method of `explain`, "look", "mosaic", "heads", "ablation", "trust", "positions", ...
 
     The page, the command line, HTTP and the notebook ask in the same way, so that their numbers are these.

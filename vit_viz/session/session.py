@@ -17,6 +17,7 @@ import torch
 from PIL import Image
 
 from vit_viz import samples
+from vit_viz.analyses.classes import answers_classes, top_classes
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import Trace
 from vit_viz.capture.edits import innermost_edit
@@ -29,22 +30,18 @@ from vit_viz.images.preprocess import MAX_CHOSEN_PATCHES
 from vit_viz.memory import bytes_from_environment, whole_from_environment
 from vit_viz.progress import Progress, StopCheck, within
 from vit_viz.results import Ranking
-from vit_viz.session.answers import Answer, Result, answers_classes, top_classes
 from vit_viz.session.cache import ByteCache
 from vit_viz.session.checks import BackgroundChecks
+from vit_viz.session.computed import TRACE, computed
 from vit_viz.session.devices import REFUSED, GpuRefusedError, Lender, Notice, run_with_fallback
-from vit_viz.session.engine import ANALYSES, FROM_THE_TRACE, Engine
-from vit_viz.session.explanations import LONG_ANALYSES, is_slow
+from vit_viz.session.engine import Engine
 from vit_viz.session.handles import Handles, Subject
 from vit_viz.session.library import Library
 from vit_viz.session.request import Request
 from vit_viz.session.uploads import LEFT_SECONDS, UploadStore, cleaned_name
 from vit_viz.turns import LONGEST_SECONDS, SLOW_WAIT_SECONDS, Turns, Visits
 
-__all__ = ["ANALYSES", "Mode", "Request", "Result", "Session"]
-
 T = TypeVar("T")
-_READ_A_TRACE = (*FROM_THE_TRACE, *LONG_ANALYSES)
 CACHE_BYTES = 2 * 2**30
 
 
@@ -207,7 +204,7 @@ class Session:
         self, request: Request, cancelled: StopCheck | None
     ) -> AbstractContextManager[None]:
         """Let slow answers to one visitor wait for each other, so that nobody has more than a share of the device."""
-        is_quick = not is_slow(request.analysis, dict(request.parameters))
+        is_quick = not computed(request).is_slow
         if is_quick or not request.owner or self.keeps(request):
             return nullcontext()
         left = self._visits.check(request.owner)
@@ -222,22 +219,22 @@ class Session:
         progress: Progress | None = None,
         cancelled: StopCheck | None = None,
         preview: Callable[[Any], None] | None = None,
-    ) -> Answer:
+    ) -> Any:
         """The answer to a request: kept, awaited, or computed now.
 
         Args:
             progress: told the share that is done, where it is computed now and takes long.
             cancelled: asked now and then; True ends a long computation with `Cancelled`, as do the time limit and leaving.
-            preview: given what is there so far, where the analysis can tell and it is computed on a device of our own.
+            preview: given what is there so far, where the answer can tell and it is computed on a device of our own.
 
         Raises:
-            ParameterError: the analysis is unknown, or a parameter is outside what is possible.
+            ParameterError: there is nothing of its name, or a parameter is outside what is possible.
             BusyError: too many wait for the device.
             Cancelled: `cancelled` said so, it took longer than `LONGEST_SECONDS`, or the visitor left.
-            VitVizError: whatever the model, the image or the analysis says.
+            VitVizError: whatever the model, the image or the question says.
         """
         is_worth_a_gpu = self._is_worth_a_gpu(request)
-        if self.lender is not None and not is_worth_a_gpu and request.analysis in _READ_A_TRACE:
+        if self.lender is not None and not is_worth_a_gpu and computed(request).reads in ("trace", "image"):
             self.run(request.about("trace"), cancelled=cancelled)  # which may be worth one
         with self._one_slow_at_a_time(request, cancelled):
             ends = within(LONGEST_SECONDS, cancelled, self._visits.check(request.owner))
@@ -341,14 +338,14 @@ class Session:
 
     def _is_worth_a_gpu(self, request: Request) -> bool:
         """Whether somebody lends a GPU for a request; never where only this thread has the model, given or inside an `edit`."""
-        if self.lender is None or request.analysis not in ("trace", *LONG_ANALYSES) or innermost_edit():
+        if self.lender is None or computed(request).forwards == 0 or innermost_edit():
             return False
         name = request.subject.model
         loaded = self.model(name)
         is_given = self.engine.models.given(name) is not None
         return isinstance(loaded, LoadedModel) and not is_given and self.lender.is_worth_it(request, loaded)
 
-    def _lent(self, request: Request) -> Answer:
+    def _lent(self, request: Request) -> Any:
         assert self.lender is not None
         loaded = self.model(request.subject.model)
         picture = self.image(request.subject.image, owner=request.owner)
@@ -368,7 +365,7 @@ class Session:
 
     def _is_at_hand_on(self, cpu: Engine, request: Request) -> bool:
         """Whether only the CPU's engine has the answer, or the trace that it is read out of."""
-        wanted = request.about("trace") if request.analysis in FROM_THE_TRACE else request
+        wanted = request.about(TRACE.name) if computed(request).reads == "trace" else request
         return cpu.keeps(wanted) and not self.engine.keeps(wanted)
 
     def _engine_with(self, name: str, **options: Any) -> Engine:

@@ -17,39 +17,18 @@ from typing import Any
 import torch
 from PIL import Image
 
-from vit_viz.analyses.methods import METHODS
 from vit_viz.capture import PackedTrace, Trace
 from vit_viz.capture.buffers import shared_pool
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.checkpoints.catalog import BUNDLED
 from vit_viz.checkpoints.strangers import strangers_models
 from vit_viz.errors import VitVizError
-from vit_viz.session.answers import Answer
+from vit_viz.session.computed import computed
 from vit_viz.session.devices import GpuRefusedError
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 
 __all__ = ["GpuWorker", "Task", "compute"]
-
-FORWARDS = {
-    "trace": 1,
-    "heads": 1,
-    "head tables": 1,
-    "head names": 1,
-    "head importance": 3,
-    "without": 1,
-    "lens": 1,
-    "register": 3,
-    "layer similarity": 1,
-    "ablation": 80,
-    "causal map": 80,
-    "explain all": 4,
-    "randomisation": 40,
-    "explain": 200,
-    "random band": 384,
-    "trust": 430,
-}
-"""About how many forward passes a request takes, `explain` by a slow method; see `_forwards` for the others."""
 
 MIN_OPERATIONS = 2e11
 """Floating-point operations from which on a GPU is asked for: some seconds on two cores."""
@@ -65,7 +44,7 @@ class Task:
     """One computation, complete, as a value that travels to another process.
 
     Args:
-        request: with the analysis "trace" for the recorded forward pass; its image is `picture`.
+        request: for "trace" for the recorded forward pass; its image is `picture`.
         picture: upright RGB.
         own_model: which model the owner of the process named.
         device: where to compute it.
@@ -111,9 +90,7 @@ class GpuWorker:
         """As `Lender.is_worth_it`."""
         return loaded.name not in BUNDLED and _work(request, loaded) >= self._min_operations
 
-    def compute(
-        self, request: Request, loaded: LoadedModel, picture: Image.Image, *, own_model: str
-    ) -> Answer:
+    def compute(self, request: Request, loaded: LoadedModel, picture: Image.Image, *, own_model: str) -> Any:
         """As `Lender.compute`."""
         seconds = min(60, 10 + round(_work(request, loaded) / 2e12))
         task = Task(request.of_picture(""), picture, own_model, self._device, seconds)
@@ -121,12 +98,11 @@ class GpuWorker:
             answer = self._lent(task)
         except Exception as error:
             # no quota, no GPU in time, an aborted worker: `spaces` has no classes for them
-            _logger.warning("no GPU for %r: %s: %s", request.analysis, type(error).__name__, error)
+            _logger.warning("no GPU for %r: %s: %s", request.question, type(error).__name__, error)
             raise GpuRefusedError("No GPU is available at the moment.") from error
         if isinstance(answer, VitVizError):
             raise answer
-        unpacked: Answer = answer.unpacked() if isinstance(answer, PackedTrace) else answer
-        return unpacked
+        return answer.unpacked() if isinstance(answer, PackedTrace) else answer
 
 
 def compute(task: Task) -> Any:
@@ -164,12 +140,4 @@ def _work(request: Request, loaded: LoadedModel) -> float:
     """Floating-point operations of a request, about: two per parameter, token and forward pass."""
     rows, cols = loaded.config.grid
     enlarged = (request.subject.size or loaded.preprocess.short_side) / loaded.preprocess.short_side
-    return 2.0 * loaded.num_parameters * rows * cols * enlarged**2 * _forwards(request)
-
-
-def _forwards(request: Request) -> int:
-    """Forward passes of a request, about; a quick method takes as many as all quick ones together, which share theirs."""
-    method = METHODS.get(str(dict(request.parameters).get("method")))
-    if request.analysis != "explain" or method is None or method.is_slow:
-        return FORWARDS[request.analysis]
-    return FORWARDS["explain all"] if method.cost == "pass" else 0
+    return 2.0 * loaded.num_parameters * rows * cols * enlarged**2 * computed(request).forwards

@@ -8,7 +8,9 @@ from typing import Any
 
 from torch import nn
 
+from vit_viz.analyses.job import Job
 from vit_viz.analyses.position_tables import FilterComponents, filter_components
+from vit_viz.analyses.spec import Part
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.session.edits import NO_EDITS, ModelEdits
@@ -77,6 +79,12 @@ class LearnedInput:
         transformer = own_transformer(model)
         return cls(filter_components(transformer), position_colours(transformer))
 
+
+def _learned_input(job: Job) -> LearnedInput:
+    return LearnedInput.of(job.loaded.model)
+
+
+LEARNED_INPUT = Part(name="learned input", run=_learned_input, reads="model")
 
 _BY_HAND = ("AttentionStep", "HeadsStep")
 """Steps that compute the attention of a layer by its formula, of which edits are no part."""

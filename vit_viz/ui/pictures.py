@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from vit_viz.analyses.attention import LOOK
+from vit_viz.analyses.explanations import EXPLAIN_ALL, parameters_of
+from vit_viz.analyses.mosaic import MOSAIC
+from vit_viz.analyses.patches import PATCHES as PATCHES_OF
+from vit_viz.analyses.patches import SEQUENCE
 from vit_viz.drawing import pictures as drawn
 from vit_viz.drawing.asked import figure_for
 from vit_viz.drawing.figures import file_of
@@ -16,9 +21,10 @@ from vit_viz.render.lettering import Theme
 from vit_viz.render.styles import Style
 from vit_viz.results import PatchMap
 from vit_viz.session.handles import Subject
+from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
-from vit_viz.ui.explain.methods import card_named, parameters_of, target_of
+from vit_viz.ui.explain.methods import card_named, target_of
 from vit_viz.ui.positions import figures as positions
 from vit_viz.views.state import ViewState
 
@@ -69,8 +75,8 @@ def figure_of(session: Session, subject: Subject, view: ViewState, kind: str) ->
     if kind == "map":
         return figure_for(attention_request(session, subject, view), view.drawing)
     if kind == "sequence":
-        return figure_for(subject.request("received image"))
-    return figure_for(subject.request("patches", **({"numbers": True} if kind == "numbered" else {})))
+        return figure_for(request_for(session, subject, SEQUENCE.name))
+    return figure_for(request_for(session, subject, PATCHES_OF.name, numbers=kind == "numbered"))
 
 
 def explanation_figure(session: Session, subject: Subject, view: ViewState) -> FigureRequest:
@@ -78,46 +84,48 @@ def explanation_figure(session: Session, subject: Subject, view: ViewState) -> F
     figure = figure_for(explanation_request(session, subject, view), view.drawing)
     if view.explain.map_scale == "own":
         return figure
-    beside = subject.request("explain all", target=target_of(view), mirror=False)
+    beside = subject.request(EXPLAIN_ALL.name, target=target_of(view), mirror=False)
     return replace(figure, beside=beside)
 
 
 def attention_request(session: Session, subject: Subject, view: ViewState) -> Request:
     """What is asked for the map of the Look tab: one query in one head, or fused heads, of one layer."""
-    return subject.request(
-        "attention",
+    return request_for(
+        session,
+        subject,
+        LOOK.name,
         layer=view.layer,
         query=view.query_of(session.trace_of(subject).layout),
-        head=view.head,
+        head=str(view.head),
         direction=view.attention.direction,
-        norm_weighted=view.attention.norm,
+        norm=view.attention.norm,
     )
 
 
 def mosaic_request(session: Session, subject: Subject, view: ViewState) -> Request:
     """What is asked for the query of a view in every head of every layer."""
     query = view.query_of(session.trace_of(subject).layout)
-    return subject.request("mosaic", query=query, direction=view.attention.direction)
+    return request_for(session, subject, MOSAIC.name, query=query, direction=view.attention.direction)
 
 
 def explanation_request(session: Session, subject: Subject, view: ViewState) -> Request:
     """What is asked for a map of the Explain tab; only methods that can follow any token follow the pinned query."""
-    method = card_named(view.method)
-    return subject.request("explain", **parameters_of(method, view, session.trace_of(subject)))
+    method, trace = card_named(view.method), session.trace_of(subject)
+    options = view.options_of(method.name).for_layers(trace.num_layers)
+    query = view.query_of(trace.layout)
+    return subject.request(method.name, **parameters_of(method, options, query=query, target=target_of(view)))
 
 
 def attention(session: Session, subject: Subject, view: ViewState) -> PatchMap:
     """The map of the Look tab."""
-    result = session.run(attention_request(session, subject, view))
-    assert isinstance(result, PatchMap)
-    return result
+    patch_map: PatchMap = session.run(attention_request(session, subject, view))
+    return patch_map
 
 
 def explanation(session: Session, subject: Subject, view: ViewState, **watch: Any) -> PatchMap:
     """A map of the Explain tab, by the chosen method; `watch` may hold `progress` and `cancelled`."""
-    result = session.run(explanation_request(session, subject, view), **watch)
-    assert isinstance(result, PatchMap)
-    return result
+    patch_map: PatchMap = session.run(explanation_request(session, subject, view), **watch)
+    return patch_map
 
 
 def on_scale(

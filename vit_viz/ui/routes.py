@@ -33,6 +33,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from vit_viz.analyses.mosaic import HEAD_ROWS, HeadRows
 from vit_viz.capture import Trace
 from vit_viz.drawing.asked import as_command, as_python
 from vit_viz.drawing.figures import Output, file_of, named
@@ -42,7 +43,6 @@ from vit_viz.errors import BusyError, Cancelled, CaptureError, ExportError, Imag
 from vit_viz.explorer.packing import has_norms, layer_bytes, plain_bytes
 from vit_viz.geometry import parse_query
 from vit_viz.render.lettering import Theme
-from vit_viz.session.answers import HeadRows
 from vit_viz.session.handles import Subject, visitor_in
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures, scripts
@@ -208,15 +208,14 @@ def _head_numbers(session: Session, request: HttpRequest, subject: Subject) -> R
 
 def _rows(session: Session, request: HttpRequest, subject: Subject) -> Response:
     view = _view(request)
-    rows = session.run(
+    rows: HeadRows = session.run(
         subject.request(
-            "rows",
+            HEAD_ROWS.name,
             layer=_whole(request.path_params["layer"], "layer"),
             query=view.query_of(_trace(session, subject).layout),
             direction=view.attention.direction,
         )
     )
-    assert isinstance(rows, HeadRows)
     return Response(plain_bytes(rows.values, np.float32), media_type="application/octet-stream")
 
 

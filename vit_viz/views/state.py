@@ -7,6 +7,7 @@ What depends on the model (does layer 9 exist?) is checked by `fitted`, when the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar, get_args
 from urllib.parse import parse_qsl, urlencode
@@ -267,6 +268,24 @@ class ViewState:
             changes["query"] = ""
             problems.append(str(error))
         return replace(self, **changes), tuple(problems)
+
+
+def opened(view: ViewState, chosen: Mapping[str, Any]) -> ViewState:
+    """The view with what a request asks for, by names in links; a value that the page does not offer stays as it is.
+
+    Args:
+        chosen: also a query and a target as a request holds them.
+    """
+    for name, value in chosen.items():
+        if value is None:
+            continue
+        if name == "target" and isinstance(value, tuple):
+            value = "-".join(map(str, value))
+        if name == "query":
+            value = format_query(value)
+        with suppress(ParameterError):
+            view = view.with_options({name: value})
+    return view
 
 
 def link_options() -> dict[str, tuple[str, OptionField]]:

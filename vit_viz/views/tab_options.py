@@ -7,11 +7,10 @@ from typing import Annotated, Literal
 
 from vit_viz.analyses.head_estimate import Ablation
 from vit_viz.analyses.head_statistics import Measure
-from vit_viz.analyses.key_segments import Method
+from vit_viz.analyses.key_segments import BOX, Grouping
 from vit_viz.analyses.norms import OUTLIER_FACTOR
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.tokens import Role
-from vit_viz.session.token_questions import BOX
 
 MapScale = Literal["own", "share"]
 PositionGrid = Literal["image", "trained"]
@@ -144,7 +143,7 @@ class TokensOptions(Options):
         Role, Option("segments of", "Which vectors are grouped.", link="segments_of")
     ] = "keys"
     token_method: Annotated[
-        Method, Option("segments by", "k-means, or a cut into two.", link="segments_by")
+        Grouping, Option("segments by", "k-means, or a cut into two.", link="segments_by")
     ] = "k-means"
     token_count: Annotated[
         int, Option("segments", "How many, by k-means.", low=2, high=24, link="segments")

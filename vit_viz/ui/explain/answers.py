@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from vit_viz.analyses.without import WithoutPatches
 from vit_viz.errors import ParameterError
-from vit_viz.session.explanations import WithoutPatches
 from vit_viz.ui.explain.questions import Questions
 
 _LONGEST = 8000  # characters of a list of patches

@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.spec import Method
+from vit_viz.analyses.spec import AnyMethod
 from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.render.lettering import number
 from vit_viz.results import PatchMap
@@ -93,7 +93,7 @@ def wire(cards: Cards, page: Page) -> None:
 # --- actions
 
 
-def _method(data: dict[str, Any]) -> Method:
+def _method(data: dict[str, Any]) -> AnyMethod:
     return card_named(str(data.get("method", "")))
 
 
@@ -152,7 +152,7 @@ def gallery_value(questions: Questions) -> dict[str, Any]:
     }
 
 
-def _card(questions: Questions, method: Method) -> dict[str, Any]:
+def _card(questions: Questions, method: AnyMethod) -> dict[str, Any]:
     session, subject, view = questions.page.session, questions.subject, questions.view(method)
     box = questions.trace.crop_box
     height, width = box.original_size if box else (1, 1)
@@ -177,7 +177,7 @@ def _card(questions: Questions, method: Method) -> dict[str, Any]:
     return card
 
 
-def cost_words(method: Method, patches: int, seconds: float | None) -> str:
+def cost_words(method: AnyMethod, patches: int, seconds: float | None) -> str:
     """How often the model runs for a method and, where a pass of it was measured, about how long that takes."""
     if method.passes is None or seconds is None:
         return method.words.runs
@@ -192,7 +192,7 @@ def duration(seconds: float) -> str:
     return f"{round(seconds / 60)}\N{NO-BREAK SPACE}min"
 
 
-def _map_value(questions: Questions, method: Method, found_map: PatchMap) -> dict[str, Any]:
+def _map_value(questions: Questions, method: AnyMethod, found_map: PatchMap) -> dict[str, Any]:
     """What is said of a map: what it is, and its scale with numbers."""
     view = questions.view(method)
     drawn, (low, high), _name = pictures.on_scale(questions.page.session, questions.subject, view, found_map)
@@ -205,7 +205,7 @@ def _map_value(questions: Questions, method: Method, found_map: PatchMap) -> dic
     return {"caption": f"{words_of}. Scale: {scale}.{note}"}
 
 
-def caption_of(found_map: PatchMap, method: Method, target: str) -> str:
+def caption_of(found_map: PatchMap, method: AnyMethod, target: str) -> str:
     """A map in words, with the names of the classes where the analysis knows their numbers."""
     what = found_map.caption.split(", towards the ")[0]
     targeted = "" if method.words.class_blind else f", for {target}" if target else ", for its own embedding"
@@ -217,7 +217,7 @@ def caption_of(found_map: PatchMap, method: Method, target: str) -> str:
 
 
 def _computed(
-    questions: Questions, method: Method, stop: threading.Event, news: News
+    questions: Questions, method: AnyMethod, stop: threading.Event, news: News
 ) -> Iterator[dict[str, Any]]:
     """Follow a slow method to its map."""
     if not method.is_slow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.spec import Method
+from vit_viz.analyses.spec import AnyMethod
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.views.state import ViewState
@@ -21,7 +21,7 @@ def target_of(view: ViewState) -> Target:
     return classes[0] if classes else None
 
 
-def card_named(name: str) -> Method:
+def card_named(name: str) -> AnyMethod:
     """The method of a card.
 
     Raises:
@@ -34,17 +34,6 @@ def card_named(name: str) -> Method:
     raise ParameterError(f"There is no method {name[:40]!r}; there are: {known}.")
 
 
-def parameters_of(method: Method, view: ViewState, trace: Trace) -> dict[str, Any]:
-    """What the analysis "explain" is asked for the map of a method: of its options, those that were changed."""
-    parameters: dict[str, Any] = {"method": method.name}
-    if method.cost != "look-up":  # which no target changes
-        parameters["target"] = target_of(view)
-    if method.follows_query:
-        parameters["query"] = view.query_of(trace.layout)
-    options = changed_options(method, view, trace)
-    return parameters | ({"options": options} if options else {})
-
-
-def changed_options(method: Method, view: ViewState, trace: Trace) -> tuple[tuple[str, Any], ...]:
+def changed_options(method: AnyMethod, view: ViewState, trace: Trace) -> tuple[tuple[str, Any], ...]:
     """Pairs (name, value) of the options that are not at their default, as this model allows them."""
     return view.options_of(method.name).for_layers(trace.num_layers).changed()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vit_viz.analyses.spec import Method
+from vit_viz.analyses.spec import AnyMethod
+from vit_viz.analyses.without import WithoutPatches
 from vit_viz.capture import Trace
-from vit_viz.session.explanations import WithoutPatches
 from vit_viz.session.handles import Subject
-from vit_viz.session.session import Request
+from vit_viz.session.request import Request
 from vit_viz.ui import pictures
 from vit_viz.ui.explain.methods import changed_options, target_of
 from vit_viz.ui.explain.target import TargetedView, matching_classes, with_target
@@ -43,22 +43,22 @@ class Questions:
         """The recorded forward pass."""
         return self.page.session.trace_of(self.subject)
 
-    def view(self, method: Method) -> ViewState:
+    def view(self, method: AnyMethod) -> ViewState:
         """The view of one card: every card explains the output, whatever token is pinned."""
         return replace(self.targeted.view, method=method.name, query="")
 
-    def request(self, method: Method) -> Request:
+    def request(self, method: AnyMethod) -> Request:
         """What is asked for the map of a card."""
         return pictures.explanation_request(self.page.session, self.subject, self.view(method))
 
-    def options(self, method: Method) -> tuple[tuple[str, Any], ...]:
+    def options(self, method: AnyMethod) -> tuple[tuple[str, Any], ...]:
         """The options of a method that are not at their defaults."""
         return changed_options(method, self.targeted.view, self.trace)
 
-    def trust_request(self, method: Method) -> Request:
+    def trust_request(self, method: AnyMethod) -> Request:
         """What is asked for the trust of a card."""
         options = self.options(method)
-        follows = {"query": self.view(method).query_of(self.trace.layout)} if method.follows_query else {}
+        follows = {"query": self.view(method).query_of(self.trace.layout)} if method.takes_query else {}
         target = target_of(self.targeted.view)
         return self._request(
             "trust", method=method.name, target=target, options=options, **(follows if options else {})
@@ -68,15 +68,14 @@ class Questions:
         """What is asked for the random orders that all cards are compared with."""
         return self._request("random band", target=target_of(self.targeted.view))
 
-    def randomised_request(self, method: Method) -> Request:
+    def randomised_request(self, method: AnyMethod) -> Request:
         """What is asked for the map of a model that unlearns, block by block."""
         return self._request("randomisation", method=method.name, target=target_of(self.targeted.view))
 
     def without(self, gone: list[tuple[int, int]], *, asked: tuple[int, ...] = ()) -> WithoutPatches:
         """What the model says without patches (row, col): of the classes that are asked for, and of the best ones."""
         about = {"asked": asked} if asked else {}
-        answer = self.page.session.run(self._request("without", gone=gone, **about))
-        assert isinstance(answer, WithoutPatches)
+        answer: WithoutPatches = self.page.session.run(self._request("without patches", gone=gone, **about))
         return answer
 
     def _request(self, analysis: str, **parameters: Any) -> Request:

@@ -9,7 +9,7 @@ from typing import Any
 
 import gradio as gr
 
-from vit_viz.analyses.spec import Method
+from vit_viz.analyses.spec import AnyMethod
 from vit_viz.render.figures import captioned_figure, curve_figure
 from vit_viz.results import Curve
 from vit_viz.session.handles import OWNER, PAGE
@@ -92,7 +92,7 @@ def _known(page: Page, view: ViewState, owner: str) -> tuple[Any, ...]:
     return meter, "", gr.update(visible=False), gr.skip()
 
 
-def _shown(curve: Any, questions: Questions, method: Method, meter: dict[str, Any]) -> tuple[Any, ...]:
+def _shown(curve: Any, questions: Questions, method: AnyMethod, meter: dict[str, Any]) -> tuple[Any, ...]:
     assert isinstance(curve, Curve)
     outcome = _outcome(curve)
     label, view = method.words.label, questions.targeted.view

@@ -11,7 +11,7 @@ import gradio as gr
 
 from vit_viz.analyses.faithfulness import patch_order
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.spec import Method
+from vit_viz.analyses.spec import AnyMethod
 from vit_viz.capture import Trace
 from vit_viz.drawing.options import DrawingOptions, Table
 from vit_viz.geometry import TokenLayout
@@ -143,7 +143,7 @@ class Shown:
 
     questions: Questions
     view: ViewState
-    method: Method
+    method: AnyMethod
     patch_map: PatchMap
     problems: tuple[str, ...]
 
@@ -183,7 +183,7 @@ def stage_value(shown: Shown) -> dict[str, Any]:
             low, high, table="diverging" if drawn.signed else view.drawing.table, unit=drawn.unit, style=style
         ),
         note=" ".join([*shown.problems, patch_map.note, _prefix_words(patch_map)]).strip(),
-        pick=shown.method.follows_query,
+        pick=shown.method.takes_query,
     )
     return value | {
         "cells": cells_value(drawn),
@@ -213,9 +213,9 @@ def _caption(shown: Shown, scale: str, style: str) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _not_followed(view: ViewState, method: Method, trace: Trace) -> str:
+def _not_followed(view: ViewState, method: AnyMethod, trace: Trace) -> str:
     """That a pinned token does not matter to this map, where it does not."""
-    if not view.query or method.follows_query or view.query == trace.layout.default_query:
+    if not view.query or method.takes_query or view.query == trace.layout.default_query:
         return ""
     return f"explains the output, not the pinned {trace.layout.describe(view.query_of(trace.layout))}"
 
@@ -232,7 +232,7 @@ def _prefix_words(patch_map: PatchMap) -> str:
     return f"Outside the photo: {', '.join(parts)}." if parts else ""
 
 
-def _controls(view: ViewState, method: Method, layout: TokenLayout) -> tuple[Any, ...]:
+def _controls(view: ViewState, method: AnyMethod, layout: TokenLayout) -> tuple[Any, ...]:
     """Updates for the formula and the controls of `_CONTROLS`."""
     queries = [
         query for query in dict.fromkeys([layout.default_query, *layout.prefix]) if query not in layout.suffix
@@ -244,12 +244,12 @@ def _controls(view: ViewState, method: Method, layout: TokenLayout) -> tuple[Any
         gr.update(
             choices=queries,
             value=query if query in queries else None,
-            visible=method.follows_query,
+            visible=method.takes_query,
         ),
         gr.update(
             choices=suffix,
             value=query if query in suffix else None,
-            visible=method.follows_query and bool(suffix),
+            visible=method.takes_query and bool(suffix),
         ),
         gr.update(value=view.drawing.style),
         gr.update(value=view.drawing.alpha),

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.faithfulness import RANDOM_ORDERS, Faithfulness
-from vit_viz.analyses.spec import Method
+from vit_viz.analyses.spec import AnyMethod
+from vit_viz.analyses.trust import Trust
 from vit_viz.errors import ParameterError
 from vit_viz.render.lettering import number
 from vit_viz.results import Curve
-from vit_viz.session.explanations import Trust
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain.answers import percent
 from vit_viz.ui.explain.questions import Questions
@@ -24,7 +24,7 @@ from vit_viz.ui.visit.jobs import steps
 _BAND_SHARE = 0.7  # of a test's progress: ten random orders, against one order per map
 
 
-def tested(questions: Questions, methods: list[Method], stop: threading.Event) -> Iterator[Any]:
+def tested(questions: Questions, methods: list[AnyMethod], stop: threading.Event) -> Iterator[Any]:
     """Test maps one after the other; random orders first, once for all of them."""
     cards: dict[str, Any] = {}
     session, ranks = questions.page.session, dict[str, float]()
@@ -53,7 +53,7 @@ def tested(questions: Questions, methods: list[Method], stop: threading.Event) -
         yield tell(error=sentence(error))
 
 
-def trust_value(questions: Questions, method: Method, trust: Trust) -> dict[str, Any]:
+def trust_value(questions: Questions, method: AnyMethod, trust: Trust) -> dict[str, Any]:
     """What is known of one map: its place beside random orders, two curves, and sentences."""
     scores = trust.faithfulness
     mean, low, high = scores.band.interval("deletion")
@@ -83,7 +83,7 @@ def falls(scores: Faithfulness) -> str:
     return "falls slower than at random" if scores.deletion_auc > high else "falls no faster than at random"
 
 
-def sentences(method: Method, trust: Trust) -> list[str]:
+def sentences(method: AnyMethod, trust: Trust) -> list[str]:
     """What was measured of a map, a sentence each."""
     said = [_beside_random(trust.faithfulness)]
     outside = trust.faithfulness.beats_random

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.ablation import CausalMap
-from vit_viz.analyses.head_names import MARGIN, RULES, HeadName, HeadNames, Rule
-from vit_viz.analyses.heads import OF_THE_STREAM, HeadTables
+from vit_viz.analyses.ablation import HEAD_IMPORTANCE, CausalMap
+from vit_viz.analyses.head_names import HEAD_NAMES, MARGIN, RULES, HeadName, HeadNames, Rule
+from vit_viz.analyses.heads import HEAD_TABLES, OF_THE_STREAM, HeadTables
 from vit_viz.errors import ParameterError
 from vit_viz.results import HeadTable
 from vit_viz.session.handles import Subject
@@ -38,15 +38,14 @@ def numbers(session: Session, subject: Subject, view: ViewState, kind: str) -> N
     if kind == "measures":
         return _measures(session, subject) | _names(session, subject)
     if kind == "importance":
-        importance = session.run(asked(subject, view, "head importance"))
-        assert isinstance(importance, HeadTable)
+        importance: HeadTable = session.run(asked(subject, view, HEAD_IMPORTANCE.name))
         return table_value(importance)
     raise ParameterError(f"The Heads tab shows measures and importance, not {kind[:40]!r}.")
 
 
-def asked(subject: Subject, view: ViewState, analysis: str) -> Request:
+def asked(subject: Subject, view: ViewState, name: str) -> Request:
     """What is asked about the chosen class when a head is switched off in the chosen way."""
-    return subject.request(analysis, target=target_of(view), how=view.heads.how)
+    return subject.request(name, target=target_of(view), how=view.heads.how)
 
 
 def causal_value(causal: CausalMap) -> Numbers:
@@ -78,8 +77,7 @@ def rounded(values: NDArray[Any]) -> Any:
 
 def _measures(session: Session, subject: Subject) -> Numbers:
     """Every measure that this model gives, in the order of the chooser."""
-    measured = session.run(subject.request("head tables"))
-    assert isinstance(measured, HeadTables)
+    measured: HeadTables = session.run(subject.request(HEAD_TABLES.name))
     known: Mapping[str, HeadTable] = {str(name): table for name, table in measured.tables.items()}
     missing = [name for name in MEASURES if name in OF_THE_STREAM and name not in known]
     return {
@@ -91,10 +89,9 @@ def _measures(session: Session, subject: Subject) -> Numbers:
 def _names(session: Session, subject: Subject) -> Numbers:
     """A name for each head, and the rules; one sentence where no head can be named."""
     try:
-        named = session.run(subject.request("head names"))
+        named: HeadNames = session.run(subject.request(HEAD_NAMES.name))
     except ParameterError as error:
         return {"names": [], "rules": [], "unnamed": str(error)}
-    assert isinstance(named, HeadNames)
     return {
         "names": [_name(head) for head in named.heads],
         "rules": [_rule(rule) for rule in RULES],

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from vit_viz.analyses.positions import POSITIONS
 from vit_viz.errors import ParameterError
-from vit_viz.geometry import Grid
+from vit_viz.geometry import Grid, format_query
 from vit_viz.results import TokenMatrix
 from vit_viz.session.handles import Subject
+from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 from vit_viz.views.state import ViewState
@@ -20,18 +24,17 @@ def request_of(session: Session, subject: Subject, view: ViewState, kind: str) -
         ParameterError: the model has no positions to show, or no prefix token with one.
     """
     image_grid = session.trace_of(subject).layout.grid
-    model = Subject(subject.model, "", owner=subject.owner)
-    grid = {"grid": image_grid} if view.positions.position_grid == "image" else {}
-    everything = model.request("positions", **grid)
+    grid = format_query(image_grid) if view.positions.position_grid == "image" else ""
+    ask = partial(request_for, session, subject, POSITIONS.name, grid=grid)
+    everything = ask()
     if kind == "positions":
         return everything
-    matrix = session.run(everything)
-    assert isinstance(matrix, TokenMatrix)
+    matrix: TokenMatrix = session.run(everything)
     if kind == "position":
-        return model.request("positions", **grid, place=place_of(view, image_grid, matrix.grid))
+        return ask(place=format_query(place_of(view, image_grid, matrix.grid)))
     if not matrix.extra:
         raise ParameterError("No prefix token of this model has a position of its own.")
-    return model.request("positions", **grid, place=prefix_of(view, matrix))
+    return ask(place=prefix_of(view, matrix))
 
 
 def place_of(view: ViewState, image_grid: Grid, grid: Grid) -> tuple[int, int]:

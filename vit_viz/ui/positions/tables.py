@@ -10,20 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.position_tables import (
+    FILTER_COMPONENTS,
+    POSITION_COMPONENTS,
+    RESAMPLING,
+    ROTARY_SIMILARITY,
     FilterComponents,
     PositionComponents,
     Resampling,
     RotarySimilarity,
 )
+from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.geometry import Grid
 from vit_viz.results import TokenMaps
 from vit_viz.session.handles import Subject
+from vit_viz.session.questions import request_for
 from vit_viz.session.session import Session
 from vit_viz.views.tab_options import PositionPart
 
 Value = dict[str, Any]
-
-_FILTERS = 28  # as Dosovitskiy et al. show
 
 
 def part_value(session: Session, subject: Subject, part: PositionPart, grid: Grid | None) -> Value:
@@ -37,14 +41,14 @@ def part_value(session: Session, subject: Subject, part: PositionPart, grid: Gri
     """
     if part == "similarity":
         return {}
-    analysis, told = _PARTS[part]
-    options = {"count": _FILTERS} if part == "filters" else {"grid": grid}
-    about = Subject(subject.model, "", owner=subject.owner)
-    return told(session.run(about.request(analysis, **options)))
+    question, told = _PARTS[part]
+    options: dict[str, Any] = (
+        {"rows": grid[0], "cols": grid[1]} if grid and question is not FILTER_COMPONENTS else {}
+    )
+    return told(session.run(request_for(session, subject, question.name, **options)))
 
 
-def _resampled(answer: Any) -> Value:
-    assert isinstance(answer, Resampling)
+def _resampled(answer: Resampling) -> Value:
     before, after = _colours(answer.before, answer.after)
     difference = answer.difference.values
     return {
@@ -63,8 +67,7 @@ def _resampled(answer: Any) -> Value:
     }
 
 
-def _components(answer: Any) -> Value:
-    assert isinstance(answer, PositionComponents)
+def _components(answer: PositionComponents) -> Value:
     return {
         "grid": list(answer.maps.grid),
         "colours": _colours(answer.maps)[0][0],
@@ -72,8 +75,7 @@ def _components(answer: Any) -> Value:
     }
 
 
-def _periods(answer: Any) -> Value:
-    assert isinstance(answer, RotarySimilarity)
+def _periods(answer: RotarySimilarity) -> Value:
     return {
         "periods": [float(period) for period in answer.periods],
         "rows": {"values": _floats(answer.rows), "count": answer.rows.shape[1]},
@@ -81,8 +83,7 @@ def _periods(answer: Any) -> Value:
     }
 
 
-def _filters(answer: Any) -> Value:
-    assert isinstance(answer, FilterComponents)
+def _filters(answer: FilterComponents) -> Value:
     values = (
         answer.values if answer.values.shape[1] == 3 else answer.values.mean(1, keepdims=True).repeat(3, 1)
     )
@@ -95,11 +96,11 @@ def _filters(answer: Any) -> Value:
     }
 
 
-_PARTS: dict[PositionPart, tuple[str, Callable[[Any], Value]]] = {
-    "resampled": ("resampling", _resampled),
-    "periods": ("rotary similarity", _periods),
-    "components": ("position components", _components),
-    "filters": ("filter components", _filters),
+_PARTS: dict[PositionPart, tuple[AnyQuestion, Callable[[Any], Value]]] = {
+    "resampled": (RESAMPLING, _resampled),
+    "periods": (ROTARY_SIMILARITY, _periods),
+    "components": (POSITION_COMPONENTS, _components),
+    "filters": (FILTER_COMPONENTS, _filters),
 }
 
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import gradio as gr
 
+from vit_viz.analyses.positions import POSITIONS
 from vit_viz.errors import ParameterError
 from vit_viz.explorer import colour_tables
 from vit_viz.geometry import Grid, format_query
 from vit_viz.render.figures import captioned_figure, extra_tile, position_tile, position_tiles
 from vit_viz.results import TokenMatrix
 from vit_viz.session.handles import Subject
+from vit_viz.session.questions import request_for
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.kit import FigureButton, PlotClicks, words
 from vit_viz.ui.page import Page, Tab, subject_in
@@ -224,8 +226,9 @@ def _told_in(figure: Any, view: ViewState, matrix: TokenMatrix, caption: str) ->
 def _matrix(page: Page, view: ViewState, owner: str) -> tuple[TokenMatrix, Grid]:
     session = page.session
     subject = subject_of(session, view, owner)
-    matrix = session.run(subject.request("positions", grid=_grid_shown(page, view, subject)))
-    assert isinstance(matrix, TokenMatrix)
+    grid = _grid_shown(page, view, subject)
+    asked = request_for(session, subject, POSITIONS.name, grid="" if grid is None else format_query(grid))
+    matrix: TokenMatrix = session.run(asked)
     return matrix, session.trace_of(subject).layout.grid
 
 

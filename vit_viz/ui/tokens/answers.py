@@ -1,6 +1,6 @@
 """What the Tokens tab fetches: the tokens of a state as unit vectors, and the numbers of the measures that need a server.
 
-Each measure but the vectors is a question of `vit_viz.session.questions`, asked with the options of the address: the page shows
+Each measure but the vectors is a question of `vit_viz.analyses.registry`, asked with the options of the address: the page shows
 what the command line, REST and MCP answer.
 """
 
@@ -16,16 +16,19 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.components import TokenComponents, colours_of, token_components
-from vit_viz.analyses.lens import PROBE, Lens
-from vit_viz.analyses.norms import TokenNorms
-from vit_viz.analyses.registers import AddedRegister
-from vit_viz.analyses.tokens import Role, token_states
+from vit_viz.analyses.components import TOKEN_COMPONENTS, TokenComponents, colours_of, token_components
+from vit_viz.analyses.key_segments import SEGMENTS
+from vit_viz.analyses.layer_similarity import LAYER_SIMILARITY
+from vit_viz.analyses.lens import LOGIT_LENS, PROBE, Lens
+from vit_viz.analyses.norms import TOKEN_NORMS, TokenNorms
+from vit_viz.analyses.registers import ADDED_REGISTER, AddedRegister
+from vit_viz.analyses.spec import AnyQuestion
+from vit_viz.analyses.tokens import TOKEN_CHANGE, Role, token_states
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.results import Segments, StateMatrix, TokenMaps
 from vit_viz.session.handles import Subject
-from vit_viz.session.questions import question_named, request_for
+from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 
@@ -98,10 +101,11 @@ def request_of(session: Session, subject: Subject, kind: str, asked: Mapping[str
     if kind not in _MEASURES:
         raise ParameterError(f"The Tokens tab shows {', '.join(_MEASURES)}, not {kind[:40]!r}.")
     options = {name: text for name, text in asked.items() if name != "target"}
-    name = _MEASURES[kind].question
+    question = _MEASURES[kind].question
     target = asked.get("target") or None
-    takes_target = question_named(name).takes_target
-    return request_for(session, subject, name, target=target if takes_target else None, **options)
+    return request_for(
+        session, subject, question.name, target=target if question.takes_target else None, **options
+    )
 
 
 def _role(role: str) -> Role:
@@ -112,8 +116,7 @@ def _role(role: str) -> Role:
 
 
 def _token_trace(session: Session, subject: Subject) -> Trace:
-    trace = session.run(subject.request("token trace"))
-    assert isinstance(trace, Trace)
+    trace: Trace = session.run(subject.request("token trace"))
     return trace
 
 
@@ -121,7 +124,6 @@ def _token_trace(session: Session, subject: Subject) -> Trace:
 
 
 def _components(asked: Asked) -> Numbers:
-    assert isinstance(asked.answer, TokenComponents)
     return _coloured(asked.answer)
 
 
@@ -144,7 +146,6 @@ def _coloured(components: TokenComponents) -> Numbers:
 
 
 def _norms(asked: Asked) -> Numbers:
-    assert isinstance(asked.answer, TokenNorms)
     return _normed(asked.answer, asked.first_patch)
 
 
@@ -167,8 +168,7 @@ def _normed(norms: TokenNorms, first: int) -> Numbers:
 
 
 def _register(asked: Asked) -> Numbers:
-    register = asked.answer
-    assert isinstance(register, AddedRegister)
+    register: AddedRegister = asked.answer
     first = asked.first_patch
     return {
         "norms": [_normed(register.before, first), _normed(register.after, first + 1)],
@@ -181,8 +181,7 @@ def _register(asked: Asked) -> Numbers:
 
 
 def _lens(asked: Asked) -> Numbers:
-    lens = asked.answer
-    assert isinstance(lens, Lens)
+    lens: Lens = asked.answer
     states = len(lens.maps.values)
     target = _target_name(asked)
     told: Numbers = {
@@ -213,8 +212,7 @@ def _target_name(asked: Asked) -> str:
 
 
 def _change(asked: Asked) -> Numbers:
-    maps = asked.answer
-    assert isinstance(maps, TokenMaps)
+    maps: TokenMaps = asked.answer
     return {
         "values": _rounded(maps.values.reshape(len(maps.values), -1)),
         "others": {name: _rounded(row) for name, row in maps.named.items()},
@@ -223,8 +221,7 @@ def _change(asked: Asked) -> Numbers:
 
 
 def _layers(asked: Asked) -> Numbers:
-    matrix = asked.answer
-    assert isinstance(matrix, StateMatrix)
+    matrix: StateMatrix = asked.answer
     return {
         "matrix": _rounded(matrix.values),
         "names": list(matrix.names),
@@ -234,8 +231,7 @@ def _layers(asked: Asked) -> Numbers:
 
 
 def _segments(asked: Asked) -> Numbers:
-    segments = asked.answer
-    assert isinstance(segments, Segments)
+    segments: Segments = asked.answer
     return {
         "labels": segments.labels.ravel().tolist(),
         "shares": _rounded(np.bincount(segments.labels.ravel()) / segments.labels.size),
@@ -248,18 +244,18 @@ def _segments(asked: Asked) -> Numbers:
 class _Measure:
     """The question of a measure, and its answer as the page reads it."""
 
-    question: str
+    question: AnyQuestion
     told: Callable[[Asked], Numbers]
 
 
 _MEASURES = {
-    "components": _Measure("token_components", _components),
-    "norms": _Measure("token_norms", _norms),
-    "lens": _Measure("logit_lens", _lens),
-    "change": _Measure("token_change", _change),
-    "layers": _Measure("layer_similarity", _layers),
-    "segments": _Measure("segments", _segments),
-    "register": _Measure("added_register", _register),
+    "components": _Measure(TOKEN_COMPONENTS, _components),
+    "norms": _Measure(TOKEN_NORMS, _norms),
+    "lens": _Measure(LOGIT_LENS, _lens),
+    "change": _Measure(TOKEN_CHANGE, _change),
+    "layers": _Measure(LAYER_SIMILARITY, _layers),
+    "segments": _Measure(SEGMENTS, _segments),
+    "register": _Measure(ADDED_REGISTER, _register),
 }
 
 

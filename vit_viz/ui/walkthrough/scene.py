@@ -8,14 +8,15 @@ from typing import TypeVar
 import numpy as np
 from PIL import Image
 
+from vit_viz.analyses.patches import SEQUENCE, ReceivedImage
 from vit_viz.analyses.position_tables import FilterComponents
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.session.answers import ReceivedImage
 from vit_viz.session.handles import Subject
-from vit_viz.session.session import Request, Session
-from vit_viz.session.walkthrough import LearnedInput, Step
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
+from vit_viz.session.walkthrough import LEARNED_INPUT, LearnedInput, Step
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 from vit_viz.walkthrough.embedding import Array, own_transformer
@@ -53,10 +54,8 @@ class Scene:
         loaded = session.model(subject.model)
         trace = session.trace_of(subject)
         view, _ = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
-        received = session.run(subject.request("received image"))
-        learned = session.run(Request.of(subject.model, "", "learned input", owner=owner))
-        assert isinstance(received, ReceivedImage)
-        assert isinstance(learned, LearnedInput)
+        received: ReceivedImage = session.run(subject.request(SEQUENCE.name))
+        learned: LearnedInput = session.run(Request.of(subject.model, "", LEARNED_INPUT.name, owner=owner))
         picture = received.picture
         return cls(session, subject, loaded, trace, view, picture, learned.components, learned.colours)
 

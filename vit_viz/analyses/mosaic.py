@@ -1,0 +1,71 @@
+"""One query in every head: of one layer, over all tokens, and of all layers, as small maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vit_viz.analyses.attention import Direction, check_layer, mosaic_maps, weighted_columns, weighted_rows
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.spec import Part, Place, Question, Words
+
+
+@dataclass(frozen=True, eq=False)
+class HeadMaps:
+    """The same query in every head of every layer: raw attention weights, [layers, heads, rows, cols]."""
+
+    values: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class HeadRows:
+    """One query in every head of one layer, over all tokens: raw attention weights, [heads, tokens]."""
+
+    values: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class MosaicOptions(Options):
+    """Which attention of a query is asked for, in all heads of all layers."""
+
+    direction: Annotated[
+        Direction,
+        Option("direction", "What the query looks at (a row of A), or who looks at it (a column of A)."),
+    ] = "row"
+
+
+def _mosaic(job: Job, options: MosaicOptions) -> HeadMaps:
+    return HeadMaps(mosaic_maps(job.trace, query=job.query, direction=options.direction))
+
+
+def _head_rows(job: Job) -> HeadRows:
+    """What the first picture is drawn from: it does not wait for the check of the model's structure."""
+    trace = job.answer_of("trace")
+    gather = weighted_rows if job.parameters["direction"] == "row" else weighted_columns
+    rows = gather(trace, check_layer(trace, job.parameters["layer"]), trace.query_weights(job.query))
+    return HeadRows(rows.float().cpu().numpy())
+
+
+MOSAIC = Question(
+    name="mosaic",
+    words=Words(
+        label="All heads",
+        shows="what a token looks at in every head of every layer.",
+        hides="whether the answer depends on it: what is looked at need not be used.",
+        formula=r"$A_{l h}[q, :]$ for all $l$, $h$",
+        source="Vaswani et al. 2017, arXiv:1706.03762",
+        class_blind=True,
+    ),
+    options=MosaicOptions,
+    run=_mosaic,
+    reads="trace",
+    place=Place("look"),
+    takes_query=True,
+    figure="mosaic",
+)
+
+HEAD_ROWS = Part(name="head rows", run=_head_rows, reads="trace")

@@ -1,0 +1,97 @@
+"""What a model receives of a photo: its pixels, and where they are cut into patches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.options import NoOptions, Option, Options
+from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.errors import ParameterError
+
+
+@dataclass(frozen=True, eq=False)
+class PatchPlaces:
+    """Where each patch lies on the photo: (top, left, bottom, right), [rows, cols, 4]; beyond its edges where it was padded."""
+
+    values: NDArray[np.float32]
+    unit: str = "pixels of the photo"
+
+
+@dataclass(frozen=True, eq=False)
+class ReceivedImage:
+    """The input of a model as a picture, its normalisation undone: bytes [height, width] or [height, width, 3]."""
+
+    values: NDArray[np.uint8]
+
+    @property
+    def picture(self) -> Image.Image:
+        """As a picture, mode RGB or L."""
+        return Image.fromarray(self.values)
+
+
+@dataclass(frozen=True)
+class PatchesOptions(Options):
+    """How the patches are shown."""
+
+    numbers: Annotated[bool, Option("numbers", "In a picture, write the number of each patch.")] = False
+
+
+def _patches(job: Job, _options: PatchesOptions) -> PatchPlaces:
+    """Of a recorded photo.
+
+    Raises:
+        ParameterError: the trace does not know its photo.
+    """
+    box, grid = job.trace.crop_box, job.trace.layout.grid
+    if box is None:
+        raise ParameterError("This trace is of pixels, not of a photo: it does not know where they lie.")
+    rows, cols = grid
+    places = [[box.patch_rect(row, col, grid) for col in range(cols)] for row in range(rows)]
+    return PatchPlaces(np.array(places, np.float32))
+
+
+def _sequence(job: Job, _options: NoOptions) -> ReceivedImage:
+    (picture, how), recipe = job.see(), job.loaded.preprocess
+    return ReceivedImage(np.asarray(recipe.reverse(recipe.apply(picture, **how).pixels)))
+
+
+PATCHES = Question(
+    name="patches",
+    words=Words(
+        label="Patches",
+        shows="where the model cuts the photo: the rectangle of each patch in its pixels.",
+        hides="what the model makes of a patch.",
+        formula=r"patches $[n, P^2 C]$ with $n = \frac{H}{P} \cdot \frac{W}{P}$",
+        source="Dosovitskiy et al. 2021, arXiv:2010.11929, section 3.1",
+        class_blind=True,
+    ),
+    options=PatchesOptions,
+    run=_patches,
+    reads="trace",
+    place=Place("patches"),
+    figure="patches",
+)
+
+
+SEQUENCE = Question(
+    name="sequence",
+    words=Words(
+        label="Sequence",
+        shows="the pixels that the model receives, cut into patches in the order of its tokens.",
+        hides="what the model makes of a patch.",
+        formula=r"tokens $[p + n, D]$",
+        source="Dosovitskiy et al. 2021, arXiv:2010.11929, section 3.1",
+        class_blind=True,
+    ),
+    options=NoOptions,
+    run=_sequence,
+    reads="photo",
+    place=Place("patches"),
+    figure="sequence",
+)

@@ -1,0 +1,142 @@
+"""How far to believe one map: deletion and insertion, whether it tells classes apart, and whether a mirror changes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from vit_viz.analyses.correlation import class_sensitivity_of, mirror_stability_of
+from vit_viz.analyses.explanations import maps_of, parameters_of
+from vit_viz.analyses.faithfulness import Faithfulness, RandomBand, faithfulness_of, random_band
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.sanity import parameter_randomisation
+from vit_viz.analyses.spec import AnyMethod, Part, Place, Question, Words
+from vit_viz.results import Curve, PatchMap
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """How far to believe one map.
+
+    Args:
+        faithfulness: deletion and insertion beside random orders.
+        class_sensitivity: 1 - Spearman correlation of the maps for the first two classes; None where it is not measured.
+        mirror: Spearman correlation with the mirrored photo's map, mirrored back; None where it is not measured.
+    """
+
+    faithfulness: Faithfulness
+    class_sensitivity: float | None = None
+    mirror: float | None = None
+
+
+@dataclass(frozen=True)
+class OfMethodOptions(Options):
+    """Whose map is put to the test."""
+
+    method: Annotated[
+        str, Option("method", "Name of the method whose map is tested.", pattern=r"[a-z][a-z0-9_]*")
+    ] = METHODS.usual.name
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        METHODS.named(self.method)
+
+    @property
+    def tested(self) -> AnyMethod:
+        """The method."""
+        return METHODS.named(self.method)
+
+
+def _trust(job: Job, options: OfMethodOptions) -> Trust:
+    method = options.tested
+    band: RandomBand = job.answer_of("random band", target=job.target)
+    patch_map = _map_of(job, method)
+    scores = faithfulness_of(job.image, patch_map, band, target=job.target, **job.watched)
+    return Trust(scores, _class_sensitivity(job, method), _mirror_stability(job, method, patch_map))
+
+
+def _map_of(job: Job, method: AnyMethod) -> PatchMap:
+    """The map that is put to the test: with the options of the request, from its query or what the output is read from."""
+    options = method.options.of(job.parameters.get("options", ()))
+    start = job.parameters.get("query", job.trace.layout.default_query)
+    parameters = parameters_of(method, options, query=start, target=job.target)
+    patch_map: PatchMap = job.answer_of(method.name, **parameters)
+    return patch_map
+
+
+def _class_sensitivity(job: Job, method: AnyMethod) -> float | None:
+    """Of the quick methods, whose maps for the first two classes are shared."""
+    if method.is_slow or not job.image.has_classes or job.outputs.numel() < 2:
+        return None
+    if method.words.class_blind:
+        return 0.0
+    first, second = (maps_of(job, index).maps for index in job.outputs.topk(2).indices.tolist())
+    if method.name not in first:
+        return None
+    return class_sensitivity_of(first[method.name], second[method.name])
+
+
+def _mirror_stability(job: Job, method: AnyMethod, patch_map: PatchMap) -> float | None:
+    """Of the quick methods with their usual options, whose maps of the mirrored image are shared."""
+    if method.is_slow or job.parameters.get("options"):
+        return None
+    target = job.target
+    if target is None:  # the mirrored image must be asked about the same class, not about its own first one
+        if not job.image.has_classes:
+            return None
+        target = int(job.outputs.argmax())
+    other = maps_of(job, target, mirror=True).maps.get(method.name)
+    return None if other is None else mirror_stability_of(patch_map, other)
+
+
+def _random_band(job: Job) -> RandomBand:
+    return random_band(job.image, target=job.target, **job.watched)
+
+
+def _randomisation(job: Job, options: OfMethodOptions) -> Curve:
+    with job.single_copy():
+        return parameter_randomisation(job.image, method=options.method, target=job.target, **job.watched)
+
+
+TRUST = Question(
+    name="trust",
+    words=Words(
+        label="Trust",
+        shows="how the answer changes as a map's patches are taken away or brought in, beside random orders.",
+        hides="what a photo with removed patches means to a model that never saw one.",
+        formula=r"areas under $p(c)$ over the share of patches removed, or brought in",
+        source="Petsiuk et al. 2018, arXiv:1806.07421",
+        runs="some hundred passes",
+    ),
+    options=OfMethodOptions,
+    run=_trust,
+    reads="image",
+    place=Place("explain"),
+    cost="many passes",
+    forwards=430,
+    takes_target=True,
+    figure="",
+)
+
+RANDOMISATION = Question(
+    name="randomisation",
+    words=Words(
+        label="Sanity check",
+        shows="how a map changes as the model's weights are made random, from the last layer to the first.",
+        hides="whether the map of the trained model is right.",
+        formula=r"Spearman correlation of the map with that of the randomised model",
+        source="Adebayo et al. 2018, arXiv:1810.03292",
+        runs="one explanation for each layer",
+    ),
+    options=OfMethodOptions,
+    run=_randomisation,
+    reads="image",
+    place=Place("explain"),
+    cost="many passes",
+    forwards=40,
+    takes_target=True,
+)
+
+RANDOM_BAND = Part(name="random band", run=_random_band, reads="image", forwards=384, is_slow=True)
