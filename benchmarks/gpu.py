@@ -31,10 +31,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a check
 
 import vit_viz
 from benchmarks.shapes import random_model
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import VitVizError
 from vit_viz.session.answers import arrays_of
-from vit_viz.session.questions import ask, questions
+from vit_viz.session.questions import ask
 from vit_viz.session.run import subject_of
 from vit_viz.session.session import Session
 from vit_viz.surveys import local
@@ -79,7 +80,7 @@ def all_questions(model: str, image: str, device: torch.device) -> None:
     print(
         f"{'question':24} {'difference':>10} {'other':>7} {'CPU':>9} {'GPU':>9}   ms; the array that differs most"
     )
-    for name in questions():
+    for name in QUESTIONS:
         try:
             found = [timed_answer(session, name, image) for session in sessions]
         except VitVizError as error:
@@ -96,7 +97,7 @@ def timed_answer(session: Session, name: str, image: str) -> tuple[dict[str, NDA
     for _ in range(4):
         session.cache.clear()
         began = time.perf_counter()
-        answer = ask(session, subject_of(session, image if questions()[name].takes_image else None), name)
+        answer = ask(session, subject_of(session, image if QUESTIONS[name].takes_image else None), name)
         arrays = {part: np.asarray(values) for part, values in arrays_of(answer).items()}
         seconds.append(time.perf_counter() - began)
         if seconds[-1] > 10:

@@ -17,10 +17,10 @@ from PIL import Image, ImageDraw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a checkout that is not installed
 
+from vit_viz.analyses.mosaic import HeadMaps
 from vit_viz.render.lettering import font
 from vit_viz.render.styles import light
 from vit_viz.samples import sample
-from vit_viz.session.answers import HeadMaps
 from vit_viz.session.handles import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.preview.head import PICTURE, PICTURE_SIZE

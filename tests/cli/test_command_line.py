@@ -23,6 +23,7 @@ from PIL import Image
 import vit_viz
 from tests.cli.conftest import Run
 from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.capture.report import Check, ProofReport
 from vit_viz.checkpoints.catalog import CATALOG
 from vit_viz.cli import main, terminal
@@ -35,7 +36,7 @@ from vit_viz.drawing.figures import Output, file_of, named
 from vit_viz.drawing.options import DrawingOptions
 from vit_viz.session.answers import arrays_of
 from vit_viz.session.inputs import InputOptions, properties
-from vit_viz.session.questions import questions, request_for
+from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request
 from vit_viz.session.run import subject_of
 from vit_viz.session.session import Session
@@ -48,7 +49,7 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 
 def test_every_question_is_a_command_with_its_options() -> None:
-    for name, question in questions().items():
+    for name, question in QUESTIONS.items():
         said = commands()[name].format_help()
         for field in question.options.schema():
             assert f"--{field.name.replace('_', '-')}" in said
@@ -84,7 +85,7 @@ def test_no_option_of_a_question_is_called_as_what_all_take() -> None:
         "shared_scale",
         *(field.name for kind in (InputOptions, DrawingOptions, Output) for field in kind.schema()),
     }
-    for question in questions().values():
+    for question in QUESTIONS.values():
         assert common & {field.name for field in question.options.schema()} == set()
         assert {field.name for field in question.options.schema()} <= set(properties(question))
 

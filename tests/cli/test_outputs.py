@@ -11,11 +11,12 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.ui.desk import odd_picture, odd_session
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.cli import asking, main
 from vit_viz.cli.files import written
 from vit_viz.drawing.answers import FORMATS, Answered, as_file, formats_of
 from vit_viz.errors import ExportError, ParameterError
-from vit_viz.session.questions import questions, request_for
+from vit_viz.session.questions import request_for
 from vit_viz.session.run import subject_of
 
 REFUSED_NAMES: list[tuple[list[str], str]] = [
@@ -71,7 +72,7 @@ def test_a_name_that_cannot_be_is_refused_before_a_model_is_loaded(
 def test_what_is_said_of_formats_is_what_can_be_saved() -> None:
     """Of every question that the odd model answers: each format is saved, or refused as `formats_of` says."""
     session = odd_session()
-    for name, question in questions().items():
+    for name, question in QUESTIONS.items():
         subject = subject_of(session, odd_picture() if question.takes_image else None)
         try:
             request = request_for(session, subject, name)

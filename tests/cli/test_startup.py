@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.ui.desk import odd_picture
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.cli.declared import text
 from vit_viz.cli.outline import FILE, outline
-from vit_viz.session.questions import questions
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("torch", "numpy", "PIL", "gradio", "pyarrow", "huggingface_hub", "captum", "ray", "safetensors")
@@ -92,9 +92,9 @@ def test_the_outline_is_what_the_questions_declare() -> None:
 
 def test_options_read_from_the_outline_are_those_of_the_questions() -> None:
     """As values: the same types, ranges, words and defaults."""
-    assert [one.name for one in outline().questions] == list(questions())
+    assert [one.name for one in outline().questions] == list(QUESTIONS)
     for one in outline().questions:
-        declared = questions()[one.name].options.schema()
+        declared = QUESTIONS[one.name].options.schema()
         assert one.options == declared
         assert [type(field.default) for field in one.options] == [type(field.default) for field in declared]
 

@@ -12,13 +12,14 @@ import vit_viz as vv
 from tests.ui.desk import odd_picture, odd_session
 from tests.ui.views import view_with
 from vit_viz.analyses.options import Options
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.drawing.asked import as_command, as_python, figure_for
 from vit_viz.drawing.figures import Output, file_of, named
 from vit_viz.drawing.options import DrawingOptions
 from vit_viz.drawing.request import FigureRequest
 from vit_viz.errors import ParameterError
 from vit_viz.session.handles import Subject
-from vit_viz.session.questions import questions, request_for
+from vit_viz.session.questions import request_for
 from vit_viz.session.run import session_of
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
@@ -120,7 +121,7 @@ def test_no_option_of_a_question_is_called_as_one_of_the_drawing() -> None:
     drawing = names(DrawingOptions) | names(Output) | {"shared_scale", "title", "mode", "size", "part"}
     assert {
         name: drawing & names(asked.options)
-        for name, asked in questions().items()
+        for name, asked in QUESTIONS.items()
         if drawing & names(asked.options)
     } == {}
 

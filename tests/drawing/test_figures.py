@@ -20,6 +20,7 @@ import pytest
 from PIL import Image, ImageSequence
 
 from tests.ui.desk import odd_picture, odd_session
+from vit_viz.analyses.mosaic import HeadMaps
 from vit_viz.drawing import charts, export, tables
 from vit_viz.drawing.asked import figure_for
 from vit_viz.drawing.figures import MEDIA_TYPES, Output, file_of
@@ -32,7 +33,6 @@ from vit_viz.drawing.request import FigureRequest
 from vit_viz.drawing.tables import csv_text
 from vit_viz.errors import ExportError, ParameterError
 from vit_viz.results import Curve, HeadTable, Provenance, Ranking, TokenMatrix
-from vit_viz.session.answers import HeadMaps
 from vit_viz.session.handles import Subject
 from vit_viz.session.questions import request_for
 from vit_viz.session.session import Session

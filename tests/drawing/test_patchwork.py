@@ -85,7 +85,7 @@ def test_the_lines_of_the_sequence_are_printed_below_each_other(session: Session
 def test_patches_of_the_sequence_stand_side_by_side_with_white_between_them(session: Session) -> None:
     page = svg(session, "sequence", width_cm=5, dpi=72)
     subject = Subject("odd", session.add_upload(odd_picture()), "stretch", "")
-    received = np.asarray(session.run(subject.request("received image")).picture)  # type: ignore[union-attr]
+    received = np.asarray(session.run(subject.request("sequence")).picture)  # type: ignore[union-attr]
     tall, wide, gap = 28, 21, 3  # of a patch of 8 x 6 at 28 pixels; 1.1 of 11 points between two
     strips = pictures_in(page)
     assert len({strip.shape for strip in strips}) == 2  # whole lines, and a shorter last one

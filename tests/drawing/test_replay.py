@@ -17,6 +17,7 @@ import pytest
 
 import vit_viz as vv
 from tests.ui.desk import odd_picture, odd_session
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.bundled import bundled_file
 from vit_viz.checkpoints import load
 from vit_viz.cli import main
@@ -26,7 +27,7 @@ from vit_viz.drawing.figures import Output, file_of
 from vit_viz.drawing.replay import record_of, replay
 from vit_viz.errors import ExportError
 from vit_viz.model.linear import Linear, forced_kernel
-from vit_viz.session.questions import questions, request_for
+from vit_viz.session.questions import request_for
 from vit_viz.session.run import session_of
 from vit_viz.session.session import Session
 
@@ -149,7 +150,7 @@ def test_a_picture_without_a_path_has_none_though_the_same_pixels_came_by_one(pl
 def test_every_kind_of_answer_is_made_again(
     place: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    photo = ["photos/mine.png"] if questions()[name].takes_image else []
+    photo = ["photos/mine.png"] if QUESTIONS[name].takes_image else []
     assert main([name, *photo, "-o", "answer.npz"]) == 0
     assert main(["replay", "answer.npz"]) == 0
 

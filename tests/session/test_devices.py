@@ -17,7 +17,8 @@ from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.results import Provenance
 from vit_viz.session import models
 from vit_viz.session.devices import FULL, run_with_fallback
-from vit_viz.session.session import Request, Session
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
 
 
 class Small:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from tests.capture.models import SIZE, timm_vit
 from tests.comparing import assert_same
 from tests.ui.desk import odd_picture, odd_session
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.images import Preprocess
@@ -26,7 +27,7 @@ from vit_viz.results import PatchMap, Ranking
 from vit_viz.session.answers import arrays_of
 from vit_viz.session.edits import Forbidden, ModelEdits
 from vit_viz.session.handles import Subject
-from vit_viz.session.questions import ask, questions
+from vit_viz.session.questions import ask
 from vit_viz.session.request import Request, SubjectKey
 from vit_viz.session.session import Session
 from vit_viz.ui.serve import session_of
@@ -251,7 +252,7 @@ def test_leaving_the_edited_model_restores_every_number(desk: tuple[Session, str
 
 ASKED = [
     pytest.param(name, marks=[pytest.mark.slow] if question.cost == "many passes" else [])
-    for name, question in sorted(questions().items())
+    for name, question in sorted(QUESTIONS.items())
     if question.takes_image
 ]
 
@@ -393,7 +394,7 @@ def test_removed_patches_of_an_edited_model_give_numbers(desk: tuple[Session, st
     session, image, _ = desk
     edited = subject(session, image, "forbid patches>class")
     gone = tuple((row, col) for row in range(4) for col in range(6) if (row, col) != (2, 3))
-    told = session.run(edited.request("without", gone=gone))
+    told = session.run(edited.request("without patches", gone=gone))
     assert np.isfinite(told.top.scores).all()  # type: ignore[union-attr]
 
 
@@ -409,6 +410,8 @@ def test_whether_patches_can_be_removed_is_asked_of_the_module_itself(
         seen.append(module(pixels))
 
     monkeypatch.setattr("vit_viz.analyses.removal.check_removal", check)
-    session.run(subject(session, image, "off 0.1;forbid patches>class").request("without", gone=((0, 1),)))
+    session.run(
+        subject(session, image, "off 0.1;forbid patches>class").request("without patches", gone=((0, 1),))
+    )
     plain = session.prepared(subject(session, image))
     assert torch.equal(seen[0], plain.outputs(plain.pixels))

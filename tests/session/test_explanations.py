@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,16 +13,21 @@ import torch
 from tests.session.test_session import Counted, picture
 from tests.waiting import until
 from vit_viz.analyses.explain import explain
+from vit_viz.analyses.explanations import Explanations
 from vit_viz.analyses.faithfulness import faithfulness
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.removal import outputs_without
 from vit_viz.analyses.rollout import rollout
 from vit_viz.analyses.sanity import class_sensitivity, stability
+from vit_viz.analyses.trust import Trust
+from vit_viz.analyses.without import WithoutPatches
 from vit_viz.errors import Cancelled, ParameterError
 from vit_viz.results import Curve, PatchMap, Provenance
-from vit_viz.session.engine import _COPY
-from vit_viz.session.explanations import Explanations, Job, Trust, WithoutPatches
-from vit_viz.session.session import Request, Session
+from vit_viz.session.engine import _COPY, Engine
+from vit_viz.session.handles import Subject
+from vit_viz.session.questions import request_for
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
 
 
 @pytest.fixture
@@ -41,7 +46,7 @@ def ask(session: Session, image: str, analysis: str, **parameters: object) -> ob
 
 def test_all_quick_maps_share_one_computation(counted: Counted, image: str) -> None:
     for method in METHODS.quick:
-        found = ask(counted.session, image, "explain", method=method, target=3)
+        found = ask(counted.session, image, method, target=3)
         assert isinstance(found, PatchMap)
         if method == METHODS.quick[0]:
             counted.forwards = 0
@@ -56,7 +61,7 @@ def test_a_map_of_the_session_is_that_of_the_library(counted: Counted, image: st
         target=2,
     )
     for method, one in expected.items():
-        found = ask(counted.session, image, "explain", method=method, target=2)
+        found = ask(counted.session, image, method, target=2)
         assert isinstance(found, PatchMap)
         np.testing.assert_allclose(found.values, one.values, rtol=1e-4, atol=1e-6)
 
@@ -65,10 +70,10 @@ def test_a_look_up_with_options_is_that_of_the_library_and_runs_no_model(
     counted: Counted, image: str
 ) -> None:
     trace = counted.session.trace("tiny", image)
-    ask(counted.session, image, "without", gone=())  # the image is prepared
+    ask(counted.session, image, "without patches", gone=())  # the image is prepared
     counted.forwards = 0
     options = (("attention_share", 0.25), ("head_fusion", "max"), ("first", 1))
-    found = ask(counted.session, image, "explain", method="rollout", query=(1, 2), options=options)
+    found = ask(counted.session, image, "rollout", query=(1, 2), **dict(options))
     expected = rollout(
         trace, query=(1, 2), attention_share=0.25, head_fusion="max", layers=(1, trace.num_layers)
     )
@@ -94,12 +99,12 @@ def test_an_option_that_does_not_exist_is_refused(
     counted: Counted, image: str, options: tuple[tuple[str, object], ...]
 ) -> None:
     with pytest.raises(ParameterError):
-        ask(counted.session, image, "explain", method="rollout", options=options)
+        ask(counted.session, image, "rollout", **dict(options))
 
 
 def test_why_a_and_not_b_is_another_map_than_why_a(counted: Counted, image: str) -> None:
-    one = ask(counted.session, image, "explain", method="relevance", target=2)
-    other = ask(counted.session, image, "explain", method="relevance", target=(2, 4))
+    one = ask(counted.session, image, "relevance", target=2)
+    other = ask(counted.session, image, "relevance", target=(2, 4))
     assert isinstance(one, PatchMap)
     assert isinstance(other, PatchMap)
     assert not np.allclose(one.values, other.values)
@@ -110,7 +115,7 @@ def test_trust_is_that_of_the_library(counted: Counted, image: str) -> None:
     session = counted.session
     found = ask(session, image, "trust", method="relevance", target=3)
     assert isinstance(found, Trust)
-    one = ask(session, image, "explain", method="relevance", target=3)
+    one = ask(session, image, "relevance", target=3)
     assert isinstance(one, PatchMap)
     expected = faithfulness(session.model("tiny"), session.image(image), one, target=3)
     assert found.faithfulness.deletion_auc == pytest.approx(expected.deletion_auc, abs=1e-4)
@@ -122,31 +127,21 @@ def test_trust_is_that_of_the_library(counted: Counted, image: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "options", "expected"),
-    [
-        (
-            "rollout",
-            {"head_fusion": "max"},
-            ("explain", {"method": "rollout", "target": 3, "options": (("head_fusion", "max"),)}),
-        ),
-        ("rollout", {}, ("explain", {"method": "rollout", "target": 3})),
-        ("relevance", {}, ("explain", {"method": "relevance", "target": 3})),
-    ],
+    ("method", "options"), [("rollout", {"head_fusion": "max"}), ("rollout", {}), ("relevance", {})]
 )
-def test_a_map_is_asked_for_with_its_options(
-    counted: Counted, image: str, method: str, options: dict[str, object], expected: object
+def test_trust_puts_the_very_map_of_a_card_to_the_test(
+    counted: Counted, image: str, monkeypatch: pytest.MonkeyPatch, method: str, options: dict[str, Any]
 ) -> None:
-    asked = []
-    job = Job(
-        counted.session.subject("tiny", image),
-        None,
-        {"method": method, "target": 3, "options": tuple(options.items())},
-        result_of=lambda name, **parameters: asked.append((name, parameters)),
-        recorded=lambda: None,  # type: ignore[arg-type,return-value]
-        single_copy=nullcontext,
+    """Asked as the page asks for the card, so that it is computed once."""
+    session, asked = counted.session, list[Request]()
+    run = Engine.run
+    monkeypatch.setattr(
+        Engine, "run", lambda self, request, **more: asked.append(request) or run(self, request, **more)
     )
-    job.map()
-    assert asked == [expected]
+    ask(session, image, "trust", method=method, target=3, options=tuple(options.items()))
+    subject = Subject("tiny", image)
+    takes_target = {"target": 3} if METHODS[method].takes_target else {}
+    assert request_for(session, subject, method, **takes_target, **options) in asked
 
 
 def test_only_rollout_has_options(counted: Counted, image: str) -> None:
@@ -183,7 +178,7 @@ def test_the_random_band_is_computed_once_for_all_maps(counted: Counted, image: 
 
 def test_taking_patches_away_equals_the_model_without_them(counted: Counted, image: str) -> None:
     session, gone = counted.session, ((0, 1), (2, 3))
-    found = ask(session, image, "without", gone=gone)
+    found = ask(session, image, "without patches", gone=gone)
     assert isinstance(found, WithoutPatches)
     expected = outputs_without(session.subject("tiny", image), gone).softmax(-1)
     np.testing.assert_allclose(found.top.scores, expected[list(found.top.indices)].numpy(), rtol=1e-4)
@@ -198,7 +193,7 @@ def test_classes_that_are_asked_about_come_first_whatever_they_score(counted: Co
     session, gone = counted.session, ((0, 1), (2, 3))
     expected = outputs_without(session.subject("tiny", image), gone).softmax(-1)
     worst, best = int(expected.argmin()), int(expected.argmax())
-    found = ask(session, image, "without", gone=gone, asked=(worst, best))
+    found = ask(session, image, "without patches", gone=gone, asked=(worst, best))
     assert isinstance(found, WithoutPatches)
     assert found.top.indices[:2] == (worst, best)
     assert len(set(found.top.indices)) == len(found.top.indices)
@@ -208,11 +203,11 @@ def test_classes_that_are_asked_about_come_first_whatever_they_score(counted: Co
     before = torch.softmax(logits, -1)
     np.testing.assert_allclose(found.before, before[list(found.top.indices)].numpy(), rtol=1e-4)
     with pytest.raises(ParameterError, match="from 0 to 6"):
-        ask(session, image, "without", gone=gone, asked=(7,))
+        ask(session, image, "without patches", gone=gone, asked=(7,))
 
 
 def test_taking_nothing_away_changes_nothing(counted: Counted, image: str) -> None:
-    found = ask(counted.session, image, "without", gone=())
+    found = ask(counted.session, image, "without patches", gone=())
     assert isinstance(found, WithoutPatches)
     np.testing.assert_allclose(found.top.scores, found.before, rtol=1e-4)
 
@@ -226,7 +221,7 @@ def test_randomisation_starts_at_one(counted: Counted, image: str) -> None:
 
 def test_a_slow_method_tells_how_far_it_is_and_can_be_cancelled(counted: Counted, image: str) -> None:
     told: list[float] = []
-    request = Request.of("tiny", image, "explain", method="occlusion", target=1)
+    request = Request.of("tiny", image, "occlusion", target=1)
     with pytest.raises(Cancelled):
         counted.session.run(request, progress=told.append, cancelled=lambda: bool(told))
     assert 0 < told[-1] < 1
@@ -236,7 +231,7 @@ def test_a_slow_method_tells_how_far_it_is_and_can_be_cancelled(counted: Counted
 
 
 def test_who_waits_for_a_cancelled_computation_gets_it_all_the_same(counted: Counted, image: str) -> None:
-    session, request = counted.session, Request.of("tiny", image, "explain", method="kernel_shap", target=1)
+    session, request = counted.session, Request.of("tiny", image, "kernel_shap", target=1)
     started, stop, found = threading.Event(), threading.Event(), list[object]()
 
     def halt() -> bool:
@@ -261,7 +256,9 @@ def test_who_waits_for_a_cancelled_computation_gets_it_all_the_same(counted: Cou
     assert isinstance(found[0], PatchMap)
 
 
-@pytest.mark.parametrize("analysis", ["without", "explain all", "randomisation", "saliency", "kernel_shap"])
+@pytest.mark.parametrize(
+    "analysis", ["without patches", "explain all", "randomisation", "saliency", "kernel_shap"]
+)
 def test_everything_that_runs_the_model_takes_turns(counted: Counted, image: str, analysis: str) -> None:
     session, running, outside = counted.session, list[str](), list[str]()
     model = session.model("tiny").model
@@ -280,7 +277,7 @@ def test_everything_that_runs_the_model_takes_turns(counted: Counted, image: str
     for block in model.blocks:
         block.mlp.register_forward_hook(check_there_and_back)  # Grad-CAM runs parts of the last block
     if analysis in ("saliency", "kernel_shap"):
-        ask(session, image, "explain", method=analysis, target=1)
+        ask(session, image, analysis, target=1)
     elif analysis == "randomisation":
         ask(session, image, analysis, method="legrad", target=1)
     else:
@@ -294,7 +291,7 @@ def test_a_slow_method_lets_others_have_a_turn_between_its_batches(counted: Coun
     done, order = threading.Event(), list[str]()
 
     def slow() -> None:
-        ask(session, image, "explain", method="occlusion", target=1)
+        ask(session, image, "occlusion", target=1)
         order.append("slow")
         done.set()
 
@@ -311,7 +308,7 @@ def test_a_slow_method_lets_others_have_a_turn_between_its_batches(counted: Coun
 
 
 def test_who_waits_for_somebodys_computation_may_give_up_and_it_goes_on(counted: Counted, image: str) -> None:
-    session, request = counted.session, Request.of("tiny", image, "explain", method="occlusion", target=1)
+    session, request = counted.session, Request.of("tiny", image, "occlusion", target=1)
     found, started, stop = list[object](), threading.Event(), threading.Event()
 
     def begun(_share: float) -> None:
@@ -342,7 +339,7 @@ def test_who_waits_for_somebodys_computation_may_give_up_and_it_goes_on(counted:
 def test_a_visitor_who_leaves_ends_a_slow_method(counted: Counted) -> None:
     session = counted.session
     image = session.add_upload(picture(0), owner="ada")
-    request = Request.of("tiny", image, "explain", owner="ada", method="occlusion", target=1)
+    request = Request.of("tiny", image, "occlusion", owner="ada", target=1)
     with pytest.raises(Cancelled):
         session.run(request, progress=lambda _share: session.leave("ada"))
     assert not session.keeps(request)
@@ -360,7 +357,7 @@ def test_slow_answers_to_one_visitor_wait_for_each_other_and_quick_ones_do_not(c
                 began.release()
             go.wait(60)
 
-        request = Request.of("tiny", images[owner], "explain", owner=owner, method="occlusion", target=target)
+        request = Request.of("tiny", images[owner], "occlusion", owner=owner, target=target)
         session.run(request, progress=hold)
 
     threads = [threading.Thread(target=slow, args=task) for task in (("ada", 1), ("ada", 2), ("bob", 1))]
@@ -368,7 +365,7 @@ def test_slow_answers_to_one_visitor_wait_for_each_other_and_quick_ones_do_not(c
         thread.start()
     assert began.acquire(timeout=60)
     assert began.acquire(timeout=60)
-    session.run(Request.of("tiny", images["ada"], "explain", owner="ada", method="relevance", target=1))
+    session.run(Request.of("tiny", images["ada"], "relevance", owner="ada", target=1))
     until(lambda: session._slow.waiting("ada") == 1)  # the other of hers stands in the queue
     assert not began.acquire(blocking=False)
     assert len({entry.split()[0] for entry in order}) == 2
@@ -395,7 +392,7 @@ def test_copies_of_a_model_are_made_one_at_a_time(
         values = np.ones(2, np.float32)
         return Curve(values, values, "x", "y", "method", Provenance())
 
-    monkeypatch.setattr("vit_viz.session.explanations.parameter_randomisation", randomisation)
+    monkeypatch.setattr("vit_viz.analyses.trust.parameter_randomisation", randomisation)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda i: ask(session, image, "randomisation", method="relevance", target=i), range(4)))
     assert most == 1
@@ -411,6 +408,6 @@ def test_results_are_counted_with_all_their_arrays(counted: Counted, image: str)
 
 def test_an_unknown_method_or_class_is_refused(counted: Counted, image: str) -> None:
     with pytest.raises(ParameterError, match="astrology"):
-        ask(counted.session, image, "explain", method="astrology", target=1)
+        ask(counted.session, image, "astrology", target=1)
     with pytest.raises(ParameterError, match="Class 99"):
-        ask(counted.session, image, "explain", method="relevance", target=99)
+        ask(counted.session, image, "relevance", target=99)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import ParameterError
 from vit_viz.session.inputs import InputOptions, properties, query_of, query_sentence, target_of, wish_of
-from vit_viz.session.questions import question_named, questions
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,17 @@ def test_a_wish_holds_what_was_said_and_leaves_the_rest_as_usual() -> None:
         "query": [2, 3],
         "discard": 0.25,
     }
-    wish = wish_of(question_named("rollout"), fields)
+    wish = wish_of(QUESTIONS.named("rollout"), fields)
     assert (wish.input.mode, wish.input.size, wish.input.rectangle) == ("crop", 7, (1, 2, 40, 50))
     assert wish.input.edits == "off 0.2 1.1"
     assert wish.asked == {"query": (2, 3), "target": None, "discard": 0.25}
     assert {"mode", "size", "part", "edits"} <= fields.keys()  # what was given is left as it was
     assert fields["edits"] == ["off 1.1", "off 0.2"]
-    assert wish_of(question_named("relevance"), {"target": [3, 5]}).asked == {"query": None, "target": (3, 5)}
-    assert wish_of(question_named("rollout"), {}).input == InputOptions()
+    assert wish_of(QUESTIONS.named("relevance"), {"target": [3, 5]}).asked == {
+        "query": None,
+        "target": (3, 5),
+    }
+    assert wish_of(QUESTIONS.named("rollout"), {}).input == InputOptions()
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_a_wish_holds_what_was_said_and_leaves_the_rest_as_usual() -> None:
 )  # fmt: skip
 def test_what_a_question_does_not_take_is_refused(name: str, fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ParameterError) as refused:
-        wish_of(question_named(name), fields)
+        wish_of(QUESTIONS.named(name), fields)
     assert str(refused.value).startswith(said)
 
 
@@ -121,14 +124,14 @@ def is_possible(value: object, schema: dict[str, Any]) -> bool:
 
 
 def test_every_default_is_possible_by_its_own_schema() -> None:
-    for question in questions().values():
+    for question in QUESTIONS.values():
         for name, schema in properties(question).items():
             assert schema["description"].endswith("."), name
             assert is_possible(schema["default"], schema), f"{question.name} {name}"
 
 
 def test_a_schema_says_what_is_possible() -> None:
-    heads, look = properties(question_named("links")), properties(question_named("look"))
+    heads, look = properties(QUESTIONS.named("links")), properties(QUESTIONS.named("look"))
     assert (heads["count"]["type"], heads["count"]["minimum"], heads["count"]["default"]) == (
         "integer",
         1,
@@ -137,12 +140,12 @@ def test_a_schema_says_what_is_possible() -> None:
     assert heads["own"] | {"type": "boolean", "default": False} == heads["own"]
     assert "patches" in heads["tokens"]["enum"]
     assert heads["head"]["pattern"] == r"^(\d{1,3}|mean|max|min)$"
-    assert properties(question_named("rollout"))["discard"]["type"] == "number"
+    assert properties(QUESTIONS.named("rollout"))["discard"]["type"] == "number"
     assert look["query"]["type"] == ["string", "array", "null"]
     assert look["edits"]["type"] == ["string", "array"]
     assert "target" not in look
 
 
 def test_what_stands_for_a_missing_query_is_said() -> None:
-    assert query_sentence(question_named("links")).endswith('or some "3,4;3,5"; else all of them.')
-    assert query_sentence(question_named("rollout")).endswith("; else what the output is read from.")
+    assert query_sentence(QUESTIONS.named("links")).endswith('or some "3,4;3,5"; else all of them.')
+    assert query_sentence(QUESTIONS.named("rollout")).endswith("; else what the output is read from.")

@@ -20,10 +20,11 @@ from vit_viz.analyses.key_segments import segment_overlap
 from vit_viz.analyses.last_layer import LAST_LAYER_ATTENTION
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.session.answers import arrays_of
 from vit_viz.session.handles import Subject
-from vit_viz.session.questions import question_named, questions, request_for
+from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request
 from vit_viz.session.run import session_of
 from vit_viz.session.session import Session
@@ -50,8 +51,8 @@ def stream_of(loaded: LoadedModel) -> vv.Trace:
 
 
 def test_each_question_has_words_and_a_name_of_its_own() -> None:
-    assert [*METHODS] == [*questions()][: len(METHODS)]
-    for name, question in questions().items():
+    assert [*METHODS] == [*QUESTIONS][: len(METHODS)]
+    for name, question in QUESTIONS.items():
         assert question.name == name
         assert question.words.shows.endswith(".")
         assert (question.cost == "many passes") == bool(question.words.runs)
@@ -59,7 +60,7 @@ def test_each_question_has_words_and_a_name_of_its_own() -> None:
 
 def test_what_takes_no_class_is_the_same_for_every_class() -> None:
     """But for "classes", which tells all of them apart."""
-    for name, question in questions().items():
+    for name, question in QUESTIONS.items():
         if not question.takes_target:
             assert question.words.class_blind == (name != "classes"), name
 
@@ -157,7 +158,7 @@ FUNCTIONS: dict[str, tuple[dict[str, Any], Callable[[LoadedModel], Any]]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_question_gives_the_numbers_of_its_function(loaded: LoadedModel, name: str) -> None:
     asked, function = FUNCTIONS[name]
-    image = PHOTO if question_named(name).takes_image else None
+    image = PHOTO if QUESTIONS.named(name).takes_image else None
     found, expected = arrays_of(vv.run(loaded, image, name, **asked)), arrays_of(function(loaded))
     assert found.keys() == expected.keys()
     for part, values in expected.items():
@@ -211,12 +212,12 @@ def test_words_mean_what_their_values_mean(loaded: LoadedModel, session: Session
 
 def test_a_question_is_the_request_of_the_page(session: Session) -> None:
     subject = Subject("mini", PHOTO)
-    wanted = subject.request("explain", method=LAST_LAYER_ATTENTION.name, target=None)
+    wanted = subject.request(LAST_LAYER_ATTENTION.name, target=None)
     assert request_for(session, subject, LAST_LAYER_ATTENTION.name) == wanted
 
 
 def test_every_request_is_json_both_ways(session: Session) -> None:
-    for name in questions():
+    for name in QUESTIONS:
         request = request_for(session, Subject("mini", PHOTO), name)
         assert Request.from_json(request.to_json()) == request
 

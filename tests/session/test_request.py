@@ -117,20 +117,20 @@ def test_json_without_measure_is_refused(text: str) -> None:
         {"subject": SubjectKey("mini", "lion", "crop", size=9)},
         {"subject": SubjectKey("mini", "lion", "crop", part=(0, 0, 40, 50))},
         {"subject": SubjectKey("mini", "lion", "crop", edits=ModelEdits.parse("off 3.1"))},
-        {"analysis": "rollout"},
+        {"question": "rollout"},
         {"parameters": (("layer", 2), ("query", (1, 3)))},
         {"parameters": (("layer", 1), ("query", (1, 2)))},
     ],
 )
 def test_requests_that_differ_in_one_field_are_not_equal(change: dict[str, Any]) -> None:
-    request = Request.of("mini", "lion", "attention", mode="crop", layer=1, query=[1, 3])
+    request = Request.of("mini", "lion", "look", mode="crop", layer=1, query=[1, 3])
     assert replace(request, **change) != request
 
 
 def test_a_request_does_not_change() -> None:
     request = Request.of("mini", "lion", "rollout")
     with pytest.raises(FrozenInstanceError):
-        request.analysis = "attention"  # type: ignore[misc]
+        request.question = "attention"  # type: ignore[misc]
     with pytest.raises(FrozenInstanceError):
         request.subject.model = "other"  # type: ignore[misc]
 

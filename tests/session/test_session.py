@@ -22,7 +22,8 @@ from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.results import PatchMap, Provenance
-from vit_viz.session.session import Request, Session
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
 
 
 class Counted:
@@ -92,8 +93,8 @@ def picture(seed: int) -> Image.Image:
 def test_a_trace_is_computed_once_for_all_views_and_queries(counted: Counted) -> None:
     image = counted.session.add_upload(picture(0))
     for query in ("class", (1, 2)):
-        for analysis in ("attention", "rollout"):
-            options = {"layer": 1} if analysis == "attention" else {}
+        for analysis in ("look", "rollout"):
+            options = {"layer": 1} if analysis == "look" else {}
             counted.session.run(Request.of("tiny", image, analysis, query=query, **options))
     assert counted.forwards == 1
 
@@ -131,7 +132,7 @@ def test_two_sessions_at_once_get_what_each_would_get_alone(counted: Counted) ->
     images = {o: counted.session.add_upload(picture(i), owner=o) for i, o in enumerate(owners)}
 
     def ask(owner: str) -> np.ndarray:
-        request = Request.of("tiny", images[owner], "attention", owner=owner, layer=2, query=(1, 1))
+        request = Request.of("tiny", images[owner], "look", owner=owner, layer=2, query=(1, 1))
         result = counted.session.run(request)
         assert isinstance(result, PatchMap)
         return result.values
@@ -141,7 +142,7 @@ def test_two_sessions_at_once_get_what_each_would_get_alone(counted: Counted) ->
     for i, values in enumerate(together):
         alone = Counted().session
         image = alone.add_upload(picture(i))
-        expected = alone.run(Request.of("tiny", image, "attention", layer=2, query=(1, 1)))
+        expected = alone.run(Request.of("tiny", image, "look", layer=2, query=(1, 1)))
         assert isinstance(expected, PatchMap)
         np.testing.assert_allclose(values, expected.values, atol=1e-6)
 
@@ -206,8 +207,8 @@ def test_an_error_is_not_kept(counted: Counted) -> None:
     image = counted.session.add_upload(picture(0))
     for _ in range(2):
         with pytest.raises(ParameterError):
-            counted.session.run(Request.of("tiny", image, "attention", layer=99))
-    assert counted.session.run(Request.of("tiny", image, "attention", layer=0)) is not None
+            counted.session.run(Request.of("tiny", image, "look", layer=99))
+    assert counted.session.run(Request.of("tiny", image, "look", layer=0)) is not None
 
 
 def test_top_classes_are_sorted_probabilities_with_names(counted: Counted) -> None:
@@ -380,9 +381,7 @@ def test_an_analysis_that_takes_too_long_ends_in_one_sentence(
     counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("vit_viz.session.session.LONGEST_SECONDS", 1e-3)
-    request = Request.of(
-        "tiny", counted.session.add_upload(picture(0)), "explain", method="occlusion", target=1
-    )
+    request = Request.of("tiny", counted.session.add_upload(picture(0)), "occlusion", target=1)
     with pytest.raises(Cancelled, match="took longer than"):
         counted.session.run(request)
     assert not counted.session.keeps(request)
@@ -458,7 +457,7 @@ def test_regions_in_keys_are_counted(counted: Counted) -> None:
     used = []
     for patches in ([(0, 0)], [(row, col) for row in range(4) for col in range(6)]):
         before = counted.session.cache.stats.used_bytes
-        counted.session.run(Request.of("tiny", image, "attention", layer=0, query=patches))
+        counted.session.run(Request.of("tiny", image, "look", layer=0, query=patches))
         used.append(counted.session.cache.stats.used_bytes - before)
     assert used[1] > used[0] + 23 * 100  # a pair of whole numbers takes more than that
 

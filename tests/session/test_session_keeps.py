@@ -96,7 +96,7 @@ def changed(request: Request, change: dict[str, Any]) -> Request:
         {"model": "other"},
         {"image": "second"},
         {"mode": "stretch"},
-        {"analysis": "rollout", "parameters": (("query", "class"),)},
+        {"question": "rollout", "parameters": (("query", "class"),)},
         {"parameters": (("layer", 2), ("query", "class"))},
         {"parameters": (("layer", 1), ("query", (0, 1)))},
     ],
@@ -108,7 +108,7 @@ def test_a_request_that_differs_in_one_field_has_a_result_of_its_own(
     session = counted.session
     first, second = (picture(seed).crop((0, 0, 50, 37)) for seed in range(2))  # not of the model's shape
     images = {"first": session.add_upload(first), "second": session.add_upload(second)}
-    request = Request.of("tiny", images["first"], "attention", layer=1, query="class")
+    request = Request.of("tiny", images["first"], "look", layer=1, query="class")
     if "image" in change:
         change = {"image": images[change["image"]]}
     one, other = session.run(request), session.run(changed(request, change))
@@ -124,8 +124,8 @@ def test_a_request_that_differs_in_one_field_has_a_result_of_its_own(
         ("attention_share", (0.3, 0.5)),
         ("head_fusion", ("mean", "max")),
         ("discard", (0.0, 0.4)),
-        ("layers", ((0, 3), (1, 3))),
-        ("layers", ((0, 3), (0, 2))),
+        ("first", (0, 1)),
+        ("last", (-1, 1)),
     ],
 )
 def test_each_option_of_rollout_is_part_of_the_key(

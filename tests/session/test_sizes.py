@@ -11,12 +11,12 @@ from torch import nn
 
 import vit_viz
 from tests.session.test_session import Counted, picture
+from vit_viz.analyses.patches import ReceivedImage
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode, Preprocess, image_hash
 from vit_viz.images.part import Part, cut
 from vit_viz.results import PatchMap
-from vit_viz.session.answers import ReceivedImage
 from vit_viz.session.handles import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.serve import session_of
@@ -141,14 +141,14 @@ def test_every_analysis_of_a_subject_is_of_its_size(counted: Counted, mode: Mode
     grid = session.trace_of(subject).layout.grid
     assert grid == (6, 9)
     assert session.prepared(subject).pixels.shape[-2:] == (48, 72)
-    received = session.run(subject.request("received image"))
+    received = session.run(subject.request("sequence"))
     assert isinstance(received, ReceivedImage)
     assert received.values.shape == (48, 72, 3)
     for analysis, options in (
-        ("attention", {"layer": 1, "query": "class"}),
+        ("look", {"layer": 1, "query": "class"}),
         ("rollout", {"query": "class"}),
-        ("explain", {"method": "relevance"}),
-        ("explain", {"method": "saliency"}),
+        ("relevance", {}),
+        ("saliency", {}),
     ):
         found = session.run(subject.request(analysis, **options))
         assert isinstance(found, PatchMap)
@@ -179,7 +179,7 @@ def test_a_session_computes_as_many_patches_as_it_may_and_no_more(counted: Count
     counted.session.max_patches = 53
     counted.session.cache.clear()
     before = counted.forwards
-    for analysis in ("trace", "received image", "rollout", "explain all"):
+    for analysis in ("trace", "sequence", "rollout", "explain all"):
         with pytest.raises(
             ParameterError, match=r"6 x 9 = 54 patches, more than the 53 that are computed here"
         ):
@@ -265,7 +265,7 @@ def test_a_part_is_computed_as_if_it_were_the_picture(counted: Counted) -> None:
 def test_the_provenance_of_a_part_names_the_whole_photo_and_where_it_was_cut(counted: Counted) -> None:
     subject = about(counted, part=PART)
     session = counted.session
-    explained = session.run(subject.request("explain", method="relevance"))
+    explained = session.run(subject.request("relevance"))
     assert isinstance(explained, PatchMap)
     for provenance in (
         session.trace_of(subject).provenance,
@@ -296,7 +296,7 @@ def test_nobody_else_sees_a_part_of_an_upload(counted: Counted) -> None:
 
 def test_what_was_made_of_a_part_goes_with_its_upload(counted: Counted) -> None:
     subject, session = about(counted, part=PART, size=5), counted.session
-    session.run(subject.request("explain", method="relevance"))
+    session.run(subject.request("relevance"))
     session.prepared(subject)
     assert session.cache.stats.entries > 0
     session.uploads.forget("ada")

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -23,12 +23,15 @@ from PIL import Image
 import vit_viz as vv
 from vit_viz.analyses.ablation import CausalMap
 from vit_viz.analyses.components import TokenComponents
+from vit_viz.analyses.explanations import Explanations
 from vit_viz.analyses.faithfulness import Faithfulness, RandomBand
 from vit_viz.analyses.head_names import HeadName, HeadNames
 from vit_viz.analyses.heads import HeadTables
 from vit_viz.analyses.lens import Lens
 from vit_viz.analyses.links import Links
+from vit_viz.analyses.mosaic import HeadMaps, HeadRows
 from vit_viz.analyses.norms import TokenNorms
+from vit_viz.analyses.patches import PatchPlaces, ReceivedImage
 from vit_viz.analyses.position_tables import (
     FilterComponents,
     PositionComponents,
@@ -36,6 +39,9 @@ from vit_viz.analyses.position_tables import (
     RotarySimilarity,
 )
 from vit_viz.analyses.registers import AddedRegister, RegisterNeuron
+from vit_viz.analyses.registry import PARTS, QUESTIONS
+from vit_viz.analyses.trust import Trust
+from vit_viz.analyses.without import WithoutPatches
 from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.model import linear
 from vit_viz.results import (
@@ -52,8 +58,8 @@ from vit_viz.results import (
 from vit_viz.session import engine as engine_module
 from vit_viz.session import space
 from vit_viz.session.devices import REFUSED
-from vit_viz.session.explanations import LONG_ANALYSES, Explanations, Trust, WithoutPatches
-from vit_viz.session.session import Request, Result, Session
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
 from vit_viz.session.space import GpuWorker
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -220,13 +226,13 @@ def test_the_bundled_model_never_asks_for_a_gpu(spaces: FakeSpaces) -> None:
 def test_what_the_cpu_does_in_a_moment_asks_for_no_gpu(spaces: FakeSpaces, checkpoint: Path) -> None:
     both = Both(checkpoint, min_operations=space.MIN_OPERATIONS)
     both.trace(both.lent)
-    both.run(both.lent, "explain", method="relevance")
+    both.run(both.lent, "relevance")
     assert spaces.asked == []
 
 
 def test_a_gpu_is_asked_for_seconds_and_once_per_request(spaces: FakeSpaces, both: Both) -> None:
     for _ in range(2):
-        both.run(both.lent, "explain", method="relevance")
+        both.run(both.lent, "relevance")
     assert len(spaces.asked) == 1
     assert 0 < spaces.asked[0] <= 60
 
@@ -242,20 +248,11 @@ def test_inside_an_edit_no_gpu_is_asked_for(spaces: FakeSpaces, both: Both) -> N
 def test_a_long_request_is_worth_a_gpu_sooner_than_a_short_one(both: Both) -> None:
     loaded = both.plain.model()
     work = [
-        space._work(Request.of("", "", name, method=method), loaded)
-        for name, method in (
-            ("trace", ""),
-            ("explain", "relevance"),
-            ("explain", "occlusion"),
-            ("trust", "rollout"),
-        )
+        space._work(Request.of("", "", name), loaded)
+        for name in ("rollout", "trace", "relevance", "occlusion", "trust")
     ]
     assert work == sorted(work)
-    assert len(set(work)) == 4
-
-
-def test_every_long_analysis_has_its_cost() -> None:
-    assert set(space.FORWARDS) == {"trace", *LONG_ANALYSES}
+    assert len(set(work)) == 5
 
 
 def test_the_worker_is_told_nothing_of_the_visitor(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,8 +311,8 @@ def test_value_norms_of_a_workers_trace_are_the_parents(both: Both) -> None:
     ("analysis", "parameters"),
     [
         ("explain all", {}),
-        ("explain", {"method": "legrad", "target": 3}),
-        ("without", {"gone": ((0, 1), (2, 3))}),
+        ("legrad", {"target": 3}),
+        ("without patches", {"gone": ((0, 1), (2, 3))}),
     ],
 )
 def test_results_of_the_worker_are_those_of_the_parent(
@@ -365,6 +362,10 @@ def kinds_of_results() -> list[Any]:
         TokenMatrix(np.eye(4), "cosine", (-1, 1), True, "positions", (2, 2), extra={"class": x[:4]}),
         Explanations({"rollout": patch_map}, {"legrad": "Not here."}),
         Trust(Faithfulness(curve, curve, 0.5, 0.25, band), None, 0.75),
+        HeadMaps(np.ones((2, 2, 3, 4), np.float32)),
+        HeadRows(np.ones((2, 5), np.float32)),
+        PatchPlaces(np.ones((2, 3, 4), np.float32)),
+        ReceivedImage(np.ones((4, 4, 3), np.uint8)),
         WithoutPatches(ranking, x[:2].astype(np.float32), ("a", 0.5, 0.25)),
     ]
 
@@ -375,7 +376,10 @@ def test_every_kind_of_result_travels_unchanged(result: Any) -> None:
 
 
 def test_every_kind_of_result_is_among_them() -> None:
-    assert {type(result) for result in kinds_of_results()} == set(get_args(Result))
+    """As the functions of all questions, and of the parts of answers, say what they return."""
+    returned = [get_type_hints(one.run)["return"] for one in (*QUESTIONS.values(), *PARTS.values())]
+    named = {kind for one in returned for kind in (get_args(one) or (one,))}
+    assert {type(result) for result in kinds_of_results()} == named
 
 
 def test_results_are_kept_by_the_parent(both: Both, spaces: FakeSpaces) -> None:
@@ -408,10 +412,10 @@ def test_a_worker_keeps_no_picture(both: Both) -> None:
 def test_without_a_gpu_the_cpu_answers_and_says_so_once(both: Both, spaces: FakeSpaces, why: str) -> None:
     spaces.refuse = RuntimeError("You have exceeded your quota") if why == "quota" else None
     spaces.abort = why == "aborted"
-    got = both.run(both.lent, "explain", method="relevance")  # a part of which is "explain all"
+    got = both.run(both.lent, "relevance")  # a part of which is "explain all"
     assert both.notices == [REFUSED]
     assert len(spaces.asked) == 1
-    assert_same(got, both.run(both.plain, "explain", method="relevance"))
+    assert_same(got, both.run(both.plain, "relevance"))
 
 
 def test_a_refusal_is_forgotten_by_the_next_request(both: Both, spaces: FakeSpaces) -> None:

@@ -21,7 +21,7 @@ from vit_viz.drawing.figures import Output, file_of, named
 from vit_viz.drawing.replay import record_of, replay
 from vit_viz.results import PatchMap
 from vit_viz.session.edits import ModelEdits
-from vit_viz.session.questions import ask
+from vit_viz.session.questions import ask, request_for
 from vit_viz.session.run import subject_of
 from vit_viz.session.session import Session
 from vit_viz.views.choices import subject_of as subject_of_view
@@ -104,15 +104,13 @@ def test_odd_edits_get_one_sentence_everywhere(
 @pytest.mark.parametrize("form", ["png", "csv"])
 def test_a_file_of_an_edited_model_says_so_and_is_made_again(session: Session, form: str) -> None:
     subject = subject_of(session, SAMPLE, edits=ModelEdits.parse(WORDS))
-    request = subject.request(
-        "attention", layer=2, head=1, query="class", direction="row", norm_weighted=False
-    )
+    request = request_for(session, subject, "look", layer=2, head="1")
     output = Output.of({"format": form, "width_cm": 6.0, "dpi": 72}.items())
     figure = figure_for(request)
     saved = file_of(session, figure, output)
     plain = file_of(
         session,
-        figure_for(subject_of(session, SAMPLE).request(request.analysis, **dict(request.parameters))),
+        figure_for(subject_of(session, SAMPLE).request(request.question, **dict(request.parameters))),
         output,
     )
     assert saved.data != plain.data

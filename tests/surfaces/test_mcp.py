@@ -21,8 +21,8 @@ from starlette.testclient import TestClient
 
 import vit_viz.mcp as tools
 from tests.waiting import until
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import VitVizError
-from vit_viz.session.questions import questions
 from vit_viz.session.session import Session
 
 mcp = pytest.importorskip("mcp", reason="the package mcp is not installed; requirements-dev.txt has it")
@@ -40,9 +40,9 @@ def asked(server: Any, use: Callable[[Any], Any]) -> Any:
 
 def test_every_question_is_a_tool_with_its_schema(session: Session) -> None:
     listed = asked(tools.server(session), lambda client: client.list_tools()).tools
-    assert [tool.name for tool in listed] == list(questions())
+    assert [tool.name for tool in listed] == list(QUESTIONS)
     for tool in listed:
-        question = questions()[tool.name]
+        question = QUESTIONS[tool.name]
         assert question.words.shows in tool.description
         properties = tool.input_schema["properties"]
         assert {field.name for field in question.options.schema()} <= set(properties)

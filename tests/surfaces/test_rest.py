@@ -20,10 +20,11 @@ from starlette.testclient import TestClient
 
 from tests.ui.desk import odd_picture
 from vit_viz import rest
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, Cancelled, CaptureError, ParameterError
 from vit_viz.service import PICTURE_BYTES
 from vit_viz.session.handles import Subject
-from vit_viz.session.questions import questions, request_for
+from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 from vit_viz.ui.edge.addresses import kind_of
@@ -32,7 +33,7 @@ from vit_viz.ui.edge.entry import REQUEST_BYTES
 from vit_viz.ui.edge.surfaces import BODY_BYTES, Surface
 from vit_viz.ui.edge.upload_files import TOO_MANY_OF_YOURS
 from vit_viz.ui.tabs import TABS
-from vit_viz.views.state import ViewState
+from vit_viz.views.state import ViewState, opened
 
 TWINS = {"image": {"sample": "twins"}}
 
@@ -61,8 +62,8 @@ def test_it_is_there_only_where_it_was_asked_for(
 
 def test_every_question_is_listed_with_its_schema(api: TestClient) -> None:
     listed = {one["name"]: one for one in api.get(rest.PREFIX).json()["questions"]}
-    assert list(listed) == list(questions())
-    for name, question in questions().items():
+    assert list(listed) == list(QUESTIONS)
+    for name, question in QUESTIONS.items():
         fields = listed[name]["body"]["properties"]
         assert {field.name for field in question.options.schema()} <= set(fields)
         assert ("query" in fields, "target" in fields, "image" in fields) == (
@@ -77,7 +78,7 @@ def test_every_question_is_listed_with_its_schema(api: TestClient) -> None:
 def test_the_openapi_document_is_one(api: TestClient) -> None:
     document = api.get(f"{rest.PREFIX}/openapi.json").json()
     OpenAPI.model_validate(document)
-    assert {path.rpartition("/")[2] for path in document["paths"]} == {*questions(), "v1"}
+    assert {path.rpartition("/")[2] for path in document["paths"]} == {*QUESTIONS, "v1"}
 
 
 def test_an_answer_says_where_its_numbers_came_from(api: TestClient, session: Session) -> None:
@@ -136,6 +137,70 @@ def test_a_link_leads_to_the_same_in_the_app(
             name == "look",
             "row" if name == "look" else "column",
         )
+
+
+OPENED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("token_similarity", {"role": "keys", "query": [1, 2]}, {"token_measure": "similarity", "token_role": "keys"}),
+    ("token_change", {}, {"token_measure": "norms"}),
+    (
+        "token_components",
+        {"foreground": True, "whitened": True},
+        {"token_measure": "components", "token_foreground": True, "token_whitened": True},
+    ),
+    ("token_norms", {"factor": 2.5}, {"token_measure": "norms", "token_factor": 2.5, "token_register": False}),
+    ("logit_lens", {"target": 4}, {"token_measure": "lens"}),
+    ("layer_similarity", {"role": "queries"}, {"token_measure": "layers", "token_role": "queries"}),
+    ("segments", {"method": "cut", "layer": 1}, {"token_measure": "segments", "token_method": "cut", "token_state": 1}),
+    (
+        "segments",
+        {"role": "tokens", "layer": 1, "count": 3, "box": "1,2,30,40"},
+        {"token_segment_role": "tokens", "token_state": 2, "token_count": 3, "token_box": "1,2,30,40"},
+    ),
+    ("resampling", {}, {"position_part": "resampled"}),
+    ("position_components", {}, {"position_part": "components"}),
+    ("filter_components", {"count": 3}, {"position_part": "filters"}),
+    ("positions", {}, {"position_part": "similarity"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "shown"), OPENED, ids=[f"{one[0]}-{i}" for i, one in enumerate(OPENED)]
+)
+def test_a_link_opens_the_measure_that_was_asked_for(
+    api: TestClient, name: str, more: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    image = TWINS if QUESTIONS[name].takes_image else {}
+    answer = ask(api, name, image | more)
+    assert answer.status_code == 200, answer.text
+    view, problems = ViewState.from_address(
+        urlsplit(answer.json()["link"]).query, tabs=[tab.name for tab in TABS]
+    )
+    assert (view.tab, view.method, problems) == (QUESTIONS[name].place.tab, ViewState().method, ())
+    options = view.tokens if view.tab == "tokens" else view.positions
+    assert {field: getattr(options, field) for field in shown} == shown
+    assert (view.target, view.query) == (
+        str(more.get("target", "")),
+        "1,2" if "query" in more else view.query,
+    )
+
+
+@pytest.mark.parametrize("name", sorted(QUESTIONS))
+def test_every_question_has_a_place_on_the_page_that_its_link_opens(name: str) -> None:
+    """Whatever it is called there: a link holds every option that the page offers, and no other is a problem."""
+    place, usual = QUESTIONS[name].place, QUESTIONS[name].options().values()
+    chosen = place.link(usual | {"layer": 1, "query": "class", "target": 2})
+    view, problems = ViewState.from_address(
+        opened(ViewState(image="twins"), chosen).to_address(), tabs=[tab.name for tab in TABS]
+    )
+    assert (view.tab, view.layer, view.target, problems) == (place.tab, 1, "2", ())
+    link = view.to_link()
+    for option, value in place.view.items():
+        known = {"method": view.method} | {
+            field: getattr(group, field)
+            for group in (view.tokens, view.positions, view.heads)
+            for field in vars(group)
+        }
+        assert str(int(known[option]) if known[option] is True else known[option]) == value, (option, link)
 
 
 def test_a_picture_of_the_caller_is_answered_and_forgotten(api: TestClient, session: Session) -> None:
@@ -369,7 +434,7 @@ _JSON = st.recursive(
     max_leaves=8,
 )
 _FIELDS = sorted({"model", "image", "mode", "size", "part", "query", "target"} | {
-    field.name for name in ("look", "rollout", "relevance") for field in questions()[name].options.schema()
+    field.name for name in ("look", "rollout", "relevance") for field in QUESTIONS[name].options.schema()
 })  # fmt: skip
 
 

@@ -17,24 +17,25 @@ import vit_viz as vv
 from tests.ui.test_toy_method import TOY
 from vit_viz import rest
 from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.cli import asking, declared, main, outline
 from vit_viz.errors import ParameterError
 from vit_viz.samples import sample
 from vit_viz.session.answers import arrays_of
-from vit_viz.session.questions import ask, questions
+from vit_viz.session.questions import ask
 from vit_viz.session.run import subject_of
 from vit_viz.session.session import Session
 
 SAMPLE = "twins"
 Arrays = dict[str, NDArray[Any]]
 
-MANY = {name for name, question in questions().items() if question.cost == "many passes"}
+MANY = {name for name, question in QUESTIONS.items() if question.cost == "many passes"}
 REFUSED_HERE = ("added_register", "rotary_similarity")
 """The tiny model has no outliers that a register could take over, and its positions are learned."""
 
 NAMES = [
     pytest.param(name, marks=[pytest.mark.slow] if name in MANY else [])
-    for name in questions()
+    for name in QUESTIONS
     if name not in REFUSED_HERE
 ]
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -53,12 +54,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def by_python(session: Session, name: str) -> Arrays:
-    subject = subject_of(session, SAMPLE if questions()[name].takes_image else None)
+    subject = subject_of(session, SAMPLE if QUESTIONS[name].takes_image else None)
     return arrays_of(ask(session, subject, name, **OPTIONS.get(name, {})))
 
 
 def by_command(name: str, folder: Path) -> Arrays:
-    file, words = folder / f"{name}.npz", [SAMPLE] if questions()[name].takes_image else []
+    file, words = folder / f"{name}.npz", [SAMPLE] if QUESTIONS[name].takes_image else []
     for option, value in OPTIONS.get(name, {}).items():
         words += [f"--{option}"] if value is True else [f"--{option}", str(value)]
     assert main([name, *words, "-o", str(file)]) == 0
@@ -67,7 +68,7 @@ def by_command(name: str, folder: Path) -> Arrays:
 
 
 def body_of(name: str) -> dict[str, Any]:
-    image = {"image": {"sample": SAMPLE}} if questions()[name].takes_image else {}
+    image = {"image": {"sample": SAMPLE}} if QUESTIONS[name].takes_image else {}
     return image | OPTIONS.get(name, {})
 
 
@@ -135,7 +136,7 @@ def test_what_is_refused_is_refused_in_the_same_words_everywhere(
 ) -> None:
     with pytest.raises(ParameterError) as refused:
         by_python(session, name)
-    assert main([name, *([SAMPLE] if questions()[name].takes_image else [])]) == 2
+    assert main([name, *([SAMPLE] if QUESTIONS[name].takes_image else [])]) == 2
     assert capsys.readouterr().err == f"vit-viz: {refused.value}\n"
     answer = api.post(f"{rest.PREFIX}/{name}", json=body_of(name))
     assert (answer.status_code, answer.json()) == (400, {"error": str(refused.value)})

@@ -19,7 +19,8 @@ from PIL import Image
 from vit_viz.drawing.pictures import photo_jpeg
 from vit_viz.images import decode
 from vit_viz.session.handles import Subject
-from vit_viz.session.session import Request, Session
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
 from vit_viz.session.uploads import UploadStore
 from vit_viz.ui import pictures
 from vit_viz.views.state import ViewState

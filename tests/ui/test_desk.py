@@ -19,14 +19,16 @@ from vit_viz import samples
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.positions import position_similarity
 from vit_viz.analyses.rollout import RolloutOptions
+from vit_viz.analyses.trust import Trust
+from vit_viz.analyses.without import WithoutPatches
 from vit_viz.errors import ParameterError
 from vit_viz.render.captioned import drawn_words
 from vit_viz.render.lettering import number
 from vit_viz.render.styles import STRENGTHS
 from vit_viz.results import PatchMap
-from vit_viz.session.explanations import Trust, WithoutPatches
 from vit_viz.session.handles import Subject
-from vit_viz.session.session import Request, Session
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
 from vit_viz.ui.app import QUEUE_SECONDS
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain.gallery import cost_words
@@ -46,7 +48,7 @@ def visit(demo: gr.Blocks, image: str) -> Callable[..., Desk]:
 
 
 def the_map(session: Session, image: str, method: str, **more: Any) -> PatchMap:
-    found = session.run(Request.of("odd", image, "explain", mode="crop", owner=OWNER, method=method, **more))
+    found = session.run(Request.of("odd", image, method, mode="crop", owner=OWNER, **more))
     assert isinstance(found, PatchMap)
     return found
 
@@ -503,7 +505,7 @@ def test_a_map_that_cannot_be_tested_says_why_and_the_others_go_on(
     desk, run = visit("explain", "&target=2"), session.run
 
     def refusing(request: Request, **options: Any) -> Any:
-        if request.analysis == "trust" and dict(request.parameters)["method"] == "relevance":
+        if request.question == "trust" and dict(request.parameters)["method"] == "relevance":
             raise ParameterError("Not this one.")
         return run(request, **options)
 
@@ -535,7 +537,7 @@ def test_patches_are_taken_away_on_the_stage(
     answer = desk.shown["vv-explain-picture"]["answer"]
     assert (answer["seq"], answer["key"]) == (3, about)
     without = session.run(
-        Request.of("odd", image, "without", mode="crop", owner=OWNER, gone=[(0, 0), (1, 1), (3, 5)])
+        Request.of("odd", image, "without patches", mode="crop", owner=OWNER, gone=[(0, 0), (1, 1), (3, 5)])
     )
     assert isinstance(without, WithoutPatches)
     now = dict(zip(without.top.names, without.top.scores.tolist(), strict=True))
@@ -755,13 +757,13 @@ def test_the_photo_beside_a_step_shows_what_is_followed(
                 Request.of(
                     "odd",
                     image,
-                    "attention",
+                    "look",
                     mode="crop",
                     owner=OWNER,
                     layer=1,
                     query=(2, 5),
-                    norm_weighted=False,
-                    head=3 if "head 3" in photo["caption"] else "mean",
+                    norm=False,
+                    head="3" if "head 3" in photo["caption"] else "mean",
                     direction="row",
                 )
             )

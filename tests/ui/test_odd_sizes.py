@@ -22,7 +22,8 @@ from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.render.lettering import number
 from vit_viz.results import Provenance
 from vit_viz.session.handles import Subject
-from vit_viz.session.session import Request, Session
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.payload import bar_value, cells_value, explorer_value, facts_value, picture_value
 from vit_viz.ui.routes import PREFIX, routes
@@ -312,7 +313,7 @@ def test_a_bar_has_its_ends_and_colours_from_low_to_high() -> None:
 def test_results_of_another_mode_are_others(session: Session, view: ViewState) -> None:
     maps: list[Any] = [
         session.run(
-            Request.of("odd", view.image, "explain", mode=mode, owner="ada", method="relevance", target=1)  # type: ignore[arg-type]
+            Request.of("odd", view.image, "relevance", mode=mode, owner="ada", target=1)  # type: ignore[arg-type]
         )
         for mode in ("crop", "stretch")
     ]

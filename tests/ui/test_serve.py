@@ -16,7 +16,7 @@ from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.results import PatchMap
 from vit_viz.session.devices import FULL
-from vit_viz.session.session import Request
+from vit_viz.session.request import Request
 from vit_viz.ui.payload import explorer_value, facts_value
 from vit_viz.ui.serve import session_of
 from vit_viz.views.state import ViewState
@@ -67,12 +67,12 @@ def test_a_module_is_explained_like_any_model(labels: Labels | None) -> None:
     photo = Image.fromarray(rng.integers(0, 256, (64, 96, 3), dtype=np.uint8))
     image = session.add_upload(photo, owner="ada")
     target = None if labels is None else 3
-    request = Request.of("Tutorial", image, "explain", owner="ada", method="relevance", target=target)
+    request = Request.of("Tutorial", image, "relevance", owner="ada", target=target)
     found = session.run(request)
     assert isinstance(found, PatchMap)
     assert found.values.shape == (4, 6)
     assert found.values.max() > 0
-    request = Request.of("Tutorial", image, "without", owner="ada", gone=((0, 1), (2, 3)))
+    request = Request.of("Tutorial", image, "without patches", owner="ada", gone=((0, 1), (2, 3)))
     assert session.run(request) is not None
 
 

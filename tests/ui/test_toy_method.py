@@ -17,7 +17,7 @@ from vit_viz.analyses.explain import explain
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Analysis, Words
+from vit_viz.analyses.spec import Method, Words
 from vit_viz.errors import ParameterError
 from vit_viz.results import PatchMap
 from vit_viz.session.session import Session
@@ -53,7 +53,7 @@ def stripes(given: MethodInput, options: ToyOptions) -> PatchMap:
     )
 
 
-TOY = Analysis(
+TOY = Method(
     name="toy",
     options=ToyOptions,
     run=stripes,

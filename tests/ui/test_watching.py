@@ -14,7 +14,8 @@ from PIL import Image
 from tests.ui.conftest import free_port
 from vit_viz.errors import Cancelled
 from vit_viz.progress import stop_if
-from vit_viz.session.session import Request, Result, Session
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
 from vit_viz.ui.app import build_app, launch_options
 from vit_viz.ui.visit import jobs
 from vit_viz.ui.visit.jobs import News, steps
@@ -70,8 +71,8 @@ def test_closing_a_tab_ends_its_slow_method_and_loading_it_again_keeps_its_pictu
     session, running, ended = Session(model="mini", device="cpu"), threading.Event(), threading.Event()
     run = session.run
 
-    def watched(request: Request, **watch: Any) -> Result:
-        is_slow = dict(request.parameters).get("method") == "kernel_shap"  # the last button of the gallery
+    def watched(request: Request, **watch: Any) -> Any:
+        is_slow = request.question == "kernel_shap"  # the last button of the gallery
         if is_slow:
             running.set()
         try:

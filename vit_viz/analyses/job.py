@@ -66,9 +66,9 @@ class Job:
         return self.prepare()
 
     @property
-    def query(self) -> Query:
-        """The token that it starts from; what the question says where there is none."""
-        query: Query = self.parameters["query"]
+    def query(self) -> Query | None:
+        """The token that it starts from; None for what the question says."""
+        query: Query | None = self.parameters.get("query")
         return query
 
     @property

@@ -46,7 +46,9 @@ def _head_rows(job: Job) -> HeadRows:
     """What the first picture is drawn from: it does not wait for the check of the model's structure."""
     trace = job.answer_of("trace")
     gather = weighted_rows if job.parameters["direction"] == "row" else weighted_columns
-    rows = gather(trace, check_layer(trace, job.parameters["layer"]), trace.query_weights(job.query))
+    rows = gather(
+        trace, check_layer(trace, job.parameters["layer"]), trace.query_weights(job.parameters["query"])
+    )
     return HeadRows(rows.float().cpu().numpy())
 
 

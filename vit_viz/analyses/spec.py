@@ -344,7 +344,7 @@ class Methods(Registry[AnyMethod]):
         return tuple(name for name, method in self.items() if method.is_slow)
 
     def _add(self, question: AnyMethod) -> None:
-        taken = {link for other in self.values() for link in other.links}
+        taken = {link for name, other in self.items() if name != question.name for link in other.links}
         if not taken.isdisjoint(question.links):
             raise ParameterError(
                 f"Links have options of these names already: {sorted(taken & question.links)}."

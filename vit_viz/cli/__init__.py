@@ -1,6 +1,6 @@
 """The command line, `vit-viz` or `python -m vit_viz`: a command for every question that can be asked by name, and some more.
 
-Commands, their options, ranges and words are derived from the questions (vit_viz.session.questions). What goes wrong is one line
+Commands, their options, ranges and words are derived from the questions (vit_viz.analyses.registry). What goes wrong is one line
 on stderr and the exit code 2; 0 is success; Ctrl+C ends with 130 and leaves no half-written file.
 """
 

@@ -101,14 +101,14 @@ def figure_for(
     drawing, parameters = drawing or DrawingOptions(), dict(request.parameters)
     beside = None
     question = QUESTIONS.named(request.question)
-    if question is LOOK and drawing.scale != "own" and not parameters["norm"]:
+    if question is LOOK and drawing.scale != "own" and not parameters.get("norm"):
         beside = request.about(MOSAIC.name, query=parameters["query"], direction=parameters["direction"])
     if isinstance(question, Method) and shared_scale:
         beside = request.about(EXPLAIN_ALL.name, target=parameters.get("target"), mirror=False)
     kind: FigureKind = question.figure or "result"
-    if question is PATCHES and parameters["numbers"]:
+    if question is PATCHES and parameters.get("numbers"):
         kind = "numbered"
-    if question is POSITIONS and (place := str(parameters["place"])):
+    if question is POSITIONS and (place := str(parameters.get("place", ""))):
         kind, beside, ringed = (
             "result",
             request.about(POSITIONS.name, **parameters | {"place": ""}),

@@ -57,7 +57,7 @@ def run(
     Args:
         loaded: what `load` returned, what it takes, or a timm model, which says how pictures become its input.
         image: a picture, its path, an array, the name of a sample, or None for what is about the model alone.
-        name: see `vit_viz.session.questions`.
+        name: see `vit_viz.analyses.registry.QUESTIONS`.
         mode: how the picture becomes the model's input; see `Preprocess.apply`, also for `size`.
         size: short side of that input in patches; 0 is the checkpoint's own.
         part: (top, left, height, width) in pixels of the picture, looked at in place of the whole.
@@ -67,7 +67,7 @@ def run(
         target: the class, by index or name, or a pair for "why the one and not the other"; None is the model's first.
         progress: told the share that is done.
         cancelled: asked between batches; True ends with `Cancelled`.
-        options: of the question; `vit_viz.session.questions.question_named(name).options` has them with their ranges.
+        options: of the question; `QUESTIONS[name].options` has them with their ranges.
 
     Raises:
         CheckpointError, ImageError, ParameterError: as the steps say.

@@ -37,7 +37,7 @@ from vit_viz.views.tab_options import (
 SomeOptions = TypeVar("SomeOptions", bound=Options)
 
 GROUPS: dict[str, type[Options]] = {
-    "attention": AttentionOptions,
+    "look": AttentionOptions,
     "drawing": DrawingOptions,
     "explain": ExplainOptions,
     "heads": HeadsOptions,
@@ -48,7 +48,7 @@ GROUPS: dict[str, type[Options]] = {
     "survey": SurveyOptions,
     "walkthrough": WalkthroughOptions,
 }
-"""The options of a view that belong to no method; a group bears the name of what it is about."""
+"""The options of a view that belong to no method; a group bears the name of what it is about, and no method's."""
 
 _LONGEST = 16_000
 _MANY_PATCHES = 1024
@@ -167,7 +167,7 @@ class ViewState:
     @property
     def attention(self) -> AttentionOptions:
         """Which numbers the Look tab shows."""
-        return self._group("attention", AttentionOptions)
+        return self._group("look", AttentionOptions)
 
     @property
     def drawing(self) -> DrawingOptions:

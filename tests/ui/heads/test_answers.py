@@ -21,12 +21,12 @@ from vit_viz.analyses.head_names import RULES, name_heads
 from vit_viz.analyses.head_statistics import Measure
 from vit_viz.analyses.heads import OF_THE_STREAM, head_tables
 from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.capture import Trace
 from vit_viz.errors import CaptureError
 from vit_viz.results import HeadTable
 from vit_viz.session.engine import Engine
 from vit_viz.session.handles import Subject
-from vit_viz.session.questions import questions
 from vit_viz.session.session import Session
 from vit_viz.ui.explain.questions import Questions, found_classes
 from vit_viz.ui.heads import answers
@@ -284,4 +284,4 @@ def test_a_map_that_is_stopped_shows_what_was_done(page: Any) -> None:
 
 
 def test_names_and_importance_are_questions() -> None:
-    assert {"head_names", "head_importance"} <= set(questions())
+    assert {"head_names", "head_importance"} <= set(QUESTIONS)
