@@ -1,13 +1,14 @@
 """Questions by name as tools of an agent: the Model Context Protocol, over stdio (`vit-viz mcp`) or HTTP (`serve --mcp`).
 
-A tool takes what a question takes over HTTP (vit_viz.service), and answers with numbers, a picture where there is one, and a link
-into the app. Small arrays come whole; of large ones come shape, ends, total and the places of the largest values, unless all are
-asked for.
+A tool takes what a question takes over HTTP (vit_viz.service), and answers with numbers to six digits, what they do not show, a
+link into the app and, if asked for, a picture. Small arrays come whole; of large ones come shape, ends, total and the places of the
+largest values, unless all are asked for. What all tools take alike is told once, in the instructions of the server.
 """
 
 from __future__ import annotations
 
 import base64
+import io
 import json
 import threading
 from collections.abc import Callable
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.to_thread import run_sync
+from PIL import Image
 
 import vit_viz
+from vit_viz import samples
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.drawing.answers import Answered, as_file
@@ -25,9 +28,9 @@ from vit_viz.errors import ExportError, ParameterError
 from vit_viz.lazy import extra
 from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence
-from vit_viz.service import Asked, answered, as_json, schema_of_body
+from vit_viz.service import MODEL, Asked, answered, as_json, schema_of_body
 from vit_viz.session.answers import arrays_of
-from vit_viz.session.inputs import Json, sentence_of
+from vit_viz.session.inputs import QUERY, TARGET, InputOptions, Json
 from vit_viz.session.plain import summary_of
 from vit_viz.session.session import Session
 
@@ -47,10 +50,20 @@ SMALL = 1024
 MOST_NUMBERS = 2**18
 """Of an answer whose numbers are all asked for."""
 
-FULL = "all_numbers"
-PICTURE_DPI = 120  # of a figure 12 cm wide: as large as an agent looks at
+FULL, PICTURE = "all_numbers", "picture"
+PICTURE_BYTES = 100 * 2**10
+_DPI = (120, 90, 72)  # of a figure 12 cm wide: as large as an agent looks at
+_DIGITS = 6
 THREADS = 4
-ABOUT = "What a Vision Transformer looks at: attention maps, explanations, their trust. Start with look or relevance on a sample."
+ABOUT = f"""What a Vision Transformer looks at: attention maps, explanations, their trust. Start with look or relevance on a sample.
+
+What several tools take alike:
+- model: {MODEL}
+- image: the name of a sample ({", ".join(samples.sample_names())}), or the photo as data:image/...;base64,BYTES.
+{"".join(f"- {field.name}: {field.option.sentence}" + chr(10) for field in InputOptions.schema())}- query: {QUERY}
+- target: {TARGET}
+- {FULL}: all numbers, also of arrays of more than {SMALL}.
+- {PICTURE}: the figure too, where there is one."""
 
 Caller = Callable[[Any], tuple[str, str]]
 """From the context of a call to who asks, and the address of the app."""
@@ -130,19 +143,27 @@ def surface(session: Session) -> Surface:
 def _tool(question: AnyQuestion) -> Tool:
     from mcp.types import Tool, ToolAnnotations
 
-    schema = schema_of_body(question)
-    whole = {
-        "description": f"All numbers, also of arrays of more than {SMALL}.",
-        "type": "boolean",
-        "default": False,
-    }
+    schema, words = schema_of_body(question), question.words
+    own = {field.name for field in question.options.schema()}
+    common = {name: _short(one) for name, one in schema["properties"].items() if name not in own}
+    if "image" in common:
+        common["image"] = {"type": "string"}
+    asked = {name: schema["properties"][name] for name in schema["properties"] if name in own}
+    whole: Json = {FULL: {"type": "boolean"}} | ({PICTURE: {"type": "boolean"}} if question.figure else {})
+    runs = f" Computing it takes {words.runs}." if words.runs else ""
     return Tool(
         name=question.name,
-        title=question.words.label,
-        description=sentence_of(question),
-        input_schema=schema | {"properties": schema["properties"] | {FULL: whole}},
+        title=words.label,
+        description=words.shows + runs,
+        input_schema=schema | {"properties": common | asked | whole},
         annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True),
     )
+
+
+def _short(schema: Json) -> Json:
+    """The schema of what the instructions tell in words: its kind, where there is one, and its choices."""
+    kept = {name: schema[name] for name in ("type", "enum") if name in schema}
+    return kept if isinstance(kept.get("type"), str) else {}
 
 
 def _called(
@@ -158,16 +179,19 @@ def _called(
     content: list[Any] = [TextContent(type="text", text=json.dumps(said, allow_nan=False))]
     if picture is not None:
         data = base64.b64encode(picture).decode("ascii")
-        content.append(ImageContent(type="image", data=data, mime_type="image/png"))
+        is_png = picture.startswith(b"\x89PNG")
+        kind = "image/png" if is_png else "image/jpeg"
+        content.append(ImageContent(type="image", data=data, mime_type=kind))
     return CallToolResult(content=content, structured_content=said)
 
 
 def _answer(
     session: Session, name: str, arguments: Json, owner: str, app: str, cancelled: StopCheck
 ) -> tuple[Json, bytes | None]:
-    question, wants_all = QUESTIONS.named(name), arguments.pop(FULL, False)
-    if not isinstance(wants_all, bool):
-        raise ParameterError(f"{FULL} is true or false.")
+    question = QUESTIONS.named(name)
+    wants_all, wants_picture = (_switch(arguments, switch) for switch in (FULL, PICTURE))
+    if wants_picture and not question.figure:
+        raise ParameterError(f"There is no picture of the answer to {name!r}.")
     asked = Asked.of(question, arguments)
     with answered(session, asked, owner=owner, cancelled=cancelled) as given:
         arrays = arrays_of(given.answer)
@@ -179,11 +203,35 @@ def _answer(
         said = as_json(asked, given, app=app) | {"summary": {n: summary_of(a) for n, a in arrays.items()}}
         if not wants_all and count > SMALL:
             del said["numbers"]
-        return said, _picture(given)
+        said["does_not_show"] = question.words.hides
+        return _rounded(said), _picture(given) if wants_picture else None
 
 
-def _picture(given: Answered) -> bytes | None:
-    try:
-        return as_file(given, "png", dpi=PICTURE_DPI)
-    except ExportError:
-        return None
+def _switch(arguments: Json, name: str) -> bool:
+    value = arguments.pop(name, False)
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name} is true or false.")
+    return value
+
+
+def _rounded(said: Any) -> Any:
+    """The same with numbers to six digits."""
+    if isinstance(said, dict):
+        return {name: _rounded(one) for name, one in said.items()}
+    if isinstance(said, list):
+        return [_rounded(one) for one in said]
+    return float(f"{said:.{_DIGITS}g}") if isinstance(said, float) else said
+
+
+def _picture(given: Answered) -> bytes:
+    """The figure in at most PICTURE_BYTES: as PNG, or where a photo makes that too large, as JPEG."""
+    for dpi in _DPI:
+        png = as_file(given, "png", dpi=dpi)
+        if len(png) <= PICTURE_BYTES:
+            return png
+        with Image.open(io.BytesIO(png)) as opened:
+            file = io.BytesIO()
+            opened.convert("RGB").save(file, "JPEG", quality=85)
+        if file.tell() <= PICTURE_BYTES:
+            return file.getvalue()
+    raise ExportError("The picture of this answer is too large for a tool.")

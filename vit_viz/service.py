@@ -31,7 +31,10 @@ PICTURE_BYTES = 20 * 2**20
 
 MODEL = "A name of the catalog, or a Hub id owner/name; else the model that the server was started with."
 
-IMAGE = 'The photo: {"sample": NAME}, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file.'
+IMAGE = (
+    'The photo: {"sample": NAME}, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file; or, as a text, the name of a '
+    "sample or a data: address."
+)
 
 
 def schema_of_body(question: AnyQuestion) -> Json:
@@ -41,7 +44,7 @@ def schema_of_body(question: AnyQuestion) -> Json:
         sample = {"type": "string", "enum": list(samples.sample_names())}
         said["image"] = {
             "description": IMAGE,
-            "type": "object",
+            "type": ["object", "string"],
             "properties": {"sample": sample, "base64": {"type": "string", "contentEncoding": "base64"}},
             "minProperties": 1,
             "maxProperties": 1,
@@ -109,6 +112,8 @@ class Asked:
 
 def _image(given: object) -> tuple[str, bytes | None]:
     """The name of a sample, or the bytes of a picture."""
+    if isinstance(given, str):
+        given = {"base64": _of_address(given)} if given[:5].lower() == "data:" else {"sample": given}
     if not isinstance(given, dict) or len(given) != 1 or not {"sample", "base64"} & set(given):
         raise ParameterError(IMAGE)
     ((kind, value),) = given.items()
@@ -126,6 +131,16 @@ def _image(given: object) -> tuple[str, bytes | None]:
         return "", base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
         raise ParameterError("The base64 of a picture holds something that is no base64.") from None
+
+
+def _of_address(address: str) -> str:
+    """The base64 text of a data: address."""
+    kind, comma, text = address[5:].partition(",")
+    if not comma or not kind.lower().endswith(";base64"):
+        raise ParameterError(
+            "A data: address of a picture is data:image/png;base64,BYTES, of any kind of picture."
+        )
+    return text
 
 
 @contextmanager

@@ -20,9 +20,14 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 import vit_viz.mcp as tools
+from tests.surfaces.test_rest import png_of
+from tests.ui.desk import odd_picture
 from tests.waiting import until
 from vit_viz.analyses.registry import QUESTIONS
-from vit_viz.errors import VitVizError
+from vit_viz.errors import Cancelled, VitVizError
+from vit_viz.session.handles import Subject
+from vit_viz.session.questions import request_for
+from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 
 mcp = pytest.importorskip("mcp", reason="the package mcp is not installed; requirements-dev.txt has it")
@@ -45,21 +50,86 @@ def test_every_question_is_a_tool_with_its_schema(session: Session) -> None:
         question = QUESTIONS[tool.name]
         assert question.words.shows in tool.description
         properties = tool.input_schema["properties"]
-        assert {field.name for field in question.options.schema()} <= set(properties)
-        assert all(one.get("description") for one in properties.values())
+        own = {field.name for field in question.options.schema()}
+        assert own <= set(properties)
+        for option, schema in properties.items():
+            assert schema.get("description") if option in own else f"\n- {option}: " in tools.ABOUT
         assert tool.title == question.words.label
         assert (tool.annotations.read_only_hint, tool.annotations.idempotent_hint) == (True, True)
 
 
-def test_every_tool_can_be_asked_for_all_numbers_and_says_when_that_matters(session: Session) -> None:
-    for tool in asked(tools.server(session), lambda client: client.list_tools()).tools:
-        whole = tool.input_schema["properties"][tools.FULL]
-        assert (whole["type"], whole["default"]) == ("boolean", False)
-        assert whole["description"] == f"All numbers, also of arrays of more than {tools.SMALL}."
+def test_the_list_of_tools_is_short_and_says_what_can_be_asked_for_beside(session: Session) -> None:
+    listed = asked(tools.server(session), lambda client: client.list_tools()).tools
+    sent = [tool.model_dump(by_alias=True, exclude_none=True) for tool in listed]
+    assert len(json.dumps(sent, separators=(",", ":"))) <= 30_000
+    for tool in listed:
+        switches = {tools.FULL, *([tools.PICTURE] if QUESTIONS[tool.name].figure else [])}
+        beside = {
+            name: schema
+            for name, schema in tool.input_schema["properties"].items()
+            if name in (tools.FULL, tools.PICTURE)
+        }
+        assert beside == {switch: {"type": "boolean"} for switch in switches}
+
+
+def test_numbers_have_six_digits_and_what_they_do_not_show_is_said(session: Session) -> None:
+    said = asked(tools.server(session), lambda client: client.call_tool("look", TWINS)).structured_content
+    exact = session.run(request_for(session, Subject("odd", "twins"), "look")).values
+    assert said["numbers"]["values"] == [[float(f"{value:.6g}") for value in row] for row in exact.tolist()]
+    assert said["does_not_show"] == QUESTIONS["look"].words.hides
+
+
+@pytest.mark.parametrize(
+    ("sent", "says"),
+    [
+        ("twins", ""),
+        ("data:image/png;base64," + png_of(odd_picture(8)), ""),
+        ("DATA:;base64," + png_of(odd_picture(8)), ""),
+        ("data:image/png," + png_of(odd_picture(8)), "A data: address of a picture is"),
+        ("data:image/png;base64", "A data: address of a picture is"),
+        ("data:text/plain;base64,aGVsbG8=", "This file is a text file"),
+        ("astrology", "There is no sample 'astrology'"),
+    ],
+)
+def test_a_photo_comes_as_a_name_or_as_a_data_address(session: Session, sent: str, says: str) -> None:
+    found = asked(tools.server(session), lambda client: client.call_tool("look", {"image": sent}))
+    assert found.is_error == bool(says)
+    assert says in found.content[0].text
+    if not says:
+        photo = "twins" if sent == "twins" else session.uploads.add(odd_picture(8))
+        exact = session.run(request_for(session, Subject("odd", photo), "look")).values
+        session.uploads.remove(photo, owner="")
+        values = found.structured_content["numbers"]["values"]
+        assert np.allclose(values, exact, rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("name", ["relevance", "mosaic", "heads", "positions"])
+def test_a_picture_comes_if_it_is_asked_for_and_is_small(session: Session, name: str) -> None:
+    image = TWINS if QUESTIONS[name].takes_image else {}
+    without = asked(tools.server(session), lambda client: client.call_tool(name, image))
+    assert [one.type for one in without.content] == ["text"]
+    drawn = asked(tools.server(session), lambda client: client.call_tool(name, image | {"picture": True}))
+    data = base64.b64decode(drawn.content[1].data)
+    assert len(data) <= tools.PICTURE_BYTES
+    assert Image.open(io.BytesIO(data)).get_format_mimetype() == drawn.content[1].mime_type
+
+
+def test_a_large_photo_makes_no_large_picture(session: Session) -> None:
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (900, 1300, 3), dtype=np.uint8))
+    whole = {"image": "data:image/png;base64," + png_of(noise), "picture": True}
+    drawn = asked(tools.server(session), lambda client: client.call_tool("look", whole))
+    assert len(base64.b64decode(drawn.content[1].data)) <= tools.PICTURE_BYTES
+    assert drawn.content[1].mime_type == "image/jpeg"
+
+
+def test_what_has_no_figure_has_no_picture(session: Session) -> None:
+    found = asked(tools.server(session), lambda client: client.call_tool("trust", TWINS | {"picture": True}))
+    assert (found.is_error, found.content[0].text) == (True, "There is no picture of the answer to 'trust'.")
 
 
 def test_a_tool_returns_numbers_a_picture_and_a_link(session: Session) -> None:
-    found = asked(tools.server(session), lambda client: client.call_tool("look", TWINS | {"layer": 1}))
+    wanted = TWINS | {"layer": 1, "picture": True}
+    found = asked(tools.server(session), lambda client: client.call_tool("look", wanted))
     said, picture = json.loads(found.content[0].text), found.content[1]
     assert said == found.structured_content
     values = np.array(said["numbers"]["values"])
@@ -164,6 +234,42 @@ def test_what_runs_for_an_agent_ends_when_it_leaves_and_not_before(
     anyio.run(use)
     assert ended.wait(20)
     assert seen == [False, leaves]
+
+
+def test_the_work_stops_when_the_agent_leaves(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model itself runs no more: what takes many passes is left between two of its batches."""
+    began, ended, error = threading.Event(), threading.Event(), list[type]()
+    run = session.run
+
+    def noted(request: Request, **options: Any) -> Any:
+        if request.question != "trust":
+            return run(request, **options)
+
+        def hold(_share: float) -> None:
+            began.set()
+            until(options["cancelled"], what="the word that the agent left", seconds=60)
+
+        try:
+            return run(request, progress=hold, **options)
+        except Exception as failed:
+            error.append(type(failed))
+            raise
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(session, "run", noted)
+    monkeypatch.setattr("mcp.server.Server", lambda *_, **handlers: SimpleNamespace(**handlers))
+    call: Any = tools.server(session).on_call_tool  # type: ignore[attr-defined]  # of the stand-in
+
+    async def use() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, None, SimpleNamespace(name="trust", arguments=TWINS))
+            assert await anyio.to_thread.run_sync(began.wait, 60)
+            tasks.cancel_scope.cancel()
+
+    anyio.run(use)
+    assert ended.wait(60)
+    assert error == [Cancelled]
 
 
 def test_without_the_package_one_sentence_says_so(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

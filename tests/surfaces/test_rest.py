@@ -243,7 +243,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("look", {}, "'look' is about a photo."),
     ("positions", TWINS, "'positions' is about a model."),
     ("look", TWINS | {"colour": 1}, "'look' takes no 'colour'; it takes: mode, size, part, edits, query"),
-    ("look", {"image": "/etc/passwd"}, "The photo:"),
+    ("look", {"image": "/etc/passwd"}, "There is no sample '/etc/passwd'"),
     ("look", {"image": {"path": "/etc/passwd"}}, "The photo:"),
     ("look", {"image": {"url": "http://127.0.0.1/"}}, "The photo:"),
     ("look", {"image": {"sample": "twins", "base64": ""}}, "The photo:"),

@@ -186,7 +186,7 @@ class RoleOptions(Options):
 
 
 def _token_similarity(job: Job, options: RoleOptions) -> TokenMaps:
-    return token_similarity(job.tokens, query=job.query, role=options.role)
+    return token_similarity(job.tokens, query=job.parameters["query"], role=options.role)
 
 
 def _token_change(job: Job, _options: NoOptions) -> TokenMaps:
