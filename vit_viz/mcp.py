@@ -162,7 +162,7 @@ def _tool(question: AnyQuestion) -> Tool:
 
 def _short(schema: Json) -> Json:
     """The schema of what the instructions tell in words: its kind, where there is one, and its choices."""
-    kept = {name: schema[name] for name in ("type", "enum") if name in schema}
+    kept: Json = {name: schema[name] for name in ("type", "enum") if name in schema}
     return kept if isinstance(kept.get("type"), str) else {}
 
 
