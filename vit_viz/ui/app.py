@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -72,7 +72,6 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     # how much may wait is decided before Gradio's queue: see vit_viz.ui.edge.admission
     demo.queue(max_size=None, api_open=False, default_concurrency_limit=8)
     demo.poll_queue(every=QUEUE_SECONDS)
-    threading.Thread(target=_warm_up, args=(session,), daemon=True).start()
     sweep_every(session.uploads)
     return demo
 
@@ -145,7 +144,7 @@ def launch_options(
                 *routes(session),
             ],
             "openapi_url": None,
-            **guarded(exposure, surfaces, turns=session.turns),
+            **guarded(exposure, surfaces, turns=session.turns, begin=partial(_warm_up, session)),
         },
         "max_threads": MAX_THREADS,
         "run_history": False,

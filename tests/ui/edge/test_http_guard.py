@@ -7,6 +7,7 @@ import errno
 import io
 import json
 import secrets
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from tests.waiting import until
 from vit_viz.errors import BusyError
 from vit_viz.session.handles import new_visitor
 from vit_viz.turns import Turns
-from vit_viz.ui.edge import bodies, passage, tending
+from vit_viz.ui.edge import bodies, guarding, passage, tending
 from vit_viz.ui.edge.admission import OTHERS, SLOW, YOURS
 from vit_viz.ui.edge.entry import FOREIGN_PAGE, NO_SUCH_HOST, NOTHING_HERE
 from vit_viz.ui.edge.exposure import Exposure
@@ -147,9 +148,9 @@ ROUTES = [
 class Behind(Starlette):
     """Stands for Gradio's app behind the guard."""
 
-    def __init__(self, blocks: Blocks, exposure: Exposure) -> None:
+    def __init__(self, blocks: Blocks, exposure: Exposure, **options: Any) -> None:
         self.turns = Turns()
-        super().__init__(routes=ROUTES, **guarded(exposure, turns=self.turns))
+        super().__init__(routes=ROUTES, **guarded(exposure, turns=self.turns, **options))
         self.blocks = blocks
         self.stop_event = asyncio.Event()
 
@@ -843,3 +844,19 @@ def test_the_host_that_a_trusted_proxy_names_is_ours(open_client: Callable[..., 
         body = {"session_hash": "abcd1", "fn_index": 3}
         answer = open_client(exposure).post("/gradio_api/queue/join", json=body, headers=headers)
         assert answer.status_code == status
+
+
+def test_what_the_first_page_need_not_wait_for_begins_once_the_app_is_up(
+    blocks: Blocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not where the app has ended before."""
+    begun: list[str] = []
+    for name, seconds, is_up in (("soon", 0.0, True), ("never", 3600.0, True), ("not up", 0.0, False)):
+        monkeypatch.setattr(guarding, "BEGIN_SECONDS", seconds)
+        app = Behind(blocks, LOCAL, begin=lambda name=name: begun.append(name))
+        with TestClient(app, base_url="http://127.0.0.1:7860") if is_up else ExitStack() as client:
+            if is_up:
+                assert client.get("/").status_code == 200
+                until(lambda: begun == ["soon"], what="the beginning")
+    assert begun == ["soon"]
+    until(lambda: not any(isinstance(one, threading.Timer) for one in threading.enumerate()), what="the end")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -14,15 +15,23 @@ from vit_viz.ui.edge.refusals import answer_fault
 from vit_viz.ui.edge.surfaces import Surface
 from vit_viz.ui.edge.tending import keep_queue_running, tend
 
+BEGIN_SECONDS = 0.5
+"""After the app is up: the first page has left by then, and its browser is busy with its scripts."""
+
 
 def guarded(
-    exposure: Exposure, surfaces: Sequence[Surface] = (), *, turns: Turns | None = None
+    exposure: Exposure,
+    surfaces: Sequence[Surface] = (),
+    *,
+    turns: Turns | None = None,
+    begin: Callable[[], object] = lambda: None,
 ) -> dict[str, Any]:
     """Options of a Starlette app, for `launch(app_kwargs=...)`, that put it behind the guard.
 
     Args:
         surfaces: what is offered beside the page.
         turns: at the devices, where slow computations rest while quick questions are open.
+        begin: called in a thread of its own once the app is up: what the first page need not wait for.
     """
 
     @asynccontextmanager
@@ -32,6 +41,9 @@ def guarded(
         app.middleware_stack = guard
         if turns is not None:
             turns.has_quick_questions = guard.has_quick_questions
+        later = threading.Timer(BEGIN_SECONDS, begin)
+        later.daemon = True
+        later.start()
         tasks = [asyncio.create_task(work(guard.blocks)) for work in (tend, keep_queue_running)]
         try:
             async with AsyncExitStack() as running:
@@ -39,6 +51,7 @@ def guarded(
                     await running.enter_async_context(one.running())
                 yield
         finally:
+            later.cancel()
             for task in tasks:
                 task.cancel()
 
