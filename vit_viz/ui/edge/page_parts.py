@@ -44,8 +44,8 @@ def parted(html: bytes, stand_in: str) -> tuple[bytes, bytes]:
     Args:
         stand_in: what depends on who asks; whatever holds it stays in the page.
     """
-    before, found, rest = html.partition(_CONFIG)
-    if not found:
+    before, marker, rest = html.partition(_CONFIG)
+    if not marker:
         return html, b""
     text = rest.decode()
     config, end = json.JSONDecoder().raw_decode(text)
@@ -53,7 +53,7 @@ def parted(html: bytes, stand_in: str) -> tuple[bytes, bytes]:
     close = "</script>"
     start = text.index(close, end) + len(close)
     loads = f'<script src=".{address(script)}"></script>'
-    head = found + inside(config) + text[end:start].encode() + loads.encode()
+    head = marker + inside(config) + text[end:start].encode() + loads.encode()
     return before + head + text[start:].encode(), script
 
 
