@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import vit_viz
-from benchmarks.mutations.__main__ import room_files
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -48,20 +47,3 @@ def test_the_commands_for_contributors_are_those_that_ci_runs() -> None:
     known = {"python app.py", ".ci/run", "ruff format .", "npm run check"}
     assert [command for command in named if command not in known and command not in ci] == []
     assert "npm run --silent check" in ci
-
-
-def test_mutations_are_made_in_every_file_of_the_package() -> None:
-    rooms = room_files(ROOT)
-    inside = {file for files in rooms.values() for file in files}
-    assert {
-        f"vit_viz/{file}" for file in ("views/state.py", "explorer/attention.js", "capture/trace.py")
-    } <= inside
-    assert sum(map(len, rooms.values())) == len(inside), "a file is in two rooms"
-
-
-def test_a_file_that_mutations_would_miss_is_named(tmp_path: Path) -> None:
-    for file in {file for files in room_files(ROOT).values() for file in files} | {"vit_viz/cellar/one.py"}:
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).touch()
-    with pytest.raises(SystemExit, match=r"cellar/one\.py is in no room"):
-        room_files(tmp_path)

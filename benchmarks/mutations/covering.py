@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -194,7 +195,10 @@ class TestMap:
         return [file for file in self.files if any(form in (self.root / file).read_text() for form in forms)]
 
     def stages(self, path: str, function: str, *, most_seconds: float) -> tuple[list[list[str]], bool]:
-        """The tests for a fault in groups that are run one after the other, the likeliest first; and whether some were left out."""
+        """The tests for a fault in groups that are run one after the other, the likeliest first; and whether some were left out.
+
+        Where not all fit, the file of the same name comes first, then a test of each other file in turn: they look at other things.
+        """
         seconds = self.tests_of(path, function)
         name = Path(path).stem
         files: dict[str, list[str]] = {}
@@ -205,31 +209,34 @@ class TestMap:
             for file, tests in files.items()
         }
         order = sorted(files, key=lambda file: (Path(file).stem.removeprefix("test_") != name, cost[file]))
+        own = [test for file in order if Path(file).stem == f"test_{name}" for test in files[file]]
+        in_turn = [test for turn in zip_longest(*map(files.get, order)) for test in turn if test]
+        chosen = self._within([*own, *in_turn], seconds, most_seconds)
         stages: list[list[str]] = []
-        spent, stage_cost = 0.0, float("inf")
+        stage_cost = float("inf")
         for file in order:
-            room = max(most_seconds - spent, 0.0)
-            chosen = _within(files[file], seconds, room)
-            if not chosen:
+            tests = [test for test in files[file] if test in chosen]
+            if not tests:
                 continue
             if stage_cost + cost[file] > 6.0:
                 stages.append([])
                 stage_cost = 0.0
-            stages[-1] += chosen
+            stages[-1] += tests
             stage_cost += cost[file]
-            spent += cost[file]
-        return stages, sum(map(len, stages)) < len(seconds)
+        return stages, len(chosen) < len(seconds)
 
-
-def _within(tests: list[str], seconds: dict[str, float], room: float) -> list[str]:
-    """The first tests that fit into some seconds."""
-    chosen = []
-    for test in tests:
-        room -= seconds[test]
-        if room < 0:
-            break
-        chosen.append(test)
-    return chosen
+    def _within(self, tests: list[str], seconds: dict[str, float], room: float) -> set[str]:
+        """The first tests that fit into some seconds, with the loading of their files."""
+        chosen: set[str] = set()
+        loaded: set[str] = set()
+        for test in tests:
+            file = test.partition("::")[0]
+            price = seconds[test] + (0.0 if file in loaded else self.files[file].loading)
+            if test not in chosen and price <= room:
+                room -= price
+                chosen.add(test)
+                loaded.add(file)
+        return chosen
 
 
 def digest_of(path: Path) -> str:
