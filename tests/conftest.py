@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sys
@@ -59,6 +60,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """What is watched in every run."""
     config.pluginmanager.register(Watchdog())
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: a search for garbage, which many tests ask for, need not pass through all of torch."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header(config: pytest.Config) -> str:

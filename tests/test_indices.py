@@ -93,7 +93,7 @@ def test_a_mask_of_another_length_is_refused(trace: Trace, length: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [1.5, [1.0], ["class"], torch.tensor([[1], [2]]), np.array([0.5]), [[1, 2]], object()], ids=str
+    "wrong", [1.5, [1.0], ["class"], torch.tensor([[1], [2]]), np.array([0.5]), [[1, 2]], print], ids=str
 )
 def test_what_is_no_index_is_refused_in_a_sentence(trace: Trace, wrong: object) -> None:
     with pytest.raises(ParameterError, match=r"^Tokens are chosen by indices, .*\.$"):

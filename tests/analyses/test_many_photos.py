@@ -47,7 +47,7 @@ def test_the_numbers_of_a_batch_are_those_of_each_photo_alone(name):
         assert_same(numbers.norms[i], alone.residual.norm(dim=-1).numpy())
 
 
-@pytest.mark.parametrize("name", BATCHED)
+@pytest.mark.parametrize("name", sorted(BATCHED))
 def test_one_by_one_gives_the_same(name):
     module, images = MODELS[name](), pixels(PHOTOS)
     layout = trace(module, images[:1]).layout
