@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 
-import { follow } from '../../vit_viz/ui/header/badge.js';
-import { mount as mountFacts } from '../../vit_viz/ui/header/facts.js';
+import { follow, mount as mountFacts } from '../../vit_viz/ui/header/facts.js';
 import { component, mount } from './browser.js';
 
 const FACTS = component(mountFacts, 'ui/header/facts.html');

@@ -5,7 +5,7 @@ import { Blob } from 'node:buffer';
 import { test } from 'node:test';
 
 import { mount as mountBring } from '../../vit_viz/ui/header/bring.js';
-import { mount as mountTabRow } from '../../vit_viz/ui/header/tab_row.js';
+import { mountTabRow } from '../../vit_viz/ui/header/parts.js';
 import { Browser, Element, kinds, parse } from './browser.js';
 import { settle } from './visit.js';
 

@@ -116,11 +116,14 @@ afterEach(() => undone.splice(0).forEach((undo) => undo()));
 /**
  * A small component of the page as Gradio runs it: its template, its module, and what it tells Python.
  * @param {(element: any, trigger: any, props: any, watch: any) => void} start `mount` of its module
- * @param {string} template path of its template in the package
+ * @param {string} template path of its template in the package, or of the Python module that holds it, with # and the class
  * @returns {Component}
  */
 export function component(start, template) {
-  return { start, html: read(`../../vit_viz/${template}`) };
+  const [path, name] = template.split('#');
+  const text = read(`../../vit_viz/${path}`);
+  const inside = new RegExp(`class ${name}\\(Component\\):[^]*?html = ('|""")([^]*?)\\1\\n`);
+  return { start, html: name ? (inside.exec(text)?.[2] ?? '') : text };
 }
 
 /** @typedef {{start: (element: any, trigger: any, props: any, watch: any) => void, html: string}} Component */

@@ -4,18 +4,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { mount as mountFacts } from '../../vit_viz/ui/header/facts.js';
-import { mount as mountTop, percent } from '../../vit_viz/ui/header/top.js';
-import { mount as mountOpener } from '../../vit_viz/ui/kit/opener.js';
-import { mount as mountSamples } from '../../vit_viz/ui/header/samples.js';
-import { mount as mountLoading } from '../../vit_viz/ui/header/loading.js';
-import { show as showTab } from '../../vit_viz/ui/header/tab_row.js';
+import { mountTop, percent, mountSamples, mountLoading, showTab } from '../../vit_viz/ui/header/parts.js';
+import { mountOpener } from '../../vit_viz/ui/kit/parts.js';
 import { Browser, component, mount, parse } from './browser.js';
 
-const OPENER = component(mountOpener, 'ui/kit/opener.html');
+const OPENER = component(mountOpener, 'ui/kit/__init__.py#Opener');
 const FACTS = component(mountFacts, 'ui/header/facts.html');
-const TOP = component(mountTop, 'ui/header/top.html');
-const SAMPLES = component(mountSamples, 'ui/header/samples.html');
-const LOADING = component(mountLoading, 'ui/header/loading.html');
+const TOP = component(mountTop, 'ui/header/view.py#Top');
+const SAMPLES = component(mountSamples, 'ui/header/view.py#Samples');
+const LOADING = component(mountLoading, 'ui/header/models.py#Loading');
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
 const PROOF = { text: 'verified', title: 'why <b>', state: 'proven' };

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { settleJoins } from '../../vit_viz/ui/visit/joins.js';
+import { settleJoins } from '../../vit_viz/ui/visit/address.js';
 
 /** @returns {{scope: {fetch: any}, asked: any[][]}} a window whose requests are answered at once */
 function page() {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Kernel } from '../../vit_viz/notebook/kernel.js';
+import { Kernel } from '../../vit_viz/notebook/widget.js';
 import { initialView } from '../../vit_viz/explorer/state.js';
 import { makeTrace } from './oracle.js';
 

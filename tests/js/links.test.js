@@ -28,7 +28,7 @@ import {
   stepQuery,
   updateView,
 } from '../../vit_viz/explorer/state.js';
-import { ExplorerLink } from '../../vit_viz/ui/look/explorer_link.js';
+import { ExplorerLink } from '../../vit_viz/ui/look/explorer.js';
 import { Browser } from './browser.js';
 import { makeTrace } from './oracle.js';
 

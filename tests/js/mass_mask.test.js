@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { massMask } from '../../vit_viz/explorer/mass_mask.js';
+import { massMask } from '../../vit_viz/explorer/frame.js';
 import { read } from './browser.js';
 import { random } from './oracle.js';
 

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { Axis, Filling } from '../../vit_viz/explorer/matrix.js';
 import { arrow, strokeOf } from '../../vit_viz/ui/heads/links.js';
 import { MatrixOptions } from '../../vit_viz/ui/heads/matrix_options.js';
-import { Panes, labelsOf } from '../../vit_viz/ui/heads/matrix_panes.js';
+import { Panes, labelsOf } from '../../vit_viz/ui/heads/matrix_sheet.js';
 import {
   linkWords,
   matrixTitle,

@@ -5,8 +5,7 @@ import { test } from 'node:test';
 
 import { Axis } from '../../vit_viz/explorer/matrix.js';
 import { arrow, drawLinks } from '../../vit_viz/ui/heads/links.js';
-import { Panes, labelsOf } from '../../vit_viz/ui/heads/matrix_panes.js';
-import { Sheet } from '../../vit_viz/ui/heads/matrix_sheet.js';
+import { Panes, labelsOf, Sheet } from '../../vit_viz/ui/heads/matrix_sheet.js';
 import { Browser, Element } from './browser.js';
 import { makeTrace } from './oracle.js';
 

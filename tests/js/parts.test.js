@@ -4,17 +4,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { mount as mountTarget } from '../../vit_viz/ui/explain/target.js';
-import { mount as mountMeter } from '../../vit_viz/ui/explain/meter.js';
-import { mount as mountFigureButton } from '../../vit_viz/ui/kit/figure_button.js';
-import { mount as mountPlotClicks } from '../../vit_viz/ui/kit/plot_clicks.js';
-import { fit, heightOf, mount as mountPlots } from '../../vit_viz/ui/kit/plots.js';
+import { mountMeter } from '../../vit_viz/ui/explain/gallery.js';
+import { mountFigureButton, mountPlotClicks, fit, heightOf, mountPlots } from '../../vit_viz/ui/kit/parts.js';
 import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
 import { Browser, component, mount } from './browser.js';
 
-const METER = component(mountMeter, 'ui/explain/meter.html');
-const PLOT_CLICKS = component(mountPlotClicks, 'ui/kit/plot_clicks.html');
-const FIGURE_BUTTON = component(mountFigureButton, 'ui/kit/figure_button.html');
-const PLOTS = component(mountPlots, 'ui/kit/plots.html');
+const METER = component(mountMeter, 'ui/explain/sanity.py#Meter');
+const PLOT_CLICKS = component(mountPlotClicks, 'ui/kit/__init__.py#PlotClicks');
+const FIGURE_BUTTON = component(mountFigureButton, 'ui/kit/__init__.py#FigureButton');
+const PLOTS = component(mountPlots, 'ui/kit/__init__.py#Plots');
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
 
@@ -297,7 +295,7 @@ test('the clicked point of a figure is told, also after it was drawn again, once
   assert.equal(heard.length, 2);
 });
 
-const ADDRESS = component(mountAddress, 'ui/visit/address.html');
+const ADDRESS = component(mountAddress, 'ui/visit/address.py#Address');
 
 test('a tab says what the address holds when it opens and on Back, and nothing else', () => {
   const browser = new Browser('?model=mini');

@@ -12,8 +12,7 @@ import {
   prefixMass,
   unpackHalf,
 } from '../../vit_viz/explorer/attention.js';
-import { CLIPPED, Frame } from '../../vit_viz/explorer/frame.js';
-import { massMask } from '../../vit_viz/explorer/mass_mask.js';
+import { CLIPPED, Frame, massMask } from '../../vit_viz/explorer/frame.js';
 import {
   Picture,
   decodeTable,

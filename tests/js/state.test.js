@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { makeChips, markChips } from '../../vit_viz/explorer/chips.js';
+import { makeChips, markChips } from '../../vit_viz/explorer/controls.js';
 import {
   isLocal,
   outline,
@@ -14,9 +14,8 @@ import {
   suffixKinds,
 } from '../../vit_viz/explorer/geometry.js';
 import { keyIntent } from '../../vit_viz/explorer/gestures.js';
-import { percent, sharesOf } from '../../vit_viz/explorer/labels.js';
+import { percent, sharesOf, caption } from '../../vit_viz/explorer/labels.js';
 import { cellSize } from '../../vit_viz/explorer/layout.js';
-import { caption } from '../../vit_viz/explorer/captions.js';
 import {
   columnHead,
   formatLink,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mount as mountEdited } from '../../vit_viz/ui/header/edited.js';
+import { mountEdited } from '../../vit_viz/ui/header/parts.js';
 import { mount as mountSurgery, temperatureOf, wordsOf } from '../../vit_viz/ui/heads/surgery.js';
 import { component, mount } from './browser.js';
 

@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { boxText, readBox } from '../../vit_viz/ui/tokens/box.js';
-import { histogram } from '../../vit_viz/ui/tokens/histogram.js';
-import { cellWords, ticksOf } from '../../vit_viz/ui/tokens/matrix.js';
+import { boxText, readBox } from '../../vit_viz/ui/tokens/listen.js';
+import { histogram, cellWords, ticksOf, pairsOf } from '../../vit_viz/ui/tokens/panels.js';
 import {
   changeWords,
   commonest,
@@ -18,8 +17,7 @@ import {
   spotSegment,
   tileWords,
 } from '../../vit_viz/ui/tokens/measures.js';
-import { pairsOf } from '../../vit_viz/ui/tokens/register.js';
-import { segmentColour, segmentPixels } from '../../vit_viz/ui/tokens/segments.js';
+import { segmentColour, segmentPixels } from '../../vit_viz/ui/tokens/views.js';
 import { Store } from '../../vit_viz/ui/tokens/store.js';
 import {
   colourPixels,
@@ -29,7 +27,7 @@ import {
   rangeOf,
   readVectors,
   short,
-} from '../../vit_viz/ui/tokens/vectors.js';
+} from '../../vit_viz/ui/kit/numbers.js';
 
 const ONE = 0x3c00; // 1 in fp16
 const HALF = 0x3800;

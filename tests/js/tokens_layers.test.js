@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { cellWords, drawMatrix, ticksOf } from '../../vit_viz/ui/tokens/matrix.js';
+import { cellWords, drawMatrix, ticksOf } from '../../vit_viz/ui/tokens/panels.js';
 import {
   changeWords,
   commonest,
@@ -14,8 +14,8 @@ import {
   spotSegment,
   tileWords,
 } from '../../vit_viz/ui/tokens/measures.js';
-import { segmentColour } from '../../vit_viz/ui/tokens/segments.js';
-import { percent, rangeOf, short } from '../../vit_viz/ui/tokens/vectors.js';
+import { segmentColour } from '../../vit_viz/ui/tokens/views.js';
+import { percent, rangeOf, short } from '../../vit_viz/ui/kit/numbers.js';
 import { Browser, Element } from './browser.js';
 import { open, settle, texts } from './tokens_tab.js';
 

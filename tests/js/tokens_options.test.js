@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Jobs } from '../../vit_viz/ui/tokens/jobs.js';
+import { Jobs } from '../../vit_viz/ui/tokens/store.js';
 import { chosenBy, possible, USUAL } from '../../vit_viz/ui/tokens/options.js';
 import { Browser, kinds, parse, read } from './browser.js';
 import { open, pressed, settle, subject, texts, usual } from './tokens_tab.js';

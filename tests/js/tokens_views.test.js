@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { drawHistogram } from '../../vit_viz/ui/tokens/histogram.js';
-import { segmentColour } from '../../vit_viz/ui/tokens/segments.js';
+import { drawHistogram } from '../../vit_viz/ui/tokens/panels.js';
+import { segmentColour } from '../../vit_viz/ui/tokens/views.js';
 import { Browser, Element } from './browser.js';
 import { open, settle, subject, texts } from './tokens_tab.js';
 

@@ -2,7 +2,7 @@
 
 import { layerBytes } from '../../vit_viz/explorer/attention.js';
 import { Explorer } from '../../vit_viz/explorer/explorer.js';
-import { ExplorerLink } from '../../vit_viz/ui/look/explorer_link.js';
+import { ExplorerLink } from '../../vit_viz/ui/look/explorer.js';
 import { SERVER } from '../../vit_viz/ui/look/server_source.js';
 import { Browser, parse, read } from './browser.js';
 import { attentionOf, makeTrace, random } from './oracle.js';

@@ -4,10 +4,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Frame } from '../../vit_viz/explorer/frame.js';
-import { MassBars, cellText, percent, spokenFrame, valueText } from '../../vit_viz/explorer/labels.js';
+import {
+  MassBars,
+  cellText,
+  percent,
+  spokenFrame,
+  valueText,
+  caption,
+  details,
+  mark,
+  title,
+} from '../../vit_viz/explorer/labels.js';
 import { cellSize, fitPanels, placePhoto, revealCell } from '../../vit_viz/explorer/layout.js';
 import { fileName } from '../../vit_viz/explorer/save.js';
-import { caption, details, mark, title } from '../../vit_viz/explorer/captions.js';
 import { initialView } from '../../vit_viz/explorer/state.js';
 import { Browser, Element } from './browser.js';
 import { makeLayer, makeTrace } from './oracle.js';

@@ -20,7 +20,7 @@ from tests.ui.desk import app_of
 from vit_viz.session.session import Session
 from vit_viz.ui import scripts
 from vit_viz.ui.edge.addresses import kind_of
-from vit_viz.ui.header.components import Top
+from vit_viz.ui.header.view import Top
 from vit_viz.ui.routes import NOTHING_HERE, ONLY_GET, routes
 from vit_viz.ui.tabs import TABS
 
@@ -140,11 +140,18 @@ def test_every_module_is_loaded_by_a_component_or_by_another_module(components: 
     assert set(scripts.modules()) - found == set()
 
 
+def loaded(component: Any) -> tuple[str, str]:
+    """The module that a component loads, and the function that mounts it."""
+    found = re.search(r'[0-9a-f]{16}/([\w/]+[.]js)".*module\.(\w+)\(', component.js_on_load, re.DOTALL)
+    assert found is not None
+    return found[1], found[2]
+
+
 def test_every_module_that_a_component_loads_can_be_mounted(components: list[Any]) -> None:
-    names = {name for name in scripts.modules() for c in components if f'/{name}")' in c.js_on_load}
-    assert len(names) > 10
-    for name in names:
-        assert re.search(r"^export function mount\(", scripts.modules()[name].decode(), re.MULTILINE), name
+    assert len({loaded(component)[0] for component in components}) > 10
+    for name, function in map(loaded, components):
+        text = scripts.modules()[name].decode()
+        assert re.search(rf"^export function {function}\(", text, re.MULTILINE), (name, function)
 
 
 def test_each_component_of_ours_loads_its_module_in_one_step(components: list[Any]) -> None:
@@ -165,11 +172,11 @@ def test_python_hears_the_events_that_a_component_names_and_no_others(components
     assert not hasattr(Top(), "why")
 
 
-def test_the_events_that_a_module_triggers_are_named_by_its_component(components: list[Any]) -> None:
+def test_the_events_that_a_module_triggers_are_named_by_its_components(components: list[Any]) -> None:
     for component in components:
-        name = re.search(r'[0-9a-f]{16}/([\w/]+[.]js)"', component.js_on_load)
-        assert name is not None
-        family = [name[1], *(one for one in imports(name[1]) if one.startswith("ui/"))]
+        name = loaded(component)[0]
+        family = [name, *(one for one in imports(name) if one.startswith("ui/"))]
         text = "".join(scripts.modules()[one].decode() for one in family)
         told = set(re.findall(r"trigger\('(\w+)'", text))
-        assert told <= set(re.findall(r"'(\w+)'", component.js_on_load)), name[1]
+        users = [one.js_on_load for one in components if set(family) & {loaded(one)[0]}]
+        assert told <= set(re.findall(r"'(\w+)'", "".join(users))), name

@@ -2,15 +2,13 @@
 //
 // The state is one View. Whatever changes it goes through `setView`; whatever shows it happens in `render`, once per frame.
 
-import { attachChips, makeChips, markChips } from './chips.js';
-import { Controls } from './controls.js';
+import { attachChips, makeChips, markChips, Controls } from './controls.js';
 import { Frame } from './frame.js';
 import { aboutOf, isNamed, outline, queryPatches } from './geometry.js';
 import { attachHands } from './bindings.js';
 import { startTour } from './ghost.js';
-import { caption } from './captions.js';
+import { caption, MassBars, describeFrame, makeAxes, setText, showProof, spokenFrame } from './labels.js';
 import { place } from './closer.js';
-import { MassBars, describeFrame, makeAxes, setText, showProof, spokenFrame } from './labels.js';
 import { LayerStore } from './layers.js';
 import { fitPanels, placeCell } from './layout.js';
 import { Pictures } from './pictures.js';

@@ -4,7 +4,7 @@
 // whatever the size on the screen, and what is on the canvas can be compared with the numbers. A table here has 256 pixels ready to
 // be written, with their opacity: `layerTable` in styles.js makes it.
 
-import { massMask } from './mass_mask.js';
+import { massMask } from './frame.js';
 import { headColumn } from './state.js';
 
 /**

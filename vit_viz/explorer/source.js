@@ -18,3 +18,9 @@
 
 /** The trace is no longer kept where it was. */
 export class Gone extends Error {}
+
+/** Address of a route, also behind a path prefix. */
+export function routeUrl(/** @type {string} */ path) {
+  const root = /** @type {any} */ (window).gradio_config?.root ?? '';
+  return path.startsWith('/') ? `${String(root).replace(/[/]$/, '')}${path}` : path;
+}

@@ -21,7 +21,7 @@ NOT_LOADED = "This part of the page could not be loaded; please reload the page.
 _PACKAGE = Path(__file__).resolve().parents[1]
 _LOADER = """\
 import((window.gradio_config?.root ?? "").replace(/[/]$/, "") + %s).then(
-  (module) => module.mount(element, trigger, props, watch),
+  (module) => module.%s(element, trigger, props, watch),
   () => (element.textContent = %s),
 ); // events: %s
 """
@@ -55,15 +55,16 @@ def address(name: str) -> str:
     return f"{ADDRESS}/{digest()}/{name}"
 
 
-def loader(script: Path, events: tuple[str, ...] = ()) -> str:
+def loader(script: Path, events: tuple[str, ...] = (), function: str = "mount") -> str:
     """What gr.HTML runs for a component: load its module and mount it, or say that this failed.
 
     Args:
         script: the module, a file of the package.
         events: what the component tells Python; Gradio looks for the names, in quotes, in this text.
+        function: the export of the module that mounts the component.
     """
     where = address(script.resolve().relative_to(_PACKAGE).as_posix())
-    return _LOADER % (json.dumps(where), json.dumps(NOT_LOADED), " ".join(map(repr, events)))
+    return _LOADER % (json.dumps(where), function, json.dumps(NOT_LOADED), " ".join(map(repr, events)))
 
 
 def serve(request: HttpRequest) -> Response | None:

@@ -1,6 +1,6 @@
 // One method in the gallery: its map or how to get it, and its place beside random orders of patches.
 
-import { routeUrl } from '../../explorer/url.js';
+import { routeUrl } from '../../explorer/source.js';
 import { make, showText } from '../kit/elements.js';
 
 /**

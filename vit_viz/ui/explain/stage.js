@@ -3,9 +3,8 @@
 // the slider is told to whoever draws the curve, by the event 'vv-taken' of the window.
 
 import { cellAt, movedPatch, patchRect, pointerIn, shareOf } from '../../explorer/geometry.js';
-import { finder, showText } from '../kit/elements.js';
+import { finder, make, makeSvg, showText } from '../kit/elements.js';
 import { Picture, showTip } from '../kit/picture.js';
-import { answerLines } from './answers.js';
 import { listenToFingers, listenToKeys, listenToMouse, stroke } from './brush.js';
 
 /**
@@ -14,7 +13,7 @@ import { listenToFingers, listenToKeys, listenToMouse, stroke } from './brush.js
  * @property {number} [seq] of the question
  * @property {string} [error]
  * @property {string} words
- * @property {import('./answers.js').AnswerLine[]} top
+ * @property {import('./stage.js').AnswerLine[]} top
  *
  * @typedef {object} Map
  * @property {string} key of the picture and the model; another one begins anew
@@ -32,7 +31,6 @@ import { listenToFingers, listenToKeys, listenToMouse, stroke } from './brush.js
  * @typedef {'erase' | 'restore' | 'choose'} Tool
  */
 
-const SVG = 'http://www.w3.org/2000/svg';
 const PATIENCE = 10_000; // milliseconds after which an answer counts as lost
 const TOOLS = /** @type {const} */ (['erase', 'restore', 'choose']);
 
@@ -265,14 +263,10 @@ function goneWords(/** @type {number} */ gone, /** @type {number} */ all, /** @t
 
 /** @param {number} patch @param {string} kind @param {Photo | null} photo */
 function mark(patch, kind, photo) {
-  const node = document.createElementNS(SVG, 'rect');
-  if (!photo) return node;
+  if (!photo) return makeSvg('rect', {});
   const cols = photo.grid[1];
   const [top, left, bottom, right] = patchRect(photo, Math.floor(patch / cols), patch % cols, photo.grid);
-  const sides = { x: left, y: top, width: right - left, height: bottom - top };
-  for (const [name, value] of Object.entries(sides)) node.setAttribute(name, String(value));
-  node.setAttribute('class', kind);
-  return node;
+  return makeSvg('rect', { x: left, y: top, width: right - left, height: bottom - top, class: kind });
 }
 
 function listenToTools(/** @type {Stage} */ stage) {
@@ -280,4 +274,38 @@ function listenToTools(/** @type {Stage} */ stage) {
   for (const name of TOOLS) find(name).addEventListener('click', () => stage.choose(name));
   find('all').addEventListener('click', () => stage.putAllBack());
   slider.addEventListener('input', () => stage.takeMost());
+}
+
+/**
+ * @typedef {object} AnswerLine
+ * @property {string} name
+ * @property {number} now share of the bar, from 0 to 1
+ * @property {number} [before] with all patches; absent where all are there
+ * @property {string} text
+ * @property {boolean} [target] whether it is what the maps explain
+ */
+
+/** The lines of an answer. */
+export function answerLines(/** @type {AnswerLine[]} */ top) {
+  return top.map(({ name, now, before, text, target }) => {
+    const line = make('li', target ? 'vv-answer vv-target-answer' : 'vv-answer');
+    const words = make('span', 'vv-class', name);
+    words.title = name;
+    const track = make('span', 'vv-answer-track');
+    const bar = make('span', 'vv-answer-bar');
+    bar.style.width = percent(now);
+    track.append(bar);
+    if (before !== undefined) {
+      const tick = make('span', 'vv-answer-tick');
+      tick.style.left = percent(before);
+      track.append(tick);
+    }
+    line.append(words, track, make('span', 'vv-number', text));
+    return line;
+  });
+}
+
+/** A share as a length, inside the track whatever it is. */
+function percent(/** @type {number} */ share) {
+  return `${100 * Math.min(1, Math.max(0, share))}%`;
 }

@@ -1,6 +1,6 @@
 // A picture that is dropped or pasted anywhere on the page: uploaded as Gradio uploads, then told to Python ('bring').
 
-import { routeUrl } from '../../explorer/url.js';
+import { routeUrl } from '../../explorer/source.js';
 import { finder, make, showText } from '../kit/elements.js';
 
 /**

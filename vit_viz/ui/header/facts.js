@@ -1,9 +1,45 @@
 // The right end of the header: whether the attention was verified, with the model's facts behind it; the link; where to start; help.
 
-import { finder } from '../kit/elements.js';
-import { opens } from '../kit/popover.js';
-import { wholeAddress } from '../visit/address_bar.js';
-import { UNKNOWN, follow } from './badge.js';
+import { routeUrl } from '../../explorer/source.js';
+import { finder, opens } from '../kit/elements.js';
+import { wholeAddress } from '../visit/address.js';
+
+/** @typedef {{text: string, title: string, state: string, trace?: string}} Proof */
+
+/** @type {Proof} */
+export const UNKNOWN = {
+  state: 'open',
+  text: 'not verified',
+  title: 'Whether the model computed with what is drawn here could not be checked.',
+};
+
+const PAUSE = 700; // milliseconds between two questions
+const TRIES = 8; // questions in a row that may fail
+
+/**
+ * Asks until the badge is known, and shows it; ends when the signal says so.
+ * @param {Proof} proof
+ * @param {(proof: Proof) => void} show
+ * @param {() => void} refused called where it turns out that the pictures mislead
+ * @param {AbortSignal} signal
+ */
+export async function follow(proof, show, refused, signal) {
+  show(proof);
+  if (!proof.trace || proof.state !== 'checking') return;
+  const address = routeUrl(`/vit_viz/proof/${encodeURIComponent(proof.trace)}`);
+  for (let failed = 0; failed < TRIES;) {
+    await new Promise((done) => window.setTimeout(done, PAUSE));
+    if (signal.aborted) return;
+    const answer = await fetch(address, { signal, credentials: 'same-origin' }).catch(() => null);
+    if (signal.aborted) return;
+    if (answer?.status === 400) return refused();
+    const now = answer?.ok ? await answer.json() : null;
+    if (signal.aborted) return;
+    if (now && now.state !== 'checking') return show(now);
+    failed = now ? 0 : failed + 1;
+  }
+  show(UNKNOWN);
+}
 
 const COPIED = 'Link copied';
 const COPIED_WITHOUT = 'Copied, without your photo';
@@ -15,7 +51,7 @@ const COPIED_WITHOUT_MORE = 'Your photo stays here: the link opens this view, an
  * @property {string} [error]
  * @property {string} [card]
  * @property {boolean} [own] whether the picture is the visitor's own, which no link shows
- * @property {import('./badge.js').Proof | null} [proof]
+ * @property {import('./facts.js').Proof | null} [proof]
  */
 
 /** @type {import('../kit/elements.js').Mount<{value: Facts | null}>} */
@@ -50,7 +86,7 @@ function draw(element, value, refused, signal) {
   if (value.busy) return;
   find('model-facts').textContent = value.card || '';
   find('proof').hidden = !value.card;
-  const show = (/** @type {import('./badge.js').Proof} */ { text, title, state }) => {
+  const show = (/** @type {import('./facts.js').Proof} */ { text, title, state }) => {
     find('proof').textContent = text;
     find('proof').dataset.state = state;
     find('proof-words').textContent = title;

@@ -1,4 +1,11 @@
-// Links between patches as arrows on the photo: pure geometry, and an SVG that it is drawn into. Lengths are pixels of the page.
+// The photo beside the matrix: rings around the pair that is pointed at, and the strongest links as arrows, with their legend.
+
+import { patchRect, placeIn, queryPatches } from '../../explorer/geometry.js';
+import { subject } from '../../explorer/labels.js';
+import { rowInto, Strongest } from '../../explorer/matrix.js';
+import { routeUrl } from '../../explorer/source.js';
+import { make, makeSvg, showText } from '../kit/elements.js';
+import { linkWords, weightText } from './matrix_words.js';
 
 /**
  * @typedef {import('../../explorer/matrix.js').Link} Link
@@ -8,7 +15,6 @@
 
 const WIDEST = 5;
 const BEND = 0.14; // how far a line swings out, as a share of its length, so that both ways between two patches are seen
-const SVG = 'http://www.w3.org/2000/svg';
 
 /** How a link is drawn, by its weight as a share of the strongest. */
 export function strokeOf(/** @type {number} */ share) {
@@ -64,12 +70,12 @@ export function drawLinks(svg, links, placeOf) {
 
 /** @param {Arrow} arrow */
 function arrowMark({ line, tip, width, opacity }) {
-  const group = make('g', { opacity: opacity.toFixed(2), class: 'vv-link' });
+  const group = makeSvg('g', { opacity: opacity.toFixed(2), class: 'vv-link' });
   group.append(
-    make('path', { d: line, class: 'vv-link-under', 'stroke-width': (width + 2).toFixed(1) }),
-    make('path', { d: tip, class: 'vv-link-tip-under' }),
-    make('path', { d: line, class: 'vv-link-line', 'stroke-width': width.toFixed(1) }),
-    make('path', { d: tip, class: 'vv-link-tip' }),
+    makeSvg('path', { d: line, class: 'vv-link-under', 'stroke-width': (width + 2).toFixed(1) }),
+    makeSvg('path', { d: tip, class: 'vv-link-tip-under' }),
+    makeSvg('path', { d: line, class: 'vv-link-line', 'stroke-width': width.toFixed(1) }),
+    makeSvg('path', { d: tip, class: 'vv-link-tip' }),
   );
   return group;
 }
@@ -77,7 +83,7 @@ function arrowMark({ line, tip, width, opacity }) {
 /** @param {Point} place @param {number} share */
 function dotMark([x, y], share) {
   const { width, opacity } = strokeOf(share);
-  return make('circle', {
+  return makeSvg('circle', {
     cx: x.toFixed(1),
     cy: y.toFixed(1),
     r: (1 + 1.2 * width).toFixed(1),
@@ -86,9 +92,120 @@ function dotMark([x, y], share) {
   });
 }
 
-/** @param {string} tag @param {Record<string, string>} attributes */
-function make(tag, attributes) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  return node;
+/**
+ * @typedef {import('../../explorer/geometry.js').Trace} Trace
+ * @typedef {import('./matrix.js').Matrix} Matrix
+ */
+
+/** Links that are kept of a head or a query. */
+export const MOST_LINKS = 100;
+
+/** The left side of the component; it shows what its matrix says is chosen. */
+export class LinkedPhoto {
+  /** @param {Matrix} matrix */
+  constructor(matrix) {
+    this.matrix = matrix;
+    this.find = matrix.find;
+    this.size = [1, 1]; // pixels of the photo on the page: across, down
+  }
+
+  /** Another photo. */
+  begin(/** @type {Trace} */ trace) {
+    const image = /** @type {HTMLImageElement} */ (this.find('matrix-photo'));
+    image.src = routeUrl(trace.photo);
+    image.alt = trace.name ?? '';
+    const [height, width] = trace.photo_size;
+    this.find('matrix-left').style.setProperty('--vv-aspect', String(width / height));
+  }
+
+  /** Lengths in the drawing are pixels of the page. */
+  fit() {
+    const { clientWidth, clientHeight } = this.find('matrix-stage');
+    this.size = [clientWidth || 1, clientHeight || 1];
+    this.find('matrix-links').setAttribute('viewBox', `0 0 ${this.size[0]} ${this.size[1]}`);
+  }
+
+  /** @returns {import('../../explorer/matrix.js').Link[]} the links that are drawn */
+  show() {
+    this.mark();
+    return this.drawLinks();
+  }
+
+  /** Rings: solid around the query, dashed around the key. */
+  mark() {
+    const { axis, chosen, pointed } = this.matrix;
+    const trace = /** @type {Trace} */ (this.matrix.trace);
+    const [query, key] = pointed ?? [null, null];
+    const { original } = trace.crop;
+    const area = [0, 0, original[0], original[1]];
+    const ring = (/** @type {number} */ patch, /** @type {string} */ kind) => {
+      const node = make('span', `vv-ring ${kind}`);
+      const cols = trace.grid[1];
+      const rect = patchRect(trace.crop, Math.floor(patch / cols), patch % cols, trace.grid);
+      Object.assign(node.style, placeIn(rect, area));
+      return node;
+    };
+    const of = (/** @type {number | null} */ cell) => (cell === null ? [] : axis.patchesOf(cell));
+    const queries = query === null ? queryPatches(chosen.query, trace) : of(query);
+    this.find('matrix-rings').replaceChildren(
+      ...queries.map((patch) => ring(patch, 'vv-query')),
+      ...of(key).map((patch) => ring(patch, 'vv-key')),
+    );
+  }
+
+  /** The links that are drawn, of what, and everything that they were chosen from. */
+  strongest() {
+    const { filling, axis, chosen, pointed, trace, links } = this.matrix;
+    if (!filling || !trace) return null;
+    const tokens = pointed ? axis.tokensOf(pointed[0]) : this.matrix.pinnedTokens();
+    if (links === 'head' || tokens.length === axis.patches) return { strongest: filling.strongest, of: null };
+    const strongest = new Strongest(MOST_LINKS, axis);
+    const row = new Float32Array(axis.tokens);
+    const spare = new Float32Array(axis.tokens);
+    for (const token of tokens) {
+      rowInto(row, filling.layer, filling.head, token, spare);
+      strongest.add(token, row);
+    }
+    const query = pointed ? axis.nameOf(pointed[0]) : subject(chosen.query, trace);
+    const isPlaced = tokens.every((token) => this.placeOf(token) !== null);
+    return { strongest, of: { query, tokens: tokens.length, isPlaced } };
+  }
+
+  /** Arrows, their legend, and what they hold of the attention. @returns {import('../../explorer/matrix.js').Link[]} */
+  drawLinks() {
+    const chosen = this.strongest();
+    const links = chosen?.strongest.best(this.matrix.options.now.matrix_count) ?? [];
+    const svg = /** @type {SVGElement} */ (/** @type {unknown} */ (this.find('matrix-links')));
+    drawLinks(svg, links, (token) => this.placeOf(token));
+    this.find('matrix-legend').hidden = !links.length;
+    const last = links[links.length - 1];
+    if (chosen)
+      showText(
+        this.find('matrix-said'),
+        linkWords(links, chosen.strongest, chosen.of, this.matrix.chosen.head),
+      );
+    if (!last) return links;
+    this.find('matrix-strong').textContent = weightText(links[0].weight);
+    this.find('matrix-weak').textContent = weightText(last.weight);
+    [1, last.weight / links[0].weight].forEach((share, i) => {
+      const { width, opacity } = strokeOf(share);
+      const { style } = this.find(i ? 'matrix-thin' : 'matrix-thick');
+      style.height = `${width.toFixed(1)}px`;
+      style.opacity = opacity.toFixed(2);
+    });
+    return links;
+  }
+
+  /** The middle of a patch on the photo, in pixels of the page: across, down. @returns {[number, number] | null} */
+  placeOf(/** @type {number} */ token) {
+    const { axis, trace } = this.matrix;
+    const patch = token - axis.prefix.length;
+    if (patch < 0 || patch >= axis.patches || !trace) return null;
+    const { crop, grid } = trace;
+    const rect = patchRect(crop, Math.floor(patch / grid[1]), patch % grid[1], grid);
+    return [
+      (((rect[1] + rect[3]) / 2) * this.size[0]) / crop.original[1],
+      (((rect[0] + rect[2]) / 2) * this.size[1]) / crop.original[0],
+    ];
+  }
 }

@@ -5,7 +5,7 @@ import { placeIn } from '../../explorer/geometry.js';
 import { Picture, paintMap } from '../../explorer/paint.js';
 import { PhotoScreen } from '../../explorer/screen.js';
 import { STRENGTHS, layerTable, suited } from '../../explorer/styles.js';
-import { routeUrl } from '../../explorer/url.js';
+import { routeUrl } from '../../explorer/source.js';
 import { SERVER } from '../look/server_source.js';
 
 /**

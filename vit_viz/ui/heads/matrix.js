@@ -9,11 +9,10 @@ import { decodeTable } from '../../explorer/paint.js';
 import { finder, gradient, make, showText } from '../kit/elements.js';
 import { SERVER } from '../look/server_source.js';
 import { stopsOf } from '../tokens/strip.js';
-import { LinkedPhoto, MOST_LINKS } from './links_photo.js';
+import { LinkedPhoto, MOST_LINKS } from './links.js';
 import { listen } from './matrix_listen.js';
 import { MatrixOptions } from './matrix_options.js';
-import { Panes } from './matrix_panes.js';
-import { Sheet } from './matrix_sheet.js';
+import { Panes, Sheet } from './matrix_sheet.js';
 import { matrixTitle, mostWords, pairWords, sizeWords, tooLargeWords, weightText } from './matrix_words.js';
 
 /**

@@ -1,7 +1,7 @@
 // What is said of the matrix and of its links.
 
-import { headWords } from '../../explorer/captions.js';
-import { percent } from '../tokens/vectors.js';
+import { headWords } from '../../explorer/labels.js';
+import { percent } from '../kit/numbers.js';
 
 /**
  * @typedef {import('../../explorer/matrix.js').Axis} Axis

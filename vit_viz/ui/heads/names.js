@@ -1,7 +1,7 @@
 // A name for each head: the heads of each name as chips; a chip opens the numbers and thresholds that gave the name.
 
 import { make } from '../kit/elements.js';
-import { short } from '../tokens/vectors.js';
+import { short } from '../kit/numbers.js';
 import { headWords } from './words.js';
 
 /**

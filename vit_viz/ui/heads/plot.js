@@ -1,7 +1,7 @@
 // A dot for every head: a measure against depth with the mean of each layer (Dosovitskiy et al. 2021, Fig. 7), or estimate against truth.
 
 import { make } from '../kit/elements.js';
-import { short } from '../tokens/vectors.js';
+import { short } from '../kit/numbers.js';
 import { headWords, layerMeans } from './words.js';
 
 /**

@@ -1,7 +1,7 @@
 // Views that are forbidden: which tokens, chosen by name, typed, or drawn on the photo, no longer see which others, in which layers.
 
 import { cellAt, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
-import { routeUrl } from '../../explorer/url.js';
+import { routeUrl } from '../../explorer/source.js';
 import { make } from '../kit/elements.js';
 
 /** @typedef {import('./surgery.js').Panel} Panel */

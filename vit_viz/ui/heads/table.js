@@ -2,11 +2,11 @@
 
 import { decodeTable } from '../../explorer/paint.js';
 import { patchQuery, patchRect, placeIn, queryPatches, queryWords } from '../../explorer/geometry.js';
-import { routeUrl } from '../../explorer/url.js';
+import { routeUrl } from '../../explorer/source.js';
 import { finder, gradient, make, showText } from '../kit/elements.js';
 import { mount as mountTarget } from '../explain/target.js';
 import { stopsOf } from '../tokens/strip.js';
-import { short } from '../tokens/vectors.js';
+import { short } from '../kit/numbers.js';
 import { Effects, drawCausal } from './causal.js';
 import { Grid } from './grid.js';
 import { listen } from './listen.js';

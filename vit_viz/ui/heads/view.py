@@ -21,14 +21,27 @@ from vit_viz.ui.explain.questions import Questions, found_classes
 from vit_viz.ui.explain.target import target_value
 from vit_viz.ui.heads import matrix, surgery
 from vit_viz.ui.heads.causal import cost_words, followed, known_maps
-from vit_viz.ui.heads.components import HeadRoom, Surgery
+from vit_viz.ui.heads.surgery import Surgery
 from vit_viz.ui.heads.words import MEASURES
-from vit_viz.ui.kit import words
+from vit_viz.ui.kit import Component, words
 from vit_viz.ui.page import LONG, QUICK, Page, Tab, subject_in
 from vit_viz.ui.routes import PREFIX
 from vit_viz.ui.visit.jobs import News, Stops
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
+
+
+class HeadRoom(Component):
+    """All heads as a table of one measure, the photo as one of them sees it, and a name for each.
+
+    Events: `choose` (layer, head), `option` (measure, how or head_order), `pin` (query), `why` (index of a class), `search`
+    of a class, which the prop `matches` answers, `start` and `stop` of the causal map, which the prop `causal` follows. The
+    props `tables` and `measures` have the colour tables, as the explorer's, and the measures in words.
+    """
+
+    template = "table"
+    tells = ("choose", "option", "pin", "why", "search", "start", "stop")
+
 
 _CAUSAL = "causal"  # the name of the job
 

@@ -1,6 +1,6 @@
 // Numbers of heads in words.
 
-import { short } from '../tokens/vectors.js';
+import { short } from '../kit/numbers.js';
 
 /**
  * A head of the model.

@@ -17,17 +17,23 @@ from vit_viz.ui.scripts import loader
 
 
 class Component(gr.HTML):
-    """A gr.HTML made from <name>.html and <name>.js beside the file of its class; `tells` names its events."""
+    """A gr.HTML made from <name>.html and <name>.js beside the file of its class; `tells` names its events.
+
+    A small one has its `html` here, and shares a module: `script` names it and the function that mounts the component.
+    """
 
     template = ""
+    html = ""
+    script: tuple[str, str] | None = None
     tells: tuple[str, ...] = ()
 
     def __init__(self, value: Any = None, **options: Any) -> None:
         folder = Path(inspect.getfile(type(self))).parent
+        module, function = self.script or (self.template, "mount")
         super().__init__(
             value,
-            html_template=(folder / f"{self.template}.html").read_text("utf-8"),
-            js_on_load=loader(folder / f"{self.template}.js", self.tells),
+            html_template=self.html or (folder / f"{self.template}.html").read_text("utf-8"),
+            js_on_load=loader(folder / f"{module}.js", self.tells, function),
             apply_default_css=False,
             elem_classes=["vv-part", f"vv-part-{self.template}"],
             **options,
@@ -51,18 +57,24 @@ class FigureButton(Component):
     """A button that saves the figure at the address that is its value, by the dialog; None hides it."""
 
     template = "figure_button"
+    html = '<button type="button" class="vv-button vv-figure-button" hidden>Save figure</button>'
+    script = ("parts", "mountFigureButton")
 
 
 class Opener(Component):
     """A button that opens the part of the page that its value names: {"words", "label", "panel"}; a new value closes it."""
 
     template = "opener"
+    html = '<button type="button" class="vv-button vv-opener" aria-expanded="false"></button>'
+    script = ("parts", "mountOpener")
 
 
 class PlotClicks(Component):
     """Says which point of a plotly figure was clicked, event `point`. Its value names the figure."""
 
     template = "plot_clicks"
+    html = '<span class="vv-plot-clicks" hidden></span>'
+    script = ("parts", "mountPlotClicks")
     tells = ("point",)
 
 
@@ -70,3 +82,5 @@ class Plots(Component):
     """Fits the figures of plotly, wherever they are on the page, to its size."""
 
     template = "plots"
+    html = '<span class="vv-plots" hidden></span>'
+    script = ("parts", "mountPlots")

@@ -1,5 +1,7 @@
 // What the scripts of the small components share. Texts may come from strangers: they are written with textContent only.
 
+import { ARROWS, cellAt, movedPatch, pointerIn } from '../../explorer/geometry.js';
+
 /**
  * How Gradio runs a component: it tells Python of events, and says when a prop has a new value.
  * @typedef {(event: string, data: Record<string, unknown>) => void} Trigger
@@ -45,6 +47,13 @@ export function make(tag, classes = '', words = '') {
   return node;
 }
 
+/** A new element of a drawing. @param {string} tag @param {Record<string, string | number>} attributes */
+export function makeSvg(tag, attributes) {
+  const node = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  return node;
+}
+
 /** The line of a class in a list: a bar, the name, and a number. */
 export function classLine(
   /** @type {string} */ name,
@@ -62,4 +71,70 @@ export function classLine(
 /** The colours of a bar as a background. */
 export function gradient(/** @type {string[]} */ stops) {
   return `linear-gradient(to right, ${stops.join(', ')})`;
+}
+
+/**
+ * @param {HTMLElement} button
+ * @param {() => HTMLElement | null} find what it opens, which may be drawn later than the button
+ * @param {(panel: HTMLElement, isOpen: boolean) => void} [show]
+ * @returns {() => void} closes it
+ */
+export function opens(button, find, show = (panel, isOpen) => void (panel.hidden = !isOpen)) {
+  const isOpen = () => button.getAttribute('aria-expanded') === 'true';
+  const set = (/** @type {boolean} */ wanted) => {
+    const panel = find();
+    if (!panel) return;
+    button.setAttribute('aria-expanded', String(wanted));
+    show(panel, wanted);
+  };
+  const leave = (/** @type {Event} */ event) => {
+    const place = /** @type {Node} */ (event.target);
+    if (isOpen() && !button.contains(place) && !find()?.contains(place)) set(false);
+  };
+  button.addEventListener('click', () => set(!isOpen()));
+  window.addEventListener('pointerdown', leave);
+  window.addEventListener('focusin', leave);
+  window.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape' || !isOpen()) return;
+    set(false);
+    button.focus();
+  });
+  return () => set(false);
+}
+
+/**
+ * Lets each cell of a picture be read; a ring shows which one is meant.
+ * @param {HTMLElement} element the picture, which the ring is put into
+ * @param {[number, number]} grid rows, cols
+ * @param {string} label what the picture is
+ * @param {(row: number, col: number) => void} read
+ */
+export function letReadCells(element, grid, label, read) {
+  const [rows, cols] = grid;
+  const ring = make('span', 'vv-ring');
+  let at = 0;
+  ring.hidden = true;
+  const show = (/** @type {number} */ cell) => {
+    at = cell;
+    const [row, col] = [Math.floor(cell / cols), cell % cols];
+    const style = { top: row / rows, left: col / cols, width: 1 / cols, height: 1 / rows };
+    for (const [name, share] of Object.entries(style)) ring.style.setProperty(name, `${100 * share}%`);
+    ring.hidden = false;
+    read(row, col);
+  };
+  element.classList.add('vv-cells');
+  element.tabIndex = 0;
+  element.setAttribute('role', 'application');
+  element.setAttribute('aria-label', label);
+  element.append(ring);
+  element.addEventListener('pointermove', (event) => {
+    const cell = cellAt(pointerIn(event, element), grid);
+    if (cell) show(cell[0] * cols + cell[1]);
+  });
+  element.addEventListener('keydown', (event) => {
+    const step = ARROWS[event.key];
+    if (!step) return;
+    event.preventDefault();
+    show(movedPatch(at, step, grid));
+  });
 }

@@ -1,7 +1,7 @@
 // The dialog that saves a figure: its format and size, and the lines that make it again. Whatever on the page shows a figure asks for
 // it by the event 'vv-figure', which bubbles; where nobody takes it, as outside this page, it saves what it can by itself.
 
-import { routeUrl } from '../../explorer/url.js';
+import { routeUrl } from '../../explorer/source.js';
 import { finder, showText } from './elements.js';
 
 /** @typedef {{address: string}} Asked where the figure is served, with the view that it shows */

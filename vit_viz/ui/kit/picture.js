@@ -3,7 +3,7 @@
 
 import { ARROWS, cellAt, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
 import { askForFigure } from '../../explorer/save.js';
-import { routeUrl } from '../../explorer/url.js';
+import { routeUrl } from '../../explorer/source.js';
 import { finder, gradient, make, showText } from './elements.js';
 
 /**

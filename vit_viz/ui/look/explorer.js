@@ -1,8 +1,73 @@
 // The explorer on its page: Gradio's props go in; events, and what the link should hold, come out.
 
 import { Explorer } from '../../explorer/explorer.js';
-import { ExplorerLink } from './explorer_link.js';
+import { formatLink, linkChange, linkMatches, parseLink } from '../../explorer/state.js';
+import { currentLink, onReturn, writeLink } from '../visit/address.js';
 import { SERVER } from './server_source.js';
+
+/**
+ * @typedef {import('../../explorer/geometry.js').Trace} Trace
+ * @typedef {import('../../explorer/state.js').View} View
+ * @typedef {import('../../explorer/state.js').Link} Link
+ */
+
+/** Says what the link should hold, and keeps the one that the page was opened with until its picture is there. */
+export class ExplorerLink {
+  /** @param {(link: Link) => void} returned the user went Back or Forward to this link */
+  constructor(returned) {
+    /** @type {Link | null} */
+    this.pending = currentLink() ? parseLink(currentLink()) : null;
+    this.timer = 0;
+    this.ignore = onReturn((search) => returned(parseLink(search)));
+  }
+
+  /**
+   * The change of view that the opened link asks of this trace, once. What other tabs have chosen since is in the address bar.
+   * @param {Trace} trace
+   * @param {boolean} insist a picture was chosen for a link whose own picture is gone
+   */
+  claim(trace, insist) {
+    if (!this.pending || !(insist || linkMatches(this.pending, trace))) return {};
+    const now = parseLink(currentLink());
+    const change = linkChange(linkMatches(now, trace) ? now : this.pending, trace);
+    this.pending = null;
+    return change;
+  }
+
+  /** The visitor went to a link whose picture is not there yet. */
+  await(/** @type {Link} */ link) {
+    this.pending = link;
+  }
+
+  /** Whether the address bar names this picture and model already. */
+  names(/** @type {Trace} */ trace) {
+    const link = parseLink(currentLink());
+    return link.image !== null && link.model !== null && linkMatches(link, trace);
+  }
+
+  /**
+   * @param {View} view
+   * @param {Trace} trace
+   * @param {{push?: boolean, byUser?: boolean}} [how] push: a new entry of the history
+   */
+  write(view, trace, { push = false, byUser = true } = {}) {
+    if (this.pending && !byUser) return; // the opened link still waits for its picture
+    this.pending = null;
+    clearTimeout(this.timer);
+    if (push) this.put(view, trace, true);
+    else this.timer = window.setTimeout(() => this.put(view, trace, false), 200); // browsers limit writes per second
+  }
+
+  /** @param {View} view @param {Trace} trace @param {boolean} push */
+  put(view, trace, push) {
+    writeLink(formatLink(view, trace, currentLink()), { push });
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.ignore();
+  }
+}
 
 /** @type {import('../kit/elements.js').Mount<import('../../explorer/explorer.js').Props>} */
 export function mount(element, trigger, props, watch) {

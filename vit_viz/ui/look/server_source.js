@@ -1,9 +1,8 @@
 // The numbers of the page's explorer: from the routes of the server that it came from (vit_viz/ui/routes.py).
 
 import { parseLayer } from '../../explorer/attention.js';
-import { Gone } from '../../explorer/source.js';
+import { Gone, routeUrl } from '../../explorer/source.js';
 import { formatLink } from '../../explorer/state.js';
-import { routeUrl } from '../../explorer/url.js';
 
 /**
  * @typedef {import('../../explorer/geometry.js').Trace} Trace

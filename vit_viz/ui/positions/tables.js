@@ -2,9 +2,8 @@
 // positions and of patch filters, as small pictures whose cells can be read.
 
 import { decodeTable, paintMap, Picture } from '../../explorer/paint.js';
-import { letReadCells } from '../kit/cells.js';
-import { finder, make, showText } from '../kit/elements.js';
-import { colourPixels, percent, short } from '../tokens/vectors.js';
+import { letReadCells, finder, make, showText } from '../kit/elements.js';
+import { colourPixels, percent, short } from '../kit/numbers.js';
 
 /**
  * @typedef {{name: string, colours: string, difference: string, overall: number}} Variant

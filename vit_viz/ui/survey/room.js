@@ -1,15 +1,26 @@
 // The Survey tab: a filter, every head over the photos that pass, and those photos in lists. Numbers are fetched; the view holds choices.
 
 import { decodeTable } from '../../explorer/paint.js';
-import { routeUrl } from '../../explorer/url.js';
+import { routeUrl } from '../../explorer/source.js';
 import { finder, gradient, make, showText } from '../kit/elements.js';
 import { Grid } from '../heads/grid.js';
 import { stopsOf } from '../tokens/strip.js';
-import { short } from '../tokens/vectors.js';
+import { short } from '../kit/numbers.js';
 import { listen } from './listen.js';
-import { cardGroup, drawClasses, drawMethods, Lighter } from './lists.js';
+import {
+  cardGroup,
+  drawClasses,
+  drawMethods,
+  Lighter,
+  columnWords,
+  countWords,
+  endsOf,
+  headLine,
+  joined,
+  nameLine,
+  readBits,
+} from './lists.js';
 import { Dots } from './scatter.js';
-import { columnWords, countWords, endsOf, headLine, joined, nameLine, readBits } from './words.js';
 
 /**
  * @typedef {{name: string, label: string, unit: string, meaning: string}} Measure

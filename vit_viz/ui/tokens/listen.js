@@ -1,7 +1,6 @@
-// What pointer and keys do in the Tokens tab.
+// What pointer and keys do in the Tokens tab; a box on the photo is drawn, or typed as left,top,right,bottom.
 
 import { ARROWS, cellAt, pointerIn } from '../../explorer/geometry.js';
-import { listenToBox } from './box.js';
 import { listenToOptions } from './options.js';
 
 /** @typedef {import('./room.js').Room} Room */
@@ -46,4 +45,72 @@ function patchAt(/** @type {Room} */ room, /** @type {PointerEvent} */ event) {
   const small = event.target.closest('.vv-room-small');
   if (small) return cellAt(pointerIn(event, small), room.subject.grid);
   return event.target.closest('.vv-room-main-stage') ? room.big.patchAt(event) : null;
+}
+
+const TEXT = /^\d{1,6}(,\d{1,6}){3}$/;
+
+/** The box of a text, top, left, bottom, right; null where it is none. @returns {number[] | null} */
+export function readBox(/** @type {string} */ text) {
+  if (!TEXT.test(text)) return null;
+  const [left, top, right, bottom] = text.split(',').map(Number);
+  return left < right && top < bottom ? [top, left, bottom, right] : null;
+}
+
+/**
+ * The text of a box between two points, within the photo.
+ * @param {[number, number]} from y, x in pixels of the original
+ * @param {[number, number]} to
+ * @param {[number, number]} size height, width
+ */
+export function boxText(from, to, size) {
+  const within = (/** @type {number} */ value, /** @type {number} */ most) =>
+    Math.round(Math.min(most, Math.max(0, value)));
+  const [top, bottom] = [from[0], to[0]].sort((a, b) => a - b).map((y) => within(y, size[0]));
+  const [left, right] = [from[1], to[1]].sort((a, b) => a - b).map((x) => within(x, size[1]));
+  return left < right && top < bottom ? [left, top, right, bottom].join(',') : '';
+}
+
+/**
+ * Lets a box be drawn while the button for it is on.
+ * @returns {() => boolean} whether the last press on the photo began a box: its click chooses no patch
+ */
+export function listenToBox(/** @type {Room} */ room) {
+  const { stage } = room;
+  const button = room.find('room-draw');
+  /** @type {[number, number] | null} */
+  let from = null;
+  let wasDrawn = false;
+  const isOn = () => button.getAttribute('aria-pressed') === 'true';
+  const turn = (/** @type {boolean} */ on) => {
+    button.setAttribute('aria-pressed', String(on));
+    stage.classList.toggle('vv-drawing', on);
+  };
+  const drawn = (/** @type {PointerEvent} */ event) =>
+    from && room.subject ? boxText(from, room.big.pointAt(event), room.subject.original_size) : '';
+  button.addEventListener('click', () => turn(!isOn()));
+  room.find('room-no-box').addEventListener('click', () => room.choose({ token_box: '' }));
+  stage.addEventListener('pointerdown', (event) => {
+    wasDrawn = isOn();
+    if (!wasDrawn) return;
+    event.preventDefault();
+    stage.setPointerCapture(event.pointerId);
+    from = room.big.pointAt(event);
+  });
+  stage.addEventListener('pointermove', (event) => {
+    if (!from) return;
+    room.drawing = drawn(event);
+    room.repaint();
+  });
+  const end = (/** @type {PointerEvent} */ event) => {
+    if (!from) return;
+    const text = event.type === 'pointerup' ? drawn(event) : '';
+    from = null;
+    room.drawing = '';
+    if (!text) return room.repaint();
+    turn(false);
+    room.choose({ token_box: text });
+  };
+  stage.addEventListener('pointerup', end);
+  stage.addEventListener('pointercancel', end);
+  return () => wasDrawn;
 }

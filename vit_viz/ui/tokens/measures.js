@@ -1,6 +1,6 @@
 // What the Tokens tab says of the tokens: for each measure its words.
 
-import { percent, short } from './vectors.js';
+import { percent, short } from '../kit/numbers.js';
 
 /**
  * @typedef {import('./store.js').Lens} Lens

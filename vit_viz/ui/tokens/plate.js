@@ -2,7 +2,7 @@
 
 import { cellAt, patchRect, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
 import { paintMap, Picture } from '../../explorer/paint.js';
-import { routeUrl } from '../../explorer/url.js';
+import { routeUrl } from '../../explorer/source.js';
 import { finder, make } from '../kit/elements.js';
 
 /**

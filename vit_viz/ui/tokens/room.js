@@ -6,15 +6,13 @@ import { decodeTable } from '../../explorer/paint.js';
 import { layerTable } from '../../explorer/styles.js';
 import { finder, gradient, showText } from '../kit/elements.js';
 import { mount as mountTarget } from '../explain/target.js';
-import { readBox } from './box.js';
-import { Jobs } from './jobs.js';
-import { listen } from './listen.js';
+import { readBox, listen } from './listen.js';
+import { Jobs, Store } from './store.js';
 import { tileWords } from './measures.js';
 import { offer, possible, showOptions, USUAL } from './options.js';
 import { Plate } from './plate.js';
-import { Store } from './store.js';
 import { Strip, stopsOf } from './strip.js';
-import { rangeOf, short } from './vectors.js';
+import { rangeOf, short } from '../kit/numbers.js';
 import { VIEWS } from './views.js';
 
 /**
@@ -48,7 +46,7 @@ import { VIEWS } from './views.js';
 
 const OPACITY = 0.75; // of the big map over the photo
 
-/** @type {import('../kit/elements.js').Mount<{value: Subject | null, tables: Record<string, string>, job: import('./jobs.js').Job | null, matches: any}>} */
+/** @type {import('../kit/elements.js').Mount<{value: Subject | null, tables: Record<string, string>, job: import('./store.js').Job | null, matches: any}>} */
 export function mount(element, trigger, props, watch) {
   const room = new Room(element, trigger, decodeTable(props.tables.viridis));
   listen(room);

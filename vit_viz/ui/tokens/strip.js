@@ -2,7 +2,7 @@
 
 import { Picture, paintMap } from '../../explorer/paint.js';
 import { make, showText } from '../kit/elements.js';
-import { colourPixels } from './vectors.js';
+import { colourPixels } from '../kit/numbers.js';
 
 /** @typedef {{node: HTMLElement, picture: Picture, words: HTMLElement}} Tile */
 

@@ -20,15 +20,27 @@ from vit_viz.session.session import Session
 from vit_viz.ui.edge.user_errors import guarded, sentence
 from vit_viz.ui.explain.questions import found_classes
 from vit_viz.ui.explain.target import target_value, with_target
-from vit_viz.ui.kit import words
+from vit_viz.ui.kit import Component, words
 from vit_viz.ui.page import LONG, QUICK, Page, Tab, subject_in
 from vit_viz.ui.routes import PREFIX
 from vit_viz.ui.tokens import answers
-from vit_viz.ui.tokens.components import TokenRoom
 from vit_viz.ui.visit.jobs import Stops, steps
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 from vit_viz.views.tab_options import TokensOptions
+
+
+class TokenRoom(Component):
+    """The photo with one state of the model over it, and all states as small maps.
+
+    Events: `pin` (query), `choose` (options of the view), `compute` (a measure that takes a while), `stop`, and
+    `why` and `search` of the classes. The prop `tables` has
+    the colour tables, as the explorer's; `job` says how far a computation is.
+    """
+
+    template = "room"
+    tells = ("pin", "choose", "compute", "stop", "why", "search")
+
 
 OPTIONS = tuple(field.name for field in TokensOptions.schema())
 """What the room chooses, by the names of the fields."""

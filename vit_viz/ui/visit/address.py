@@ -9,4 +9,5 @@ class Address(Component):
     """The address bar and the identity of the tab; event `arrive`."""
 
     template = "address"
+    html = '<span class="vv-address" hidden></span>'
     tells = ("arrive",)

@@ -1,4 +1,4 @@
-// The arithmetic of the Tokens tab: cosines of one token with all others. Vectors arrive with length 1, so a cosine is a dot product.
+// Numbers as vectors, as colours and as words.
 
 import { unpackHalf } from '../../explorer/attention.js';
 
