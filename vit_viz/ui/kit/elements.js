@@ -1,7 +1,5 @@
 // What the scripts of the small components share. Texts may come from strangers: they are written with textContent only.
 
-import { ARROWS, cellAt, movedPatch, pointerIn } from '../../explorer/geometry.js';
-
 /**
  * How Gradio runs a component: it tells Python of events, and says when a prop has a new value.
  * @typedef {(event: string, data: Record<string, unknown>) => void} Trigger
@@ -100,41 +98,4 @@ export function opens(button, find, show = (panel, isOpen) => void (panel.hidden
     button.focus();
   });
   return () => set(false);
-}
-
-/**
- * Lets each cell of a picture be read; a ring shows which one is meant.
- * @param {HTMLElement} element the picture, which the ring is put into
- * @param {[number, number]} grid rows, cols
- * @param {string} label what the picture is
- * @param {(row: number, col: number) => void} read
- */
-export function letReadCells(element, grid, label, read) {
-  const [rows, cols] = grid;
-  const ring = make('span', 'vv-ring');
-  let at = 0;
-  ring.hidden = true;
-  const show = (/** @type {number} */ cell) => {
-    at = cell;
-    const [row, col] = [Math.floor(cell / cols), cell % cols];
-    const style = { top: row / rows, left: col / cols, width: 1 / cols, height: 1 / rows };
-    for (const [name, share] of Object.entries(style)) ring.style.setProperty(name, `${100 * share}%`);
-    ring.hidden = false;
-    read(row, col);
-  };
-  element.classList.add('vv-cells');
-  element.tabIndex = 0;
-  element.setAttribute('role', 'application');
-  element.setAttribute('aria-label', label);
-  element.append(ring);
-  element.addEventListener('pointermove', (event) => {
-    const cell = cellAt(pointerIn(event, element), grid);
-    if (cell) show(cell[0] * cols + cell[1]);
-  });
-  element.addEventListener('keydown', (event) => {
-    const step = ARROWS[event.key];
-    if (!step) return;
-    event.preventDefault();
-    show(movedPatch(at, step, grid));
-  });
 }

@@ -1,7 +1,7 @@
 // A picture with its caption, colour bar and rings around the pinned patches. The picture comes from the server by its address;
 // a click says where in the ORIGINAL photo it was ('pick'), arrow keys move the query ('step').
 
-import { ARROWS, cellAt, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
+import { ARROWS, cellAt, movedPatch, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
 import { askForFigure } from '../../explorer/save.js';
 import { routeUrl } from '../../explorer/source.js';
 import { finder, gradient, make, showText } from './elements.js';
@@ -188,4 +188,41 @@ function ring(rect, area) {
   const node = make('span', 'vv-ring');
   Object.assign(node.style, placeIn(rect, area));
   return node;
+}
+
+/**
+ * Lets each cell of a picture be read; a ring shows which one is meant.
+ * @param {HTMLElement} element the picture, which the ring is put into
+ * @param {[number, number]} grid rows, cols
+ * @param {string} label what the picture is
+ * @param {(row: number, col: number) => void} read
+ */
+export function letReadCells(element, grid, label, read) {
+  const [rows, cols] = grid;
+  const ring = make('span', 'vv-ring');
+  let at = 0;
+  ring.hidden = true;
+  const show = (/** @type {number} */ cell) => {
+    at = cell;
+    const [row, col] = [Math.floor(cell / cols), cell % cols];
+    const style = { top: row / rows, left: col / cols, width: 1 / cols, height: 1 / rows };
+    for (const [name, share] of Object.entries(style)) ring.style.setProperty(name, `${100 * share}%`);
+    ring.hidden = false;
+    read(row, col);
+  };
+  element.classList.add('vv-cells');
+  element.tabIndex = 0;
+  element.setAttribute('role', 'application');
+  element.setAttribute('aria-label', label);
+  element.append(ring);
+  element.addEventListener('pointermove', (event) => {
+    const cell = cellAt(pointerIn(event, element), grid);
+    if (cell) show(cell[0] * cols + cell[1]);
+  });
+  element.addEventListener('keydown', (event) => {
+    const step = ARROWS[event.key];
+    if (!step) return;
+    event.preventDefault();
+    show(movedPatch(at, step, grid));
+  });
 }

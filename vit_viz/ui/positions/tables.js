@@ -2,7 +2,8 @@
 // positions and of patch filters, as small pictures whose cells can be read.
 
 import { decodeTable, paintMap, Picture } from '../../explorer/paint.js';
-import { letReadCells, finder, make, showText } from '../kit/elements.js';
+import { finder, make, showText } from '../kit/elements.js';
+import { letReadCells } from '../kit/picture.js';
 import { colourPixels, percent, short } from '../kit/numbers.js';
 
 /**

@@ -1,7 +1,8 @@
 // What stands beside the maps of the Tokens tab: a histogram, a matrix of layers, and a register that is added.
 
 import { paintMap, Picture } from '../../explorer/paint.js';
-import { gradient, letReadCells, make, makeSvg, showText } from '../kit/elements.js';
+import { gradient, make, makeSvg, showText } from '../kit/elements.js';
+import { letReadCells } from '../kit/picture.js';
 import { rangeOf, short } from '../kit/numbers.js';
 import { registerWords } from './measures.js';
 import { newPlate } from './plate.js';
