@@ -199,22 +199,22 @@ function ring(rect, area) {
  */
 export function letReadCells(element, grid, label, read) {
   const [rows, cols] = grid;
-  const ring = make('span', 'vv-ring');
+  const marker = make('span', 'vv-ring');
   let at = 0;
-  ring.hidden = true;
+  marker.hidden = true;
   const show = (/** @type {number} */ cell) => {
     at = cell;
     const [row, col] = [Math.floor(cell / cols), cell % cols];
     const style = { top: row / rows, left: col / cols, width: 1 / cols, height: 1 / rows };
-    for (const [name, share] of Object.entries(style)) ring.style.setProperty(name, `${100 * share}%`);
-    ring.hidden = false;
+    for (const [name, share] of Object.entries(style)) marker.style.setProperty(name, `${100 * share}%`);
+    marker.hidden = false;
     read(row, col);
   };
   element.classList.add('vv-cells');
   element.tabIndex = 0;
   element.setAttribute('role', 'application');
   element.setAttribute('aria-label', label);
-  element.append(ring);
+  element.append(marker);
   element.addEventListener('pointermove', (event) => {
     const cell = cellAt(pointerIn(event, element), grid);
     if (cell) show(cell[0] * cols + cell[1]);
