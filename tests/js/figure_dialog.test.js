@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { askForFigure } from '../../vit_viz/explorer/save.js';
+import { askForFigure } from '../../vit_viz/explorer/source.js';
 import { mount as dialog } from '../../vit_viz/ui/kit/figure_dialog.js';
 import { component, mount } from './browser.js';
 

@@ -44,8 +44,8 @@ function open(/** @type {any} */ context, { values = [8, 0, 2, 4, 6, 8, 4, 8], a
   const element = parse(read('../../vit_viz/ui/heads/table.html'));
   const find = any(finder(any(element)));
   let arrivals = 0;
-  const lit = any(new Lit(find, TABLE, () => (arrivals += 1)));
-  find('heads-box').box = { left: 0, top: 0, width: 60, height: 32 };
+  const lit = any(new Lit(find('heads-stage'), TABLE, () => (arrivals += 1)));
+  find('box').box = { left: 0, top: 0, width: 60, height: 32 };
   return { lit, find, asked, browser, arrivals: () => arrivals };
 }
 
@@ -54,10 +54,10 @@ const place = { layer: 1, head: 2 };
 test('a photo has its name, its shape, and where the model saw it', (context) => {
   const { lit, find, arrivals } = open(context);
   lit.begin(subject);
-  const photo = find('heads-photo');
+  const photo = find('photo');
   assert.deepEqual([photo.src, photo.alt], ['/photo/x', 'lion']);
-  assert.equal(find('heads-right').style['--vv-aspect'], '2');
-  const { top, left, width, height } = find('heads-box').style;
+  assert.equal(find('heads-stage').style['--vv-aspect'], '2');
+  const { top, left, width, height } = find('box').style;
   assert.deepEqual([top, left, width, height], ['10%', '12.5%', '75%', '80%']);
   photo.fire('load');
   assert.equal(arrivals(), 1);
@@ -211,10 +211,10 @@ test('patches are dimmed by what they lack, a pixel for each, and drawn where th
   assert.ok(first[1] === lit.map.canvas);
   assert.deepEqual(first.slice(2), [0, 0, 90, 48]);
   canvas.getContext().calls.length = 0;
-  find('heads-box').box = { left: 0, top: 0, width: 0.5, height: 32 };
+  find('box').box = { left: 0, top: 0, width: 0.5, height: 32 };
   assert.ok(lit.draw(place)); // known, but out of sight
   assert.equal(canvas.getContext().calls.length, 0);
-  find('heads-box').box = { left: 0, top: 0, width: 1, height: 32 };
+  find('box').box = { left: 0, top: 0, width: 1, height: 32 };
   lit.draw(place);
   assert.ok(canvas.getContext().calls.length > 0);
   delete any(browser.window).devicePixelRatio;

@@ -5,7 +5,7 @@ import { Browser, Element, component, mount } from './browser.js';
 import { settle } from './visit.js';
 
 /** Parts that every room calls alike. */
-const BAR = ['bar', 'low', 'high', 'unit', 'strip'];
+const BAR = ['bar', 'low', 'high', 'unit', 'strip', 'photo', 'box', 'rings'];
 
 const HEADS = component(heads, 'ui/heads/table.html');
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);

@@ -24,7 +24,7 @@ test('a matrix has its title, its size, the choosers of layers and heads, and th
   assert.deepEqual([find('layer').value, find('head').value], ['1', '2']);
   assert.deepEqual([pressed(element, 'scale'), pressed(element, 'links')], [['log'], ['query']]);
   assert.deepEqual([find('photo').src, find('photo').alt], ['/vit_viz/photo/lion', 'a lion']);
-  assert.equal(find('left').style['--vv-aspect'], '1.5');
+  assert.equal(find('stage').style['--vv-aspect'], '1.5');
   assert.equal(find('links').getAttribute('viewBox'), '0 0 600 400');
   assert.equal(find('sheet').style['--vv-margin'], '64px');
   assert.equal(find('main').hidden, false);

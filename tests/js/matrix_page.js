@@ -6,7 +6,7 @@ import { makeTrace } from './oracle.js';
 import { settle, tables } from './visit.js';
 
 /** Parts that every room calls alike. */
-const BAR = ['bar', 'low', 'high', 'unit', 'strip'];
+const BAR = ['bar', 'low', 'high', 'unit', 'strip', 'photo', 'box', 'rings'];
 
 const MATRIX = component(mountMatrix, 'ui/heads/matrix.html');
 export const OPTIONS = { matrix_scale: 'log', matrix_links: 'query', matrix_count: 2, matrix_zoom: '' };

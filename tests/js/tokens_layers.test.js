@@ -222,7 +222,7 @@ test('a register is a job; then norms and attention stand beside what was there 
   const pixels = norms.querySelectorAll('canvas').map((node) => node.canvas?.data.data);
   assert.deepEqual([...pixels[0].slice(16)], [43, 43, 43, 191, 255, 255, 255, 191]); // 255 · 4 / 24 = 42.5
   assert.deepEqual([...pixels[1].slice(20)], [96, 96, 96, 191]); // 255 · 9 / 24 = 95.6
-  const rings = norms.querySelectorAll('.vv-room-rings').map((node) => node.children);
+  const rings = norms.querySelectorAll('.vv-rings').map((node) => node.children);
   assert.deepEqual(rings.map((one) => one.length), [1, 0]); // prettier-ignore
   assert.deepEqual([rings[0][0].className, rings[0][0].style.top], ['vv-ring vv-outlier', '50%']);
   assert.equal(attention.querySelectorAll('.vv-outlier').length, 0);

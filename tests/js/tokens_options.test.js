@@ -234,7 +234,7 @@ test('the box goes with the pointer, from any corner, and what is drawn is not w
   stage.fire('pointermove', at(8, 90));
   browser.pass(16);
   assert.equal(marks().at(-1), 'vv-ring vv-object 20% 80%');
-  const { width, height } = find('room-rings').children[find('room-rings').childElementCount - 1].style;
+  const { width, height } = find('rings').children[find('rings').childElementCount - 1].style;
   assert.deepEqual([width, height], ['10%', '55%']);
   stage.fire('pointercancel', at(8, 90));
   browser.pass(16);

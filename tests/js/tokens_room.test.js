@@ -43,11 +43,8 @@ test('the tab opens with the cosines of the middle patch, two thirds of the way 
   assert.equal(find('room-left').style['--vv-aspect'], '2.5');
   assert.equal(find('room-strip').style['--vv-aspect'], '3');
   assert.equal(stage.style['--vv-aspect'], '2.5');
-  assert.deepEqual(
-    [find('room-photo').src, /** @type {any} */ (find('room-photo')).alt],
-    ['/photo/h4', 'a lion'],
-  );
-  const { top, left, width, height } = find('room-box').style;
+  assert.deepEqual([find('photo').src, /** @type {any} */ (find('photo')).alt], ['/photo/h4', 'a lion']);
+  const { top, left, width, height } = find('box').style;
   assert.deepEqual([top, left, width, height], ['25%', '30%', '60%', '50%']);
 });
 
@@ -304,7 +301,7 @@ test('another photo begins anew: its vectors, its grid, and nothing of the old o
     handle: 'h5',
     photo: '/photo/h5',
     photo_size: [12, 24],
-    region: [0, 0, 40, 100],
+    crop: { region: [0, 0, 40, 100], original: [40, 100] },
   });
   assert.equal(signals[0].aborted, true);
   assert.equal(signals.at(-1)?.aborted, false);
@@ -316,7 +313,7 @@ test('another photo begins anew: its vectors, its grid, and nothing of the old o
     ['h4', 'h5', 'h5', 'h5', 'h5', 'h5'],
   );
   assert.equal(words('room-caption'), 'What resembles the patch (1, 1), after layer 2'); // nothing is under the pointer
-  assert.equal(find('room-photo').src, '/photo/h5');
+  assert.equal(find('photo').src, '/photo/h5');
   assert.equal(find('room-left').style['--vv-aspect'], '2');
   assert.equal(find('room-strip').style['--vv-aspect'], '2.5');
   assert.equal(tiles().length, 5);

@@ -40,10 +40,9 @@ export const subject = {
   suffix: ['detection 0'],
   query: '',
   grid: [2, 3],
-  region: [10, 30, 20, 60],
   photo: '/photo/h4',
   photo_size: [12, 30],
-  original_size: [40, 100],
+  crop: { region: [10, 30, 20, 60], original: [40, 100] },
   name: 'a lion',
   travels: true,
   roles: ['tokens', 'queries', 'keys'],
@@ -119,9 +118,7 @@ export async function open(
     },
     /** The marks over the photo: class, top and left. */
     marks: () =>
-      part
-        .find('room-rings')
-        .children.map(({ className, style }) => [className, style.top, style.left].join(' ')),
+      part.find('rings').children.map(({ className, style }) => [className, style.top, style.left].join(' ')),
     words: (/** @type {string} */ name) => part.find(name).textContent,
     /** Chooses by a button of the head. */
     press: async (/** @type {string} */ option, /** @type {string} */ choice) => {

@@ -1,6 +1,7 @@
 // The picture on the screen as a PNG: photo, map, caption and colour bar.
 
 import { patchRect } from './geometry.js';
+import { askForFigure } from './source.js';
 import { formatLink } from './state.js';
 import { suited } from './styles.js';
 
@@ -107,12 +108,6 @@ export function savedByHost(button, trace, view) {
     Boolean(trace.figure) &&
     askForFigure(button, `${trace.figure}?kind=map&${formatLink(view, trace).slice(1)}`)
   );
-}
-
-/** Asks whoever saves figures here for one, by an event; false where nobody does. */
-export function askForFigure(/** @type {Element} */ element, /** @type {string} */ address) {
-  const asked = new window.CustomEvent('vv-figure', { bubbles: true, cancelable: true, detail: { address } });
-  return !element.dispatchEvent(asked);
 }
 
 /** Offers a canvas as a download. */

@@ -1,4 +1,4 @@
-// Where an explorer has its numbers: from a server, from the file that it stands in, from a notebook's kernel. It does not know which.
+// Where an explorer has its numbers: from a server, from the file that it stands in, from a notebook; and what its page does for it.
 
 /**
  * @typedef {import('./attention.js').Layer} Layer
@@ -23,4 +23,10 @@ export class Gone extends Error {}
 export function routeUrl(/** @type {string} */ path) {
   const root = /** @type {any} */ (window).gradio_config?.root ?? '';
   return path.startsWith('/') ? `${String(root).replace(/[/]$/, '')}${path}` : path;
+}
+
+/** Asks whoever saves figures here for one, by an event; false where nobody does. */
+export function askForFigure(/** @type {Element} */ element, /** @type {string} */ address) {
+  const asked = new window.CustomEvent('vv-figure', { bubbles: true, cancelable: true, detail: { address } });
+  return !element.dispatchEvent(asked);
 }

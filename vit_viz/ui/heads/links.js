@@ -1,10 +1,10 @@
 // The photo beside the matrix: rings around the pair that is pointed at, and the strongest links as arrows, with their legend.
 
-import { patchRect, placeIn, queryPatches } from '../../explorer/geometry.js';
+import { queryPatches } from '../../explorer/geometry.js';
 import { subject } from '../../explorer/labels.js';
 import { rowInto, Strongest } from '../../explorer/matrix.js';
-import { routeUrl } from '../../explorer/source.js';
-import { make, makeSvg, showText } from '../kit/elements.js';
+import { makeSvg, showText } from '../kit/elements.js';
+import { Stage } from '../kit/stage.js';
 import { linkWords, weightText } from './matrix_words.js';
 
 /**
@@ -106,16 +106,13 @@ export class LinkedPhoto {
   constructor(matrix) {
     this.matrix = matrix;
     this.find = matrix.find;
+    this.stage = new Stage(this.find('matrix-stage'));
     this.size = [1, 1]; // pixels of the photo on the page: across, down
   }
 
   /** Another photo. */
   begin(/** @type {Trace} */ trace) {
-    const image = /** @type {HTMLImageElement} */ (this.find('matrix-photo'));
-    image.src = routeUrl(trace.photo);
-    image.alt = trace.name ?? '';
-    const [height, width] = trace.photo_size;
-    this.find('matrix-left').style.setProperty('--vv-aspect', String(width / height));
+    this.stage.place(trace);
   }
 
   /** Lengths in the drawing are pixels of the page. */
@@ -136,21 +133,12 @@ export class LinkedPhoto {
     const { axis, chosen, pointed } = this.matrix;
     const trace = /** @type {Trace} */ (this.matrix.trace);
     const [query, key] = pointed ?? [null, null];
-    const { original } = trace.crop;
-    const area = [0, 0, original[0], original[1]];
-    const ring = (/** @type {number} */ patch, /** @type {string} */ kind) => {
-      const node = make('span', `vv-ring ${kind}`);
-      const cols = trace.grid[1];
-      const rect = patchRect(trace.crop, Math.floor(patch / cols), patch % cols, trace.grid);
-      Object.assign(node.style, placeIn(rect, area));
-      return node;
-    };
     const of = (/** @type {number | null} */ cell) => (cell === null ? [] : axis.patchesOf(cell));
     const queries = query === null ? queryPatches(chosen.query, trace) : of(query);
-    this.find('matrix-rings').replaceChildren(
-      ...queries.map((patch) => ring(patch, 'vv-query')),
-      ...of(key).map((patch) => ring(patch, 'vv-key')),
-    );
+    this.stage.ring([
+      ...queries.map((patch) => /** @type {[number, string]} */ ([patch, 'vv-ring vv-query'])),
+      ...of(key).map((patch) => /** @type {[number, string]} */ ([patch, 'vv-ring vv-key'])),
+    ]);
   }
 
   /** The links that are drawn, of what, and everything that they were chosen from. */
@@ -201,11 +189,11 @@ export class LinkedPhoto {
     const { axis, trace } = this.matrix;
     const patch = token - axis.prefix.length;
     if (patch < 0 || patch >= axis.patches || !trace) return null;
-    const { crop, grid } = trace;
-    const rect = patchRect(crop, Math.floor(patch / grid[1]), patch % grid[1], grid);
+    const { original } = trace.crop;
+    const rect = this.stage.rectOf(patch);
     return [
-      (((rect[1] + rect[3]) / 2) * this.size[0]) / crop.original[1],
-      (((rect[0] + rect[2]) / 2) * this.size[1]) / crop.original[0],
+      (((rect[1] + rect[3]) / 2) * this.size[0]) / original[1],
+      (((rect[0] + rect[2]) / 2) * this.size[1]) / original[0],
     ];
   }
 }

@@ -1,6 +1,6 @@
 // What pointer and keys do in the Heads tab.
 
-import { ARROWS, cellAt, movedPatch, pointerIn, queryPatches, shareOf } from '../../explorer/geometry.js';
+import { ARROWS, movedPatch, queryPatches } from '../../explorer/geometry.js';
 import { placeOf } from './grid.js';
 
 /** @typedef {import('./table.js').HeadRoom} HeadRoom */
@@ -60,12 +60,8 @@ function listenToControls(/** @type {HeadRoom} */ room) {
 function listenToPhoto(/** @type {HeadRoom} */ room) {
   const stage = room.find('heads-stage');
   stage.addEventListener('click', (event) => {
-    if (!room.subject) return;
-    const { crop, grid } = room.subject;
-    const [down, across] = pointerIn(event, stage);
-    const point = shareOf([down * crop.original[0], across * crop.original[1]], crop.region);
-    const cell = cellAt(point, grid);
-    if (cell) room.pin(cell[0] * grid[1] + cell[1]);
+    const patch = room.lit.stage.patchAt(event);
+    if (patch !== null) room.pin(patch);
   });
   stage.addEventListener('keydown', (event) => {
     if (!(event.key in ARROWS) || !room.subject) return;

@@ -1,11 +1,10 @@
 // The photo as one head sees it: lit where the query looks. Rows come layer by layer from the server; what is here is painted at once.
 
 import { CLIPPED } from '../../explorer/frame.js';
-import { placeIn } from '../../explorer/geometry.js';
 import { Picture, paintMap } from '../../explorer/paint.js';
 import { PhotoScreen } from '../../explorer/screen.js';
 import { STRENGTHS, layerTable, suited } from '../../explorer/styles.js';
-import { routeUrl } from '../../explorer/source.js';
+import { Stage } from '../kit/stage.js';
 import { SERVER } from '../look/server_source.js';
 
 /**
@@ -17,13 +16,12 @@ import { SERVER } from '../look/server_source.js';
 const AHEAD_BYTES = 4e6;
 
 export class Lit {
-  /** @param {(name: string) => HTMLElement} find @param {Uint32Array} table @param {() => void} arrived */
-  constructor(find, table, arrived) {
-    this.find = find;
+  /** @param {HTMLElement} stage @param {Uint32Array} table @param {() => void} arrived */
+  constructor(stage, table, arrived) {
+    this.stage = new Stage(stage);
     this.table = table;
     this.arrived = arrived;
-    this.photo = /** @type {HTMLImageElement} */ (find('heads-photo'));
-    this.screen = new PhotoScreen(/** @type {HTMLCanvasElement} */ (find('heads-lit')));
+    this.screen = new PhotoScreen(/** @type {HTMLCanvasElement} */ (stage.querySelector('canvas')));
     this.map = new Picture(document.createElement('canvas'));
     /** @type {Map<number, Float32Array>} */
     this.rows = new Map();
@@ -33,24 +31,18 @@ export class Lit {
     this.error = '';
     /** @type {Subject | null} */
     this.subject = null;
-    this.photo.addEventListener('load', () => this.arrived());
+    this.stage.image.addEventListener('load', () => this.arrived());
   }
 
   /** Another photo, model or query. */
   begin(/** @type {Subject} */ subject) {
-    const { crop, photo, name, photo_size: size } = subject;
     this.abort.abort();
     this.abort = new AbortController();
     this.rows.clear();
     this.isFetching = false;
     this.error = '';
     this.subject = subject;
-    if (this.photo.getAttribute('src') !== routeUrl(photo)) this.photo.src = routeUrl(photo);
-    this.photo.alt = name;
-    this.find('heads-right').style.setProperty('--vv-aspect', String(size[1] / size[0]));
-    const [top, left, height, width] = crop.region;
-    const whole = [0, 0, crop.original[0], crop.original[1]];
-    Object.assign(this.find('heads-box').style, placeIn([top, left, top + height, left + width], whole));
+    this.stage.place(subject);
   }
 
   /** Fetches the rows of a layer, then those of all others where they are few. */
@@ -110,10 +102,10 @@ export class Lit {
     const colours = layerTable(style, STRENGTHS[style], this.table);
     paintMap(this.map.pixels, { at: 0, stride: cols, rows, cols }, map.values, colours, [0, map.lit, 0]);
     this.map.show();
-    const box = this.find('heads-box').getBoundingClientRect();
+    const box = this.stage.box.getBoundingClientRect();
     if (box.width < 1) return map;
     this.screen.fit(box, window.devicePixelRatio || 1);
-    this.screen.show(this.map.canvas, this.photo, this.subject, { style, smooth: true });
+    this.screen.show(this.map.canvas, this.stage.image, this.subject, { style, smooth: true });
     return map;
   }
 }

@@ -1,6 +1,6 @@
 // What pointer, wheel, fingers and keys do with the matrix and its photo.
 
-import { ARROWS, cellAt, movedPatch, pointerIn, shareOf } from '../../explorer/geometry.js';
+import { ARROWS, movedPatch, pointerIn } from '../../explorer/geometry.js';
 
 /** @typedef {import('./matrix.js').Matrix} Matrix */
 
@@ -130,14 +130,7 @@ function key(/** @type {Matrix} */ matrix, /** @type {KeyboardEvent} */ event) {
 /** Pointer and keys over the photo: the patch under the pointer is the query. */
 function listenToPhoto(/** @type {Matrix} */ matrix) {
   const stage = matrix.find('matrix-stage');
-  const patchAt = (/** @type {MouseEvent} */ event) => {
-    const { trace } = matrix;
-    if (!trace) return null;
-    const [down, across] = pointerIn(event, stage);
-    const { original, region } = trace.crop;
-    const cell = cellAt(shareOf([down * original[0], across * original[1]], region), trace.grid);
-    return cell && cell[0] * trace.grid[1] + cell[1];
-  };
+  const patchAt = (/** @type {MouseEvent} */ event) => matrix.photo.stage.patchAt(event);
   stage.addEventListener('pointermove', (event) => {
     const patch = patchAt(event);
     matrix.point(patch === null ? null : [matrix.cellOfPatch(patch), null]);

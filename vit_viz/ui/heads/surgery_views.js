@@ -1,8 +1,7 @@
 // Views that are forbidden: which tokens, chosen by name, typed, or drawn on the photo, no longer see which others, in which layers.
 
-import { cellAt, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
-import { routeUrl } from '../../explorer/source.js';
 import { make } from '../kit/elements.js';
+import { Stage } from '../kit/stage.js';
 
 /** @typedef {import('./surgery.js').Panel} Panel */
 
@@ -22,7 +21,7 @@ export class Views {
     this.choices = '';
     /** @type {'seeing' | 'seen'} the side that a rectangle on the photo is for */ this.side = 'seeing';
     /** @type {[number, number] | null} */ this.corner = null;
-    this.photo = /** @type {HTMLImageElement} */ (find('surgery-photo'));
+    this.stage = new Stage(find('surgery-stage'));
     this.listen();
   }
 
@@ -31,8 +30,7 @@ export class Views {
     const choices = JSON.stringify(panel.tokens);
     if (choices !== this.choices) this.offer(panel.tokens);
     this.choices = choices;
-    if (this.photo.getAttribute('src') !== routeUrl(panel.photo)) this.photo.src = routeUrl(panel.photo);
-    this.photo.alt = panel.name;
+    this.stage.place(panel);
     this.show();
   }
 
@@ -52,7 +50,7 @@ export class Views {
     });
     const stage = this.find('surgery-stage');
     stage.addEventListener('pointerdown', (event) => {
-      this.corner = this.patchAt(event);
+      this.corner = this.stage.cellAt(event);
       if (!this.corner) return;
       event.preventDefault();
       stage.setPointerCapture(event.pointerId);
@@ -105,19 +103,12 @@ export class Views {
       top + (height * (last + 1)) / rows,
       start + (width * (right + 1)) / cols,
     ]);
-    Object.assign(box.style, placeIn(rectangle, [0, 0, ...panel.crop.original]));
-  }
-
-  patchAt(/** @type {PointerEvent} */ event) {
-    if (!this.panel) return null;
-    const { crop, grid } = this.panel;
-    const [down, across] = pointerIn(event, this.find('surgery-stage'));
-    return cellAt(shareOf([down * crop.original[0], across * crop.original[1]], crop.region), grid);
+    Object.assign(box.style, this.stage.placeOf(rectangle));
   }
 
   /** The rectangle from where the pointer went down to where it is. */
   stretch(/** @type {PointerEvent} */ event) {
-    const cell = this.corner && this.patchAt(event);
+    const cell = this.corner && this.stage.cellAt(event);
     if (!this.corner || !cell) return;
     const [first, last] = [this.corner, cell];
     const span = (/** @type {number} */ axis) => {

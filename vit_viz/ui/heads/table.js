@@ -1,7 +1,7 @@
 // The Heads tab: one measure of every head in a table, the photo as the head under the pointer sees it, and a name for each.
 
 import { decodeTable } from '../../explorer/paint.js';
-import { patchQuery, patchRect, placeIn, queryPatches, queryWords } from '../../explorer/geometry.js';
+import { patchQuery, queryPatches, queryWords } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
 import { finder, gradient, make, showText } from '../kit/elements.js';
 import { mount as mountTarget } from '../explain/target.js';
@@ -87,7 +87,7 @@ export class HeadRoom {
     this.colours = { plain: decodeTable(tables.viridis), signed: decodeTable(tables.diverging) };
     this.grid = new Grid(this.find('heads-table'));
     this.plot = new Plot(this.find);
-    this.lit = new Lit(this.find, this.colours.plain, () => this.drawPhoto());
+    this.lit = new Lit(this.find('heads-stage'), this.colours.plain, () => this.drawPhoto());
     this.names = new Names(this.find('heads-kinds'), (place) => this.choose(place));
     this.effects = new Effects();
     /** @type {Options} */
@@ -317,16 +317,8 @@ export class HeadRoom {
 
   /** The ring of the query. */
   ring() {
-    const { query, crop, grid } = /** @type {Subject} */ (this.subject);
-    const whole = [0, 0, crop.original[0], crop.original[1]];
-    const patches = queryPatches(query, /** @type {Subject} */ (this.subject));
-    const rings = patches.map((patch) => {
-      const node = make('span', 'vv-ring');
-      const rect = patchRect(crop, Math.floor(patch / grid[1]), patch % grid[1], grid);
-      Object.assign(node.style, placeIn(rect, whole));
-      return node;
-    });
-    this.find('heads-rings').replaceChildren(...rings);
+    const subject = /** @type {Subject} */ (this.subject);
+    this.lit.stage.ring(queryPatches(subject.query, subject).map((patch) => [patch, 'vv-ring']));
   }
 
   say() {

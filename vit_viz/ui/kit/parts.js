@@ -1,6 +1,6 @@
 // The small components of the page: what opens a part of it, saves a figure, hears of clicks on a plot, and fits plots to their place.
 
-import { askForFigure } from '../../explorer/save.js';
+import { askForFigure } from '../../explorer/source.js';
 import { finder, opens } from './elements.js';
 
 /**

@@ -16,8 +16,8 @@ export function listen(/** @type {Room} */ room) {
     room.repaint();
   });
   stage.addEventListener('click', (event) => {
-    const cell = room.big.patchAt(event);
-    if (cell && room.subject && !wasDrawn()) room.pin(cell[0] * room.subject.grid[1] + cell[1]);
+    const patch = room.big.patchAt(event);
+    if (patch !== null && !wasDrawn()) room.pin(patch);
   });
   stage.addEventListener('keydown', (event) => {
     const step = ARROWS[event.key];
@@ -33,8 +33,7 @@ export function listen(/** @type {Room} */ room) {
 
 /** The patch under the pointer, over the photo or over a small map. */
 function hover(/** @type {Room} */ room, /** @type {PointerEvent} */ event) {
-  const cell = patchAt(room, event);
-  const patch = cell && room.subject ? cell[0] * room.subject.grid[1] + cell[1] : null;
+  const patch = patchAt(room, event);
   if (patch === room.hovered) return;
   room.hovered = patch;
   room.repaint();
@@ -43,7 +42,8 @@ function hover(/** @type {Room} */ room, /** @type {PointerEvent} */ event) {
 function patchAt(/** @type {Room} */ room, /** @type {PointerEvent} */ event) {
   if (!room.subject || !(event.target instanceof Element)) return null;
   const small = event.target.closest('.vv-room-small');
-  if (small) return cellAt(pointerIn(event, small), room.subject.grid);
+  const cell = small && cellAt(pointerIn(event, small), room.subject.grid);
+  if (small) return cell && cell[0] * room.subject.grid[1] + cell[1];
   return event.target.closest('.vv-room-main-stage') ? room.big.patchAt(event) : null;
 }
 
@@ -86,7 +86,7 @@ export function listenToBox(/** @type {Room} */ room) {
     stage.classList.toggle('vv-drawing', on);
   };
   const drawn = (/** @type {PointerEvent} */ event) =>
-    from && room.subject ? boxText(from, room.big.pointAt(event), room.subject.original_size) : '';
+    from && room.subject ? boxText(from, room.big.pointAt(event), room.subject.crop.original) : '';
   button.addEventListener('click', () => turn(!isOn()));
   room.find('room-no-box').addEventListener('click', () => room.choose({ token_box: '' }));
   stage.addEventListener('pointerdown', (event) => {

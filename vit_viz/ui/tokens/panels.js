@@ -5,7 +5,7 @@ import { gradient, make, makeSvg, showText } from '../kit/elements.js';
 import { letReadCells } from '../kit/picture.js';
 import { rangeOf, short } from '../kit/numbers.js';
 import { registerWords } from './measures.js';
-import { newPlate } from './plate.js';
+import { newStage } from '../kit/stage.js';
 import { stopsOf } from './strip.js';
 
 /** @typedef {import('./store.js').Norms} Norms */
@@ -220,12 +220,12 @@ function drawn(room, { words, maps, outliers }) {
   const row = make('div', 'vv-room-pair');
   const [low, high] = rangeOf(maps);
   maps.forEach((map, i) => {
-    const { figure, plate } = newPlate(
+    const { figure, stage } = newStage(
       `${words}, ${i ? 'after' : 'before'}: ${short(low)} to ${short(high)}`,
     );
-    if (room.subject) plate.place(room.subject);
-    plate.paint(map, room.over, [low, high]);
-    plate.ring(outliers[i].map((patch) => [patch, 'vv-ring vv-outlier']));
+    if (room.subject) stage.place(room.subject);
+    stage.paint(map, room.over, [low, high]);
+    stage.ring(outliers[i].map((patch) => [patch, 'vv-ring vv-outlier']));
     row.append(figure);
   });
   return row;

@@ -10,13 +10,14 @@ import { readBox, listen } from './listen.js';
 import { Jobs, Store } from './store.js';
 import { tileWords } from './measures.js';
 import { offer, possible, showOptions, USUAL } from './options.js';
-import { Plate } from './plate.js';
+import { Stage } from '../kit/stage.js';
 import { Strip, stopsOf } from './strip.js';
 import { rangeOf, short } from '../kit/numbers.js';
 import { VIEWS } from './views.js';
 
 /**
- * @typedef {import('./plate.js').Photo & SubjectFacts} Subject
+ * @typedef {import('../kit/stage.js').Photo & {handle: string}} Photo
+ * @typedef {Photo & SubjectFacts} Subject
  * @typedef {object} SubjectFacts
  * @property {number} revision
  * @property {number} layers
@@ -29,7 +30,7 @@ import { VIEWS } from './views.js';
  * @property {string} target index of the class of the lens; "" is the model's first
  * @property {object | null} classes the value of the chooser of classes
  * @property {{id: string, name: string}[]} pictures that can share the colours
- * @property {import('./plate.js').Photo & {note?: string} | null} second
+ * @property {Photo & {note?: string} | null} second
  * @property {string} note
  *
  * How one measure is fetched, painted and told; one file each.
@@ -75,8 +76,8 @@ export class Room {
     this.over = layerTable('heat', OPACITY, table);
     this.stage = this.find('room-main-stage');
     this.panel = this.find('room-panel');
-    this.big = new Plate(this.stage);
-    this.second = new Plate(this.find('room-second-stage'));
+    this.big = new Stage(this.stage);
+    this.second = new Stage(this.find('room-second-stage'));
     this.strip = new Strip(this.find('room-strip'), table);
     this.jobs = new Jobs(this.find('room-job'), trigger);
     /** @type {Subject | null} */
@@ -268,8 +269,8 @@ export class Room {
   /** One small map per state. */
   layTiles() {
     if (!this.subject) return;
-    const { region, grid } = this.subject;
-    this.strip.lay(this.names, grid, region[3] / region[2]);
+    const { crop, grid } = this.subject;
+    this.strip.lay(this.names, grid, crop.region[3] / crop.region[2]);
   }
 
   /** At most once per frame of the screen. */

@@ -211,10 +211,9 @@ def _photo(session: Session, subject: Subject) -> dict[str, Any]:
     return {
         "handle": session.handles.issue(subject),
         "grid": list(trace.layout.grid),
-        "region": list(trace.crop_box.region),
         "photo": f"{PREFIX}/photo/{session.handles.issue(subject.photo)}",
         "photo_size": [screen.height, screen.width],
-        "original_size": list(trace.crop_box.original_size),
+        "crop": {"region": list(trace.crop_box.region), "original": list(trace.crop_box.original_size)},
         "name": session.name_of(subject.image, owner=subject.owner),
     }
 

@@ -89,7 +89,7 @@ export const colours = {
     room.strip.paintColours(told.colours);
     room.big.paintPixels(colourPixels(told.colours[room.state], OPACITY));
     if (!other?.handle || !told.second) return;
-    if (second.photo?.handle !== other.handle) second.place(other);
+    if (second.photo?.photo !== other.photo) second.place(other);
     second.paintPixels(colourPixels(told.second[room.state], OPACITY));
   },
 

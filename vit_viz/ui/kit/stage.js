@@ -1,0 +1,124 @@
+// A photo with layers over it: the map of the model's patches in a box, and rings. The one way from a pointer to a patch.
+
+import { cellAt, patchRect, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
+import { paintMap, Picture } from '../../explorer/paint.js';
+import { routeUrl } from '../../explorer/source.js';
+import { finder, make } from './elements.js';
+
+/**
+ * A photo, and where the model's patches lie on it.
+ * @typedef {object} Photo
+ * @property {[number, number]} grid
+ * @property {import('../../explorer/geometry.js').Trace['crop']} crop
+ * @property {string} photo
+ * @property {[number, number]} photo_size
+ * @property {string} [name]
+ */
+
+/** The element has .vv-photo in it, and where they are needed .vv-box, with a canvas .vv-map, and .vv-rings. */
+export class Stage {
+  /** @type {Photo | null} */ photo = null;
+
+  /** @param {HTMLElement} element */
+  constructor(element) {
+    const find = finder(element);
+    const map = /** @type {HTMLCanvasElement | null} */ (find('map'));
+    this.element = element;
+    this.image = /** @type {HTMLImageElement} */ (find('photo'));
+    this.box = find('box');
+    this.rings = find('rings');
+    this.picture = map && new Picture(map);
+  }
+
+  /** Shows another photo; the same one is not loaded again. */
+  place(/** @type {Photo} */ photo) {
+    const { crop, photo_size: size, grid, name = '' } = photo;
+    this.photo = photo;
+    if (this.image.getAttribute('src') !== routeUrl(photo.photo)) this.image.src = routeUrl(photo.photo);
+    this.image.alt = name;
+    this.element.style.setProperty('--vv-aspect', String(size[1] / size[0]));
+    const [top, left, height, width] = crop.region;
+    if (this.box) Object.assign(this.box.style, this.placeOf([top, left, top + height, left + width]));
+    this.picture?.resize(grid[1], grid[0]);
+  }
+
+  /** @param {Float32Array} map @param {Uint32Array} table @param {[number, number]} range */
+  paint(map, table, [low, high]) {
+    if (!this.photo || !this.picture?.pixels) return;
+    const [rows, cols] = this.photo.grid;
+    paintMap(this.picture.pixels, { at: 0, stride: cols, rows, cols }, map, table, [low, high, 0]);
+    this.picture.show();
+  }
+
+  /** One pixel per patch, ready to be written. */
+  paintPixels(/** @type {Uint32Array} */ pixels) {
+    this.picture?.pixels?.set(pixels);
+    this.picture?.show();
+  }
+
+  /** Nothing over the photo. */
+  clear() {
+    this.picture?.pixels?.fill(0);
+    this.picture?.show();
+  }
+
+  /** Rings around patches, by their class, and rectangles in pixels of the original. */
+  ring(/** @type {[number, string][]} */ patches, /** @type {[number[], string][]} */ rects = []) {
+    if (!this.photo) return;
+    /** @type {[number[], string][]} */
+    const all = [
+      ...patches.map(([patch, kind]) => /** @type {any} */ ([this.rectOf(patch), kind])),
+      ...rects,
+    ];
+    const nodes = all.map(([rect, kind]) => {
+      const node = make('span', kind);
+      Object.assign(node.style, this.placeOf(rect));
+      return node;
+    });
+    this.rings.replaceChildren(...nodes);
+  }
+
+  /** A patch in pixels of the original: top, left, bottom, right. */
+  rectOf(/** @type {number} */ patch) {
+    const { crop, grid } = /** @type {Photo} */ (this.photo);
+    return patchRect(crop, Math.floor(patch / grid[1]), patch % grid[1], grid);
+  }
+
+  /** Where a rectangle of the original lies here, as CSS. */
+  placeOf(/** @type {number[]} */ rect) {
+    const { original } = /** @type {Photo} */ (this.photo).crop;
+    return placeIn(rect, [0, 0, original[0], original[1]]);
+  }
+
+  /** The row and column of the patch under a pointer; null outside. */
+  cellAt(/** @type {MouseEvent} */ event) {
+    if (!this.photo) return null;
+    return cellAt(shareOf(this.pointAt(event), this.photo.crop.region), this.photo.grid);
+  }
+
+  /** The patch under a pointer; null outside. */
+  patchAt(/** @type {MouseEvent} */ event) {
+    const cell = this.cellAt(event);
+    return cell && this.photo ? cell[0] * this.photo.grid[1] + cell[1] : null;
+  }
+
+  /** Where a pointer is, in pixels of the original. @returns {[number, number]} y, x */
+  pointAt(/** @type {MouseEvent} */ event) {
+    const [height, width] = this.photo?.crop.original ?? [1, 1];
+    const [down, across] = pointerIn(event, this.element);
+    return [down * height, across * width];
+  }
+}
+
+/** A smaller stage with a caption under it. */
+export function newStage(/** @type {string} */ words) {
+  const figure = make('figure', 'vv-room-figure vv-stack');
+  const element = make('div', 'vv-stage vv-room-plate');
+  const box = make('div', 'vv-box');
+  const rings = make('div', 'vv-rings vv-layer');
+  rings.setAttribute('aria-hidden', 'true');
+  box.append(make('canvas', 'vv-map vv-layer'));
+  element.append(make('img', 'vv-photo vv-layer'), box, rings);
+  figure.append(element, make('figcaption', 'vv-small', words));
+  return { figure, stage: new Stage(element) };
+}
