@@ -10,9 +10,9 @@ import { Browser, component, mount, parse } from './browser.js';
 
 const OPENER = component(mountOpener, 'ui/kit/__init__.py#Opener');
 const FACTS = component(mountFacts, 'ui/header/facts.html');
-const TOP = component(mountTop, 'ui/header/view.py#Top');
-const SAMPLES = component(mountSamples, 'ui/header/view.py#Samples');
-const LOADING = component(mountLoading, 'ui/header/models.py#Loading');
+const TOP = component(mountTop, 'ui/kit/__init__.py#Top');
+const SAMPLES = component(mountSamples, 'ui/kit/__init__.py#Samples');
+const LOADING = component(mountLoading, 'ui/kit/__init__.py#Loading');
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
 const PROOF = { text: 'verified', title: 'why <b>', state: 'proven' };

@@ -17,7 +17,7 @@ import {
   scaleWords,
   valueWords,
 } from '../../vit_viz/ui/heads/words.js';
-import { Browser, Element, component, mount } from './browser.js';
+import { Browser, Element, component, mount, OPTIONS } from './browser.js';
 
 const SHARE = 'share of the attention';
 const table = (/** @type {(number | null)[][]} */ values, signed = false, unit = SHARE) => ({
@@ -243,7 +243,7 @@ async function tab(value = subject, told = numbers) {
   Object.assign(browser.globals, { fetch: answer, Element, HTMLElement: Element });
   const part = mount(HEADS, value, {
     browser,
-    props: { causal: null, tables: { viridis: gray, diverging: gray }, measures },
+    props: { causal: null, tables: { viridis: gray, diverging: gray }, measures, options: OPTIONS.heads },
   });
   await new Promise((done) => setImmediate(done));
   return { ...part, asked, cells: () => part.element.querySelectorAll('td') };

@@ -1,7 +1,7 @@
 // The Heads tab on a page of its own: two layers of three heads, 2 x 3 patches between two named tokens, a server whose answers are known.
 
 import { mount as heads } from '../../vit_viz/ui/heads/table.js';
-import { Browser, Element, component, mount } from './browser.js';
+import { Browser, Element, component, mount, OPTIONS } from './browser.js';
 import { settle } from './visit.js';
 
 /** Parts that every room calls alike. */
@@ -88,7 +88,10 @@ export async function open({
   };
   Object.assign(browser.globals, { fetch, Element, HTMLElement: Element });
   const tables = { viridis: ramp((i) => i), diverging: ramp((i) => 255 - i) };
-  const part = mount(HEADS, now, { browser, props: { causal: null, tables, measures } });
+  const part = mount(HEADS, now, {
+    browser,
+    props: { causal: null, tables, measures, options: OPTIONS.heads },
+  });
   await settle();
   const find = (/** @type {string} */ of_) => any(part.find(BAR.includes(of_) ? of_ : `heads-${of_}`));
   find('stage').box = { left: 100, top: 50, width: 80, height: 40 };

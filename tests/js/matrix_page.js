@@ -1,7 +1,7 @@
 // The matrix of a head on a page of its own: 4 x 6 patches behind two named tokens, cells of ten pixels, and weights that are powers of two.
 
 import { mount as mountMatrix } from '../../vit_viz/ui/heads/matrix.js';
-import { Browser, Element, component, mount } from './browser.js';
+import { Browser, Element, component, mount, OPTIONS as DECLARED } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { settle, tables } from './visit.js';
 
@@ -106,7 +106,7 @@ export async function open({
       },
     },
     now,
-    { browser, props: { tables } },
+    { browser, props: { tables, options: DECLARED.matrix } },
   );
   await settle();
   const frames = (/** @type {number} */ count) => browser.pass(16 * count);

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 
 import { Axis, Filling } from '../../vit_viz/explorer/matrix.js';
 import { arrow, strokeOf } from '../../vit_viz/ui/heads/links.js';
+import { OPTIONS } from './browser.js';
 import { MatrixOptions } from '../../vit_viz/ui/heads/matrix_options.js';
 import { Panes, labelsOf } from '../../vit_viz/ui/heads/matrix_sheet.js';
 import {
@@ -228,7 +229,7 @@ test('a choice of the matrix is told when the hand rests, and an older answer do
   Object.assign(globalThis, { window: globalThis });
   /** @type {any[]} */
   const told = [];
-  const options = new MatrixOptions((changed) => told.push(changed));
+  const options = new MatrixOptions(OPTIONS.matrix, (changed) => told.push(changed));
   options.choose({ matrix_scale: 'log' }); // it is
   options.choose({ matrix_zoom: '2,0,0' });
   options.choose({ matrix_zoom: '3,0,0.5', matrix_count: 20 });
@@ -260,14 +261,14 @@ test('a layer that is too large says how large, what the limit is, and what ther
 
 test('options that the first view brings come from the link; later ones do not', () => {
   const usual = { matrix_scale: 'log', matrix_links: 'query', matrix_count: 10, matrix_zoom: '' };
-  const linked = new MatrixOptions(() => {});
+  const linked = new MatrixOptions(OPTIONS.matrix, () => {});
   linked.settle({ ...usual, matrix_links: 'head' });
   assert.equal(linked.areLinked, true);
-  const plain = new MatrixOptions(() => {});
+  const plain = new MatrixOptions(OPTIONS.matrix, () => {});
   plain.settle(usual);
   plain.settle({ ...usual, matrix_count: 20 });
   assert.equal(plain.areLinked, false);
-  const untold = new MatrixOptions(() => {});
+  const untold = new MatrixOptions(OPTIONS.matrix, () => {});
   untold.settle(undefined);
   assert.equal(untold.areLinked, false);
 });

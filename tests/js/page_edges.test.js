@@ -14,7 +14,7 @@ import { settle } from './visit.js';
 
 test('a picture that was chosen elsewhere scrolls into sight, once, and the first one does not', () => {
   const pictures = ['lion', 'tower', 'cat'].map((name) => ({ id: name, name, thumbnail: `data:${name}` }));
-  const { find, set } = mount(component(mountSamples, 'ui/header/view.py#Samples'), {
+  const { find, set } = mount(component(mountSamples, 'ui/kit/__init__.py#Samples'), {
     pictures,
     chosen: 'lion',
   });
@@ -29,7 +29,7 @@ test('a picture that was chosen elsewhere scrolls into sight, once, and the firs
 });
 
 test('a meter shows the share that is done, and nothing before it runs', () => {
-  const { find, set } = mount(component(mountMeter, 'ui/explain/sanity.py#Meter'), {
+  const { find, set } = mount(component(mountMeter, 'ui/kit/__init__.py#Meter'), {
     share: 0.25,
     label: 'Go',
   });
@@ -42,7 +42,7 @@ test('a meter shows the share that is done, and nothing before it runs', () => {
 });
 
 test('a model on its way has a bar from the start, and what is said again is not written again', () => {
-  const { find, set } = mount(component(mountLoading, 'ui/header/models.py#Loading'), {
+  const { find, set } = mount(component(mountLoading, 'ui/kit/__init__.py#Loading'), {
     words: 'Loading',
     share: 0,
   });
@@ -76,7 +76,7 @@ test('the questions of the page wait for what came before them', async () => {
   const asked = [];
   browser.window.fetch = async (/** @type {string} */ target) => void asked.push(target);
   const { fetch } = browser.window;
-  mount(component(mountAddress, 'ui/visit/address.py#Address'), null, { browser });
+  mount(component(mountAddress, 'ui/kit/__init__.py#Address'), null, { browser });
   assert.notEqual(browser.window.fetch, fetch);
   await browser.window.fetch('/vit_viz/layer');
   assert.deepEqual(asked, ['/vit_viz/layer']);
@@ -84,7 +84,7 @@ test('the questions of the page wait for what came before them', async () => {
 
 test('commas and semicolons stay legible in an address, and an empty one is no address', () => {
   const browser = new Browser('?model=mini&query=1%2C2');
-  const { set } = mount(component(mountAddress, 'ui/visit/address.py#Address'), null, { browser });
+  const { set } = mount(component(mountAddress, 'ui/kit/__init__.py#Address'), null, { browser });
   set({ set: { query: '1,2;1,3', layer: '4' }, push: true });
   assert.match(browser.visited.at(-1)?.address ?? '', /[?]model=mini&query=1,2;1,3&layer=4/);
   set({ set: { query: '1,2;1,3' }, push: true });

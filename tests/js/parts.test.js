@@ -9,7 +9,7 @@ import { mountFigureButton, mountPlotClicks, fit, heightOf, mountPlots } from '.
 import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
 import { Browser, component, mount } from './browser.js';
 
-const METER = component(mountMeter, 'ui/explain/sanity.py#Meter');
+const METER = component(mountMeter, 'ui/kit/__init__.py#Meter');
 const PLOT_CLICKS = component(mountPlotClicks, 'ui/kit/__init__.py#PlotClicks');
 const FIGURE_BUTTON = component(mountFigureButton, 'ui/kit/__init__.py#FigureButton');
 const PLOTS = component(mountPlots, 'ui/kit/__init__.py#Plots');
@@ -295,7 +295,7 @@ test('the clicked point of a figure is told, also after it was drawn again, once
   assert.equal(heard.length, 2);
 });
 
-const ADDRESS = component(mountAddress, 'ui/visit/address.py#Address');
+const ADDRESS = component(mountAddress, 'ui/kit/__init__.py#Address');
 
 test('a tab says what the address holds when it opens and on Back, and nothing else', () => {
   const browser = new Browser('?model=mini');

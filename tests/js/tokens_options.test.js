@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Jobs } from '../../vit_viz/ui/tokens/store.js';
-import { chosenBy, possible, USUAL } from '../../vit_viz/ui/tokens/options.js';
+import { chosenBy } from '../../vit_viz/ui/kit/controls.js';
+import { possible } from '../../vit_viz/ui/tokens/room.js';
 import { Browser, kinds, parse, read } from './browser.js';
 import { open, pressed, settle, subject, texts, usual } from './tokens_tab.js';
 
@@ -23,8 +24,14 @@ function shown(/** @type {any} */ element) {
 const segments = { labels: [0, 0, 1, 1, 0, 0], shares: [4 / 6, 2 / 6], overlap: null, method: 'k-means' };
 const answer = (/** @type {string} */ path) => (path.includes('segments') ? segments : null);
 
-test('what is usual is what Python starts with', () => {
-  assert.deepEqual({ ...USUAL }, usual);
+test('sliders have the limits that Python declares', async () => {
+  const { element } = await open();
+  const limits = (/** @type {string} */ name) => {
+    const { min, max, step } = /** @type {any} */ (element.querySelector(`[data-option=${name}]`));
+    return [min, max, step];
+  };
+  assert.deepEqual(limits('token_factor'), ['1.5', '20', '0.5']);
+  assert.deepEqual(limits('token_count'), ['2', '24', '1']);
 });
 
 test('each measure shows its own controls', async () => {

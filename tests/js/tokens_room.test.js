@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { mount as mountRoom } from '../../vit_viz/ui/tokens/room.js';
-import { component, mount } from './browser.js';
+import { component, mount, OPTIONS } from './browser.js';
 import { open, pressed, settle, texts } from './tokens_tab.js';
 
 const RING = 'vv-ring 50% 50%'; // around patch (1, 1): 20 of 40 pixels down, 50 of 100 across
@@ -335,7 +335,9 @@ test('without a photo there are no controls, and a note says why', async () => {
 test('before the first value nothing is drawn', () => {
   const black = Buffer.alloc(768).toString('base64');
   const room = component(mountRoom, 'ui/tokens/room.html');
-  const { find, told } = mount(room, null, { props: { tables: { viridis: black }, job: null } });
+  const { find, told } = mount(room, null, {
+    props: { tables: { viridis: black }, options: OPTIONS.tokens, job: null },
+  });
   assert.deepEqual(told, []);
   assert.equal(find('room-strip').childElementCount, 0);
 });

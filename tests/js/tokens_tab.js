@@ -1,8 +1,9 @@
 // The Tokens tab on a page of its own, for its tests: a photo of 2 x 3 patches in a model of four layers, and a server whose vectors
 // have dot products that are easy to work out.
 
+import { defaultsOf } from '../../vit_viz/explorer/state.js';
 import { mount as mountRoom } from '../../vit_viz/ui/tokens/room.js';
-import { Browser, component, kinds, mount } from './browser.js';
+import { Browser, component, kinds, mount, OPTIONS } from './browser.js';
 
 const ROOM = component(mountRoom, 'ui/tokens/room.html');
 const BITS = [0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800]; // 0 to 8 in fp16
@@ -15,21 +16,7 @@ export const settle = async () => {
 };
 
 /** What the Tokens tab starts with. */
-export const usual = {
-  token_measure: 'similarity',
-  token_role: 'tokens',
-  token_state: -1,
-  token_scale: 'layer',
-  token_foreground: false,
-  token_whitened: false,
-  token_second: '',
-  token_factor: 5,
-  token_register: false,
-  token_segment_role: 'keys',
-  token_method: 'k-means',
-  token_count: 4,
-  token_box: '',
-};
+export const usual = defaultsOf(OPTIONS.tokens);
 
 /** Nine tokens: the class token, a register, six patches and a detection token; a patch is 10 pixels high and 20 wide. */
 export const subject = {
@@ -82,7 +69,7 @@ export async function open(
     return { ok: true, json: async () => told, arrayBuffer: async () => told ?? vectors(Number(state)) };
   };
   Object.assign(browser.globals, { fetch, ...kinds });
-  const props = { tables: { viridis: GRAYS }, job: null, matches };
+  const props = { tables: { viridis: GRAYS }, options: OPTIONS.tokens, job: null, matches };
   const value = { ...subject, ...changes, chosen: { ...usual, .../** @type {any} */ (changes).chosen } };
   Object.defineProperty(kinds.Element.prototype, 'options', {
     configurable: true,

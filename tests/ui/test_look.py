@@ -8,14 +8,17 @@ from pathlib import Path
 
 import pytest
 
+import vit_viz
 from vit_viz.explorer import template
-from vit_viz.explorer.value import explorer_options
+from vit_viz.explorer.value import described, explorer_options
 from vit_viz.session.session import Session
 from vit_viz.ui.look.view import followed
 from vit_viz.ui.payload import explorer_value
 from vit_viz.views.state import ViewState
+from vit_viz.views.tab_options import HeadsOptions, MatrixOptions, TokensOptions
 
 _OPTIONS = Path(__file__).parents[1] / "js" / "options.json"
+_ROOMS = Path(vit_viz.__file__).parent / "ui"
 
 
 def test_what_the_explorer_pins_is_followed_with_its_number() -> None:
@@ -43,6 +46,25 @@ def test_the_number_goes_back_to_the_explorer_and_never_into_a_link() -> None:
 def test_the_scripts_are_tested_with_the_options_that_are_declared() -> None:
     value = explorer_value(Session(device="cpu"), ViewState(image="shapes"), "")
     assert json.loads(_OPTIONS.read_text("utf-8")) == value["options"]
+
+
+def test_the_scripts_of_the_tabs_are_tested_with_the_options_that_python_declares() -> None:
+    groups = {"tokens": TokensOptions, "heads": HeadsOptions, "matrix": MatrixOptions}
+    declared = {name: [described(field) for field in kind.schema()] for name, kind in groups.items()}
+    assert json.loads((_OPTIONS.parent / "tab_options.json").read_text("utf-8")) == declared
+
+
+def test_the_controls_of_the_tokens_tab_offer_each_choice_once_and_hold_no_limits() -> None:
+    html = (_ROOMS / "tokens" / "room.html").read_text("utf-8")
+    choices = {field.name: list(field.choices) for field in TokensOptions.schema()}
+    groups = re.findall(
+        r'data-option="(\w+)"[^>]*>((?:\s*<button type="button" data-value[^>]*>[^<]*</button>)+)', html
+    )
+    assert len(groups) == 5
+    for name, buttons in groups:
+        assert re.findall(r'data-value="([^"]+)"', buttons) == choices[name]
+    assert set(re.findall(r'data-option="(\w+)"', html)) == set(choices) - {"token_state"}
+    assert not re.search(r"<input[^>]* (?:min|max|step|value)=", html)
 
 
 def test_every_option_of_the_explorer_has_a_control() -> None:

@@ -15,7 +15,7 @@ from tests.ui.waits import expect
 from vit_viz.session.session import Session
 from vit_viz.ui import scripts
 from vit_viz.ui.app import launch_options
-from vit_viz.ui.header.view import Top
+from vit_viz.ui.kit import Top
 from vit_viz.ui.routes import routes
 
 pytestmark = pytest.mark.browser

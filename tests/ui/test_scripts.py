@@ -20,7 +20,7 @@ from tests.ui.desk import app_of
 from vit_viz.session.session import Session
 from vit_viz.ui import scripts
 from vit_viz.ui.edge.addresses import kind_of
-from vit_viz.ui.header.view import Top
+from vit_viz.ui.kit import Top
 from vit_viz.ui.routes import NOTHING_HERE, ONLY_GET, routes
 from vit_viz.ui.tabs import TABS
 

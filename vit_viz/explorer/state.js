@@ -11,6 +11,7 @@ import { movedPatch, patchQuery, queryPatches, queryTokens } from './geometry.js
  * @property {string[]} [choices] of a text
  * @property {number} [low] of a number
  * @property {number} [high] of a number
+ * @property {number} [step] of a number that is no whole one
  */
 
 /** Every option at its default. @param {Option[]} options */

@@ -34,7 +34,7 @@ def trace_value(trace: Trace) -> Value:
         "crop": trace.crop_box.to_dict(),
         "source": [source_of(trace, layer) for layer in range(trace.num_layers)],
         "norms": has_norms(trace),
-        "options": [_described(field) for field in explorer_options()],
+        "options": [described(field) for field in explorer_options()],
     }
 
 
@@ -78,10 +78,13 @@ def proof_value(trace: Trace) -> Value:
     }
 
 
-def _described(field: OptionField) -> Value:
-    """An option as the explorer knows it: what it is called, what is possible, and its default."""
+def described(field: OptionField) -> Value:
+    """An option as the page's scripts know it: what it is called, what is possible, and its default."""
     option = field.option
-    described: Value = {"name": field.name, "link": option.link, "default": field.default}
+    value: Value = {"name": field.name, "link": option.link, "default": field.default}
     if field.choices:
-        return described | {"choices": list(field.choices)}
-    return described if field.kind is bool else described | {"low": option.low, "high": option.high}
+        return value | {"choices": list(field.choices)}
+    if field.kind in (bool, str):
+        return value
+    step = {"step": option.step} if field.kind is float else {}
+    return value | {"low": option.low, "high": option.high} | step

@@ -21,8 +21,7 @@ from vit_viz.ui.edge.request_log import log_with_request_numbers
 from vit_viz.ui.edge.surfaces import Surface
 from vit_viz.ui.edge.user_errors import GuardedBlocks, notice
 from vit_viz.ui.header import view as header
-from vit_viz.ui.header.view import TabRow
-from vit_viz.ui.kit import FigureDialog, Plots
+from vit_viz.ui.kit import FigureDialog, Plots, TabRow
 from vit_viz.ui.page import QUICK, Page, Room, Tab
 from vit_viz.ui.preview.head import ICON, TITLE
 from vit_viz.ui.routes import routes

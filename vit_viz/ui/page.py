@@ -20,7 +20,7 @@ from vit_viz.session.session import Session
 from vit_viz.ui.edge.admission import SLOW
 from vit_viz.ui.edge.upload_files import UploadFiles
 from vit_viz.ui.edge.user_errors import guarded
-from vit_viz.ui.visit.address import Address
+from vit_viz.ui.kit import Address
 from vit_viz.ui.visit.view_store import ViewStore
 from vit_viz.views.state import ViewState
 

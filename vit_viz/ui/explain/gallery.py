@@ -21,29 +21,11 @@ from vit_viz.ui.explain import trust
 from vit_viz.ui.explain.methods import card_named
 from vit_viz.ui.explain.questions import Questions, found_classes
 from vit_viz.ui.explain.target import target_value
-from vit_viz.ui.kit import Component
+from vit_viz.ui.kit import Gallery, Target
 from vit_viz.ui.page import LONG, QUICK, Page
 from vit_viz.ui.payload import picture_address
 from vit_viz.ui.visit.jobs import News, Stops, steps
 from vit_viz.views.state import ViewState
-
-
-class Target(Component):
-    """What is explained: chips of classes and a search; events `why`, `unlike`, `search`; the prop `matches` answers a search."""
-
-    template = "target"
-    tells = ("why", "unlike", "search")
-
-
-class Gallery(Component):
-    """A card per method, and how far to believe the chosen one; events `open`, `compute`, `stop`, `trust`, `map_scale`.
-
-    The prop `progress` follows the slow methods, by their names, `trust` the test of all maps; `weights` says what became of a map
-    when the weights were re-initialised.
-    """
-
-    template = "gallery"
-    tells = ("open", "compute", "stop", "trust", "map_scale")
 
 
 @dataclass(frozen=True)

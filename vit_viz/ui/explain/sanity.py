@@ -14,30 +14,12 @@ from vit_viz.render.figures import captioned_figure, curve_figure
 from vit_viz.results import Curve
 from vit_viz.session.handles import OWNER, PAGE
 from vit_viz.ui.edge.user_errors import guarded, sentence
-from vit_viz.ui.explain.gallery import Gallery
 from vit_viz.ui.explain.methods import card_named
 from vit_viz.ui.explain.questions import Questions
-from vit_viz.ui.kit import Component, words
+from vit_viz.ui.kit import Gallery, Meter, words
 from vit_viz.ui.page import LONG, QUICK, Page
 from vit_viz.ui.visit.jobs import Stops, steps
 from vit_viz.views.state import ViewState
-
-
-class Meter(Component):
-    """A button for something long, how far it is, and a button that ends it; events `start` and `stop`."""
-
-    template = "meter"
-    html = """
-<div class="vv-job vv-row">
-  <button type="button" class="vv-go"></button>
-  <span class="vv-job-words vv-quiet" aria-live="polite"></span>
-  <progress class="vv-progress" max="1" value="0" hidden></progress>
-  <button type="button" class="vv-stop" hidden>Cancel</button>
-</div>
-"""
-    script = ("gallery", "mountMeter")
-    tells = ("start", "stop")
-
 
 _LABEL = "Re-initialise the weights, step by step"
 _WHY = (

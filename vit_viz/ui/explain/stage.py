@@ -27,22 +27,11 @@ from vit_viz.ui.explain.answers import answer_value, whole_value
 from vit_viz.ui.explain.methods import card_named
 from vit_viz.ui.explain.option_controls import OptionControl
 from vit_viz.ui.explain.questions import Questions
-from vit_viz.ui.kit import Component, words
+from vit_viz.ui.kit import Stage, words
 from vit_viz.ui.kit.queries import pick, step
 from vit_viz.ui.page import QUICK, Page
 from vit_viz.ui.payload import bar_value, cells_value, picture_address, picture_value
 from vit_viz.views.state import ViewState
-
-
-class Stage(Component):
-    """The chosen map on the photo, whose patches can be taken away; events `remove`, `pick` and `step`.
-
-    The prop `answer` says what the model makes of the rest.
-    """
-
-    template = "stage"
-    tells = ("remove", "pick", "step")
-
 
 _CONTROLS = ("query", "suffix", "style", "alpha", "table", "smooth")
 

@@ -10,22 +10,9 @@ from vit_viz.errors import ImageError
 from vit_viz.session.handles import OWNER, VISITOR
 from vit_viz.ui.edge.image_input import GONE, UploadedImage, read_upload
 from vit_viz.ui.edge.user_errors import escaped
-from vit_viz.ui.kit import Component
+from vit_viz.ui.kit import Bring
 from vit_viz.ui.page import DRAWING, Page
 from vit_viz.views.state import ViewState
-
-
-class Bring(Component):
-    """Takes what is dropped or pasted anywhere on the page; event `bring` says the path that its upload was answered with."""
-
-    template = "bring"
-    html = """
-<div class="vv-bring vv-row">
-  <button type="button" class="vv-button vv-paste" hidden>Paste a picture</button>
-  <p class="vv-small">or Ctrl+V, or drop a picture anywhere on the page</p>
-</div>
-"""
-    tells = ("bring",)
 
 
 def wire(bring: Bring, box: UploadedImage, page: Page) -> None:

@@ -13,19 +13,10 @@ from vit_viz.session.edits import NO_EDITS, ModelEdits
 from vit_viz.session.handles import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.kit import Component
+from vit_viz.ui.kit import Edited
 from vit_viz.ui.page import Page
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
-
-
-class Edited(Component):
-    """What was changed inside the model, and what that does to the answer; event `undo` (words of an edit; "" for all)."""
-
-    template = "edited"
-    script = ("parts", "mountEdited")
-    tells = ("undo",)
-
 
 _HEADS = {"off": "off", "mean": "at its mean", "uniform": "looks at all tokens alike"}
 _TOKENS = {"class": "the class token", "everything": "all tokens"}

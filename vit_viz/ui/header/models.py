@@ -10,27 +10,10 @@ import gradio as gr
 
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.header.loading import Loads, Value
-from vit_viz.ui.kit import Component
+from vit_viz.ui.kit import Loading
 from vit_viz.ui.page import QUICK, Page
 from vit_viz.views import choices
 from vit_viz.views.state import ViewState
-
-
-class Loading(Component):
-    """Which model is on its way, how far it is, and a button that ends it; event `stop`."""
-
-    template = "loading"
-    html = """
-<div class="vv-job vv-row" hidden>
-  <span class="vv-job-words vv-quiet" role="status" aria-live="polite"></span>
-  <span class="vv-job-amount vv-number"></span>
-  <progress class="vv-progress" max="1" aria-label="download"></progress>
-  <button type="button" class="vv-stop">Cancel</button>
-</div>
-<p class="vv-error" role="alert" hidden></p>
-"""
-    script = ("parts", "mountLoading")
-    tells = ("stop",)
 
 
 @dataclass

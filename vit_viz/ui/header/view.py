@@ -16,60 +16,13 @@ from vit_viz.session.session import Session
 from vit_viz.ui.edge.image_input import UploadedImage
 from vit_viz.ui.edge.user_errors import escaped, guarded, sentence
 from vit_viz.ui.header import bring, edited, models, size
-from vit_viz.ui.header.bring import Bring
-from vit_viz.ui.header.edited import Edited
 from vit_viz.ui.header.loading import Loads
-from vit_viz.ui.header.models import Loading
 from vit_viz.ui.header.thumbnails import thumbnails
-from vit_viz.ui.kit import Component, Opener, words
+from vit_viz.ui.kit import Bring, Edited, Facts, Loading, Opener, Samples, Top, words
 from vit_viz.ui.page import QUICK, Page
 from vit_viz.ui.payload import facts_value
 from vit_viz.views import choices
 from vit_viz.views.state import ViewState
-
-
-class Facts(Component):
-    """Whether the attention is verified, with the model's facts; the link; where to start; help.
-
-    Event `refused`: it turned out that the pictures mislead.
-    """
-
-    template = "facts"
-    tells = ("refused",)
-
-
-class Samples(Component):
-    """The tray: thumbnails of the samples and of this visit's pictures; event `choose`."""
-
-    template = "samples"
-    html = '<div class="vv-samples" role="group" aria-label="Pictures"></div>'
-    script = ("parts", "mountSamples")
-    tells = ("choose",)
-
-
-class Top(Component):
-    """The most probable classes, what is being done, and what went wrong."""
-
-    template = "top"
-    html = """
-<div class="vv-answers">
-  <span class="vv-says" hidden>The model says</span>
-  <ol class="vv-top" aria-label="Most probable classes with their probability"></ol>
-  <p class="vv-nothing" hidden></p>
-</div>
-<p class="vv-status vv-quiet" role="status" aria-live="polite" hidden></p>
-<p class="vv-error" role="alert" hidden></p>
-"""
-    script = ("parts", "mountTop")
-
-
-class TabRow(Component):
-    """Keeps the chosen tab in sight where the row of tabs is wider than the screen."""
-
-    template = "tab_row"
-    html = '<span class="vv-tab-row" hidden></span>'
-    script = ("parts", "mountTabRow")
-
 
 MARK = '<h1 class="vv-mark">vit<span>_</span>viz</h1>'
 SENTENCE_HTML = (

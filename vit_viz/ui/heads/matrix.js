@@ -23,9 +23,9 @@ import { matrixTitle, mostWords, pairWords, sizeWords, tooLargeWords, weightText
 
 const BUDGET = 8; // milliseconds of a frame in which rows are computed
 
-/** @type {import('../kit/elements.js').Mount<{value: Trace | null, tables: Record<string, string>}>} */
+/** @type {import('../kit/elements.js').Mount<{value: Trace | null, tables: Record<string, string>, options: import('../../explorer/state.js').Option[]}>} */
 export function mount(element, trigger, props, watch) {
-  const matrix = new Matrix(element, trigger, decodeTable(props.tables.viridis));
+  const matrix = new Matrix(element, trigger, decodeTable(props.tables.viridis), props.options);
   listen(matrix);
   watch('value', () => matrix.show(props.value));
   matrix.show(props.value);
@@ -46,14 +46,19 @@ export class Matrix {
   isStale = false; // whether the canvas shows another place or scale
   statusTimer = 0;
 
-  /** @param {HTMLElement} element @param {import('../kit/elements.js').Trigger} trigger @param {Uint32Array} table */
-  constructor(element, trigger, table) {
+  /**
+   * @param {HTMLElement} element
+   * @param {import('../kit/elements.js').Trigger} trigger
+   * @param {Uint32Array} table
+   * @param {import('../../explorer/state.js').Option[]} schema
+   */
+  constructor(element, trigger, table, schema) {
     this.element = element;
     this.find = finder(element);
     this.trigger = trigger;
     this.table = table;
     this.photo = new LinkedPhoto(this);
-    this.options = new MatrixOptions((changed) => trigger('option', changed));
+    this.options = new MatrixOptions(schema, (changed) => trigger('option', changed));
     this.sheet = new Sheet(/** @type {HTMLCanvasElement} */ (this.find('matrix-canvas')), table);
     new ResizeObserver(() => this.fit()).observe(this.find('matrix-main'));
   }

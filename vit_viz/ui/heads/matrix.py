@@ -7,8 +7,9 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from vit_viz.explorer import colour_tables
+from vit_viz.explorer.value import described
 from vit_viz.session.session import Session
-from vit_viz.ui.kit import Component, words
+from vit_viz.ui.kit import HeadMatrix, words
 from vit_viz.ui.page import Page
 from vit_viz.ui.payload import explorer_value, opening_of
 from vit_viz.views.choices import subject_of
@@ -18,19 +19,13 @@ from vit_viz.views.tab_options import MatrixOptions
 _OPTIONS = tuple(field.name for field in fields(MatrixOptions))
 
 
-class HeadMatrix(Component):
-    """Every token against every token in one head, and links as arrows; events `pin` (query), `choose` (layer, head) and `option`.
-
-    Its value is the explorer's, with its options under `matrix`; the prop `tables` has the colour tables.
-    """
-
-    template = "matrix"
-    tells = ("pin", "choose", "option")
-
-
 def build() -> HeadMatrix:
     """Lay out the matrix and its words."""
-    matrix = HeadMatrix(elem_id="vv-head-matrix", tables=colour_tables())
+    matrix = HeadMatrix(
+        elem_id="vv-head-matrix",
+        tables=colour_tables(),
+        options=[described(field) for field in MatrixOptions.schema()],
+    )
     words.explain(
         shows="all of one head at once: each row is a query, each column a key, and the arrows on the photo are the strongest of "
         "these links.",

@@ -1,5 +1,7 @@
 // What of the matrix the address holds: its scale, which links and how many, and the part that is in sight.
 
+import { defaultsOf } from '../../explorer/state.js';
+
 /**
  * @typedef {object} Options
  * @property {string} matrix_scale "log" or "linear"
@@ -12,16 +14,15 @@ const REST = 300; // milliseconds without another choice after which the page is
 
 /** The options as they are shown: what the view says, but for what was chosen here and the view does not say yet. */
 export class MatrixOptions {
-  /** @type {Options} */
-  now = { matrix_scale: 'log', matrix_links: 'query', matrix_count: 10, matrix_zoom: '' };
   /** @type {Partial<Options>} */
   pending = {};
   areLinked = false; // whether the link that opened the page chose any of them
   isFirst = true;
   timer = 0;
 
-  /** @param {(changed: Partial<Options>) => void} tell */
-  constructor(tell) {
+  /** @param {import('../../explorer/state.js').Option[]} schema @param {(changed: Partial<Options>) => void} tell */
+  constructor(schema, tell) {
+    this.now = /** @type {Options} */ (defaultsOf(schema));
     this.tell = tell;
   }
 

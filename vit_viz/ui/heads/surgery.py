@@ -14,19 +14,11 @@ from vit_viz.session.edits import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE, NO_ED
 from vit_viz.session.handles import OWNER
 from vit_viz.session.session import Session
 from vit_viz.ui.edge.user_errors import guarded, sentence
-from vit_viz.ui.kit import Component
+from vit_viz.ui.kit import Surgery
 from vit_viz.ui.page import QUICK, Page
 from vit_viz.ui.routes import PREFIX
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
-
-
-class Surgery(Component):
-    """A switch for each head, a temperature for each layer, and views that are forbidden; event `edit` (edits, in words)."""
-
-    template = "surgery"
-    tells = ("edit",)
-
 
 _LABELS = {
     "class": "class token",

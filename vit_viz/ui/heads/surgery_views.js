@@ -1,5 +1,6 @@
 // Views that are forbidden: which tokens, chosen by name, typed, or drawn on the photo, no longer see which others, in which layers.
 
+import { offer } from '../kit/controls.js';
 import { make } from '../kit/elements.js';
 import { Stage } from '../kit/stage.js';
 
@@ -65,13 +66,8 @@ export class Views {
       ['seeing', tokens[0].value],
       ['seen', PLACES],
     ]) {
-      const options = [...tokens, { value: PLACES, label: PLACES }].map(({ value, label }) => {
-        const option = make('option', '', label);
-        option.value = value;
-        return option;
-      });
       const select = this.select(side);
-      select.replaceChildren(...options);
+      offer(select, [...tokens, { value: PLACES, label: PLACES }]);
       select.value = usual;
     }
     this.side = 'seen';

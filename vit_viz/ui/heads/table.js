@@ -2,6 +2,7 @@
 
 import { decodeTable } from '../../explorer/paint.js';
 import { patchQuery, queryPatches, queryWords } from '../../explorer/geometry.js';
+import { defaultsOf } from '../../explorer/state.js';
 import { routeUrl } from '../../explorer/source.js';
 import { finder, gradient, make, showText } from '../kit/elements.js';
 import { mount as mountTarget } from '../explain/target.js';
@@ -52,6 +53,7 @@ import { agreementWords, endsOf, headWords, scaleWords, valueWords } from './wor
  * @property {import('./causal.js').News | null} causal
  * @property {Record<string, string>} tables
  * @property {MeasureWords[]} measures
+ * @property {import('../../explorer/state.js').Option[]} options
  * @property {any} matches classes that were searched
  */
 
@@ -79,7 +81,7 @@ export function mount(element, trigger, props, watch) {
 /** What the component shows. */
 export class HeadRoom {
   /** @param {HTMLElement} element @param {import('../kit/elements.js').Trigger} trigger @param {Props} props */
-  constructor(element, trigger, { tables, measures }) {
+  constructor(element, trigger, { tables, measures, options }) {
     this.element = element;
     this.find = finder(element);
     this.trigger = trigger;
@@ -90,8 +92,7 @@ export class HeadRoom {
     this.lit = new Lit(this.find('heads-stage'), this.colours.plain, () => this.drawPhoto());
     this.names = new Names(this.find('heads-kinds'), (place) => this.choose(place));
     this.effects = new Effects();
-    /** @type {Options} */
-    this.options = { measure: 'distance', how: 'zero', head_order: 'head' };
+    this.options = /** @type {Options} */ (defaultsOf(options));
     /** @type {Record<string, string | number>} what was chosen here and the server has not answered yet */
     this.pending = {};
     /** @type {Subject | null} */

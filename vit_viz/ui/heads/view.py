@@ -11,7 +11,7 @@ import gradio as gr
 from vit_viz.drawing.pictures import screen_photo
 from vit_viz.errors import ParameterError
 from vit_viz.explorer import colour_tables
-from vit_viz.explorer.value import trace_value
+from vit_viz.explorer.value import described, trace_value
 from vit_viz.geometry import format_query
 from vit_viz.render.styles import unsuitable
 from vit_viz.session.handles import OWNER, PAGE
@@ -21,27 +21,14 @@ from vit_viz.ui.explain.questions import Questions, found_classes
 from vit_viz.ui.explain.target import target_value
 from vit_viz.ui.heads import matrix, surgery
 from vit_viz.ui.heads.causal import cost_words, followed, known_maps
-from vit_viz.ui.heads.surgery import Surgery
 from vit_viz.ui.heads.words import MEASURES
-from vit_viz.ui.kit import Component, words
+from vit_viz.ui.kit import HeadRoom, Surgery, words
 from vit_viz.ui.page import LONG, QUICK, Page, Tab, subject_in
 from vit_viz.ui.routes import PREFIX
 from vit_viz.ui.visit.jobs import News, Stops
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
-
-
-class HeadRoom(Component):
-    """All heads as a table of one measure, the photo as one of them sees it, and a name for each.
-
-    Events: `choose` (layer, head), `option` (measure, how or head_order), `pin` (query), `why` (index of a class), `search`
-    of a class, which the prop `matches` answers, `start` and `stop` of the causal map, which the prop `causal` follows. The
-    props `tables` and `measures` have the colour tables, as the explorer's, and the measures in words.
-    """
-
-    template = "table"
-    tells = ("choose", "option", "pin", "why", "search", "start", "stop")
-
+from vit_viz.views.tab_options import HeadsOptions
 
 _CAUSAL = "causal"  # the name of the job
 
@@ -66,7 +53,12 @@ class Heads:
 def build() -> Heads:
     """Lay out the tab."""
     room = HeadRoom(
-        elem_id="vv-heads", causal=None, matches=None, tables=colour_tables(), measures=_measures()
+        elem_id="vv-heads",
+        causal=None,
+        matches=None,
+        tables=colour_tables(),
+        measures=_measures(),
+        options=[described(field) for field in HeadsOptions.schema()],
     )
     changes = Surgery(elem_id="vv-surgery")
     with gr.Column(elem_id="vv-heads-matrix"):

@@ -17,24 +17,13 @@ from vit_viz.results import TokenMatrix
 from vit_viz.session.handles import Subject
 from vit_viz.session.questions import request_for
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.kit import Component, FigureButton, PlotClicks, words
+from vit_viz.ui.kit import FigureButton, PlotClicks, PositionTables, words
 from vit_viz.ui.page import Page, Tab, subject_in
 from vit_viz.ui.payload import figure_address, picture_address
 from vit_viz.ui.positions.figures import KINDS, place_of, prefix_of
 from vit_viz.ui.positions.tables import part_value
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
-
-
-class PositionTables(Component):
-    """What is shown of the positions, and all of it but their similarity; event `show` (part).
-
-    The prop `tables` has the colour tables, as the explorer's.
-    """
-
-    template = "tables"
-    tells = ("show",)
-
 
 GRIDS = [("of this image", "image"), ("as trained", "trained")]
 

@@ -2,6 +2,7 @@
 
 import { decodeTable } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
+import { offer } from '../kit/controls.js';
 import { finder, gradient, make, showText } from '../kit/elements.js';
 import { Grid } from '../heads/grid.js';
 import { stopsOf } from '../tokens/strip.js';
@@ -384,12 +385,10 @@ async function fetched(path, signal) {
 
 /** @param {HTMLElement} select @param {string[][]} choices */
 function fillSelect(select, choices) {
-  const options = choices.map(([name, words]) => {
-    const option = make('option', '', words);
-    option.value = name;
-    return option;
-  });
-  select.replaceChildren(...options);
+  offer(
+    /** @type {HTMLSelectElement} */ (select),
+    choices.map(([value, label]) => ({ value, label })),
+  );
 }
 
 /** A line in a cell. @param {HTMLElement} cell @param {number | null} mean @param {number | null} spread @param {[number, number]} ends */

@@ -14,24 +14,12 @@ from vit_viz.errors import ParameterError
 from vit_viz.explorer import colour_tables
 from vit_viz.render.figures import photo_scatter
 from vit_viz.session.session import Session
-from vit_viz.ui.kit import Component, words
+from vit_viz.ui.kit import SurveyRoom, words
 from vit_viz.ui.page import Page, Room, Tab
 from vit_viz.ui.survey import answers
 from vit_viz.ui.survey.opened_room import OTHER_MODEL, OpenedRoom, open_room
 from vit_viz.ui.survey.routes import survey_routes
 from vit_viz.views.state import ViewState
-
-
-class SurveyRoom(Component):
-    """The filter, the atlas of heads, and photos in lists; the dots are a figure beside it, which its script fills.
-
-    Events: `option` (names and values of options of the view), `choose` (layer, head), `look` (row of a photo). The prop
-    `survey` says what was opened, and `tables` has the colour tables, as the explorer's.
-    """
-
-    template = "room"
-    tells = ("option", "choose", "look")
-
 
 NAME = "survey"
 _OPTIONS = ("survey_where", "survey_across", "survey_up", "survey_measure")

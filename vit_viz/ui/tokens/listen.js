@@ -1,7 +1,7 @@
 // What pointer and keys do in the Tokens tab; a box on the photo is drawn, or typed as left,top,right,bottom.
 
 import { ARROWS, cellAt, pointerIn } from '../../explorer/geometry.js';
-import { listenToOptions } from './options.js';
+import { listenToOptions } from '../kit/controls.js';
 
 /** @typedef {import('./room.js').Room} Room */
 

@@ -3,19 +3,35 @@
 
 import { movedPatch, patchQuery, queryTokens } from '../../explorer/geometry.js';
 import { decodeTable } from '../../explorer/paint.js';
+import { defaultsOf } from '../../explorer/state.js';
 import { layerTable } from '../../explorer/styles.js';
 import { finder, gradient, showText } from '../kit/elements.js';
 import { mount as mountTarget } from '../explain/target.js';
 import { readBox, listen } from './listen.js';
 import { Jobs, Store } from './store.js';
 import { tileWords } from './measures.js';
-import { offer, possible, showOptions, USUAL } from './options.js';
+import { limit, offer, showOptions } from '../kit/controls.js';
 import { Stage } from '../kit/stage.js';
 import { Strip, stopsOf } from './strip.js';
 import { rangeOf, short } from '../kit/numbers.js';
 import { VIEWS } from './views.js';
 
 /**
+ * @typedef {object} Options
+ * @property {'similarity' | 'components' | 'norms' | 'lens' | 'layers' | 'segments'} token_measure
+ * @property {import('./store.js').Role} token_role
+ * @property {number} token_state
+ * @property {'layer' | 'shared'} token_scale
+ * @property {boolean} token_foreground
+ * @property {boolean} token_whitened
+ * @property {string} token_second
+ * @property {number} token_factor
+ * @property {boolean} token_register
+ * @property {import('./store.js').Role} token_segment_role
+ * @property {'k-means' | 'cut'} token_method
+ * @property {number} token_count
+ * @property {string} token_box
+ *
  * @typedef {import('../kit/stage.js').Photo & {handle: string}} Photo
  * @typedef {Photo & SubjectFacts} Subject
  * @typedef {object} SubjectFacts
@@ -26,7 +42,7 @@ import { VIEWS } from './views.js';
  * @property {string} query
  * @property {boolean} travels whether the vectors may come to the browser
  * @property {import('./store.js').Role[]} roles
- * @property {import('./options.js').Options} chosen
+ * @property {Options} chosen
  * @property {string} target index of the class of the lens; "" is the model's first
  * @property {object | null} classes the value of the chooser of classes
  * @property {{id: string, name: string}[]} pictures that can share the colours
@@ -47,9 +63,9 @@ import { VIEWS } from './views.js';
 
 const OPACITY = 0.75; // of the big map over the photo
 
-/** @type {import('../kit/elements.js').Mount<{value: Subject | null, tables: Record<string, string>, job: import('./store.js').Job | null, matches: any}>} */
+/** @type {import('../kit/elements.js').Mount<{value: Subject | null, tables: Record<string, string>, options: import('../../explorer/state.js').Option[], job: import('./store.js').Job | null, matches: any}>} */
 export function mount(element, trigger, props, watch) {
-  const room = new Room(element, trigger, decodeTable(props.tables.viridis));
+  const room = new Room(element, trigger, decodeTable(props.tables.viridis), props.options);
   listen(room);
   const target = {
     get value() {
@@ -67,8 +83,13 @@ export function mount(element, trigger, props, watch) {
 
 /** What the component shows. */
 export class Room {
-  /** @param {HTMLElement} element @param {import('../kit/elements.js').Trigger} trigger @param {Uint32Array} table */
-  constructor(element, trigger, table) {
+  /**
+   * @param {HTMLElement} element
+   * @param {import('../kit/elements.js').Trigger} trigger
+   * @param {Uint32Array} table
+   * @param {import('../../explorer/state.js').Option[]} schema
+   */
+  constructor(element, trigger, table, schema) {
     this.element = element;
     this.find = finder(element);
     this.trigger = trigger;
@@ -84,8 +105,8 @@ export class Room {
     this.subject = null;
     /** @type {Store | null} */
     this.store = null;
-    /** @type {import('./options.js').Options} */
-    this.options = { ...USUAL };
+    this.options = /** @type {Options} */ (defaultsOf(schema));
+    limit(element, schema);
     this.expects = 0; // the revision from which on the server knows what was chosen here
     this.pinned = 0; // index of a token
     /** @type {number | null} */
@@ -152,7 +173,11 @@ export class Room {
     if (subject.revision >= this.expects) this.options = possible(subject.chosen, subject.roles);
     const tokens = queryTokens(subject.query, { ...subject, pooling: '' });
     this.pinned = Array.isArray(tokens) && tokens.length ? tokens[0] : subject.prefix.length + this.centre();
-    offer(this.element, subject.pictures);
+    const select = /** @type {HTMLSelectElement} */ (
+      this.element.querySelector('[data-option=token_second]')
+    );
+    const pictures = subject.pictures.map(({ id, name }) => ({ value: id, label: name }));
+    offer(select, [{ value: '', label: 'no other photo' }, ...pictures]);
     if (isNew) this.begin(subject);
     this.load();
   }
@@ -169,7 +194,7 @@ export class Room {
     this.find('room-left').style.setProperty('--vv-aspect', String(size[1] / size[0]));
   }
 
-  /** Something is chosen here: shown at once, and told to the page. @param {Partial<import('./options.js').Options>} chosen */
+  /** Something is chosen here: shown at once, and told to the page. @param {Partial<Options>} chosen */
   choose(chosen) {
     if (chosen.token_box && !readBox(chosen.token_box)) {
       showText(this.find('room-error'), 'A box is left,top,right,bottom in pixels, as 20,10,120,90.');
@@ -258,7 +283,7 @@ export class Room {
   /** Which controls there are, and what they say. */
   press() {
     const { subject } = this;
-    showOptions(this.element, this.options, (part) => {
+    showOptions(this.element, this.options, this.options.token_measure, (part) => {
       if (part.dataset.needs === 'roles') return (subject?.roles.length ?? 1) > 1;
       if (part.dataset.needs === 'count') return this.options.token_method !== 'cut';
       return true;
@@ -361,4 +386,14 @@ export class Room {
     const isPatch = patch >= 0 && patch < this.patches;
     this.pin(isPatch ? movedPatch(patch, step, this.subject.grid) : this.centre());
   }
+}
+
+/** What is chosen, as a model can show it. @param {Options} chosen @param {Options['token_role'][]} roles that the model has */
+export function possible(chosen, roles) {
+  const role = (/** @type {Options['token_role']} */ wanted) => (roles.includes(wanted) ? wanted : 'tokens');
+  return {
+    ...chosen,
+    token_role: role(chosen.token_role),
+    token_segment_role: role(chosen.token_segment_role),
+  };
 }

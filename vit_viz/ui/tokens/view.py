@@ -14,13 +14,14 @@ from vit_viz.drawing.pictures import screen_photo
 from vit_viz.errors import VitVizError
 from vit_viz.explorer import colour_tables
 from vit_viz.explorer.packing import LAYER_BYTES
+from vit_viz.explorer.value import described
 from vit_viz.geometry import format_query
 from vit_viz.session.handles import OWNER, PAGE, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.edge.user_errors import guarded, sentence
 from vit_viz.ui.explain.questions import found_classes
 from vit_viz.ui.explain.target import target_value, with_target
-from vit_viz.ui.kit import Component, words
+from vit_viz.ui.kit import TokenRoom, words
 from vit_viz.ui.page import LONG, QUICK, Page, Tab, subject_in
 from vit_viz.ui.routes import PREFIX
 from vit_viz.ui.tokens import answers
@@ -28,19 +29,6 @@ from vit_viz.ui.visit.jobs import Stops, steps
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 from vit_viz.views.tab_options import TokensOptions
-
-
-class TokenRoom(Component):
-    """The photo with one state of the model over it, and all states as small maps.
-
-    Events: `pin` (query), `choose` (options of the view), `compute` (a measure that takes a while), `stop`, and
-    `why` and `search` of the classes. The prop `tables` has
-    the colour tables, as the explorer's; `job` says how far a computation is.
-    """
-
-    template = "room"
-    tells = ("pin", "choose", "compute", "stop", "why", "search")
-
 
 OPTIONS = tuple(field.name for field in TokensOptions.schema())
 """What the room chooses, by the names of the fields."""
@@ -56,7 +44,13 @@ class Tokens:
 
 def build() -> Tokens:
     """Lay out the tab."""
-    room = TokenRoom(elem_id="vv-tokens", tables=colour_tables(), job=None, matches=None)
+    room = TokenRoom(
+        elem_id="vv-tokens",
+        tables=colour_tables(),
+        options=[described(field) for field in TokensOptions.schema()],
+        job=None,
+        matches=None,
+    )
     words.explain(
         shows="what has become of each patch before the first and after every layer: which patches resemble the one under the "
         "pointer, by what they differ most, how long their vectors are, what the head would say of each, how much each layer "

@@ -301,5 +301,5 @@ function note(/** @type {Segments} */ { method, overlap }) {
   return make('p', 'vv-small', `${method}; the largest segment is 0. ${words}`);
 }
 
-/** @type {Record<import('./options.js').Options['token_measure'], import('./room.js').View>} */
+/** @type {Record<import('./room.js').Options['token_measure'], import('./room.js').View>} */
 export const VIEWS = { similarity, components: colours, norms, lens, layers, segments };

@@ -1,51 +1,36 @@
-// What is chosen in the Tokens tab: the controls say by data-option which option of the view they set, and by data-for which measures
-// have them.
+// The controls of a room: data-option says which option of the view one sets, data-for which measures have it. Which options there are,
+// their defaults and their limits come from the server, where they are declared.
 
-/**
- * @typedef {object} Options
- * @property {'similarity' | 'components' | 'norms' | 'lens' | 'layers' | 'segments'} token_measure
- * @property {import('./store.js').Role} token_role
- * @property {number} token_state
- * @property {'layer' | 'shared'} token_scale
- * @property {boolean} token_foreground
- * @property {boolean} token_whitened
- * @property {string} token_second
- * @property {number} token_factor
- * @property {boolean} token_register
- * @property {import('./store.js').Role} token_segment_role
- * @property {'k-means' | 'cut'} token_method
- * @property {number} token_count
- * @property {string} token_box
- */
+import { make } from './elements.js';
 
-/** @type {Readonly<Options>} */
-export const USUAL = Object.freeze({
-  token_measure: 'similarity',
-  token_role: 'tokens',
-  token_state: -1,
-  token_scale: 'layer',
-  token_foreground: false,
-  token_whitened: false,
-  token_second: '',
-  token_factor: 5,
-  token_register: false,
-  token_segment_role: 'keys',
-  token_method: 'k-means',
-  token_count: 4,
-  token_box: '',
-});
+/** @typedef {import('../../explorer/state.js').Option} Option */
 
 const PAUSE = 200; // ms: while a slider is moved, what it asks for is asked once it rests
 
-/** Shows what is chosen. @param {HTMLElement} element @param {Options} options @param {(control: HTMLElement) => boolean} fits */
-export function showOptions(element, options, fits) {
+/** Gives every slider the limits of its option. @param {HTMLElement} element @param {Option[]} schema */
+export function limit(element, schema) {
+  for (const { name, low, high, step = 1 } of schema) {
+    const control = element.querySelector(`[data-option=${name}]`);
+    if (control instanceof HTMLInputElement && control.type === 'range')
+      Object.assign(control, { min: String(low), max: String(high), step: String(step) });
+  }
+}
+
+/**
+ * Shows what is chosen.
+ * @param {HTMLElement} element
+ * @param {Record<string, any>} options
+ * @param {string} measure whose controls are shown
+ * @param {(control: HTMLElement) => boolean} fits
+ */
+export function showOptions(element, options, measure, fits) {
   for (const part of element.querySelectorAll('[data-for]')) {
     if (part instanceof HTMLElement)
-      part.hidden = !(part.dataset.for ?? '').split(' ').includes(options.token_measure) || !fits(part);
+      part.hidden = !(part.dataset.for ?? '').split(' ').includes(measure) || !fits(part);
   }
   for (const control of element.querySelectorAll('[data-option]')) {
     if (!(control instanceof HTMLElement)) continue;
-    const value = /** @type {any} */ (options)[control.dataset.option ?? ''];
+    const value = options[control.dataset.option ?? ''];
     if (control instanceof HTMLInputElement || control instanceof HTMLSelectElement)
       showValue(control, value);
     else if (control instanceof HTMLButtonElement) control.setAttribute('aria-pressed', String(value));
@@ -69,7 +54,7 @@ function showOutput(/** @type {HTMLElement} */ control) {
   if (output && control instanceof HTMLInputElement) output.textContent = control.value;
 }
 
-/** What a control says was chosen; null where the event is of none. @returns {Partial<Options> | null} */
+/** What a control says was chosen; null where the event is of none. @returns {Record<string, any> | null} */
 export function chosenBy(/** @type {Event} */ event) {
   const target = event.target instanceof Element ? event.target.closest('[data-option], [data-value]') : null;
   if (!(target instanceof HTMLElement)) return null;
@@ -86,7 +71,7 @@ export function chosenBy(/** @type {Event} */ event) {
     : null;
 }
 
-/** Tells of every choice; of a slider that is moved once it rests. @param {HTMLElement} element @param {(chosen: Partial<Options>) => void} tell */
+/** Tells of every choice; of a slider that is moved once it rests. @param {HTMLElement} element @param {(chosen: Record<string, any>) => void} tell */
 export function listenToOptions(element, tell) {
   let timer = 0;
   const told = (/** @type {Event} */ event) => {
@@ -106,26 +91,16 @@ export function listenToOptions(element, tell) {
   });
 }
 
-/** What is chosen, as a model can show it. @param {Options} chosen @param {Options['token_role'][]} roles that the model has */
-export function possible(chosen, roles) {
-  const role = (/** @type {Options['token_role']} */ wanted) => (roles.includes(wanted) ? wanted : 'tokens');
-  return {
-    ...chosen,
-    token_role: role(chosen.token_role),
-    token_segment_role: role(chosen.token_segment_role),
-  };
-}
-
-/** Offers the pictures that can share the colours. @param {HTMLElement} element @param {{id: string, name: string}[]} pictures */
-export function offer(element, pictures) {
-  const select = /** @type {HTMLSelectElement} */ (element.querySelector('[data-option=token_second]'));
-  const wanted = [{ id: '', name: 'no other photo' }, ...pictures];
+/** Offers choices, by their values; a list that holds them already is left alone, since it may be open. */
+export function offer(
+  /** @type {HTMLSelectElement} */ select,
+  /** @type {{value: string, label: string}[]} */ choices,
+) {
   const here = [...select.options].map(({ value, text }) => `${value} ${text}`).join();
-  if (here === wanted.map(({ id, name }) => `${id} ${name}`).join()) return; // it may be open
-  const options = wanted.map(({ id, name }) => {
-    const option = document.createElement('option');
-    option.value = id;
-    option.textContent = name;
+  if (here === choices.map(({ value, label }) => `${value} ${label}`).join()) return;
+  const options = choices.map(({ value, label }) => {
+    const option = make('option', '', label);
+    option.value = value;
     return option;
   });
   select.replaceChildren(...options);
