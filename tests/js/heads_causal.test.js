@@ -110,6 +110,7 @@ test('a causal map runs, is stopped, and is done: the button, the words and the 
   assert.equal(part.text('plot-title'), 'Mean distance by depth');
   part.choose('estimate');
   assert.equal(start.hidden, true);
+  await settle(); // the estimate is fetched
 });
 
 test('what is known of a causal map stays for its class, with its newest number', () => {

@@ -151,8 +151,8 @@ test('a table of heads shows means, their spread on one scale, names, and what t
   );
   assert.equal(text('meaning'), 'How far a head looks.');
   assert.equal(text('unknown'), 'Nothing is unknown.');
-  const { backgroundImage } = find('strip').style;
-  assert.ok(backgroundImage.startsWith('linear-gradient(to right, rgb(0 0 0), rgb(15 15 15), '));
+  const { background } = find('strip').style;
+  assert.ok(background.startsWith('linear-gradient(to right, rgb(0 0 0), rgb(15 15 15), '));
   assert.equal(text('readout'), 'Layer 1, head 2: 5 ± 0 pixels, over 3 photos.');
   assert.equal(text('named'), 'last: It is last. It holds in 50% of these photos alone.');
   assert.equal(find('survey-named').hidden, false);

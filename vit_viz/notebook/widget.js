@@ -5,13 +5,9 @@ import { packedSource } from '../explorer/packed.js';
 
 /**
  * What anywidget gives to a widget: its traits and its line to the kernel.
- * @typedef {object} Model
- * @property {(name: string) => any} get
- * @property {(name: string, value: unknown) => void} set
- * @property {() => void} save_changes
- * @property {(name: string, hear: (...args: any[]) => void) => void} on
- * @property {(name: string, hear: (...args: any[]) => void) => void} off
- * @property {(content: unknown) => void} send
+ * @typedef {{get: (name: string) => any, set: (name: string, value: unknown) => void, save_changes: () =>
+ *   void, on: (name: string, hear: (...args: any[]) => void) => void, off: (name: string, hear: (...args:
+ *   any[]) => void) => void, send: (content: unknown) => void}} Model
  *
  * @typedef {DataView<ArrayBuffer>} Bytes
  * @typedef {{name: string, shape: number[], dtype: string}} Described

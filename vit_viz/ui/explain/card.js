@@ -35,10 +35,8 @@ import { make, showText } from '../kit/elements.js';
  *
  * @typedef {import('../kit/elements.js').Job & {map?: Map}} Slow what is known of a slow method
  *
- * @typedef {object} Actions
- * @property {(method: string) => void} open
- * @property {(method: string) => void} compute
- * @property {(method: string) => void} stop
+ * @typedef {{open: (method: string) => void, compute: (method: string) => void, stop: (method: string) =>
+ *   void}} Actions
  */
 
 /** The element of a method, and what is shown in it. */

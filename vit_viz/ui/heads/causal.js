@@ -7,23 +7,13 @@ import { agreementWords } from './words.js';
  * @typedef {import('./words.js').Table} Table
  *
  * A causal map as far as it is computed.
- * @typedef {object} Effect
- * @property {Table} [table]
- * @property {number[][]} [estimate]
- * @property {number} [correlation]
- * @property {number} [done]
- * @property {boolean} [running]
- * @property {number} [share]
- * @property {string} [error]
- * @property {number} [seq]
+ * @typedef {{table?: Table, estimate?: number[][], correlation?: number, done?: number, running?: boolean,
+ *   share?: number, error?: string, seq?: number}} Effect
  *
  * @typedef {{key: string, of: Record<string, Effect>}} News
  *
- * @typedef {object} Target
- * @property {{index: number, name: string, probability: number}[]} classes
- * @property {number} [chosen]
- * @property {string} name
- * @property {string} link
+ * @typedef {{classes: {index: number, name: string, probability: number}[], chosen?: number, name: string,
+ *   link: string}} Target
  */
 
 /** What is known of the causal maps of one subject and one class, by the way of switching off. */

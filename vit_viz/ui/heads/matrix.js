@@ -6,9 +6,9 @@ import { patchQuery, queryPatches, queryTokens } from '../../explorer/geometry.j
 import { LAYER_BUDGET, LayerStore } from '../../explorer/layers.js';
 import { Axis, Filling, endsOf } from '../../explorer/matrix.js';
 import { decodeTable } from '../../explorer/paint.js';
-import { finder, gradient, make, showText } from '../kit/elements.js';
+import { finder, make, showText } from '../kit/elements.js';
 import { SERVER } from '../look/server_source.js';
-import { stopsOf } from '../tokens/strip.js';
+import { showBar } from '../kit/numbers.js';
 import { LinkedPhoto, MOST_LINKS } from './links.js';
 import { listen } from './matrix_listen.js';
 import { MatrixOptions } from './matrix_options.js';
@@ -329,10 +329,9 @@ export class Matrix {
   /** @param {Filling} filling */
   showBar(filling) {
     const [low, high] = endsOf(filling, this.log);
-    this.find('low').textContent = filling.low < low ? `${weightText(low)} or less` : weightText(low);
-    this.find('high').textContent = weightText(high);
-    this.find('unit').textContent = `attention weight${this.log ? ', logarithmic' : ''}`;
-    this.find('strip').style.background = gradient(stopsOf(this.table));
+    const words = filling.low < low ? `${weightText(low)} or less` : weightText(low);
+    const unit = `attention weight${this.log ? ', logarithmic' : ''}`;
+    showBar(this.find, [words, weightText(high)], unit, this.table);
   }
 
   /** @param {import('../../explorer/matrix.js').Link[]} links that are drawn */

@@ -7,11 +7,8 @@ import { headWords } from './words.js';
 /**
  * @typedef {import('./words.js').Place} Place
  *
- * @typedef {object} Rule
- * @property {string} name
- * @property {string} sentence
- * @property {Record<string, number>} at_least
- * @property {Record<string, number>} at_most
+ * @typedef {{name: string, sentence: string, at_least: Record<string, number>, at_most: Record<string,
+ *   number>}} Rule
  *
  * @typedef {Place & {name: string, label: string, sentence: string, numbers: Record<string, number>, could_be: string[],
  *   thin: boolean}} Named

@@ -3,11 +3,9 @@
 import { decodeTable } from '../../explorer/paint.js';
 import { patchQuery, queryPatches, queryWords } from '../../explorer/geometry.js';
 import { defaultsOf } from '../../explorer/state.js';
-import { routeUrl } from '../../explorer/source.js';
-import { finder, gradient, make, showText } from '../kit/elements.js';
+import { finder, make, showText, fetched } from '../kit/elements.js';
 import { mount as mountTarget } from '../explain/target.js';
-import { stopsOf } from '../tokens/strip.js';
-import { short } from '../kit/numbers.js';
+import { short, showBar } from '../kit/numbers.js';
 import { Effects, drawCausal } from './causal.js';
 import { Grid } from './grid.js';
 import { listen } from './listen.js';
@@ -170,9 +168,7 @@ export class HeadRoom {
     const { signal } = this.abort;
     showText(this.find('heads-wait'), words);
     try {
-      const path = `/vit_viz/head_numbers/${this.subject?.trace}?${search}`;
-      const answer = await fetch(routeUrl(path), { signal, credentials: 'same-origin' });
-      if (!answer.ok) throw new Error((await answer.text()).slice(0, 300));
+      const answer = await fetched(`/vit_viz/head_numbers/${this.subject?.trace}?${search}`, signal);
       return await answer.json();
     } catch (error) {
       if (!signal.aborted) showText(this.find('heads-error'), /** @type {Error} */ (error).message);
@@ -279,10 +275,7 @@ export class HeadRoom {
       'aria-label',
       `${label}: a row for each layer, a cell for each head`,
     );
-    this.find('low').textContent = short(ends[0]);
-    this.find('high').textContent = short(ends[1]);
-    this.find('unit').textContent = table.unit;
-    this.find('strip').style.background = gradient(stopsOf(colours));
+    showBar(this.find, [short(ends[0]), short(ends[1])], table.unit, colours);
     const { estimate, done = 0, correlation = 0 } = this.effect ?? {};
     if (this.options.measure === 'effect' && estimate) {
       const both = endsOf({ ...table, values: [...table.values, ...estimate] });

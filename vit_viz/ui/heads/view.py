@@ -22,7 +22,7 @@ from vit_viz.ui.explain.target import target_value
 from vit_viz.ui.heads import matrix, surgery
 from vit_viz.ui.heads.causal import cost_words, followed, known_maps
 from vit_viz.ui.heads.words import MEASURES
-from vit_viz.ui.kit import HeadRoom, Surgery, words
+from vit_viz.ui.kit import HeadMatrix, HeadRoom, Surgery, words
 from vit_viz.ui.page import LONG, QUICK, Page, Tab, subject_in
 from vit_viz.ui.routes import PREFIX
 from vit_viz.ui.visit.jobs import News, Stops
@@ -45,7 +45,7 @@ class Heads:
 
     room: HeadRoom
     surgery: Surgery
-    matrix: matrix.HeadMatrix
+    matrix: HeadMatrix
     stops: Stops = field(default_factory=Stops)
     news: News = field(default_factory=News)
 

@@ -1,5 +1,7 @@
 // What the scripts of the small components share. Texts may come from strangers: they are written with textContent only.
 
+import { routeUrl } from '../../explorer/source.js';
+
 /**
  * How Gradio runs a component: it tells Python of events, and says when a prop has a new value.
  * @typedef {(event: string, data: Record<string, unknown>) => void} Trigger
@@ -17,6 +19,17 @@
  * @template Props
  * @typedef {(element: HTMLElement, trigger: Trigger, props: Props, watch: Watch) => void} Mount
  */
+
+/**
+ * What a route of the server answers; its words, at most so many letters, where it refuses.
+ * @param {string} path
+ * @param {AbortSignal} [signal]
+ */
+export async function fetched(path, signal, letters = 300) {
+  const answer = await fetch(routeUrl(path), { signal, credentials: 'same-origin' });
+  if (answer.ok) return answer;
+  throw new Error((await answer.text()).slice(0, letters));
+}
 
 /** Finds the parts of a component by their class, which begins with "vv-". */
 export function finder(/** @type {Element} */ element) {

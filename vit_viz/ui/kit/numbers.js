@@ -1,5 +1,6 @@
 // Numbers as vectors, as colours and as words.
 
+import { gradient } from './elements.js';
 import { unpackHalf } from '../../explorer/attention.js';
 
 /**
@@ -89,4 +90,24 @@ export function short(/** @type {number} */ value) {
 /** A share in percent. */
 export function percent(/** @type {number} */ share) {
   return share > 0 && share < 0.01 ? '< 1%' : `${Math.round(100 * share)}%`;
+}
+
+/** Colours of a table for a bar, from its low to its high end. */
+export function stopsOf(/** @type {Uint32Array} */ table) {
+  const bytes = new Uint8ClampedArray(table.buffer, table.byteOffset, 1024);
+  return Array.from({ length: 18 }, (_, i) => `rgb(${bytes.subarray(60 * i, 60 * i + 3).join(' ')})`);
+}
+
+/**
+ * The colour bar of a room.
+ * @param {(name: string) => HTMLElement} find
+ * @param {[string, string]} ends
+ * @param {string} unit
+ * @param {Uint32Array} table
+ */
+export function showBar(find, [low, high], unit, table) {
+  find('low').textContent = low;
+  find('high').textContent = high;
+  find('unit').textContent = unit;
+  find('strip').style.background = gradient(stopsOf(table));
 }

@@ -39,8 +39,7 @@ export function mountFigureButton(element, _trigger, props, watch) {
 
 /**
  * What plotly makes of an element.
- * @typedef {object} Graph
- * @property {(event: string, listener: (event: {points: Point[]}) => void) => void} [on]
+ * @typedef {{on?: (event: string, listener: (event: {points: Point[]}) => void) => void}} Graph
  *
  * @typedef {{x: unknown, y: unknown, customdata?: ArrayLike<unknown>}} Point
  */

@@ -2,8 +2,7 @@
 // a click says where in the ORIGINAL photo it was ('pick'), arrow keys move the query ('step').
 
 import { ARROWS, cellAt, movedPatch, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
-import { askForFigure } from '../../explorer/source.js';
-import { routeUrl } from '../../explorer/source.js';
+import { askForFigure, routeUrl } from '../../explorer/source.js';
 import { finder, gradient, make, showText } from './elements.js';
 
 /**

@@ -7,12 +7,8 @@ import { finder, make } from './elements.js';
 
 /**
  * A photo, and where the model's patches lie on it.
- * @typedef {object} Photo
- * @property {[number, number]} grid
- * @property {import('../../explorer/geometry.js').Trace['crop']} crop
- * @property {string} photo
- * @property {[number, number]} photo_size
- * @property {string} [name]
+ * @typedef {{grid: [number, number], crop: import('../../explorer/geometry.js').Trace['crop'], photo:
+ *   string, photo_size: [number, number], name?: string}} Photo
  */
 
 /** The element has .vv-photo in it, and where they are needed .vv-box, with a canvas .vv-map, and .vv-rings. */

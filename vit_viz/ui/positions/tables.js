@@ -8,14 +8,8 @@ import { colourPixels, percent, short } from '../kit/numbers.js';
 
 /**
  * @typedef {{name: string, colours: string, difference: string, overall: number}} Variant
- * @typedef {object} Resampled
- * @property {[number, number]} old_grid
- * @property {[number, number]} grid
- * @property {string} before
- * @property {string} own
- * @property {string} unit
- * @property {number} high
- * @property {Variant[]} variants
+ * @typedef {{old_grid: [number, number], grid: [number, number], before: string, own: string, unit: string,
+ *   high: number, variants: Variant[]}} Resampled
  * @typedef {{values: string, count: number}} Axis
  * @typedef {{periods: number[], rows: Axis, cols: Axis}} Periods
  * @typedef {{grid: [number, number], colours: string, shares: number[]}} Components

@@ -3,10 +3,9 @@
 import { decodeTable } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
 import { offer } from '../kit/controls.js';
-import { finder, gradient, make, showText } from '../kit/elements.js';
+import { finder, make, showText, fetched } from '../kit/elements.js';
 import { Grid } from '../heads/grid.js';
-import { stopsOf } from '../tokens/strip.js';
-import { short } from '../kit/numbers.js';
+import { showBar, short } from '../kit/numbers.js';
 import { listen } from './listen.js';
 import {
   cardGroup,
@@ -26,37 +25,19 @@ import { Dots } from './scatter.js';
 /**
  * @typedef {{name: string, label: string, unit: string, meaning: string}} Measure
  * @typedef {{name: string, kind: string, unit: string, meaning: string}} Column
- * @typedef {object} Opened
- * @property {number} photos
- * @property {string} model
- * @property {number} layers
- * @property {number} heads
- * @property {boolean} has_boxes
- * @property {boolean} has_labels
- * @property {Measure[]} measures
- * @property {string[]} numbers
- * @property {Column[]} columns
+ * @typedef {{photos: number, model: string, layers: number, heads: number, has_boxes: boolean, has_labels:
+ *   boolean, measures: Measure[], numbers: string[], columns: Column[]}} Opened
  *
  * @typedef {{layer: number, head: number, where: string, across: string, up: string, measure: string}} Choice
  * @typedef {Choice & {revision: number, image: string, prefix: string, lit: boolean, note: string}} Value
  *
- * @typedef {object} Atlas
- * @property {string} measure
- * @property {string} unit
- * @property {(number | null)[][]} mean
- * @property {(number | null)[][]} spread
- * @property {number} photos
- * @property {{name: string, sentence: string, evidence: number | null, thin: boolean}[]} names
- * @property {string} unknown
+ * @typedef {{measure: string, unit: string, mean: (number | null)[][], spread: (number | null)[][], photos:
+ *   number, names: {name: string, sentence: string, evidence: number | null, thin: boolean}[], unknown:
+ *   string}} Atlas
  *
- * @typedef {object} Chosen
- * @property {number} count
- * @property {number} labelled
- * @property {number | null} accuracy
- * @property {string} bits
- * @property {Atlas} atlas
- * @property {Record<'high' | 'low' | 'elsewhere' | 'all', import('./lists.js').Card[]>} lists
- * @property {import('./lists.js').ClassLine[]} classes
+ * @typedef {{count: number, labelled: number, accuracy: number | null, bits: string, atlas: Atlas, lists:
+ *   Record<'high' | 'low' | 'elsewhere' | 'all', import('./lists.js').Card[]>, classes:
+ *   import('./lists.js').ClassLine[]}} Chosen
  *
  * @typedef {{value: Value | null, survey: Opened, tables: Record<string, string>}} Props
  */
@@ -215,7 +196,9 @@ export class SurveyRoom {
     this.lighter.stop(); // photos of the answer before would keep the server from this one
     this.element.dataset.waits = 'true';
     try {
-      this.chosen = /** @type {Chosen} */ (await (await fetched(`chosen?${this.search}`, signal)).json());
+      this.chosen = /** @type {Chosen} */ (
+        await (await fetched(`/vit_viz/survey/chosen?${this.search}`, signal, 400)).json()
+      );
       showText(this.find('survey-error'), '');
       this.draw();
       this.timer = window.setTimeout(() => void this.askMethods(signal), METHODS_WAIT);
@@ -228,7 +211,7 @@ export class SurveyRoom {
 
   async askMethods(/** @type {AbortSignal} */ signal) {
     try {
-      const answer = await fetched(`methods?${this.search}`, signal);
+      const answer = await fetched(`/vit_viz/survey/methods?${this.search}`, signal);
       const methods = /** @type {import('./lists.js').Methods} */ (await answer.json());
       this.find('survey-conclusion').textContent = methods.conclusion;
       const words = drawMethods(this.find('survey-method-table'), methods);
@@ -243,7 +226,7 @@ export class SurveyRoom {
     const { across, up, layer, head } = this.choice;
     const search = new URLSearchParams({ across, up, layer: String(layer), head: String(head) });
     try {
-      const answer = await fetched(`points?${search}`);
+      const answer = await fetched(`/vit_viz/survey/points?${search}`);
       const points = new Float32Array(await answer.arrayBuffer());
       if (across === this.choice.across && up === this.choice.up) this.dots.fill(points, across, up);
     } catch (error) {
@@ -254,7 +237,7 @@ export class SurveyRoom {
   /** The photo of a dot, first of the list. */
   async pick(/** @type {number} */ row) {
     const { layer, head } = this.choice;
-    const answer = await fetched(`photo/${row}?layer=${layer}&head=${head}`);
+    const answer = await fetched(`/vit_viz/survey/photo/${row}?layer=${layer}&head=${head}`);
     this.picked = /** @type {import('./lists.js').Card} */ (await answer.json());
     this.drawLists();
   }
@@ -302,9 +285,7 @@ export class SurveyRoom {
     const { measure } = this.choice;
     const said = this.survey.measures.find(({ name }) => name === measure);
     this.find('survey-meaning').textContent = said?.meaning ?? '';
-    [this.find('low').textContent, this.find('high').textContent] = ends.map(short);
-    this.find('unit').textContent = unit;
-    this.find('strip').style.backgroundImage = gradient(stopsOf(this.colours));
+    showBar(this.find, [short(ends[0]), short(ends[1])], unit, this.colours);
     this.find('survey-unknown').textContent = atlas.unknown;
     this.read(this.choice);
   }
@@ -374,13 +355,6 @@ export class SurveyRoom {
       document.getElementById('vv-tab-look-button')?.click();
     else this.trigger('look', { row });
   }
-}
-
-/** @param {string} path @param {AbortSignal} [signal] */
-async function fetched(path, signal) {
-  const answer = await fetch(routeUrl(`/vit_viz/survey/${path}`), { signal, credentials: 'same-origin' });
-  if (!answer.ok) throw new Error((await answer.text()).slice(0, 400));
-  return answer;
 }
 
 /** @param {HTMLElement} select @param {string[][]} choices */

@@ -117,11 +117,9 @@ function stampOf(/** @type {number} */ kind, /** @type {string} */ colour, /** @
  * @typedef {{x: number[], y: number[]}} Line
  * @typedef {{range?: Line, lassoPoints?: Line} | undefined} Brushed
  * @typedef {{range: [number, number], _offset: number, _length: number}} Axis as plotly laid it out, in pixels of the page
- * @typedef {object} GraphParts
- * @property {{marker: {color: string}}[]} data
- * @property {{xaxis: Axis, yaxis: Axis}} _fullLayout
- * @property {{xaxis: {title?: {text?: string}}, yaxis: {title?: {text?: string}}}} layout
- * @property {(event: string, listener: (told: any) => void) => void} on
+ * @typedef {{data: {marker: {color: string}}[], _fullLayout: {xaxis: Axis, yaxis: Axis}, layout: {xaxis:
+ *   {title?: {text?: string}}, yaxis: {title?: {text?: string}}}, on: (event: string, listener: (told: any)
+ *   => void) => void}} GraphParts
  * @typedef {HTMLElement & GraphParts} Graph
  * @typedef {{relayout: (graph: Graph, change: Record<string, unknown>) => Promise<unknown>}} PlotlyParts
  */

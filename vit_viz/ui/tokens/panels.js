@@ -3,10 +3,9 @@
 import { paintMap, Picture } from '../../explorer/paint.js';
 import { gradient, make, makeSvg, showText } from '../kit/elements.js';
 import { letReadCells } from '../kit/picture.js';
-import { rangeOf, short } from '../kit/numbers.js';
+import { rangeOf, short, stopsOf } from '../kit/numbers.js';
 import { registerWords } from './measures.js';
 import { newStage } from '../kit/stage.js';
-import { stopsOf } from './strip.js';
 
 /** @typedef {import('./store.js').Norms} Norms */
 

@@ -5,32 +5,23 @@ import { movedPatch, patchQuery, queryTokens } from '../../explorer/geometry.js'
 import { decodeTable } from '../../explorer/paint.js';
 import { defaultsOf } from '../../explorer/state.js';
 import { layerTable } from '../../explorer/styles.js';
-import { finder, gradient, showText } from '../kit/elements.js';
+import { finder, showText } from '../kit/elements.js';
 import { mount as mountTarget } from '../explain/target.js';
 import { readBox, listen } from './listen.js';
 import { Jobs, Store } from './store.js';
 import { tileWords } from './measures.js';
 import { limit, offer, showOptions } from '../kit/controls.js';
 import { Stage } from '../kit/stage.js';
-import { Strip, stopsOf } from './strip.js';
-import { rangeOf, short } from '../kit/numbers.js';
+import { Strip } from './strip.js';
+import { showBar, rangeOf, short } from '../kit/numbers.js';
 import { VIEWS } from './views.js';
 
 /**
- * @typedef {object} Options
- * @property {'similarity' | 'components' | 'norms' | 'lens' | 'layers' | 'segments'} token_measure
- * @property {import('./store.js').Role} token_role
- * @property {number} token_state
- * @property {'layer' | 'shared'} token_scale
- * @property {boolean} token_foreground
- * @property {boolean} token_whitened
- * @property {string} token_second
- * @property {number} token_factor
- * @property {boolean} token_register
- * @property {import('./store.js').Role} token_segment_role
- * @property {'k-means' | 'cut'} token_method
- * @property {number} token_count
- * @property {string} token_box
+ * @typedef {{token_measure: 'similarity' | 'components' | 'norms' | 'lens' | 'layers' | 'segments',
+ *   token_role: import('./store.js').Role, token_state: number, token_scale: 'layer' | 'shared',
+ *   token_foreground: boolean, token_whitened: boolean, token_second: string, token_factor: number,
+ *   token_register: boolean, token_segment_role: import('./store.js').Role, token_method: 'k-means' | 'cut',
+ *   token_count: number, token_box: string}} Options
  *
  * @typedef {import('../kit/stage.js').Photo & {handle: string}} Photo
  * @typedef {Photo & SubjectFacts} Subject
@@ -332,10 +323,7 @@ export class Room {
   bar(range) {
     this.find('room-bar').hidden = !range;
     if (!range) return;
-    this.find('low').textContent = short(range[0]);
-    this.find('high').textContent = short(range[1]);
-    this.find('unit').textContent = this.view.unit?.(this) ?? '';
-    this.find('strip').style.background ||= gradient(stopsOf(this.table));
+    showBar(this.find, [short(range[0]), short(range[1])], this.view.unit?.(this) ?? '', this.table);
   }
 
   /** The ring of the patch that is looked at, of the outliers, and the box. */

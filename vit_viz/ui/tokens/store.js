@@ -1,7 +1,6 @@
 // What the Tokens tab has fetched of one picture in one model: vectors state by state, and the numbers of each measure.
 
-import { routeUrl } from '../../explorer/source.js';
-import { showText } from '../kit/elements.js';
+import { fetched, showText } from '../kit/elements.js';
 import { readVectors } from '../kit/numbers.js';
 
 /**
@@ -40,13 +39,6 @@ import { readVectors } from '../kit/numbers.js';
  * @property {[number, number][]} neurons layer and index
  */
 
-/** @param {string} path @param {AbortSignal} signal */
-async function get(path, signal) {
-  const answer = await fetch(routeUrl(path), { signal, credentials: 'same-origin' });
-  if (answer.ok) return answer;
-  throw new Error((await answer.text()).slice(0, 300));
-}
-
 /** Fetches each thing once; a newer picture has a store of its own. */
 export class Store {
   /** @param {string} handle @param {number} tokens */
@@ -79,7 +71,9 @@ export class Store {
     for (const state of order) {
       if (known[state] || this.abort.signal.aborted) continue;
       const path = `/vit_viz/tokens/${this.handle}/${state}?role=${role}`;
-      const buffer = await this.once(path, async () => (await get(path, this.abort.signal)).arrayBuffer());
+      const buffer = await this.once(path, async () =>
+        (await fetched(path, this.abort.signal)).arrayBuffer(),
+      );
       known[state] ??= readVectors(buffer, this.tokens);
       arrived();
     }
@@ -101,7 +95,7 @@ export class Store {
   async fetchNumbers(kind, asked) {
     const path = this.pathOf(kind, asked);
     if (!this.numbers.has(path)) {
-      const told = await this.once(path, async () => (await get(path, this.abort.signal)).json());
+      const told = await this.once(path, async () => (await fetched(path, this.abort.signal)).json());
       this.numbers.set(path, told);
     }
     return this.numbers.get(path);

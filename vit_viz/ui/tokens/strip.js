@@ -82,9 +82,3 @@ function newTile(name, state, rows, cols) {
   picture.resize(cols, rows);
   return { node, picture, words };
 }
-
-/** Colours of a table for a bar, from its low to its high end. */
-export function stopsOf(/** @type {Uint32Array} */ table) {
-  const bytes = new Uint8ClampedArray(table.buffer, table.byteOffset, 1024);
-  return Array.from({ length: 18 }, (_, i) => `rgb(${bytes.subarray(60 * i, 60 * i + 3).join(' ')})`);
-}
