@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vit_viz.render.colormaps import TABLES, table
 
-STYLES = ("explorer.css", "mosaic.css", "controls.css")
+STYLES = ("explorer.css", "controls.css")
 """The explorer's style sheets, later ones over earlier ones."""
 
 _FOLDER = Path(__file__).parent

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from vit_viz.ui.walkthrough.reshape import reshape_picture
+from vit_viz.ui.walkthrough.attention import reshape_picture
 
 
 def numbers(name: str, text: str) -> list[float]:

@@ -16,8 +16,8 @@ from vit_viz.session.session import Session
 from vit_viz.ui.edge.image_input import UploadedImage
 from vit_viz.ui.edge.user_errors import escaped, guarded, sentence
 from vit_viz.ui.header import bring, edited, models, size
+from vit_viz.ui.header.bring import thumbnails
 from vit_viz.ui.header.loading import Loads
-from vit_viz.ui.header.thumbnails import thumbnails
 from vit_viz.ui.kit import Bring, Edited, Facts, Loading, Opener, Samples, Top, words
 from vit_viz.ui.page import QUICK, Page
 from vit_viz.ui.payload import facts_value
