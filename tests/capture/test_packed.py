@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from tests.capture.models import own, pixels
 from tests.comparing import assert_same
 from tests.traces import trace_from
-from vit_viz.capture import PackedTrace, Trace
+from vit_viz.capture import PackedTrace, Trace, trace
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.results import Provenance
 
@@ -124,3 +125,15 @@ def test_row_normalisers_follow_from_what_arrived(name: str) -> None:
     before.lse  # noqa: B018 - known before it is packed
     after = travelled(before)
     torch.testing.assert_close(after.received(1, None), after.attention(1), atol=1e-6, rtol=1e-4)
+
+
+def test_normalisers_that_were_recorded_do_not_travel_as_they_are_not_those_of_rounded_operands() -> None:
+    before = trace(own(), pixels())
+    after = travelled(before)
+    assert before.layers[1].lse is not None
+    assert after.layers[1].lse is None
+    q, k = after.layers[1].q, after.layers[1].k
+    assert q is not None
+    assert k is not None
+    expected = torch.logsumexp(q @ k.transpose(1, 2) * after.scales[1], -1)
+    assert_same(after.layers[1].normaliser(), expected, relative=1e-6)
