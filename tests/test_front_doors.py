@@ -14,6 +14,8 @@ import transformers
 from PIL import Image
 
 import vit_viz as vv
+from vit_viz.analyses.heads import HEADS
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.bundled import bundled_file
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.samples import sample
@@ -182,3 +184,26 @@ def test_a_pair_is_a_patch_as_a_query_has_it_and_a_list_is_tokens(models: dict[s
     assert trace.attention(2, queries=[3, 4]).shape[1] == 2
     with pytest.raises(ParameterError, match=r"\(row, col\)"):
         trace.attention(2, queries=(3, 4, 5))
+
+
+def test_a_question_itself_stands_for_its_name() -> None:
+    table = vv.run("mini", "lion", HEADS, measure="entropy")
+    assert table.values.shape == (6, 6)  # its type is that of the question: mypy knows it
+    assert np.array_equal(table.values, vv.run("mini", "lion", "heads", measure="entropy").values)
+
+
+@pytest.mark.parametrize("name", sorted(name for name, one in QUESTIONS.items() if not one.is_slow))
+def test_an_answer_says_what_it_is_in_one_short_line(name: str) -> None:
+    image = "lion" if QUESTIONS[name].takes_image else None
+    try:
+        told = repr(vv.run("mini", image, name))
+    except vv.VitVizError:
+        return  # this model has none of it
+    assert len(told) <= 400
+    assert "\n" not in told
+    assert "array(" not in told
+
+
+def test_a_model_says_what_it_is_in_one_short_line() -> None:
+    told = "LoadedModel(mini: 6 layers x 6 heads, 2.8 M parameters, 200 classes, on cpu)"
+    assert repr(vv.load("mini", device="cpu")) == told

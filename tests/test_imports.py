@@ -14,7 +14,7 @@ PACKAGE = ROOT / "vit_viz"
 
 LEVELS = [
     {
-        *("bundled", "drawable", "errors", "geometry", "indices", "labels"),
+        *("brief", "bundled", "drawable", "errors", "geometry", "indices", "labels"),
         *("lazy", "memory", "progress", "results", "sentences", "silence", "turns"),
     },
     {"model", "images", "render"},
@@ -29,9 +29,9 @@ LEVELS = [
     {"explorer"},
     {"offline"},
     {"notebook"},
-    {"service"},
-    {"ui"},
+    {"service", "surface"},
     {"rest", "mcp"},
+    {"ui"},
     {"cli"},
     {"__main__", "__init__"},
 ]
@@ -182,7 +182,8 @@ def test_the_checks_notice_what_they_forbid() -> None:
 
 
 def test_what_is_asked_beside_the_page_needs_nothing_of_it() -> None:
-    asked = [path for path in FILES if top(path) in ("service", "views", "notebook", "offline", "surveys")]
+    beside = ("service", "surface", "rest", "mcp", "views", "notebook", "offline", "surveys")
+    asked = [path for path in FILES if top(path) in beside]
     assert len(asked) > 20
     assert [
         path.name for path in asked for name in imported_names(path) if name.startswith("vit_viz.ui")

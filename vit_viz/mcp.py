@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.types import CallToolResult, Tool
 
-    from vit_viz.ui.edge.surfaces import Surface
+    from vit_viz.surface import Surface
 
 ADDRESS = "/mcp"
 APP = "http://127.0.0.1:7860/"
@@ -125,7 +125,7 @@ def surface(session: Session) -> Surface:
     """
     from starlette.routing import Route
 
-    from vit_viz.ui.edge.surfaces import BODY_BYTES, OWNER, Surface
+    from vit_viz.surface import BODY_BYTES, OWNER, Surface
 
     def caller(context: Any) -> tuple[str, str]:
         request = context.request

@@ -31,7 +31,7 @@ from vit_viz.service import Asked, answered, as_json, described, schema_of_body
 from vit_viz.session.answers import arrays_of
 from vit_viz.session.inputs import Json, sentence_of
 from vit_viz.session.session import Session
-from vit_viz.ui.edge.surfaces import OWNER, Surface
+from vit_viz.surface import OWNER, Surface
 
 PREFIX = "/api/v1"
 MOST_NUMBERS = 2**20

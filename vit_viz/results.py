@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vit_viz.brief import Brief
 from vit_viz.drawable import Drawable, DrawableMap
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, Grid, kind_of
@@ -226,8 +227,8 @@ class TokenMatrix(_Portable, Drawable):
         return tile
 
 
-@dataclass(frozen=True, eq=False)
-class TokenMaps(_Portable):
+@dataclass(frozen=True, eq=False, repr=False)
+class TokenMaps(_Portable, Brief):
     """One number per patch in each state of the model, [states, rows, cols], raw; or several numbers, [..., channels].
 
     Args:
@@ -265,8 +266,8 @@ class TokenMaps(_Portable):
         return rows, cols
 
 
-@dataclass(frozen=True, eq=False)
-class StateMatrix(_Portable):
+@dataclass(frozen=True, eq=False, repr=False)
+class StateMatrix(_Portable, Brief):
     """One number per pair of states of a model (or of two), [states, states], raw.
 
     Args:
@@ -295,8 +296,8 @@ class StateMatrix(_Portable):
         object.__setattr__(self, "value_range", _checked_range(self.value_range))
 
 
-@dataclass(frozen=True, eq=False)
-class Segments(_Portable):
+@dataclass(frozen=True, eq=False, repr=False)
+class Segments(_Portable, Brief):
     """Which segment each patch belongs to, [rows, cols], counted from 0: the largest first.
 
     Args:

@@ -16,10 +16,10 @@ from starlette.testclient import TestClient
 from tests.ui.desk import odd_session
 from vit_viz import rest
 from vit_viz.session.session import Session
+from vit_viz.surface import Surface
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.guarding import guarded
 from vit_viz.ui.edge.pages import Pages
-from vit_viz.ui.edge.surfaces import Surface
 from vit_viz.ui.edge.upload_files import UploadFiles
 
 

@@ -27,10 +27,10 @@ from vit_viz.session.handles import Subject
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
+from vit_viz.surface import BODY_BYTES, Surface
 from vit_viz.ui.edge.addresses import kind_of
 from vit_viz.ui.edge.admission import LANES, SLOW
 from vit_viz.ui.edge.entry import REQUEST_BYTES
-from vit_viz.ui.edge.surfaces import BODY_BYTES, Surface
 from vit_viz.ui.edge.upload_files import TOO_MANY_OF_YOURS
 from vit_viz.ui.tabs import TABS
 from vit_viz.views.state import ViewState, opened

@@ -27,6 +27,7 @@ from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.spec import Part, Place, Question, Words
 from vit_viz.analyses.targets import Target, TargetLike
+from vit_viz.brief import Brief
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
 from vit_viz.progress import Progress, StopCheck, Watch
@@ -82,8 +83,8 @@ def ablate_heads(
     return head_map(subject, target=target, how=how, progress=progress, cancelled=cancelled)
 
 
-@dataclass(frozen=True, eq=False)
-class CausalMap:
+@dataclass(frozen=True, eq=False, repr=False)
+class CausalMap(Brief):
     """What switching each head off changes, beside what one gradient foretold.
 
     Args:

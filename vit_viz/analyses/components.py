@@ -16,6 +16,7 @@ from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.tokens import Role, RoleOptions, patches_of, state_names, token_states
+from vit_viz.brief import Brief
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -42,8 +43,8 @@ class Basis:
         return self.variances / self.total if self.total > 0 else torch.zeros_like(self.variances)
 
 
-@dataclass(frozen=True, eq=False)
-class TokenComponents:
+@dataclass(frozen=True, eq=False, repr=False)
+class TokenComponents(Brief):
     """The patches of every state in one common basis.
 
     Args:

@@ -13,13 +13,14 @@ from vit_viz.analyses.options import Options
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.spec import AnyMethod, Part
 from vit_viz.analyses.targets import TargetLike
+from vit_viz.brief import Brief
 from vit_viz.errors import ParameterError
 from vit_viz.model import VisionTransformer
 from vit_viz.results import PatchMap
 
 
-@dataclass(frozen=True, eq=False)
-class Explanations:
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanations(Brief):
     """The maps of all methods that share one forward and one backward, towards one target.
 
     Args:

@@ -15,6 +15,7 @@ from torch import Tensor
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.removal import BASELINES, Baseline, baseline_pixels, painted_scores, removed_scores
 from vit_viz.analyses.targets import Target, TargetLike
+from vit_viz.brief import Brief
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
@@ -30,8 +31,8 @@ BAND_WIDTH = 2.37
 _NEVER = 1e-6  # a share this far from 0 and 1 at least, since their log-odds are infinite
 
 
-@dataclass(frozen=True, eq=False)
-class RandomBand:
+@dataclass(frozen=True, eq=False, repr=False)
+class RandomBand(Brief):
     """What random orders of patches score: computed once per image and target, shared by all maps.
 
     Args:
@@ -60,8 +61,8 @@ class RandomBand:
         return prediction_band(getattr(self, test), value_range=self.value_range)
 
 
-@dataclass(frozen=True, eq=False)
-class Faithfulness:
+@dataclass(frozen=True, eq=False, repr=False)
+class Faithfulness(Brief):
     """How a map's order of patches does against random orders.
 
     Args:

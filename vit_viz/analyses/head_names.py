@@ -17,6 +17,7 @@ from vit_viz.analyses.head_statistics import Measure
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.brief import Brief
 from vit_viz.errors import ParameterError
 from vit_viz.results import HeadTable, Provenance
 
@@ -106,8 +107,8 @@ NEEDED: tuple[Measure, ...] = (
 """Measures without which no head is named. sink_share and content_correlation count where they are known."""
 
 
-@dataclass(frozen=True)
-class HeadName:
+@dataclass(frozen=True, repr=False)
+class HeadName(Brief):
     """What a head is called, and why.
 
     Args:
@@ -137,8 +138,8 @@ class HeadName:
         return f"{self.side} {self.name}".strip()
 
 
-@dataclass(frozen=True, eq=False)
-class HeadNames:
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadNames(Brief):
     """A name for every head, with the numbers that the rules read.
 
     Args:

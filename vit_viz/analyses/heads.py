@@ -23,6 +23,7 @@ from vit_viz.analyses.job import Job
 from vit_viz.analyses.offsets import Offsets
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Part, Place, Question, Words
+from vit_viz.brief import Brief
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError, ParameterError
@@ -108,8 +109,8 @@ def head_tables(
     return {measure: _table(trace, measure, values, reach) for measure, values in by_measure.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class HeadTables:
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadTables(Brief):
     """Every measure of the heads that a trace can give, as `head_tables` computes them."""
 
     tables: Mapping[Measure, HeadTable]

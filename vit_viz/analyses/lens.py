@@ -18,6 +18,7 @@ from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.targets import TargetLike
 from vit_viz.analyses.tokens import patches_of, state_names, token_maps, token_states
+from vit_viz.brief import Brief
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -31,8 +32,8 @@ PROBE = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Lens:
+@dataclass(frozen=True, eq=False, repr=False)
+class Lens(Brief):
     """What the model's head says of each token in each state.
 
     Args:

@@ -12,17 +12,18 @@ from vit_viz.analyses.attention import Direction, check_layer, mosaic_maps, weig
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Part, Place, Question, Words
+from vit_viz.brief import Brief
 
 
-@dataclass(frozen=True, eq=False)
-class HeadMaps:
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadMaps(Brief):
     """The same query in every head of every layer: raw attention weights, [layers, heads, rows, cols]."""
 
     values: NDArray[np.float32]
 
 
-@dataclass(frozen=True, eq=False)
-class HeadRows:
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadRows(Brief):
     """One query in every head of one layer, over all tokens: raw attention weights, [heads, tokens]."""
 
     values: NDArray[np.float32]

@@ -13,6 +13,7 @@ from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.tokens import state_names, token_maps, token_states
+from vit_viz.brief import Brief
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -24,8 +25,8 @@ OUTLIER_FACTOR = 5.0
 _LENGTHS: ValueRange = (0.0, float("inf"))
 
 
-@dataclass(frozen=True, eq=False)
-class TokenNorms:
+@dataclass(frozen=True, eq=False, repr=False)
+class TokenNorms(Brief):
     """The norm of every token in every state, the outliers among them, and the attention that these receive.
 
     Args:

@@ -12,19 +12,20 @@ from PIL import Image
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import NoOptions, Option, Options
 from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.brief import Brief
 from vit_viz.errors import ParameterError
 
 
-@dataclass(frozen=True, eq=False)
-class PatchPlaces:
+@dataclass(frozen=True, eq=False, repr=False)
+class PatchPlaces(Brief):
     """Where each patch lies on the photo: (top, left, bottom, right), [rows, cols, 4]; beyond its edges where it was padded."""
 
     values: NDArray[np.float32]
     unit: str = "pixels of the photo"
 
 
-@dataclass(frozen=True, eq=False)
-class ReceivedImage:
+@dataclass(frozen=True, eq=False, repr=False)
+class ReceivedImage(Brief):
     """The input of a model as a picture, its normalisation undone: bytes [height, width] or [height, width, 3]."""
 
     values: NDArray[np.uint8]

@@ -17,6 +17,7 @@ from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.positions import checked_grid, own_model
 from vit_viz.analyses.prepared_image import ModelLike
 from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.brief import Brief
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid
 from vit_viz.model import VisionTransformer
@@ -28,8 +29,8 @@ VARIANTS: tuple[Resample, ...] = get_args(Resample)
 _ANY = (-float("inf"), float("inf"))
 
 
-@dataclass(frozen=True, eq=False)
-class Resampling:
+@dataclass(frozen=True, eq=False, repr=False)
+class Resampling(Brief):
     """Learned positions brought to another grid in every family's way.
 
     Args:
@@ -47,8 +48,8 @@ class Resampling:
     own: Resample
 
 
-@dataclass(frozen=True, eq=False)
-class RotarySimilarity:
+@dataclass(frozen=True, eq=False, repr=False)
+class RotarySimilarity(Brief):
     """How alike two patches are by their rotary positions alone, taken apart by axis and period.
 
     Args:
@@ -62,8 +63,8 @@ class RotarySimilarity:
     cols: NDArray[np.float32]
 
 
-@dataclass(frozen=True, eq=False)
-class PositionComponents:
+@dataclass(frozen=True, eq=False, repr=False)
+class PositionComponents(Brief):
     """The position embeddings in the directions in which they differ most.
 
     Args:
@@ -75,8 +76,8 @@ class PositionComponents:
     shares: NDArray[np.float32]
 
 
-@dataclass(frozen=True, eq=False)
-class FilterComponents:
+@dataclass(frozen=True, eq=False, repr=False)
+class FilterComponents(Brief):
     """The patch embedding's filters, in the directions of pixels in which they differ most.
 
     Args:

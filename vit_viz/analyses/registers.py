@@ -18,6 +18,7 @@ from vit_viz.analyses.norms import FACTOR, OUTLIER_FACTOR, TokenNorms, token_nor
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.brief import Brief
 from vit_viz.capture import Trace
 from vit_viz.capture.forward import undisturbed
 from vit_viz.errors import ParameterError
@@ -44,8 +45,8 @@ class RegisterNeuron:
     score: float
 
 
-@dataclass(frozen=True, eq=False)
-class AddedRegister:
+@dataclass(frozen=True, eq=False, repr=False)
+class AddedRegister(Brief):
     """The same image with and without a register that was added at test time.
 
     Args:

@@ -13,11 +13,12 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.sanity import parameter_randomisation
 from vit_viz.analyses.spec import AnyMethod, Part, Place, Question, Words
+from vit_viz.brief import Brief
 from vit_viz.results import Curve, PatchMap
 
 
-@dataclass(frozen=True, eq=False)
-class Trust:
+@dataclass(frozen=True, eq=False, repr=False)
+class Trust(Brief):
     """How far to believe one map.
 
     Args:

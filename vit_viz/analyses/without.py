@@ -14,12 +14,13 @@ from vit_viz.analyses.job import Job
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.removal import outputs_without
 from vit_viz.analyses.spec import Part
+from vit_viz.brief import Brief
 from vit_viz.errors import ParameterError
 from vit_viz.results import Ranking
 
 
-@dataclass(frozen=True, eq=False)
-class WithoutPatches:
+@dataclass(frozen=True, eq=False, repr=False)
+class WithoutPatches(Brief):
     """What the model says when patches are gone.
 
     Args:

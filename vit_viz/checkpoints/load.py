@@ -58,6 +58,13 @@ class LoadedModel:
     device: torch.device
     ref: str = ""
 
+    def __repr__(self) -> str:
+        shape, kinds = self.config, "" if self.labels is None else f", {len(self.labels)} classes"
+        return (
+            f"LoadedModel({self.name}: {shape.depth} layers x {shape.num_heads} heads, {self.num_parameters / 1e6:.1f} M parameters"
+            f"{kinds}, on {self.device})"
+        )
+
     @property
     def num_parameters(self) -> int:
         """Numbers in the model."""

@@ -25,7 +25,7 @@ from vit_viz.session.session import Session
 from vit_viz.surveys import manifest
 
 if TYPE_CHECKING:
-    from vit_viz.ui.edge.surfaces import Surface
+    from vit_viz.surface import Surface
 
 SURVEY_IS_YOURS = "vit-viz: the Survey tab is not shown, because others can reach this app; --share-survey shows it to everybody."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from PIL import Image
 from torch import Tensor, nn
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from vit_viz import samples
 from vit_viz.analyses.outputs import outputs_of
 from vit_viz.analyses.prepared_image import ModelLike, Picture
+from vit_viz.analyses.spec import AnswerT, AnyQuestion, Question
 from vit_viz.capture.given import as_model, as_picture
 from vit_viz.checkpoints.catalog import BUNDLED, entry_of
 from vit_viz.checkpoints.plain_module import plain_module
@@ -30,10 +31,18 @@ CACHE_BYTES = 256 * 2**20
 """Of what `run` keeps for the next question about the same picture in the same model."""
 
 
+@overload
+def run(loaded: ModelLike, image: Picture | None, name: Question[Any, AnswerT], **asked: Any) -> AnswerT: ...
+
+
+@overload
+def run(loaded: ModelLike, image: Picture | None, name: str, **asked: Any) -> Any: ...
+
+
 def run(
     loaded: ModelLike,
     image: Picture | None,
-    name: str,
+    name: str | AnyQuestion,
     *,
     mode: Mode = "fit",
     size: int = 0,
@@ -57,7 +66,7 @@ def run(
     Args:
         loaded: what `load` returned, what it takes, or a timm model, which says how pictures become its input.
         image: a picture, its path, an array, the name of a sample, or None for what is about the model alone.
-        name: see `vit_viz.analyses.registry.QUESTIONS`.
+        name: see `vit_viz.analyses.registry.QUESTIONS`; or one of them itself, whose answer is then of its type.
         mode: how the picture becomes the model's input; see `Preprocess.apply`, also for `size`.
         size: short side of that input in patches; 0 is the checkpoint's own.
         part: (top, left, height, width) in pixels of the picture, looked at in place of the whole.
@@ -76,8 +85,9 @@ def run(
     session = session_of(loaded)  # type: ignore[arg-type]  # a protocol does not say that it can be a key
     changed = ModelEdits.parse(edits)
     subject = subject_of(session, image, mode=mode, size=size, part=part, edits=changed)
+    asked = name if isinstance(name, str) else name.name
     return ask(
-        session, subject, name, query=query, target=target, progress=progress, cancelled=cancelled, **options
+        session, subject, asked, query=query, target=target, progress=progress, cancelled=cancelled, **options
     )
 
 

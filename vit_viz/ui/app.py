@@ -15,10 +15,10 @@ from vit_viz.images.decoder import DecoderProcess
 from vit_viz.memory import bytes_from_environment
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import sweep_every
+from vit_viz.surface import Surface
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.guarding import guarded
 from vit_viz.ui.edge.request_log import log_with_request_numbers
-from vit_viz.ui.edge.surfaces import Surface
 from vit_viz.ui.edge.user_errors import GuardedBlocks, notice
 from vit_viz.ui.header import view as header
 from vit_viz.ui.kit import FigureDialog, Plots, TabRow

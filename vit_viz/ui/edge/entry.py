@@ -8,10 +8,10 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, Response
 
+from vit_viz.surface import BODY_BYTES
 from vit_viz.ui.edge.addresses import OPTIONAL, Kind, methods_at
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.refusals import refusal
-from vit_viz.ui.edge.surfaces import BODY_BYTES
 from vit_viz.ui.edge.uploading import TOO_LARGE
 from vit_viz.ui.edge.user_errors import NOT_READABLE
 

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+from vit_viz.surface import Surface
 from vit_viz.turns import Turns
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import HttpGuard
 from vit_viz.ui.edge.refusals import answer_fault
-from vit_viz.ui.edge.surfaces import Surface
 from vit_viz.ui.edge.tending import keep_queue_running, tend
 
 BEGIN_SECONDS = 0.5

@@ -20,6 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 from vit_viz.errors import BusyError, ParameterError
 from vit_viz.images.signatures import readable_format
 from vit_viz.session.handles import COOKIE, new_visitor, owner_of, visitor_in
+from vit_viz.surface import BODY_BYTES, OWNER
 from vit_viz.ui.edge.addresses import API, OPTIONAL, Kind, kind_of
 from vit_viz.ui.edge.admission import FOLLOWED, SLOW, STREAMS, lane_of
 from vit_viz.ui.edge.answer_turns import PASSING, Passing
@@ -30,7 +31,6 @@ from vit_viz.ui.edge.pages import Page
 from vit_viz.ui.edge.refusals import failure, refusal
 from vit_viz.ui.edge.sending import paced
 from vit_viz.ui.edge.shared_limits import SharedLimits
-from vit_viz.ui.edge.surfaces import BODY_BYTES, OWNER
 from vit_viz.ui.edge.tending import keep_alive
 from vit_viz.ui.edge.uploading import progress_events, receive_upload
 from vit_viz.ui.edge.user_errors import NOT_READABLE

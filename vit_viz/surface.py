@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from starlette.routing import BaseRoute
 
-from vit_viz.ui.edge.addresses import Kind
-from vit_viz.ui.edge.uploading import UPLOAD_BYTES
+from vit_viz.service import PICTURE_BYTES
 
 OWNER = "vit_viz.owner"
 """Key in a request's scope: who asks, as the session knows it."""
 
-BODY_BYTES = UPLOAD_BYTES * 4 // 3 + 2**16
+BODY_BYTES = PICTURE_BYTES * 4 // 3 + 2**16
 """Of a question: a picture as base64, and some words."""
 
 
@@ -33,6 +32,6 @@ class Surface:
         running: what has to run meanwhile.
     """
 
-    kind: Kind
+    kind: Literal["api", "mcp"]
     routes: Sequence[BaseRoute]
     running: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
