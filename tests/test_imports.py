@@ -15,7 +15,7 @@ PACKAGE = ROOT / "vit_viz"
 LEVELS = [
     {
         *("brief", "bundled", "drawable", "errors", "geometry", "indices", "labels"),
-        *("lazy", "memory", "progress", "results", "sentences", "silence", "turns"),
+        *("lazy", "memory", "progress", "results", "sentences", "silence", "surface", "turns"),
     },
     {"model", "images", "render"},
     {"samples", "checkpoints"},
@@ -29,7 +29,7 @@ LEVELS = [
     {"explorer"},
     {"offline"},
     {"notebook"},
-    {"service", "surface"},
+    {"service"},
     {"rest", "mcp"},
     {"ui"},
     {"cli"},

@@ -23,11 +23,9 @@ from vit_viz.session.handles import Subject
 from vit_viz.session.inputs import Json, Wish, properties, sentence_of, wish_of
 from vit_viz.session.questions import request_for
 from vit_viz.session.session import Session
+from vit_viz.surface import PICTURE_BYTES
 from vit_viz.views.choices import default_name, model_reference
 from vit_viz.views.state import ViewState, opened
-
-PICTURE_BYTES = 20 * 2**20
-"""Of a picture that is sent, as of an upload."""
 
 MODEL = "A name of the catalog, or a Hub id owner/name; else the model that the server was started with."
 

@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 from starlette.routing import BaseRoute
 
-from vit_viz.service import PICTURE_BYTES
-
 OWNER = "vit_viz.owner"
 """Key in a request's scope: who asks, as the session knows it."""
+
+PICTURE_BYTES = 20 * 2**20
+"""Of a picture that is sent, as of an upload."""
 
 BODY_BYTES = PICTURE_BYTES * 4 // 3 + 2**16
 """Of a question: a picture as base64, and some words."""

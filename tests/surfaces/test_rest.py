@@ -22,12 +22,11 @@ from tests.ui.desk import odd_picture
 from vit_viz import rest
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, Cancelled, CaptureError, ParameterError
-from vit_viz.service import PICTURE_BYTES
 from vit_viz.session.handles import Subject
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
-from vit_viz.surface import BODY_BYTES, Surface
+from vit_viz.surface import BODY_BYTES, PICTURE_BYTES, Surface
 from vit_viz.ui.edge.addresses import kind_of
 from vit_viz.ui.edge.admission import LANES, SLOW
 from vit_viz.ui.edge.entry import REQUEST_BYTES
