@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from vit_viz.errors import Cancelled, VitVizError
-from vit_viz.surveys import parquet
+from vit_viz.surveys import parquet, ray_engine
 from vit_viz.surveys.columns import TABLES
 from vit_viz.surveys.local import Machine
 from vit_viz.surveys.ray_engine import RayCluster
@@ -141,3 +141,9 @@ def test_a_survey_on_a_cluster_stops_between_batches(model, photos, tmp_path, ra
     with pytest.raises(Cancelled):
         survey(model, photos, tmp_path / "out", batch=4, engine="ray", cancelled=lambda: True)
     assert parquet.batches(tmp_path / "out") == {0, 1}
+
+
+@pytest.mark.parametrize(("cores", "cpus"), [(None, 2), (1, 2), (2, 2), (8, 8)])
+def test_a_cluster_of_this_machine_has_room_for_a_task_and_an_actor(cores, cpus, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    assert ray_engine._to_start() == {"address": "local", "num_cpus": cpus, "include_dashboard": False}
