@@ -116,7 +116,7 @@ def test_slow_computations_of_the_session_are_told_of_quick_questions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given = []
-    monkeypatch.setattr("vit_viz.ui.app.guarded", lambda *_, turns: given.append(turns) or {})
+    monkeypatch.setattr("vit_viz.ui.app.guarded", lambda *_, turns, **_others: given.append(turns) or {})
     session = Session(model="mini", device="cpu")
     launch_options(session)
     assert given == [session.turns]
