@@ -281,7 +281,12 @@ def test_everything_that_runs_the_model_takes_turns(counted: Counted, image: str
     elif analysis == "randomisation":
         ask(session, image, analysis, method="legrad", target=1)
     else:
-        ask(session, image, analysis, **({"gone": ((0, 1),)} if analysis == "without" else {"target": 1}))
+        ask(
+            session,
+            image,
+            analysis,
+            **({"gone": ((0, 1),)} if analysis == "without patches" else {"target": 1}),
+        )
     assert running
     assert outside == []
 

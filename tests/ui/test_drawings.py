@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import re
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from PIL import Image
 
 from tests.ui.desk import odd_picture, odd_session
+from vit_viz.analyses.explanations import parameters_of
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.rollout import RolloutOptions
 from vit_viz.errors import (
@@ -23,7 +23,6 @@ from vit_viz.errors import (
     ImageError,
     ParameterError,
 )
-from vit_viz.ui.explain.methods import parameters_of
 from vit_viz.ui.routes import GONE, Gone, refusal
 from vit_viz.ui.visit import jobs
 from vit_viz.ui.visit.jobs import Stops
@@ -242,13 +241,16 @@ def test_a_range_of_layers_ends_within_the_model(
     assert RolloutOptions(first=first, last=last).layers(3) == layers
 
 
-def test_every_method_towards_a_class_takes_its_own_name_and_the_target() -> None:
-    trace: Any = SimpleNamespace(num_layers=3)
-    towards = [method for method in METHODS.values() if method.cost != "look-up"]
-    assert len(towards) == len(METHODS) - 1
-    for method in towards:
-        expected = {"method": method.name, "target": (3, 5)}
-        assert parameters_of(method, ViewState(target="3-5"), trace) == expected
+def test_every_method_but_a_look_up_is_asked_towards_a_class() -> None:
+    asked = {
+        name: parameters_of(method, method.options(), query="class", target=(3, 5))
+        for name, method in METHODS.items()
+    }
+    assert {name for name, parameters in asked.items() if "target" not in parameters} == {"rollout"}
+    assert {name for name, parameters in asked.items() if "query" in parameters} == {"rollout"}
+    for name, parameters in asked.items():
+        beside = {"query": "class"} if name == "rollout" else {"target": (3, 5)}
+        assert parameters == METHODS[name].options().values() | beside
 
 
 def test_the_oldest_of_too_many_computations_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
