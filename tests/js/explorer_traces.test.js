@@ -46,6 +46,21 @@ test('another picture of the same model keeps the place, another model the optio
   assert.equal(told.at(-1)?.[0], 'pin');
 });
 
+test('what was chosen since the page made its view of another picture stays chosen, and is told', async (t) => {
+  const { show, explorer, trace, told, browser } = open(t);
+  await show();
+  explorer.change({ table: 'gray' }); // event 1, on its way
+  const first = told.length;
+  await show({ ...trace, trace: 'd', image: 'tower', view: { table: 'viridis', layer: 1, seq: 0 } });
+  assert.deepEqual([explorer.view?.table, explorer.view?.layer], ['gray', 2]);
+  browser.pass(300);
+  assert.ok(told.length > first);
+  assert.match(browser.visited.at(-1)?.address ?? '', /colors=gray/);
+  const { seq } = explorer.reporter;
+  await show({ ...trace, trace: 'e', image: 'runner', view: { table: 'magma', layer: 0, seq } });
+  assert.deepEqual([explorer.view?.table, explorer.view?.layer], ['magma', 0]); // the page has seen it all
+});
+
 test('the link that opened the page waits for its picture', async (t) => {
   const { show, explorer, trace, browser } = open(t, {}, { search: '?model=mini&image=tower&layer=0&q=2,2' });
   await show();

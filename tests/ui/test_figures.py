@@ -103,8 +103,8 @@ def test_figures_of_positions_follow_the_view(session: Session, subject: Subject
     def asked(kind: str, **view: Any) -> dict[str, Any]:
         return pictures.figure_of(session, subject, view_with(**view), kind).parameters
 
-    assert asked("positions") == {"grid": (4, 6)}
-    assert asked("positions", position_grid="trained") == {}
-    assert asked("position", query="3,1") == {"grid": (4, 6), "place": (3, 1)}
-    assert asked("position", query="class") == {"grid": (4, 6), "place": (2, 3)}
+    assert asked("positions") == {"grid": "4,6", "place": ""}
+    assert asked("positions", position_grid="trained") == {"grid": "", "place": ""}
+    assert asked("position", query="3,1") == {"grid": "4,6", "place": "3,1"}
+    assert asked("position", query="class") == {"grid": "4,6", "place": "2,3"}
     assert asked("prefix", query="class")["place"] == "class"

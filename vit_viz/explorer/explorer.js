@@ -114,20 +114,22 @@ export class Explorer {
   /** Another view of the same trace, asked for by another part of the page; an echo of an older event is ignored. */
   follow(/** @type {Trace} */ value) {
     const { view } = value;
-    if (!view || !this.view || (typeof view.seq === 'number' && view.seq < this.reporter.seq)) return;
+    if (!view || !this.view || this.reporter.isAhead(view)) return;
     const next = updateView(this.view, view, value);
     if (JSON.stringify(next) !== JSON.stringify(this.view)) {
       this.setView(next, { event: null, push: next.query !== this.view.query });
     }
   }
 
-  /** Another trace: its photo, its axes, its layers. */
+  /** Another trace: its photo, its axes, its layers. What was chosen since the page made its view of it stays chosen. */
   open(/** @type {Trace} */ trace) {
     const before = this.trace;
-    const believed = updateView(initialView(trace), trace.view ?? {}, trace);
-    const kept = updateView(initialView(trace), this.keepable(trace), trace);
+    const [asked, own] = [trace.view ?? {}, this.keepable(trace)];
+    const believed = updateView(initialView(trace), asked, trace);
     const linked = this.link.claim(trace, !before && this.parts.root.dataset.asked === '1');
-    const view = updateView(updateView(kept, trace.view ?? {}, trace), linked, trace);
+    const changes = this.reporter.isAhead(asked) ? [asked, own, linked] : [own, asked, linked];
+    let view = initialView(trace);
+    for (const change of changes) view = updateView(view, change, trace);
     this.close();
     this.trace = trace;
     this.frame = new Frame(trace);

@@ -42,6 +42,11 @@ export class Reporter {
     }, 50);
   }
 
+  /** Whether a view of Python's was made before it heard the last event. @param {{seq?: unknown}} view */
+  isAhead({ seq }) {
+    return typeof seq === 'number' && seq < this.seq;
+  }
+
   cancel() {
     clearTimeout(this.timer);
     this.waiting = null;
