@@ -41,12 +41,13 @@ def ready(page: Any, what: str) -> None:
 
 
 def said(page: Any, part: str, start: str) -> str:
-    """The text of a part, once it starts with some words."""
+    """The text of a part, once it starts with some words; "low", "high" and "unit" are those of the colour bar."""
+    name = f"bar .vv-{part}" if part in ("low", "high", "unit") else part
     page.wait_for_function(
         "([part, start]) => document.querySelector(part).textContent.startsWith(start)",
-        arg=[f"{ROOM} .vv-matrix-{part}", start],
+        arg=[f"{ROOM} .vv-matrix-{name}", start],
     )
-    text: str = page.locator(f"{ROOM} .vv-matrix-{part}").inner_text()
+    text: str = page.locator(f"{ROOM} .vv-matrix-{name}").inner_text()
     return text
 
 

@@ -112,6 +112,6 @@ def test_names_open_their_evidence_and_a_causal_map_runs_to_its_end(
     page.locator(f"{ROOM} .vv-heads-start:visible").wait_for()  # nothing is known of the other class
     page.locator(f"{ROOM} .vv-heads-measure").select_option("estimate")
     ready(page, "estimate")
-    expect(page.locator(f"{ROOM} .vv-heads-unit")).to_have_text(
+    expect(page.locator(f"{ROOM} .vv-bar > .vv-unit").first).to_have_text(
         re.compile("^change of the logit of"), use_inner_text=True
     )
