@@ -6,14 +6,13 @@ import base64
 import hashlib
 import re
 import secrets
-import time
 from collections.abc import Callable
 
 import httpx
 
 from tests.http.server import Server
 from tests.http.visitor import Visitor, config_in
-from vit_viz.ui.edge.shared_limits import PAGES_AT_ONCE, PAGES_PER_SECOND, TOO_QUICKLY
+from vit_viz.ui.edge.shared_limits import PAGES_AT_ONCE, TOO_QUICKLY
 
 SCRIPT = re.compile(r"<script(?![^>]*src=)[^>]*>(.*?)</script>", re.DOTALL)
 
@@ -80,14 +79,16 @@ def test_questions_of_ever_new_pages_are_refused_and_everybody_else_s_are_not(
 ) -> None:
     greedy, modest = meet(), meet()
     assert greedy.arrive().refusals == modest.arrive().refusals == []
-    first, arrive, began = greedy.page, greedy.event("", "arrive"), time.monotonic()
-    answers = []
-    for _ in range(2 * PAGES_AT_ONCE):
+    first, arrive = greedy.page, greedy.event("", "arrive")
+    let_in = 1  # its first page; how many more pass in which time is tested with a clock, in tests/ui/edge/test_http_guard.py
+    for _ in range(20 * PAGES_AT_ONCE):
         greedy.page = secrets.token_hex(8)
-        answers.append(greedy.join(arrive["id"], greedy.inputs(arrive, ()), {"search": ""}))
-    let_in = sum(answer.status_code == 200 for answer in answers)
-    assert let_in <= PAGES_AT_ONCE + PAGES_PER_SECOND * (time.monotonic() - began)
-    assert {answer.json()["error"] for answer in answers if answer.status_code == 429} == {TOO_QUICKLY}
+        answer = greedy.join(arrive["id"], greedy.inputs(arrive, ()), {"search": ""})
+        if answer.status_code != 200:
+            break
+        let_in += 1
+    assert let_in >= PAGES_AT_ONCE  # a slow machine lets in more, never less
+    assert (answer.status_code, answer.json()["error"]) == (429, TOO_QUICKLY)
     greedy.page = first
     for visitor in (greedy, modest):
         assert visitor.act("", "arrive", data={"search": ""}).refusals == []
