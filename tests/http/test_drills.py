@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import socket
@@ -14,6 +15,9 @@ import pytest
 from tests.http.hostile import encoded, photo
 from tests.http.server import Server
 from tests.http.visitor import Visitor
+from tests.waiting import PATIENCE
+
+pytestmark = pytest.mark.server
 
 NO_ROOM = (
     "The server cannot keep this picture now, because its disk is full or locked; please try again later."
@@ -64,16 +68,29 @@ def test_a_locked_folder_gives_one_sentence(cramped: Server) -> None:
 
 def test_a_visitor_who_hangs_up_in_the_middle_of_an_upload_harms_nobody(cramped: Server) -> None:
     address = urlsplit(cramped.url)
-    head = (
-        "POST /gradio_api/upload HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nContent-Type: multipart/form-data; boundary=b\\r\\n"
-        "Content-Length: 100000\\r\\n\\r\\n--b\\r\\nContent-Disposition: form-data; name=files; filename=x.png\\r\\n\\r\\n"
-    )
-    for _ in range(5):
-        with socket.create_connection((address.hostname, address.port), timeout=10) as line:
-            line.sendall(head.encode() + b"x" * 5000)
-    with Visitor(cramped) as visitor:  # who comes after them is served
+    with Visitor(cramped) as visitor:
         visitor.arrive()
-        assert visitor.bring("small.png", small()).refusals == []
+        before = set(cramped.uploaded())
+        multipart = {"Content-Type": "multipart/form-data; boundary=b", "Content-Length": "100000"}
+        part = "--b\r\nContent-Disposition: form-data; name=files; filename=x.png\r\n\r\n"
+        for number in range(5):
+            known = {"upload_id": f"broken off {number}"}
+            head = visitor.http.build_request("POST", "/gradio_api/upload", params=known, headers=multipart)
+            lines = [f"{name}: {value}\r\n" for name, value in head.headers.items()]
+            request = f"POST {head.url.raw_path.decode()} HTTP/1.1\r\n{''.join(lines)}\r\n{part}".encode()
+            with (
+                visitor.http.stream(
+                    "GET", "/gradio_api/upload_progress", params=known, timeout=PATIENCE
+                ) as told,
+                socket.create_connection((address.hostname, address.port), timeout=PATIENCE) as line,
+            ):
+                line.sendall(request + b"x" * 50_000)
+                events = (json.loads(event[6:])["msg"] for event in told.iter_lines() if event)
+                assert next(events) == "update"
+                line.close()
+                assert set(events) <= {"update", "done"}  # to its end, which comes when nothing more can
+        assert set(cramped.uploaded()) <= before
+        assert visitor.bring("small.png", small()).refusals == []  # who comes after them is served
     assert cramped.is_alive()
     assert "Traceback" not in cramped.said()
 
