@@ -1,4 +1,4 @@
-"""What every test may rely on: no network, fixed seeds, the shared data where it is present."""
+"""What every test may rely on: no network, fixed seeds, shared data where it is present; and how two processes share the tests."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Generator, Iterator
+from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,12 +17,19 @@ import numpy as np
 import pytest
 import torch
 
+from tests import serving
 from tests.time_limits import Watchdog
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.model.linear import forced_kernel
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
+PROCESSES = 2
+"""Share a run of all tests: one that serves pages and looks at them, another for the rest; each takes some 2 GB."""
+
+SERVED = {"browser": "browser", "start_app": "server", "start_server": "server"}
+"""Fixtures that start a process which a test then waits for, and the mark that such a test has to have."""
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -58,8 +66,62 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What is watched in every run."""
+    """What is watched in every run, and what the processes that share one inherit."""
     config.pluginmanager.register(Watchdog())
+    if config.getoption("numprocesses", None):
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        os.environ.setdefault("PYTHONHASHSEED", "0")  # sets in parameters have one order
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Processes for all tests; what is named, or slow, runs in this one, which spares a second start."""
+    is_named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+    return 0 if is_named or config.option.markexpr != "not slow" else min(os.cpu_count() or 1, PROCESSES)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file's tests stay together, for what they share; so do all that serve pages: two apps would fight for the machine.
+
+    Slow tests nearly all serve pages: they are shared by file alone.
+    """
+    if config.option.markexpr == "slow":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = str(super()._split_scope(nodeid))
+            return "pages" if _is_marked(config.rootpath / file) else file
+
+    return Scheduling(config, log)
+
+
+@cache
+def _is_marked(file: Path) -> bool:
+    text = file.read_text("utf-8")
+    return any(f"mark.{mark}" in text for mark in SERVED.values())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What serves pages comes first: it takes longest, and the rest fills the other process meanwhile."""
+    for item in items:
+        marks = {mark for fixture, mark in SERVED.items() if fixture in getattr(item, "fixturenames", ())}
+        if marks and not any(item.get_closest_marker(mark) for mark in SERVED.values()):
+            raise pytest.UsageError(
+                f"{item.nodeid} starts a server or a browser: mark it as {' or '.join(marks)}."
+            )
+    items.sort(key=lambda item: not _is_marked(item.path))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """A failed test tells what the servers said that run beside it."""
+    report = yield
+    if report.failed:
+        report.sections += serving.what_servers_said()
+    return report
 
 
 def pytest_collection_finish() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import statistics
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,7 @@ def _names(node: ast.expr) -> set[str]:
     return {_last_name(part) for part in ast.walk(node) if isinstance(part, ast.expr)}
 
 
+@cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
@@ -137,14 +139,12 @@ def test_functions_are_short() -> None:
     assert statistics.quantiles(lengths.values(), n=10)[-1] <= P90_LINES
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_no_type_of_a_model_is_asserted_by_a_cast(path: Path) -> None:
-    assert model_casts(parsed(path)) == []
+def test_no_type_of_a_model_is_asserted_by_a_cast() -> None:
+    assert [(name_of(path), line) for path in MODULES for line in model_casts(parsed(path))] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_a_name_says_what_it_holds(path: Path) -> None:
-    assert empty_names(parsed(path)) == []
+def test_a_name_says_what_it_holds() -> None:
+    assert [(name_of(path), line) for path in MODULES for line in empty_names(parsed(path))] == []
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,9 @@ def test_an_empty_name_is_noticed(line: str) -> None:
     assert empty_names(ast.parse(line)) == [1]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_private_fields_are_set_by_their_own_class(path: Path) -> None:
-    fields = [
-        name
-        for name in fields_set_from_outside(parsed(path))
-        if (name_of(path), name) not in FIELDS_OF_OTHERS
-    ]
-    assert fields == []
+def test_private_fields_are_set_by_their_own_class() -> None:
+    fields = {(name_of(path), name) for path in MODULES for name in fields_set_from_outside(parsed(path))}
+    assert fields == FIELDS_OF_OTHERS
 
 
 def test_a_length_counts_every_line_of_a_function() -> None:

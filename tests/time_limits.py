@@ -1,6 +1,7 @@
 """No test hangs for good: what is late fails with the stacks of all threads; where even that is not possible the run ends so.
 
-`timeout` (pyproject.toml) is the limit of a test, and SLOW that of one marked slow; `pytest.mark.timeout` sets another.
+`timeout` (pyproject.toml) is the limit of a test without its fixtures, and SLOW that of one marked slow; `pytest.mark.timeout` sets
+another.
 pytest-timeout interrupts a late test once, in its main thread. What that does not end (a fixture that hangs afterwards, code that
 never comes back to Python, a thread that is left when all tests are over) is ended by a watchdog which needs nobody's help.
 """
@@ -14,11 +15,13 @@ from collections.abc import Generator
 
 import pytest
 
+from tests.serving import START_SECONDS
+
 SLOW = 900.0
 """Seconds of a test marked slow."""
 
-GRACE = 30.0
-"""Seconds after a limit until the watchdog ends the run."""
+GRACE = START_SECONDS + 60
+"""Seconds after a limit until the watchdog ends the run: fixtures, whose servers may take long to start, are outside the limit."""
 
 
 class Watchdog:

@@ -27,6 +27,8 @@ from vit_viz.capture import trace as capture
 from vit_viz.errors import Cancelled, CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 
+pytestmark = pytest.mark.numbers
+
 KINDS = [
     {},
     {"reg_tokens": 4},

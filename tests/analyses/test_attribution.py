@@ -21,6 +21,8 @@ from vit_viz.analyses.targets import class_logit
 from vit_viz.errors import Cancelled, ParameterError
 from vit_viz.geometry import TokenLayout
 
+pytestmark = pytest.mark.numbers
+
 METHODS = ["saliency", "input_x_gradient", "integrated_gradients", "smoothgrad", "gradient_shap", "occlusion"]
 METHODS += ["feature_ablation", "kernel_shap"]
 

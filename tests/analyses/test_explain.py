@@ -18,6 +18,8 @@ from vit_viz.analyses.targets import Target, class_logit, similarity
 from vit_viz.capture import trace as capture
 from vit_viz.errors import Cancelled, ParameterError
 
+pytestmark = pytest.mark.numbers
+
 KINDS = [
     {},
     {"reg_tokens": 4},

@@ -29,6 +29,8 @@ from vit_viz.errors import Cancelled, ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.results import PatchMap
 
+pytestmark = pytest.mark.numbers
+
 
 def map_of(values):
     return PatchMap(np.array(values, dtype=np.float32), "test", (0, np.inf), False, "test", False)

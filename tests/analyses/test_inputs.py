@@ -19,6 +19,8 @@ from vit_viz.errors import CheckpointError, ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.labels import Labels
 
+pytestmark = pytest.mark.numbers
+
 NUMBERS = [np.int64(5), np.uint8(5), torch.tensor(5), torch.tensor([5]), np.array(5)]
 
 

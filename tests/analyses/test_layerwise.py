@@ -14,6 +14,8 @@ from vit_viz.analyses.targets import Target, class_logit
 from vit_viz.capture import trace as capture
 from vit_viz.errors import CaptureError, ParameterError
 
+pytestmark = pytest.mark.numbers
+
 KINDS = [
     {},
     {"reg_tokens": 4},

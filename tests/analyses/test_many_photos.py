@@ -18,6 +18,8 @@ from vit_viz.capture import trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
 
+pytestmark = pytest.mark.numbers
+
 PHOTOS = 3
 MODELS = {
     "class token": own,

@@ -18,6 +18,8 @@ from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.relevance import relevance
 from vit_viz.errors import ParameterError
 
+pytestmark = pytest.mark.numbers
+
 
 @pytest.fixture(scope="module")
 def mini():

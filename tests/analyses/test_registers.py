@@ -15,6 +15,8 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.model import VisionTransformer, ViTConfig
 
+pytestmark = pytest.mark.numbers
+
 DEPTH, LAYER, NEURON, MARKED = 4, 1, 13, ((0, 4), (2, 1))
 
 

@@ -13,6 +13,8 @@ from vit_viz.analyses.rollout import rollout
 from vit_viz.capture import trace as capture
 from vit_viz.errors import CaptureError, ParameterError
 
+pytestmark = pytest.mark.numbers
+
 
 def gradients(trace):
     """dL/dA = (dL/do) v^T in fp64, [layers, heads, tokens, tokens]."""

@@ -20,6 +20,8 @@ from vit_viz.capture import edit
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 
+pytestmark = pytest.mark.numbers
+
 KINDS = [
     {},
     {"reg_tokens": 4},

@@ -12,6 +12,8 @@ from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.sanity import class_sensitivity, parameter_randomisation, stability
 from vit_viz.errors import Cancelled, ParameterError
 
+pytestmark = pytest.mark.numbers
+
 
 @pytest.mark.parametrize("method", ["attention", "rollout"])
 def test_class_blind_methods_have_a_class_sensitivity_of_exactly_zero(make_model, pixels, method):

@@ -13,6 +13,8 @@ from vit_viz.capture.batch import NotBatched, visit_layers
 from vit_viz.capture.calls import AttentionCall
 from vit_viz.errors import CaptureError, ParameterError
 
+pytestmark = pytest.mark.numbers
+
 IMAGES, TOKENS = 3, 25
 MODELS = {"own": own, "timm": timm_vit, "transformers": transformers_vit, "torchvision": torchvision_vit}
 

@@ -21,6 +21,8 @@ from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.model import VisionTransformer, ViTConfig
 
+pytestmark = pytest.mark.numbers
+
 
 def state_of(model: nn.Module) -> dict[str, object]:
     """Everything that a capture could leave on a module."""

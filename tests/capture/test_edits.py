@@ -20,6 +20,8 @@ from vit_viz.capture.interventions import Edits
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 
+pytestmark = pytest.mark.numbers
+
 TUTORIAL = TokenLayout(grid=(4, 6))
 MAKERS = [own, timm_vit, lambda: TutorialViT(FusedQkv).eval(), lambda: TutorialViT(MultiHead).eval()]
 

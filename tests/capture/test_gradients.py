@@ -15,6 +15,8 @@ from vit_viz.capture import trace
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 
+pytestmark = pytest.mark.numbers
+
 
 def by_autograd(model: nn.Module, image: Tensor, target: Callable[[Tensor], Tensor]) -> list[Tensor]:
     seen: list[Tensor] = []

@@ -22,6 +22,8 @@ from tests.comparing import assert_same
 from vit_viz.capture import Trace, trace
 from vit_viz.geometry import TokenLayout
 
+pytestmark = pytest.mark.numbers
+
 TUTORIAL = TokenLayout(grid=(4, 6))
 
 

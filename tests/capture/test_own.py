@@ -20,6 +20,8 @@ from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.model.kernel import attending_through, scaled_dot_product_attention
 from vit_viz.model.vit import Attention
 
+pytestmark = pytest.mark.numbers
+
 LAYOUT = TokenLayout(grid=(4, 6), prefix=("class",))
 
 

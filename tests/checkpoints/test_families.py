@@ -16,6 +16,8 @@ from tests.comparing import assert_same
 from tests.model.inside import TINY, assert_same_inside, look_inside, randomise
 from vit_viz.checkpoints import load
 
+pytestmark = pytest.mark.numbers
+
 timm = pytest.importorskip("timm", reason="timm is an oracle of these tests")
 transformers = pytest.importorskip("transformers", reason="transformers is an oracle of these tests")
 transformers.utils.logging.set_verbosity_error()

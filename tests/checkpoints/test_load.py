@@ -21,6 +21,8 @@ from vit_viz.checkpoints.load import build
 from vit_viz.errors import CheckpointError, KeyMismatch, ParameterError, UnknownFamily, UnsafeFile
 from vit_viz.model import VisionTransformer, ViTConfig
 
+pytestmark = pytest.mark.numbers
+
 CONFIG = ViTConfig(
     img_size=(24, 36), patch_size=6, embed_dim=40, depth=3, num_heads=5, num_classes=7, reg_tokens=2
 )

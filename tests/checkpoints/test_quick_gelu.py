@@ -17,6 +17,8 @@ from vit_viz.checkpoints import load
 from vit_viz.checkpoints.architectures import ARCHITECTURES, architecture
 from vit_viz.checkpoints.quick_gelu import PUBLISHED, timm_weights_are
 
+pytestmark = pytest.mark.numbers
+
 timm = pytest.importorskip("timm", reason="timm is the oracle of these tests")
 transformers = pytest.importorskip("transformers", reason="transformers is an oracle of these tests")
 

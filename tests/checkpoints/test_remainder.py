@@ -18,6 +18,8 @@ from vit_viz.capture import trace
 from vit_viz.checkpoints import LoadedModel, load
 from vit_viz.ui.patches.view import left_out
 
+pytestmark = pytest.mark.numbers
+
 timm = pytest.importorskip("timm", reason="timm is an oracle of these tests")
 transformers = pytest.importorskip("transformers", reason="transformers is an oracle of these tests")
 

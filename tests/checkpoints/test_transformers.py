@@ -18,6 +18,8 @@ from tests.model.inside import randomise
 from vit_viz.checkpoints import load
 from vit_viz.errors import UnknownFamily
 
+pytestmark = pytest.mark.numbers
+
 timm = pytest.importorskip("timm", reason="timm is an oracle of these tests")
 transformers = pytest.importorskip("transformers", reason="transformers is the oracle of these tests")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,13 @@ from tests.http.server import Server
 from tests.http.visitor import Visitor
 
 
-@pytest.fixture(scope="session")
-def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+@contextmanager
+def starting(folders: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
     """Start `python app.py` on a free port; whatever was started is stopped at the end, by its process id."""
     started: list[Server] = []
 
     def start(**options: Any) -> Server:
-        server = Server(tmp_path_factory.mktemp("server"), **options)
+        server = Server(folders.mktemp("server"), **options)
         started.append(server)
         return server.start()
 
@@ -27,10 +28,18 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
         server.stop()
 
 
+@pytest.fixture(scope="module")
+def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+    """Starts apps that end with the file of tests that wanted them."""
+    with starting(tmp_path_factory) as start:
+        yield start
+
+
 @pytest.fixture(scope="session")
-def server(start_server: Callable[..., Server]) -> Server:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The app that quick tests share."""
-    return start_server()
+    with starting(tmp_path_factory) as start:
+        yield start()
 
 
 @pytest.fixture

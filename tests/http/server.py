@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,15 +12,10 @@ from pathlib import Path
 
 import httpx
 
+from tests import serving
+from tests.serving import START_SECONDS, free_port
+
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 300.0  # generous: CI machines are slow and shared
-
-
-def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass
@@ -72,6 +66,7 @@ class Server:
             before = f"{limit}\n{before}"
         start = ("-c", f"{before}\nimport app; app.main()") if before else ("app.py",)
         command = [sys.executable, *start, *flags]
+        serving.LOGS.append(self.log)
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
                 command,
@@ -87,6 +82,8 @@ class Server:
         """End this process and no other."""
         if self.process is None:
             return
+        if self.log in serving.LOGS:
+            serving.LOGS.remove(self.log)
         self.process.send_signal(how)
         try:
             self.process.wait(20)

@@ -17,6 +17,8 @@ from tests.http.server import Server
 from tests.http.visitor import Visitor
 from tests.waiting import until
 
+pytestmark = pytest.mark.server
+
 QUESTION = {"image": {"sample": "lion"}}
 MANY = 96
 IMPATIENT = "import vit_viz.ui.edge.bodies as b; b.IDLE_SECONDS = 0.5"
@@ -162,6 +164,7 @@ def test_many_valid_requests_of_one_client_let_others_go_first(
         assert "200 OK" in said(asked[0])[:20]
 
 
+@pytest.mark.slow
 def test_what_one_client_does_not_read_does_not_fill_the_memory(
     open_server: Server, meet: Callable[..., Visitor]
 ) -> None:

@@ -17,7 +17,7 @@ from tests.http.hostile import KINDS, encoded, mutated, photo, valid_files
 from tests.http.server import Server
 from tests.http.visitor import Told, Visitor
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.server, pytest.mark.slow]
 WORKERS = 3
 DAMAGED = effort(700)  # files
 HANGS = 60.0  # seconds after which one file counts as never answered

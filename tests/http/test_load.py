@@ -16,7 +16,7 @@ from tests.http.hostile import encoded, photo
 from tests.http.server import Server
 from tests.http.visitor import Visitor
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.server, pytest.mark.slow]
 VISITORS = 32
 SECONDS = 30.0  # of the crowd, the arrivals included
 EVERY = 2.0  # seconds between the actions of one visitor

@@ -9,10 +9,13 @@ import secrets
 from collections.abc import Callable
 
 import httpx
+import pytest
 
 from tests.http.server import Server
 from tests.http.visitor import Visitor, config_in
 from vit_viz.ui.edge.shared_limits import PAGES_AT_ONCE, TOO_QUICKLY
+
+pytestmark = pytest.mark.server
 
 SCRIPT = re.compile(r"<script(?![^>]*src=)[^>]*>(.*?)</script>", re.DOTALL)
 
@@ -56,6 +59,7 @@ def test_the_page_is_small_and_travels_smaller(server: Server) -> None:
     assert sizes["identity"] <= 150_000
 
 
+@pytest.mark.slow
 def test_what_is_large_in_the_page_has_one_address_as_long_as_it_is_the_same(
     server: Server, start_server: Callable[..., Server]
 ) -> None:

@@ -19,6 +19,8 @@ from vit_viz.ui.edge.documents import Documents
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.preview.head import PICTURE_SIZE, TITLE, address, files, with_head
 
+pytestmark = pytest.mark.server
+
 
 class Head(HTMLParser):
     """Titles, names and links of a page."""

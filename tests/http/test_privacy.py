@@ -13,6 +13,8 @@ from tests.http.server import Server
 from tests.http.visitor import Visitor
 from tests.waiting import until
 
+pytestmark = pytest.mark.server
+
 
 class _NoCookies(DefaultCookiePolicy):
     """A browser that keeps no cookies."""

@@ -19,7 +19,7 @@ from tests.http.hostile import HOSTILE_TEXT, encoded, photo
 from tests.http.server import ROOT, Server
 from tests.http.visitor import Visitor
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.server, pytest.mark.slow]
 EXAMPLES = effort(1750)
 LEAKS = re.compile(rf"Traceback \(most|object at 0x|site-packages|{re.escape(str(ROOT))}")
 

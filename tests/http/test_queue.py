@@ -16,6 +16,8 @@ from tests.http.server import Server
 from tests.http.unruly import STOPPED, NoCookies, Unruly, arrive, trust
 from tests.http.visitor import Visitor
 
+pytestmark = pytest.mark.server
+
 SLOW_PAGES = 8  # with a slow question each: as many as one visitor may have waiting
 MINUTE = 60.0
 NEW_PAGES = 14  # after them: more than are remembered of one visitor
@@ -90,7 +92,8 @@ def assert_outlived(server: Server, crowd: list[Unruly], *, before: int) -> None
         assert told.refusals == []
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
 def test_joins_leaves_evictions_hang_ups_and_cancels_in_turn_leave_the_queue_alive(
     alone: Server, config: dict[str, Any], seed: int
 ) -> None:

@@ -28,6 +28,8 @@ from tests.http.server import Server
 from tests.http.visitor import Visitor
 from tests.waiting import until
 
+pytestmark = pytest.mark.server
+
 MOST_ON_DISK = 300 * 2**20  # what may wait, and what is on its way
 
 

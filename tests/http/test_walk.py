@@ -14,6 +14,8 @@ from tests.http.hostile import HOSTILE_TEXT
 from tests.http.server import ROOT, Server
 from tests.http.visitor import Told, Visitor
 
+pytestmark = pytest.mark.server
+
 GARBAGE = (
     *(
         "x",

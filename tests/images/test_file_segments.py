@@ -41,6 +41,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_a_file_of_endless_parts_is_refused_at_once(kind: str) -> None:
     started = time.thread_time()

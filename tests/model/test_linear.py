@@ -14,6 +14,8 @@ from tests.model.inside import TINY
 from vit_viz.model import VisionTransformer, ViTConfig, linear
 from vit_viz.model.linear import Linear, forced_kernel
 
+pytestmark = pytest.mark.numbers
+
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[torch.Size]]:

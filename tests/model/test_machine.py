@@ -25,6 +25,7 @@ class OneDnnCalls(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+@pytest.mark.numbers
 def test_a_loaded_model_runs_the_kernel_and_the_threads_of_this_run(pytestconfig: pytest.Config) -> None:
     loaded = load("mini", device="cpu")
     told = dict(loaded.provenance.parameters)["linear"]

@@ -14,6 +14,8 @@ from tests.model.inside import TINY, randomise
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.model.vit import Attention, Mlp
 
+pytestmark = pytest.mark.numbers
+
 
 class Finished(TorchFunctionMode):
     """How many tokens go through each block's MLP, seen without a hook."""

@@ -17,6 +17,8 @@ from vit_viz.model import VisionTransformer, ViTConfig, linear
 from vit_viz.model.convolution import PatchConv2d
 from vit_viz.model.linear import Linear, forced_kernel, use_fastest_linear
 
+pytestmark = pytest.mark.numbers
+
 timm_vit = pytest.importorskip("timm.models.vision_transformer", reason="timm is the oracle of these tests")
 layers = pytest.importorskip("timm.layers")
 

@@ -32,6 +32,8 @@ from vit_viz.session.request import Request, SubjectKey
 from vit_viz.session.session import Session
 from vit_viz.ui.serve import session_of
 
+pytestmark = pytest.mark.numbers
+
 ALL = "off 0.1 2.4;mean 1.3;uniform 1.0;temperature 0=0.4 2=3;forbid class>1-2,0-3+3,5@1-2;forbid patches>class@0"
 """Every kind of edit, in a model of 3 layers, 5 heads and 4 x 6 patches."""
 

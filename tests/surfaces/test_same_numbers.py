@@ -26,6 +26,8 @@ from vit_viz.session.questions import ask
 from vit_viz.session.run import subject_of
 from vit_viz.session.session import Session
 
+pytestmark = pytest.mark.numbers
+
 SAMPLE = "twins"
 Arrays = dict[str, NDArray[Any]]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,13 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from tests import serving
+from tests.serving import START_SECONDS, free_port
 from tests.ui.desk import OWNER, app_of, odd_picture, odd_session
+from tests.waiting import PATIENCE
 from vit_viz.session.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 300.0  # generous: it only ends a run whose app never answers
 LEAVING = (
     "AbortError",
     "BrokenConnectionError",
@@ -33,13 +35,6 @@ CHROMIUM_FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
-
-
-def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
@@ -84,8 +79,8 @@ def image(session: Session) -> str:
     return session.add_upload(odd_picture(), owner=OWNER)
 
 
-@pytest.fixture(scope="session")
-def start_app() -> Iterator[Callable[..., RunningApp]]:
+@contextmanager
+def starting() -> Iterator[Callable[..., RunningApp]]:
     """Start `python app.py` with flags on a free port, from `root`; whatever was started is stopped at the end."""
     started: list[RunningApp] = []
     folder = Path(tempfile.mkdtemp(prefix="vit_viz-app-"))
@@ -105,6 +100,7 @@ def start_app() -> Iterator[Callable[..., RunningApp]]:
             )
         app = RunningApp(f"http://127.0.0.1:{port}/", process, log)
         started.append(app)
+        serving.LOGS.append(log)
         try:
             wait_for(app.url, process)
         except RuntimeError as error:
@@ -114,18 +110,28 @@ def start_app() -> Iterator[Callable[..., RunningApp]]:
     yield start
     for app in started:
         app.process.send_signal(signal.SIGTERM)
+    for app in started:
         try:
             app.process.wait(20)
         except subprocess.TimeoutExpired:
             app.process.kill()
             app.process.wait()
+        serving.LOGS.remove(app.log)
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(scope="module")
+def start_app() -> Iterator[Callable[..., RunningApp]]:
+    """Starts apps that end with the file of tests that wanted them."""
+    with starting() as start:
+        yield start
+
+
 @pytest.fixture(scope="session")
-def app(start_app: Callable[..., RunningApp]) -> RunningApp:
-    """The app with the bundled model."""
-    return start_app("--model", "mini")
+def app() -> Iterator[RunningApp]:
+    """The app with the bundled model, which all files share."""
+    with starting() as start:
+        yield start("--model", "mini")
 
 
 @pytest.fixture(scope="session")
@@ -145,9 +151,12 @@ def chromium_path() -> str | None:
     return os.environ.get("VIT_VIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium: the one named by VIT_VIZ_CHROMIUM, the system's, or Playwright's own."""
+    """Chromium: the one named by VIT_VIZ_CHROMIUM, the system's, or Playwright's own.
+
+    It ends with its file of tests, because Playwright's event loop runs in this thread until then, and no other can.
+    """
     try:
         from playwright.sync_api import Error, sync_playwright
     except ImportError:
@@ -204,7 +213,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
         if script:
             context.add_init_script(script)
         one = Visit(context.new_page())
-        one.page.set_default_timeout(60_000)
+        one.page.set_default_timeout(PATIENCE * 1000)
         one.listen(url.split("?")[0])
         visits.append(one)
         one.page.goto(url)

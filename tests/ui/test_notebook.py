@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.ui.conftest import ROOT, free_port
+from tests.serving import free_port
+from tests.ui.conftest import ROOT
 from tests.ui.waits import expect
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]

@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.serving import free_port
 from tests.test_docker import copied, health_command, variables
-from tests.ui.conftest import ROOT, RunningApp, free_port, open_tab
+from tests.ui.conftest import ROOT, RunningApp, open_tab
 from tests.ui.waits import expect
 from vit_viz.session.session import Session
 from vit_viz.ui.app import launch_options

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.ui.conftest import free_port
+from tests.serving import free_port
 from vit_viz.errors import Cancelled
 from vit_viz.progress import stop_if
 from vit_viz.session.request import Request

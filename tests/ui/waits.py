@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-PATIENCE = 60_000  # milliseconds; ends only a test that would fail
+from tests.waiting import PATIENCE
 
 
 def expect(locator: Any) -> Any:
     """Playwright's assertions about what a locator finds."""
     from playwright.sync_api import expect as awaited
 
-    awaited.set_options(timeout=PATIENCE)
+    awaited.set_options(timeout=PATIENCE * 1000)
     return awaited(locator)

@@ -33,6 +33,8 @@ from vit_viz.walkthrough.layers import (
 )
 from vit_viz.walkthrough.tokens import position_colours, position_step, prefix_step
 
+pytestmark = pytest.mark.numbers
+
 SMALL_GRAY: dict[str, Any] = {"img_size": (60, 100), "patch_size": (20, 20), "in_chans": 1}
 RANDOM_MODELS: dict[str, dict[str, Any]] = {
     "class token and registers": {"reg_tokens": 4},
