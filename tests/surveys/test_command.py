@@ -245,3 +245,16 @@ def test_kill_9_at_any_moment_loses_one_batch_at_most(tmp_path):
     assert sorted(one.name for one in out.iterdir()) == sorted(
         one.name for one in (tmp_path / "whole").iterdir()
     )
+
+
+@pytest.mark.slow
+def test_the_check_of_a_whole_survey_ends_with_0_every_time(command, photos, tmp_path):
+    """A thread that holds on to what was read would abort the process as it ends, more often where there are few batches."""
+    assert command(photos, "-o", tmp_path / "out")[0] == 0
+    check = [sys.executable, "-m", "vit_viz", "survey", "--check", str(tmp_path / "out")]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    codes = [
+        subprocess.run(check, env=environment, stdout=subprocess.DEVNULL, check=False).returncode
+        for _ in range(30)
+    ]
+    assert codes == [0] * 30

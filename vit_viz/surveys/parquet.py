@@ -221,9 +221,11 @@ def _chosen(level: Level, columns: Iterable[str] | None) -> pa.Schema:
 def _rows(place: Path, level: Level, record: dict[str, Any] | None, columns: list[str]) -> pa.Table:
     content = content_of(place, level, record)
     try:
-        file = pq.ParquetFile(pa.BufferReader(content))
+        # In this thread alone: one of Arrow's may let go of the bytes only after the read, and aborts the process where the
+        # interpreter is ending by then.
+        file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
         there = [name for name in columns if name in file.schema_arrow.names]
-        return file.read(columns=there)
+        return file.read(columns=there, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise ParameterError(f"its table {level} cannot be read as Parquet") from error
 
