@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
@@ -304,3 +306,28 @@ def test_our_own_models_are_never_checked(checking: Checking) -> None:
     session = Session(model="mini", device="cpu")
     assert facts_value(session, ViewState(model="mini", image="shapes"), "ada")["proof"]["state"] == "proven"
     assert (session.checks.is_idle, checking.runs) == (True, 0)
+
+
+ENDS_DURING_A_CHECK = """
+import logging
+from tests.session.test_checks import Tutorial, session_with, subject_of, undisturbed_pass, verified, view_of
+
+def endless(module, *_, **__):
+    while True:
+        with undisturbed_pass(module):
+            pass
+
+logging.basicConfig(level=logging.INFO)
+verified._measured = endless
+session = session_with(Tutorial())
+session.trace_of(subject_of(view_of(session)))
+"""
+
+
+def test_a_program_that_ends_during_a_check_ends_the_check_first() -> None:
+    """A thread that is left in the middle of a pass aborts the process now and then."""
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDS_DURING_A_CHECK], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "a check was ended before it had found out anything" in ended.stderr

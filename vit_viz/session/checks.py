@@ -30,7 +30,7 @@ class BackgroundChecks:
     """Runs checks one after another, in a thread that lasts as long as there are any.
 
     Each pass of a check waits for its turn at the device, behind quick questions. A check ends where nobody wants it any more; when
-    somebody asks again, it begins anew.
+    somebody asks again, it begins anew. It also ends with the program, which waits for the pass that is being run.
 
     Args:
         turns: at the devices.
@@ -56,7 +56,8 @@ class BackgroundChecks:
         with self._lock:
             self._wishes.setdefault(check, set()).add(_Wish(model, left))
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="vit_viz checks", daemon=True)
+                # No daemon: the interpreter would end under a pass, and the process with an abort.
+                self._thread = threading.Thread(target=self._work, name="vit_viz checks", daemon=False)
                 self._thread.start()
 
     @property
@@ -88,7 +89,9 @@ class BackgroundChecks:
             return check
 
     def _is_unwanted(self, check: StructureCheck) -> bool:
-        """Whether all who wanted it have left, or their models, and no other thread waits for it."""
+        """Whether all who wanted it have left, or their models, and no other thread waits for it; or the program is ending."""
+        if not threading.main_thread().is_alive():
+            return True
         with self._lock:
             wishes = list(self._wishes.get(check, ()))
         return not check.is_awaited and all(self._is_over(wish) for wish in wishes)
