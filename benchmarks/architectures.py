@@ -1,9 +1,10 @@
 """How many Vision Transformers of timm and transformers load into our model, and compute the same; a line for each that does not.
 
-Run as `python -m benchmarks.architectures`. Every architecture of timm's vision_transformer.py and deit.py and the DINOv3 models of
-eva.py is checked twice: at its own size on the meta device (names, shapes, number of heads, grid), and shrunk to two narrow blocks
-with random weights (and with pixels left over where its own input has some): max |a - b| <= 1e-5 max |b| for logits, each block's
-output and each attention. The second table has the families of transformers (transformers_families.py).
+Run as `python -m benchmarks.architectures`. Every architecture of timm's vision_transformer.py, deit.py and beit.py and the EVA and
+DINOv3 models of eva.py is checked twice: with two of its blocks at their own size on the meta device (names, shapes, number of
+heads, grid; the other blocks are alike), and shrunk to two narrow blocks with random weights (and with pixels left over where its
+own input has some): max |a - b| <= 1e-5 max |b| for logits, each block's output and each attention. The second table has the
+families of transformers (transformers_families.py).
 """
 
 from __future__ import annotations
@@ -61,9 +62,10 @@ def architectures() -> Iterator[tuple[str, str]]:
     import timm  # noqa: F401 - registers the models
     from timm.models._registry import _deprecated_models, _module_to_models
 
-    for module in ("vision_transformer", "deit", "eva"):
+    for module in ("vision_transformer", "deit", "beit", "eva"):
         for name in sorted(_module_to_models[module]):
-            if name not in _deprecated_models and (module != "eva" or "dinov3" in name):
+            wanted = module != "eva" or "dinov3" in name or name.startswith("eva")
+            if wanted and name not in _deprecated_models:
                 yield module, name
 
 
@@ -79,11 +81,11 @@ def check(module: str, name: str) -> Outcome:
 
 
 def shapes_fit(name: str) -> bool:
-    """At its own size, every parameter has its place, the number of heads and the grid are timm's; whether pixels remain."""
+    """At its own width, every parameter has its place, the number of heads and the grid are timm's; whether pixels remain."""
     import timm
 
     with torch.device("meta"):
-        reference = timm.create_model(name)
+        reference = timm.create_model(name, depth=TINY["depth"])
     checkpoint = Checkpoint(state=reference.state_dict(), config={"architecture": name}, name=name)
     family = family_of(checkpoint)
     state = family.convert(checkpoint)

@@ -28,9 +28,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a check
 import vit_viz
 from vit_viz.analyses.explain import explain_subject
 from vit_viz.analyses.faithfulness import faithfulness_of, random_band
+from vit_viz.analyses.map_stability import map_stability
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.removal import outputs_without
-from vit_viz.analyses.sanity import class_sensitivity, stability
+from vit_viz.analyses.sanity import class_sensitivity
 
 CHAINS = ("attention", "rollout", "gradient_rollout", "relevance")
 
@@ -84,7 +85,7 @@ def trust(subject: PreparedImage) -> None:
     middle = time.perf_counter()
     faithfulness_of(subject, relevance, band)
     class_sensitivity(subject, method="relevance")
-    stability(subject, method="relevance", samples=0)
+    map_stability(subject, method="relevance", tries=1)
     end = time.perf_counter()
     print(f"  random band {middle - start:.2f} s, trust strip of one map {end - middle:.2f} s")
 

@@ -61,8 +61,8 @@ def main() -> None:
 
 @contextmanager
 def served(name: str) -> Iterator[str]:
-    """The app with one model, on a free port."""
-    loaded = load("mini") if name == "mini" else random_model(name, **SHAPES[name])
+    """The app with one model, on a free port: of a shape, with random weights, or of a name or file that can be loaded."""
+    loaded = random_model(name, **SHAPES[name]) if name in SHAPES else load(name)
     session = Session(model=loaded.name, device="cpu")
     session.add_model(loaded)
     app = build_app(session)

@@ -6,7 +6,8 @@
   median of three times on either. Whole numbers (classes, segments, tokens) are told as the share that differs.
 - survey: the rows of --photos from both devices, likewise; then, for random models of the given shapes, photos per second of
   decoding, of recording, and of the survey, after its first fifth and with its start. The photos are named again and again until
-  there are --count of them, so they come from the disk's cache. With --ray also by Ray: one actor, two and four, each with its
+  there are --count of them, so they come from the disk's cache. Traces of one photo, recording and the survey are told as ratios to
+  plain forward passes, beside their limits. With --ray also by Ray: one actor, two and four, each with its
   share of one GPU.
 """
 
@@ -39,11 +40,11 @@ from vit_viz.session.questions import ask
 from vit_viz.session.run import subject_of
 from vit_viz.session.session import Session
 from vit_viz.surveys import local
-from vit_viz.surveys.engine import Engine
 from vit_viz.surveys.photos import Photo
 from vit_viz.surveys.ray_engine import RayCluster
 from vit_viz.surveys.recording import Recording
-from vit_viz.surveys.stages import Decoding, Shot, prepared
+from vit_viz.surveys.run import SurveyEngine
+from vit_viz.surveys.stages import Decoding, Failure, Shot, prepared
 
 SHAPES: dict[str, dict[str, Any]] = {
     "ViT-Ti/16": {"embed_dim": 192, "num_heads": 3},
@@ -51,6 +52,10 @@ SHAPES: dict[str, dict[str, Any]] = {
     "ViT-B/16": {"embed_dim": 768, "num_heads": 12},
     "ViT-L/16": {"embed_dim": 1024, "num_heads": 16, "depth": 24},
 }
+TRACE_LIMITS = {"trace, no proof": (0, 1.10), "trace, 16-row proof": (16, 1.25)}
+"""Rows of the proof, and how many forward passes a trace may take."""
+RECORDING_LIMITS = {"ViT-Ti/16": 0.6, "ViT-B/16": 0.8}
+"""Share of plain passes per second that recording has to reach."""
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 
 
@@ -172,13 +177,20 @@ def rates(
     shots, recording = prepared(few, decoding), Recording(on_gpu)
     levels = torch.from_numpy(np.stack([shot.levels for shot in shots if isinstance(shot, Shot)]))
     pixels = loaded.preprocess.normalised(levels.to(device))
+    trace_ratios(on_gpu, pixels[:1])
     of_forward = per_second(lambda: forward(on_gpu, pixels), at_once, 20)
-    of_recording = per_second(lambda: recording.rows(shots), at_once, 8)
+    of_recording = recorded_per_second(recording, shots, 25)
     of_decoding = per_second(lambda: prepared(few, decoding), at_once, 2)
     whole, steady = rate(on_gpu, photos, out / "local", local.Machine())
     print(
         f"{loaded.name}, {at_once} photos per pass: plain forward passes {of_forward:.0f} photos/s, recording {of_recording:.0f}, "
         f"decoding {of_decoding:.0f} on one core; survey beside {workers} decoders {steady:.0f}, {whole:.0f} with its start",
+        flush=True,
+    )
+    least = RECORDING_LIMITS.get(loaded.name)
+    print(
+        f"  recording / plain {of_recording / of_forward:.2f}{'' if least is None else f' (at least {least})'}, "
+        f"survey / plain {steady / of_forward:.2f}",
         flush=True,
     )
     for actors in (1, 2, 4) if with_ray else ():
@@ -189,7 +201,7 @@ def rates(
         )
 
 
-def rate(loaded: LoadedModel, photos: list[Path], out: Path, engine: Engine) -> tuple[float, float]:
+def rate(loaded: LoadedModel, photos: list[Path], out: Path, engine: SurveyEngine) -> tuple[float, float]:
     """Photos per second of a whole survey, and of what comes after its first fifth."""
     times: dict[int, float] = {}
     began = time.perf_counter()
@@ -206,6 +218,40 @@ def rate(loaded: LoadedModel, photos: list[Path], out: Path, engine: Engine) -> 
 def forward(loaded: LoadedModel, pixels: torch.Tensor) -> None:
     with torch.inference_mode():
         loaded.model(pixels).argmax(1).tolist()
+
+
+def trace_ratios(loaded: LoadedModel, pixels: torch.Tensor) -> None:
+    """Print how many forward passes of one photo a trace takes, in turns with them."""
+    for name, (rows, limit) in TRACE_LIMITS.items():
+        ratios = []
+        for _ in range(60):
+            seconds = [
+                seconds_of(lambda: forward(loaded, pixels)),
+                seconds_of(lambda rows=rows: vit_viz.trace(loaded.model, pixels, proof_rows=rows)),
+            ]
+            ratios.append(seconds[1] / seconds[0])
+        print(
+            f"{loaded.name}, {name}: {statistics.median(ratios[10:]):.2f} forwards (at most {limit})",
+            flush=True,
+        )
+
+
+def seconds_of(run: Callable[[], object]) -> float:
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    run()
+    torch.cuda.synchronize()
+    return time.perf_counter() - began
+
+
+def recorded_per_second(recording: Recording, shots: list[Shot | Failure], rounds: int) -> float:
+    """Photos per second of recording the same photos again and again, as a survey does whose photos are decoded already."""
+    began = 0.0
+    for count in (4, rounds):  # the first ones are not counted
+        began = time.perf_counter()
+        for _ in local.recorded_ahead(((number, shots) for number in range(count)), recording):
+            pass
+    return rounds * len(shots) / (time.perf_counter() - began)
 
 
 def per_second(run: Callable[[], object], photos: int, rounds: int) -> float:

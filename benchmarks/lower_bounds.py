@@ -22,8 +22,8 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = [
-    *(f"tests/{name}" for name in ("model", "checkpoints", "images", "analyses", "render", "walkthrough")),
-    *(f"tests/{name}" for name in ("session", "drawing", "cli", "offline", "notebook", "surfaces")),
+    *(f"tests/{name}" for name in ("model", "checkpoints", "images", "analyses", "walkthrough")),
+    *(f"tests/{name}" for name in ("session", "figures", "cli", "offline", "notebook", "surfaces")),
     "tests/package/test_pyproject.py",
 ]
 """Those that need no browser: each dependency, and each of the extras, is used by some of them."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
+from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Preprocess
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.results import Provenance
 
 
 def random_model(

@@ -24,9 +24,9 @@ from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.explorer.packing import layer_bytes
 from vit_viz.memory import return_large_blocks, share_one_heap
-from vit_viz.session.handles import Subject
+from vit_viz.session.models import relative_work
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.session.work import relative_work
 from vit_viz.ui.edge.exposure import VISITORS_PATCHES
 
 MIB = 2**20

@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a check
 from tests.surveys.made import made_survey
 from vit_viz.surveys import trust
 from vit_viz.surveys.opened import open_survey
+from vit_viz.surveys.photo_files import PhotoFiles
 from vit_viz.ui.survey import answers
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,6 +61,7 @@ def main() -> None:
 def _server(folder: Path, brushes: int) -> None:
     before = resident_bytes()
     survey, opened = _timed(lambda: open_survey(folder))
+    files = PhotoFiles(survey)
     print(f"{survey.num_photos:,} photos, {survey.num_layers} x {survey.num_heads} heads")
     _told("open the survey, once", [opened])
     print(f"memory of it: {(resident_bytes() - before) / 2**20:.0f} MiB")
@@ -68,7 +70,7 @@ def _server(folder: Path, brushes: int) -> None:
         times = [
             _timed(
                 lambda where=where: answers.chosen_value(
-                    survey, where, layer=1, head=2, measure="entropy", patch_size=(8, 8)
+                    files, where, layer=1, head=2, measure="entropy", patch_size=(8, 8)
                 )
             )[1]
             for where in part

@@ -168,11 +168,19 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "BEiT",
-        lambda t: t.BeitForImageClassification(t.BeitConfig(**WITH_MLP, use_relative_position_bias=True)),
+        lambda t: t.BeitForImageClassification(
+            t.BeitConfig(**WITH_MLP, use_relative_position_bias=True, num_labels=7)
+        ),
+        "beit.layers",
+        _logits,
     ),
     Family(
         "data2vec-vision",
-        lambda t: t.Data2VecVisionModel(t.Data2VecVisionConfig(**WITH_MLP, use_relative_position_bias=True)),
+        lambda t: t.Data2VecVisionForImageClassification(
+            t.Data2VecVisionConfig(**WITH_MLP, use_relative_position_bias=True, num_labels=7)
+        ),
+        "data2vec_vision.encoder.layer",
+        _logits,
     ),
     Family(
         "YOLOS",

@@ -17,8 +17,9 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a checkout that is not installed
 
 from vit_viz.session.session import Session
-from vit_viz.ui.walkthrough import STEPS, Scene, screen_of
-from vit_viz.ui.walkthrough.screen import html_of
+from vit_viz.ui.walkthrough.scene import StepInput
+from vit_viz.ui.walkthrough.screen import STEPS, html_of
+from vit_viz.ui.walkthrough.view import screen_of
 from vit_viz.views.state import ViewState
 
 
@@ -30,7 +31,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     session, view = Session(model=arguments.model, device="cpu"), ViewState(image=arguments.image)
-    Scene.of(session, view, "")  # the one trace that all steps share
+    StepInput.of(session, view, "")  # the one trace that all steps share
     for step in range(1, len(STEPS) + 1):
         print(f"step {step}: {best(session, view, step, arguments.repeats):.3f} s")
 
@@ -39,7 +40,7 @@ def best(session: Session, view: ViewState, step: int, repeats: int) -> float:
     seconds = []
     for _ in range(repeats):
         start = time.process_time()
-        html_of(screen_of(Scene.of(session, view, ""), step), step)
+        html_of(screen_of(StepInput.of(session, view, ""), step), step)
         seconds.append(time.process_time() - start)
     return min(seconds)
 

@@ -39,7 +39,8 @@ class Seen(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.nn.functional.scaled_dot_product_attention:
             scale = (kwargs or {}).get("scale") or args[0].shape[-1] ** -0.5
-            self.attention.append((args[0] @ args[1].transpose(-2, -1) * scale).softmax(dim=-1))
+            scores, bias = args[0] @ args[1].transpose(-2, -1) * scale, (kwargs or {}).get("attn_mask")
+            self.attention.append((scores if bias is None else scores + bias).softmax(dim=-1))
         out = func(*args, **(kwargs or {}))
         if func in _SOFTMAX and out.ndim == 4:
             self.attention.append(out)

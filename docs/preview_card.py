@@ -2,7 +2,7 @@
 
     python docs/preview_card.py
 
-Drawn from the model's own attention in light (vit_viz/render/styles.py), from 0 to the map's largest value, in the small ones to
+Drawn from the model's own attention in light (vit_viz/figures/styles.py), from 0 to the map's largest value, in the small ones to
 the 99th percentile of their layer.
 """
 
@@ -18,12 +18,12 @@ from PIL import Image, ImageDraw
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a checkout that is not installed
 
 from vit_viz.analyses.mosaic import HeadMaps
-from vit_viz.render.lettering import font
-from vit_viz.render.styles import light
+from vit_viz.figures.lettering import font
+from vit_viz.figures.styles import light
 from vit_viz.samples import sample
-from vit_viz.session.handles import Subject
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.preview.head import PICTURE, PICTURE_SIZE
+from vit_viz.ui.preview import PICTURE, PICTURE_SIZE
 
 IMAGE, LAYER = "lion", 4
 EDGE, PHOTO, GAP = 45, 540, 6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -76,7 +77,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Processes for all tests; what is named, or slow, runs in this one, which spares a second start."""
     is_named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
-    return 0 if is_named or config.option.markexpr != "not slow" else min(os.cpu_count() or 1, PROCESSES)
+    is_alone = (os.cpu_count() or 1) < PROCESSES
+    return 0 if is_named or is_alone or config.option.markexpr != "not slow" else PROCESSES
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -107,6 +109,10 @@ def _is_marked(file: Path) -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What serves pages comes first: it takes longest, and the rest fills the other process meanwhile."""
     for item in items:
+        if re.search(r" at 0x[0-9a-fA-F]+", item.nodeid):  # each process would call it something else
+            raise pytest.UsageError(
+                f"{item.nodeid} is named by an address in memory: give its parameters ids."
+            )
         marks = {mark for fixture, mark in SERVED.items() if fixture in getattr(item, "fixturenames", ())}
         if marks and not any(item.get_closest_marker(mark) for mark in SERVED.values()):
             raise pytest.UsageError(

@@ -22,7 +22,7 @@ def examples(name: str) -> list[doctest.DocTest]:
 @pytest.mark.parametrize("name", vv.__all__)
 def test_examples_print_what_they_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "serve":  # the page itself is opened elsewhere
-        monkeypatch.setattr("vit_viz.ui.serve.launch", lambda *_, **__: None)
+        monkeypatch.setattr("vit_viz.ui.app.launch", lambda *_, **__: None)
     runner, said = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE), []
     for test in examples(name):
         runner.run(test, out=said.append)

@@ -1,8 +1,17 @@
-"""`run`, `trace`, `explain` and `figure` take the same models and the same pictures, or refuse them in a sentence."""
+"""`run`, `trace`, `explain`, `figure` and `rollout` take the same models and pictures, or refuse them in a sentence.
+
+    pytest -n0 -s tests/test_front_doors.py -k prints_its_rows
+
+writes the table: door, model, picture, and what comes of it.
+"""
 
 from __future__ import annotations
 
+import inspect
+import io
+import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +34,13 @@ DOORS: dict[str, Callable[[Any, Any], Any]] = {
     "run": lambda model, picture: vv.run(model, picture, "rollout").values,
     "trace": lambda model, picture: vv.rollout(vv.trace(model, picture)).values,
     "explain": lambda model, picture: vv.explain(model, picture, methods="rollout")["rollout"].values,
-    "figure": lambda model, picture: np.frombuffer(
-        vv.figure(model, picture, "rollout", format="csv").data, np.uint8
-    ),
+    "figure": lambda model, picture: values_in(vv.figure(model, picture, "rollout", format="npz").data),
+    "rollout": lambda model, picture: vv.rollout(model, picture).values,
 }
+
+
+def values_in(npz: bytes) -> Any:
+    return np.load(io.BytesIO(npz))["values"]
 
 
 @pytest.fixture(scope="module")
@@ -76,17 +88,13 @@ def test_every_form_of_model_and_picture_gives_the_same(
     chosen = pictures if name in ("loaded", "timm") else {"path": pictures["path"]}
     expected = ask(models["timm" if name == "timm" else "loaded"], picture)
     for form, one in chosen.items():
-        got = ask(models[name], one)
-        if door == "figure":  # what it holds names the file
-            assert len(got) > 100
-        else:
-            np.testing.assert_array_equal(got, expected, err_msg=form)
+        np.testing.assert_array_equal(ask(models[name], one), expected, err_msg=form)
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_a_sample_is_meant_by_its_name(models: dict[str, Any], door: str) -> None:
     got, expected = (DOORS[door](models["loaded"], one) for one in ("shapes", sample("shapes")))
-    assert len(got) == len(expected) if door != "figure" else len(got) > 100
+    np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -107,7 +115,7 @@ def test_a_module_that_does_not_say_how_pictures_become_its_input_says_what_to_d
         DOORS[door](models["transformers"], picture)
 
 
-@pytest.mark.parametrize("door", ["trace", "explain"])
+@pytest.mark.parametrize("door", ["trace", "explain", "rollout"])
 def test_pixels_go_to_any_module(models: dict[str, Any], door: str) -> None:
     pixels = torch.randn(1, 3, 64, 64)
     for name in ("timm", "transformers"):
@@ -207,3 +215,107 @@ def test_an_answer_says_what_it_is_in_one_short_line(name: str) -> None:
 def test_a_model_says_what_it_is_in_one_short_line() -> None:
     told = "LoadedModel(mini: 6 layers x 6 heads, 2.8 M parameters, 200 classes, on cpu)"
     assert repr(vv.load("mini", device="cpu")) == told
+
+
+@pytest.mark.parametrize("layer", [-1, -2])
+@pytest.mark.parametrize(
+    "name", [name for name, one in QUESTIONS.items() if "layer" in {f.name for f in one.options.schema()}]
+)
+def test_a_layer_of_a_question_counts_from_either_end(name: str, layer: int) -> None:
+    options = {"box": "20,20,90,90"} if name == "on_object" else {}
+    got, expected = (vv.run("mini", "lion", name, layer=one, **options) for one in (layer, 6 + layer))
+    assert got is expected  # one request, kept once
+
+
+# --- the table
+
+PICTURES = ("path", "sample", "PIL", "NumPy", "pixels")
+MODELS = ("name", "path", "loaded", "timm", "transformers")
+WORKS = "works"
+
+
+@pytest.fixture(scope="module")
+def every_picture(picture: Image.Image, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    file = tmp_path_factory.mktemp("picture") / "picture.png"
+    picture.save(file)
+    pixels = torch.linspace(-1, 1, 3 * 64 * 64).reshape(1, 3, 64, 64)
+    return dict(zip(PICTURES, (file, "shapes", picture, np.asarray(picture), pixels), strict=True))
+
+
+def surveyed(model: Any, picture: Any, folder: Path) -> Any:
+    """The probabilities of the first classes."""
+    done = vv.survey(model, picture, folder, mode="fit", thumbnails=False)
+    return np.array(done.table("photos")["top_probabilities"].to_pylist()[0])
+
+
+def outcome(ask: Callable[[], Any]) -> tuple[str, Any]:
+    """What comes of it in words, and the numbers; an error that is not ours is raised."""
+    try:
+        return WORKS, ask()
+    except vv.VitVizError as error:
+        return str(error), None
+
+
+def expected_words(door: str, model: str, picture: str) -> str:
+    """A part of the sentence that refuses it; or that it works."""
+    if door == "survey":
+        if model in ("timm", "transformers"):
+            return "a module has no name"
+        return {"path": WORKS, "sample": "shapes does not exist"}.get(picture, "A survey is of files")
+    if model == "transformers" and (picture != "pixels" or door in ("run", "figure")):
+        return "does not say how pictures become its input"
+    return "pixels go to vv.trace" if picture == "pixels" and door in ("run", "figure") else WORKS
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_table_holds_and_prints_its_rows(
+    models: dict[str, Any], every_picture: dict[str, Any], tmp_path: Path, model: str
+) -> None:
+    first: dict[str, Any] = {}
+    for door in (*DOORS, "survey"):
+        for name, picture in every_picture.items():
+            if door == "survey":
+                ask = partial(surveyed, models[model], picture, tmp_path / name)
+            else:
+                ask = partial(DOORS[door], models[model], picture)
+            words, numbers = outcome(ask)
+            print(f"| {door} | {model} | {name} | {words} |")
+            expected = expected_words(door, model, name)
+            if expected != WORKS:
+                assert expected in words, (door, model, name)
+                assert words.endswith(".")
+                assert not re.search(r"\.\s", words)  # one sentence
+                continue
+            assert words == WORKS, (door, model, name)
+            if door == "survey":
+                logits = vv.trace(models[model], picture).logits
+                np.testing.assert_allclose(numbers, logits.softmax(-1).topk(5).values, rtol=1e-5)
+                continue
+            kind = name if name in ("sample", "pixels") else "picture"
+            np.testing.assert_array_equal(numbers, first.setdefault(kind, numbers), err_msg=f"{door} {name}")
+
+
+def test_run_and_figure_take_the_same() -> None:
+    asked, drawn = (inspect.signature(door).parameters for door in (vv.run, vv.figure))
+    assert [drawn[name] for name in asked] == list(asked.values())
+    assert set(drawn) - set(asked) == {"format", "width_cm", "dpi", "title", "shared_scale"}
+
+
+def test_a_figure_of_a_question_is_that_of_its_name() -> None:
+    assert (
+        vv.figure("mini", "lion", HEADS, format="csv").data
+        == vv.figure("mini", "lion", "heads", format="csv").data
+    )
+
+
+def test_a_figure_can_be_cancelled() -> None:
+    with pytest.raises(vv.Cancelled):
+        vv.figure("mini", "lion", "ablation", cancelled=lambda: True)
+
+
+def test_a_trace_holds_its_own_image(models: dict[str, Any]) -> None:
+    trace = vv.trace(models["loaded"], "shapes")
+    with pytest.raises(ParameterError, match="a trace does not hold it"):
+        vv.rollout(trace, "shapes")
+    with pytest.raises(ParameterError, match="A trace is needed here, not a model"):
+        vv.rollout(models["loaded"])

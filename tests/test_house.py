@@ -147,6 +147,17 @@ def test_a_name_says_what_it_holds() -> None:
     assert [(name_of(path), line) for path in MODULES for line in empty_names(parsed(path))] == []
 
 
+def test_no_two_classes_have_one_name() -> None:
+    """Those that stand at the top of a module: whoever reads a name knows which one is meant."""
+    homes: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in parsed(path).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(name_of(path))
+    assert len(homes) > 200
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
 @pytest.mark.parametrize(
     "line", ["found = 1", "def found(): ...", "def f(found): ...", "f(found=1)", "x.found", "f'{found}'"]
 )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from tests.traces import trace_from
-from vit_viz.analyses.attention import attention_map, mosaic_maps, prefix_mass
+from vit_viz.analyses.attention import attention_map, mosaic_maps
 from vit_viz.analyses.explain import look_up
 from vit_viz.analyses.heads import head_table
-from vit_viz.analyses.rollout import RolloutOptions, rollout
-from vit_viz.capture import Trace
+from vit_viz.analyses.key_segments import key_segments
+from vit_viz.analyses.links import links
+from vit_viz.analyses.relevance import relevance
+from vit_viz.analyses.rollout import RolloutOptions, rollout, value_rollout
+from vit_viz.capture import Trace, edit
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.indices import as_index, as_indices
@@ -27,6 +32,15 @@ ONE = [np.int64(2), np.uint8(2), torch.tensor(2), torch.tensor([2]), np.array(2)
 def trace() -> Trace:
     q, k = (2 * torch.randn(LAYERS, HEADS, TOKENS, DIM) for _ in range(2))
     return trace_from(q=q, k=k, layout=TokenLayout(grid=GRID, prefix=PREFIX))
+
+
+@pytest.fixture
+def whole() -> Trace:
+    """A trace with values and a gradient."""
+    q, k, v, gradient = (2 * torch.randn(LAYERS, HEADS, TOKENS, DIM) for _ in range(4))
+    projections = [torch.randn(40, HEADS * DIM) for _ in range(LAYERS)]
+    layout = TokenLayout(grid=GRID, prefix=PREFIX)
+    return trace_from(q=q, k=k, v=v, output_grad=gradient, projections=projections, layout=layout)
 
 
 @pytest.mark.parametrize("two", ONE, ids=str)
@@ -49,7 +63,6 @@ def test_maps_say_the_same_of_every_kind_of_number(trace: Trace, two: object) ->
     other = attention_map(trace, layer=two, head=two, query="class")
     assert other.caption == plain.caption.replace("patch (2, 2)", "class token")
     assert dict(other.provenance.parameters)["head"] == "2"
-    assert prefix_mass(trace, layer=two, head=two) == prefix_mass(trace, layer=2, head=2)
 
 
 @pytest.mark.parametrize("two", [np.int64(2), torch.tensor(2)], ids=str)
@@ -137,7 +150,6 @@ def test_maps_and_tables_take_patches_as_text(trace: Trace, words: str, query: o
         got, expected = call(query=words), call(query=query)
         np.testing.assert_array_equal(got.values, expected.values)
         assert got.provenance == expected.provenance
-    assert prefix_mass(trace, layer=1, query=words) == prefix_mass(trace, layer=1, query=query)
     np.testing.assert_array_equal(mosaic_maps(trace, query=words), mosaic_maps(trace, query=query))
 
 
@@ -163,3 +175,56 @@ def test_large_arrays_are_not_written_into_the_sentence() -> None:
     with pytest.raises(ParameterError) as caught:
         as_index("A layer", "x" * 5000)
     assert len(str(caught.value)) < 200
+
+
+LAYER_METHODS: dict[str, Callable[[Trace, int], Any]] = {
+    "attention": lambda trace, layer: trace.attention(layer),
+    "received": lambda trace, layer: trace.received(layer, keys="class"),
+    "tiles": lambda trace, layer: torch.cat([tile for _, tile in trace.tiles(layer, block=7)], 1),
+    "normaliser": lambda trace, layer: trace.normaliser(layer),
+    "attention_gradient": lambda trace, layer: trace.attention_gradient(layer),
+    "value_norms": lambda trace, layer: trace.value_norms(layer),
+    "source": lambda trace, layer: trace.source(layer),
+    "determined_by_qk": lambda trace, layer: trace.determined_by_qk(layer),
+    "attention_map": lambda trace, layer: attention_map(trace, layer=layer).values,
+    "links": lambda trace, layer: links(trace, layer=layer, count=5).scores,
+    "key_segments": lambda trace, layer: key_segments(trace, layer=layer).labels,
+}
+
+
+@pytest.mark.parametrize("layer", [-1, -2, -LAYERS])
+@pytest.mark.parametrize("name", LAYER_METHODS)
+def test_negative_layers_count_from_the_last(whole: Trace, name: str, layer: int) -> None:
+    ask = LAYER_METHODS[name]
+    got, expected = ask(whole, layer), ask(whole, LAYERS + layer)
+    assert got == expected if isinstance(got, str | bool) else np.array_equal(got, expected)
+
+
+@pytest.mark.parametrize("layer", [LAYERS, -LAYERS - 1])
+@pytest.mark.parametrize("name", LAYER_METHODS)
+def test_a_layer_beyond_either_end_is_refused(whole: Trace, name: str, layer: int) -> None:
+    with pytest.raises(ParameterError, match=rf"^Layer {layer} does not exist: this model has layers 0-2\.$"):
+        LAYER_METHODS[name](whole, layer)
+
+
+@pytest.mark.parametrize(("given", "meant"), [((0, -1), (0, 2)), ((-2, 3), (1, 3)), ((-3, -2), (0, 1))])
+def test_ranges_of_layers_are_those_of_a_slice(whole: Trace, given: Any, meant: Any) -> None:
+    for call in (rollout, value_rollout, relevance):
+        got, expected = call(whole, layers=given), call(whole, layers=meant)
+        np.testing.assert_array_equal(got.values, expected.values)
+        assert (got.caption, got.provenance) == (expected.caption, expected.provenance)
+
+
+@pytest.mark.parametrize("wrong", [(0, 0), (-1, -1), (-4, 2), (0, 4), (1,), 2, (0, 1, 2)])
+def test_what_is_no_range_of_layers_is_refused(whole: Trace, wrong: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^Layers .*range .*[^.]\.$"):
+        rollout(whole, layers=wrong)
+
+
+def test_edits_count_layers_from_the_first() -> None:
+    for wrong in ({"heads": {(-1, 0): 0.0}}, {"temperature": {-2: 0.5}}, {"knockout": {-1: [(0, 1)]}}):
+        with (
+            pytest.raises(ParameterError, match=r"^Layer -\d does not exist: an edit counts .*\.$"),
+            edit(**wrong),
+        ):
+            pass

@@ -11,11 +11,13 @@ import sys
 from types import ModuleType
 
 import pytest
+import torch
 
 import vit_viz
 import vit_viz.images
 from vit_viz.errors import VitVizError
-from vit_viz.lazy import extra, importer
+from vit_viz.lazy import Late, Tensor, extra, importer, nn
+from vit_viz.lazy import torch as late_torch
 
 PACKAGES = [vit_viz, vit_viz.images]
 
@@ -32,7 +34,7 @@ def imports_for_type_checkers(package: ModuleType) -> dict[str, str]:
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
 def test_type_checkers_see_the_names_that_are_imported_later(package: ModuleType) -> None:
-    later = {name: module for module, names in package._MODULES.items() for name in names}
+    later = {name: module for module, names in package._MODULES.items() for name in names.split()}
     assert later == imports_for_type_checkers(package)
     assert set(later) <= set(package.__all__)
 
@@ -40,8 +42,24 @@ def test_type_checkers_see_the_names_that_are_imported_later(package: ModuleType
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
 def test_a_name_is_what_its_module_defines(package: ModuleType) -> None:
     for module, names in package._MODULES.items():
-        for name in names:
+        for name in names.split():
             assert getattr(package, name) is getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_a_public_name_is_the_thing_itself_and_nothing_that_stands_for_it(package: ModuleType) -> None:
+    assert [name for name in package.__all__ if type(getattr(package, name)) is Late] == []
+    assert list(inspect.signature(vit_viz.trace).parameters)[:2] == ["model_or_loaded", "image_or_pixels"]
+
+
+def test_a_late_class_is_derived_from_and_asked_for_its_subclasses() -> None:
+    late = Late("vit_viz.labels", "Labels")
+
+    class Derived(late):  # type: ignore[misc, valid-type]
+        pass
+
+    assert Derived.__mro__[1] is vit_viz.Labels
+    assert (issubclass(Derived, late), issubclass(int, late)) == (True, False)
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
@@ -83,7 +101,37 @@ def test_a_name_that_does_not_exist_is_an_attribute_error_as_of_any_module(packa
 
 def test_a_module_that_cannot_be_imported_says_so_and_not_that_the_name_is_missing() -> None:
     with pytest.raises(ImportError):
-        importer("vit_viz", {"vit_viz.no_such_module": ("name",)})("name")
+        importer("vit_viz", {"vit_viz.no_such_module": "name"})("name")
+
+
+def test_a_late_class_is_the_class_wherever_one_is_needed() -> None:
+    numbers = late_torch.zeros(2, dtype=late_torch.float64)
+    assert isinstance(numbers, Tensor)
+    assert isinstance(numbers, str | Tensor)
+    assert isinstance("text", Tensor | str | None)
+    assert not isinstance([0.0], Tensor)
+    assert not isinstance(numbers, str | Late("vit_viz.labels", "Labels"))
+    assert isinstance(nn.Identity(), late_torch.nn.Module)
+
+
+def test_what_is_replaced_in_a_late_module_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert late_torch.zeros is torch.zeros
+    monkeypatch.setattr(torch, "zeros", lambda: "other")
+    assert late_torch.zeros() == "other"
+
+
+def test_a_late_function_is_called_and_a_name_that_is_none_is_said() -> None:
+    assert Late("vit_viz.lazy", "importer")("json", {"json": "loads"})("loads")("[1]") == [1]
+    with pytest.raises(AttributeError, match="no_such_name"):
+        Late("vit_viz.lazy", "no_such_name")()
+
+
+def test_nothing_is_an_instance_of_a_class_that_nobody_imported_and_asking_imports_nothing() -> None:
+    code = """import sys
+from vit_viz.lazy import Tensor
+print(isinstance([1.0], Tensor), isinstance(1, Tensor | int), 'torch' in sys.modules)"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "False"]
 
 
 def test_a_library_that_only_an_extra_installs_is_asked_for_in_one_sentence() -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import vit_viz
+from tests.conftest import PROCESSES, pytest_xdist_auto_num_workers
 
+Source = pytest.Config.ArgsSource
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -51,3 +56,22 @@ def test_the_commands_for_contributors_are_those_that_ci_runs() -> None:
     known = {"python app.py", ".ci/run", ".ci/full", "ruff format .", "npm run check"}
     assert [command for command in named if command not in known and command not in ci] == []
     assert "npm run --silent check" in ci
+
+
+@pytest.mark.parametrize(
+    ("source", "marks", "cores", "processes"),
+    [
+        (Source.TESTPATHS, "not slow", 2, PROCESSES),
+        (Source.TESTPATHS, "not slow", 64, PROCESSES),
+        (Source.TESTPATHS, "not slow", 1, 0),
+        (Source.TESTPATHS, "not slow", None, 0),
+        (Source.TESTPATHS, "slow", 2, 0),
+        (Source.ARGS, "not slow", 2, 0),
+    ],
+)
+def test_two_processes_share_all_tests_and_named_ones_run_in_this_process(
+    monkeypatch: pytest.MonkeyPatch, source: Source, marks: str, cores: int | None, processes: int
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    config: Any = SimpleNamespace(args_source=source, option=SimpleNamespace(markexpr=marks))
+    assert pytest_xdist_auto_num_workers(config) == processes

@@ -20,7 +20,7 @@ from vit_viz.checkpoints.source import MAX_STRANGERS_BYTES
 from vit_viz.session.session import LEFT_SECONDS
 from vit_viz.session.uploads import UPLOAD_BYTES, UPLOAD_SECONDS
 from vit_viz.turns import LONGEST_SECONDS, MAX_WAIT_SECONDS
-from vit_viz.ui.tabs import TABS
+from vit_viz.ui.app import TABS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vit_viz.answer import Provenance
 from vit_viz.errors import ParameterError
-from vit_viz.results import Curve, HeadTable, PatchMap, Provenance, Ranking, TokenMatrix
+from vit_viz.results import Curve, HeadTable, PatchMap, Ranking, TokenMatrix
 
 
 def patch_map(values: Any, **options: Any) -> PatchMap:

@@ -14,6 +14,7 @@ from vit_viz.analyses.opening import opening
 from vit_viz.errors import ParameterError
 from vit_viz.images import Preprocess, image_hash
 from vit_viz.samples import FIRST_LOOKS, FirstLook, first_sample, sample, sample_names
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 
 
@@ -30,7 +31,7 @@ def test_what_a_first_look_at_a_sample_shows_is_what_the_rule_finds() -> None:
     assert {name: one.score for name, one in FIRST_LOOKS.items()} == pytest.approx(
         {name: one.score for name, one in found.items()}, abs=0.005
     )
-    rankings = {name: session.top_classes("mini", name) for name in sample_names()}
+    rankings = {name: session.top_classes_of(Subject("mini", name)) for name in sample_names()}
     assert {name: one.sure for name, one in FIRST_LOOKS.items()} == pytest.approx(
         {name: float(ranking.scores[0]) for name, ranking in rankings.items() if ranking}, abs=0.005
     )

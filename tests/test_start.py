@@ -30,6 +30,15 @@ vit_viz.trace(loaded, sample("shapes"))
 vit_viz.explain(loaded, sample("shapes"))
 """
 
+LAY_OUT = """
+import vit_viz
+from vit_viz.session.session import Session
+from vit_viz.ui.app import build_app, launch_options
+session = Session()
+launch_options(session)
+build_app(session)
+"""
+
 READ_PICTURE = """
 import io
 from PIL import Image
@@ -50,7 +59,7 @@ def modules_after(code: str) -> set[str]:
     ("code", "large"),
     [
         ("import vit_viz" + FIRST_TRACE, (*LARGE, *PAGE)),
-        ("import vit_viz.ui.app", LARGE),
+        (LAY_OUT + FIRST_TRACE, LARGE),
     ],
     ids=["the package", "the app"],
 )
@@ -58,6 +67,12 @@ def test_nothing_large_is_imported_before_it_is_needed(code: str, large: tuple[s
     modules = modules_after(code)
     assert {"vit_viz", "torch", "numpy"} <= modules  # the list is read
     assert modules & set(large) == set()
+
+
+def test_the_page_is_laid_out_without_torch() -> None:
+    modules = modules_after(LAY_OUT)
+    assert {"vit_viz.analyses.registry", "vit_viz.capture.trace", "gradio"} <= modules
+    assert modules & {"torch", *LARGE} == set()
 
 
 def test_reading_a_picture_imports_neither_torch_nor_the_page() -> None:

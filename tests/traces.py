@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from vit_viz.capture.layers import LayerAttention
-from vit_viz.capture.trace import Pooling, Trace
-from vit_viz.capture.value_norms import unknown_norms, value_norms
+from vit_viz.answer import Provenance
+from vit_viz.capture.layers import LayerAttention, unknown_norms, value_norms
+from vit_viz.capture.trace import PoolAttention, Trace
 from vit_viz.geometry import CropBox, TokenLayout
-from vit_viz.results import Provenance
 
 
 def trace_from(
@@ -66,7 +65,7 @@ def trace_from(
         logits=logits,
         residual=residual,
         differences=list(proof),
-        pooling=None if pooling_attention is None else Pooling(pooling_attention, pooling_gradient),
+        pooling=None if pooling_attention is None else PoolAttention(pooling_attention, pooling_gradient),
         crop_box=crop_box,
         provenance=provenance or Provenance(),
     )

@@ -8,9 +8,9 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vit_viz.errors import ParameterError
+from vit_viz.lazy import Tensor
 
 Index = SupportsIndex
 """One index: an int, a NumPy integer or a tensor of one integer."""
@@ -38,6 +38,34 @@ def as_index(what: str, value: object) -> int:
         except TypeError:
             pass
     raise ParameterError(f"{what} is named by its index, a whole number, not by {_shown(value)}.")
+
+
+def checked_index(what: str, index: int, count: int) -> int:
+    """An index of which there are `count`.
+
+    Args:
+        what: name of one thing that is counted, e.g. "Head".
+
+    Raises:
+        ParameterError: it does not exist.
+    """
+    if not 0 <= index < count:
+        raise ParameterError(f"{what} {index} does not exist: this model has {what.lower()}s 0-{count - 1}.")
+    return index
+
+
+def layer_index(value: object, count: int) -> int:
+    """The index of one of `count` layers; negative ones count from the last, as in Python.
+
+    Raises:
+        ParameterError: the value is not a whole number, or there is no such layer.
+
+    Example:
+        >>> layer_index(3, 12), layer_index(-1, 12)
+        (3, 11)
+    """
+    number = as_index("A layer", value)
+    return checked_index("Layer", number + count if -count <= number < 0 else number, count)
 
 
 def as_indices(
@@ -77,10 +105,7 @@ def as_indices(
             f"{what}s are chosen by indices, by a list of indices or by a Boolean mask, not by {_shown(values)}."
         )
     chosen = [int(i) for i in array.reshape(-1)]
-    for index in chosen:
-        if not 0 <= index < count:
-            raise ParameterError(f"{what} {index} does not exist: this model has {name}s 0-{count - 1}.")
-    return chosen
+    return [checked_index(what, index, count) for index in chosen]
 
 
 def _shown(value: object) -> str:

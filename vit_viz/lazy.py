@@ -9,19 +9,27 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from vit_viz.errors import VitVizError
 
+if TYPE_CHECKING:
+    import torch as torch
+    from torch import Tensor as Tensor
+    from torch import nn as nn
 
-def importer(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:
+    F = nn.functional
+
+
+def importer(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
     """What a package needs as its `__getattr__` (PEP 562) to offer names of other modules.
 
     Args:
         package: name of the package.
-        modules: the names that each module defines.
+        modules: the names that each module defines, with spaces between.
     """
-    homes = {name: module for module, names in modules.items() for name in names}
+    homes = {name: module for module, names in modules.items() for name in names.split()}
 
     def attribute(name: str) -> Any:
         if name not in homes:
@@ -60,3 +68,69 @@ def extra(name: str, *, needed_for: str) -> Iterator[None]:
 def named(module: str, name: str) -> Any:
     """What a module of a higher floor calls by a name, imported now: for what a value does with itself when it is asked to."""
     return getattr(import_module(module), name)
+
+
+class _LateModule(ModuleType):
+    """A module that is imported when something of it is first used; it keeps nothing, so that what a test replaces is replaced."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)
+
+
+class Late:
+    """A class or a function whose module is imported when it is first used; what is imported nowhere has no instances.
+
+    It can be called, read, derived from, and asked for its instances and subclasses, as what it stands for; it is written nowhere.
+
+    Beside it, under `TYPE_CHECKING`, stands the import that it is for.
+
+    Args:
+        module: where it is defined.
+        name: its name there.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+
+    def _itself(self) -> Any:
+        return getattr(import_module(self._module), self._name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it."""
+        return self._itself()(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._itself(), name)
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (self._itself(),)
+
+    def __subclasscheck__(self, other: type) -> bool:
+        return issubclass(other, self._itself())
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return self._module in sys.modules and isinstance(instance, self._itself())
+
+    def __or__(self, other: Any) -> Any:
+        return _Either((self, other))
+
+    __ror__ = __or__
+
+
+class _Either(tuple[Any, ...]):
+    """Several classes of which some are late, as `A | B` makes of others; `isinstance` takes them."""
+
+    def __or__(self, other: Any) -> Any:
+        return _Either((*self, other))
+
+
+@contextmanager
+def without_gradients() -> Iterator[None]:
+    """`torch.no_grad()`, which decorates a function before torch is there."""
+    with torch.no_grad():
+        yield
+
+
+if not TYPE_CHECKING:
+    torch, nn, F = (_LateModule(name) for name in ("torch", "torch.nn", "torch.nn.functional"))
+    Tensor = Late("torch", "Tensor")

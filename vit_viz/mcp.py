@@ -23,15 +23,15 @@ import vit_viz
 from vit_viz import samples
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
-from vit_viz.drawing.answers import Answered, as_file
+from vit_viz.answer import arrays_of
 from vit_viz.errors import ExportError, ParameterError
+from vit_viz.figures.answers import Answered, as_file
 from vit_viz.lazy import extra
 from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence
-from vit_viz.service import MODEL, Asked, answered, as_json, schema_of_body
-from vit_viz.session.answers import arrays_of
+from vit_viz.service import MODEL, QuestionCall, answered, as_json, schema_of_body
+from vit_viz.session.answers import summary_of
 from vit_viz.session.inputs import QUERY, TARGET, InputOptions, Json
-from vit_viz.session.plain import summary_of
 from vit_viz.session.session import Session
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ What several tools take alike:
 {"".join(f"- {field.name}: {field.option.sentence}" + chr(10) for field in InputOptions.schema())}- query: {QUERY}
 - target: {TARGET}
 - {FULL}: all numbers, also of arrays of more than {SMALL}.
-- {PICTURE}: the figure too, where there is one."""
+- {PICTURE}: the figure too."""
 
 Caller = Callable[[Any], tuple[str, str]]
 """From the context of a call to who asks, and the address of the app."""
@@ -145,25 +145,24 @@ def _tool(question: AnyQuestion) -> Tool:
 
     schema, words = schema_of_body(question), question.words
     own = {field.name for field in question.options.schema()}
-    common = {name: _short(one) for name, one in schema["properties"].items() if name not in own}
+    common: Json = {name: {} for name in schema["properties"] if name not in own}  # told in the instructions
     if "image" in common:
         common["image"] = {"type": "string"}
-    asked = {name: schema["properties"][name] for name in schema["properties"] if name in own}
-    whole: Json = {FULL: {"type": "boolean"}} | ({PICTURE: {"type": "boolean"}} if question.figure else {})
+    asked = {name: _short(one) for name, one in schema["properties"].items() if name in own}
+    whole: Json = {FULL: {"type": "boolean"}, PICTURE: {"type": "boolean"}}
     runs = f" Computing it takes {words.runs}." if words.runs else ""
     return Tool(
         name=question.name,
-        title=words.label,
-        description=words.shows + runs,
-        input_schema=schema | {"properties": common | asked | whole},
-        annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True),
+        description=f"{words.label}: {words.shows}{runs}",
+        input_schema={"type": "object", "properties": common | asked | whole, "required": schema["required"]},
+        annotations=ToolAnnotations(read_only_hint=True),
     )
 
 
 def _short(schema: Json) -> Json:
-    """The schema of what the instructions tell in words: its kind, where there is one, and its choices."""
-    kept: Json = {name: schema[name] for name in ("type", "enum") if name in schema}
-    return kept if isinstance(kept.get("type"), str) else {}
+    """The schema of an option, without what its description says in words (a pattern) or its values show (their type)."""
+    implied = {"pattern", "type"} if "enum" in schema else {"pattern"}
+    return {name: part for name, part in schema.items() if name not in implied}
 
 
 def _called(
@@ -190,9 +189,7 @@ def _answer(
 ) -> tuple[Json, bytes | None]:
     question = QUESTIONS.named(name)
     wants_all, wants_picture = (_switch(arguments, switch) for switch in (FULL, PICTURE))
-    if wants_picture and not question.figure:
-        raise ParameterError(f"There is no picture of the answer to {name!r}.")
-    asked = Asked.of(question, arguments)
+    asked = QuestionCall.of(question, arguments)
     with answered(session, asked, owner=owner, cancelled=cancelled) as given:
         arrays = arrays_of(given.answer)
         count = sum(array.size for array in arrays.values())

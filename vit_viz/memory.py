@@ -54,9 +54,8 @@ def return_large_blocks() -> None:
     libc = _glibc()
     if libc is not None:
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
-        libc.mallopt(
-            _M_TRIM_THRESHOLD, 4 * _LARGE_BYTES
-        )  # else that stays at 128 kB, and small blocks come and go
+        # else that stays at 128 kB, and small blocks come and go
+        libc.mallopt(_M_TRIM_THRESHOLD, 4 * _LARGE_BYTES)
 
 
 def give_memory_back() -> None:

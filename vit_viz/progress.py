@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from vit_viz.errors import Cancelled
 
@@ -13,6 +16,14 @@ StopCheck = Callable[[], bool]
 Progress = Callable[[float], None]
 """Called with the share that is done, in [0, 1]."""
 
+ProgressLike = Progress | bool | None
+"""As callers pass it: None (or True) shows a bar where somebody watches, a terminal or a notebook; False shows nothing."""
+
+CountProgress = Callable[[int, int], None]
+"""Called with how many are done, and how many there are."""
+
+DELAY_SECONDS = 0.5
+"""What is done sooner shows no bar."""
 
 POLL_SECONDS = 0.1
 """Seconds between two looks at a StopCheck while waiting."""
@@ -57,7 +68,7 @@ class Watch:
     ) -> None:
         self.total = max(1, total)
         self.done = 0
-        self._progress, self._cancelled = progress, cancelled
+        self._progress, self.cancelled = progress, cancelled
 
     def check(self) -> None:
         """End the computation if its check says so.
@@ -65,10 +76,65 @@ class Watch:
         Raises:
             Cancelled: the check returned True.
         """
-        stop_if(self._cancelled)
+        stop_if(self.cancelled)
 
     def advance(self, steps: int = 1) -> None:
         """Note finished steps and report the share; never more than 1."""
         self.done += steps
         if self._progress is not None:
             self._progress(min(1.0, self.done / self.total))
+
+
+# --- on the screen
+
+
+def is_watched() -> bool:
+    """Whether somebody reads what is written meanwhile: at a terminal, or in a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel") or (sys.stderr is not None and sys.stderr.isatty())
+
+
+@contextmanager
+def bar(words: str, progress: ProgressLike = None) -> Iterator[Progress | None]:
+    """What is told the share that is done: `progress`, or by default a bar where somebody watches.
+
+    Args:
+        progress: False shows nothing.
+    """
+    if callable(progress):
+        yield progress
+        return
+    if progress is False or not is_watched():
+        yield None
+        return
+    from tqdm import tqdm  # comes with huggingface_hub
+
+    options: dict[str, Any] = {"delay": DELAY_SECONDS, "mininterval": 0, "miniters": 0, "leave": False}
+    form = "{desc} {bar:30} {percentage:3.0f}%"
+    with tqdm(total=1.0, desc=words, bar_format=form, **options) as shown:
+
+        def follow(share: float) -> None:
+            shown.update(share - shown.n)
+
+        yield follow
+
+
+@contextmanager
+def counting(words: str, progress: CountProgress | bool | None = None) -> Iterator[CountProgress | None]:
+    """The same for things that are counted, with their rate and the time that is left."""
+    if callable(progress):
+        yield progress
+        return
+    if progress is False or not is_watched():
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(unit=f" {words}", smoothing=0.1, dynamic_ncols=True) as shown:
+
+        def follow(done: int, total: int) -> None:
+            if shown.total is None:  # what an earlier run has done says nothing about the rate
+                shown.total, shown.initial, shown.n, shown.last_print_n = total, done, done, done
+            shown.update(done - shown.n)
+
+        yield follow

@@ -22,21 +22,18 @@ from starlette.routing import Route
 import vit_viz
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
-from vit_viz.drawing.answers import as_file
-from vit_viz.drawing.figures import MEDIA_TYPES
+from vit_viz.answer import arrays_of
 from vit_viz.errors import BusyError, Cancelled, ParameterError, VitVizError
+from vit_viz.figures.answers import as_file
+from vit_viz.figures.files import MEDIA_TYPES
 from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence
-from vit_viz.service import Asked, answered, as_json, described, schema_of_body
-from vit_viz.session.answers import arrays_of
+from vit_viz.service import MOST_NUMBERS, QuestionCall, answered, as_json, described, schema_of_body
 from vit_viz.session.inputs import Json, sentence_of
 from vit_viz.session.session import Session
 from vit_viz.surface import OWNER, Surface
 
 PREFIX = "/api/v1"
-MOST_NUMBERS = 2**20
-"""In one answer as JSON, which takes twenty bytes for each; NPZ takes any number."""
-
 THREADS = 8
 """Answers that are computed or wait for a device at a time, so that those of the page are never without a thread."""
 
@@ -73,7 +70,7 @@ def routes(session: Session) -> list[Route]:
         # a method that is not meant has a route, too: Starlette would answer it in words that are no JSON
         Route(PREFIX, _listed, methods=["GET"]),
         Route(PREFIX, _only_get, methods=_OTHERS),
-        Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]),
+        Route(f"{PREFIX}/openapi.json", lambda _request: JSONResponse(openapi()), methods=["GET"]),
         Route(f"{PREFIX}/openapi.json", _only_get, methods=_OTHERS),
         Route(f"{PREFIX}/{{name}}", ask, methods=["POST"]),
         Route(f"{PREFIX}/{{name}}", _only_post, methods=["GET", *_OTHERS]),
@@ -119,7 +116,7 @@ def _answer(session: Session, request: Request, body: bytes, cancelled: StopChec
     question = QUESTIONS.get(name)
     if question is None:
         return _unknown(name)
-    asked = Asked.of(question, _read(body))
+    asked = QuestionCall.of(question, _read(body))
     owner = request.scope.get(OWNER, "api")
     accepted = request.headers.get("accept", "")
     with answered(session, asked, owner=owner, cancelled=cancelled) as given:
@@ -148,10 +145,6 @@ def _listed(_request: Request) -> Response:
     return JSONResponse(
         {"version": vit_viz.__version__, "questions": [described(one) for one in QUESTIONS.values()]}
     )
-
-
-def _openapi(_request: Request) -> Response:
-    return JSONResponse(openapi())
 
 
 def openapi() -> Json:

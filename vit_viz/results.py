@@ -1,94 +1,30 @@
 """What the analyses return: raw NumPy values with their unit, their possible range and where they came from.
 
-Nothing here is scaled for drawing; that is a separate, visible choice (vit_viz.render).
+Nothing here is scaled for drawing; that is a separate, visible choice (vit_viz.figures).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from vit_viz.brief import Brief
-from vit_viz.drawable import Drawable, DrawableMap
+from vit_viz.answer import Answer, Provenance, Table, ValueRange, array_table, axes, checked_range, frozen
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, Grid, kind_of
+from vit_viz.lazy import named
 
-ValueRange = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Where numbers came from: model, weights, image, preprocessing and parameters, all as text.
-
-    Args:
-        model: name of the model as the user gave it.
-        weights: hash of the weights.
-        image: hash of the decoded image.
-        preprocess: the preprocessing in words.
-        parameters: pairs (name, value), in order.
-    """
-
-    model: str = ""
-    weights: str = ""
-    image: str = ""
-    preprocess: str = ""
-    parameters: tuple[tuple[str, str], ...] = ()
-
-    def with_parameters(self, **parameters: object) -> Provenance:
-        """A copy with these parameters added; a name that is there already is replaced."""
-        merged = dict(self.parameters) | {name: str(value) for name, value in parameters.items()}
-        return replace(self, parameters=tuple(merged.items()))
-
-    @property
-    def model_words(self) -> str:
-        """The model in words, with what was changed inside it; "" where it has no name."""
-        edits = dict(self.parameters).get("edits")
-        return f"Model {self.model}{f', edited: {edits}' if edits else ''}" if self.model else ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data, for JSON and file metadata."""
-        return {
-            "model": self.model,
-            "weights": self.weights,
-            "image": self.image,
-            "preprocess": self.preprocess,
-            "parameters": dict(self.parameters),
-        }
-
-
-def _frozen(values: ArrayLike, ndim: int, what: str) -> NDArray[np.float32]:
-    """A read-only float32 copy of `values`, checked for its number of axes and for NaN."""
-    array = np.array(values, dtype=np.float32)
-    if array.ndim != ndim:
-        raise ParameterError(f"{what} has {ndim} axes, not {array.ndim}.")
-    if np.isnan(array).any():
-        raise ParameterError(f"{what} holds values that are not numbers (NaN).")
-    array.setflags(write=False)
-    return array
-
-
-def _checked_range(value_range: ValueRange) -> ValueRange:
-    low, high = (float(v) for v in value_range)
-    if not low < high:
-        raise ParameterError(f"A value range needs its low end below its high end, not {low} and {high}.")
-    return low, high
-
-
-class _Portable:
-    """Pickled as its fields and rebuilt on arrival: checked, and read-only again."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        parts = [getattr(self, part.name) for part in fields(cast(Any, self))]
-        return type(self), tuple(dict(p) if isinstance(p, MappingProxyType) else p for p in parts)
+if TYPE_CHECKING:
+    from PIL import Image
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PatchMap(_Portable, DrawableMap):
+class PatchMap(Answer):
     """One number per patch: a map that can be laid over the photo.
 
     Args:
@@ -121,9 +57,11 @@ class PatchMap(_Portable, DrawableMap):
     suffix: Mapping[str, float] = field(default_factory=dict)
     stability: float | None = None
 
+    AXES = axes(values=("row", "col"))
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", _frozen(self.values, 2, "A patch map"))
-        object.__setattr__(self, "value_range", _checked_range(self.value_range))
+        object.__setattr__(self, "values", frozen(self.values, 2, "A patch map"))
+        object.__setattr__(self, "value_range", checked_range(self.value_range))
         object.__setattr__(self, "prefix", MappingProxyType(dict(self.prefix)))
         object.__setattr__(self, "suffix", MappingProxyType(dict(self.suffix)))
         if self.stability is not None and not -1 <= self.stability <= 1:
@@ -133,6 +71,33 @@ class PatchMap(_Portable, DrawableMap):
         rows, cols = self.grid
         what = f", {self.caption}" if self.caption else ""
         return f"PatchMap({self.method}: {rows} x {cols} patches, {_between(self.values)} {self.unit}{what})"
+
+    def to_table(self) -> Table:
+        """The patches alone."""
+        return array_table(self.values, self.AXES["values"])
+
+    def overlay(
+        self,
+        image: Image.Image | str | Path,
+        *,
+        style: Literal["light", "tint", "heat"] = "light",
+        alpha: float | None = None,
+        smooth: bool = True,
+    ) -> Image.Image:
+        """The photo with this map over it, at the photo's size and without words.
+
+        Args:
+            image: the photo, or its path.
+            style: how the values change the photo; a map of both signs has heat only.
+            alpha: strength of the style, in [0, 1]; None has that of the style.
+            smooth: whether values are interpolated between patches.
+
+        Raises:
+            ImageError, ParameterError: the photo cannot be read, or is not the map's.
+        """
+        drawn = named("vit_viz.figures.saving", "overlaid")
+        picture: Image.Image = drawn(self, image, style=style, alpha=alpha, smooth=smooth)
+        return picture
 
     @property
     def grid(self) -> Grid:
@@ -163,7 +128,7 @@ class PatchMap(_Portable, DrawableMap):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeadTable(_Portable, Drawable):
+class HeadTable(Answer):
     """One number per head: [layers, heads], raw."""
 
     values: NDArray[np.float32]
@@ -174,9 +139,11 @@ class HeadTable(_Portable, Drawable):
     provenance: Provenance = field(default_factory=Provenance)
     note: str = ""
 
+    AXES = axes(values=("layer", "head"))
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", _frozen(self.values, 2, "A head table"))
-        object.__setattr__(self, "value_range", _checked_range(self.value_range))
+        object.__setattr__(self, "values", frozen(self.values, 2, "A head table"))
+        object.__setattr__(self, "value_range", checked_range(self.value_range))
 
     def __repr__(self) -> str:
         layers, heads = self.values.shape
@@ -186,7 +153,7 @@ class HeadTable(_Portable, Drawable):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TokenMatrix(_Portable, Drawable):
+class TokenMatrix(Answer):
     """One number per pair of positions, [n, n], raw.
 
     Args:
@@ -205,18 +172,24 @@ class TokenMatrix(_Portable, Drawable):
     note: str = ""
 
     def __post_init__(self) -> None:
-        values = _frozen(self.values, 2, "A token matrix")
+        values = frozen(self.values, 2, "A token matrix")
         count = self.grid[0] * self.grid[1]
         if values.shape != (count, count):
             raise ParameterError(f"A grid of {count} positions needs a {count} x {count} matrix.")
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "value_range", _checked_range(self.value_range))
-        rows = {name: _frozen(row, 1, f"The row of {name}") for name, row in self.extra.items()}
+        object.__setattr__(self, "value_range", checked_range(self.value_range))
+        rows = {name: frozen(row, 1, f"The row of {name}") for name, row in self.extra.items()}
         object.__setattr__(self, "extra", MappingProxyType(rows))
 
     def __repr__(self) -> str:
         rows, cols = self.grid
         return f"TokenMatrix({self.method}: {rows} x {cols} positions, {_between(self.values)} {self.unit})"
+
+    def to_table(self) -> Table:
+        """Both positions by index; a further position by its name."""
+        rows = array_table(self.values).rows
+        further = ((name, key, value) for name, row in self.extra.items() for key, value in enumerate(row))
+        return Table(("position", "other", "value"), (*rows, *further))
 
     def tile(self, row: int, col: int) -> NDArray[np.float32]:
         """The values of position (row, col) against all others, [rows, cols]."""
@@ -228,7 +201,7 @@ class TokenMatrix(_Portable, Drawable):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TokenMaps(_Portable, Brief):
+class TokenMaps(Answer):
     """One number per patch in each state of the model, [states, rows, cols], raw; or several numbers, [..., channels].
 
     Args:
@@ -250,14 +223,22 @@ class TokenMaps(_Portable, Brief):
 
     def __post_init__(self) -> None:
         axes = np.ndim(self.values)
-        values = _frozen(self.values, 4 if axes == 4 else 3, "A stack of token maps")
+        values = frozen(self.values, 4 if axes == 4 else 3, "A stack of token maps")
         if len(self.names) != len(values):
             raise ParameterError(f"Maps of {len(values)} states need as many names, not {len(self.names)}.")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "names", tuple(self.names))
-        object.__setattr__(self, "value_range", _checked_range(self.value_range))
-        rows = {name: _frozen(row, axes - 2, f"The row of {name}") for name, row in self.named.items()}
+        object.__setattr__(self, "value_range", checked_range(self.value_range))
+        rows = {name: frozen(row, axes - 2, f"The row of {name}") for name, row in self.named.items()}
         object.__setattr__(self, "named", MappingProxyType(rows))
+
+    def to_table(self) -> Table:
+        """State, row and column of each patch, and the channel where there are several; other tokens by name, without a column."""
+        axes = ("state", "row", "col", "channel")[: self.values.ndim]
+        rows: list[tuple[object, ...]] = list(array_table(self.values).rows)
+        for name, values in self.named.items():
+            rows += [(place[0], name, "", *place[1:], value) for place, value in np.ndenumerate(values)]
+        return Table((*axes, "value"), rows)
 
     @property
     def grid(self) -> Grid:
@@ -267,7 +248,7 @@ class TokenMaps(_Portable, Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StateMatrix(_Portable, Brief):
+class StateMatrix(Answer):
     """One number per pair of states of a model (or of two), [states, states], raw.
 
     Args:
@@ -284,8 +265,13 @@ class StateMatrix(_Portable, Brief):
     others: tuple[str, ...] = ()
     note: str = ""
 
+    def to_table(self) -> Table:
+        """Both states by name."""
+        rows = ((self.names[i], self.others[j], value) for (i, j), value in np.ndenumerate(self.values))
+        return Table(("state", "other", "value"), rows)
+
     def __post_init__(self) -> None:
-        values = _frozen(self.values, 2, "A matrix of states")
+        values = frozen(self.values, 2, "A matrix of states")
         object.__setattr__(self, "others", tuple(self.others or self.names))
         object.__setattr__(self, "names", tuple(self.names))
         if values.shape != (len(self.names), len(self.others)):
@@ -293,11 +279,11 @@ class StateMatrix(_Portable, Brief):
                 f"{len(self.names)} x {len(self.others)} states do not fit a matrix of shape {values.shape}."
             )
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "value_range", _checked_range(self.value_range))
+        object.__setattr__(self, "value_range", checked_range(self.value_range))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Segments(_Portable, Brief):
+class Segments(Answer):
     """Which segment each patch belongs to, [rows, cols], counted from 0: the largest first.
 
     Args:
@@ -314,6 +300,8 @@ class Segments(_Portable, Brief):
     note: str = ""
     overlap: NDArray[np.float32] | None = None
 
+    AXES = axes(labels=("row", "col"), strength=("row", "col"), overlap=("segment",))
+
     def __post_init__(self) -> None:
         labels = np.array(self.labels, dtype=np.int64)
         present = np.unique(labels)
@@ -324,9 +312,9 @@ class Segments(_Portable, Brief):
         labels.setflags(write=False)
         object.__setattr__(self, "labels", labels)
         if self.strength is not None:
-            object.__setattr__(self, "strength", _frozen(self.strength, 2, "The strength of segments"))
+            object.__setattr__(self, "strength", frozen(self.strength, 2, "The strength of segments"))
         if self.overlap is not None:
-            overlap = _frozen(self.overlap, 1, "The overlap of segments")
+            overlap = frozen(self.overlap, 1, "The overlap of segments")
             if len(overlap) != self.count:
                 raise ParameterError(f"{self.count} segments have as many overlaps, not {len(overlap)}.")
             object.__setattr__(self, "overlap", overlap)
@@ -338,7 +326,7 @@ class Segments(_Portable, Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curve(_Portable, Drawable):
+class Curve(Answer):
     """A line y(x), with an optional band (low, high) of the same length for comparison."""
 
     x: NDArray[np.float32]
@@ -351,23 +339,30 @@ class Curve(_Portable, Drawable):
     note: str = ""
 
     def __post_init__(self) -> None:
-        x, y = _frozen(self.x, 1, "The x of a curve"), _frozen(self.y, 1, "The y of a curve")
+        x, y = frozen(self.x, 1, "The x of a curve"), frozen(self.y, 1, "The y of a curve")
         if x.shape != y.shape:
             raise ParameterError(f"A curve needs as many x as y, not {x.size} and {y.size}.")
         object.__setattr__(self, "x", x)
         object.__setattr__(self, "y", y)
         if self.band is not None:
-            low, high = (_frozen(edge, 1, "The band of a curve") for edge in self.band)
+            low, high = (frozen(edge, 1, "The band of a curve") for edge in self.band)
             if not low.shape == high.shape == x.shape:
                 raise ParameterError("The band of a curve is as long as the curve.")
             object.__setattr__(self, "band", (low, high))
+
+    def to_table(self) -> Table:
+        """x and y, and the band where there is one."""
+        columns = {"x": self.x, "y": self.y}
+        if self.band is not None:
+            columns |= dict(zip(("low", "high"), self.band, strict=True))
+        return Table(tuple(columns), zip(*columns.values(), strict=True))
 
     def __repr__(self) -> str:
         return f"Curve({self.method}: {self.x.size} points, {self.y_label} {_between(self.y)} over {self.x_label})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking(_Portable, Drawable):
+class Ranking(Answer):
     """Names with scores, best first: classes with probabilities, methods with their trust."""
 
     names: tuple[str, ...]
@@ -379,13 +374,18 @@ class Ranking(_Portable, Drawable):
     note: str = ""
 
     def __post_init__(self) -> None:
-        scores = _frozen(self.scores, 1, "A ranking")
+        scores = frozen(self.scores, 1, "A ranking")
         if len(self.names) != scores.size:
             raise ParameterError(
                 f"A ranking needs as many names as scores, not {len(self.names)} and {scores.size}."
             )
         object.__setattr__(self, "scores", scores)
         object.__setattr__(self, "names", tuple(self.names))
+
+    def to_table(self) -> Table:
+        """Name, index where there is one, and score."""
+        indices = self.indices or ("",) * len(self.names)
+        return Table(("name", "index", "score"), zip(self.names, indices, self.scores, strict=True))
 
     def __repr__(self) -> str:
         best = ", ".join(

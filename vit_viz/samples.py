@@ -5,6 +5,7 @@ The photographs are read from the installed package, which is not imported for i
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -85,6 +86,20 @@ def sample(name: str) -> Image.Image:
     if name not in SAMPLES:
         raise ParameterError(f"There is no sample {name!r}; there are {', '.join(SAMPLES)}.")
     return SAMPLES[name]()
+
+
+def sample_file(name: str) -> tuple[str, bytes]:
+    """A sample as a file: how its name ends, and its bytes; a photograph's own, a drawing as PNG.
+
+    Raises:
+        ParameterError: there is no sample of that name.
+    """
+    picture, folder = sample(name), _photo_folder()
+    if folder and name in _PHOTOS:
+        return ".jpg", (folder / _PHOTOS[name]).read_bytes()
+    file = io.BytesIO()
+    picture.save(file, "PNG", optimize=True)
+    return ".png", file.getvalue()
 
 
 @lru_cache(maxsize=32)
@@ -201,10 +216,6 @@ def _plain() -> NDArray[np.uint8]:
     return np.full((_FIELD, _FIELD, 3), _YELLOW, dtype=np.uint8)
 
 
-def _photo(path: Path) -> Image.Image:
-    return decode(path)
-
-
 def _photo_folder() -> Path | None:
     """Where the installed gradio keeps its pictures, found without running any of it."""
     spec = find_spec("gradio")
@@ -218,7 +229,7 @@ def _find_samples() -> Mapping[str, Callable[[], Image.Image]]:
     photos: dict[str, Callable[[], Image.Image]] = {}
     for name, file in _PHOTOS.items():
         if folder and (folder / file).is_file():
-            photos[name] = partial(_photo, folder / file)
+            photos[name] = partial(decode, folder / file)
     return MappingProxyType(photos | {"shapes": shapes, "twins": twins, "textures": textures})
 
 

@@ -11,7 +11,7 @@ from vit_viz.errors import VitVizError
 logger = logging.getLogger(__name__)
 
 GENERIC = "Something went wrong inside vit_viz; the log of the server says what. Please try again or reload the page."
-_LONGEST = 400
+_LONGEST = 360
 
 
 def sentence(error: BaseException) -> str:
@@ -29,11 +29,28 @@ def sentence(error: BaseException) -> str:
     return GENERIC
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """How a sentence about an unknown name ends: with the known name that is most like it, or with all of them."""
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """How a sentence about an unknown name ends: with the known name that is most like it, or with all of them.
+
+    Args:
+        otherwise: what is said in place of all of them, where they are many.
+    """
     names = list(known)
     near = difflib.get_close_matches(word, names, 1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(names)}."
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; {otherwise or 'there are: ' + ', '.join(names)}."
+
+
+def spelled(name: str) -> str:
+    """The name of an option or a choice as people write it: "head fusion" for head_fusion."""
+    return name.replace("_", " ")
+
+
+def counted(count: int, thing: str) -> str:
+    """A number of things, one or several: "1 head", "15 heads"; patches and the like take -es."""
+    ending = "es" if thing.endswith(("ch", "s", "x")) else "s"
+    return f"{count} {thing}{'' if count == 1 else ending}"
 
 
 def one_line(text: str) -> str:

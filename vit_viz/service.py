@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from vit_viz import samples
 from vit_viz.analyses.spec import AnyQuestion
-from vit_viz.drawing.answers import Answered
 from vit_viz.errors import ImageError, ParameterError
+from vit_viz.figures.answers import Answered
 from vit_viz.images.part import format_part
 from vit_viz.progress import StopCheck
-from vit_viz.session.handles import Subject
 from vit_viz.session.inputs import Json, Wish, properties, sentence_of, wish_of
 from vit_viz.session.questions import request_for
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.surface import PICTURE_BYTES
 from vit_viz.views.choices import default_name, model_reference
-from vit_viz.views.state import ViewState, opened
+from vit_viz.views.places import showing
+from vit_viz.views.state import ViewState
 
 MODEL = "A name of the catalog, or a Hub id owner/name; else the model that the server was started with."
+
+MOST_NUMBERS = 2**20
+"""In one answer as JSON, which takes twenty bytes for each; NPZ takes any number."""
 
 IMAGE = (
     'The photo: {"sample": NAME}, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file; or, as a text, the name of a '
@@ -71,7 +74,7 @@ def described(question: AnyQuestion) -> Json:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionCall:
     """One question with its body, read; the model and the picture are not looked at yet.
 
     Args:
@@ -86,7 +89,7 @@ class Asked:
     wish: Wish
 
     @classmethod
-    def of(cls, question: AnyQuestion, body: object) -> Asked:
+    def of(cls, question: AnyQuestion, body: object) -> QuestionCall:
         """Read a body.
 
         Raises:
@@ -143,7 +146,7 @@ def _of_address(address: str) -> str:
 
 @contextmanager
 def answered(
-    session: Session, asked: Asked, *, owner: str, cancelled: StopCheck | None = None
+    session: Session, asked: QuestionCall, *, owner: str, cancelled: StopCheck | None = None
 ) -> Iterator[Answered]:
     """The answer to a question, as long as its picture is kept.
 
@@ -158,7 +161,8 @@ def answered(
     if asked.picture is not None:
         picture = session.add_upload(asked.picture, owner=owner)
     try:
-        subject = Subject(model, asked.sample or picture or "", owner=owner, **_input(asked))
+        given = asked.wish.input.given if asked.question.takes_image else {}
+        subject = Subject(model, asked.sample or picture or "", owner=owner, **given)
         request = request_for(session, subject, asked.question.name, **asked.wish.asked)
         yield Answered(session, request, session.run(request, cancelled=cancelled), dict(asked.wish.options))
     finally:
@@ -166,11 +170,7 @@ def answered(
             session.uploads.remove(picture, owner=owner)
 
 
-def _input(asked: Asked) -> Mapping[str, Any]:
-    return asked.wish.input.given if asked.question.takes_image else {}
-
-
-def as_json(asked: Asked, given: Answered, *, app: str) -> Json:
+def as_json(asked: QuestionCall, given: Answered, *, app: str) -> Json:
     """Everything about an answer: its numbers, its facts, where they came from, what was asked, and where the app shows it.
 
     Args:
@@ -179,7 +179,7 @@ def as_json(asked: Asked, given: Answered, *, app: str) -> Json:
     return {"question": asked.question.name} | given.to_json() | {"link": link(asked, given, app=app)}
 
 
-def link(asked: Asked, given: Answered, *, app: str) -> str | None:
+def link(asked: QuestionCall, given: Answered, *, app: str) -> str | None:
     """Where the app shows this; None for a picture of the caller's own, which it does not have."""
     question, subject = asked.question, given.shown.subject
     if question.takes_image and not subject.image:
@@ -192,4 +192,4 @@ def link(asked: Asked, given: Answered, *, app: str) -> str | None:
         part="" if subject.part is None else format_part(subject.part),
         edits=str(subject.edits),
     )
-    return f"{app}?{opened(view, question.place.link(given.chosen)).to_address()}"
+    return f"{app}?{showing(view, question, given.chosen).to_address()}"

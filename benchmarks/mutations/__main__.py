@@ -44,9 +44,15 @@ ROOMS = {
     "model": ("vit_viz/model/*.py",),
     "checkpoints": ("vit_viz/checkpoints/**/*.py", "vit_viz/labels.py"),
     "images": ("vit_viz/images/*.py", "vit_viz/samples.py"),
-    "drawing": ("vit_viz/render/*.py", "vit_viz/drawing/*.py"),
+    "figures": ("vit_viz/figures/*.py",),
     "surveys": ("vit_viz/surveys/*.py",),
-    "command line, notebook, offline": ("vit_viz/cli/*.py", "vit_viz/notebook/*.py", "vit_viz/offline/*.py"),
+    "command line, notebook, offline, browser, site": (
+        "vit_viz/cli/*.py",
+        "vit_viz/notebook/*.py",
+        "vit_viz/offline/*.py",
+        "vit_viz/browser/*.py",
+        "vit_viz/site/*.py",
+    ),
     "session and stores": (  # and what no other room has
         "vit_viz/session/*.py",
         "vit_viz/views/*.py",

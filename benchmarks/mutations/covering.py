@@ -249,6 +249,8 @@ def script_tests(root: Path, path: str) -> list[str]:
     tests = sorted((root / "tests" / "js").glob("*.test.js"))
     if not tests:
         raise SystemExit("There is no test under tests/js: nothing can be measured.")
+    if not (root / "node_modules" / "happy-dom").is_dir():
+        raise SystemExit("happy-dom is not installed: npm ci comes first.")
     target = (root / path).resolve()
     return [test.relative_to(root).as_posix() for test in tests if target in _loaded(test)]
 

@@ -71,6 +71,7 @@ class Workplace:
             if (root / name).is_file():
                 (copy / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, copy / name)
+        (copy / "node_modules").symlink_to(root / "node_modules")
         data = os.environ.get("VIT_VIZ_TEST_DATA") or str(root.parent / "shared" / "data")
         self.environment = {
             "VIT_VIZ_TEST_DATA": data,
@@ -124,7 +125,7 @@ class Workplace:
         if not tests:
             return "not run", ""
         process = subprocess.Popen(
-            ["node", "--test", *tests],
+            ["node", "tests/js/run.js", *tests],
             cwd=self.copy,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

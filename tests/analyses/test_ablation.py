@@ -35,6 +35,9 @@ KINDS = [
     {"class_token": False, "pooling": "mean", "fc_norm": True},
     {"class_token": False, "pooling": "attention"},
     {"position": "rotary"},
+    {"position": "none", "relative_bias": True},
+    {"shared_bias": True, "pooling": "mean"},
+    {"rotary_grid": (3, 5)},
     {"scale": 0.9},  # instead of 8 ** -0.5
 ]
 
@@ -163,7 +166,7 @@ class WrittenOut(nn.Module):
         self.fused = fused
 
     def forward(self, x, rotary=None, *, read=None):
-        assert rotary is None
+        assert rotary.rotary is None
         qkv = self.fused.qkv(x).unflatten(-1, (3, self.fused.num_heads, self.fused.head_dim))
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
         attention = (q @ k.transpose(-2, -1) * self.fused.scale).softmax(-1)

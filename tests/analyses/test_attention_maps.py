@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.comparing import assert_same
-from vit_viz.analyses.attention import attention_map, mass_mask, mosaic_maps, prefix_mass
+from vit_viz.analyses.attention import attention_map, mass_mask, mosaic_maps
 from vit_viz.errors import ParameterError
 from vit_viz.results import PatchMap
 
@@ -93,20 +93,6 @@ def test_the_mosaic_is_every_head_of_every_layer(make_trace):
             assert_same(mosaic[layer, head], one.values, relative=0, floor=1e-7)
 
 
-@pytest.mark.parametrize("head", [0, "mean", "max", "min"])
-@pytest.mark.parametrize("prefix", [0, 1, 5])
-def test_prefix_mass_and_patches_sum_to_one(make_trace, prefix, head):
-    shares = prefix_mass(make_trace(prefix=prefix), layer=1, query=(0, 0), head=head)
-    assert len(shares) == prefix + 1
-    assert sum(shares.values()) == pytest.approx(1, abs=1e-12)
-
-
-def test_prefix_mass_worked_by_hand(trace_of):
-    assert prefix_mass(trace_of([HAND]), layer=0, query=(0, 0)) == pytest.approx(
-        {"class": 0.2, "patches": 0.8}
-    )
-
-
 def test_direction_is_named_in_caption_and_method(make_trace):
     row = attention_map(make_trace(), layer=1, head=2)
     column = attention_map(make_trace(), layer=1, query=(1, 2), direction="column")
@@ -173,7 +159,7 @@ def test_norm_weighting_worked_by_hand(trace_of):
     ("options", "words"),
     [
         ({"layer": 3}, "layers 0-2"),
-        ({"layer": -1}, "layers 0-2"),
+        ({"layer": -4}, "layers 0-2"),
         ({"layer": 0, "head": 14}, "Head 14 does not exist: this model has heads 0-4."),
         ({"layer": 0, "head": "sum"}, "mean, max or min"),
         ({"layer": 0, "direction": "diagonal"}, "row or column"),

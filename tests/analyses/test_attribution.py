@@ -14,8 +14,8 @@ from torch import nn
 
 from tests.comparing import assert_same
 from vit_viz.analyses import attribution
-from vit_viz.analyses.patchwise import patch_mask
-from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.method_input import MethodInput
+from vit_viz.analyses.prepared_image import PreparedImage, patch_mask
 from vit_viz.analyses.shapley import kernel_shap
 from vit_viz.analyses.targets import class_logit
 from vit_viz.errors import Cancelled, ParameterError
@@ -69,7 +69,7 @@ def subject(make_model, pixels):
 def test_a_linear_model_gives_its_exact_contributions(linear, method):
     exact = by_patch(linear.pixels * linear.model.weight[1])
     options = {"samples": 200, "segments": 24} if method == "kernel_shap" else {}
-    got = function_of(method)(linear, target=class_logit(1), **options)
+    got = function_of(method)(MethodInput(linear, class_logit(1)), **options)
     tolerance = 0.35 if method == "gradient_shap" else 2e-3  # GradientShap adds noise to the input
     assert_same(got.values, exact, relative=tolerance)
     assert got.signed
@@ -78,7 +78,7 @@ def test_a_linear_model_gives_its_exact_contributions(linear, method):
 @pytest.mark.parametrize("method", ["saliency", "smoothgrad"])
 def test_a_linear_model_reacts_by_its_weights(linear, method):
     exact = linear.model.weight[1].detach().abs().amax(0).reshape(4, 4, 6, 6).mean((1, 3)).numpy()
-    got = function_of(method)(linear, target=class_logit(1))
+    got = function_of(method)(MethodInput(linear, class_logit(1)))
     assert_same(got.values, exact)
     assert not got.signed
 
@@ -95,7 +95,7 @@ def test_maps_are_what_captum_gives(subject):
     }
     for method, values in expected.items():
         options = {"tolerance": 1.0} if method == "integrated_gradients" else {}
-        got = function_of(method)(subject, target=class_logit(2), **options)
+        got = function_of(method)(MethodInput(subject, class_logit(2)), **options)
         assert_same(got.values, by_patch(values), what=method)
 
 
@@ -108,11 +108,11 @@ def test_occlusion_is_the_plain_loop_over_patches_and_equals_feature_ablation(su
             painted[:, :, 4 * row : 4 * row + 4, 6 * col : 6 * col + 6] = 0
             expected[row, col] = float(whole - subject.model(painted)[0, 2])
     for method in (attribution.occlusion, attribution.feature_ablation):
-        assert_same(method(subject, target=class_logit(2)).values, expected)
+        assert_same(method(MethodInput(subject, class_logit(2))).values, expected)
 
 
 def test_integrated_gradients_add_up_to_the_change_of_the_target(subject):
-    result = attribution.integrated_gradients(subject, target=class_logit(2))
+    result = attribution.integrated_gradients(MethodInput(subject, class_logit(2)))
     with torch.no_grad():
         change = subject.model(subject.pixels)[0, 2] - subject.model(torch.zeros_like(subject.pixels))[0, 2]
     assert abs(result.values.sum() - float(change)) < 0.02 * abs(float(change))
@@ -125,16 +125,16 @@ def test_integrated_gradients_equal_a_riemann_sum(subject):
     for i in range(steps):
         point = (subject.pixels * (i + 0.5) / steps).requires_grad_()
         total += torch.autograd.grad(subject.model(point)[0, 2], point)[0] / steps
-    result = attribution.integrated_gradients(subject, target=class_logit(2), steps=64)
+    result = attribution.integrated_gradients(MethodInput(subject, class_logit(2)), steps=64)
     expected = by_patch(total * subject.pixels)
     assert_same(result.values, expected, relative=0.01)
 
 
 def test_steps_are_added_until_the_delta_is_small_and_its_failure_is_said(subject):
-    few = attribution.integrated_gradients(subject, target=class_logit(2), steps=1, tolerance=1e-3)
+    few = attribution.integrated_gradients(MethodInput(subject, class_logit(2)), steps=1, tolerance=1e-3)
     assert int(dict(few.provenance.parameters)["steps"]) > 1
     never = attribution.integrated_gradients(
-        subject, target=class_logit(2), steps=1, max_steps=1, tolerance=1e-9
+        MethodInput(subject, class_logit(2)), steps=1, max_steps=1, tolerance=1e-9
     )
     assert never.note.startswith("Not converged")
 
@@ -150,7 +150,7 @@ class Product(nn.Module):
 def test_kernel_shap_gives_shapley_values_worked_by_hand():
     pixels = torch.tensor([1.0, 2.0, 3.0]).reshape(1, 1, 1, 3)
     subject = PreparedImage(Product(), pixels, TokenLayout(grid=(1, 3), prefix=()), has_classes=True)
-    got = kernel_shap(subject, target=class_logit(0))
+    got = kernel_shap(MethodInput(subject, class_logit(0)))
     np.testing.assert_allclose(got.values, [[5, 18, 15]], rtol=1e-5)
     assert got.stability is None  # all subsets were tried, none was drawn
 
@@ -173,7 +173,7 @@ def test_kernel_shap_approaches_exact_shapley_values_of_a_model(make_model):
             for others in itertools.combinations([p for p in range(4) if p != patch], size):
                 weight = math.factorial(size) * math.factorial(3 - size) / math.factorial(4)
                 exact[patch] += weight * (value([*others, patch]) - value(others))
-    got = kernel_shap(subject, target=class_logit(1))
+    got = kernel_shap(MethodInput(subject, class_logit(1)))
     assert_same(got.values[0], exact, relative=1e-4)
 
 
@@ -187,23 +187,23 @@ def test_smoothgrad_averages_signed_gradients_as_captum_does(subject):
         subject.pixels.clone().requires_grad_(), nt_samples=6, stdevs=0.5 * spread, abs=False
     )
     expected = gradient.abs().amax(1).reshape(4, 4, 6, 6).mean((1, 3))
-    got = attribution.smoothgrad(subject, target=class_logit(2), samples=6, noise=0.5, seed=7)
+    got = attribution.smoothgrad(MethodInput(subject, class_logit(2)), samples=6, noise=0.5, seed=7)
     assert_same(got.values, expected)
 
 
 @pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap", "kernel_shap"])
 def test_random_methods_do_not_depend_on_the_random_state_outside(subject, method):
     function = function_of(method)
-    one = function(subject, target=class_logit(2))
+    one = function(MethodInput(subject, class_logit(2)))
     torch.rand(3), np.random.rand(3)
-    np.testing.assert_array_equal(function(subject, target=class_logit(2)).values, one.values)
+    np.testing.assert_array_equal(function(MethodInput(subject, class_logit(2))).values, one.values)
 
 
 @pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap", "kernel_shap"])
 def test_random_methods_repeat_for_a_seed_and_leave_the_random_state(subject, method):
     function = function_of(method)
     before, numpy_before = torch.random.get_rng_state(), np.random.get_state()[1].copy()
-    one, again, other = (function(subject, target=class_logit(2), seed=seed) for seed in (0, 0, 1))
+    one, again, other = (function(MethodInput(subject, class_logit(2)), seed=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.values, again.values)
     assert not np.array_equal(one.values, other.values)
     assert torch.equal(before, torch.random.get_rng_state())
@@ -213,12 +213,12 @@ def test_random_methods_repeat_for_a_seed_and_leave_the_random_state(subject, me
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_reports_progress_and_can_be_cancelled(subject, method):
     function, seen = function_of(method), []
-    result = function(subject, target=class_logit(2), progress=seen.append)
+    result = function(MethodInput(subject, class_logit(2), progress=seen.append))
     assert seen[-1] == pytest.approx(1)
     assert not result.class_blind
     assert dict(result.provenance.parameters)["method"]
     with pytest.raises(Cancelled):
-        function(subject, target=class_logit(2), cancelled=lambda: True)
+        function(MethodInput(subject, class_logit(2), cancelled=lambda: True))
 
 
 def test_the_patch_mask_names_each_pixels_patch(subject):
@@ -234,23 +234,23 @@ def test_an_incomplete_last_patch_is_filled_with_nothing(make_model):
     model = make_model(img_size=(14, 32), pad=True)
     pixels = torch.randn(1, 3, 14, 32)
     subject = PreparedImage.of(model, pixels)
-    result = attribution.input_x_gradient(subject, target=class_logit(2))
+    result = attribution.input_x_gradient(MethodInput(subject, class_logit(2)))
     inputs = pixels.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(model(inputs)[0, 2], inputs)
     assert result.values.sum() == pytest.approx(float((gradient * pixels).sum()), rel=1e-4)
-    assert np.isfinite(attribution.occlusion(subject, target=class_logit(2)).values).all()
+    assert np.isfinite(attribution.occlusion(MethodInput(subject, class_logit(2))).values).all()
 
 
 @pytest.mark.parametrize("options", [{"steps": 0}, {"steps": 9, "max_steps": 8}, {"tolerance": 0.0}])
 def test_steps_out_of_range_are_refused(subject, options):
     with pytest.raises(ParameterError):
-        attribution.integrated_gradients(subject, target=class_logit(0), **options)
+        attribution.integrated_gradients(MethodInput(subject, class_logit(0)), **options)
 
 
 @pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap", "kernel_shap"])
 def test_no_samples_are_refused(subject, method):
     with pytest.raises(ParameterError, match="At least one sample"):
-        function_of(method)(subject, target=class_logit(0), samples=0)
+        function_of(method)(MethodInput(subject, class_logit(0)), samples=0)
 
 
 RANDOM = ["smoothgrad", "gradient_shap", "kernel_shap"]
@@ -258,7 +258,7 @@ RANDOM = ["smoothgrad", "gradient_shap", "kernel_shap"]
 
 @pytest.mark.parametrize("method", RANDOM)
 def test_every_sampled_map_tells_how_well_its_halves_agree(subject, method):
-    got = function_of(method)(subject, target=class_logit(2))
+    got = function_of(method)(MethodInput(subject, class_logit(2)))
     assert -1 <= got.stability <= 1
     assert f"agree to {got.stability:.2f} (rank correlation)" in got.note
     assert got.note.startswith("Not stable") == (got.stability < 0.8)
@@ -267,7 +267,7 @@ def test_every_sampled_map_tells_how_well_its_halves_agree(subject, method):
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in RANDOM])
 def test_a_map_that_draws_nothing_has_no_stability(subject, method):
-    got = function_of(method)(subject, target=class_logit(2))
+    got = function_of(method)(MethodInput(subject, class_logit(2)))
     assert got.stability is None
     assert "stability" not in dict(got.provenance.parameters)
 
@@ -276,9 +276,9 @@ def test_a_map_that_draws_nothing_has_no_stability(subject, method):
 def test_the_stability_is_the_rank_correlation_of_two_independent_halves(subject, method):
     """The first half draws what a run of half the samples draws; the map is the mean of the signed attributions of both."""
     function = function_of(method)
-    whole = function(subject, target=class_logit(2), samples=6)
-    first = function(subject, target=class_logit(2), samples=3)
-    same = function(subject, target=class_logit(2), samples=1)
+    whole = function(MethodInput(subject, class_logit(2)), samples=6)
+    first = function(MethodInput(subject, class_logit(2)), samples=3)
+    same = function(MethodInput(subject, class_logit(2)), samples=1)
     assert same.stability is None  # one sample has no halves
     if method == "gradient_shap":  # linear in its samples, so that the second half follows
         second = 2 * whole.values - first.values
@@ -291,5 +291,5 @@ def test_the_stability_is_the_rank_correlation_of_two_independent_halves(subject
 @pytest.mark.parametrize("method", RANDOM)
 def test_other_random_numbers_change_the_stability_with_the_map(subject, method):
     function = function_of(method)
-    found = {function(subject, target=class_logit(2), seed=seed).stability for seed in range(3)}
+    found = {function(MethodInput(subject, class_logit(2)), seed=seed).stability for seed in range(3)}
     assert len(found) == 3

@@ -11,9 +11,8 @@ from torch import nn
 
 from tests.comparing import assert_same
 from vit_viz.analyses.ablation import ablate_heads
-from vit_viz.analyses.batches import in_batches
 from vit_viz.analyses.faithfulness import random_band
-from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.prepared_image import PreparedImage, in_batches
 from vit_viz.analyses.removal import removed_scores
 from vit_viz.analyses.targets import class_logit
 

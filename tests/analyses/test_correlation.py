@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import spearmanr
 
-from vit_viz.analyses.correlation import agreement, class_sensitivity_of, mirror_stability_of, spearman
-from vit_viz.errors import ParameterError
+from vit_viz.analyses.correlation import class_sensitivity_of, mirror_stability_of, spearman
 from vit_viz.results import PatchMap
 
 
@@ -67,31 +66,3 @@ def test_mirror_stability_turns_the_mirrored_map_back_along_its_columns() -> Non
     assert mirror_stability_of(patch_map(values), patch_map(values)) == pytest.approx(
         spearmanr(values.ravel(), values[:, ::-1].ravel()).statistic
     )
-
-
-def test_the_agreement_of_maps_is_one_with_themselves_and_none_with_their_opposite() -> None:
-    random = np.random.default_rng(2)
-    values = random.random((4, 5)).astype(np.float32)
-    found = agreement(
-        {"one": patch_map(values), "same": patch_map(3 * values), "opposite": patch_map(-values)}
-    )
-    assert found.names == ("one", "same", "opposite")
-    np.testing.assert_allclose(found.spearman, [[1, 1, -1], [1, 1, -1], [-1, -1, 1]], atol=1e-6)
-    np.testing.assert_allclose(found.top_fifth, [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
-
-
-def test_the_top_fifth_in_common_worked_by_hand() -> None:
-    one = np.zeros((3, 5), np.float32)  # 15 patches: the highest three
-    other = one.copy()
-    one[0, :3], other[0, 1:4] = (3, 2, 1), (5, 6, 7)
-    found = agreement({"one": patch_map(one), "other": patch_map(other)})
-    assert found.top_fifth[0, 1] == pytest.approx(2 / 3)
-    ranks = [rankdata(values.ravel()) for values in (one, other)]
-    assert found.spearman[0, 1] == pytest.approx(np.corrcoef(*ranks)[0, 1], abs=1e-6)
-
-
-def test_maps_of_different_grids_are_not_compared() -> None:
-    with pytest.raises(ParameterError, match="one grid"):
-        agreement({"one": patch_map(np.ones((2, 3))), "other": patch_map(np.ones((3, 2)))})
-    with pytest.raises(ParameterError, match="one at least"):
-        agreement({})

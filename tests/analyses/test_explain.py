@@ -9,10 +9,9 @@ import torch
 from tests.comparing import assert_same
 from vit_viz.analyses.attention import attention_map
 from vit_viz.analyses.explain import explain
-from vit_viz.analyses.layerwise import legrad
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.relevance import gradient_rollout, relevance
+from vit_viz.analyses.relevance import gradient_rollout, legrad, relevance
 from vit_viz.analyses.rollout import rollout
 from vit_viz.analyses.targets import Target, class_logit, similarity
 from vit_viz.capture import trace as capture

@@ -14,7 +14,6 @@ from vit_viz.analyses.heads import (
     available_measures,
     head_table,
     head_tables,
-    sinks,
 )
 from vit_viz.analyses.rollout import rollout
 from vit_viz.capture.layers import LayerAttention
@@ -171,13 +170,16 @@ def test_the_class_token_is_told_from_the_registers(make_trace, matrices):
     assert not head_table(make_trace(prefix=0), measure="class_mass").values.any()
 
 
-def test_the_sink_share_is_what_sinks_receives_layer_by_layer(make_trace):
+def test_the_sink_share_is_what_outlying_tokens_receive_layer_by_layer(make_trace, matrices):
     residual = torch.ones(4, 25, 6)
     residual[1, 7] *= 5.1
     residual[2, [3, 9]] *= 8
     trace = make_trace(prefix=1, residual=residual)
     table = head_table(trace, measure="sink_share").values
-    assert_same(table, np.stack([sinks(trace, layer=layer).received for layer in range(3)]))
+    expected = [
+        matrices(trace)[layer][..., outliers].sum(-1).mean(-1) for layer, outliers in ((1, [7]), (2, [3, 9]))
+    ]
+    assert_same(table[1:], torch.stack(expected).numpy())
     assert not table[0].any()
     assert table[2].min() > table[0].max()
 
@@ -291,17 +293,14 @@ def test_sinks_are_the_tokens_far_above_the_median_norm(make_trace, matrices):
     residual[1, 7] *= 5.1
     residual[1, 9] *= 4.9
     trace.residual = residual
-    report = sinks(trace, layer=1)
-    assert report.tokens == (7,)
-    assert report.names == ("patch (1, 0)",)
-    expected = matrices(trace)[1, :, :, 7].mean(1)
-    assert_same(report.received, expected.numpy())
-    assert sinks(trace, layer=0).tokens == ()
+    shares = head_table(trace, measure="sink_share").values
+    assert_same(shares[1], matrices(trace)[1, :, :, 7].mean(1).numpy())
+    assert not shares[0].any()
 
 
 def test_sinks_need_the_residual_stream(make_trace):
     with pytest.raises(CaptureError, match="keep_residual"):
-        sinks(make_trace(), layer=0)
+        head_table(make_trace(), measure="sink_share")
 
 
 def test_distance_without_the_size_of_a_patch_is_refused(make_trace):

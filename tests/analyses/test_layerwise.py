@@ -1,4 +1,4 @@
-"""LeGrad and Grad-CAM on tokens: by hand, and against autograd on a model whose attention is written out."""
+"""LeGrad: by hand, and against autograd on a model whose attention is written out."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 
 from tests.comparing import assert_same
-from vit_viz.analyses.layerwise import legrad, token_gradcam
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.targets import Target, class_logit
+from vit_viz.analyses.relevance import legrad
+from vit_viz.analyses.targets import class_logit
 from vit_viz.capture import trace as capture
-from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.errors import ParameterError
 
 pytestmark = pytest.mark.numbers
 
@@ -22,6 +22,9 @@ KINDS = [
     {"class_token": False, "pooling": "mean", "fc_norm": True},
     {"class_token": False, "pooling": "attention"},
     {"position": "rotary", "layer_scale": True},
+    {"position": "none", "relative_bias": True},
+    {"shared_bias": True, "pooling": "mean"},
+    {"rotary_grid": (3, 5)},
 ]
 
 
@@ -29,23 +32,24 @@ def legrad_by_autograd(model, pixels, target, monkeypatch):
     """Per layer: run to it, answer from it, differentiate with respect to its written-out attention."""
     seen = []
 
-    def attention(q, k, v, scale=None, **_):
+    def attention(q, k, v, attn_mask=None, scale=None, **_):
         scale = q.shape[-1] ** -0.5 if scale is None else scale
-        weights = torch.softmax(q @ k.transpose(-1, -2) * scale, dim=-1)
+        bias = 0 if attn_mask is None else attn_mask
+        weights = torch.softmax(q @ k.transpose(-1, -2) * scale + bias, dim=-1)
         if q.shape == k.shape:  # not the pool's
             weights = weights.detach().requires_grad_()
             seen.append(weights)
         return weights @ v
 
     total = 0
-    rotary = model.rotary(model.grid_of(*pixels.shape[-2:]))
+    places = model.places(model.grid_of(*pixels.shape[-2:]))
     with monkeypatch.context() as patch:
         patch.setattr(F, "scaled_dot_product_attention", attention)
         for layer in range(len(model.blocks)):
             seen.clear()
             x = model.tokens(pixels)
             for block in model.blocks[: layer + 1]:
-                x = block(x, rotary)
+                x = block(x, places)
             (gradient,) = torch.autograd.grad(target(model.classify(x)[0]), seen[layer])
             total = total + gradient[0].clamp(min=0).mean((0, 1))
     return total
@@ -101,58 +105,11 @@ def test_legrad_worked_by_hand(make_model):
     assert_same(got.values, np.full((1, 4), 0.4))
 
 
-def test_gradcam_worked_by_hand(make_model):
-    # normed features (1, -1) or (-1, 1), values equal to them, uniform attention over 5 tokens: gradient (3, -1) / 5 each
-    model = plain_model(make_model, depth=1)
-    with torch.no_grad():
-        model.blocks[0].attn.qkv.weight[4:] = torch.eye(2)
-        model.pos_embed[0] = torch.tensor([[1.0, 0], [5, 0], [0, 5], [9, 1], [1, 2]])
-    pixels = torch.zeros(1, 3, 4, 24)
-    trace = capture(model, pixels, keep_residual=True)
-    got = token_gradcam(PreparedImage.of(model, pixels), trace, class_logit(0))
-    assert_same(got.values, [[0.8, 0, 0.8, 0]])
-
-
-@pytest.mark.parametrize("options", KINDS)
-def test_gradcam_equals_hooks_on_the_whole_model(make_model, pixels, options):
-    model = make_model(**options)
-    kept = []
-
-    def keep(module, args, output):
-        output.retain_grad()
-        kept.append(output)
-
-    handle = model.blocks[-1].norm1.register_forward_hook(keep)
-    model(pixels)[0, 5].backward()
-    handle.remove()
-    model.zero_grad(set_to_none=True)
-    prefix = len(model.config.prefix)
-    features, gradient = kept[0].detach()[0, prefix:], kept[0].grad[0, prefix:]
-    expected = (features @ gradient.mean(0)).clamp(min=0)
-    trace = capture(model, pixels, keep_residual=True)
-    got = token_gradcam(PreparedImage.of(model, pixels), trace, class_logit(5))
-    assert_same(got.values.ravel(), expected.numpy())
-
-
-def test_after_the_last_block_the_gradient_of_patches_is_exactly_zero(make_model, pixels):
-    model = make_model()
-    x = model.run_blocks(model.tokens(pixels), (4, 6)).detach().requires_grad_()
-    model.classify(x)[0, 5].backward()
-    assert (x.grad[0, 1:] == 0).all()  # why Grad-CAM is taken before the last attention
-
-
 def test_nothing_is_left_on_the_parameters(make_model, pixels):
     model = make_model()
     subject = PreparedImage.of(model, pixels)
     legrad(subject, class_logit(1))
-    token_gradcam(subject, subject.trace(keep_residual=True), Target("own embedding"))
     assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
-
-
-def test_gradcam_needs_the_residual_stream(make_model, pixels):
-    subject = PreparedImage.of(make_model(), pixels)
-    with pytest.raises(CaptureError, match="keep_residual"):
-        token_gradcam(subject, subject.trace(), class_logit(0))
 
 
 def test_a_module_that_is_not_ours_is_told_what_is_missing(make_model, pixels):

@@ -8,13 +8,14 @@ import torch
 
 from tests.capture.models import own, pixels, timm_vit, transformers_vit
 from tests.comparing import assert_same
+from vit_viz.analyses import head_sums, many_photos
 from vit_viz.analyses.attention import mosaic_maps
 from vit_viz.analyses.chains import output_query
 from vit_viz.analyses.heads import head_table
 from vit_viz.analyses.localisation import object_share
-from vit_viz.analyses.many_photos import MEASURES, PhotoNumbers, photo_numbers
+from vit_viz.analyses.many_photos import MEASURES, PhotoNumbers, begun_numbers
 from vit_viz.analyses.norms import token_norms
-from vit_viz.capture import trace
+from vit_viz.capture import layers, trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
 
@@ -36,7 +37,7 @@ BATCHED = {"class token", "registers", "mean of patches", "timm"}
 def test_the_numbers_of_a_batch_are_those_of_each_photo_alone(name):
     module, images = MODELS[name](), pixels(PHOTOS)
     layout = trace(module, images[:1]).layout
-    numbers = photo_numbers(module, images, layout=layout)
+    numbers = begun_numbers(module, images, layout=layout)()
     assert numbers.batched == (name in BATCHED)
     for i in range(PHOTOS):
         alone = trace(module, images[i : i + 1], keep_residual=True)
@@ -53,13 +54,52 @@ def test_the_numbers_of_a_batch_are_those_of_each_photo_alone(name):
 def test_one_by_one_gives_the_same(name):
     module, images = MODELS[name](), pixels(PHOTOS)
     layout = trace(module, images[:1]).layout
-    together = photo_numbers(module, images, layout=layout)
-    single = photo_numbers(module, images, layout=layout, batched=False)
+    together = begun_numbers(module, images, layout=layout)()
+    single = begun_numbers(module, images, layout=layout, batched=False)()
     assert not single.batched
     assert_same(together.maps, single.maps)
     assert_same(together.norms, single.norms)
     for measure in MEASURES:
         assert_same(together.tables[measure], single.tables[measure], floor=1e-12, what=measure)
+
+
+@pytest.mark.parametrize("name", sorted(BATCHED))
+@pytest.mark.parametrize(("room", "sizes"), [(0, [1, 1, 1]), (2, [2, 1]), (2.99, [2, 1]), (3, [3])])
+def test_layers_side_by_side_give_the_same_and_fill_no_more_than_a_tile(monkeypatch, name, room, sizes):
+    module, images, seen = MODELS[name](), pixels(PHOTOS), []
+    first = trace(module, images[:1])
+    alone = begun_numbers(module, images, layout=first.layout)()
+    heads, tokens = first.num_heads, first.num_tokens
+
+    def noted(given, names):
+        seen.append(given.trace.layers[given.layer].shape[0] // (PHOTOS * heads))
+        return head_sums.layer_sums(given, names)
+
+    monkeypatch.setitem(layers.STACK_BYTES, "cpu", room * PHOTOS * heads * tokens * tokens * 4)
+    monkeypatch.setattr(many_photos, "layer_sums", noted)
+    stacked = begun_numbers(module, images, layout=first.layout)()
+    assert seen == sizes
+    assert_same(stacked.maps, alone.maps)
+    assert_same(stacked.norms, alone.norms)
+    for measure in MEASURES:
+        assert_same(stacked.tables[measure], alone.tables[measure], floor=1e-12, what=measure)
+
+
+def test_layers_of_another_scale_or_with_a_bias_do_not_stand_beside_each_other():
+    q, k = torch.randn(2, 5, 7, 3)
+    plain = layers.LayerAttention(q, k, 0.3)
+    both = layers.side_by_side([plain, layers.LayerAttention(k, q, 0.3)])
+    assert_same(both.rows(None, None)[:5], plain.rows(None, None))
+    assert_same(both.rows(None, None)[5:], layers.LayerAttention(k, q, 0.3).rows(None, None))
+    assert plain.fits_beside(layers.LayerAttention(k, q, 0.3))
+    others = [
+        layers.LayerAttention(q, k, 0.4),
+        layers.LayerAttention(q[:4], k[:4], 0.3),
+        layers.LayerAttention(q, k, 0.3, bias=torch.zeros(1, 1, 7)),
+        layers.LayerAttention(q, k, 0.3, lse=plain.normaliser()),
+        layers.LayerAttention(weights=torch.ones(5, 7, 7) / 7),
+    ]
+    assert [plain.fits_beside(other) or other.fits_beside(plain) for other in others] == [False] * 5
 
 
 def numbers_of(maps, norms=None, logits=None):
@@ -92,7 +132,7 @@ def test_outliers_are_those_of_the_tokens_tab():
     module, images = own(), pixels(PHOTOS)
     with torch.no_grad():
         module.pos_embed[0, 5] += 900
-    numbers = photo_numbers(module, images, layout=module.layout(*images.shape[-2:]))
+    numbers = begun_numbers(module, images, layout=module.layout(*images.shape[-2:]))()
     assert numbers.outliers(1)[0] == [5]
     for i in range(PHOTOS):
         alone = token_norms(trace(module, images[i : i + 1], keep_residual=True))
@@ -114,8 +154,8 @@ def test_a_model_without_scores_says_so():
 def test_batches_side_by_side_are_one_batch():
     module, images = own(), pixels(PHOTOS)
     layout = module.layout(*images.shape[-2:])
-    parts = [photo_numbers(module, part, layout=layout) for part in (images[:2], images[2:])]
-    whole, joined = photo_numbers(module, images, layout=layout), PhotoNumbers.joined(parts)
+    parts = [begun_numbers(module, part, layout=layout)() for part in (images[:2], images[2:])]
+    whole, joined = begun_numbers(module, images, layout=layout)(), PhotoNumbers.joined(parts)
     assert joined.maps.shape == whole.maps.shape
     assert_same(joined.maps, whole.maps)
     assert_same(joined.logits, whole.logits)

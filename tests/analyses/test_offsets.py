@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from tests.comparing import assert_same
-from vit_viz.analyses.head_sums import Lengths
-from vit_viz.analyses.offsets import Offsets
+from vit_viz.analyses.head_sums import Lengths, Offsets
 
 BLOCKS = [((4, 6), 0, 24), ((4, 6), 3, 17), ((4, 6), 8, 3), ((5, 1), 1, 3), ((1, 7), 2, 5), ((3, 2), 5, 1)]
 

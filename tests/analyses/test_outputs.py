@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import vit_viz as vv
-from vit_viz.analyses.outputs import outputs_of
+from vit_viz.analyses.prepared_image import outputs_of
 from vit_viz.model import VisionTransformer
 
 

@@ -101,6 +101,24 @@ def test_a_model_without_positions_gets_an_explanation():
         position_similarity(model(position="none"))
 
 
+@pytest.mark.parametrize("table", ["relative_bias", "shared_bias"])
+def test_a_model_with_biases_for_offsets_says_so(table):
+    with pytest.raises(
+        ParameterError, match="add a learned number to the scores for the offset of two patches"
+    ):
+        position_similarity(model(position="none", **{table: True}))
+    note = position_similarity(model(**{table: True})).note
+    assert (
+        note == "Each layer also adds a learned number for the offset of two patches, which is not in here."
+    )
+
+
+def test_rotation_beside_positions_is_told():
+    matrix = position_similarity(model(rotary_grid=(3, 5)), grid=(5, 7))
+    assert matrix.note.startswith("Resampled from the 4 x 6 positions")
+    assert matrix.note.endswith(" turns queries and keys by angles of the position, which are not in here.")
+
+
 def test_a_module_that_is_not_ours_gets_an_explanation():
     with pytest.raises(ParameterError, match="not from Linear"):
         position_similarity(torch.nn.Linear(2, 2))

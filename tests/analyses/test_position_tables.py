@@ -41,6 +41,24 @@ def along(table: np.ndarray, base: np.ndarray) -> np.ndarray:
     return (table - base.mean(0)) @ rows.T
 
 
+@pytest.mark.parametrize(
+    ("ask", "options", "sentence"),
+    [
+        (rotary_similarity, {"rotary_grid": (3, 5)}, "Only the periods of rotary positions like DINOv3's"),
+        (rotary_similarity, {"position": "none", "relative_bias": True}, "those of this model are relative"),
+        (position_components, {"position": "none", "shared_bias": True}, "its positions are 'relative'"),
+    ],
+)
+def test_positions_that_are_not_shown_are_named(ask, options, sentence):
+    with pytest.raises(ParameterError, match=sentence):
+        ask(model(**options))
+
+
+def test_biases_are_not_drawn_on_another_grid():
+    with pytest.raises(ParameterError, match="this model has learned biases for offsets instead"):
+        resampling(model(position="none", relative_bias=True), grid=(5, 7))
+
+
 def test_each_variant_is_drawn_along_the_components_of_the_checkpoint():
     vit = model(resample="dino", reg_tokens=1)
     table = vit.pos_embed[0, 2:].detach()

@@ -13,7 +13,8 @@ from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.registers import RegisterNeuron, add_register, register_neurons, traces_with_register
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
-from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.model import ViTConfig
+from vit_viz.model.vit import VisionTransformer
 
 pytestmark = pytest.mark.numbers
 

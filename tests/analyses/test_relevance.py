@@ -140,8 +140,9 @@ def written_out_gradients(model, pixels, target, monkeypatch):
     """Attention and dL/dA of every layer by autograd, on attention written out in place of the fused kernel."""
     seen = []
 
-    def attention(q, k, v, scale=None, **_):
-        weights = torch.softmax(q @ k.transpose(-1, -2) * scale, dim=-1)
+    def attention(q, k, v, attn_mask=None, scale=None, **_):
+        bias = 0 if attn_mask is None else attn_mask
+        weights = torch.softmax(q @ k.transpose(-1, -2) * scale + bias, dim=-1)
         weights.retain_grad()
         seen.append(weights)
         return weights @ v
@@ -159,6 +160,7 @@ def written_out_gradients(model, pixels, target, monkeypatch):
     [
         {},
         {"reg_tokens": 4},
+        {"position": "none", "relative_bias": True},
         {"class_token": False, "pooling": "mean", "fc_norm": True},
         {"qk_norm": True, "mlp": "swiglu"},
     ],
@@ -167,11 +169,13 @@ def test_the_gradient_of_attention_is_that_of_autograd_on_a_written_out_attentio
     make_model, pixels, monkeypatch, options
 ):
     model = make_model(**options)
+    if "relative_bias" in options:  # each is 1.5e-5 away from it in single precision
+        model, pixels = model.double(), pixels.double()
     attention, gradient = written_out_gradients(model, pixels, lambda logits: logits[3], monkeypatch)
     trace = capture(model, pixels, target=3, keep_values=True)
     for layer in range(3):
-        assert_same(trace.attention(layer), attention[layer])
-        assert_same(trace.attention_gradient(layer), gradient[layer])
+        assert_same(trace.attention(layer), attention[layer].float())
+        assert_same(trace.attention_gradient(layer), gradient[layer].float())
     expected = published_relevance(torch.stack(attention).double(), torch.stack(gradient).double())
     start = torch.as_tensor(trace.layout.weights("pool"))
     expected = start @ expected - (0 if trace.layout.pooling == "class" else start)

@@ -19,6 +19,7 @@ from vit_viz.analyses.targets import class_logit
 from vit_viz.capture import edit
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
+from vit_viz.model.positions import Rotary
 
 pytestmark = pytest.mark.numbers
 
@@ -28,6 +29,9 @@ KINDS = [
     {"class_token": False, "pooling": "mean", "fc_norm": True},
     {"class_token": False, "pooling": "attention"},
     {"position": "rotary"},
+    {"position": "none", "relative_bias": True},
+    {"shared_bias": True, "pooling": "mean"},
+    {"rotary_grid": (3, 5)},
 ]
 GONE = [(0, 0), (1, 4), (3, 5), (2, 2)]
 
@@ -38,13 +42,18 @@ def absent(model, pixels, gone):
     kept = [
         token for token in range(layout.num_tokens) if token not in {layout.token(patch) for patch in gone}
     ]
-    rotary = model.rotary(layout.grid)
-    if rotary is not None:
+    places = model.places(layout.grid)
+    if places.rotary is not None:
         patches = [token - layout.num_prefix for token in kept if token >= layout.num_prefix]
-        rotary = tuple(table[patches] for table in rotary)
+        cos, sin, adjacent = places.rotary
+        places = replace(places, rotary=Rotary(cos[patches], sin[patches], adjacent))
+    if places.offsets is not None:
+        index = places.offsets.index[kept][:, kept]
+        shared = places.shared if places.shared is None else places.shared[:, :, kept][..., kept]
+        places = replace(places, offsets=replace(places.offsets, index=index), shared=shared)
     x = model.tokens(pixels)[:, kept]
     for block in model.blocks:
-        x = block(x, rotary)
+        x = block(x, places)
     return model.classify(x)[0].detach()
 
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from tests.comparing import assert_same
-from vit_viz.analyses.chains import FusedCache
 from vit_viz.analyses.rollout import rollout
 from vit_viz.errors import ParameterError
 
@@ -131,23 +130,6 @@ def test_without_attention_the_query_keeps_everything(make_trace):
     result = rollout(make_trace(prefix=1), query=(1, 2), attention_share=0.0)
     assert result.values[1, 2] == 1
     assert result.values.sum() == 1
-
-
-@pytest.mark.parametrize("budget", [0, 2 * 25 * 25 * 4, 10**9])
-def test_a_cache_of_any_budget_changes_no_number(make_trace, budget):
-    trace = make_trace(prefix=1)
-    cache = FusedCache(trace, max_bytes=budget)
-    for query in ("class", (0, 3), [(1, 1), (2, 2)]):
-        plain = rollout(trace, query=query, head_fusion="max", discard=0.2)
-        cached = rollout(trace, query=query, head_fusion="max", discard=0.2, cache=cache)
-        assert_same(plain.values, cached.values, relative=1e-6)
-    assert cache.nbytes <= budget
-
-
-def test_a_cache_of_another_trace_is_refused(make_trace):
-    cache = FusedCache(make_trace(), max_bytes=10**6)
-    with pytest.raises(ParameterError, match="one trace"):
-        rollout(make_trace(), cache=cache)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Class sensitivity, stability and parameter randomisation of the methods."""
+"""Class sensitivity and parameter randomisation of the methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 from vit_viz.analyses.correlation import map_correlation
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.sanity import class_sensitivity, parameter_randomisation, stability
+from vit_viz.analyses.sanity import class_sensitivity, parameter_randomisation
 from vit_viz.errors import Cancelled, ParameterError
 
 pytestmark = pytest.mark.numbers
@@ -39,34 +39,6 @@ def test_class_sensitivity_is_one_minus_spearman_of_the_two_best_classes(make_mo
 def test_a_model_without_classes_has_no_class_sensitivity(make_model, pixels):
     with pytest.raises(ParameterError, match="two classes"):
         class_sensitivity(PreparedImage.of(make_model(num_classes=0), pixels), method="relevance")
-
-
-def test_a_model_that_cannot_tell_left_from_right_is_stable_under_mirroring(make_model):
-    model = make_model(position="none")
-    pixels = torch.rand(1, 3, 16, 6).repeat(1, 1, 1, 6).reshape(1, 3, 16, 36)
-    symmetric = (pixels + pixels.flip(-1)) / 2  # every patch is its own mirror image
-    levels = torch.arange(1.0, 7).repeat_interleave(6) * torch.arange(1.0, 5).repeat_interleave(4)[:, None]
-    result = stability(PreparedImage.of(model, symmetric * levels / 10), method="relevance", samples=1)
-    assert result.mirror == pytest.approx(1, abs=1e-3)
-
-
-def test_mirror_stability_is_spearman_with_the_map_mirrored_back(make_model, pixels):
-    model = make_model()
-    target = int(model(pixels)[0].argmax())
-    one = explain(model, pixels, target=target)["relevance"].values
-    other = explain(model, pixels.flip(-1), target=target)["relevance"].values[:, ::-1]
-    result = stability(PreparedImage.of(model, pixels), method="relevance", samples=2)
-    assert result.mirror == pytest.approx(spearmanr(one.ravel(), other.ravel()).statistic, abs=1e-6)
-
-
-def test_noise_stability_repeats_for_a_seed_and_falls_with_the_noise(make_model, pixels):
-    subject = PreparedImage.of(make_model(), pixels)
-    little, again, much = (
-        stability(subject, method="relevance", noise=noise).noise for noise in (0.01, 0.01, 0.5)
-    )
-    assert little == again
-    assert much < little <= 1
-    assert stability(subject, method="relevance", noise=0.0).noise == 1
 
 
 def test_randomisation_goes_from_the_head_down_and_leaves_the_model(make_model, pixels):

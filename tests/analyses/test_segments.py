@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.segments import merged, segments_of
+from vit_viz.analyses.shapley import merged, segments_of
 
 
 def test_the_cheapest_neighbours_are_merged_first() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.segments import segments_of
-from vit_viz.analyses.shapley import kernel_shap
+from vit_viz.analyses.shapley import kernel_shap, segments_of
 from vit_viz.analyses.targets import class_logit
 from vit_viz.geometry import TokenLayout
 
@@ -62,7 +62,7 @@ def shapley(subject: PreparedImage) -> np.ndarray:
 
 def test_all_subsets_give_shapleys_values() -> None:
     subject = a_subject()
-    got = kernel_shap(subject, target=class_logit(1), segments=SEGMENTS, samples=2**SEGMENTS)
+    got = kernel_shap(MethodInput(subject, class_logit(1)), segments=SEGMENTS, samples=2**SEGMENTS)
     expected = shapley(subject)
     np.testing.assert_allclose(got.values, expected, atol=1e-5 * np.abs(expected).max())
 
@@ -75,7 +75,9 @@ def test_drawn_subsets_miss_shapleys_values_by_little_and_by_less_the_more_there
     for samples in (24, 52):  # of 62
         runs = np.stack(
             [
-                kernel_shap(subject, target=target, segments=SEGMENTS, samples=samples, seed=seed).values
+                kernel_shap(
+                    MethodInput(subject, target), segments=SEGMENTS, samples=samples, seed=seed
+                ).values
                 for seed in range(500)
             ]
         ).astype(np.float64)

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
+from vit_viz.analyses.attention import LookOptions
+from vit_viz.analyses.key_segments import SegmentOptions
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import NoOptions, Option, Options
 from vit_viz.analyses.rollout import RolloutOptions
@@ -60,7 +62,7 @@ def test_the_ends_of_a_range_belong_to_it(options: dict[str, Any]) -> None:
 def test_an_option_is_read_from_text(name: str, text: str, value: object) -> None:
     (field,) = [field for field in OddOptions.schema() if field.name == name]
     assert field.read(name, text) == value
-    with pytest.raises(ParameterError, match=name):
+    with pytest.raises(ParameterError, match=name.replace("_", " ")):
         field.read(name, "99")
 
 
@@ -84,11 +86,27 @@ def test_options_say_what_they_are_called_in_links() -> None:
 
 @pytest.mark.parametrize(
     ("first", "last", "fitted"),
-    [(0, -1, (0, -1)), (0, 4, (0, -1)), (0, 9, (0, -1)), (3, 1, (1, 1)), (9, -1, (4, -1)), (2, 3, (2, 3))],
+    [
+        (0, -1, (0, -1)),
+        (0, 4, (0, -1)),
+        (0, 9, (0, -1)),
+        (3, 1, (1, 1)),
+        (9, -1, (4, -1)),
+        (2, 3, (2, 3)),
+        (-2, -1, (3, -1)),
+        (-4, -2, (1, 3)),
+        (-9, -5, (0, 0)),
+    ],
 )
 def test_a_range_of_layers_has_one_way_of_writing(first: int, last: int, fitted: tuple[int, int]) -> None:
     options = RolloutOptions(first=first, last=last).for_layers(5)
     assert (options.first, options.last) == fitted
+
+
+@pytest.mark.parametrize(("layer", "fitted"), [(0, 0), (4, 4), (-1, 4), (-2, 3), (-5, 0), (5, 5), (-6, -6)])
+def test_a_layer_has_one_way_of_writing(layer: int, fitted: int) -> None:
+    assert LookOptions(layer=layer).for_layers(5).layer == fitted
+    assert SegmentOptions(layer=layer).for_layers(5).layer == fitted
 
 
 @pytest.mark.parametrize("name", list(METHODS))
@@ -105,22 +123,26 @@ def test_every_method_says_all_of_itself(name: str) -> None:
 
 def test_methods_keep_their_names_and_their_order() -> None:
     assert [method.name for method in METHODS.cards] == [
-        "relevance", "gradient_rollout", "legrad", "gradcam", "rollout", "attention",
-        "attention_flow", "integrated_gradients", "smoothgrad", "occlusion", "kernel_shap",
+        "relevance", "gradient_rollout", "legrad", "gradcam", "hirescam", "layercam", "xgradcam", "rollout",
+        "value_rollout", "attention", "attention_flow", "integrated_gradients", "smoothgrad", "occlusion", "kernel_shap",
     ]  # fmt: skip
     assert set(METHODS) - {method.name for method in METHODS.cards} == {
         *("saliency", "input_x_gradient", "gradient_shap", "feature_ablation")
     }
     assert [name for name in METHODS if METHODS[name].words.class_blind] == [
-        *("rollout", "attention", "attention_flow")
+        *("rollout", "value_rollout", "attention", "attention_flow")
     ]
-    assert METHODS.quick == ("relevance", "gradient_rollout", "legrad", "gradcam", "rollout", "attention")
+    assert METHODS.quick == (
+        "relevance", "gradient_rollout", "legrad", "gradcam", "hirescam", "layercam", "xgradcam", "rollout",
+        "value_rollout", "attention",
+    )  # fmt: skip
     assert METHODS.usual.name == "relevance"
 
 
 def test_two_methods_share_no_name_in_links() -> None:
     names = [name for method in METHODS.values() for name in method.links]
-    assert {"share", "discard", "fusion", "first", "last", "attention_flow.attention_share"} == set(names)
+    own = {"attention_flow.attention_share", "value_rollout.attention_share"}
+    assert {"share", "discard", "fusion", "first", "last"} | own == set(names)
     with (
         pytest.raises(ParameterError, match="'fusion'"),
         METHODS.including(replace(METHODS["rollout"], name="rollout_2")),

@@ -74,9 +74,9 @@ def test_a_target_fixed_by_one_output_stays_fixed_on_another():
     assert fixed(LOGITS.flip(0)) == LOGITS.flip(0)[2]
 
 
-def test_deletion_follows_the_probability_of_the_class():
+def test_deletion_follows_the_probability_of_a_class_and_the_lead_over_another():
     assert class_logit(1).followed(LOGITS).item() == pytest.approx(0.25)
-    assert logit_difference(1, 2).followed(LOGITS).item() == pytest.approx(0.25)
+    assert logit_difference(1, 2).followed(LOGITS).item() == pytest.approx(-math.log(2.5))
 
 
 def test_numbers_and_pairs_are_short_forms():

@@ -79,12 +79,6 @@ def test_idle_memory_is_kept_up_to_its_limit_and_the_oldest_is_freed(
     assert pool.idle_bytes == 4 * sum(left)
 
 
-def test_a_cleared_pool_holds_nothing() -> None:
-    pool, _ = filled(70, 80, most=10_000)
-    pool.clear()
-    assert pool.idle_bytes == 0
-
-
 def test_an_arena_grows_by_twice_as_much_and_keeps_what_it_holds() -> None:
     pool = BufferPool()
     arena = Arena(pool, slots=2)

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vit_viz.capture.clamped_pass import Change, run_pass
-from vit_viz.capture.structure_pass import probed_calls, pushed_token
+from vit_viz.capture.clamped_pass import Change, ClampedPass
+from vit_viz.capture.structure import probed_calls, pushed_token
 from vit_viz.geometry import TokenLayout
 
 LAYOUT = TokenLayout(grid=(4, 6), prefix=())
@@ -35,7 +35,7 @@ def test_an_output_is_changed_in_proportion_to_its_largest_number(size: float, p
     pixels = torch.randn(1, SHOWN, *LAYOUT.grid, generator=torch.Generator().manual_seed(2))
     pushed = torch.arange(LAYOUT.num_tokens) % 3 == 1
     change = Change(pushes=[push, 0.0], pushed=pushed)
-    seen = run_pass(TwoLayers(size), pixels.expand(2, -1, -1, -1), LAYOUT, [None, change])
+    seen = ClampedPass(LAYOUT, [None, change]).over(TwoLayers(size), pixels.expand(2, -1, -1, -1))
     assert seen is not None
     ((photo, other),) = seen.calls[1]  # type: ignore[misc]
     away = (other - photo).abs().amax(-1) / photo.abs().max()

@@ -17,7 +17,7 @@ from tests.comparing import assert_same
 from vit_viz.capture import trace
 from vit_viz.capture.buffers import Arena, BufferPool
 from vit_viz.capture.proof import proof_queries
-from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.errors import Cancelled, CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.model import VisionTransformer, ViTConfig
 
@@ -221,7 +221,7 @@ def test_a_windowed_model_is_refused_in_one_sentence() -> None:
 
 def test_a_matrix_beyond_the_limit_is_refused() -> None:
     model = TutorialViT(FusedQkv)
-    with pytest.raises(CaptureError, match="max_attention_bytes"):
+    with pytest.raises(CaptureError, match="allow more bytes of attention"):
         trace(model, pixels(), layout=TokenLayout(grid=(4, 6)), max_attention_bytes=30_000)
 
 
@@ -345,3 +345,18 @@ def test_nbytes_counts_a_recycled_buffer_whole() -> None:
     smaller = trace(model, torch.randn(1, 3, 32, 32), pool=pool)
     assert smaller.q.untyped_storage().nbytes() > smaller.q.nbytes
     assert smaller.nbytes >= idle - pool.idle_bytes > smaller.q.nbytes + smaller.k.nbytes
+
+
+@pytest.mark.parametrize(("make", "ends_after"), [(own, 1), (timm_vit, 2)])
+def test_a_pass_says_how_far_it_is_and_can_be_ended_after_a_layer(
+    make: Callable[[], nn.Module], ends_after: int
+) -> None:
+    model, told = make(), list[float]()
+    trace(model, pixels(), progress=told.append)
+    assert told == [1 / 3, 2 / 3, 1]
+    before = state_of(model)
+    told.clear()
+    with pytest.raises(Cancelled):
+        trace(model, pixels(), progress=told.append, cancelled=lambda: len(told) >= ends_after)
+    assert told == [1 / 3, 2 / 3][:ends_after]
+    assert state_of(model) == before

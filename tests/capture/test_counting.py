@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from tests.capture.models import own, pixels
-from vit_viz.capture.counting import GivenLayers, OwnLayers, PassCounter
+from vit_viz.capture.counting import GivenLayers, OwnLayers
 from vit_viz.errors import CaptureError
 
 
@@ -17,7 +19,7 @@ def test_a_block_that_runs_again_has_the_layers_that_it_had() -> None:
 
 
 def test_layers_of_one_pass_count_up_from_the_first() -> None:
-    counter = PassCounter()
+    counter = GivenLayers(count())
     assert [counter.next() for _ in range(3)] == [0, 1, 2]
     assert counter.seen == {0, 1, 2}
 

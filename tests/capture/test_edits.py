@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from tests.capture.models import own, pixels, timm_vit, torchvision_vit, transformers_vit
 from tests.capture.tutorials import FusedQkv, MultiHead, SeparateEinops, TutorialViT, UnfoldSinusoidal
 from tests.comparing import assert_same
-from vit_viz.capture import edit, trace
+from vit_viz.capture import edit, is_edited, trace
 from vit_viz.capture.active_edits import suspended, unedited
-from vit_viz.capture.edits import is_edited, standing
+from vit_viz.capture.edits import standing
 from vit_viz.capture.interventions import Edits
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout

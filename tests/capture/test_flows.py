@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from itertools import cycle, product
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -19,6 +23,9 @@ from vit_viz.geometry import TokenLayout
 CLASS = TokenLayout(grid=(4, 6))
 MEAN = TokenLayout(grid=(4, 6), pooling="mean")
 PROMPTS = TokenLayout(grid=(4, 6), prefix=("class", "prompt 0", "prompt 1", "prompt 2"))
+TRICKS = EXCHANGE | REPLACED | AROUND
+ONE_OF_EACH = ("token 3 copied to token 12", "class token replaced", "SideBranch")
+CLOSEST = ("LayerScale of 1e-5", "norms by hand, dropout and sums in place", "a class token of zeros")
 
 
 def traced(model: nn.Module, layout: TokenLayout = CLASS, dtype: torch.dtype = torch.float32) -> Trace:
@@ -29,13 +36,31 @@ def layout_of(name: str) -> TokenLayout:
     return PROMPTS if "prompts" in name or "more tokens" in name else CLASS
 
 
+def in_turn(builds: Mapping[str, Build]) -> pytest.MarkDecorator:
+    """Each with one kind of attention, all kinds in turn: what is clamped are layers, whatever attends in them."""
+    kinds = cycle(ATTENTIONS.items())
+    cases: list[Any] = [
+        pytest.param(name, build, attention, id=f"{name}-{kind}")
+        for (name, build), (kind, attention) in zip(builds.items(), kinds, strict=False)
+    ]
+    return pytest.mark.parametrize(("name", "build", "attention"), cases)
+
+
+def in_precisions(names: Iterable[str], few: Iterable[str]) -> list[tuple[str, torch.dtype]]:
+    """All in the coarsest precision, in which a little is lost first, and a few in the others."""
+    others = product(few, (torch.float16, torch.float64))
+    return [*((name, torch.bfloat16) for name in names), *others]
+
+
 @pytest.fixture(params=ATTENTIONS.values(), ids=ATTENTIONS)
 def attention(request: pytest.FixtureRequest) -> tricks.Attention:
     return request.param  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("build", EXCHANGE.values(), ids=EXCHANGE)
-def test_tokens_that_exchange_outside_attention_are_told(build: Build, attention: tricks.Attention) -> None:
+@in_turn(EXCHANGE)
+def test_tokens_that_exchange_outside_attention_are_told(
+    name: str, build: Build, attention: tricks.Attention
+) -> None:
     recorded = traced(build(attention))
     assert recorded.proof_status == "captured, not proven"
     assert (
@@ -47,16 +72,17 @@ def test_tokens_that_exchange_outside_attention_are_told(build: Build, attention
         rollout(recorded)
 
 
-@pytest.mark.parametrize("build", REPLACED.values(), ids=REPLACED)
-def test_tokens_that_are_replaced_between_layers_are_told(build: Build, attention: tricks.Attention) -> None:
-    name = next(name for name, each in REPLACED.items() if each is build)
+@in_turn(REPLACED)
+def test_tokens_that_are_replaced_between_layers_are_told(
+    name: str, build: Build, attention: tricks.Attention
+) -> None:
     report = traced(build(attention), layout_of(name)).proof_report
     assert report.status == "captured, not proven"
     assert "replaced" in report.sentence
 
 
-@pytest.mark.parametrize("build", AROUND.values(), ids=AROUND)
-def test_what_flows_past_the_layers_is_told(build: Build, attention: tricks.Attention) -> None:
+@in_turn(AROUND)
+def test_what_flows_past_the_layers_is_told(name: str, build: Build, attention: tricks.Attention) -> None:
     recorded = traced(build(attention))
     assert recorded.proof_status == "captured, not proven"
     assert recorded.proof_report.complete.status == "fails"
@@ -97,25 +123,22 @@ def test_pools_that_the_layout_names_are_proven(attention: tricks.Attention) -> 
     assert traced(tricks.ReadsAPatchToo(blocks), joined).proof_status == "captured, not proven"
 
 
-@pytest.mark.parametrize("name", HONEST)
-def test_honest_models_stay_proven(name: str, attention: tricks.Attention) -> None:
-    recorded = traced(HONEST[name](attention), layout_of(name))
+@in_turn(HONEST)
+def test_honest_models_stay_proven(name: str, build: Build, attention: tricks.Attention) -> None:
+    recorded = traced(build(attention), layout_of(name))
     assert recorded.proof_report.sentence == ""
     assert recorded.proof_status == "proven"
     assert recorded.proof_report.meaning == "right"
     assert rollout(recorded).values.shape == (4, 6)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-@pytest.mark.parametrize("name", [*EXCHANGE, *REPLACED, *AROUND])
+@pytest.mark.parametrize(("name", "dtype"), in_precisions(TRICKS, ONE_OF_EACH))
 def test_tricks_are_told_in_other_precisions(name: str, dtype: torch.dtype) -> None:
-    build = (EXCHANGE | REPLACED | AROUND)[name]
-    report = traced(build(tricks.Attend), layout_of(name), dtype).proof_report
+    report = traced(TRICKS[name](tricks.Attend), layout_of(name), dtype).proof_report
     assert report.complete.status == "fails"
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-@pytest.mark.parametrize("name", HONEST)
+@pytest.mark.parametrize(("name", "dtype"), in_precisions(HONEST, CLOSEST))
 def test_honest_models_hold_in_other_precisions(name: str, dtype: torch.dtype) -> None:
     report = traced(HONEST[name](tricks.Attend), layout_of(name), dtype).proof_report
     assert (report.complete.status, report.complete.sentence) == ("holds", "")
@@ -134,10 +157,14 @@ class Single(nn.Module):
         return self.inner(image)  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("name", ["token 3 copied to token 12", "class token replaced", "SideBranch"])
-def test_tricks_of_a_model_that_takes_one_image_are_told(name: str, attention: tricks.Attention) -> None:
-    build = (EXCHANGE | REPLACED | AROUND)[name]
+@in_turn({name: TRICKS[name] for name in ONE_OF_EACH})
+def test_tricks_of_a_model_that_takes_one_image_are_told(
+    name: str, build: Build, attention: tricks.Attention
+) -> None:
     assert traced(Single(build(attention))).proof_status == "captured, not proven"
+
+
+def test_an_honest_model_that_takes_one_image_is_proven(attention: tricks.Attention) -> None:
     assert traced(Single(HONEST["plain"](attention))).proof_status == "proven"
 
 

@@ -8,18 +8,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from vit_viz.capture.head_response import Output, Response, response
+from vit_viz.capture.head_response import CallOutput, HeadResponse, response
 
 HEADS, TOKENS, FEATURES = 5, 7, 4
 FINE, COARSE = torch.float32, torch.bfloat16
 WEIGHT = torch.randn(HEADS * FEATURES, 11, generator=torch.Generator().manual_seed(3))
 
 
-def answer(run: Callable[[Tensor], Tensor], dtype: torch.dtype) -> Response:
+def answer(run: Callable[[Tensor], Tensor], dtype: torch.dtype) -> HeadResponse:
     """How what `run` makes of an output in this precision answers to it."""
     shape = (HEADS, TOKENS, FEATURES)
     like = torch.randn(shape, generator=torch.Generator().manual_seed(4)).to(dtype)
-    return response(run, Output(like, torch.arange(like.numel()).view(shape), shape))
+    return response(run, CallOutput(like, torch.arange(like.numel()).view(shape), shape))
 
 
 def projected(output: Tensor) -> Tensor:

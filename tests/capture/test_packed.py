@@ -13,9 +13,9 @@ import torch
 from tests.capture.models import own, pixels
 from tests.comparing import assert_same
 from tests.traces import trace_from
+from vit_viz.answer import Provenance
 from vit_viz.capture import PackedTrace, Trace, trace
 from vit_viz.geometry import CropBox, TokenLayout
-from vit_viz.results import Provenance
 
 LAYERS, HEADS, HEAD_DIM = 3, 5, 8
 LAYOUT = TokenLayout(grid=(4, 6), prefix=("class", "register 0"))

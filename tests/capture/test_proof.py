@@ -11,9 +11,8 @@ from tests.capture.models import pixels
 from tests.capture.tutorials import Block, FusedQkv, TutorialViT
 from tests.comparing import assert_same
 from vit_viz.capture import trace
-from vit_viz.capture.layers import LayerAttention
-from vit_viz.capture.proof import differences, largest, proof_queries
-from vit_viz.capture.value_norms import unknown_norms, value_norms
+from vit_viz.capture.layers import LayerAttention, unknown_norms, value_norms
+from vit_viz.capture.proof import largest_differences, proof_queries
 from vit_viz.geometry import TokenLayout
 
 HEADS, TOKENS, HEAD_DIM = 5, 9, 8
@@ -58,17 +57,33 @@ def test_differences_are_shares_of_the_largest_number_of_the_output() -> None:
     output = layer.rows(None, None) @ v
     wrong = output.clone()
     wrong[3, 4, 5] += 0.5
-    found = differences(layer, v, wrong, slice(0, TOKENS, 2))
-    assert found.shape == (HEADS, 5, HEAD_DIM)
+    found = largest_differences(layer, v, wrong[:, ::2], slice(0, TOKENS, 2))
     size = float(wrong[:, ::2].abs().max())
-    assert_same(found[3, 2, 5], torch.tensor(-0.5 / size), relative=1e-4)
-    assert largest([found, found * 0]) == [pytest.approx(0.5 / size, rel=1e-4), 0.0]
-    assert largest([]) == []
+    assert found.tolist() == [pytest.approx(0.5 / size, rel=1e-4)]
+    assert largest_differences(layer, v, wrong[:, 1::2], slice(1, TOKENS, 2))[0] < 1e-5
+
+
+def test_layers_side_by_side_are_compared_each_by_itself() -> None:
+    q, k, v = torch.randn(3, 3 * HEADS, TOKENS, HEAD_DIM)
+    v[HEADS : 2 * HEADS] *= 1000
+    both = LayerAttention(q, k, 0.3)
+    wrong = both.rows(None, None) @ v
+    wrong[HEADS + 1, 4, 2] += 0.5
+    wrong[2 * HEADS + 3, 2, 1] -= 0.5
+    queries = slice(0, TOKENS, 2)
+    found = largest_differences(both, v, wrong[:, queries], queries, count=3)
+    for i in range(3):
+        heads = slice(i * HEADS, (i + 1) * HEADS)
+        layer = LayerAttention(q[heads], k[heads], 0.3)
+        alone = largest_differences(layer, v[heads], wrong[heads, queries], queries)
+        assert_same(found[i : i + 1], alone, floor=1e-7)
+    assert found[0] < 1e-5
+    assert 1e-4 < found[1] < 1e-2 < found[2]
 
 
 def test_an_output_of_zeros_differs_from_zeros_by_nothing() -> None:
     q, zeros = torch.randn(HEADS, TOKENS, HEAD_DIM), torch.zeros(HEADS, TOKENS, HEAD_DIM)
-    assert not differences(LayerAttention(q, q, 0.3), zeros, zeros, slice(None)).any()
+    assert largest_differences(LayerAttention(q, q, 0.3), zeros, zeros, slice(None)).tolist() == [0.0]
 
 
 def test_a_value_is_as_long_as_what_the_projection_makes_of_it() -> None:

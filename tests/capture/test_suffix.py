@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tests.capture.models import lively
-from vit_viz.analyses.attention import attention_map, prefix_mass
+from vit_viz.analyses.attention import attention_map
 from vit_viz.analyses.rollout import rollout
 from vit_viz.capture import Trace, trace
 from vit_viz.capture.packed import PackedTrace
@@ -68,10 +68,8 @@ def test_maps_of_yolos_are_the_patch_part_of_its_own_attention(image: Tensor) ->
         np.testing.assert_allclose(
             list(found.suffix.values()), row[29:], rtol=0, atol=1e-5 * float(row.max())
         )
-        shares = prefix_mass(recorded, layer=2, query=query, head=1)  # type: ignore[arg-type]
-        assert list(shares) == ["class", "detection", "patches"]
-        assert sum(shares.values()) == pytest.approx(1, abs=1e-6)
-        assert shares["detection"] == pytest.approx(float(row[29:].sum()), rel=1e-5)
+        assert found.total == pytest.approx(1, abs=1e-6)
+        assert found.suffix_kinds == pytest.approx({"detection": float(row[29:].sum())}, rel=1e-5)
 
 
 def test_rollout_of_yolos_is_the_product_of_its_own_matrices(image: Tensor) -> None:

@@ -22,6 +22,7 @@ REFUSED = {
     "DiffParallelScalingBlock": "differential attention",
     "DiffAttention": "differential attention",
     "ResPostBlock": "norms after the branches",
+    "EvaBlockPostNorm": "norms after the branches",
 }
 BILINEAR = ("flexivit_", "_radio_")
 """Parts of the names of models that were trained with positions resampled so; timm's model does not say it."""
@@ -49,6 +50,8 @@ def said_by_timm(name: str) -> dict[str, Any]:
         said["pooling"] = "mean"
     if getattr(model, "pool_include_prefix", False):
         said["pool_prefix"] = True
+    if type(rotary := getattr(model, "rope", None)).__name__ == "RotaryEmbeddingCat":
+        said |= {"rotary_grid": rotary.ref_feat_shape, "rotary_base": rotary.temperature}
     if any(side % patch for side, patch in zip(embed.img_size, embed.patch_size, strict=True)):
         said["img_size"] = embed.img_size
     if any(part in name for part in BILINEAR):
@@ -62,7 +65,7 @@ def test_the_table_says_of_each_architecture_what_timms_own_model_says() -> None
 
 
 def test_the_table_has_all_current_names_of_timm() -> None:
-    current = {name for module, name in architectures() if module != "eva" or "dinov3" in name}
+    current = {name for _, name in architectures()}
     assert current - set(ARCHITECTURES) == set()
 
 
@@ -91,7 +94,10 @@ def test_all_plain_vits_of_timm_load_with_parity_and_the_rest_is_refused_by_name
     assert vits.count("loads") >= 150
     refused = [outcome for outcome in outcomes if outcome.result == "refused"]
     assert [outcome for outcome in refused if not outcome.detail.startswith(f"{outcome.name!r} is ")] == []
-    assert {outcome.result for outcome in outcomes if outcome.module == "eva"} == {"loads"}
+    assert {outcome.result for outcome in outcomes if outcome.module == "beit"} == {"loads"}
+    assert {outcome.name for outcome in refused if outcome.module == "eva"} == {
+        "eva02_enormous_patch14_clip_224"
+    }
 
 
 @pytest.mark.parametrize("name", ["vit_base_patch16_siglip_224", "vit_small_patch16_18x2_224"])

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from tests.comparing import assert_same
 from tests.model.inside import TINY, assert_same_inside, look_inside, randomise
 from vit_viz.checkpoints import load
+from vit_viz.errors import KeyMismatch, UnknownFamily
 
 pytestmark = pytest.mark.numbers
 
@@ -86,6 +87,142 @@ def test_timms_dinov3_computes_the_same_at_any_shape(tmp_path: Path, architectur
     )
     save_timm(tmp_path, model, architecture=architecture, global_pool=pool, model_args={"num_heads": 5})
     check(tmp_path, model, model.blocks, model, torch.randn(2, 3, 24, 36))
+
+
+RELATIVE = ["beit_base_patch16_224", "beitv2_base_patch16_224"]
+EVA = [
+    "eva02_tiny_patch14_224",
+    "eva02_base_patch14_448",
+    "eva02_base_patch16_clip_224",
+    "eva_giant_patch14_224",
+]
+
+
+@pytest.mark.parametrize("architecture", [*RELATIVE, *EVA])
+@pytest.mark.parametrize("size", [(24, 24), (24, 36)])
+def test_timms_beit_and_eva_compute_the_same(
+    tmp_path: Path, architecture: str, size: tuple[int, int]
+) -> None:
+    shape = {**TINY, "img_size": size, "patch_size": 6}
+    model = randomise(timm.create_model(architecture, pretrained=False, **shape))
+    save_timm(tmp_path, model, architecture=architecture, model_args={"num_heads": 5, "img_size": list(size)})
+    loaded = check(tmp_path, model, model.blocks, model, torch.randn(2, 3, *size))
+    assert loaded.family == "BEiT / EVA"
+    assert "assumed" not in dict(loaded.provenance.parameters)
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence", "ignore:torch.searchsorted")  # timm's
+@pytest.mark.parametrize("architecture", [*RELATIVE, *EVA])
+def test_beit_and_eva_compute_the_same_on_another_grid(tmp_path: Path, architecture: str) -> None:
+    shape = {**TINY, "img_size": 24, "patch_size": 6}
+    model = randomise(timm.create_model(architecture, pretrained=False, **shape))
+    save_timm(tmp_path, model, architecture=architecture, model_args={"num_heads": 5, "img_size": 24})
+    model.set_input_size((30, 18))
+    check(tmp_path, model, model.blocks, model, torch.randn(2, 3, 30, 18))
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_beit_as_its_authors_saved_it_computes_the_same_under_any_name(tmp_path: Path, wrapped: bool) -> None:
+    """The table alone says how many heads there are, and the grid."""
+    model = randomise(timm.create_model("beit_base_patch16_224", **{**TINY, "img_size": 24, "patch_size": 6}))
+    state: Any = {**model.state_dict(), "mask_token": torch.randn(1, 1, 40)}
+    state |= {f"blocks.{i}.attn.relative_position_index": torch.zeros(17, 17).long() for i in range(3)}
+    torch.save({"model": state} if wrapped else state, tmp_path / "finetuned.pth")
+    loaded = check(tmp_path, model, model.blocks, model, torch.randn(2, 3, 24, 24))
+    assert (loaded.config.num_heads, loaded.config.grid) == (5, (4, 4))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"position": "none", "relative_bias": True},
+        {"shared_bias": True},
+        {"rotary_grid": (3, 5)},
+    ],
+)
+def test_a_file_of_our_own_says_everything(
+    tmp_path: Path, make_model: Callable[..., Any], options: dict[str, Any]
+) -> None:
+    model, pixels = make_model(**options), torch.randn(1, 3, 16, 36)
+    save_timm(tmp_path, model, **model.config.to_dict())
+    loaded = load(tmp_path, device="cpu")
+    assert loaded.config == model.config
+    assert_same(loaded.model(pixels), model(pixels).detach())
+
+
+def test_an_eva_02_of_unknown_name_says_what_is_assumed(tmp_path: Path) -> None:
+    size = {**TINY, "embed_dim": 128, "num_heads": 2, "img_size": 24, "patch_size": 6}
+    model = randomise(timm.create_model("eva02_tiny_patch14_224", **size))
+    save_file(dict(model.state_dict()), tmp_path / "mine.safetensors")
+    loaded = check(tmp_path, model, model.blocks, model, torch.randn(2, 3, 24, 24))
+    assert "rotary positions of EVA-02 on a grid of 16 x 16" in dict(loaded.provenance.parameters)["assumed"]
+
+
+def test_a_table_that_fits_no_grid_is_refused(tmp_path: Path) -> None:
+    model = timm.create_model("beit_base_patch16_224", **{**TINY, "img_size": (24, 36), "patch_size": 6})
+    save_timm(tmp_path, model, architecture="beit_base_patch16_224")
+    with pytest.raises(KeyMismatch, match="has 80 entries, which fit no square patch grid"):
+        load(tmp_path, device="cpu")
+
+
+BIASES = {
+    "a table per block": {"use_relative_position_bias": True},
+    "a shared table": {"use_shared_relative_position_bias": True},
+    "both": {"use_relative_position_bias": True, "use_shared_relative_position_bias": True},
+    "positions as well": {"use_relative_position_bias": True, "use_absolute_position_embeddings": True},
+    "positions alone": {"use_absolute_position_embeddings": True},
+    "the class token as output": {"use_relative_position_bias": True, "use_mean_pooling": False},
+    "no layer scale": {"use_relative_position_bias": True, "layer_scale_init_value": 0.0},
+}
+
+
+@pytest.mark.parametrize("kind", BIASES)
+@pytest.mark.parametrize("size", [(24, 24), (30, 18)])
+def test_transformers_beit_computes_the_same_at_any_shape(
+    tmp_path: Path, kind: str, size: tuple[int, int]
+) -> None:
+    model = randomise(
+        transformers.BeitForImageClassification(
+            transformers.BeitConfig(**HF_MLP, num_labels=7, **BIASES[kind])
+        )
+    )
+    model.save_pretrained(tmp_path)
+    check(tmp_path, model, model.beit.layers, logits(model), torch.randn(2, 3, *size))
+
+
+def test_transformers_beit_under_the_names_of_version_5_computes_the_same(tmp_path: Path) -> None:
+    both = BIASES["both"]
+    model = randomise(
+        transformers.BeitForImageClassification(transformers.BeitConfig(**HF_MLP, num_labels=7, **both))
+    )
+    save_file(
+        {name: tensor.contiguous() for name, tensor in model.state_dict().items()},
+        tmp_path / "model.safetensors",
+    )
+    check(tmp_path, model, model.beit.layers, logits(model), torch.randn(2, 3, 24, 24))
+
+
+def test_a_masked_beit_of_transformers_is_its_encoder(tmp_path: Path) -> None:
+    config = transformers.BeitConfig(
+        **HF_MLP, vocab_size=11, use_mask_token=True, use_shared_relative_position_bias=True
+    )
+    model = randomise(transformers.BeitForMaskedImageModeling(config))
+    model.save_pretrained(tmp_path)
+
+    def encoded(pixels: Tensor) -> Tensor:
+        return model.layernorm(model.beit(pixels).last_hidden_state)[:, 0]
+
+    loaded = check(tmp_path, model, model.beit.layers, encoded, torch.randn(2, 3, 24, 24))
+    assert "only the encoder" in dict(loaded.provenance.parameters)["assumed"]
+
+
+def test_a_beit_of_transformers_for_a_grid_that_is_not_square_is_refused(tmp_path: Path) -> None:
+    config = transformers.BeitConfig(
+        **HF_MLP | {"image_size": (24, 36)}, num_labels=7, use_relative_position_bias=True
+    )
+    transformers.BeitForImageClassification(config).save_pretrained(tmp_path)
+    with pytest.raises(UnknownFamily, match="made for a grid of 4 x 6, where transformers takes rows of its"):
+        load(tmp_path, device="cpu")
 
 
 def test_the_linear_patch_embedding_of_old_timm_files_loads(tmp_path: Path) -> None:

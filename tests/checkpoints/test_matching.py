@@ -10,7 +10,7 @@ from vit_viz.checkpoints.families.base import Checkpoint, Family
 from vit_viz.errors import UnknownFamily
 
 QKV, EMBED = "blocks.0.attn.qkv.weight", "patch_embed.proj.weight"
-TIMM, DINO, DINOV3 = "timm ViT", "DINO / DINOv2 (original)", "DINOv3"
+TIMM, DINO, DINOV3, BEIT = "timm ViT", "DINO / DINOv2 (original)", "DINOv3", "BEiT / EVA"
 
 
 def file(*names: str, called: str = "", **config: str) -> Checkpoint:
@@ -39,7 +39,13 @@ def matching(checkpoint: Checkpoint) -> list[str]:
         ((QKV, EMBED, "pos_embed", "storage_tokens"), []),
         ((QKV, EMBED, "pos_embed", "mask_token"), []),
         ((QKV, EMBED, "pos_embed", "register_tokens"), []),
-        ((QKV, EMBED, "pos_embed", "blocks.0.attn.relative_position_bias_table"), []),
+        ((QKV, EMBED, "pos_embed", "blocks.0.attn.relative_position_bias_table"), [BEIT]),
+        ((QKV, EMBED, "rel_pos_bias.relative_position_bias_table", "blocks.0.gamma_1"), [BEIT]),
+        ((QKV, "rel_pos_bias.relative_position_bias_table"), []),
+        ((QKV, EMBED, "pos_embed", "blocks.0.attn.q_bias"), [BEIT]),
+        ((QKV, EMBED, "blocks.0.attn.q_bias"), []),
+        ((EMBED, "pos_embed", "blocks.0.attn.q_proj.bias"), [BEIT]),
+        ((EMBED, "pos_embed", "blocks.0.attn.q_proj.bias", "blocks.0.attn.k_proj.bias"), []),
     ],
 )
 def test_timms_names_with_nothing_that_others_have(names: tuple[str, ...], expected: list[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from safetensors.torch import save_file
 
 from vit_viz.checkpoints import load
-from vit_viz.checkpoints.families.base import CLIP_MEAN, CLIP_STD, Recipe
+from vit_viz.checkpoints.families.base import CLIP, Recipe
 from vit_viz.checkpoints.recipes import labels_of, preprocess_of
 from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.model import VisionTransformer, ViTConfig
@@ -43,12 +43,12 @@ def test_transformers_centre_crop_is_read() -> None:
         "crop_size": {"height": 48, "width": 48},
         "do_center_crop": True,
         "resample": 3,
-        "image_mean": CLIP_MEAN,
-        "image_std": CLIP_STD,
+        "image_mean": CLIP[0],
+        "image_std": CLIP[1],
     }
     preprocess, _ = preprocess_of(CONFIG, {"preprocessor": values}, Recipe())
     assert (preprocess.resize_to, preprocess.input_size, preprocess.crop) == (55, (48, 48), "center")
-    assert (preprocess.interpolation, preprocess.mean) == ("bicubic", CLIP_MEAN)
+    assert (preprocess.interpolation, preprocess.mean) == ("bicubic", CLIP[0])
 
 
 def test_transformers_resize_to_both_sides_is_read() -> None:
@@ -76,8 +76,8 @@ def test_a_model_of_one_channel_gets_one_mean() -> None:
 
 
 def test_the_familys_recipe_stands_in_and_says_so() -> None:
-    preprocess, origin = preprocess_of(CONFIG, {}, Recipe(mean=CLIP_MEAN, std=CLIP_STD, crop_fraction=0.5))
-    assert (preprocess.mean, preprocess.resize_to) == (CLIP_MEAN, 96)
+    preprocess, origin = preprocess_of(CONFIG, {}, Recipe(mean=CLIP[0], std=CLIP[1], crop_fraction=0.5))
+    assert (preprocess.mean, preprocess.resize_to) == (CLIP[0], 96)
     assert origin == "assumed: the file brings none"
 
 

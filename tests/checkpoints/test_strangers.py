@@ -146,15 +146,18 @@ def test_a_strangers_model_leaves_room_on_the_disk(hub: Hub, monkeypatch: pytest
     [
         (
             {"model_type": "vit", "num_hidden_layers": 10**9},
-            "asks for num_hidden_layers 1000000000; at most 256",
+            "asks for 1000000000 as the number of layers; at most 256",
         ),
-        ({"model_type": "vit", "image_size": 10**9}, "asks for image_size 1000000000"),
-        ({"model_type": "vit", "image_size": [224, -1]}, "asks for image_size -1"),
-        ({"model_type": "vit", "patch_size": 1e300}, "asks for patch_size 1e"),
-        ({"model_type": "vit", "num_attention_heads": float("inf")}, "asks for num_attention_heads inf"),
-        ({"model_type": "vit", "hidden_size": float("nan")}, "asks for hidden_size nan"),
-        ({"model_type": "clip", "vision_config": {"num_hidden_layers": 10**9}}, "asks for num_hidden_layers"),
-        ({"model_args": {"depth": 10**9}}, "asks for depth 1000000000"),
+        ({"model_type": "vit", "image_size": 10**9}, "asks for 1000000000 as the size of the picture"),
+        ({"model_type": "vit", "image_size": [224, -1]}, "asks for -1 as the size of the picture"),
+        ({"model_type": "vit", "patch_size": 1e300}, "asks for 1e.* as the size of a patch"),
+        ({"model_type": "vit", "num_attention_heads": float("inf")}, "asks for inf as the number of heads"),
+        ({"model_type": "vit", "hidden_size": float("nan")}, "asks for nan as the width of a token"),
+        (
+            {"model_type": "clip", "vision_config": {"num_hidden_layers": 10**9}},
+            "asks for 1000000000 as the number of layers",
+        ),
+        ({"model_args": {"depth": 10**9}}, "asks for 1000000000 as the number of layers"),
         (
             {"model_type": "vit", "num_hidden_layers": 48, "hidden_size": 1664},
             "asks for 1,595 million parameters",

@@ -24,8 +24,6 @@ timm = pytest.importorskip("timm", reason="timm is an oracle of these tests")
 transformers = pytest.importorskip("transformers", reason="transformers is the oracle of these tests")
 
 REASONS = {
-    "BEiT": "learned bias per pair of patches",
-    "data2vec-vision": "learned bias per pair of patches",
     "YOLOS": "detection tokens come after the patches.*vv.trace",
     "SigLIP 2 NaFlex": "list of patches with a mask",
     "InternViT-6B": "across all heads at once",
@@ -175,9 +173,7 @@ def test_transformers_dinov3_keeps_an_empty_tensor_where_it_has_no_registers(tmp
     [
         ("vit_pe_core_tiny_patch16_384", "a Perception Encoder"),
         ("vit_medium_patch16_rope_reg1_gap_256", "a ViT with rotary positions"),
-        ("eva02_tiny_patch14_224", "a ViT with rotary positions"),
         ("naflexvit_base_patch16_gap", "NaFlexViT"),
-        ("beit_base_patch16_224", "BEiT"),
     ],
 )
 @pytest.mark.parametrize("told", ["by config.json", "by the name of the file"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.ui.desk import odd_picture, odd_session
-from vit_viz.cli import asking, main, others, replaying
+from vit_viz.cli import asking, main, others
 from vit_viz.session.session import Session
 
 Run = Callable[..., tuple[int, str, str]]
@@ -25,7 +25,6 @@ def run(session: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     """Run a command on a tiny model: its exit code, what it printed, what it said on stderr."""
     monkeypatch.setattr(asking, "Session", lambda **_options: session)
     monkeypatch.setattr(others, "Session", lambda **_options: session)
-    monkeypatch.setattr(replaying, "Session", lambda **_options: session)
 
     def command(*argv: Any) -> tuple[int, str, str]:
         code = main([str(word) for word in argv])

@@ -22,19 +22,20 @@ from PIL import Image
 
 import vit_viz
 from tests.cli.conftest import Run
+from vit_viz import progress
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.registry import QUESTIONS
-from vit_viz.capture.report import Check, ProofReport
+from vit_viz.answer import arrays_of
+from vit_viz.capture.report import HOLDS, Check, ProofReport
 from vit_viz.checkpoints.catalog import CATALOG
-from vit_viz.cli import main, terminal
+from vit_viz.cli import main
 from vit_viz.cli.declared import options_of_methods
 from vit_viz.cli.outline import flag_of
 from vit_viz.cli.parser import command_line
-from vit_viz.drawing.answers import FORMATS
-from vit_viz.drawing.asked import as_command, figure_for
-from vit_viz.drawing.figures import Output, file_of, named
-from vit_viz.drawing.options import DrawingOptions
-from vit_viz.session.answers import arrays_of
+from vit_viz.figures.answers import FORMATS
+from vit_viz.figures.files import file_of, named
+from vit_viz.figures.recipes import as_command
+from vit_viz.figures.request import DrawingOptions, Output, figure_for
 from vit_viz.session.inputs import InputOptions, properties
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request
@@ -273,26 +274,11 @@ def test_an_interrupt_ends_with_130_and_leaves_nothing(
     assert list(folder.iterdir()) == []
 
 
-def test_a_bar_is_shown_on_a_terminal_only(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with terminal.bar("twins") as follow:
-        assert follow is None
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with terminal.bar("twins") as follow:
-        assert follow is not None
-        follow(0.5)
-    said = capsys.readouterr()
-    assert "twins" in said.err
-    assert "50%" in said.err
-    assert said.out == ""
-
-
 def test_a_question_of_many_passes_tells_how_far_it_is(
     run: Run, photos: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0)
     code, _, said = run("ablation", photos[0])
     assert code == 0
     assert "ablation" in said
@@ -320,7 +306,7 @@ def test_a_proof_is_told_layer_by_layer(run: Run, monkeypatch: pytest.MonkeyPatc
     assert [line.split()[0] for line in printed.splitlines()[2:5]] == ["0", "1", "2"]
     assert len(json.loads(run("proof", "odd", "--json")[1])["layers"]) == 3
     wrong = Check("fails", "The kernel computed something else.")
-    monkeypatch.setattr("vit_viz.capture.Trace.proof_report", ProofReport(wrong, *[Check("holds")] * 3))
+    monkeypatch.setattr("vit_viz.capture.Trace.proof_report", ProofReport(HOLDS, HOLDS, HOLDS, kernel=wrong))
     code, printed, said = run("proof", "odd")
     assert (code, said) == (2, "vit-viz: The kernel computed something else.\n")
     assert printed.splitlines()[-1] == "refuted"
@@ -461,3 +447,19 @@ def test_zsh_and_fish_know_every_command_and_option(run: Run) -> None:
                 assert any(
                     f"_from {name}'" in line and f"-l {flag[2:]} " in line for line in fish.splitlines()
                 )
+
+
+@pytest.mark.parametrize(("layer", "meant"), [(-1, 2), (-2, 1)])
+def test_negative_layers_count_from_the_last(run: Run, photos: list[Path], layer: int, meant: int) -> None:
+    for name in ("look", "links"):
+        got, expected = (
+            json.loads(run(name, photos[0], "--layer", one, "--json")[1]) for one in (layer, meant)
+        )
+        assert got == expected
+        assert got["request"]["parameters"]["layer"] == meant
+
+
+def test_a_negative_layer_that_does_not_exist_is_refused(run: Run, photos: list[Path]) -> None:
+    assert run("look", photos[0], "--layer", "-4") == (
+        2, "", "vit-viz: Layer -4 does not exist: this model has layers 0-2.\n",
+    )  # fmt: skip

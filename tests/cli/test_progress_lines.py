@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from vit_viz.cli.progress_lines import ProgressLines, duration
+from vit_viz.cli.output import ProgressLines, duration
 
 
 def lines(*calls: tuple[float, int, int]) -> list[str]:

@@ -81,7 +81,7 @@ def test_a_command_that_cannot_be_read_is_refused_before_anything_heavy_is_impor
 
 
 def test_the_test_sees_what_a_command_imports() -> None:
-    code, modules, _ = ended("models")
+    code, modules, _ = ended("rollout", "twins")
     assert code == 0
     assert "torch" in modules
 
@@ -100,15 +100,16 @@ def test_options_read_from_the_outline_are_those_of_the_questions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "argv", "said"),
+    ("missing", "argv", "said", "extra"),
     [
-        (["pyarrow"], ["survey", "photos", "--out", "out"], "A survey needs pyarrow"),
-        (["pyarrow"], ["compare-surveys", "one", "two"], "needs pyarrow"),
+        (["pyarrow"], ["survey", "photos", "--out", "out"], "A survey needs pyarrow", "survey"),
+        (["pyarrow"], ["compare-surveys", "one", "two"], "needs pyarrow", "survey"),
+        (["gradio"], ["serve"], "The page needs gradio", "app"),
     ],
-    ids=["survey", "compare-surveys"],
+    ids=["survey", "compare-surveys", "serve"],
 )
 def test_a_command_whose_extra_is_missing_says_what_to_install(
-    missing: list[str], argv: list[str], said: str, tmp_path: Path
+    missing: list[str], argv: list[str], said: str, extra: str, tmp_path: Path
 ) -> None:
     (tmp_path / "photos").mkdir()
     odd_picture().save(tmp_path / "photos" / "one.png")
@@ -117,7 +118,7 @@ def test_a_command_whose_extra_is_missing_says_what_to_install(
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("vit-viz: ")
     assert said in done.stderr
-    assert "which is not installed: pip install 'vit_viz[survey]'." in done.stderr
+    assert f"which is not installed: pip install 'vit_viz[{extra}]'." in done.stderr
     assert done.stderr.count("\n") == 1
     assert [one.name for one in tmp_path.iterdir()] == ["photos"]
 

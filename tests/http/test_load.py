@@ -101,7 +101,7 @@ class Guest:
         if kind == "fetch":
             self.fetch(self.dice.choice(list(self.prints)))
         elif kind == "tab":
-            self.hear(self.visitor.act(f"vv-tab-{self.dice.choice(TABS)}", "select"))
+            self.hear(self.visitor.open_tab(self.dice.choice(TABS)))
         elif kind == "bring":
             self.bring()
         else:
@@ -113,7 +113,7 @@ class Guest:
 
     def fetch(self, name: str) -> None:
         """Fetch something of the picture that the page shows, and compare it with what it must be."""
-        self.hear(self.visitor.act("vv-tab-look", "select"))
+        self.hear(self.visitor.open_tab("look"))
         path = addresses(self.visitor.value("vv-explorer"))[name]
         self.check(self.visitor.http.get(path))  # the first time it may have to be drawn
         started = time.monotonic()

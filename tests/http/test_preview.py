@@ -17,7 +17,7 @@ from tests.http.server import Server
 from tests.ui.loops import played
 from vit_viz.ui.edge.documents import Documents
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.preview.head import PICTURE_SIZE, TITLE, address, files, with_head
+from vit_viz.ui.preview import PICTURE_SIZE, TITLE, address, files, with_head
 
 pytestmark = pytest.mark.server
 

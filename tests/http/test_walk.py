@@ -49,7 +49,12 @@ NEEDED = {  # parameters of which nothing in GARBAGE is possible, and the addres
 FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
 REMOTE = {"path": "http://127.0.0.1:9/x.png", "meta": {"_type": "gradio.FileData"}}
 EVENT_DATA = (None, "x", [], 5, {"a": 1}, {"x": "nan", "y": None}, {"name": HOSTILE_TEXT, "data": [[[]]]})
-LONG = ("trust", "curves", "start")  # what these are told hardly matters: they would run for minutes
+LONG = (
+    "trust",
+    "curves",
+    "start",
+    "measure",
+)  # what these are told hardly matters: they would run for minutes
 
 
 @pytest.fixture

@@ -92,6 +92,10 @@ class Visitor:
             self._heart.__enter__()
         return self.act("", "arrive", data={"search": search})
 
+    def open_tab(self, name: str) -> Told:
+        """Choose a tab, as its button does."""
+        return self.act("vv-tab-row", "choose", data={"tab": name})
+
     def act(self, elem_id: str, name: str, *values: Any, data: Any = None, follow: bool = True) -> Told:
         """Trigger an event; with `follow` also what it wakes, as the page does."""
         event = self.event(elem_id, name)

@@ -12,7 +12,7 @@ from PIL import Image
 from tests.images.image_files import SIGNATURE, chunk
 from vit_viz.errors import ImageError
 from vit_viz.images import decode
-from vit_viz.images.file_segments import MOST_JUNK, MOST_PARTS, check_gif, check_jpeg, webp_size
+from vit_viz.images.signatures import MOST_JUNK, MOST_PARTS, check_gif, check_jpeg, webp_size
 
 
 def encoded(kind: str, **options: object) -> bytes:

@@ -101,13 +101,19 @@ test('norm weighting multiplies by the norm of the key, in rows and in columns',
 
 test('attention that travels as it is gives the same rows and columns', () => {
   const table = halfFloats();
-  const bits = Uint16Array.from({ length: 2 * 3 * 3 }, (_, i) => toHalf(i / 64, table));
-  const layer = parseLayer(bits.buffer, { kind: 'attention', heads: 2, tokens: 3, headDim: 1, scale: 1 });
+  const buffer = new ArrayBuffer(2 * 3 * (4 + 2 * 3));
+  new Uint16Array(buffer, 4 * 2 * 3).set(Array.from({ length: 2 * 3 * 3 }, (_, i) => toHalf(i / 64, table)));
+  const about = { kind: 'attention', heads: 2, tokens: 3, headDim: 1, scale: 1 };
+  const layer = parseLayer(buffer, about);
   const out = new Float32Array(3);
   attentionInto(out, layer, 1, 2, 'row');
   assert.ok(close(out, [15 / 64, 16 / 64, 17 / 64], 0));
   attentionInto(out, layer, 1, 2, 'column');
   assert.ok(close(out, [11 / 64, 14 / 64, 17 / 64], 0));
+  assert.equal(layer.norms, null); // all 0: unknown
+  new Float32Array(buffer, 0, 6).set([9, 9, 9, 2, 4, 8]);
+  attentionInto(out, parseLayer(buffer, about), 1, 2, 'row', true);
+  assert.ok(close(out, [30 / 64, 64 / 64, 136 / 64], 0));
 });
 
 test('a region is the mean of its rows, whatever it was before', () => {

@@ -3,18 +3,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Bringer, pictureIn } from '../../vit_viz/ui/header/bring.js';
+import { Bringer } from '../../vit_viz/ui/header/bring.js';
+import { picturesIn } from '../../vit_viz/ui/kit/carried.js';
 import { Browser, Element } from './browser.js';
 import { settle } from './visit.js';
 
 const file = (/** @type {string} */ name, /** @type {string} */ type) => new File(['x'], name, { type });
 
-test('of several files the first picture is taken, else one of no known type; otherwise one sentence says why', () => {
+test('of several files every picture is taken, and each that is none is told by its name', () => {
   const [text, picture, unknown] = [file('a.txt', 'text/plain'), file('b.webp', 'image/webp'), file('c', '')];
-  assert.equal(pictureIn({ files: [text, unknown, picture] }), picture);
-  assert.equal(pictureIn({ files: [text, unknown] }), unknown);
-  assert.match(String(pictureIn({ files: [text] })), /^a[.]txt is no picture[.] Pictures are /);
-  assert.match(String(pictureIn({ files: [] })), /^There is no picture in the clipboard[.]/);
+  const { pictures, problems } = picturesIn({ files: [text, unknown, picture] });
+  assert.deepEqual(pictures, [unknown, picture]);
+  assert.match(problems.join(' '), /^a[.]txt is no picture[.] Pictures are /);
+  assert.deepEqual(picturesIn({ files: [picture] }).problems, []);
+  assert.match(picturesIn({ files: [] }).problems.join(' '), /^There is no picture in the clipboard[.]/);
 });
 
 /** A page to which pictures are brought; a test answers each upload. */
@@ -49,8 +51,8 @@ function page(/** @type {any} */ t) {
 
 test('a newer picture ends the upload of the one before, which is never told', async (t) => {
   const { uploads, told, bringer, note, browser } = page(t);
-  void bringer.bring(file('one.png', 'image/png'));
-  void bringer.bring(file('two.png', 'image/png'));
+  void bringer.bring([file('one.png', 'image/png')]);
+  void bringer.bring([file('two.png', 'image/png')]);
   await settle();
   assert.deepEqual(
     uploads.map(({ name, stopped }) => [name, stopped]),
@@ -64,7 +66,7 @@ test('a newer picture ends the upload of the one before, which is never told', a
   browser.pass(300);
   assert.equal(note.textContent, 'Bringing two.png …');
   await uploads[1].answer('/kept/two.png');
-  assert.deepEqual(told, [{ upload: '/kept/two.png', seq: 1 }]);
+  assert.deepEqual(told, [{ uploads: ['/kept/two.png'], seq: 1 }]);
   bringer.answered(1);
   assert.ok(note.hidden);
 });
@@ -72,12 +74,12 @@ test('a newer picture ends the upload of the one before, which is never told', a
 test('a picture waits until Python has taken the one before, and only the last waits', async (t) => {
   const { uploads, told, bringer } = page(t);
   for (const name of ['a', 'b', 'c']) {
-    void bringer.bring(file(name, 'image/png'));
+    void bringer.bring([file(name, 'image/png')]);
     await uploads.at(-1)?.answer(`/${name}`);
   }
-  assert.deepEqual(told, [{ upload: '/a', seq: 1 }]);
+  assert.deepEqual(told, [{ uploads: ['/a'], seq: 1 }]);
   bringer.answered(1);
-  assert.deepEqual(told.slice(1), [{ upload: '/c', seq: 2 }]);
+  assert.deepEqual(told.slice(1), [{ uploads: ['/c'], seq: 2 }]);
   bringer.answered(1);
   bringer.answered(2);
   assert.equal(told.length, 2);
@@ -86,23 +88,23 @@ test('a picture waits until Python has taken the one before, and only the last w
 test('an answer that never comes holds nothing up for good', async (t) => {
   const { browser, uploads, told, bringer } = page(t);
   for (const name of ['a', 'b']) {
-    void bringer.bring(file(name, 'image/png'));
+    void bringer.bring([file(name, 'image/png')]);
     await uploads.at(-1)?.answer(`/${name}`);
   }
   browser.pass(19_999);
   assert.equal(told.length, 1);
   browser.pass(1);
-  assert.deepEqual(told[1], { upload: '/b', seq: 2 });
+  assert.deepEqual(told[1], { uploads: ['/b'], seq: 2 });
 });
 
 test('what the server refuses is said in its words, and goes away by itself', async (t) => {
   const { browser, uploads, told, bringer, note } = page(t);
-  void bringer.bring(file('a', 'image/png'));
+  void bringer.bring([file('a', 'image/png')]);
   await uploads[0].answer('This is more than 20 MB.', false);
   assert.deepEqual([note.textContent, note.hidden], ['This is more than 20 MB.', false]);
   browser.pass(8000);
   assert.ok(note.hidden);
-  void bringer.bring(file('b', 'image/png'));
+  void bringer.bring([file('b', 'image/png')]);
   await uploads[1].answer('', false);
   assert.equal(note.textContent, 'The picture could not be sent; please try again.');
   assert.deepEqual(told, []);
@@ -110,9 +112,21 @@ test('what the server refuses is said in its words, and goes away by itself', as
 
 test('what is no picture is said and leaves the upload under way alone', async (t) => {
   const { uploads, told, bringer, note } = page(t);
-  void bringer.bring(file('a', 'image/png'));
+  void bringer.bring([file('a', 'image/png')]);
   await bringer.take({ files: [] });
   assert.match(note.textContent, /^There is no picture/);
   await uploads[0].answer('/a');
   assert.equal(told.length, 1);
+});
+
+test('several pictures are told together, and one that the server refuses is told by its name', async (t) => {
+  const { uploads, told, bringer, note } = page(t);
+  void bringer.bring(['a', 'b', 'c'].map((name) => file(name, 'image/png')));
+  await uploads[0].answer('/a');
+  await uploads[1].answer('This is more than 20 MB.', false);
+  assert.deepEqual(told, []);
+  await uploads[2].answer('/c');
+  assert.deepEqual(told, [{ uploads: ['/a', '/c'], seq: 1 }]);
+  bringer.answered(1);
+  assert.equal(note.textContent, 'b: This is more than 20 MB.');
 });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 
 import { mount as mountBring } from '../../vit_viz/ui/header/bring.js';
 import { mountTabRow } from '../../vit_viz/ui/header/parts.js';
-import { Browser, Element, kinds, parse } from './browser.js';
+import { Browser, Element, parse } from './browser.js';
 import { settle } from './visit.js';
 
 const picture = () => new File(['x'], 'lion.png', { type: 'image/png' });
@@ -28,7 +28,7 @@ function page(/** @type {any} */ t, { read = /** @type {any} */ (null) } = {}) {
     querySelector: (/** @type {string} */ name) => (name === '.gradio-container' ? place : null),
   });
   if (read) /** @type {any} */ (browser.globals.navigator).clipboard = { read };
-  browser.install(t, { fetch, ...kinds });
+  browser.install(t, { fetch });
   const element = parse('<button class="vv-paste"></button>');
   /** @type {any[]} */
   const told = [];
@@ -72,18 +72,18 @@ test('a note waits unseen for something to say, and the place for what is droppe
   const { note, drop } = page(t);
   assert.deepEqual([note.hidden, drop.hidden], [true, true]);
   assert.equal(note.getAttribute('role'), 'status');
-  assert.equal(drop.textContent, 'Drop it to look at it');
+  assert.equal(drop.textContent, 'Drop pictures to look at them');
 });
 
 test('what is pasted is brought, and the next one once Python has taken it', async (t) => {
   const { paste, sent, told, answer } = page(t);
   const event = await paste({ target: new Element('div'), clipboardData: { files: [picture()] } });
   assert.equal(event.prevented, true);
-  assert.deepEqual([sent, told], [['POST lion.png'], [{ upload: '/kept', seq: 1 }]]);
+  assert.deepEqual([sent, told], [['POST lion.png'], [{ uploads: ['/kept'], seq: 1 }]]);
   await paste({ target: null, clipboardData: { files: [picture()] } });
   assert.equal(told.length, 1);
   answer(1);
-  assert.deepEqual(told[1], { upload: '/kept', seq: 2 });
+  assert.deepEqual(told[1], { uploads: ['/kept'], seq: 2 });
 });
 
 test('a paste into a field is text and left alone; a button or a slider takes no text', async (t) => {
@@ -95,7 +95,7 @@ test('a paste into a field is text and left alone; a button or a slider takes no
     field('input', { type: 'text' }),
     field('input', { type: 'search' }),
     field('textarea'),
-    field('div', { isContentEditable: true }),
+    field('div', { contentEditable: 'true' }),
   ])
     assert.equal((await paste({ target, clipboardData })).prevented, false);
   assert.equal((await paste({ target: field('div'), clipboardData: null })).prevented, false);
@@ -122,7 +122,7 @@ test('a file that is dragged over the page shows where it can be dropped', async
   assert.equal(window.fire('drop', dragged(['Files'], [picture()])).prevented, true);
   await settle();
   assert.equal(drop.hidden, true);
-  assert.deepEqual([sent, told], [['POST lion.png'], [{ upload: '/kept', seq: 1 }]]);
+  assert.deepEqual([sent, told], [['POST lion.png'], [{ uploads: ['/kept'], seq: 1 }]]);
 });
 
 test('text and parts of the page are no files', async (t) => {
@@ -201,11 +201,18 @@ test('the row of tabs is watched for the chosen tab', (t) => {
     querySelector: (/** @type {string} */ name) => (name === '#vv-tabs > .tab-wrapper' ? found : null),
   };
   browser.install(t, { document, MutationObserver });
-  mountTabRow();
+  const start = () =>
+    mountTabRow(
+      /** @type {any} */ (null),
+      () => {},
+      { value: null },
+      () => {},
+    );
+  start();
   assert.equal(watched.length, 0);
   found = row;
-  mountTabRow();
-  assert.equal(row.scrollLeft, 60);
+  start();
+  assert.equal(row.scrollLeft, 88);
   assert.equal(watched[1], row);
   assert.deepEqual(watched[2], { attributeFilter: ['aria-selected'], subtree: true });
   tab.setAttribute('aria-selected', 'false');

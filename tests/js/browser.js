@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach } from 'node:test';
 
-import { Element, parse } from './document.js';
+import { Element, page, parse } from './document.js';
 
 export { Element, parse };
 
@@ -22,62 +22,77 @@ export class Browser {
     this.next = 1;
     /** @type {Map<number, {at: number, every: number, run: () => void}>} */ this.timers = new Map();
     /** @type {{how: string, address: string}[]} */ this.visited = [];
-    /** @type {Record<string, string>} */ this.stored = {};
     this.still = false; // whether motion is unwelcome
     this.touch = false; // whether the pointer is a finger
     this.copied = '';
     /** @type {Element[]} */ this.made = [];
-    const window = /** @type {any} */ (new Element('window'));
     const location = { search, pathname: '/app', hash: '#here', href: 'http://page/' };
     const make = (/** @type {string} */ tag) => {
       const node = new Element(tag);
       this.made.push(node);
       return node;
     };
-    const set = (/** @type {() => void} */ run, delay = 0) => this.later(run, delay, 0);
-    const every = (/** @type {() => void} */ run, delay = 0) => this.later(run, delay, delay);
     const clear = (/** @type {number} */ id) => void this.timers.delete(id);
-    const go =
-      (/** @type {string} */ how) =>
-      (/** @type {any} */ _state, /** @type {string} */ _title, /** @type {string} */ to) => {
-        this.visited.push({ how, address: to });
-        location.search = /[?][^#]*/.exec(to)?.[0] ?? '';
-      };
-    const performance = { now: () => this.now };
+    const window = /** @type {any} */ (new Element('window'));
     Object.assign(window, {
-      setTimeout: set,
-      setInterval: every,
+      setTimeout: (/** @type {() => void} */ run, delay = 0) => this.later(run, delay),
+      setInterval: (/** @type {() => void} */ run, delay = 0) => this.later(run, delay, delay),
       clearInterval: clear,
       innerHeight: 1000,
-      performance,
-      CustomEvent: globalThis.CustomEvent,
+      performance: { now: () => this.now },
+      CustomEvent: page.CustomEvent,
     });
+    const document = Object.assign(new Element('document'), {
+      createElement: make,
+      createElementNS: page.document.createElementNS.bind(page.document),
+      documentElement: new Element('html'),
+    });
+    Object.defineProperty(document, 'activeElement', { get: () => page.document.activeElement });
+    const { HTMLElement, HTMLInputElement, HTMLSelectElement, HTMLButtonElement } = page;
     this.window = window;
     this.location = location;
     this.globals = {
       window,
       location,
-      document: {
-        createElement: make,
-        createElementNS: (/** @type {string} */ _n, /** @type {string} */ tag) => make(tag),
-      },
-      history: { state: null, pushState: go('push'), replaceState: go('replace') },
-      clearTimeout: clear,
-      requestAnimationFrame: (/** @type {() => void} */ run) => this.later(run, 16, 0),
+      document,
+      ...{ Element, HTMLElement, HTMLInputElement, HTMLSelectElement, HTMLButtonElement },
+      history: this.history(),
+      ...{ clearTimeout: clear, cancelAnimationFrame: clear },
+      requestAnimationFrame: (/** @type {() => void} */ run) => this.later(run, 16),
       matchMedia: (/** @type {string} */ query) => ({
-        matches: query.includes('pointer') ? this.touch : this.still,
+        matches: /pointer|hover/.test(query) ? this.touch : this.still,
       }),
       navigator: {
         clipboard: { writeText: async (/** @type {string} */ text) => void (this.copied = text) },
       },
-      sessionStorage: {
-        getItem: (/** @type {string} */ key) => this.stored[key] ?? null,
-        setItem: (/** @type {string} */ key, /** @type {string} */ text) => void (this.stored[key] = text),
-      },
     };
   }
 
-  later(/** @type {() => void} */ run, /** @type {number} */ delay, /** @type {number} */ every) {
+  /** The browser's history: entries with their state; going elsewhere is told at once. */
+  history() {
+    const entries = [{ state: /** @type {any} */ (null), search: this.location.search }];
+    let at = 0;
+    const write =
+      (/** @type {string} */ how) =>
+      (/** @type {any} */ state, /** @type {string} */ _title, /** @type {string} */ to) => {
+        if (to.split('#')[0] !== this.location.search) this.visited.push({ how, address: to });
+        this.location.search = /[?][^#]*/.exec(to)?.[0] ?? '';
+        if (how === 'push') at += 1;
+        entries.splice(at, how === 'push' ? Infinity : 1, { state, search: this.location.search });
+      };
+    const go = (/** @type {number} */ by) => {
+      at += by;
+      this.location.search = entries[at].search;
+      this.window.fire('popstate');
+    };
+    const history = { pushState: write('push'), replaceState: write('replace'), go, back: () => go(-1) };
+    return Object.defineProperties(history, {
+      state: { get: () => entries[at].state },
+      length: { get: () => entries.length },
+    });
+  }
+
+  later(/** @type {() => void} */ run, /** @type {number} */ delay, every = 0) {
     this.timers.set(this.next, { at: this.now + delay, every, run });
     return this.next++;
   }
@@ -164,19 +179,3 @@ export function mount(
     },
   };
 }
-
-const ofTag = (/** @type {string} */ tag) =>
-  class {
-    static [Symbol.hasInstance](/** @type {unknown} */ node) {
-      return node instanceof Element && node.tagName === tag;
-    }
-  };
-
-/** The classes of elements, for scripts that tell them apart. */
-export const kinds = {
-  Element,
-  HTMLElement: Element,
-  HTMLInputElement: ofTag('INPUT'),
-  HTMLSelectElement: ofTag('SELECT'),
-  HTMLButtonElement: ofTag('BUTTON'),
-};

@@ -54,7 +54,7 @@ test('a drag on the photo chooses a part, and the photo asks nothing meanwhile',
   told.length = 0;
   parts.stage.box = { left: 100, top: 50, width: 600, height: 400 };
   parts.closer.click();
-  assert.equal(parts.closer.attributes['aria-pressed'], 'true');
+  assert.equal(parts.closer.getAttribute('aria-pressed'), 'true');
   assert.ok(parts.stage.focused);
   assert.match(parts.hint.textContent, /Draw a rectangle.*Escape cancels/);
   for (const pointerType of ['mouse', 'touch']) {
@@ -69,7 +69,7 @@ test('a drag on the photo chooses a part, and the photo asks nothing meanwhile',
     assert.equal(explorer.hovered, null);
     parts.stage.fire('pointerup', { clientX: 220, clientY: 150, pointerType });
     assert.deepEqual(told.splice(0), [['closer', { part: '50,60,100,90' }]]);
-    assert.equal(parts.closer.attributes['aria-pressed'], 'false');
+    assert.equal(parts.closer.getAttribute('aria-pressed'), 'false');
     assert.ok(parts.cut.hidden);
     assert.equal(parts.hint.textContent, '');
   }
@@ -84,7 +84,7 @@ test('after it the photo answers as before, and Escape draws nothing', async (t)
   parts.stage.fire('pointerdown', { clientX: 400, clientY: 350 });
   parts.stage.fire('pointermove', { clientX: 300, clientY: 200 });
   parts.stage.fire('keydown', { key: 'Escape' });
-  assert.equal(parts.closer.attributes['aria-pressed'], 'false');
+  assert.equal(parts.closer.getAttribute('aria-pressed'), 'false');
   assert.ok(parts.cut.hidden);
   parts.stage.fire('pointerup', { clientX: 300, clientY: 200 });
   assert.deepEqual(

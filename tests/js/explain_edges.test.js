@@ -7,6 +7,7 @@ import { mount as gallery } from '../../vit_viz/ui/explain/gallery.js';
 import { stroke } from '../../vit_viz/ui/explain/brush.js';
 import { mount as stage } from '../../vit_viz/ui/explain/stage.js';
 import { component, mount } from './browser.js';
+import { STAGED } from './staged.js';
 
 const STAGE = component(stage, 'ui/explain/stage.html');
 const GALLERY = component(gallery, 'ui/explain/gallery.html');
@@ -26,27 +27,8 @@ test('from 24 rows or columns on a stroke is three patches wide, within the grid
   assert.deepEqual(across(stroke([20, 0], [20, 0], [24, 3])), [57, 58, 60, 61, 63, 64]);
 });
 
-const photo = {
-  revision: 1,
-  src: '/map/x',
-  alt: 'A map.',
-  caption: 'c',
-  note: '',
-  pick: false,
-  area: [0, 0, 60, 180],
-  rings: [],
-  key: 'k',
-  target: '3',
-  method: 'Rollout',
-  grid: [4, 6],
-  region: [10, 30, 40, 120],
-  photo_size: [60, 180],
-  order: '7,3,20,1',
-  whole: { words: 'whole', top: [] },
-};
-
 /** A stage that is as large as its photo. */
-function playing(value = photo) {
+function playing(value = STAGED) {
   const part = mount(STAGE, value);
   part.find('image').box = { left: 0, top: 0, width: 180, height: 60 };
   const marks = part.find('play-marks');
@@ -88,7 +70,7 @@ test('a stroke goes on to a patch whose row is the column before, or the other w
 });
 
 test('the cursor of the keys begins in the middle patch', () => {
-  const { find, gone } = playing({ ...photo, grid: [5, 3], region: [0, 0, 50, 90] });
+  const { find, gone } = playing({ ...STAGED, grid: [5, 3], region: [0, 0, 50, 90] });
   find('play-stage').fire('keydown', { key: ' ' });
   assert.deepEqual(gone()[0], '20,30'); // row 2, column 1; a patch is 10 high and 30 wide
 });
@@ -124,7 +106,7 @@ test('a press puts the cursor of the keys away, and takes the focus', () => {
 });
 
 test('a map that follows a query is told where the pointer was, and takes nothing away', () => {
-  const { fire, find, told, gone } = playing({ ...photo, pick: true });
+  const { fire, find, told, gone } = playing({ ...STAGED, pick: true });
   find('choose').click();
   fire('pointerdown', 2, 3);
   assert.deepEqual(told, [['pick', { y: 35, x: 100 }]]);

@@ -9,7 +9,7 @@ import { expected, open, settle } from './visit.js';
 /** @typedef {import('./document.js').Element} Element */
 
 const places = (/** @type {Element} */ node) =>
-  [...(node.attributes.d ?? '').matchAll(/M(\d+) (\d+)/g)].map(([, x, y]) => [+x, +y]);
+  [...(node.getAttribute('d') ?? '').matchAll(/M(\d+) (\d+)/g)].map(([, x, y]) => [+x, +y]);
 const shares = (/** @type {any} */ parts) =>
   parts.mass.children.map((/** @type {Element} */ part) => part.children[0].textContent);
 const argmax = (/** @type {number[]} */ row) => row.indexOf(Math.max(...row));
@@ -22,7 +22,7 @@ test('a trace opens with its photo, axes, chips, layers and words', async (t) =>
   assert.equal(parts.message.textContent, 'a note');
   assert.deepEqual(
     parts.heads.children.map((/** @type {any} */ n) => n.textContent),
-    ['0', '1', '2', '3', '4', 'all', 'max', 'min'],
+    ['0', '1', '2', '3', '4', 'all'],
   );
   assert.deepEqual(
     parts.layers.children.map((/** @type {any} */ n) => n.textContent),
@@ -50,7 +50,7 @@ test('a trace opens with its photo, axes, chips, layers and words', async (t) =>
   assert.equal(parts.progress.textContent, '');
   assert.equal(parts.map.canvas.data.width, trace.grid[1]);
   assert.equal(parts.map.canvas.data.height, trace.grid[0]);
-  assert.equal(parts.atlas.canvas.data.width, 8 * 6);
+  assert.equal(parts.atlas.canvas.data.width, 6 * 6);
   assert.equal(parts.atlas.canvas.data.height, 3 * 4);
 });
 
@@ -116,18 +116,15 @@ test('the frame of the chosen cell and the marked names stand at its layer and h
   const on = (/** @type {Element} */ axis) =>
     axis.children.findIndex((label) => label.hasAttribute('data-on'));
   assert.deepEqual([on(parts.layers), on(parts.heads)], [2, 5]);
-  parts.cells.fire('click', cell(0, 6));
-  assert.deepEqual([on(parts.layers), on(parts.heads)], [0, 6]);
-  assert.equal(
-    parts.pick.style.transform,
-    'translate(calc(var(--vx-cell-width) * 6), calc(var(--vx-cell-height) * 0))',
-  );
+  parts.cells.fire('click', cell(0, 4));
+  assert.deepEqual([on(parts.layers), on(parts.heads)], [0, 4]);
+  const size = (/** @type {string} */ name) => parts.mosaic.style.getPropertyValue(`--vx-cell-${name}`);
+  const [width, height] = ['width', 'height'].map((name) => parseFloat(size(name)));
+  assert.ok(width > 24 && height > 24 && width !== height);
+  assert.equal(parts.pick.style.transform, `translate(${4 * width}px, 0px)`);
   parts.cells.fire('pointermove', cell(1, 2));
   assert.equal(parts.over.hidden, false);
-  assert.equal(
-    parts.over.style.transform,
-    'translate(calc(var(--vx-cell-width) * 2), calc(var(--vx-cell-height) * 1))',
-  );
+  assert.equal(parts.over.style.transform, `translate(${2 * width}px, ${height}px)`);
   assert.match(parts.readout.textContent, /^Layer 1, head 2: /);
   parts.cells.fire('pointerleave', {});
   assert.ok(parts.over.hidden);
@@ -254,6 +251,9 @@ test('keys walk through layers, heads and patches, play, collect and reset', asy
   assert.ok(key('ArrowUp').prevented);
   assert.equal(explorer.view?.layer, 1);
   key('ArrowRight');
+  assert.equal(explorer.view?.head, 'mean');
+  explorer.change({ extremes: true });
+  key('ArrowRight');
   assert.equal(explorer.view?.head, 'max');
   key('d', {}, parts.stage);
   assert.equal(explorer.view?.query, '1,2');
@@ -301,8 +301,7 @@ test('options are read from the form and shown in it', async (t) => {
       element.querySelectorAll(`[name$="-${name}"]`).find((one) => !value || one.value === value)
     );
   const set = (/** @type {any} */ node, /** @type {any} */ more) => {
-    Object.assign(node, { name: node.attributes.name, ...more });
-    node.fire('input');
+    Object.assign(node, more).fire('input');
   };
   set(input('direction', 'column'), {});
   set(input('scale', 'own'), {});
@@ -360,7 +359,7 @@ test('a mask shows the photo outside its patches, dimmed where the style is ligh
   assert.equal(pixels.filter((pixel) => pixel !== 0).length, count);
   assert.ok(pixels[order[0][1]] !== 0 && pixels[order[23][1]] === 0);
   const atlas = new Uint32Array(parts.atlas.canvas.data.data.buffer);
-  const cellOf = (/** @type {number} */ i) => atlas[Math.floor(i / 6) * 48 + 2 * 6 + (i % 6)];
+  const cellOf = (/** @type {number} */ i) => atlas[Math.floor(i / 6) * 36 + 2 * 6 + (i % 6)];
   assert.deepEqual(
     pixels.map((_, i) => cellOf(i) !== 0),
     pixels.map((pixel) => pixel !== 0),

@@ -47,8 +47,9 @@ test('every cell of the mosaic is drawn on the screen, each from its place in th
   const { explorer, browser, parts, show, trace } = open(t);
   await show();
   const [rows, cols] = trace.grid;
-  const columns = trace.heads + 3;
+  const columns = trace.heads + 1;
   const cell = { width: 30, height: 20, gap: 2, radius: 0 };
+  parts.lit.canvas.calls.length = 0;
   explorer.pictures.mosaic.fit(/** @type {any} */ (cell), { layers: trace.layers, columns });
   explorer.schedule();
   browser.pass(60);
@@ -168,13 +169,24 @@ function closer() {
   frame.hidden = true;
   /** @type {any[]} */
   const said = [];
-  const state = { there: true };
-  const one = new Closer(/** @type {any} */ (stage), /** @type {any} */ (frame), {
-    base: () => (state.there ? { corner: [0, 0], size: [200, 300] } : null),
-    choose: (part) => void said.push(part),
-    say: () => {},
-    changed: (drawing) => void said.push(drawing),
-  });
+  const button = new Element('button');
+  button.setAttribute = (/** @type {string} */ _name, /** @type {string} */ drawing) =>
+    void said.push(drawing === 'true');
+  const photo = { crop: { original: [200, 300] } };
+  const state = {
+    get there() {
+      return explorer.trace !== null;
+    },
+    set there(there) {
+      explorer.trace = there ? photo : null;
+    },
+  };
+  const explorer = {
+    trace: /** @type {typeof photo | null} */ (photo),
+    parts: { stage, cut: frame, closer: button, hint: new Element('p') },
+    trigger: (/** @type {string} */ _name, /** @type {{part: string}} */ { part }) => void said.push(part),
+  };
+  const one = new Closer(/** @type {any} */ (explorer));
   const at = (/** @type {number} */ y, /** @type {number} */ x) => ({ clientX: x, clientY: y, pointerId: 3 });
   return { one, stage, frame, said, state, at };
 }
@@ -291,11 +303,11 @@ test('every kind of control shows its option and tells of it', (t) => {
     ['0.25', '0.35', 'layer'],
   );
   assert.deepEqual(
-    list.children.map((/** @type {any} */ one) => [one.value, one.textContent, one.selected]),
+    list.children.map((/** @type {any} */ one) => [one.value, one.textContent]),
     [
-      ['cell', 'cell', false],
-      ['layer', 'layer', true],
-      ['shared', 'shared', false],
+      ['cell', 'cell'],
+      ['layer', 'layer'],
+      ['shared', 'shared'],
     ],
   );
   const find = (/** @type {string} */ name) =>

@@ -271,11 +271,13 @@ test('an element that left the page stops everything', async (t) => {
   );
   await settle();
   assert.ok(asked.length > 0);
-  element.isConnected = false;
-  const before = browser.window.listeners.popstate.length;
+  element.remove();
+  /** @type {string[]} */
+  const ended = [];
+  browser.window.removeEventListener = (/** @type {string} */ name) => void ended.push(name);
   watched.value();
   assert.equal(browser.window.disconnected, true);
-  assert.equal(browser.window.listeners.popstate.length, before - 1);
+  assert.ok(ended.includes('popstate'));
   watched.busy();
 });
 
@@ -331,15 +333,22 @@ test('the page is told where a first look begins, and nothing where somebody had
   assert.deepEqual([later.explorer.view?.layer, later.explorer.view?.head], [0, 2]);
 });
 
-test('the link that saves the page says the view, and is hidden where there is no such page', async (t) => {
+test('whoever saves figures here is told the view, and the page that holds it where there is one', async (t) => {
   const { explorer, parts, show } = open(t);
   await show();
+  explorer.trace = { .../** @type {any} */ (explorer.trace), figure: '/vit_viz/figure/abc' };
+  /** @type {any[]} */ const asked = [];
+  parts.save.addEventListener('vv-figure', (/** @type {any} */ event) => {
+    event.preventDefault();
+    asked.push(event.detail);
+  });
   explorer.change({ layer: 1, head: 3, query: '1,2', style: 'heat' });
-  const address = new URL(parts.page.getAttribute('href'), 'http://host');
-  assert.equal(address.pathname, '/vit_viz/explorer/abc.html');
-  assert.equal(address.search, '?layer=1&head=3&q=1%2C2&style=heat');
-  assert.equal(parts.page.hidden, false);
+  explorer.save();
+  const page = new URL(asked[0].page, 'http://host');
+  assert.equal(page.pathname, '/vit_viz/explorer/abc.html');
+  assert.equal(page.search, '?layer=1&head=3&q=1%2C2&style=heat');
+  assert.match(asked[0].address, /^[/]vit_viz[/]figure[/]abc[?]kind=map&.*layer=1&head=3&q=1,2/);
   explorer.source = { ...explorer.source, page: () => '' };
-  explorer.change({ layer: 0 });
-  assert.equal(parts.page.hidden, true);
+  explorer.save();
+  assert.equal(asked[1].page, '');
 });

@@ -10,8 +10,8 @@ import { component, mount } from './browser.js';
 const DIALOG = component(dialog, 'ui/kit/figure_dialog.html');
 const ADDRESS = '/vit_viz/figure/h?kind=map&layer=2';
 
-/** An opened dialog, and what the server is asked. @param {string} address @param {any} answer */
-function open(address, answer) {
+/** An opened dialog, and what the server is asked. @param {string} address @param {any} answer @param {string[]} [formats] */
+function open(address, answer, formats, page = '') {
   const { element, find, browser } = mount(DIALOG, null);
   const shown = /** @type {any} */ (find('figure'));
   shown.showModal = () => (shown.isOpen = true);
@@ -21,9 +21,9 @@ function open(address, answer) {
   globalThis.fetch = /** @type {any} */ (
     async (/** @type {string} */ url) => (asked.push(url), { ok: true, ...answer })
   );
-  const event = { detail: { address }, preventDefault: () => (shown.taken = true) };
+  const event = { detail: { address, formats, page }, preventDefault: () => (shown.taken = true) };
   browser.window.fire('vv-figure', event);
-  return { element, find, shown, asked };
+  return { element, find, shown, asked, browser };
 }
 
 const settled = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
@@ -50,7 +50,7 @@ test('a refusal is said in the words of the server', async () => {
   const { find } = open(ADDRESS, { ok: false, text: async () => 'Too large.' });
   find('figure-save').fire('click');
   await settled();
-  assert.equal(find('figure-status').textContent, 'Too large.');
+  assert.equal(find('figure-error').textContent, 'Too large.');
   assert.equal(/** @type {any} */ (find('figure-save')).disabled, false);
 });
 
@@ -71,8 +71,16 @@ test('only maps of attention can go through the layers', () => {
     [...element.querySelectorAll('input')]
       .filter((/** @type {any} */ input) => input.disabled)
       .map((input) => /** @type {any} */ (input).value);
-  assert.deepEqual(barred(open(ADDRESS, {}).element), []);
-  assert.deepEqual(barred(open(ADDRESS.replace('map', 'explain'), {}).element), ['gif', 'webp']);
+  assert.deepEqual(barred(open(ADDRESS, {}).element), ['json', 'html']);
+  assert.deepEqual(barred(open(ADDRESS.replace('map', 'explain'), {}).element), [
+    'json',
+    'gif',
+    'webp',
+    'html',
+  ]);
+  const numbers = open(ADDRESS, {}, ['npz', 'json']);
+  assert.deepEqual(barred(numbers.element), ['png', 'svg', 'pdf', 'csv', 'gif', 'webp', 'html']);
+  assert.match(numbers.find('figure-words').textContent, /NumPy/);
 });
 
 test('where no dialog is there, whoever asks saves it alone', () => {
@@ -80,4 +88,63 @@ test('where no dialog is there, whoever asks saves it alone', () => {
   const taken = (/** @type {boolean} */ goesOn) =>
     askForFigure(/** @type {any} */ ({ dispatchEvent: () => goesOn }), ADDRESS);
   assert.deepEqual([taken(true), taken(false)], [false, true]);
+});
+
+test('what is a page of its own is saved from where that is, and no lines make it', async () => {
+  const globals = /** @type {any} */ (URL);
+  globals.createObjectURL = () => 'blob:x';
+  globals.revokeObjectURL = () => {};
+  const headers = { get: () => 'attachment; filename="explorer.html"' };
+  const page = '/vit_viz/explorer/h.html?layer=2';
+  const { find, shown, asked, element } = open(ADDRESS, { headers, blob: async () => ({}) }, undefined, page);
+  const inputs = /** @type {any[]} */ ([...element.querySelectorAll('input[name=vv-figure-format]')]);
+  for (const input of inputs) input.checked = input.value === 'html';
+  assert.equal(inputs.find((input) => input.value === 'html').parentElement.hidden, false);
+  shown.fire('change');
+  assert.deepEqual([find('figure-python').disabled, find('figure-size').hidden], [true, true]);
+  find('figure-save').fire('click');
+  await settled();
+  assert.deepEqual([asked, find('figure-status').textContent], [[page], 'Saved explorer.html.']);
+});
+
+test('the link of the view is copied, or shown where the page may not', async () => {
+  const { find, browser } = open(ADDRESS, {});
+  find('figure-link').fire('click');
+  await settled();
+  assert.equal(browser.copied, 'http://page/');
+  assert.match(find('figure-status').textContent, /^Link copied/);
+  browser.globals.navigator.clipboard.writeText = async () => Promise.reject(new Error('no'));
+  find('figure-link').fire('click');
+  await settled();
+  assert.match(find('figure-status').textContent, /select/);
+  assert.equal(find('figure-code').textContent, 'http://page/');
+});
+
+test('Ctrl+S presses the first button on the screen that saves, and leaves the browser its own keys', () => {
+  const { browser } = open(ADDRESS, {});
+  const pressed = /** @type {string[]} */ ([]);
+  const button = (/** @type {string} */ name, isSeen = true) => ({
+    checkVisibility: () => isSeen,
+    click: () => pressed.push(name),
+  });
+  const document = /** @type {any} */ (browser.globals.document);
+  document.querySelectorAll = () => [
+    button('of a hidden tab', false),
+    button('of this tab'),
+    button('below'),
+  ];
+  document.querySelector = () => null;
+  const press = (/** @type {any} */ keys) => {
+    let isTaken = false;
+    browser.window.fire('keydown', { key: 's', preventDefault: () => (isTaken = true), ...keys });
+    return isTaken;
+  };
+  assert.deepEqual([press({ ctrlKey: true }), press({ metaKey: true, key: 'S' })], [true, true]);
+  assert.deepEqual([press({}), press({ ctrlKey: true, shiftKey: true }), press({ ctrlKey: true, key: 'x' })], [false, false, false]); // prettier-ignore
+  assert.deepEqual(pressed, ['of this tab', 'of this tab']);
+  document.querySelector = () => ({ querySelectorAll: () => [button('of the dialog')] });
+  press({ ctrlKey: true });
+  document.querySelector = () => ({ querySelectorAll: () => [] });
+  assert.equal(press({ ctrlKey: true }), false);
+  assert.deepEqual(pressed.slice(2), ['of the dialog']);
 });

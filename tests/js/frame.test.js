@@ -166,7 +166,7 @@ test('rows from the server stand in for a layer, times the norms where asked', (
   );
 });
 
-test('colours are placed as vit_viz.render.colormaps places them', () => {
+test('colours are placed as vit_viz.figures.colormaps places them', () => {
   assert.deepEqual(
     [0, 0.5, 1, -1, 2].map((v) => tableIndex(v, 0, 1)),
     [0, 128, 255, 0, 255],

@@ -82,7 +82,7 @@ test('a gallery has a card per method: a map, or how to get one', () => {
   const rollout = card(part, 'rollout');
   assert.ok(rollout.classList.contains('vv-chosen') && rollout.classList.contains('vv-busy'));
   const image = inside(rollout, 'card-image');
-  assert.deepEqual([image.src, image.alt, image.style.aspectRatio], ['/r.png', 'a rollout', '1.5']);
+  assert.deepEqual([image.src, image.alt, image.style.aspectRatio], ['/r.png', 'a rollout', '1.5 / 1']);
   image.onload();
   assert.ok(!rollout.classList.contains('vv-busy'));
   assert.deepEqual(texts(['card-name', 'tag'].map((n) => inside(rollout, n))), [
@@ -105,7 +105,7 @@ test('a gallery has a card per method: a map, or how to get one', () => {
     [true, false, true, true],
   );
   assert.deepEqual(texts(['blank-words', 'go'].map((n) => inside(shap, n))), ['about 800 runs', 'compute']);
-  assert.equal(inside(shap, 'blank').style.aspectRatio, '1.5');
+  assert.equal(inside(shap, 'blank').style.aspectRatio, '1.5 / 1');
   assert.equal(inside(shap, 'go').getAttribute('aria-label'), 'Compute Shap');
 });
 
@@ -263,14 +263,14 @@ test('the curve says where the slider of the stage is, while it shows patches be
   part.set({ key: 'k', cards: { rollout: known } }, 'trust');
   const now = part.find('now');
   assert.ok(now.hidden);
-  part.browser.window.dispatchEvent({ type: 'vv-taken', detail: 0.25 });
+  part.browser.window.fire('vv-taken', { detail: 0.25 });
   assert.deepEqual([now.hidden, now.style.left], [false, '25%']);
   const [deletion, insertion] = part.element.querySelectorAll('[data-test]');
   insertion.click();
   assert.ok(now.hidden);
   deletion.click();
   assert.ok(!now.hidden);
-  part.browser.window.dispatchEvent({ type: 'vv-taken', detail: 0 });
+  part.browser.window.fire('vv-taken', { detail: 0 });
   assert.ok(now.hidden);
 });
 
@@ -305,8 +305,9 @@ test('a card that is opened puts its map on the stage and brings that onto the s
   const browser = new Browser();
   const target = /** @type {any} */ (browser.globals.document);
   const there = { scrolled: 0, scrollIntoView: () => void (there.scrolled += 1) };
-  target.getElementById = (/** @type {string} */ id) => (id === 'vv-explain-picture' ? there : null);
   const part = mount(GALLERY, cards, { browser });
+  target.querySelector = (/** @type {string} */ stage) =>
+    stage === '#vv-explain-picture .vv-play-stage' ? there : null;
   inside(card(part, 'relevance'), 'open').click();
   assert.deepEqual(part.told, [['open', { method: 'relevance' }]]);
   assert.equal(there.scrolled, 1);
@@ -325,7 +326,7 @@ test('a gallery keeps what it knows of the same picture, and forgets trust of ot
   assert.ok(inside(card(part, 'rollout'), 'falls').hidden);
   assert.ok(!inside(card(part, 'relevance'), 'falls').hidden);
   const chips = part.element.querySelectorAll('[data-map-scale]');
-  assert.deepEqual(chips.map(pressed), ['false', 'true']);
+  assert.deepEqual(chips.map(pressed), ['false', 'true', 'false']);
   chips[0].click();
   assert.deepEqual(part.told.at(-1), ['map_scale', { map_scale: 'own' }]);
   part.set({ ...cards, revision: 1, cards: [] });

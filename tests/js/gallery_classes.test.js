@@ -53,7 +53,7 @@ test('what was tested for a class stays as that of this class until the other on
     said: part.find('said').children[0].textContent,
     test: part.find('test').textContent,
   });
-  part.browser.window.dispatchEvent({ type: 'vv-taken', detail: 0.25 });
+  part.browser.window.fire('vv-taken', { detail: 0.25 });
   const found = { relevance: known, rollout: known };
   part.set({ key: 'photo|lion', order: ['relevance', 'rollout'], cards: found }, 'trust');
   const lion = shown();

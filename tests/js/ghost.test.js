@@ -10,7 +10,13 @@ import { makeTrace } from './oracle.js';
 /** A page on which nobody has done anything yet; `shown` is what is previewed, one after the other. */
 function page(
   /** @type {any} */ t,
-  { tour = [8, 23, 0], isFirst = true, still = false, acted = false } = {},
+  {
+    tour = [8, 23, 0],
+    isFirst = true,
+    still = false,
+    acted = false,
+    pointed = /** @returns {boolean} */ () => false,
+  } = {},
 ) {
   const browser = new Browser();
   browser.still = still;
@@ -22,7 +28,10 @@ function page(
   const shown = [];
   const explorer = {
     trace: makeTrace({ tour }),
-    parts: { ghost: ring },
+    parts: {
+      ghost: ring,
+      stage: { matches: (/** @type {string} */ what) => what === ':hover' && pointed() },
+    },
     preview: (/** @type {string | null} */ query) => void shown.push(query),
   };
   const ghost = startTour(/** @type {any} */ (explorer), isFirst);
@@ -61,6 +70,18 @@ test('a mouse that rests while the page moves under it has not acted', (t) => {
   browser.window.fire('pointermove', { movementX: 0, movementY: 0 });
   browser.pass(STAY);
   assert.deepEqual(shown, ['1,2']);
+});
+
+test('it ends for good where a pointer rests on the photo, at the first step and at a later one', (t) => {
+  const rested = page(t, { pointed: () => true });
+  rested.browser.pass(20 * STAY);
+  assert.deepEqual([rested.shown, rested.ring.hidden, rested.browser.timers.size], [[], true, 0]);
+  let rests = false;
+  const came = page(t, { pointed: () => rests });
+  came.browser.pass(STAY);
+  rests = true; // as when the page moved under it
+  came.browser.pass(20 * STAY);
+  assert.deepEqual([came.shown, came.ring.hidden], [['1,2', null], true]);
 });
 
 test('it waits while nobody sees the tab', (t) => {

@@ -10,8 +10,8 @@ import { Browser, component, mount, parse } from './browser.js';
 
 const OPENER = component(mountOpener, 'ui/kit/__init__.py#Opener');
 const FACTS = component(mountFacts, 'ui/header/facts.html');
-const TOP = component(mountTop, 'ui/kit/__init__.py#Top');
-const SAMPLES = component(mountSamples, 'ui/kit/__init__.py#Samples');
+const TOP = component(mountTop, 'ui/header/top.html');
+const SAMPLES = component(mountSamples, 'ui/header/samples.html');
 const LOADING = component(mountLoading, 'ui/kit/__init__.py#Loading');
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
@@ -82,13 +82,20 @@ test('a copied link says so, and that the photo stays here where it is the visit
   assert.equal(find('share').textContent, 'See the address bar');
 });
 
-test('a visitor who is new is led to the walkthrough', () => {
+test('a visitor who is new is shown around, and one who has been may go around again', () => {
   const browser = new Browser();
-  let opened = 0;
-  /** @type {any} */ (browser.globals.document).getElementById = (/** @type {string} */ id) =>
-    id === 'vv-tab-walkthrough-button' ? { click: () => opened++ } : null;
-  mount(FACTS, { card: 'ViT', proof: PROOF }, { browser }).find('start').click();
-  assert.equal(opened, 1);
+  let begun = 0;
+  browser.window.addEventListener('vv-tour', () => begun++);
+  const { find } = mount(FACTS, { card: 'ViT', proof: PROOF }, { browser });
+  assert.match(find('start').textContent, /^New here[?]/);
+  find('start').click();
+  assert.equal(begun, 1);
+  const seen = new Browser();
+  Object.assign(seen.globals, { localStorage: { getItem: () => 'done' } });
+  assert.equal(
+    mount(FACTS, { card: 'ViT', proof: PROOF }, { browser: seen }).find('start').textContent,
+    'Tour',
+  );
 });
 
 test('an opener shows a part of the page that stands elsewhere, and a new value closes it', () => {
@@ -118,8 +125,11 @@ test('the best classes have bars and percent, and a model without a head says so
     ],
   });
   const [line, other] = element.querySelectorAll('li');
-  assert.deepEqual([...texts(line.children), line.style['--bar']], ['<i>', '26%', `${112 * 0.256}px`]);
-  assert.equal(other.style['--bar'], '2px'); // still to be seen
+  assert.deepEqual(
+    [...texts(line.children), line.style.getPropertyValue('--bar')],
+    ['<i>', '26%', `${112 * 0.256}px`],
+  );
+  assert.equal(other.style.getPropertyValue('--bar'), '2px'); // still to be seen
   assert.deepEqual([find('nothing').hidden, find('says').hidden], [true, false]);
   assert.deepEqual([find('status').textContent, find('error').hidden], ['one two', true]);
   set({ busy: 'Running <b>' });
@@ -151,7 +161,8 @@ test('a probability is never said to be all or nothing where it is not', () => {
 
 test('the pictures of the visit are buttons with their names, and the chosen one is pressed', () => {
   const pictures = ['lion', 'tower'].map((name) => ({ id: name, name, thumbnail: `data:${name}` }));
-  const { find, set, told } = mount(SAMPLES, { pictures, chosen: 'lion' });
+  const aspects = { lion: 1, tower: 0.5, u1: 3 };
+  const { find, set, told } = mount(SAMPLES, { pictures, chosen: 'lion', aspects });
   const shown = () => find('samples').children;
   const [lion, tower] = shown();
   assert.deepEqual([pressed(lion), pressed(tower)], ['true', 'false']);
@@ -162,7 +173,7 @@ test('the pictures of the visit are buttons with their names, and the chosen one
   tower.click();
   assert.deepEqual(told, [['choose', { id: 'tower' }]]);
   const mine = { id: 'u1', name: 'my <b>', thumbnail: 'data:u1', own: true };
-  set({ pictures: [...pictures, mine], chosen: 'u1' });
+  set({ pictures: [...pictures, mine], chosen: 'u1', aspects });
   assert.deepEqual(shown().map(pressed), ['false', 'false', 'true']);
   assert.ok(shown()[0] === lion); // the same buttons: the focus stays
   assert.deepEqual(
@@ -216,7 +227,7 @@ test('the chosen tab is moved into sight, and the row no further than that', () 
     showTab(row);
     return row.scrollLeft;
   };
-  assert.deepEqual([10, 230, 290, -20].map(shownAt), [50, 50, 110, 80]);
+  assert.deepEqual([10, 230, 290, -20].map(shownAt), [50, 50, 138, 80]); // 28 more, so that the next one is seen
   tab.setAttribute('aria-selected', 'false');
   assert.equal(shownAt(900), 80);
 });

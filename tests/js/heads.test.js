@@ -17,7 +17,7 @@ import {
   scaleWords,
   valueWords,
 } from '../../vit_viz/ui/heads/words.js';
-import { Browser, Element, component, mount, OPTIONS } from './browser.js';
+import { Browser, component, mount, OPTIONS } from './browser.js';
 
 const SHARE = 'share of the attention';
 const table = (/** @type {(number | null)[][]} */ values, signed = false, unit = SHARE) => ({
@@ -131,8 +131,8 @@ const named = {
 test('a name has its evidence: every number beside its threshold', () => {
   assert.equal(ruleWords(RULES[1]), "mean distance, as a share of the photo's diagonal, at most 0.2");
   assert.deepEqual(evidenceOf(named, RULES), [
-    { name: 'neighbour', number: 'neighbour', value: 0.21, bound: 'at least 0.2', passes: true },
-    { name: 'local', number: 'distance', value: 0.3, bound: 'at most 0.2', passes: false },
+    { name: 'neighbour', number: 'neighbour', value: 0.21, bound: 'at least 0.2', limit: 0.2, passes: true },
+    { name: 'local', number: 'distance', value: 0.3, bound: 'at most 0.2', limit: 0.2, passes: false },
   ]);
   assert.equal(numberWords('unevenness'), 'unevenness (1 - entropy)');
   assert.equal(nameWords(named), 'left neighbour (thin evidence)');
@@ -200,7 +200,7 @@ const subject = {
   query: '0,1',
   layer: 1,
   head: 2,
-  options: { measure: 'distance', how: 'zero', head_order: 'head' },
+  options: { face: 'atlas', measure: 'distance', how: 'zero', head_order: 'head' },
   note: '',
   key: 'k',
   target: {
@@ -232,6 +232,7 @@ async function tab(value = subject, told = numbers) {
   /** @type {string[]} */
   const asked = [];
   const answer = async (/** @type {string} */ path) => {
+    if (path.includes('/layer/')) return { ok: false, status: 500, text: async () => 'None.' };
     asked.push(path);
     return {
       ok: true,
@@ -240,10 +241,19 @@ async function tab(value = subject, told = numbers) {
       arrayBuffer: async () => Float32Array.from({ length: 15 }, (_, i) => i / 15).buffer,
     };
   };
-  Object.assign(browser.globals, { fetch: answer, Element, HTMLElement: Element });
+  class ResizeObserver {
+    observe() {}
+  }
+  Object.assign(browser.globals, { fetch: answer, ResizeObserver });
   const part = mount(HEADS, value, {
     browser,
-    props: { causal: null, tables: { viridis: gray, diverging: gray }, measures, options: OPTIONS.heads },
+    props: {
+      causal: null,
+      surgery: null,
+      tables: { viridis: gray, diverging: gray },
+      measures,
+      options: OPTIONS.heads,
+    },
   });
   await new Promise((done) => setImmediate(done));
   return { ...part, asked, cells: () => part.element.querySelectorAll('td') };
@@ -259,7 +269,7 @@ test('the table has a row for each layer with the numbers of the measure, and ma
   const chosen = part.cells().filter((cell) => cell.getAttribute('aria-selected') === 'true');
   assert.deepEqual(texts(chosen), ['4.0']);
   assert.equal(part.cells().filter((cell) => cell.getAttribute('tabindex') === '0').length, 1);
-  assert.deepEqual([part.find('low').textContent, part.find('high').textContent], ['4', '30']);
+  assert.deepEqual([part.find('low').textContent, part.find('high').textContent], ['0', '30']);
   assert.equal(part.find('heads-caption').textContent, 'Layer 1, head 2: what the patch (0, 1) looks at');
   assert.equal(part.find('heads-readout').textContent, 'mean attention distance: 4 pixels');
   assert.equal(part.find('heads-dots').childElementCount, 6);
@@ -293,7 +303,11 @@ test('a choice shows at once, and an answer to an older one does not take it bac
   assert.deepEqual(texts(part.cells().slice(0, 3)), ['head 1', 'head 2', 'head 0']);
   part.set({ ...subject, revision: 5, options: { ...subject.options, head_order: 'value' } });
   assert.equal(part.find('heads-sentence').textContent, 'How widely.');
-  part.set({ ...subject, revision: 6, options: { measure: 'entropy', how: 'zero', head_order: 'value' } });
+  part.set({
+    ...subject,
+    revision: 6,
+    options: { face: 'atlas', measure: 'entropy', how: 'zero', head_order: 'value' },
+  });
   part.set({ ...subject, revision: 7 });
   assert.equal(part.find('heads-sentence').textContent, 'How far.');
   part.set({ ...subject, revision: 2, options: { ...subject.options, measure: 'entropy' } });
@@ -348,18 +362,6 @@ test('any class can be searched for, and the one that is chosen is told', async 
   part.set({ seq: 1, hits: [{ name: 'great grey owl', index: 24 }] }, 'matches');
   part.find('hits').querySelectorAll('button')[0].click();
   assert.deepEqual(part.told.at(-1), ['why', { index: 24 }]);
-});
-
-test('of a name that many heads have, the first are shown until all are asked for', async () => {
-  const names = Array.from({ length: 30 }, (_, head) => ({ ...named, head, name: 'mixed', label: 'mixed' }));
-  const part = await tab(subject, { ...numbers, names });
-  const [more] = part.element.querySelectorAll('.vv-heads-more');
-  assert.equal(more.textContent, 'show all 30');
-  const chips = part.element.querySelectorAll('.vv-heads-chips')[0];
-  assert.equal(chips.dataset.few, '');
-  more.click();
-  assert.equal(chips.dataset.few, undefined);
-  assert.equal(more.hidden, true);
 });
 
 test('what cannot be shown is one sentence', async () => {

@@ -12,8 +12,14 @@ test('the estimate is fetched once for a class and a way of switching off', asyn
   assert.deepEqual(part.asked, ['h4ndle?kind=measures', 'h4ndle?kind=importance&how=zero&target=7']);
   assert.deepEqual(part.texts(), ['4.0', '−2.0', '.00', '1.0', '2.0', '3.0']);
   assert.deepEqual(['low', 'high', 'unit'].map(part.text), ['-4', '4', 'change of the logit of lion']);
-  assert.equal(part.cell(0).style.backgroundColor, 'rgb(0 0 0)'); // the highest of the colours with two sides
-  assert.equal(part.cell(2).style.backgroundColor, 'rgb(127 127 127)');
+  const bars = part.cells().map((/** @type {any} */ cell) => cell.querySelector('.vv-heads-bar'));
+  const drawn = (/** @type {any} */ { style }) =>
+    ['--from', '--long'].map((name) => style.getPropertyValue(name));
+  assert.deepEqual(bars.slice(0, 3).map(drawn), [['50.00%', '50.00%'], ['25.00%', '25.00%'], ['50.00%', '0.00%']]); // prettier-ignore
+  assert.equal(
+    part.text('found'),
+    'Layer 0, head 0 matters most for lion: 4 without it; 2 of 2 heads are called local',
+  );
   assert.equal(part.find('causal').hidden, false);
   assert.deepEqual([part.find('start').hidden, part.find('cost').hidden], [true, true]);
   part.choose('distance');
@@ -58,7 +64,7 @@ test('an estimate that failed is asked for again with the next choice', async ()
   });
   part.choose('estimate');
   await settle();
-  assert.equal(part.text('error'), 'No memory.');
+  assert.equal(part.text('error'), 'No memory. Try again');
   broken = false;
   part.choose('estimate');
   await settle();

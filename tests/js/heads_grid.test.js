@@ -1,5 +1,6 @@
 // The table of heads, the plot and the names, each by itself on its part of the page.
 
+import { ARROWS } from '../../vit_viz/explorer/elements.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
@@ -15,7 +16,7 @@ const GRAYS = Uint32Array.from({ length: 256 }, (_, i) => 0xff000000 + 0x10101 *
 
 /** The parts of the tab. */
 function parts(/** @type {any} */ context) {
-  new Browser().install(context, { Element, HTMLElement: Element });
+  new Browser().install(context);
   const element = parse(read('../../vit_viz/ui/heads/table.html'));
   return any(finder(any(element)));
 }
@@ -55,7 +56,7 @@ test('a table has a heading for each head and a row for each layer', (context) =
   const [name, cell] = rows[1].children;
   assert.deepEqual([name.tagName, name.getAttribute('scope'), name.getAttribute('aria-label')], ['TH', 'row', 'layer 1']); // prettier-ignore
   assert.deepEqual([cell.tagName, cell.getAttribute('role'), cell.getAttribute('tabindex')], ['TD', 'gridcell', '-1']); // prettier-ignore
-  assert.equal(find('heads-table').style['--vv-count'], '3');
+  assert.equal(find('heads-table').style.getPropertyValue('--vv-count'), '3');
   const before = grid.cells[0][0];
   grid.lay(2, 3);
   assert.equal(grid.cells[0][0], before); // so that the focus stays where it is
@@ -111,7 +112,7 @@ test('one cell is chosen, one is under the pointer, and that is where the tab ke
 test('arrows go to neighbours as the table stands, and stop at its edges', (context) => {
   const { grid, cells } = makeGrid(context, [[20, null, 100], [0, 60, 40]], 'value'); // prettier-ignore
   const go = (/** @type {number} */ layer, /** @type {number} */ head, /** @type {string} */ key) => {
-    const to = grid.moved({ layer, head }, `Arrow${key}`);
+    const to = grid.moved({ layer, head }, ARROWS[`Arrow${key}`]);
     return `${to.layer}.${to.head}`;
   };
   // heads 2, 0, 1 above heads 1, 2, 0
@@ -144,6 +145,16 @@ test('dots stand where their numbers are, and the mean of each layer is a line',
   assert.equal(plot.dots[0].title, 'layer 0, head 0');
   assert.equal(plot.dots[0].className, 'vv-heads-dot');
   assert.equal(find('heads-mean').getAttribute('d'), 'M0.00 37.50L50.00 25.00');
+  const beside = (/** @type {number[]} */ [layer, head], /** @type {[number, number]} */ step) => {
+    const next = plot.beside({ layer, head }, step);
+    return next && [next.layer, next.head];
+  };
+  assert.deepEqual(beside([0, 0], [-1, 0]), [0, 1]); // upwards
+  assert.deepEqual(beside([0, 1], [1, 0]), [0, 0]);
+  assert.deepEqual(beside([0, 0], [0, 1]), [1, 0]);
+  assert.deepEqual(beside([1, 0], [0, -1]), [0, 1]); // the nearest one of two
+  assert.equal(beside([0, 1], [-1, 0]), undefined);
+  assert.equal(beside([0, 1], [0, -1]), undefined);
   assert.equal(find('heads-zero').getAttribute('d'), 'M0 50.00H100');
   const words = () => ['plot-title', 'axis', 'first', 'last', 'top', 'bottom', 'plot-words'].map((name) => find(`heads-${name}`).textContent); // prettier-ignore
   assert.deepEqual(words(), [
@@ -218,104 +229,53 @@ const named = (/** @type {number} */ layer, /** @type {number} */ head, changes 
 });
 
 /** Names on the page. */
-function makeNames(/** @type {any} */ context, /** @type {any[]} */ list, margin = 0.1) {
-  const box = any(parts(context)('heads-kinds'));
-  /** @type {any[]} */
-  const chosen = [];
-  const names = new Names(box, (place) => void chosen.push(place));
-  names.draw(list, RULES, margin);
-  const chips = () => box.querySelectorAll('.vv-chip');
-  const boxes = () => box.querySelectorAll('.vv-heads-evidence');
-  return { box, names, chosen, chips, boxes };
+function makeNames(/** @type {any} */ context, /** @type {any[]} */ list, margin = 0.1, note = '') {
+  const find = parts(context);
+  let changes = 0;
+  const names = new Names(find('heads-kinds'), find('heads-names-words'), () => void changes++);
+  names.draw(list, RULES, margin, note);
+  const chips = () => find('heads-kinds').querySelectorAll('.vv-chip');
+  return { names, chips, words: () => find('heads-names-words').textContent, changes: () => changes };
 }
 
-test('heads stand under their names in the order of the rules, with what the rules ask for', (context) => {
-  const mixed = { name: 'mixed', label: 'mixed', could_be: [] };
-  const { box, chips, names } = makeNames(context, [named(0, 2, mixed), named(1, 0), named(1, 1, { name: 'local', label: 'local', thin: false })]); // prettier-ignore
-  assert.deepEqual(texts(box.querySelectorAll('h3')), ['neighbour 1', 'local 1', 'mixed 1']);
-  assert.deepEqual(texts(box.children.map((/** @type {any} */ kind) => kind.querySelectorAll('p')[0] ?? kind)), [
-    'Beside. Share of the attention on that patch at least 0.2, unevenness (1 - entropy) at most 0.5.',
-    "Near. Mean distance, as a share of the photo's diagonal, at most 0.25.",
-    'Nothing stands out: no measure passes its threshold.',
-    'No head is called other.',
-  ]); // prettier-ignore
-  assert.deepEqual(texts(chips()), ['1 · 0 left', '1 · 1', '0 · 2']);
-  assert.deepEqual(chips().map((/** @type {any} */ chip) => chip.classList.contains('vv-thin')), [true, false, false]); // prettier-ignore
-  assert.deepEqual(chips().map((/** @type {any} */ chip) => chip.getAttribute('aria-label')), [
-    '1 · 0 left; layer 1, head 0: left neighbour (thin evidence)',
-    '1 · 1; layer 1, head 1: local',
-    '0 · 2; layer 0, head 2: mixed',
-  ]); // prettier-ignore
-  assert.deepEqual({ ...chips()[0].dataset }, { layer: '1', head: '0' });
+const MIXED_ONE = { name: 'mixed', label: 'mixed', could_be: [] };
+
+test('names are a legend in the order of the rules, and say which no head has', (context) => {
+  const list = [
+    named(0, 2, MIXED_ONE),
+    named(1, 0),
+    named(1, 1, { name: 'local', label: 'local', thin: false }),
+  ];
+  const { names, chips, words } = makeNames(context, list, 0.1, 'Not all is known.');
+  assert.deepEqual(texts(chips()), ['neighbour 1', 'local 1', 'mixed 1']);
+  assert.match(words(), /^The dot on a head is its name: .* No head is called other\. Not all is known\.$/);
   assert.equal(names.of({ layer: 0, head: 2 })?.label, 'mixed');
   assert.equal(names.of({ layer: 0, head: 1 }), undefined);
-  names.draw([], RULES, 0.1);
-  assert.equal(box.children.length, 0);
-  names.draw([named(0, 0), named(0, 1, { name: 'local' }), named(0, 2, { name: 'other' })], RULES, 0.1);
-  assert.deepEqual(texts(box.querySelectorAll('h3')), ['neighbour 1', 'local 1', 'other 1']);
-  assert.equal(box.children.length, 3); // every name has a head
+  names.draw([], RULES, 0.1, 'No names here.');
+  assert.deepEqual([chips().length, words()], [0, 'No names here.']);
+  names.draw([named(0, 0), named(0, 1, { name: 'local' }), named(0, 2, { name: 'other' })], RULES, 0.1, '');
+  assert.match(words(), /thin\.$/); // every name has a head
 });
 
-test('a chip opens the numbers of its head and chooses it, and closes them again', (context) => {
-  const { chips, boxes, chosen, names, box } = makeNames(context, [named(1, 0), named(0, 1), named(0, 2, { name: 'local', label: 'local' })], 0.25); // prettier-ignore
-  const open = () => boxes().map((/** @type {any} */ one) => !one.hidden);
-  const expanded = () => chips().map((/** @type {any} */ chip) => [chip.getAttribute('aria-expanded'), chip.hasAttribute('data-on')].join()); // prettier-ignore
-  assert.deepEqual([open(), expanded()], [[false, false], ['false,false', 'false,false', 'false,false']]); // prettier-ignore
+test('a name of the legend says its rule and stands out, until it is pressed again or no head has it', (context) => {
+  const { names, chips, words, changes } = makeNames(context, [named(1, 0), named(0, 2, MIXED_ONE)]);
+  const pressed = () => chips().map((/** @type {any} */ chip) => chip.getAttribute('aria-pressed'));
+  assert.deepEqual(pressed(), ['false', 'false']);
   chips()[0].click();
-  assert.deepEqual([open(), expanded()], [[true, false], ['true,true', 'false,false', 'false,false']]); // prettier-ignore
-  assert.deepEqual(chosen, [{ layer: 1, head: 0 }]);
-  const [title, sentence, thin, scroll, last] = boxes()[0].children;
-  assert.equal(title.textContent, 'Layer 1, head 0: left neighbour');
-  assert.equal(sentence.textContent, 'It looks left.');
-  assert.equal(thin.textContent, 'The evidence is thin: with thresholds 25% stricter or looser it would be mixed or local.'); // prettier-ignore
-  assert.equal(last.textContent, 'The rules are tried from the top; the first whose numbers pass names the head.'); // prettier-ignore
-  assert.deepEqual([scroll.getAttribute('tabindex'), scroll.getAttribute('role')], ['0', 'group']);
-  assert.match(scroll.getAttribute('aria-label'), /^The numbers of this head/);
-  const rows = scroll.querySelectorAll('tr');
-  assert.deepEqual(rows.map((/** @type {any} */ row) => texts(row.children)), [
-    ['number', 'this head', 'asked', 'passes', 'for the name'],
-    ['Share of the attention on that patch', '0.2', 'at least 0.2', 'yes', 'neighbour'],
-    ['Unevenness (1 - entropy)', '0.5', 'at most 0.5', 'yes', 'neighbour'],
-    ["Mean distance, as a share of the photo's diagonal", '0.25', 'at most 0.25', 'yes', 'local'],
-    ['Odd', '2', 'at least 3', 'no', 'other'],
-    ['Correlation of attention with likeness', '0.125', 'at least 0.125', 'yes', 'other'],
-  ]); // prettier-ignore
-  assert.deepEqual([rows[0].children[0].tagName, rows[1].children[0].tagName], ['TH', 'TD']);
-  assert.deepEqual(rows.map((/** @type {any} */ row) => row.classList.contains('vv-passes')), [false, true, true, true, false, true]); // prettier-ignore
-  chips()[2].click();
-  assert.deepEqual([open(), boxes()[0].children.length], [[false, true], 0]);
-  names.draw([named(0, 2, { name: 'local' })], RULES, 0.25);
-  assert.deepEqual(open(), [true]); // it is still there
+  assert.deepEqual(pressed(), ['true', 'false']);
+  assert.equal(words(), 'Beside. Share of the attention on that patch at least 0.2, unevenness (1 - entropy) at most 0.5.'); // prettier-ignore
+  chips()[1].click();
+  assert.equal(words(), 'Nothing stands out: no measure passes its threshold.');
+  chips()[1].click();
+  assert.deepEqual([pressed(), changes()], [['false', 'false'], 3]);
   chips()[0].click();
-  assert.deepEqual([open(), chosen.length], [[false], 2]);
-  chips()[0].click();
-  names.draw([named(1, 1)], RULES, 0.25);
-  names.draw([named(0, 2)], RULES, 0.25);
-  assert.deepEqual(open(), [false]);
-  box.fire('click');
-  box.fire('click', { target: null });
-  assert.equal(chosen.length, 3);
+  names.draw([named(0, 2, MIXED_ONE)], RULES, 0.1, '');
+  assert.equal(names.shown, '');
 });
 
-test('where the evidence is not thin, nothing is said of it', (context) => {
-  const { chips, boxes } = makeNames(context, [named(1, 0, { could_be: [], thin: false })]);
-  chips()[0].click();
-  assert.equal(boxes()[0].children.length, 4);
+test('where the evidence is thin it says by how much, and a rule says what it asks for', () => {
   assert.equal(thinWords(any(named(1, 0)), 0.05).split('%')[0], 'The evidence is thin: with thresholds 5');
   assert.equal(evidenceOf(any(named(1, 0, { numbers: { neighbour: 0.1, unevenness: 0.6 } })), RULES.slice(0, 1)).some(({ passes }) => passes), false); // prettier-ignore
   assert.equal(ruleWords(RULES[2]), 'odd at least 3, correlation of attention with likeness at least 0.125');
   assert.equal(numberWords('odd'), 'odd');
-});
-
-test('of more than 24 chips the first are shown, and all of them where somebody asks', (context) => {
-  const many = (/** @type {number} */ count) => Array.from({ length: count }, (_, head) => named(0, head));
-  assert.equal(makeNames(context, many(24)).box.querySelectorAll('.vv-heads-more').length, 0);
-  const { box, chips, chosen } = makeNames(context, many(25));
-  const [more] = box.querySelectorAll('.vv-heads-more');
-  assert.deepEqual([more.textContent, more.className], ['show all 25', 'vv-button vv-heads-more']);
-  assert.equal(more.parentElement.dataset.few, '');
-  more.click();
-  assert.deepEqual([more.parentElement.dataset.few, more.hidden], [undefined, true]);
-  assert.deepEqual([chips()[23].focused, chips()[24].focused], [false, true]);
-  assert.deepEqual(chosen, []);
 });

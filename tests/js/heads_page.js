@@ -1,7 +1,7 @@
 // The Heads tab on a page of its own: two layers of three heads, 2 x 3 patches between two named tokens, a server whose answers are known.
 
 import { mount as heads } from '../../vit_viz/ui/heads/table.js';
-import { Browser, Element, component, mount, OPTIONS } from './browser.js';
+import { Browser, component, mount, OPTIONS } from './browser.js';
 import { settle } from './visit.js';
 
 /** Parts that every room calls alike. */
@@ -17,7 +17,7 @@ const measures = [
   { name: 'estimate', group: 'does', label: 'estimate', sentence: 'What it would do.' },
   { name: 'effect', group: 'does', label: 'causal effect', sentence: 'What it does.' },
 ];
-export const options = { measure: 'distance', how: 'zero', head_order: 'head' };
+export const options = { face: 'atlas', measure: 'distance', how: 'zero', head_order: 'head' };
 export const target = { classes: [], single: true, name: 'lion', link: '7' };
 /** A patch is 8 pixels high and 10 wide, and the model saw the photo from (2, 5) on. */
 export const subject = {
@@ -76,6 +76,7 @@ export async function open({
   /** @type {string[]} addresses of rows */
   const lit = [];
   const fetch = async (/** @type {string} */ path, /** @type {any} */ { signal }) => {
+    if (path.includes('/layer/')) return { ok: false, status: 500, text: async () => 'None.' };
     const isRows = path.includes('/rows/');
     if (isRows) lit.push(path);
     else asked.push(path.replace('/vit_viz/head_numbers/', ''));
@@ -86,11 +87,15 @@ export async function open({
     const known = path.includes('importance') ? importance : numbers;
     return { ok: true, status: 200, json: async () => found || known, arrayBuffer: async () => buffer };
   };
-  Object.assign(browser.globals, { fetch, Element, HTMLElement: Element });
+  /** Sizes stay as they are. */
+  class ResizeObserver {
+    observe() {}
+  }
+  Object.assign(browser.globals, { fetch, ResizeObserver });
   const tables = { viridis: ramp((i) => i), diverging: ramp((i) => 255 - i) };
   const part = mount(HEADS, now, {
     browser,
-    props: { causal: null, tables, measures, options: OPTIONS.heads },
+    props: { causal: null, surgery: null, tables, measures, options: OPTIONS.heads },
   });
   await settle();
   const find = (/** @type {string} */ of_) => any(part.find(BAR.includes(of_) ? of_ : `heads-${of_}`));
@@ -99,6 +104,7 @@ export async function open({
   return {
     ...part,
     find,
+    part: part.find,
     asked,
     lit,
     cells,

@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { numbers, open, subject } from './heads_page.js';
+import { numbers, open, options, subject } from './heads_page.js';
 import { settle } from './visit.js';
+
+const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
 
 test('measures stand in their groups, with what the chosen one says', async () => {
   const { find, text, element, asked } = await open();
@@ -18,18 +20,22 @@ test('measures stand in their groups, with what the chosen one says', async () =
     [element.dataset.ready, find('wait').hidden, find('error').hidden],
     ['distance', true, true],
   );
-  assert.deepEqual(['main', 'names', 'scroll', 'bar', 'plot'].map((part) => find(part).hidden), new Array(5).fill(false)); // prettier-ignore
+  assert.deepEqual(['main', 'kinds', 'scroll', 'bar', 'plot'].map((part) => find(part).hidden), new Array(5).fill(false)); // prettier-ignore
   assert.equal(find('causal').hidden, true);
   assert.equal(find('table').getAttribute('aria-label'), 'mean distance: a row for each layer, a cell for each head'); // prettier-ignore
-  assert.deepEqual(['low', 'high', 'unit', 'plot-title'].map(text), ['4', '30', 'pixels', 'Mean distance by depth']); // prettier-ignore
-  assert.match(find('strip').style.background, /^linear-gradient\(to right, rgb\(0 0 0\), rgb\(15 15 15\)/);
+  assert.deepEqual(['low', 'high', 'unit', 'plot-title'].map(text), ['0', '30', 'pixels', 'Mean distance by depth']); // prettier-ignore
+  assert.equal(text('found'), 'Mean distance: from 4 in layer 1, head 2 to 30 in layer 0, head 2; 2 of 2 heads are called local'); // prettier-ignore
 });
 
-test('names are told with their evidence, or why there are none, or what is not known', async () => {
-  const { text, find } = await open();
-  assert.match(text('names-words'), /^A head has the first name .* that the evidence is thin\.$/);
-  find('kinds').querySelectorAll('.vv-chip')[0].click();
-  assert.match(find('kinds').textContent, /with thresholds 25% stricter/);
+test('the head that is looked at has its name and its numbers against their thresholds', async () => {
+  const part = await open();
+  const rows = () => part.find('evidence').children.map((/** @type {any} */ row) => row.textContent);
+  assert.equal(part.text('name'), 'local (thin evidence)');
+  assert.equal(part.text('name-words'), 'Near. The evidence is thin: with thresholds 25% stricter or looser it would be mixed.'); // prettier-ignore
+  assert.deepEqual(rows(), ["Mean distance, as a share of the photo's diagonal1local: at most 2, passes"]);
+  part.cell(0).fire('pointermove', { pointerType: 'mouse' }); // a head without a name
+  part.looked();
+  assert.deepEqual([part.find('name').hidden, rows()], [true, []]);
   const noted = await open({
     answer: (path) => path.includes('measures') && { ...numbers, note: 'Not of all.' },
   });
@@ -39,14 +45,75 @@ test('names are told with their evidence, or why there are none, or what is not 
   const usual = await open({
     answer: (path) => path.includes('measures') && { ...numbers, margin: undefined },
   });
-  usual.find('kinds').querySelectorAll('.vv-chip')[0].click();
-  assert.match(usual.find('kinds').textContent, /with thresholds 10% stricter/);
+  assert.match(usual.text('name-words'), /with thresholds 10% stricter/);
+});
+
+test('a face is chosen at once and told; what belongs to others is marked so', async () => {
+  const part = await open();
+  const root = part.element.querySelector('.vv-heads');
+  assert.equal(root.dataset.face, 'atlas');
+  part.find('faces').querySelector('[data-face=depth]').click();
+  assert.deepEqual(part.told.at(-1), ['option', { face: 'depth' }]);
+  assert.equal(root.dataset.face, 'depth');
+  assert.equal(
+    part.text('found'),
+    'Mean distance is highest in layer 0 (mean 20) and lowest in layer 1 (mean 5)',
+  );
+  await part.set({ revision: 3, options }); // an older answer
+  assert.equal(root.dataset.face, 'depth');
+  part.find('enlarge').click();
+  assert.equal(root.dataset.face, 'matrix');
+});
+
+const PANEL = {
+  ...{ revision: 4, layers: 2, heads: 3, grid: [2, 3], crop: subject.crop, photo: '/photo/x', photo_size: [20, 40] },
+  ...{ name: 'lion', tokens: [{ value: 'class', label: 'class token' }], off: [[0, 1, 'off']], temperatures: [] },
+  ...{ forbidden: [], error: '', trace: 'unedited' },
+  before: [{ name: 'lion', probability: 0.9625 }, { name: 'cougar', probability: 0.032 }],
+  now: [{ name: 'lion', probability: 0.908 }, { name: 'lynx', probability: 0.06 }],
+}; // prettier-ignore
+
+test('a click on the grid switches a head in surgery alone, a number its layer, a drag several', async () => {
+  const part = await open({ now: { ...subject, options: { ...options, face: 'surgery' }, surgery: PANEL } });
+  const states = () => part.cells().map((/** @type {any} */ cell) => cell.dataset.state);
+  assert.deepEqual(states(), ['on', 'off', 'on', 'on', 'on', 'on']);
+  assert.equal(part.text('found'), '1 head off: still lion, 96.3% → 90.8%');
+  const rows = () =>
+    any(part.part('surgery-answers')).children.map((/** @type {any} */ row) => row.textContent);
+  assert.deepEqual(rows(), [
+    'lion96.3% → 90.8%',
+    'cougar3.2% → not among the first',
+    'lynxnot among the first → 6.0%',
+  ]);
+  part.cell(5).click();
+  assert.deepEqual(part.told.at(-1), ['choose', { layer: 1, head: 2 }]);
+  assert.deepEqual(states()[5], 'off');
+  assert.match(part.cell(5).getAttribute('aria-label'), /; local \(thin evidence\); off$/);
+  part.find('table').querySelector('[data-all="0"]').click();
+  assert.deepEqual(states(), ['off', 'off', 'off', 'on', 'on', 'off']);
+  const over = (/** @type {string} */ kind, /** @type {number} */ at, buttons = 1) =>
+    part.cell(at).fire(kind, { pointerType: 'mouse', buttons });
+  over('pointerdown', 0);
+  over('pointerover', 0);
+  over('pointerover', 1);
+  over('pointerover', 4); // what a click makes of the first: on
+  part.browser.window.fire('pointerup');
+  over('pointerover', 2);
+  assert.deepEqual(states(), ['on', 'on', 'off', 'on', 'on', 'off']);
+  any(part.part('surgery-undo')).click(); // the drag is one step
+  assert.deepEqual(states(), ['off', 'off', 'off', 'on', 'on', 'off']);
+  part.browser.pass(300);
+  assert.deepEqual(part.told.at(-1), ['edit', { edits: 'off 0.1 1.2 0.0 0.2' }]);
+  part.find('faces').querySelector('[data-face=atlas]').click();
+  part.cell(3).click();
+  assert.equal(states()[3], 'on');
+  assert.equal(part.find('table').querySelector('[data-all="0"]'), null);
 });
 
 test('while the heads are measured it says so, and nothing is shown that is not known', async () => {
   const part = await open({ answer: () => new Promise(() => {}) });
   assert.equal(part.text('wait'), 'Measuring the heads …');
-  assert.deepEqual(['scroll', 'bar', 'plot', 'names'].map((of_) => part.find(of_).hidden), new Array(4).fill(true)); // prettier-ignore
+  assert.deepEqual(['bar', 'plot', 'kinds'].map((of_) => part.find(of_).hidden), new Array(3).fill(true)); // prettier-ignore
   assert.deepEqual([part.element.dataset.ready, part.text('readout')], ['', '']);
   assert.equal(part.text('caption'), 'Layer 1, head 2: what the patch (0, 1) looks at');
   assert.ok(part.find('measure').options.every((/** @type {any} */ one) => !one.disabled));
@@ -56,7 +123,7 @@ test('what goes wrong is said in at most 300 letters', async () => {
   const part = await open({
     answer: (path) => path.includes('measures') && new Error('No room. '.repeat(50)),
   });
-  assert.equal(part.text('error'), 'No room. '.repeat(50).slice(0, 300));
+  assert.equal(part.text('error'), `${'No room. '.repeat(50).slice(0, 300)} Try again`);
   assert.deepEqual([part.find('error').hidden, part.find('wait').hidden], [false, true]);
 });
 
@@ -91,8 +158,8 @@ test('another query lights the photo anew without measuring again; a note is sho
   assert.equal(part.text('caption'), 'Layer 1, head 2: what the class token looks at');
   await part.set({ revision: 6, trace: '' });
   assert.deepEqual(
-    ['main', 'names', 'wait'].map((of_) => part.find(of_).hidden),
-    [true, true, true],
+    ['main', 'wait'].map((of_) => part.find(of_).hidden),
+    [true, true],
   );
 });
 
@@ -106,23 +173,21 @@ test('the query has a ring on the photo, each patch of a region its own', async 
   assert.deepEqual(rings, ['vv-ring 10% 37.5% 25% 40%', 'vv-ring 50% 62.5% 25% 40%']);
 });
 
-test('the head under the pointer is looked at, in the table, in the plot and among the names', async () => {
+test('the head under the pointer is looked at, in the grid and in the plot', async () => {
   const part = await open();
   const dot = part.find('dots').children[4];
-  const chip = part.find('kinds').querySelectorAll('.vv-chip')[1];
-  assert.equal(part.text('readout'), 'mean distance: 4 pixels; name: local (thin evidence)');
+  assert.equal(part.text('readout'), 'mean distance: 4 pixels');
   for (const [node, head] of [
     [part.cell(0), 'Layer 0, head 0'],
     [dot, 'Layer 1, head 1'],
-    [chip, 'Layer 0, head 1'],
   ]) {
     // prettier-ignore
     node.fire('pointermove', { pointerType: 'mouse' });
     assert.equal(part.looked(), head);
   }
-  assert.equal(part.text('readout'), 'mean distance: 20 pixels; name: local (thin evidence)');
-  assert.ok(part.cell(1).classList.contains('vv-hovered'));
-  assert.equal(part.cell(1).getAttribute('tabindex'), '0');
+  assert.equal(part.text('readout'), 'mean distance: 5 pixels');
+  assert.ok(part.cell(4).classList.contains('vv-hovered'));
+  assert.equal(part.cell(4).getAttribute('tabindex'), '0');
   assert.equal(part.selected(), 5);
   part.element.fire('pointerleave');
   assert.equal(part.looked(), 'Layer 1, head 2');
@@ -189,7 +254,7 @@ test('a patch of the photo becomes the query, by a click or by the arrows', asyn
   await part.set({ revision: 5, query: 'class' });
   key('ArrowDown');
   assert.equal(pinned().at(-1), '1,1'); // the middle one
-  await part.set({ revision: 6, query: 'class', grid: [5, 7], tokens: 37 });
+  await part.set({ revision: 6, query: 'pool', grid: [5, 7], tokens: 37 });
   key('ArrowUp');
   assert.equal(pinned().at(-1), '2,3');
   const none = await open({ now: null });
@@ -215,4 +280,17 @@ test('what replaces a head and the order of the heads are chosen by their button
   ]);
   part.find('start').click();
   assert.deepEqual(part.told.at(-1), ['start', { how: 'uniform' }]);
+});
+
+test('the table that is shown is saved', async () => {
+  const { find, element } = await open();
+  /** @type {string[]} */
+  const asked = [];
+  element.addEventListener('vv-figure', (/** @type {any} */ event) => asked.push(event.detail.address));
+  assert.equal(find('save').hidden, false);
+  find('save').click();
+  const link = new URL(asked[0], 'http://page');
+  assert.equal(link.pathname, '/vit_viz/figure/h4ndle');
+  const { kind, tab, measure, how } = Object.fromEntries(link.searchParams);
+  assert.deepEqual([kind, tab, measure, how], ['shown', 'heads', 'distance', 'zero']);
 });

@@ -26,15 +26,49 @@ for (const target of ['http://host/gradio_api/queue/join?x=1', { url: 'http://ho
     const { scope, asked } = page();
     let answer = '';
     void scope.fetch(target, { method: 'POST' }).then((/** @type {string} */ given) => (answer = given));
-    for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+    await turns();
     assert.deepEqual(asked, [[target, { method: 'POST' }]]);
     context.mock.timers.tick(19);
-    for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+    await turns();
     assert.equal(answer, '');
     context.mock.timers.tick(1);
-    for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+    await turns();
     assert.equal(answer, 'accepted');
   });
+
+test('what the visitor does is told in its order; what the page asks by itself, at once', async () => {
+  /** @type {string[]} */
+  const asked = [];
+  /** @type {(() => void)[]} */
+  const held = [];
+  const scope = {
+    fetch: (/** @type {string} */ _target, /** @type {{body: string}} */ { body }) => {
+      const { data } = JSON.parse(body);
+      asked.push(data);
+      if (data === 'lost') return Promise.reject(new Error('no network'));
+      return new Promise((done) => held.push(() => done('accepted')));
+    },
+  };
+  settleJoins(scope);
+  const ask = (/** @type {string} */ data, event_data = null) =>
+    scope.fetch('http://host/queue/join', { body: JSON.stringify({ data, event_data }) });
+  const act = (/** @type {string} */ data) => ask(data, /** @type {any} */ ({ tab: data }));
+  const first = act('first');
+  const lost = act('lost');
+  act('third');
+  ask('own');
+  await turns();
+  assert.deepEqual(asked, ['own', 'first']);
+  for (const done of held) done();
+  await assert.rejects(lost, /no network/);
+  assert.equal(await first, 'accepted');
+  assert.deepEqual(asked, ['own', 'first', 'lost', 'third']);
+});
+
+/** Lets all that is ready run. */
+async function turns() {
+  for (let turn = 0; turn < 8; turn++) await Promise.resolve();
+}
 
 test('other requests, and those that fail, do not wait', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] });

@@ -81,7 +81,7 @@ test('a layer is what its header says, and of its own scale', async (t) => {
   serve(t, () => ({ buffer, kind: 'qk' }));
   const { store } = storeOf(trace);
   assert.equal(/** @type {any} */ (await store.fetchLayer(1)).q[0], 0.5);
-  serve(t, () => ({ buffer: new ArrayBuffer(2 * HEADS * TOKENS * TOKENS) }));
+  serve(t, () => ({ buffer: new ArrayBuffer(HEADS * TOKENS * (4 + 2 * TOKENS)) }));
   assert.equal((await store.fetchLayer(0)).kind, 'attention');
 });
 
@@ -107,7 +107,7 @@ test('what is larger than the budget is not fetched, and what does not fit toget
   await store.load(1);
   assert.deepEqual(asked.map(number), [1]);
   assert.equal(store.next(), null);
-  assert.match(store.progress(1), /Large picture: layer 1 answers under the pointer/);
+  assert.match(store.progress(1), /Large picture: layer 1 answers at once/);
   const none = storeOf(large(1.2)).store;
   assert.ok(!none.fits(0) && none.next() === null);
   const all = storeOf(large(0.3)).store;

@@ -92,7 +92,7 @@ test('a view takes values up to its limits', () => {
     { layer: 2 },
     { head: 0 },
     { head: 4 },
-    { head: 'min' },
+    { head: 'min', extremes: true },
     { alpha: 0 },
     { alpha: 1 },
     { mask: 1 },

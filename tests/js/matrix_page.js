@@ -1,7 +1,7 @@
 // The matrix of a head on a page of its own: 4 x 6 patches behind two named tokens, cells of ten pixels, and weights that are powers of two.
 
 import { mount as mountMatrix } from '../../vit_viz/ui/heads/matrix.js';
-import { Browser, Element, component, mount, OPTIONS as DECLARED } from './browser.js';
+import { Browser, component, mount, OPTIONS as DECLARED } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { settle, tables } from './visit.js';
 
@@ -39,11 +39,13 @@ function half(/** @type {number} */ value) {
 
 /** What the server sends of a layer. */
 export function layerOf(/** @type {number} */ layer, heads = 5, more = /** @type {number[][]} */ ([])) {
-  const bits = new Uint16Array(heads * SIZE * SIZE).fill(half(1 / 64));
+  const norms = 4 * heads * SIZE; // bytes; all 0: unknown
+  const buffer = new ArrayBuffer(norms + 2 * heads * SIZE * SIZE);
+  const bits = new Uint16Array(buffer, norms).fill(half(1 / 64));
   if (layer === 1)
     for (const [query, key, weight] of [...WEIGHTS, ...more])
       bits[(2 * SIZE + query) * SIZE + key] = half(weight);
-  return bits.buffer;
+  return buffer;
 }
 
 /** The middle of a cell, in pixels of the matrix. */
@@ -91,7 +93,7 @@ export async function open({
     };
   };
   const getComputedStyle = () => ({ fontSize: '12px', fontFamily: 'serif', color: 'navy' });
-  Object.assign(browser.globals, { fetch, ResizeObserver, getComputedStyle, performance, Element });
+  Object.assign(browser.globals, { fetch, ResizeObserver, getComputedStyle, performance });
   const template = { ...MATRIX };
   const part = mount(
     {
@@ -144,7 +146,7 @@ export async function open({
     /** Where a line around a row or a column is; '' where it is not drawn. */
     band: (/** @type {string} */ name) => {
       const { display, top, height, left, width } = find(name).style;
-      return display === 'none' ? '' : [top ?? left, height ?? width].join(' ');
+      return display === 'none' ? '' : [top || left, height || width].join(' ');
     },
     rings: () =>
       find('rings').children.map((/** @type {any} */ { className, style }) =>

@@ -89,7 +89,7 @@ test('a layer of steps has the length of a step for each row', () => {
 
 test('int8 is for layers of queries and keys alone', async () => {
   const trace = makeTrace({ source: ['attention', 'qk', 'qk'] });
-  const bytes = packed(new ArrayBuffer(2 * CELLS * TOKENS));
+  const bytes = packed(new ArrayBuffer(CELLS * (4 + 2 * TOKENS)));
   const source = packedSource(async () => bytes, { storage: 'int8', pool: null });
   assert.equal((await source.layer(trace, 0, signal)).kind, 'attention');
 });

@@ -14,15 +14,16 @@ import { settle } from './visit.js';
 
 test('a picture that was chosen elsewhere scrolls into sight, once, and the first one does not', () => {
   const pictures = ['lion', 'tower', 'cat'].map((name) => ({ id: name, name, thumbnail: `data:${name}` }));
-  const { find, set } = mount(component(mountSamples, 'ui/kit/__init__.py#Samples'), {
+  const { find, set } = mount(component(mountSamples, 'ui/header/samples.html'), {
     pictures,
     chosen: 'lion',
+    aspects: {},
   });
   const scrolled = () => find('samples').children.map((node) => node.scrolled);
   assert.deepEqual(scrolled(), [false, false, false]);
-  set({ pictures, chosen: 'lion' });
+  set({ pictures, chosen: 'lion', aspects: {} });
   assert.deepEqual(scrolled(), [false, false, false]);
-  set({ pictures, chosen: 'cat' });
+  set({ pictures, chosen: 'cat', aspects: {} });
   assert.deepEqual(scrolled(), [false, false, true]);
   set(null);
   assert.equal(find('samples').childElementCount, 3);
@@ -47,9 +48,9 @@ test('a model on its way has a bar from the start, and what is said again is not
     share: 0,
   });
   assert.deepEqual([find('progress').hidden, find('progress').value, find('stop').hidden], [false, 0, true]);
-  const said = find('job-words').nodes;
+  const said = find('job-words').firstChild;
   set({ words: 'Loading', share: 0.5 });
-  assert.equal(find('job-words').nodes, said);
+  assert.equal(find('job-words').firstChild, said);
   assert.equal(find('progress').value, 0.5);
   set({ words: 'Checking' });
   assert.equal(find('job-words').textContent, 'Checking');

@@ -5,32 +5,14 @@ import { test } from 'node:test';
 
 import { mount as mountTarget } from '../../vit_viz/ui/explain/target.js';
 import { mountMeter } from '../../vit_viz/ui/explain/gallery.js';
-import { mountFigureButton, mountPlotClicks, fit, heightOf, mountPlots } from '../../vit_viz/ui/kit/parts.js';
+import { fit, mountPlots } from '../../vit_viz/ui/kit/parts.js';
 import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
 import { Browser, component, mount } from './browser.js';
 
 const METER = component(mountMeter, 'ui/kit/__init__.py#Meter');
-const PLOT_CLICKS = component(mountPlotClicks, 'ui/kit/__init__.py#PlotClicks');
-const FIGURE_BUTTON = component(mountFigureButton, 'ui/kit/__init__.py#FigureButton');
 const PLOTS = component(mountPlots, 'ui/kit/__init__.py#Plots');
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
-
-// --- a figure that is saved
-
-test('the button of a figure asks for it by its address, and hides where there is none', () => {
-  const { find, element, set } = mount(FIGURE_BUTTON, null);
-  /** @type {string[]} */
-  const asked = [];
-  element.addEventListener('vv-figure', (/** @type {any} */ event) => asked.push(event.detail.address));
-  assert.ok(find('figure-button').hidden);
-  set('/vit_viz/figure/h?kind=positions');
-  assert.equal(find('figure-button').hidden, false);
-  find('figure-button').click();
-  assert.deepEqual(asked, ['/vit_viz/figure/h?kind=positions']);
-  set(null);
-  assert.ok(find('figure-button').hidden);
-});
 
 // --- what is explained
 
@@ -187,44 +169,20 @@ test('a meter starts something long once, says how far it is, and ends it', () =
   assert.deepEqual([find('job-words').textContent, find('go').hidden], ['No.', false]);
 });
 
-test('a figure of square cells is as high as its width asks for', () => {
-  const layout = { meta: { aspect: 0.5, bar: 54 }, margin: { l: 56, r: 24, t: 58, b: 69 } };
-  assert.equal(heightOf(layout, 480), 200 + 58 + 69 + 54);
-  assert.equal(heightOf(layout, 960), 440 + 58 + 69 + 54);
-  assert.equal(heightOf(layout, 90), 60 + 58 + 69 + 54); // never flatter than its axis is legible
-  assert.equal(heightOf(layout, 0), 0); // in a tab that is not shown
-  assert.equal(heightOf({ margin: layout.margin }, 480), 0); // curves
-  assert.equal(heightOf(undefined, 480), 0);
-});
-
-/** A figure of plotly in a column of 480 px, shown larger by a factor. */
-function drawnGraph(layout = /** @type {any} */ (null), scale = 1) {
-  const style = /** @type {Record<string, string>} */ ({ height: '400px' });
-  const offsetHeight = () => Number.parseFloat(style.height);
+/** A figure of plotly, shown larger by a factor. */
+function drawnGraph(scale = 1) {
+  const style = /** @type {Record<string, string>} */ ({});
   return /** @type {any} */ ({
-    layout,
     style,
-    clientWidth: 480,
-    get offsetHeight() {
-      return offsetHeight();
-    },
-    getBoundingClientRect: () => ({ height: scale * offsetHeight() }),
+    offsetHeight: 400,
+    getBoundingClientRect: () => ({ height: scale * 400 }),
   });
 }
 
-test('a figure that is shown larger keeps what lies below it away, and only square cells change its height', (t) => {
-  const browser = new Browser();
-  const layout = { meta: { aspect: 0.5, bar: 54 }, margin: { l: 56, r: 24, t: 58, b: 69 } };
-  /** @type {any[]} */
-  const resized = [];
-  const Plotly = { Plots: { resize: (/** @type {any} */ graph) => resized.push(graph) } };
-  browser.install(t, { window: { Plotly } });
-  const [curve, square] = [drawnGraph(null, 1.25), drawnGraph(layout, 1.3)];
+test('a figure that is shown larger keeps what lies below it away', () => {
+  const curve = drawnGraph(1.25);
   fit(curve);
-  assert.deepEqual(curve.style, { height: '400px', marginBottom: '100px' });
-  for (let again = 0; again < 2; again++) fit(square);
-  assert.deepEqual(square.style, { height: '381px', marginBottom: '114px' });
-  assert.deepEqual(resized, [square]); // once
+  assert.deepEqual(curve.style, { marginBottom: '100px' });
 });
 
 test('every figure of the page is fitted once, also one that comes later', () => {
@@ -256,45 +214,6 @@ test('every figure of the page is fitted once, also one that comes later', () =>
   assert.deepEqual(watched, graphs);
 });
 
-test('the clicked point of a figure is told, also after it was drawn again, once', () => {
-  const browser = new Browser();
-  /** @type {any[]} */
-  const heard = [];
-  const figure = () => ({
-    on: (/** @type {string} */ name, /** @type {any} */ run) => void heard.push([name, run]),
-  });
-  let graph = /** @type {any} */ (null);
-  let changed = () => {};
-  const globals = /** @type {any} */ (browser.globals);
-  globals.document.getElementById = (/** @type {string} */ id) =>
-    id === 'vv-plot' ? { querySelector: () => graph } : null;
-  globals.document.body = {};
-  globals.MutationObserver = class {
-    constructor(/** @type {() => void} */ run) {
-      changed = run;
-    }
-
-    observe() {}
-  };
-  const { told } = mount(PLOT_CLICKS, { plot: 'vv-plot' }, { browser });
-  graph = figure();
-  changed();
-  changed();
-  assert.deepEqual(
-    heard.map(([name]) => name),
-    ['plotly_click'],
-  );
-  heard[0][1]({ points: [{ x: 1, y: 2, customdata: Float32Array.of(3, 4) }] });
-  heard[0][1]({ points: [{ x: 5, y: 6 }] });
-  assert.deepEqual(told, [
-    ['point', { x: 1, y: 2, data: [3, 4] }],
-    ['point', { x: 5, y: 6, data: [] }],
-  ]);
-  graph = figure();
-  changed();
-  assert.equal(heard.length, 2);
-});
-
 const ADDRESS = component(mountAddress, 'ui/kit/__init__.py#Address');
 
 test('a tab says what the address holds when it opens and on Back, and nothing else', () => {
@@ -304,8 +223,8 @@ test('a tab says what the address holds when it opens and on Back, and nothing e
   browser.location.search = '?model=other';
   browser.window.fire('popstate');
   assert.deepEqual(told, [
-    ['arrive', { search: '?model=mini' }],
-    ['arrive', { search: '?model=other' }],
+    ['arrive', { search: '?model=mini', arrival: 1 }],
+    ['arrive', { search: '?model=other', arrival: 2 }],
   ]);
 });
 
@@ -319,7 +238,10 @@ test('an arrival without an answer is told again, each time after twice as long,
   browser.pass(15_999);
   assert.equal(told.length, 2);
   browser.pass(600_000);
-  assert.deepEqual(told, Array(4).fill(['arrive', { search: '?model=mini' }]));
+  assert.deepEqual(
+    told,
+    [1, 2, 3, 4].map((arrival) => ['arrive', { search: '?model=mini', arrival }]),
+  );
 });
 
 test('an arrival that was answered is not told again', () => {
@@ -349,5 +271,5 @@ test('a change that was made before the module was there is written first, and t
   const { told } = mount(ADDRESS, { set: { image: 'tower' }, push: true }, { browser });
   browser.pass(0);
   assert.deepEqual(browser.visited, [{ how: 'push', address: '?model=mini&image=tower#here' }]);
-  assert.deepEqual(told, [['arrive', { search: '?model=mini&image=tower' }]]);
+  assert.deepEqual(told, [['arrive', { search: '?model=mini&image=tower', arrival: 1 }]]);
 });

@@ -27,13 +27,15 @@ const shown = {
   },
 };
 
+const settled = () => new Promise((done) => setImmediate(done));
+
 test('a picture shows its file, its words and its bar, and rings where the query is once it is there', () => {
   const { element, find } = mount(PICTURE, shown);
   const image = /** @type {any} */ (find('image'));
   assert.equal(image.src, '/picture/x.png');
   assert.equal(image.hidden, false);
   assert.equal(image.alt, 'Layer 2.');
-  assert.equal(image.style.aspectRatio, '4');
+  assert.equal(image.style.aspectRatio, '4 / 1');
   assert.equal(find('frame').style.width, 'calc(4 * var(--vv-tallest))');
   assert.ok(element.classList.contains('vv-busy'));
   assert.equal(find('rings').childElementCount, 0);
@@ -54,7 +56,7 @@ test('a picture shows its file, its words and its bar, and rings where the query
   assert.equal(find('strip').style.background, 'linear-gradient(to right, red, blue)');
   assert.deepEqual([find('bar').hidden, find('note').hidden, find('empty').hidden], [false, true, true]);
   assert.deepEqual(
-    [find('save').hidden, /** @type {any} */ (find('save')).href],
+    [find('save').hidden, /** @type {any} */ (find('save')).getAttribute('href')],
     [false, '/picture/x.png?save=1'],
   );
   assert.equal(find('frame').getAttribute('role'), 'application');
@@ -125,7 +127,7 @@ test('an answer to an older question changes nothing, the same file is ready at 
   assert.equal(find('caption').textContent, 'again');
 });
 
-test('while it is busy it keeps the old picture, and an error takes everything away', () => {
+test('while it is busy it keeps the old picture, and an error takes everything away', async () => {
   const { element, set, find } = mount(PICTURE, shown);
   /** @type {any} */ (find('image')).onload();
   set({ revision: 4, busy: true });
@@ -137,12 +139,19 @@ test('while it is busy it keeps the old picture, and an error takes everything a
   assert.deepEqual([find('rings').childElementCount, find('caption').textContent], [0, '']);
   assert.ok(!element.classList.contains('vv-busy'));
   set({ ...shown, revision: 6 });
+  globalThis.fetch = /** @type {any} */ (() => Promise.reject(new Error('refused')));
   /** @type {any} */ (find('image')).onerror();
+  await settled();
   assert.match(find('empty').textContent, /could not be fetched/);
   set({ ...shown, revision: 7, src: '/z.png' });
   const late = /** @type {any} */ (find('image')).onerror;
   set({ ...shown, revision: 8, src: '/w.png' });
   late();
+  await settled();
+  assert.equal(find('empty').textContent, '');
+  globalThis.fetch = /** @type {any} */ (() => new Promise(() => {})); // as where no server answers
+  /** @type {any} */ (find('image')).onerror();
+  await settled();
   assert.equal(find('empty').textContent, '');
 });
 
@@ -230,5 +239,5 @@ test('files lie behind the prefix of the page', () => {
   browser.window.gradio_config = { root: '/behind' };
   const { find } = mount(PICTURE, shown, { browser });
   assert.equal(find('image').src, '/behind/picture/x.png');
-  assert.equal(/** @type {any} */ (find('save')).href, '/behind/picture/x.png?save=1');
+  assert.equal(/** @type {any} */ (find('save')).getAttribute('href'), '/behind/picture/x.png?save=1');
 });

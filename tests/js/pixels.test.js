@@ -56,7 +56,7 @@ test('halves are read alike with and without the browser\u2019s own', () => {
 test('a layer has the bytes of its kind, and is refused with one more or less', () => {
   assert.deepEqual(
     [layerBytes('qk', 5, 26, 9), layerBytes('attention', 5, 26, 9), layerBytes('rows', 5, 26, 9)],
-    [5 * 26 * 44, 5 * 26 * 52, Infinity],
+    [5 * 26 * 44, 5 * 26 * 56, Infinity],
   );
   const about = { kind: 'qk', heads: 5, tokens: 26, headDim: 9, scale: 0.5 };
   for (const more of [-2, 2])
@@ -178,7 +178,9 @@ function picture() {
 const shownPixels = (/** @type {any} */ one) => [...new Uint32Array(one.context.data.data.buffer)];
 
 test('layers that are not here are empty, those that are behind stay, later ones are drawn', () => {
-  const { frame, view } = frameOf({ scale: 'layer' }, trace, (l) => (l === 0 ? null : made[l].layer));
+  const { frame, view } = frameOf({ scale: 'layer', extremes: true }, trace, (l) =>
+    l === 0 ? null : made[l].layer,
+  );
   const mosaic = picture();
   paintMosaic(mosaic, frame, view, gray);
   const stride = 8 * 6;
@@ -214,7 +216,7 @@ test('each scale of the mosaic spans what it says', () => {
       ],
     ],
   ])) {
-    const { frame, view } = frameOf({ scale });
+    const { frame, view } = frameOf({ scale, extremes: true });
     const mosaic = picture();
     paintMosaic(mosaic, frame, view, gray);
     const pixels = shownPixels(mosaic).map((pixel) => pixel & 255);
@@ -247,7 +249,7 @@ test('what a mass mask leaves out gets the pixel that is asked for', () => {
   paintMosaic(mosaic, frame, view, gray, 0x12345678);
   const mask = massMask(frame.map(view), 0.4);
   const cell = (/** @type {number} */ i) =>
-    shownPixels(mosaic)[(4 + Math.floor(i / 6)) * 48 + 2 * 6 + (i % 6)];
+    shownPixels(mosaic)[(4 + Math.floor(i / 6)) * 36 + 2 * 6 + (i % 6)];
   for (const [i, inside] of mask.entries()) {
     assert.equal(shownPixels(big)[i] === 0x12345678, !inside);
     assert.equal(cell(i) === 0x12345678, !inside);

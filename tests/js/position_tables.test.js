@@ -3,13 +3,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import {
-  mount as mountTables,
-  readFloats,
-  sameWords,
-  variantWords,
-} from '../../vit_viz/ui/positions/tables.js';
-import { Browser, component, kinds, mount } from './browser.js';
+import { readFloats } from '../../vit_viz/ui/positions/places.js';
+import { mount as mountTables, sameWords, variantWords } from '../../vit_viz/ui/positions/tables.js';
+import { Browser, component, mount } from './browser.js';
 
 const TABLES = component(mountTables, 'ui/positions/tables.html');
 const base64 = (/** @type {ArrayBufferLike} */ buffer) => Buffer.from(buffer).toString('base64');
@@ -22,10 +18,16 @@ const tables = { viridis: tableOf((i) => i), diverging: tableOf((i) => 255 - i) 
 const colours = (/** @type {number} */ count, add = 0) =>
   base64(Uint8Array.from({ length: 3 * count }, (_, i) => [add + i / 3, 20, 30][i % 3]).buffer);
 
+/** A value as Python tells it. */
+const told = (/** @type {any} */ value) => ({
+  revision: 1,
+  parts: ['similarity', 'resampled', 'periods', 'components', 'filters'],
+  ...value,
+});
+
 function draw(/** @type {any} */ value) {
   const browser = new Browser();
-  Object.assign(browser.globals, kinds);
-  const part = mount(TABLES, value, { props: { tables }, browser });
+  const part = mount(TABLES, told(value), { props: { tables }, browser });
   const reds = (/** @type {any} */ canvas) =>
     [...canvas.canvas.data.data].filter((/** @type {number} */ _, /** @type {number} */ i) => i % 4 === 0);
   return {
@@ -33,7 +35,7 @@ function draw(/** @type {any} */ value) {
     words: (/** @type {string} */ name) => part.find(`tables-${name}`).textContent,
     figures: () => part.find('tables-figures').children,
     captions: () => part.element.querySelectorAll('figcaption').map((node) => node.textContent),
-    reds: () => part.element.querySelectorAll('canvas').map(reds),
+    reds: () => part.find('tables-figures').querySelectorAll('canvas').map(reds),
   };
 }
 
@@ -117,7 +119,7 @@ test('rotary periods are likenesses by distance, down and across', () => {
   ]);
   assert.deepEqual(part.reds()[0], [0, 127, 255, 0, 64, 127]); // from -1 to 1: 0 is the place 127.5 + 0.5, tone 255 - 128
   assert.match(part.words('words'), /^How alike two patches are by each period alone/);
-  const [, cells] = part.element.querySelectorAll('.vv-cells');
+  const [, cells] = part.find('tables-figures').querySelectorAll('.vv-cells');
   assert.equal(cells.style.aspectRatio, '4 / 3');
   assert.equal(cells.getAttribute('aria-label'), 'Likeness by distance, columns');
   cells.box = { left: 0, top: 0, width: 400, height: 200 };
@@ -133,7 +135,7 @@ test('positions in colours tell the levels of a cell, and the shares of their va
   assert.match(part.words('words'), /their variance: red 50%, green 25%, blue < 1%[.]$/);
   assert.deepEqual(part.captions(), ['2 x 3 positions']);
   assert.deepEqual(part.reds()[0], [0, 193, 255, 0, 193, 255]);
-  const [cells] = part.element.querySelectorAll('.vv-cells');
+  const [cells] = part.find('tables-figures').querySelectorAll('.vv-cells');
   cells.box = { left: 0, top: 0, width: 300, height: 200 };
   cells.fire('pointermove', { clientX: 250, clientY: 150 });
   assert.equal(part.words('cell'), 'position (1, 2): red 100%, green 0%, blue 76% of their scale');
@@ -149,22 +151,28 @@ test('patch filters have a number and a share each, and no cells to read', () =>
   assert.ok(part.figures()[1].classList.contains('vv-little'));
 });
 
-test('the chosen part is pressed, a note is said, and what cannot be drawn is taken away', () => {
-  const part = draw({ part: 'resampled', drawn: resampled });
-  const on = () =>
-    part.element
-      .querySelectorAll('[data-show]')
-      .filter((node) => node.getAttribute('aria-pressed') === 'true')
-      .map((node) => node.dataset.show);
-  assert.deepEqual([on(), part.find('tables').dataset.part], [['resampled'], 'resampled']);
+test('only what the model has can be chosen, what cannot be drawn says why, and older answers are not drawn', () => {
+  const part = draw({ part: 'resampled', drawn: resampled, revision: 5, places: '' });
+  const labels = () => part.find('tables-parts').children.map((node) => node.textContent);
+  const on = () => part.element.querySelectorAll('[aria-pressed=true]').map((node) => node.textContent);
+  assert.deepEqual([labels().length, on(), part.find('tables').dataset.part], [5, ['on another grid'], 'resampled']); // prettier-ignore
   assert.deepEqual([part.find('tables-main').hidden, part.find('tables-note').hidden], [false, true]);
+  assert.ok(part.find('tables-grids').hidden);
   part.set(null);
   assert.equal(part.figures().length, 3);
-  part.set({ part: 'periods', note: 'This model has no rotary periods.' });
-  assert.deepEqual(on(), ['periods']);
-  assert.deepEqual([part.find('tables-main').hidden, part.words('note')], [true, 'This model has no rotary periods.']); // prettier-ignore
-  assert.equal(part.figures().length, 0);
+  part.set(told({ part: 'periods', note: 'Not this.', revision: 4 }));
+  assert.equal(part.figures().length, 3);
+  part.set({ revision: 6, busy: true });
+  assert.equal(part.find('tables').getAttribute('aria-busy'), 'true');
+  part.set(told({ part: 'periods', parts: ['similarity', 'filters'], note: 'There are no periods.', places: 'image', revision: 6 })); // prettier-ignore
+  assert.deepEqual([labels(), on()], [['similarity', 'patch filters'], ['grid of this photo']]);
+  assert.deepEqual([part.find('tables-main').hidden, part.words('note')], [true, 'There are no periods.']);
+  assert.deepEqual([part.figures().length, part.find('tables-grids').hidden], [0, true]);
   part.element.querySelector('[data-show=filters]')?.click();
+  part.element.querySelector('[data-places=trained]')?.click();
   part.find('tables-note').click();
-  assert.deepEqual(part.told, [['show', { part: 'filters' }]]);
+  assert.deepEqual(part.told, [
+    ['show', { position_part: 'filters' }],
+    ['show', { position_grid: 'trained' }],
+  ]);
 });

@@ -11,6 +11,8 @@ const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 const trace = makeTrace({ crop: { original: [200, 300], input: [32, 48], region: [20, 60, 100, 150] } });
 const photo = any(Object.assign(new Element('img'), { src: '/photo' }));
 
+const NONE = /** @type {[number, number]} */ ([0, 0]);
+
 /** What was drawn since the last time, without what only sets up. */
 function drawings(/** @type {any} */ canvas) {
   return canvas.canvas.calls
@@ -54,7 +56,7 @@ test('light: the map is enlarged, the dimmed photo takes the place of its black'
 test('the photo is drawn once per size, and where the crop says', (t) => {
   new Browser().install(t);
   const tile = new Tile();
-  const plain = any(tile.plain).owner;
+  const plain = any(tile.plain).canvas;
   assert.ok(tile.prepare(photo, trace.crop, { width: 300, height: 200 }));
   assert.deepEqual(drawings(plain), [['drawImage', photo, -120, -40, 600, 400]]);
   assert.deepEqual([...any(tile.dark).data.data.slice(0, 4)], [40, 40, 40, 200]);
@@ -71,7 +73,7 @@ test('every cell of the mosaic is the photo; layers that are behind fade', (t) =
   new Browser().install(t);
   const canvas = any(new Element('canvas'));
   const screen = new MosaicScreen(canvas);
-  const size = { width: 54, height: 40, gap: 4, radius: 3 };
+  const size = { width: 54, height: 40, gap: 4, radius: 3, inset: NONE };
   screen.fit(size, { layers: 3, columns: 8 }, 2);
   assert.deepEqual([canvas.width, canvas.height], [864, 240]);
   const frame = any({ trace, fresh: [1, 0, 1] });
@@ -88,10 +90,10 @@ test('every cell of the mosaic is the photo; layers that are behind fade', (t) =
     ['globalCompositeOperation =', 'destination-over'],
     ['drawImage', screen.plain.canvas, 0, 0],
     ['globalCompositeOperation =', 'destination-out'],
-    ['fillRect', 0, 80, 864, 72],
+    ['fillRect', 0, 80, 856, 72],
     ['globalCompositeOperation =', 'source-over'],
   ]);
-  const inside = drawings(any(screen.plain).owner).filter(
+  const inside = drawings(any(screen.plain).canvas).filter(
     (/** @type {any[]} */ [name]) => name === 'drawImage',
   );
   assert.equal(inside.length, 24);
@@ -99,18 +101,38 @@ test('every cell of the mosaic is the photo; layers that are behind fade', (t) =
   const heat = drawings(canvas);
   assert.deepEqual(heat[26], ['globalCompositeOperation =', 'destination-in']);
   assert.equal(heat[27][1], screen.plain.canvas);
-  assert.deepEqual(drawings(any(screen.plain).owner), []); // the photo is there already
+  assert.deepEqual(drawings(any(screen.plain).canvas), []); // the photo is there already
   screen.fit({ ...size, width: 64 }, { layers: 3, columns: 8 }, 2);
   screen.show(atlas, photo, frame, 'heat');
   assert.equal(canvas.width, 1024);
-  assert.ok(drawings(any(screen.plain).owner).length > 24);
+  assert.ok(drawings(any(screen.plain).canvas).length > 24);
+});
+
+test('layers that follow stand in bands beside the first, and a flat photo in the middle of its cell', (t) => {
+  new Browser().install(t);
+  const canvas = any(new Element('canvas'));
+  const screen = new MosaicScreen(canvas);
+  const size = { width: 54, height: 40, gap: 4, radius: 3, inset: /** @type {[number, number]} */ ([0, 6]) };
+  screen.fit(size, { layers: 3, columns: 4, rows: 2, shift: 250 }, 2);
+  assert.deepEqual([canvas.width, canvas.height], [2 * (250 + 216), 160]);
+  screen.smooth = true;
+  const atlas = any(Object.assign(new Element('canvas'), { width: 24, height: 12 }));
+  screen.show(atlas, photo, any({ trace, fresh: [1, 1, 0] }), 'light');
+  const calls = drawings(canvas);
+  assert.deepEqual(calls[1], ['imageSmoothingEnabled =', true]);
+  const cells = calls.flatMap((/** @type {any[]} */ call) => (call[1] === atlas ? [call.slice(2)] : []));
+  assert.equal(cells.length, 12);
+  assert.deepEqual(cells[7], [18, 4, 6, 4, 3 * 108, 92, 100, 48]); // layer 1, in the first band
+  assert.deepEqual(cells[9], [6, 8, 6, 4, 500 + 108, 12, 100, 48]); // layer 2, in the second
+  const faded = calls.filter((/** @type {any[]} */ call) => call[0] === 'fillRect');
+  assert.deepEqual(faded, [['fillRect', 500, 12, 424, 48]]);
 });
 
 test('cells smaller than their grid are averaged, not sampled', (t) => {
   new Browser().install(t);
   const canvas = any(new Element('canvas'));
   const screen = new MosaicScreen(canvas);
-  screen.fit({ width: 28, height: 28, gap: 4, radius: 3 }, { layers: 3, columns: 8 });
+  screen.fit({ width: 28, height: 28, gap: 4, radius: 3, inset: NONE }, { layers: 3, columns: 8 });
   const frame = any({ trace: { ...trace, grid: [16, 48] }, fresh: [1, 1, 1] });
   screen.show(any(new Element('canvas')), photo, frame, 'tint');
   assert.deepEqual(drawings(canvas)[1], ['imageSmoothingEnabled =', true]);

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { REST } from '../../vit_viz/explorer/long_press.js';
 import { mount as stage } from '../../vit_viz/ui/explain/stage.js';
 import { component, mount } from './browser.js';
+import { STAGED } from './staged.js';
 
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
@@ -14,28 +15,15 @@ const STAGE = component(stage, 'ui/explain/stage.html');
 const line = { name: 'lion <b>', now: 0.5, text: '50%', target: true };
 const whole = { words: 'With all patches: lion 50%.', top: [line] };
 const play = {
-  revision: 1,
-  src: '/map/x',
+  ...STAGED,
   save: '/map/x?save',
-  alt: 'A map.',
   caption: 'a caption',
-  note: '',
-  pick: false,
-  area: [0, 0, 60, 180],
-  rings: [],
   bar: { low: '0', high: '1', unit: 'share', stops: ['red', 'blue'] },
   cells: {
     grid: [4, 6],
     region: [10, 30, 40, 120],
     texts: Array.from({ length: 24 }, (_, i) => `value ${i}`),
   },
-  key: 'k',
-  target: '3',
-  method: 'Rollout',
-  grid: [4, 6],
-  region: [10, 30, 40, 120],
-  photo_size: [60, 180],
-  order: '7,3,20,1',
   whole,
 };
 
@@ -72,7 +60,7 @@ test('a stage shows the map and what the model says of the whole photo, and asks
   assert.deepEqual(told, []);
   assert.equal(find('image').src, '/map/x');
   assert.equal(/** @type {any} */ (find('image')).alt, 'A map.');
-  assert.equal(find('image').style.aspectRatio, '3');
+  assert.equal(find('image').style.aspectRatio, '3 / 1');
   assert.equal(find('play-marks').getAttribute('viewBox'), '0 0 180 60');
   assert.deepEqual([find('caption').textContent, find('low').textContent], ['a caption', '0']);
   assert.equal(gone(), 'drag to take the best patches away, or brush over the photo');

@@ -24,6 +24,7 @@ import {
   linkChange,
   linkMatches,
   parseLink,
+  shownColumns,
   stepHead,
   stepQuery,
   updateView,
@@ -110,6 +111,12 @@ class FakeElement {
   }
   replaceChildren(/** @type {FakeElement[]} */ ...children) {
     this.children = children;
+  }
+  append(/** @type {(FakeElement | string)[]} */ ...parts) {
+    for (const part of parts) {
+      if (typeof part === 'string') this.textContent += part;
+      else this.children.push(part);
+    }
   }
 }
 
@@ -217,12 +224,27 @@ test('every view survives its permalink', () => {
       smooth: pick([true, false]),
       mask: pick([0, 0.6, 0.95]),
       norm: pick([true, false]),
+      extremes: pick([true, false]),
     };
     const view = updateView(initialView(trace), change, trace);
     const link = parseLink(formatLink(view, trace));
     assert.deepEqual(updateView(initialView(trace), linkChange(link, trace), trace), view);
     assert.equal(formatLink(view, trace, formatLink(view, trace)), formatLink(view, trace));
   }
+});
+
+test('the largest and the smallest of all heads come and go with their columns; a link of before that names one has both', () => {
+  const view = initialView(trace);
+  assert.equal(shownColumns(view, 5), 6);
+  for (const head of ['max', 'min']) {
+    const old = updateView(view, linkChange(parseLink(`?layer=1&head=${head}`), trace), trace);
+    assert.deepEqual([old.head, old.extremes, shownColumns(old, 5)], [head, true, 8]);
+    assert.match(formatLink(old, trace), /&extremes=1$/);
+    assert.deepEqual(updateView(view, { head, extremes: false }, trace), { ...view, head, extremes: true });
+    assert.deepEqual(updateView(old, { extremes: false }, trace), { ...view, layer: 1, head: 'mean' });
+  }
+  const other = updateView(view, { head: 4, extremes: true }, trace);
+  assert.deepEqual(updateView(other, { extremes: false }, trace), { ...view, head: 4 });
 });
 
 test('a permalink is short, readable, and keeps what is not ours', () => {
@@ -247,12 +269,13 @@ test('heads and their columns are inverse', () => {
 
 test('arrows walk through heads into the fusions and stop at the edges', () => {
   let view = { ...initialView(trace), layer: 0, head: /** @type {number | string} */ (3) };
-  const seen = [];
-  for (let i = 0; i < 6; i++) {
-    view = stepHead(view, trace, 0, 1);
-    seen.push(view.head);
-  }
-  assert.deepEqual(seen, [4, 'mean', 'max', 'min', 'min', 'min']);
+  const walked = (/** @type {boolean} */ extremes) =>
+    Array.from({ length: 6 }, (_, i) => {
+      view = stepHead({ ...view, extremes, head: i ? view.head : 3 }, trace, 0, 1);
+      return view.head;
+    });
+  assert.deepEqual(walked(true), [4, 'mean', 'max', 'min', 'min', 'min']);
+  assert.deepEqual(walked(false), [4, 'mean', 'mean', 'mean', 'mean', 'mean']);
   assert.equal(stepHead(view, trace, -1, 0).layer, 0);
   assert.equal(stepHead({ ...view, layer: 2 }, trace, 1, 0).layer, 2);
 });
@@ -299,9 +322,11 @@ test('keys mean what the help says, and combinations with Control are left to th
 
 test('cells keep the shape of the input and are never smaller than 24 px', () => {
   const size = cellSize({ width: 600, height: 2000, layers: 12, columns: 15, aspect: 1.25 });
-  assert.deepEqual(size, { width: 40, height: 33, gap: 4, radius: 4 });
+  assert.deepEqual(size, { width: 40, height: 33, gap: 4, radius: 4, inset: [0, 0] });
   const small = cellSize({ width: 300, height: 400, layers: 24, columns: 19, aspect: 0.5 });
   assert.ok(small.width >= 24 + 4 && small.height >= 48 + 4);
+  const many = cellSize({ width: 300, height: 400, layers: 3, columns: 200, aspect: 1.25 });
+  assert.deepEqual([many.width, many.height], [30 + 4, 24 + 4]);
 });
 
 test('shares are written with two digits and never as an empty zero', () => {

@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { mountEdited } from '../../vit_viz/ui/header/parts.js';
-import { mount as mountSurgery, temperatureOf, wordsOf } from '../../vit_viz/ui/heads/surgery.js';
+import { temperatureOf, wordsOf } from '../../vit_viz/ui/heads/surgery.js';
 import { component, mount } from './browser.js';
+import { mountSurgery } from './surgery_part.js';
 
 const EDITED = component(mountEdited, 'ui/header/edited.html');
-const SURGERY = component(mountSurgery, 'ui/heads/surgery.html');
 const BEFORE = [
   { name: 'lion <b>', probability: 0.625 },
   { name: 'cat', probability: 0.25 },
@@ -39,6 +39,9 @@ const PANEL = {
   temperatures: [[2, 0.5]],
   forbidden: ['class>1,2@0'],
   error: '',
+  trace: 'unedited',
+  before: [],
+  now: [],
 };
 
 test('the badge says what is changed, with the answers before and now; nothing changed, no badge', () => {
@@ -88,45 +91,79 @@ test('edits are put into the words that Python reads', () => {
   assert.deepEqual([-3, -1, 0, 0.25, 3].map(temperatureOf), [0.125, 0.5, 1, 1.19, 8]);
 });
 
-const cell = (/** @type {any} */ find, /** @type {string} */ place) =>
-  find('surgery-table').querySelector(`[data-place="${place}"]`);
-
 test('clicks on heads are gathered and told once; a head that has the state is on again', () => {
-  const { find, told, browser } = mount(SURGERY, PANEL);
-  assert.equal(cell(find, '1.2').dataset.state, 'off');
-  assert.equal(cell(find, '1.2').getAttribute('aria-label'), 'layer 1, head 2: off');
-  cell(find, '1.2').click();
-  cell(find, '0.4').click();
+  const { find, told, browser, press, state } = mountSurgery(PANEL);
+  assert.equal(state('1.2'), 'off');
+  press('1.2');
+  press('0.4');
   find('surgery-states').querySelector('[data-state="mean"]').click();
-  cell(find, '0.3').click();
+  press('0.3');
   assert.deepEqual(told, []);
   browser.pass(300);
   assert.deepEqual(told, [['edit', { edits: 'off 0.4;mean 0.3;temperature 2=0.5;forbid class>1,2@0' }]]);
 });
 
-test('the number of a layer is a switch for all of its heads', () => {
-  const { find, told, browser } = mount(SURGERY, PANEL);
-  find('surgery-table').querySelector('[data-all="1"]').click();
+test('all heads of a layer are switched at once, and on again where all are off', () => {
+  const { told, browser, press } = mountSurgery(PANEL);
+  const layer = [0, 1, 2, 3, 4].map((head) => `1.${head}`);
+  press(...layer);
   browser.pass(300);
   assert.match(told[0][1].edits, /^off 1\.2 1\.0 1\.1 1\.3 1\.4;/);
-  find('surgery-table').querySelector('[data-all="1"]').click();
+  press(...layer);
   browser.pass(300);
   assert.equal(told[1][1].edits, 'temperature 2=0.5;forbid class>1,2@0');
 });
 
 test('an older value does not take back what was clicked since; a refusal does, with its sentence', () => {
-  const { find, set, browser } = mount(SURGERY, PANEL);
-  cell(find, '0.0').click();
+  const { find, set, browser, press, state } = mountSurgery(PANEL);
+  press('0.0');
   browser.pass(300);
   set({ ...PANEL, revision: 4 });
-  assert.equal(cell(find, '0.0').dataset.state, 'off');
+  assert.equal(state('0.0'), 'off');
   set({ ...PANEL, revision: 4, error: 'No.' });
-  assert.equal(cell(find, '0.0').dataset.state, 'on');
+  assert.equal(state('0.0'), 'on');
   assert.equal(find('surgery-error').textContent, 'No.');
+  assert.equal(find('surgery-undo').disabled, true); // nothing was done that could be taken back
+});
+
+test('every step is taken back, by the button or by Ctrl+Z, one movement of a slider as one step', () => {
+  const { find, told, browser, press, surgery, set } = mountSurgery(PANEL);
+  const edits = () => (browser.pass(300), told.at(-1)?.[1].edits);
+  assert.equal(find('surgery-undo').disabled, true);
+  press('0.0');
+  for (const power of ['0.5', '1', '2']) {
+    find('surgery-warmth').value = power;
+    find('surgery-warmth').fire('input');
+  }
+  find('surgery-all').click();
+  assert.equal(edits(), '');
+  assert.equal(find('surgery-all').disabled, true);
+  find('surgery-undo').click();
+  assert.equal(edits(), 'off 1.2 0.0;temperature 2=0.5 0=4;forbid class>1,2@0');
+  const key = (/** @type {any} */ more) =>
+    browser.window.fire('keydown', { key: 'z', target: null, ...more });
+  find('surgery').box = { left: 0, top: 0, width: 0, height: 0 }; // the switches are not seen
+  key({ ctrlKey: true });
+  assert.equal(surgery.past.length, 2);
+  find('surgery').box = { left: 0, top: 0, width: 300, height: 9 };
+  key({});
+  key({ ctrlKey: true, shiftKey: true });
+  key({ ctrlKey: true, target: find('surgery-layers') }); // somebody types
+  assert.equal(surgery.past.length, 2);
+  assert.ok(key({ ctrlKey: true }).prevented);
+  assert.equal(edits(), 'off 1.2 0.0;temperature 2=0.5;forbid class>1,2@0');
+  assert.ok(key({ metaKey: true }).prevented);
+  assert.equal(edits(), 'off 1.2;temperature 2=0.5;forbid class>1,2@0');
+  assert.ok(!key({ ctrlKey: true }).prevented);
+  set({ ...PANEL, revision: 40, off: [] }); // edited elsewhere, such as by the badge
+  find('surgery-undo').click();
+  assert.equal(edits(), 'off 1.2;temperature 2=0.5;forbid class>1,2@0');
+  set({ ...PANEL, revision: 50, trace: 'of another photo' });
+  assert.equal(find('surgery-undo').disabled, true);
 });
 
 test('a view is forbidden by name, by patches that are typed, and allowed again', () => {
-  const { find, told, browser } = mount(SURGERY, PANEL);
+  const { find, told, browser } = mountSurgery(PANEL);
   find('surgery-forbid').click();
   assert.match(find('surgery-error').textContent, /Which patches/);
   find('surgery-seen-patches').value = '1-2,3';

@@ -1,12 +1,10 @@
-// The table of switches and temperatures, the views that are forbidden, and rectangles that are drawn on the photo.
+// Switches and temperatures, the views that are forbidden, and rectangles that are drawn on the photo.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mount as mountSurgery } from '../../vit_viz/ui/heads/surgery.js';
-import { component, mount } from './browser.js';
+import { mountSurgery } from './surgery_part.js';
 
-const SURGERY = component(mountSurgery, 'ui/heads/surgery.html');
 /** A patch is 8 pixels high and 10 wide, and the model saw the photo from (4, 15) on. */
 const PANEL = {
   revision: 4,
@@ -32,6 +30,9 @@ const PANEL = {
   ],
   forbidden: ['class>1,2@0'],
   error: '',
+  trace: 'unedited',
+  before: [],
+  now: [],
 };
 const KEPT = ';temperature 2=0.5 0=2;forbid class>1,2@0';
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
@@ -39,7 +40,7 @@ const texts = (/** @type {any} */ nodes) => nodes.map((/** @type {any} */ node) 
 
 /** Surgery whose photo is twice as large as it is, at (100, 50). */
 function open(/** @type {any} */ panel = PANEL) {
-  const part = mount(SURGERY, panel);
+  const part = mountSurgery(panel);
   const find = (/** @type {string} */ name) => any(part.find(name ? `surgery-${name}` : 'surgery'));
   find('stage').box = { left: 100, top: 50, width: 180, height: 80 };
   const fire = (/** @type {string} */ name, /** @type {number} */ row, /** @type {number} */ col) =>
@@ -48,13 +49,10 @@ function open(/** @type {any} */ panel = PANEL) {
       clientX: 100 + 2 * (15 + 10 * (col + 0.5)),
       pointerId: 7,
     });
-  const cell = (/** @type {string} */ place) => find('table').querySelector(`[data-place="${place}"]`);
   return {
     ...part,
     find,
-    cell,
     fire,
-    slider: (/** @type {number} */ layer) => find('table').querySelectorAll('input')[layer],
     /** What is told once the clicks pause. */
     edits: () => {
       part.browser.pass(250);
@@ -75,54 +73,25 @@ function open(/** @type {any} */ panel = PANEL) {
   };
 }
 
-test('the table has a row for each layer: a switch for all, one for each head, and a temperature', () => {
-  const { find, cell, slider } = open();
+test('the temperature of one layer is seen at a time, and those that are others are listed', () => {
+  const { find, set } = open();
   assert.equal(find('').hidden, false);
-  const heads = find('table').querySelectorAll('thead th');
-  assert.deepEqual(texts(heads), ['layer', '0', '1', '2', '3', '4', 'temperature']);
-  assert.ok(heads.every((/** @type {any} */ one) => one.getAttribute('scope') === 'col'));
-  const rows = find('table').querySelectorAll('tbody tr');
-  assert.deepEqual(rows.map((/** @type {any} */ row) => texts(row.children)), [
-    ['0', 'on', 'on', 'on', 'on', 'uni', '2'],
-    ['1', 'on', 'on', 'off', 'on', 'on', '1'],
-    ['2', 'mean', 'on', 'on', 'on', 'on', '0.5'],
-  ]); // prettier-ignore
-  const [first] = rows[1].children;
-  assert.deepEqual([first.tagName, first.getAttribute('scope')], ['TH', 'row']);
-  const [all] = first.children;
-  assert.deepEqual([all.className, all.dataset.all], ['vv-surgery-all', '1']);
-  assert.equal(all.getAttribute('aria-label'), 'all heads of layer 1');
-  assert.equal(cell('2.0').className, 'vv-surgery-cell');
-  assert.deepEqual(
-    ['1.2', '2.0', '0.4', '0.0'].map((place) => cell(place).getAttribute('aria-label')),
-    [
-      'layer 1, head 2: off',
-      'layer 2, head 0: at its mean',
-      'layer 0, head 4: uniform',
-      'layer 0, head 0: on',
-    ],
-  );
-  const { type, min, max, step, value } = slider(2);
-  assert.deepEqual([type, min, max, step, value], ['range', '-3', '3', '0.25', '-1']);
-  assert.deepEqual([slider(0).value, slider(1).value], ['1', '0']);
-  assert.equal(slider(2).getAttribute('aria-label'), 'temperature of layer 2');
-  assert.deepEqual(
-    [0, 1, 2].map((layer) => slider(layer).getAttribute('aria-valuetext')),
-    ['2, more even', '1', '0.5, sharper'],
-  );
-  assert.equal(slider(0).parentElement.className, 'vv-surgery-temperature');
+  assert.deepEqual(texts(find('layer').options), ['0', '1', '2']);
+  const seen = () => [find('layer').value, find('warmth').value, find('degree').textContent];
+  assert.deepEqual(seen(), ['0', '1', '2, more even']);
+  find('layer').value = '2';
+  find('layer').fire('change');
+  assert.deepEqual(seen(), ['2', '-1', '0.5, sharper']);
+  assert.equal(find('warm').textContent, 'Temperatures: layer 0: 2, layer 2: 0.5.');
+  set({ ...PANEL, revision: 5, layers: 2, temperatures: [[0, 1]] });
+  assert.deepEqual(seen(), ['1', '0', '1']);
+  assert.equal(find('warm').hidden, true);
 });
 
-test('heads that this model does not have are left out, and another model has another table', () => {
-  const { find, set, cell, edits } = open({ ...PANEL, off: [[3, 0, 'off'], [0, 5, 'off'], [2, 4, 'off']] }); // prettier-ignore
-  cell('0.0').click();
+test('heads that this model does not have are left out', () => {
+  const { press, edits } = open({ ...PANEL, off: [[3, 0, 'off'], [0, 5, 'off'], [2, 4, 'off']] }); // prettier-ignore
+  press('0.0');
   assert.equal(edits(), `off 2.4 0.0${KEPT}`);
-  const table = find('table').querySelectorAll('tbody')[0].children;
-  set({ ...PANEL, revision: 9 });
-  assert.equal(find('table').querySelectorAll('tbody')[0].children[0], table[0]);
-  set({ ...PANEL, revision: 10, layers: 2, heads: 4 });
-  assert.equal(find('table').querySelectorAll('[data-place]').length, 8);
-  assert.equal(cell('0.0').textContent, 'on');
 });
 
 test('where nothing can be edited there is nothing, but an error is said', () => {
@@ -130,103 +99,61 @@ test('where nothing can be edited there is nothing, but an error is said', () =>
   set({ ...PANEL, layers: 0, error: 'No weights.' });
   assert.equal(find('').hidden, true);
   assert.deepEqual([find('error').textContent, find('error').hidden], ['No weights.', false]);
-  assert.equal(find('table').querySelectorAll('tr').length, 0);
   set(PANEL);
   assert.deepEqual([find('').hidden, find('error').hidden], [false, true]);
 });
 
 test('what is chosen is what a click makes of a head; "on" takes back whatever it was', () => {
-  const { find, cell, edits } = open();
+  const { find, press, state, edits } = open();
   const buttons = find('states').querySelectorAll('button');
   const pressed = () =>
     buttons.map((/** @type {any} */ one) => one.getAttribute('aria-pressed') === 'true').indexOf(true);
   buttons[2].click();
   assert.equal(pressed(), 2);
-  cell('1.2').click();
-  assert.equal(cell('1.2').textContent, 'uni');
+  press('1.2');
+  assert.equal(state('1.2'), 'uniform');
   assert.equal(edits(), `mean 2.0;uniform 1.2 0.4${KEPT}`);
   find('states').fire('click'); // beside the buttons
   assert.equal(pressed(), 2);
   buttons[3].click();
   assert.equal(pressed(), 3);
-  cell('1.2').click();
-  cell('2.0').click();
-  cell('0.0').click();
+  for (const place of ['1.2', '2.0', '0.0']) press(place);
   assert.equal(edits(), `uniform 0.4${KEPT}`);
 });
 
-test('the switch of a layer makes all of its heads alike, then takes that back', () => {
-  const { find, cell, edits, told, browser } = open();
-  find('states').querySelectorAll('button')[1].click();
-  const [, , all] = find('table').querySelectorAll('.vv-surgery-all');
-  all.click();
-  browser.pass(249);
-  assert.deepEqual(told, []);
-  assert.equal(edits(), `off 1.2;mean 2.0 2.1 2.2 2.3 2.4;uniform 0.4${KEPT}`);
-  cell('2.3').click();
-  all.click();
-  assert.match(edits(), /^off 1\.2;mean 2\.0 2\.1 2\.2 2\.4 2\.3;/);
-  all.click();
-  assert.equal(edits(), `off 1.2;uniform 0.4${KEPT}`);
-  find('table').fire('click');
-  browser.pass(250);
-  assert.equal(told.length, 3);
-});
-
 test('a temperature follows its slider', () => {
-  const { find, slider, edits } = open();
-  slider(1).value = '-0.5';
-  slider(1).fire('input');
-  assert.equal(slider(1).getAttribute('aria-valuetext'), '0.707, sharper');
-  assert.equal(slider(1).parentElement.children[1].textContent, '0.707');
-  assert.equal(slider(1).value, '-0.5');
-  slider(2).value = '0';
-  slider(2).fire('input');
+  const { find, surgery, edits } = open();
+  const slide = (/** @type {number} */ layer, /** @type {string} */ power) => {
+    surgery.see(layer);
+    find('warmth').value = power;
+    find('warmth').fire('input');
+  };
+  slide(1, '-0.5');
+  assert.equal(find('warmth').getAttribute('aria-valuetext'), '0.707, sharper');
+  assert.equal(find('warmth').value, '-0.5');
+  slide(2, '0');
   assert.equal(edits(), 'off 1.2;mean 2.0;uniform 0.4;temperature 0=2 1=0.707;forbid class>1,2@0');
-  find('seeing-patches').fire('input');
-  find('table').fire('input');
-  assert.equal(slider(2).getAttribute('aria-valuetext'), '1');
-});
-
-test('the arrows go from head to head, to the edges; one head takes part in the tab order', () => {
-  const { cell, find } = open();
-  const reached = () => {
-    const open_ = find('table').querySelectorAll('[data-place]').filter((/** @type {any} */ one) => one.tabIndex === 0); // prettier-ignore
-    return open_.map((/** @type {any} */ one) => one.dataset.place).join();
-  };
-  assert.equal(reached(), '0.0');
-  const go = (/** @type {string} */ from, /** @type {string} */ key) => {
-    assert.ok(cell(from).fire('keydown', { key }).prevented);
-    assert.ok(cell(reached()).focused);
-    return reached();
-  };
-  assert.equal(go('0.0', 'ArrowDown'), '1.0');
-  assert.equal(go('1.0', 'ArrowRight'), '1.1');
-  assert.equal(go('2.4', 'ArrowDown'), '2.4');
-  assert.equal(go('2.4', 'ArrowRight'), '2.4');
-  assert.equal(go('0.3', 'ArrowUp'), '0.3');
-  assert.equal(go('1.0', 'ArrowLeft'), '1.0');
-  assert.ok(!cell('1.0').fire('keydown', { key: 'x' }).prevented);
-  assert.ok(!find('table').fire('keydown', { key: 'ArrowUp' }).prevented);
-  assert.equal(reached(), '1.0');
+  assert.equal(find('warmth').getAttribute('aria-valuetext'), '1');
+  surgery.see(7); // there are three
+  assert.equal(find('layer').value, '2');
 });
 
 test('while clicks are gathered, and until the server knows them, what it says does not take them back', () => {
-  const { set, cell, edits } = open();
-  cell('0.0').click();
+  const { set, press, state, edits } = open();
+  press('0.0');
   set({ ...PANEL, revision: 20 });
-  assert.equal(cell('0.0').textContent, 'off');
+  assert.equal(state('0.0'), 'off');
   edits();
   set({ ...PANEL, revision: 4 });
-  assert.equal(cell('0.0').textContent, 'off');
-  cell('0.1').click();
+  assert.equal(state('0.0'), 'off');
+  press('0.1');
   edits();
   set({ ...PANEL, revision: 5 }); // knows the first of two
-  assert.equal(cell('0.0').textContent, 'off');
+  assert.equal(state('0.0'), 'off');
   set({ ...PANEL, revision: 6 });
-  assert.equal(cell('0.0').textContent, 'on');
+  assert.equal(state('0.0'), 'on');
   set({ ...PANEL, revision: 1, off: [] }); // nothing is awaited any more
-  assert.equal(cell('1.2').textContent, 'on');
+  assert.equal(state('1.2'), 'on');
 });
 
 test('tokens are offered by name and by place; the photo is there where places are asked for', () => {

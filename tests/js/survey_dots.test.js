@@ -145,10 +145,10 @@ test('a figure that was laid out anew without our axes gets them again', (contex
   figure.heard.plotly_afterplot(undefined); // before there are numbers
   assert.equal(laid.length, 0);
   fill();
-  canvas.style.width = 'as before';
+  canvas.style.width = '7px';
   figure.layout.xaxis = { title: { text: 'x' } };
   figure.heard.plotly_afterplot(undefined);
-  assert.deepEqual([laid.length, canvas.style.width], [2, 'as before']);
+  assert.deepEqual([laid.length, canvas.style.width], [2, '7px']);
   figure.layout.xaxis = {};
   figure.heard.plotly_afterplot(undefined);
   assert.equal(laid.length, 3);
@@ -157,7 +157,7 @@ test('a figure that was laid out anew without our axes gets them again', (contex
 test('nothing is painted where the canvas is not on the page', (context) => {
   const { dots, fill, canvas } = makeDots(context);
   fill();
-  canvas.isConnected = false;
+  canvas.remove();
   canvas.canvas = null;
   dots.select(null);
   assert.equal(canvas.canvas, null);

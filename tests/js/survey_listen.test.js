@@ -61,7 +61,7 @@ test('all photos are shown again, without what was written and what was brushed'
   figure.heard.plotly_selected({ range: { x: [1, 2], y: [3, 4] } });
   part.news();
   part.laid.length = 0;
-  part.page.activeElement = part.find('survey-where');
+  part.find('survey-where').focus();
   part.find('survey-clear').click();
   assert.deepEqual(part.news(), [chosenOf('')]);
   assert.equal(part.find('survey-where').value, '');
@@ -73,7 +73,7 @@ test('what is brushed comes on top of what is written, and is forgotten alone', 
   const part = await open({ figure });
   part.type('is_right');
   part.news();
-  part.page.activeElement = part.find('survey-where');
+  part.find('survey-where').focus();
   const box = '(confidence BETWEEN 1 AND 2 AND mean_entropy BETWEEN 3 AND 4)';
   figure.heard.plotly_selected({ range: { x: [1, 2], y: [3, 4] } });
   assert.deepEqual(part.news(), [chosenOf(`(is_right) AND ${box}`)]);
@@ -203,14 +203,14 @@ test('each list has its words and its photos', async () => {
   const lists = part.find('survey-which').querySelectorAll('button');
   const titles = () => texts(part.find('survey-cards').querySelectorAll('h4'));
   const rows = () => part.cards().map((node) => node.dataset.row);
-  assert.deepEqual(pressed(lists), ['true', 'false', 'false']);
+  assert.deepEqual(pressed(lists), ['true', 'false', 'false', 'false']);
   assert.equal(
     part.text('list-words'),
     `Where the mean distance of layer 1, head 2 is highest, then lowest. ${ring}`,
   );
   assert.deepEqual([titles(), rows()], [['highest', 'lowest'], ['4', '1', '2']]); // prettier-ignore
   lists[1].click();
-  assert.deepEqual(pressed(lists), ['false', 'true', 'false']);
+  assert.deepEqual(pressed(lists), ['false', 'true', 'false', 'false']);
   assert.equal(
     part.text('list-words'),
     `Wrong answers, by confidence times what of the last layer's map falls outside the boxes. ${ring}`,
@@ -224,11 +224,14 @@ test('each list has its words and its photos', async () => {
   );
   assert.deepEqual([titles(), rows()], [[], ['1', '2', '4']]);
   part.find('survey-which').fire('click');
-  assert.deepEqual(pressed(lists), ['false', 'false', 'true']);
+  assert.deepEqual(pressed(lists), ['false', 'false', 'true', 'false']);
   part.cell(0, 0).click(); // of another head its exemplars
-  assert.deepEqual(pressed(lists), ['false', 'false', 'true']);
-  await settle();
-  assert.deepEqual(pressed(lists), ['true', 'false', 'false']);
+  assert.deepEqual(pressed(lists), ['true', 'false', 'false', 'false']);
+  part.browser.pass(250);
+  assert.deepEqual(part.told.slice(-2), [
+    ['option', { survey_list: 'high' }],
+    ['choose', { layer: 0, head: 0 }],
+  ]);
 });
 
 test('a list that needs labels and boxes says so where there are none', async () => {
@@ -255,7 +258,7 @@ test('the photo of a dot that is clicked comes first, until another list or filt
   part.news();
   await pick();
   assert.deepEqual(part.news(), ['photo/2?layer=1&head=2']);
-  assert.deepEqual(titles(), ['the dot that was clicked', 'highest', 'lowest']);
+  assert.deepEqual(titles(), ['the dot that was chosen', 'highest', 'lowest']);
   assert.equal(/** @type {any} */ (part.cards()[0]).title, 'Open the one.jpg in Look');
   part.find('survey-which').querySelectorAll('button')[2].click();
   assert.deepEqual(titles(), []);
@@ -272,14 +275,10 @@ test('the photo of a dot that is clicked comes first, until another list or filt
 test('photos are lit one after the other by the chosen head, in the colours of the page', async () => {
   /** @type {string[]} */
   const lit = [];
-  class Image extends Element {
-    constructor() {
-      super('img');
-    }
-
-    async decode() {
-      lit.push(this.src.replace('/vit_viz/survey/lit/', ''));
-    }
+  function Image() {
+    const image = new Element('img');
+    image.decode = async () => void lit.push(image.src.replace('/vit_viz/survey/lit/', ''));
+    return image;
   }
   const part = await open({
     now: { ...value, lit: true },

@@ -3,11 +3,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { cardGroup, drawClasses, drawMethods, Lighter, photoCard } from '../../vit_viz/ui/survey/lists.js';
+import {
+  cardGroup,
+  drawClasses,
+  drawMethods,
+  Lighter,
+  photoCard,
+  selectionLink,
+} from '../../vit_viz/ui/survey/lists.js';
 import { Browser, Element, parse } from './browser.js';
 import { card, settle, texts } from './survey_page.js';
 
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
+const SCORES = {
+  pointing: 'points at the object',
+  energy: 'map on the object',
+  insertion: 'insertion over random',
+  deletion: 'deletion below random',
+};
 const TABLE = '<table><thead></thead><tbody></tbody></table>';
 
 /** The words of a card: the answer, what is said of it, its value. */
@@ -16,7 +29,10 @@ const wordsOf = (/** @type {any} */ button) => texts(button.querySelectorAll('.v
 test('a card has its photo, the answer, and a ring where the head looks most', (context) => {
   new Browser().install(context);
   const button = any(photoCard(card(4), 'outside'));
-  assert.deepEqual([button.className, button.type, button.dataset.row], ['vv-survey-card', 'button', '4']);
+  assert.deepEqual(
+    [button.className, button.type, button.dataset.row],
+    ['vv-survey-card vv-bare', 'button', '4'],
+  );
   assert.equal(button.title, 'Open photo 4.jpg in Look');
   const [stage, file] = button.children;
   assert.deepEqual([stage.className, file.className], ['vv-survey-stage', 'vv-survey-file']);
@@ -61,7 +77,9 @@ test('photos stand under their title, and where there are none it says so', (con
   );
   const empty = any(cardGroup('', [], ''));
   assert.deepEqual(
-    empty.all.map((/** @type {any} */ one) => `${one.tagName} ${one.className}: ${one.textContent}`),
+    empty
+      .querySelectorAll('*')
+      .map((/** @type {any} */ one) => `${one.tagName} ${one.className}: ${one.textContent}`),
     ['DIV vv-survey-line: No photo.', 'P vv-quiet: No photo.'],
   );
 });
@@ -70,22 +88,17 @@ test('photos stand under their title, and where there are none it says so', (con
 function makeImages() {
   /** @type {{src: string, done: () => void, fail: () => void}[]} */
   const waiting = [];
-  class Image extends Element {
-    constructor() {
-      super('img');
-      this.naturalWidth = 90;
-      this.naturalHeight = 70;
-    }
-
-    decode() {
-      return new Promise((done, fail) =>
+  function Image() {
+    const image = Object.assign(new Element('img'), { naturalWidth: 90, naturalHeight: 70 });
+    image.decode = () =>
+      new Promise((done, fail) =>
         waiting.push({
-          src: this.src,
+          src: image.src,
           done: () => done(undefined),
           fail: () => fail(new Error('No picture.')),
         }),
       );
-    }
+    return image;
   }
   return { Image, waiting };
 }
@@ -153,7 +166,7 @@ test('classes have their counts, accuracies and means; a mean that no class has 
     ['<b>', '12', '', '', '1.5'],
   ]);
   const [button] = table.querySelectorAll('tbody button');
-  assert.deepEqual([button.className, button.dataset.label], ['vv-survey-class', 'cat']);
+  assert.deepEqual([button.className, button.dataset.label], ['vv-survey-class vv-bare', 'cat']);
   assert.equal(/** @type {any} */ (button).title, 'Filter by cat');
   const scopes = table.querySelectorAll('th').map((one) => one.getAttribute('scope'));
   assert.deepEqual(scopes, ['col', 'col', 'col', 'col', 'col', 'row', 'row']);
@@ -167,6 +180,7 @@ test('methods have their scores with intervals, in the order of the scores; with
   const of = (/** @type {number} */ mean) => ({ mean, low: mean - 0.25, high: mean + 0.25, photos: 9 });
   const words = drawMethods(any(table), {
     lines: { rollout: { insertion: of(0.5), pointing: of(0.75) }, raw: { insertion: of(0.25) } },
+    scores: SCORES,
     conclusion: '',
     resamples: 40,
   });
@@ -184,13 +198,35 @@ test('methods have their scores with intervals, in the order of the scores; with
     ],
   );
   const all = { pointing: of(0.5), energy: of(0.5), insertion: of(0.5), deletion: of(0.5) };
-  drawMethods(any(table), { lines: { raw: all }, conclusion: '', resamples: 40 });
+  drawMethods(any(table), { lines: { raw: all }, scores: SCORES, conclusion: '', resamples: 40 });
   assert.deepEqual(texts(table.querySelectorAll('th')).slice(1, 5), [
     'points at the object',
     'map on the object',
     'insertion over random',
     'deletion below random',
   ]);
-  assert.equal(drawMethods(any(table), { lines: {}, conclusion: 'None.', resamples: 40 }), '');
+  assert.equal(
+    drawMethods(any(table), { lines: {}, scores: SCORES, conclusion: 'None.', resamples: 40 }),
+    '',
+  );
   assert.equal(table.hidden, true);
+});
+
+test('the link of a selection holds the filter, the list, and the head', () => {
+  const choice = { layer: 2, head: 0, where: "label = 'a & b'", across: 'margin', up: 'confidence' };
+  const link = new URL(
+    selectionLink('http://here/?image=x&layer=5', {
+      ...choice,
+      measure: 'entropy',
+      list: 'elsewhere',
+      second: '',
+    }),
+  );
+  assert.deepEqual(Object.fromEntries(link.searchParams), {
+    image: 'x',
+    tab: 'survey',
+    ...{ ...choice, layer: '2', head: '0' },
+    of_heads: 'entropy',
+    photos: 'elsewhere',
+  });
 });

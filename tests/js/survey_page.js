@@ -1,7 +1,7 @@
 // The Survey tab on a page of its own: seven photos, two layers of three heads, a server whose answers are known, a figure for the dots.
 
 import { mount as mountSurvey } from '../../vit_viz/ui/survey/room.js';
-import { Browser, Element, component, mount } from './browser.js';
+import { Browser, Element, component, mount, parse } from './browser.js';
 
 const SURVEY = component(mountSurvey, 'ui/survey/room.html');
 const TABLE = Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => Math.floor(i / 3))).toString('base64');
@@ -24,17 +24,24 @@ export const survey = {
     { name: 'distance', label: 'mean distance', unit: 'pixels', meaning: 'How far a head looks.' },
     { name: 'entropy', label: 'evenness', unit: 'bits', meaning: 'How widely a head looks.' },
   ],
+  others: /** @type {string[]} */ ([]),
   numbers: ['confidence', 'head_entropy', 'mean_entropy'],
   columns: [
-    { name: 'label', kind: 'text', unit: '', meaning: 'what it shows' },
-    { name: 'depth', kind: 'number', unit: 'pixels', meaning: 'how far it looks' },
+    { name: 'label', kind: 'text', unit: '', meaning: 'what it shows', words: ['label'] },
+    {
+      name: 'mean_depth',
+      kind: 'number',
+      unit: 'pixels',
+      meaning: 'how far it looks',
+      words: ['mean depth', 'depth'],
+    },
   ],
 };
 
 export const value = {
   revision: 3,
-  image: 'survey:0',
-  prefix: 'survey:',
+  look: '0/1/2',
+  jump: '',
   lit: false,
   note: '',
   layer: 1,
@@ -43,6 +50,8 @@ export const value = {
   across: 'confidence',
   up: 'mean_entropy',
   measure: 'distance',
+  list: 'high',
+  second: '',
 };
 
 /** A photo in a list. @returns {import('../../vit_viz/ui/survey/lists.js').Card} */
@@ -57,6 +66,8 @@ export function card(/** @type {number} */ row, changes = {}) {
     value: 12.5,
     size: [40, 60],
     peak: [0.25, 0.75],
+    small: true,
+    there: true,
     ...changes,
   };
 }
@@ -88,12 +99,26 @@ export const chosen = {
     names: ['first', 'local', 'wide', 'even', 'odd', 'last'].map(named),
     unknown: 'Nothing is unknown.',
   },
-  lists: { high: [card(4), card(1)], low: [card(2)], elsewhere: [card(1)], all: [card(1), card(2), card(4)] },
+  lists: {
+    high: [card(4), card(1)],
+    low: [card(2)],
+    elsewhere: [card(1)],
+    all: [card(1), card(2), card(4)],
+    lost: /** @type {any[]} */ ([]),
+    won: /** @type {any[]} */ ([]),
+    other: /** @type {any[]} */ ([]),
+  },
+  totals: { high: 2, low: 1, elsewhere: 1, all: 3, lost: 0, won: 0, other: 0, changed: 0 },
   classes: [{ label: "cat's", photos: 2, accuracy: 0.5, means: { confidence: 0.75 } }],
 };
 
 const one = { mean: 0.5, low: 0.4, high: 0.6, photos: 3 };
-export const methods = { lines: { rollout: { pointing: one } }, conclusion: 'Trust rollout.', resamples: 50 };
+export const methods = {
+  lines: { rollout: { pointing: one } },
+  scores: { pointing: 'points at the object' },
+  conclusion: 'Trust rollout.',
+  resamples: 50,
+};
 
 /** Across, up, and whether the answer was right, of seven photos; the last has no number across, the one before it no label. */
 export const POINTS = Float32Array.of(
@@ -134,7 +159,7 @@ export function makeFigure() {
 /** What the dots and the room find around them on the page. */
 export function makePage() {
   const browser = new Browser();
-  const [holder, look] = [new Element('div'), new Element('button')];
+  const [holder, look] = [parse(''), new Element('button')];
   /** @type {Record<string, Element>} */
   const places = { 'vv-survey-dots': holder, 'vv-tab-look-button': look };
   /** @type {any[]} */
@@ -153,10 +178,9 @@ export function makePage() {
       void laid.push({ graph, ...change }),
   };
   Object.assign(browser.window, { Plotly });
-  Object.assign(browser.globals, { Element, HTMLElement: Element, MutationObserver });
+  Object.assign(browser.globals, { MutationObserver });
   const page = Object.assign(browser.globals.document, {
     body: new Element('body'),
-    activeElement: null,
     getElementById: (/** @type {string} */ id) => places[id] ?? null,
   });
   return {

@@ -46,7 +46,7 @@ test('what was surveyed is said, and its measures, numbers, filters and columns 
     rows.map((row) => texts(row.children)),
     [
       ['label', 'what it shows'],
-      ['depth', 'how far it looks (pixels)'],
+      ['mean depth, depthmean_depth', 'how far it looks (pixels)'],
     ],
   );
   assert.deepEqual(
@@ -132,7 +132,7 @@ test('a table of heads shows means, their spread on one scale, names, and what t
   const cells = [0, 1].flatMap((layer) => [0, 1, 2].map((head) => cell(layer, head)));
   assert.deepEqual(texts(cells), ['11', '20', '30', '8.0', '', '5.0']);
   assert.deepEqual(
-    cells.map(({ style }) => [style['--from'], style['--to']]),
+    cells.map(({ style }) => [style.getPropertyValue('--from'), style.getPropertyValue('--to')]),
     [
       ['10%', '30%'], // of 5 to 35
       ['30%', '70%'],
@@ -165,7 +165,10 @@ test('where all heads have one mean the lines have no length, and a head without
   const { cell, find } = await open({
     answer: (path) => path.startsWith('chosen') && { ...chosen, atlas: { ...atlas, measure: 'distance' } },
   });
-  assert.deepEqual([cell(0, 1).style['--from'], cell(0, 1).style['--to']], ['0%', '0%']);
+  assert.deepEqual(
+    [cell(0, 1).style.getPropertyValue('--from'), cell(0, 1).style.getPropertyValue('--to')],
+    ['0%', '0%'],
+  );
   assert.equal(cell(0, 1).getAttribute('aria-label'), '4.0; layer 0, head 1: 4 pixels');
   assert.equal(find('survey-named').hidden, true);
 });
@@ -222,7 +225,7 @@ test('what is chosen stands in the fields', async () => {
   part.set({ ...value, revision: 4 });
   assert.equal(part.find('survey-clear').hidden, true);
   assert.equal(part.find('survey-where').value, '');
-  part.page.activeElement = part.find('survey-where');
+  part.find('survey-where').focus();
   part.set({ ...value, revision: 5, where: 'depth > 2' });
   assert.equal(part.find('survey-where').value, ''); // somebody is writing there
 });
@@ -267,6 +270,27 @@ test('a filter that the server refuses says why, and the next one that it takes 
   assert.equal(part.find('survey-error').hidden, true);
 });
 
+test('what a refused filter no longer describes is dimmed until a filter is taken', async () => {
+  const part = await open({
+    answer: (path) => path.startsWith('chosen?where=depht') && { refused: 'There is no column depht.' },
+  });
+  const state = () => [
+    part.element.hasAttribute('data-stale'),
+    part.find('survey-where').getAttribute('aria-invalid'),
+    part.text('error'),
+  ];
+  assert.deepEqual(state(), [false, 'false', '']);
+  part.type('depht > 2');
+  await settle();
+  assert.deepEqual(state(), [true, 'true', 'There is no column depht.']);
+  assert.equal(part.text('count'), '3 of 7 photos; 66.7% are right.');
+  part.browser.pass(250);
+  assert.ok(!part.news().some((path) => path.startsWith('methods?where=depht')));
+  part.type('depth > 2');
+  await settle();
+  assert.deepEqual(state(), [false, 'false', '']);
+});
+
 test('what goes wrong with the dots or with the methods is said', async () => {
   const part = await open({
     answer: (path) =>
@@ -291,26 +315,57 @@ test('classes are a table where there are some', async () => {
   assert.equal(none.find('survey-classes').hidden, true);
 });
 
-test('a photo opens in Look once the view shows it, at once where it does already', async () => {
+test('a photo opens in Look with the head under the outline once the view shows both, at once where it does already', async () => {
   const part = await open();
   part.cards()[1].click();
-  assert.deepEqual(part.told, [['look', { row: 1 }]]);
-  part.set({ ...value, revision: 4, image: 'survey:2' });
+  assert.deepEqual(part.told, [['look', { row: 1, layer: 1, head: 2 }]]);
+  part.set({ ...value, revision: 4, look: '2/1/2' }); // another photo
+  part.set({ ...value, revision: 5, look: '1/1/mean' }); // no head
+  part.set({ ...value, revision: 6, look: '' }); // another model
   assert.equal(part.opened(), 0);
-  part.set({ ...value, revision: 5, image: 'survey:1' });
-  part.set({ ...value, revision: 6, image: 'survey:1' });
+  part.set({ ...value, revision: 7, look: '1/1/2' });
+  part.set({ ...value, revision: 8, look: '1/1/2' });
   assert.equal(part.opened(), 1);
   part.cards()[1].click();
   assert.deepEqual([part.told.length, part.opened()], [1, 2]);
-  const first = await open({
-    answer: (path) => path.startsWith('chosen') && { ...chosen, lists: { ...chosen.lists, high: [card(0)] } },
+  part.cell(0, 1).click(); // the page does not know of this head yet
+  await settle();
+  part.cards()[1].click();
+  assert.deepEqual(part.told.at(-1), ['look', { row: 1, layer: 0, head: 1 }]);
+});
+
+test('where a photo opens through another model than the page shows, the tab says so', async () => {
+  const part = await open({ now: { ...value, jump: 'A photo opens through mini.' } });
+  assert.equal(part.text('jump'), 'A photo opens through mini.');
+  part.set({ ...value, revision: 4 });
+  assert.equal(part.find('survey-jump').hidden, true);
+});
+
+test('a list goes on by twelve, with the first new photo in focus, and is saved and linked whole', async () => {
+  const part = await open({
+    answer: (path) =>
+      (path.startsWith('chosen') && { ...chosen, totals: { ...chosen.totals, high: 3 } }) ||
+      (path.startsWith('cards') && [card(6)]) ||
+      undefined,
   });
-  first.set({ ...value, revision: 4, image: 'survey:-1' });
-  assert.equal(first.opened(), 0);
-  first.cards()[0].click(); // the photo with the number 0
-  assert.deepEqual(first.told, [['look', { row: 0 }]]);
-  first.set({ ...value, revision: 5 });
-  assert.equal(first.opened(), 1);
+  const [more, ...others] = part.find('survey-cards').querySelectorAll('.vv-survey-more');
+  assert.deepEqual(
+    [more.textContent, more.dataset.more, others.length],
+    ['1 more (2 of 3 shown)', 'high', 0],
+  );
+  part.news();
+  more.click();
+  await settle();
+  assert.deepEqual(part.news(), ['cards?where=&layer=1&head=2&measure=distance&list=high&from=2']);
+  assert.deepEqual(
+    part.cards().map((node) => node.dataset.row),
+    ['4', '1', '6', '2'],
+  );
+  assert.equal(part.page.activeElement, part.cards()[2]);
+  assert.equal(more.hidden, true);
+  const file = /** @type {any} */ (part.find('survey-csv'));
+  assert.equal(file.textContent, 'Save 3 paths (CSV)');
+  assert.ok(file.href.endsWith('/photos.csv?where=&layer=1&head=2&measure=distance&list=high'));
 });
 
 test('dots of photos that do not pass fade, and dots of axes that were left are not shown', async () => {

@@ -10,24 +10,29 @@ import {
   commonest,
   componentWords,
   lensWords,
-  normWords,
   outlierWords,
   registerWords,
   segmentWords,
   spotSegment,
-  tileWords,
 } from '../../vit_viz/ui/tokens/measures.js';
-import { segmentColour, segmentPixels } from '../../vit_viz/ui/tokens/views.js';
-import { Store } from '../../vit_viz/ui/tokens/store.js';
+import { decodeTable } from '../../vit_viz/explorer/paint.js';
 import {
-  colourPixels,
-  cosine,
-  cosines,
-  percent,
-  rangeOf,
-  readVectors,
-  short,
-} from '../../vit_viz/ui/kit/numbers.js';
+  alikeFinding,
+  alikeWords,
+  changeFinding,
+  degrees,
+  lensFinding,
+  normFinding,
+  standOut,
+  surestWords,
+  timesMedian,
+  tokenName,
+  whose,
+} from '../../vit_viz/ui/tokens/findings.js';
+import { LIFT, lightness } from '../../vit_viz/ui/tokens/plate.js';
+import { segmentColour, segmentPixels } from '../../vit_viz/ui/tokens/segments.js';
+import { MOST_BYTES, Store } from '../../vit_viz/ui/tokens/store.js';
+import { cosine, cosines, percent, rangeOf, readVectors, short } from '../../vit_viz/ui/kit/numbers.js';
 
 const ONE = 0x3c00; // 1 in fp16
 const HALF = 0x3800;
@@ -59,7 +64,7 @@ test('the range is over all maps, and of none from 0 to 1', () => {
 });
 
 test('colours become pixels of one opacity', () => {
-  const pixels = colourPixels(Buffer.from([1, 2, 3, 255, 0, 128]).toString('base64'), 9);
+  const pixels = decodeTable(Buffer.from([1, 2, 3, 255, 0, 128]).toString('base64'), 9);
   assert.deepEqual([...new Uint8Array(pixels.buffer)], [1, 2, 3, 9, 255, 0, 128, 9]);
 });
 
@@ -88,15 +93,18 @@ const NORMS = {
   fair: [0.02],
 };
 
-test('norms are told beside the median, and outliers with the attention that they get', () => {
-  const spot = { state: 0, patch: 2, cols: 2, name: 'input' };
+test('outliers are told with the attention that they get, and a length beside the median', () => {
   assert.equal(
-    normWords(NORMS, spot, 5),
-    "patch (1, 0): 60, 15 x the median. Longer than 5 medians: 1 patch and the class token and register 0, which get 34% of the next layer's attention (an even share would be 2%).",
+    outlierWords(NORMS, 0, 5),
+    "Longer than 5 medians: 1 patch and the class token and register 0, which get 34% of the next layer's attention (an even share would be 2%).",
   );
   assert.equal(outlierWords(NORMS, 1, 2.5), 'No token is longer than 2.5 medians.');
-  assert.equal(tileWords('norms', NORMS, 0), '3 outliers');
-  assert.equal(tileWords('norms', NORMS, 1), 'no outliers');
+  assert.equal(timesMedian(NORMS, 0, 60, 5), 15);
+  assert.equal(timesMedian(NORMS, 0, undefined, 5), null);
+  assert.equal(timesMedian({ ...NORMS, thresholds: [0, 0] }, 0, 60, 5), null);
+  assert.equal(normFinding('It', NORMS, 0, 60, 5), 'It: an outlier, 15 times as long as the median');
+  assert.equal(normFinding('It', NORMS, 0, 3.13, 5), 'It: 0.78 times as long as the median');
+  assert.equal(normFinding('It', NORMS, 0, undefined, 5), 'It: how long the tokens are');
 });
 
 test('after the last layer there is no attention to get', () => {
@@ -108,9 +116,8 @@ test('components say how much they hold', () => {
   const told = { colours: [], second: null, explained: [[0.25, 0.11, 0.034]], overall: [0.3, 0.1, 0.1] };
   assert.equal(
     componentWords(told, 0),
-    '39% of what differs in this layer: red 25%, green 11%, blue 3%; all layers together: 50%',
+    "Red 25%, green 11%, blue 3% of what differs here; in all layers together 50%. Brightness is the photo's own",
   );
-  assert.equal(tileWords('components', told, 0), '39% of what differs');
 });
 
 const LENS = {
@@ -129,14 +136,14 @@ test('the lens says what comes first, and the class of the maps where that is an
   assert.equal(lensWords(LENS, spot), 'patch (0, 0): nail 50%, lion 10%');
   assert.equal(lensWords(LENS, { ...spot, patch: 1 }), 'patch (0, 1): lion 70%');
   assert.equal(commonest(LENS, 0), 'nail');
-  assert.equal(tileWords('lens', LENS, 0), 'mostly nail');
 });
 
 test('without classes the lens says a cosine', () => {
   const bare = { ...LENS, top: undefined, top_probability: undefined, words: undefined };
   const spot = { state: 0, patch: 2, cols: 3, name: 'input' };
   assert.equal(lensWords({ ...bare, unit: 'cosine' }, spot), 'patch (0, 2): 0.2, cosine');
-  assert.equal(tileWords('lens', bare, 0), '');
+  assert.equal(lensFinding('It', bare, 0, 2), "It: cosine 0.2 with the photo's own embedding");
+  assert.equal(surestWords(bare, 0, 3), '');
 });
 
 test('a change is a cosine, of the patch and of the tokens that are none', () => {
@@ -146,7 +153,6 @@ test('a change is a cosine, of the patch and of the tokens that are none', () =>
   const start = 'Cosine with itself before the layer (1: only the length changed): ';
   assert.equal(changeWords(told, 0, spot), `${start}patch (0, 1) 0.75; ${others}`);
   assert.equal(changeWords(told, 0, null), start + others);
-  assert.equal(tileWords('layers', told, 0), 'mean 0.5');
 });
 
 const SEGMENTS = {
@@ -258,4 +264,86 @@ test('the sides of the square name the first layer and every k-th, in the middle
     ticksOf(names).map(({ words }) => words),
     ['input', '1', '3', '5', '7', '9', '11'],
   );
+});
+
+test('a vector is named with its place in the model', () => {
+  const subject = {
+    prefix: ['class'],
+    suffix: ['detection 3'],
+    grid: /** @type {[number, number]} */ ([2, 3]),
+  };
+  assert.deepEqual([0, 1, 6, 7].map((token) => tokenName(subject, token)), [
+    'class token',
+    'patch (0, 0)',
+    'patch (1, 2)',
+    'detection 3',
+  ]); // prettier-ignore
+  assert.equal(whose('patch (1, 2)', 'tokens', 'after layer 4'), 'Patch (1, 2) after layer 4');
+  assert.equal(whose('class token', 'tokens', 'input'), 'The class token before the first layer');
+  assert.equal(whose('patch (1, 2)', 'keys', 'layer 4'), 'Patch (1, 2), by the keys of layer 4');
+});
+
+test('what is alike is counted within 45 degrees, without the patch itself', () => {
+  const finding = (/** @type {number[]} */ values, /** @type {number | undefined} */ self) =>
+    alikeFinding('It', Float32Array.from(values), self);
+  assert.equal(finding([1, 0.5, 0.7, 0.2], 0), 'It: no other patch carries the same direction');
+  assert.equal(finding([0.1, 0.5, 0.7, 0.2], undefined), 'It: no patch carries the same direction');
+  assert.equal(finding([1, 0.71, 0.7, 0.2, 0], 0), 'It: 1 patch carries the same direction');
+  assert.equal(finding([0.9, 0.1, 1, 0.8, 0, 0], 2), 'It: 2 patches carry the same direction');
+  assert.equal(finding([0.9, 0.8, 1, 0.1], 2), 'It: most patches carry the same direction, 2 of 3');
+  assert.equal(finding([0.9, 0.8, 1], 2), 'It: all patches carry the same direction');
+});
+
+test('what is lit goes from the average of the others to the most alike of them', () => {
+  assert.deepEqual(standOut(Float32Array.of(1, 0.5, 0.25, 0), 0), [0.25, 0.5]);
+  assert.deepEqual(standOut(Float32Array.of(1, 0.5, 0.25, 0)), [0.4375, 1]);
+  assert.deepEqual(standOut(Float32Array.of(1), 0), [1, 1]);
+  assert.equal(alikeWords(Float32Array.of(1, 0.5, 0.25, 0), 2, 0), 'Most alike is patch (0, 1), cosine 0.5; the average patch 0.25'); // prettier-ignore
+  assert.equal(alikeWords(Float32Array.of(1), 1, 0), 'There is one patch alone');
+});
+
+test('the head says something clear from a tenth on, and where it is surest', () => {
+  assert.equal(lensFinding('It', LENS, 0, 1), 'It: the head would say lion, 70%');
+  const unsure = { ...LENS, top_probability: [[0.099, 0.1, 0.02]] };
+  assert.equal(lensFinding('It', unsure, 0, 0), 'It: the head would say nothing clear (nail, 10%)');
+  assert.equal(lensFinding('It', unsure, 0, 1), 'It: the head would say lion, 10%');
+  assert.equal(lensFinding('It', LENS, 0, undefined), 'It: of the patches most would be called nail');
+  assert.equal(surestWords(LENS, 0, 2), 'It is surest of patch (0, 1): lion, 70%');
+});
+
+test('a change is told as an angle, beside that of the average patch', () => {
+  assert.deepEqual(
+    [1, 0, -1, 1.0001, 0.5].map((value) => Math.round(degrees(value))),
+    [0, 90, 180, 0, 60],
+  );
+  assert.equal(changeFinding('Layer 3', [10, 20.4, 60], 2, 2), 'Layer 3 turned patch (1, 0) by 60°, the average patch by 30°'); // prettier-ignore
+  assert.equal(changeFinding('Layer 3', [10, 20, 60], 2), 'Layer 3 turned the patches by 30° on average');
+});
+
+test('colours keep the lightness of the photo, and are seen where it is black', () => {
+  const gray = [...lightness(Uint8ClampedArray.of(0, 0, 0, 255, 255, 255, 255, 90, 255, 0, 0, 255))];
+  const low = Math.round(255 * LIFT);
+  const red = Math.round(255 * (LIFT + (1 - LIFT) * 0.2126));
+  assert.deepEqual(gray, [low, low, low, 255, 255, 255, 255, 90, red, red, red, 255]);
+});
+
+test('vectors are kept as long as there is room for them, those that are wanted first', async (context) => {
+  const large = new Uint16Array(MOST_BYTES / 8); // two of them fill the room
+  /** @type {string[]} */
+  const asked = [];
+  context.mock.method(globalThis, 'fetch', async (/** @type {string} */ path) => {
+    asked.push(path.replace(/.*[/]/, ''));
+    return { ok: true, arrayBuffer: async () => large.buffer };
+  });
+  Object.assign(globalThis, { window: { gradio_config: {} } });
+  context.after(() => Reflect.deleteProperty(globalThis, 'window'));
+  const store = new Store('abc', 4);
+  const here = () => [...store.vectors.keys()];
+  await store.fetchVectors('tokens', [3, 0, 1, 2], () => true);
+  assert.deepEqual(here(), ['tokens/3', 'tokens/0']);
+  await store.fetchVectors('tokens', [1, 3], () => true);
+  assert.deepEqual(here(), ['tokens/3', 'tokens/1']); // 0 made room
+  await store.fetchVectors('keys', [0, 1], () => false); // nobody waits any more
+  assert.deepEqual(here(), ['tokens/1', 'keys/0']);
+  assert.deepEqual(asked, ['3', '0', '1'].map((state) => `${state}?role=tokens`).concat('0?role=keys'));
 });

@@ -8,13 +8,12 @@ import {
   changeWords,
   commonest,
   lensWords,
-  normWords,
   outlierWords,
   registerWords,
   spotSegment,
-  tileWords,
 } from '../../vit_viz/ui/tokens/measures.js';
-import { segmentColour } from '../../vit_viz/ui/tokens/views.js';
+import { normFinding } from '../../vit_viz/ui/tokens/findings.js';
+import { segmentColour } from '../../vit_viz/ui/tokens/segments.js';
 import { percent, rangeOf, short } from '../../vit_viz/ui/kit/numbers.js';
 import { Browser, Element } from './browser.js';
 import { open, settle, texts } from './tokens_tab.js';
@@ -37,30 +36,32 @@ const alike = {
   note: 'Over all patches.',
 };
 const LAYERS = '/vit_viz/token_numbers/h4?kind=layers&role=tokens';
-const layered = (/** @type {string} */ path) => (path.includes('kind=change') ? change : alike);
+const kindOf = (/** @type {string} */ path) => /kind=(\w+)/.exec(path)?.[1] ?? '';
+const layered = (/** @type {string} */ path) =>
+  /** @type {any} */ ({ change, layers: alike })[kindOf(path)] ?? null;
 
 test('what each layer changes is shown at once; how alike the layers are is a job', async () => {
   const part = await open({ chosen: { token_measure: 'layers' } }, { answer: layered });
-  assert.deepEqual(part.asked, ['/vit_viz/token_numbers/h4?kind=change']);
+  assert.equal(part.asked[0], '/vit_viz/token_numbers/h4?kind=change'); // what is looked at comes first
   assert.deepEqual(part.told, [['compute', { key: LAYERS, kind: 'layers', options: { role: 'tokens' } }]]);
-  assert.equal(part.words('room-job-words'), 'Comparing all layers …');
-  assert.equal(part.words('room-caption'), 'How much of each token stays as it was, layer 2');
+  assert.equal(part.words('job-words'), 'Comparing all layers …');
+  assert.equal(part.words('room-caption'), 'Layer 2 turned patch (1, 1) by 26°, the average patch by 50°');
   assert.equal(
     part.words('room-readout'),
     'Cosine with itself before the layer (1: only the length changed): patch (1, 1) 0.9; class token 0.25; register 0 0.125',
   );
   assert.deepEqual(
     [part.words('low'), part.words('high'), part.words('unit')],
-    ['0.2', '0.9', 'cosine before and after'],
+    ['25.8', '78.5', 'degrees turned'],
   );
-  assert.equal(part.tiles()[1].children[2].textContent, 'mean 0.6'); // 3.6 / 6
+  assert.deepEqual(part.under('layers'), ['26°', '26°', '26°', '26°']); // acos 0.9
   assert.equal(part.find('room-panel').childElementCount, 0);
   assert.equal(part.element.dataset.ready, undefined);
   part.set({ key: LAYERS, share: 0.5 }, 'job');
-  assert.equal(part.words('room-job-words'), 'Comparing all layers … 50%');
+  assert.equal(part.words('job-words'), 'Comparing all layers … 50%');
   part.set({ key: LAYERS, done: true }, 'job');
   await settle();
-  assert.deepEqual(part.asked.slice(1), [LAYERS]);
+  assert.equal(part.asked.at(-1), LAYERS);
   assert.equal(part.find('room-panel').childElementCount, 5);
   assert.equal(part.element.dataset.ready, 'layers');
   await part.press('token_measure', 'similarity');
@@ -69,11 +70,22 @@ test('what each layer changes is shown at once; how alike the layers are is a jo
   assert.equal(part.told.filter(([name]) => name === 'compute').length, 1); // it is here
 });
 
+test('an answer of the server in the meantime does not start the job anew', async () => {
+  const part = await open({ chosen: { token_measure: 'layers' } }, { answer: layered });
+  await part.show({ revision: 2, chosen: { token_measure: 'layers' } });
+  await part.show({ revision: 3, query: '0,0', chosen: { token_measure: 'layers' } });
+  assert.equal(part.told.filter(([name]) => name === 'compute').length, 1);
+  part.set({ key: LAYERS, done: true }, 'job');
+  await settle();
+  assert.equal(part.element.dataset.ready, 'layers');
+  assert.equal(part.find('room-panel').childElementCount, 5);
+});
+
 test('a comparison that fails is said, and what changes in each layer stays', async () => {
   const part = await open({ chosen: { token_measure: 'layers' } }, { answer: layered });
   part.set({ key: LAYERS, error: 'There is no memory.' }, 'job');
   await settle();
-  assert.equal(part.words('room-error'), 'There is no memory.');
+  assert.equal(part.words('room-error'), 'There is no memory. Try again');
   assert.match(part.words('room-readout'), /^Cosine with itself/);
 });
 
@@ -116,7 +128,7 @@ test('the matrix is a square of colours from its lowest value up to 1', (context
     'vv-room-ticks vv-room-across vv-small',
   ]); // prettier-ignore
   assert.deepEqual(texts(down.children), ['input', '0', '1']);
-  assert.deepEqual(across.children.map((tick) => Math.round(parseFloat(tick.style['--at']))), [17, 50, 83]); // prettier-ignore
+  assert.deepEqual(across.children.map((tick) => Math.round(parseFloat(tick.style.getPropertyValue('--at')))), [17, 50, 83]); // prettier-ignore
   assert.equal(down.getAttribute('aria-hidden'), 'true');
 });
 
@@ -192,12 +204,13 @@ const registered = {
 };
 const REGISTER = '/vit_viz/token_numbers/h4?kind=register&factor=5';
 const WITH = { token_measure: 'norms', token_register: true };
-const register = (/** @type {string} */ path) => (path.includes('register') ? registered : normsOf(21));
+const register = (/** @type {string} */ path) =>
+  /** @type {any} */ ({ register: registered, norms: normsOf(21) })[kindOf(path)] ?? null;
 
 test('a register is a job; then norms and attention stand beside what was there before', async () => {
   const part = await open({ chosen: WITH }, { answer: register });
   assert.deepEqual(part.told, [['compute', { key: REGISTER, kind: 'register', options: { factor: 5 } }]]);
-  assert.match(part.words('room-job-words'), /^Adding a register: /);
+  assert.match(part.words('job-words'), /^Adding a register: /);
   const place = part.find('room-register');
   assert.equal(place.hidden, true);
   part.set({ key: REGISTER, done: true }, 'job');
@@ -252,10 +265,10 @@ test('a register that failed says why in its place, until something else is chos
   part.set({ key: REGISTER, error: 'There are no outliers.' }, 'job');
   await settle();
   const place = part.find('room-register');
-  assert.deepEqual([place.hidden, place.textContent], [false, 'There are no outliers.']);
+  assert.deepEqual([place.hidden, place.textContent], [false, 'There are no outliers. Try again']);
   assert.equal(place.children[0].className, 'vv-room-error vv-notice');
   assert.equal(part.find('room-error').hidden, true); // the norms are here
-  part.tiles()[1].click();
+  part.cells('norms')[1].click();
   await settle();
   assert.equal(place.hidden, false);
   part.element.querySelector('[data-option=token_register]')?.click();
@@ -283,18 +296,13 @@ test('what a register took over is told in singular and plural', () => {
 
 test('norms of a state without a median are told as none of it', () => {
   const told = { ...normsOf(21), thresholds: rows(5, () => 0) };
-  const spot = { state: 4, patch: 3, cols: 3, name: '' };
-  assert.equal(
-    normWords(told, spot, 5),
-    'patch (1, 0): 4, 0 x the median. Longer than 5 medians: 1 patch.', // after the last layer nothing attends
-  );
+  assert.equal(normFinding('It', told, 4, 4, 5), 'It: how long the tokens are');
+  assert.equal(outlierWords(told, 4, 5), 'Longer than 5 medians: 1 patch.'); // after the last layer nothing attends
   const named = { ...told, outliers: rows(5, () => []), named: rows(5, () => ['register 0']) };
   assert.equal(
     outlierWords(named, 3, 5),
     "Longer than 5 medians: register 0, which get 40% of the next layer's attention (an even share would be 40%).",
   );
-  assert.equal(tileWords('norms', named, 0), '1 outlier');
-  assert.equal(tileWords('similarity', named, 0), '');
 });
 
 test('the lens needs classes, their shares and their words, to name one', () => {

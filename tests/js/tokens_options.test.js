@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Jobs } from '../../vit_viz/ui/tokens/store.js';
+import { Jobs } from '../../vit_viz/ui/kit/jobs.js';
 import { chosenBy } from '../../vit_viz/ui/kit/controls.js';
 import { possible } from '../../vit_viz/ui/tokens/room.js';
-import { Browser, kinds, parse, read } from './browser.js';
+import { Browser, parse, read } from './browser.js';
 import { open, pressed, settle, subject, texts, usual } from './tokens_tab.js';
 
 const HTML = read('../../vit_viz/ui/tokens/room.html');
@@ -35,20 +35,31 @@ test('sliders have the limits that Python declares', async () => {
 });
 
 test('each measure shows its own controls', async () => {
-  const { element, press } = await open();
+  const { element, press } = await open({ classes: { classes: [{ index: 4, name: 'nail' }], single: true } });
   assert.deepEqual(shown(element), ['role', 'scale']);
   await press('token_measure', 'components');
   assert.deepEqual(shown(element), ['role', 'foreground', 'whitened', 'second']);
   await press('token_measure', 'norms');
-  assert.deepEqual(shown(element), ['scale', 'factor', 'register']);
+  assert.deepEqual(shown(element), ['role', 'scale', 'factor', 'register']);
   await press('token_measure', 'lens');
-  assert.deepEqual(shown(element), ['scale', 'how much s']);
+  assert.deepEqual(shown(element), ['role', 'how sure o']); // probabilities have one scale
   await press('token_measure', 'layers');
   assert.deepEqual(shown(element), ['role', 'scale']);
   await press('token_measure', 'segments');
   assert.deepEqual(shown(element), ['segment_role', 'method', 'count', 'box', 'draw a box']);
   await press('token_method', 'cut');
   assert.deepEqual(shown(element), ['segment_role', 'method', 'box', 'draw a box']);
+  const bare = await open({ chosen: { token_measure: 'lens' }, classes: { classes: [], single: true } });
+  assert.deepEqual(shown(bare.element), ['role', 'scale', 'how sure o']); // a cosine has a scale
+});
+
+test('the lens is of the likeliest class, until one is chosen', async () => {
+  const { find, told, show } = await open({ chosen: { token_measure: 'lens' } });
+  assert.equal(pressed(find('room-likeliest')), 'true');
+  await show({ revision: 2, target: '7', chosen: { token_measure: 'lens' } });
+  assert.equal(pressed(find('room-likeliest')), 'false');
+  find('room-likeliest').click();
+  assert.deepEqual(told, [['why', { index: '' }]]);
 });
 
 test('a box can be taken away only where there is one, and roles chosen only where there are some', async () => {
@@ -64,7 +75,8 @@ test('a box can be taken away only where there is one, and roles chosen only whe
 
 test('the controls say what is chosen', async () => {
   const chosen = { token_factor: 7.5, token_whitened: true, token_measure: 'norms', token_second: 'p2' };
-  const { element } = await open({ chosen }, { answer: () => new Error('no') });
+  const pictures = [{ id: 'p2', name: 'b' }];
+  const { element } = await open({ chosen, pictures }, { answer: () => new Error('no') });
   const control = (/** @type {string} */ option) =>
     /** @type {any} */ (element.querySelector(`[data-option=token_${option}]`));
   assert.equal(control('factor').value, '7.5');
@@ -76,26 +88,20 @@ test('the controls say what is chosen', async () => {
     'false',
     'false',
   ]);
-  assert.deepEqual(control('measure').children.map(pressed), [
-    'false',
-    'false',
-    'true',
-    'false',
-    'false',
-    'false',
-  ]);
+  const rows = control('measure').querySelectorAll('[data-value]');
+  assert.deepEqual(rows.map(pressed), ['false', 'false', 'true', 'false', 'false', 'false']);
   assert.equal(pressed(control('measure')), null);
 });
 
 test('a field that somebody is typing into keeps its text', async () => {
-  const part = await open();
+  const part = await open({ pictures: [{ id: 'p3', name: 'c' }] });
   const field = /** @type {any} */ (part.element.querySelector('[data-option=token_box]'));
-  /** @type {any} */ (part.browser.globals.document).activeElement = field;
+  field.focus();
   field.value = '1,2';
   await part.show({ revision: 2, chosen: { token_box: '0,0,9,9' } });
   assert.equal(field.value, '1,2');
   const select = /** @type {any} */ (part.element.querySelector('[data-option=token_second]'));
-  /** @type {any} */ (part.browser.globals.document).activeElement = select;
+  select.focus();
   await part.show({ revision: 3, chosen: { token_second: 'p3', token_box: '0,0,9,9' } });
   assert.deepEqual([field.value, select.value], ['0,0,9,9', 'p3']);
 });
@@ -117,6 +123,7 @@ test('a slider that is moved shows its number at once, and is told once it rests
   slider.fire('change');
   browser.pass(1000);
   assert.deepEqual(told.slice(1), [['choose', { token_factor: 8 }]]); // once
+  await settle();
 });
 
 test('what is typed is told when it is done, without spaces', async () => {
@@ -133,6 +140,7 @@ test('what is typed is told when it is done, without spaces', async () => {
   const search = /** @type {any} */ (element.querySelector('.vv-search'));
   search.fire('change');
   assert.equal(told.length, 1); // no option
+  await settle();
 });
 
 test('what is no box is refused in words, and nothing is told', async () => {
@@ -147,7 +155,7 @@ test('what is no box is refused in words, and nothing is told', async () => {
 });
 
 test('events are read as what they choose', (context) => {
-  new Browser().install(context, kinds);
+  new Browser().install(context);
   const element = parse(HTML);
   const chosen = (/** @type {string} */ selector, /** @type {string} */ type, more = {}) => {
     const target = Object.assign(/** @type {any} */ (element.querySelector(selector)), more);
@@ -155,7 +163,7 @@ test('events are read as what they choose', (context) => {
   };
   assert.equal(chosenBy(/** @type {any} */ ({ type: 'click', target: null })), null);
   assert.equal(chosen('.vv-room-head', 'click'), null);
-  assert.equal(chosen('.vv-measures', 'click'), null); // between its buttons
+  assert.equal(chosen('.vv-room-table', 'click'), null); // between its buttons
   assert.deepEqual(chosen('[data-value=norms]', 'click'), { token_measure: 'norms' });
   assert.equal(chosen('[data-value=norms]', 'change'), null);
   assert.deepEqual(chosen('[data-option=token_register]', 'click'), { token_register: true });
@@ -163,6 +171,7 @@ test('events are read as what they choose', (context) => {
   assert.deepEqual(chosen('[data-option=token_register]', 'click'), { token_register: false });
   assert.deepEqual(chosen('[data-option=token_count]', 'change', { value: '12' }), { token_count: 12 });
   assert.equal(chosen('[data-option=token_count]', 'click'), null);
+  element.querySelector('[data-option=token_second]').innerHTML = '<option>7</option>';
   assert.deepEqual(chosen('[data-option=token_second]', 'change', { value: '7' }), { token_second: '7' });
   assert.equal(chosen('[data-option=token_second]', 'click'), null);
 });
@@ -280,7 +289,7 @@ function job() {
   const told = [];
   const element = /** @type {any} */ (parse(HTML).querySelector('.vv-room-job'));
   const jobs = new Jobs(element, (name, data) => void told.push([name, data]));
-  const words = () => element.querySelector('.vv-room-job-words').textContent;
+  const words = () => element.querySelector('.vv-job-words').textContent;
   return { jobs, element, told, words, bar: element.querySelector('progress') };
 }
 
@@ -288,14 +297,14 @@ test('a job is asked for and says how far it is, until it is done', async () => 
   const { jobs, element, told, words, bar } = job();
   const waiting = jobs.compute('/k', 'Comparing …', 'layers', { role: 'keys' });
   assert.deepEqual(told, [['compute', { key: '/k', kind: 'layers', options: { role: 'keys' } }]]);
-  assert.deepEqual([element.hidden, words(), bar.value], [false, 'Comparing …', '']);
+  assert.deepEqual([element.hidden, words(), bar.position], [false, 'Comparing …', -1]);
   jobs.hear({ key: '/k', share: 0.256 });
   assert.deepEqual([words(), bar.value], ['Comparing … 26%', 0.256]);
   jobs.hear({ key: '/other', done: true });
   jobs.hear(null);
   assert.equal(element.hidden, false);
   jobs.hear({ key: '/k' }); // nobody knows how far
-  assert.deepEqual([words(), bar.value], ['Comparing …', '']);
+  assert.deepEqual([words(), bar.position], ['Comparing …', -1]);
   jobs.hear({ key: '/k', done: true });
   assert.equal(element.hidden, true);
   await waiting;
@@ -314,7 +323,7 @@ test('a job fails with the words of the server, by its button, or by a newer one
   );
   element.querySelector('button').click();
   await stopped;
-  assert.deepEqual(told.at(-1), ['stop', {}]);
+  assert.deepEqual(told.at(-1), ['stop', { job: 'compute' }]);
   const replaced = assert.rejects(
     jobs.compute('/k', 'w', 'layers', {}),
     /^Error: Something else was asked for[.]$/,

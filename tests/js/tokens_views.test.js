@@ -4,13 +4,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { drawHistogram } from '../../vit_viz/ui/tokens/panels.js';
-import { segmentColour } from '../../vit_viz/ui/tokens/views.js';
+import { segmentColour } from '../../vit_viz/ui/tokens/segments.js';
 import { Browser, Element } from './browser.js';
 import { open, settle, subject, texts } from './tokens_tab.js';
 
 const kindOf = (/** @type {string} */ path) => /kind=(\w+)/.exec(path)?.[1];
 const rows = (/** @type {number} */ count, /** @type {(state: number) => any} */ make) =>
   Array.from({ length: count }, (_, state) => make(state));
+/** A server that knows one kind of numbers. @param {string} kind @param {any} told */
+const only = (kind, told) => (/** @type {string} */ path) => (kindOf(path) === kind ? told : null);
 const opacities = (/** @type {number[]} */ bytes) => bytes.filter((_, i) => i % 4 === 3);
 
 // --- colours
@@ -27,28 +29,31 @@ const components = {
   overall: [0.3, 0.2, 0.1],
 };
 
-test('three components are the colours of all maps, nearly opaque over the photo, without a scale', async () => {
-  const part = await open({ chosen: { token_measure: 'components' } }, { answer: () => components });
-  assert.deepEqual(part.asked, [
+test('three components are the colours of all photos, over their own lightness, without a scale', async () => {
+  const part = await open(
+    { chosen: { token_measure: 'components' } },
+    { answer: only('components', components) },
+  );
+  assert.equal(
+    part.asked[0],
     '/vit_viz/token_numbers/h4?kind=components&role=tokens&foreground=false&whitened=false',
-  ]);
-  assert.deepEqual(part.small(2), [80, 81, 82, 83, 84, 85]);
-  assert.deepEqual(part.big().slice(4, 12), [121, 7, 9, 230, 122, 7, 9, 230]);
-  assert.equal(part.find('room-bar').hidden, true);
+  );
+  assert.deepEqual(part.small(2, 'components'), [80, 81, 82, 83, 84, 85]);
+  assert.deepEqual(part.big().slice(4, 12), [121, 7, 9, 255, 122, 7, 9, 255]);
+  assert.equal(part.how()?.how, 'colours');
+  assert.equal(part.find('room-bar').hasAttribute('data-none'), true);
   assert.equal(part.find('room-second-stage').hidden, true);
-  assert.equal(part.words('room-caption'), 'Three components as colours, after layer 2');
+  assert.equal(
+    part.words('room-caption'),
+    'Three directions hold 33% of what differs between the patches, after layer 2',
+  );
   assert.equal(
     part.words('room-readout'),
-    '33% of what differs in this layer: red 20%, green 10%, blue 3%; all layers together: 60%',
+    "Red 20%, green 10%, blue 3% of what differs here; in all layers together 60%. Brightness is the photo's own",
   );
-  assert.deepEqual(
-    part.tiles().map((tile) => tile.children[2].textContent),
-    [30, 31, 32, 33, 34].map((share) => `${share}% of what differs`),
-  );
-  assert.equal(part.find('room-wait').hidden, true);
   part.element.querySelector('[data-option=token_foreground]')?.click();
   await settle();
-  assert.match(part.asked[1], /foreground=true&whitened=false$/);
+  assert.ok(part.asked.some((path) => /foreground=true&whitened=false$/.test(path)));
 });
 
 test('a second photo shares the colours, and a note of it is said', async () => {
@@ -59,7 +64,7 @@ test('a second photo shares the colours, and a note of it is said', async () => 
     note: 'It was made smaller.',
     name: 'a cat',
   };
-  const answer = () => ({ ...components, second: painted(20) });
+  const answer = only('components', { ...components, second: painted(20) });
   const part = await open(
     { second, chosen: { token_measure: 'components', token_role: 'keys' } },
     { answer },
@@ -69,13 +74,15 @@ test('a second photo shares the colours, and a note of it is said', async () => 
   assert.equal(stage.hidden, false);
   const image = /** @type {any} */ (stage.querySelector('img'));
   assert.deepEqual([image.src, image.alt], ['/photo/h9', 'a cat']);
-  const { data } = /** @type {any} */ (stage.querySelector('canvas')).canvas.data;
-  assert.deepEqual([...data.slice(0, 8)], [100, 7, 9, 230, 101, 7, 9, 230]); // layer 2 of 4 is in the middle
-  assert.match(part.words('room-readout'), /together: 60%[.] It was made smaller[.]$/);
+  assert.match(part.words('room-readout'), /photo's own[.] It was made smaller[.]$/);
+  stage.querySelector('.vv-box').box = { left: 0, top: 0, width: 60, height: 20 };
+  image.fire('load');
+  part.frame();
+  assert.deepEqual(part.shownBy(stage)?.bytes.slice(0, 8), [100, 7, 9, 255, 101, 7, 9, 255]); // layer 2 of 4 is in the middle
   await part.show({ revision: 2, second: null, chosen: { token_measure: 'components' } });
   assert.equal(stage.hidden, true);
   await part.show({ revision: 3, second, chosen: { token_measure: 'components', token_role: 'keys' } });
-  assert.equal(part.asked.length, 2); // both are here
+  assert.equal(part.asked.filter((path) => kindOf(path) === 'components').length, 2); // both are here
   assert.equal(stage.hidden, false);
   await part.press('token_measure', 'similarity');
   assert.equal(stage.hidden, true);
@@ -84,9 +91,10 @@ test('a second photo shares the colours, and a note of it is said', async () => 
 test('until colours have come, it says that they are computed', async () => {
   const never = new Promise(() => {});
   const part = await open({ chosen: { token_measure: 'components' } }, { answer: () => never });
-  assert.equal(part.words('room-wait'), 'Computing …');
+  assert.equal(part.words('room-wait'), 'Computing colours …');
   assert.equal(part.words('room-readout'), '');
-  assert.deepEqual(part.tiles()[0].children[2].hidden, true);
+  assert.equal(part.words('room-caption'), 'By what the patches differ most, after layer 2');
+  assert.deepEqual([part.small(0, 'components'), part.big()], [[], []]);
 });
 
 test('an answer to what was chosen before changes nothing', async () => {
@@ -103,7 +111,7 @@ test('an answer to what was chosen before changes nothing', async () => {
   assert.equal(part.element.dataset.ready, 'similarity');
   await part.press('token_measure', 'components');
   assert.equal(part.element.dataset.ready, 'components');
-  assert.deepEqual(part.big().slice(0, 4), [120, 7, 9, 230]);
+  assert.deepEqual(part.big().slice(0, 4), [120, 7, 9, 255]);
 });
 
 test('colours and segments have no scale, also where the maps before them had one', async () => {
@@ -112,9 +120,9 @@ test('colours and segments have no scale, also where the maps before them had on
   const part = await open({}, { answer });
   const bar = part.find('room-bar');
   for (const measure of ['components', 'segments']) {
-    assert.equal(bar.hidden, false);
+    assert.equal(bar.hasAttribute('data-none'), false);
     await part.press('token_measure', measure);
-    assert.equal(bar.hidden, true);
+    assert.equal(bar.hasAttribute('data-none'), true);
     await part.press('token_measure', 'similarity');
   }
 });
@@ -133,16 +141,13 @@ const norms = {
 const NORMS = { token_measure: 'norms' };
 
 test('norms are maps with their outliers ringed, and a histogram of all tokens with the limit in it', async () => {
-  const part = await open({ chosen: NORMS }, { answer: () => norms });
-  assert.deepEqual(part.asked, ['/vit_viz/token_numbers/h4?kind=norms&factor=5']);
-  assert.deepEqual([part.words('low'), part.words('high'), part.words('unit')], ['1', '32', 'norm']);
+  const part = await open({ chosen: NORMS }, { answer: only('norms', norms) });
+  assert.equal(part.asked[0], '/vit_viz/token_numbers/h4?kind=norms&factor=5');
+  assert.deepEqual([part.words('low'), part.words('high'), part.words('unit')], ['1', '32', 'length']);
   assert.deepEqual(part.marks(), ['vv-ring vv-outlier 50% 70%', 'vv-ring 50% 50%']);
-  assert.equal(part.words('room-caption'), 'How long the tokens are, after layer 2');
-  assert.match(part.words('room-readout'), /^patch \(1, 1\): 5, 2[.]5 x the median[.] Longer than 5 medians: 1 patch and the class token, which get 34%/); // prettier-ignore
-  assert.deepEqual(
-    part.tiles().map((tile) => tile.children[2].textContent),
-    ['no outliers', '1 outlier', '1 outlier', '2 outliers', '1 outlier'],
-  );
+  assert.equal(part.words('room-caption'), 'Patch (1, 1) after layer 2: 2.5 times as long as the median');
+  assert.match(part.words('room-readout'), /^Length 5[.] Longer than 5 medians: 1 patch and the class token, which get 34%/); // prettier-ignore
+  assert.deepEqual(part.under('norms'), Array(5).fill('2.5x'));
   const panel = part.find('room-panel');
   const [title, picture, ends, words] = panel.children;
   assert.equal(title.textContent, 'Norms of this state');
@@ -170,19 +175,19 @@ test('norms are maps with their outliers ringed, and a histogram of all tokens w
 });
 
 test('the histogram is drawn anew for another state or limit, and not while the pointer moves', async () => {
-  const part = await open({ chosen: NORMS }, { answer: () => norms });
+  const part = await open({ chosen: NORMS }, { answer: only('norms', norms) });
   const panel = part.find('room-panel');
   const [title] = panel.children;
   part.stage.fire('pointermove', part.patch(0, 0));
   part.browser.pass(16);
-  assert.match(part.words('room-readout'), /^patch \(0, 0\): 1, 0[.]5 x/);
+  assert.match(part.words('room-readout'), /^Length 1[.] Longer/);
   assert.equal(panel.children[0], title);
-  part.tiles()[1].click();
+  part.cells('norms')[1].click();
   await settle();
   assert.match(panel.children[2].textContent, /16$/);
   assert.match(part.words('room-readout'), /which get 20% of the next layer's attention \(an even share would be 2%\)/); // prettier-ignore
   await part.show({ revision: 9, chosen: { ...NORMS, token_factor: 7.5 } });
-  assert.match(part.asked[1], /factor=7[.]5$/);
+  assert.ok(part.asked.some((path) => /factor=7[.]5$/.test(path)));
   assert.match(panel.children[3].textContent, /beyond 10, 7[.]5 medians/);
   part.element.fire('pointerleave');
   await part.press('token_measure', 'similarity');
@@ -193,8 +198,15 @@ test('the histogram is drawn anew for another state or limit, and not while the 
 });
 
 test('where no patch is meant, norms tell of the outliers alone', async () => {
-  const part = await open({ query: 'class', chosen: { ...NORMS, token_state: 0 } }, { answer: () => norms });
-  assert.equal(part.words('room-readout'), 'No token is longer than 5 medians.');
+  const part = await open(
+    { query: 'class', chosen: { ...NORMS, token_state: 0 } },
+    { answer: only('norms', norms) },
+  );
+  assert.equal(part.words('room-readout'), 'Length 9. No token is longer than 5 medians.');
+  assert.equal(
+    part.words('room-caption'),
+    'The class token before the first layer: 4.5 times as long as the median',
+  );
   assert.deepEqual(part.marks(), []);
 });
 
@@ -227,31 +239,49 @@ const lens = {
   words: { 4: 'nail', 7: 'lion' },
 };
 
-test('the lens asks for its class, and tells of the patch, the title and the note', async () => {
-  const part = await open({ target: '7', chosen: { token_measure: 'lens' } }, { answer: () => lens });
-  assert.deepEqual(part.asked, ['/vit_viz/token_numbers/h4?kind=lens&target=7']);
-  assert.equal(part.words('room-caption'), 'What speaks for lion, after layer 2');
-  assert.equal(part.words('room-readout'), 'patch (1, 1): nail 90%, lion 40%');
+test('the lens is as bright as it is sure, on one scale for all layers, and tells of the patch', async () => {
+  const sure = {
+    ...lens,
+    top_probability: rows(5, (state) => [0.5, 0.7, 0.4, 0.6, state < 4 ? 0.16 * state : 0.8, 0.8]),
+  };
+  const part = await open({ chosen: { token_measure: 'lens' } }, { answer: only('lens', sure) });
+  assert.equal(part.asked[0], '/vit_viz/token_numbers/h4?kind=lens');
+  assert.equal(part.words('room-caption'), 'Patch (1, 1) after layer 2: the head would say nail, 48%');
+  assert.equal(part.words('room-readout'), 'It is surest of patch (1, 2): lion, 80%. A probe <b>.');
   assert.deepEqual(
     [part.words('low'), part.words('high'), part.words('unit')],
-    ['0.1', '0.7', 'probability'],
+    ['0', '0.8', 'probability of the likeliest class'],
   );
-  assert.equal(part.words('room-note'), 'A probe <b>.');
-  assert.deepEqual(texts(part.tiles().map((tile) => tile.children[2])), Array(5).fill('mostly nail'));
-  assert.deepEqual(part.small(3), [0, 255, 43, 85, 128, 85]); // 255 · 0.1 / 0.6 = 42.5, in fp32 a little more
+  assert.deepEqual(part.under('lens'), ['nail 0%', 'nail 16%', 'nail 32%', 'nail 48%', 'nail 80%']);
+  assert.deepEqual(
+    rows(5, (state) => part.small(state, 'lens')[4]),
+    [0, 51, 102, 153, 255],
+  );
+});
+
+test('a class that is chosen is what the lens shows', async () => {
+  const part = await open({ target: '7', chosen: { token_measure: 'lens' } }, { answer: only('lens', lens) });
+  assert.equal(part.asked[0], '/vit_viz/token_numbers/h4?kind=lens&target=7');
+  assert.match(part.words('room-readout'), /^patch \(1, 1\): nail 90%, lion 40%[.] It is surest/);
+  assert.deepEqual(
+    [part.words('low'), part.words('high'), part.words('unit')],
+    ['0', '0.7', 'probability of lion'],
+  );
+  assert.deepEqual(part.small(3, 'lens'), [36, 255, 73, 109, 146, 109]); // 255 · 0.1 / 0.7 = 36.4
   await part.show({ revision: 2, target: '4', chosen: { token_measure: 'lens' } });
-  assert.match(part.asked[1], /target=4$/);
+  assert.ok(part.asked.some((path) => /target=4$/.test(path)));
   await part.show({ revision: 3, target: '4', query: 'class', chosen: { token_measure: 'lens' } });
-  assert.equal(part.words('room-readout'), 'Point at a patch to read what the head says of it.');
-  await part.press('token_measure', 'similarity');
-  assert.equal(part.find('room-note').hidden, true);
+  assert.equal(
+    part.words('room-caption'),
+    'The class token after layer 2: of the patches most would be called nail',
+  );
 });
 
 test('before the lens has answered there is its name alone', async () => {
   const part = await open({ chosen: { token_measure: 'lens' } }, { answer: () => new Promise(() => {}) });
-  assert.equal(part.words('room-caption'), 'Logit lens, after layer 2');
+  assert.equal(part.words('room-caption'), 'What the head would say of each patch');
   assert.equal(part.words('room-readout'), '');
-  assert.equal(part.find('room-bar').hidden, true);
+  assert.equal(part.find('room-bar').hasAttribute('data-none'), true);
   assert.match(part.asked[0], /kind=lens$/);
 });
 
@@ -264,21 +294,29 @@ const segments = (/** @type {number} */ layer) => ({
   method: 'k-means of keys',
 });
 const layerOf = (/** @type {string} */ path) => Number(/layer=(\d+)/.exec(path)?.[1]);
-const segmented = (/** @type {string} */ path) => segments(layerOf(path));
+const segmented = (/** @type {string} */ path) =>
+  kindOf(path) === 'segments' ? segments(layerOf(path)) : null;
 const SEGMENTS = { token_measure: 'segments' };
 
 test('segments come layer by layer, the one that is looked at first, and each has its colour', async () => {
   const part = await open({ chosen: SEGMENTS }, { answer: segmented });
-  assert.deepEqual(part.asked.map(layerOf), [2, 0, 1, 3]);
+  assert.deepEqual(part.asked.slice(0, 4).map(layerOf), [2, 0, 1, 3]);
   assert.match(part.asked[0], /kind=segments&layer=2&role=keys&method=k-means&count=4$/);
-  assert.equal(part.words('room-caption'), 'Segments by the keys, layer 2');
+  assert.equal(part.words('room-caption'), 'Patch (1, 1), by the keys of layer 2: alone in segment 1');
   assert.equal(part.words('room-readout'), 'patch (1, 1): segment 1, 33% of the patches');
-  assert.equal(part.find('room-bar').hidden, true);
+  assert.equal(part.find('room-bar').hasAttribute('data-none'), true);
   const reds = [0, 0, 0, 1, 1, 2].map((segment) => segmentColour(segment)[0]);
-  assert.deepEqual(part.small(1), reds);
-  assert.deepEqual(part.small(2), [0, 0, 0, 0, 1, 2].map((segment) => segmentColour(segment)[0])); // prettier-ignore
+  assert.deepEqual(part.small(1, 'segments'), reds);
+  assert.deepEqual(part.small(2, 'segments'), [0, 0, 0, 0, 1, 2].map((segment) => segmentColour(segment)[0])); // prettier-ignore
   assert.deepEqual(part.big().slice(16, 19), segmentColour(1));
   assert.deepEqual(opacities(part.big()), Array(6).fill(130));
+  part.cells('segments')[1].click();
+  assert.equal(
+    part.words('room-caption'),
+    'Patch (1, 1), by the keys of layer 1: one of 2 patches of segment 1',
+  );
+  part.cells('segments')[2].click();
+  await settle();
   const [title, list, note] = part.find('room-panel').children;
   assert.equal(title.textContent, 'Segments');
   assert.deepEqual(texts(list.children), ['segment 050%', 'segment 133%', 'segment 217%']);
@@ -318,12 +356,13 @@ test('the segment under the pointer or in the legend is lit', async () => {
 });
 
 test('segments of tokens and cuts are asked for as such, and a box is told with its overlaps', async () => {
-  const answer = (/** @type {string} */ path) => ({ ...segmented(path), overlap: [0.25, 0.5, 0.125] });
+  const answer = (/** @type {string} */ path) =>
+    kindOf(path) === 'segments' ? { ...segmented(path), overlap: [0.25, 0.5, 0.125] } : null;
   const chosen = { ...SEGMENTS, token_segment_role: 'tokens', token_method: 'cut', token_box: '40,10,80,30' };
   const part = await open({ chosen, query: 'class' }, { answer });
   assert.match(part.asked[0], /layer=2&role=tokens&method=cut&box=40%2C10%2C80%2C30$/);
-  assert.equal(part.words('room-caption'), 'Segments by the tokens, after layer 2');
-  assert.equal(part.tiles().length, 4); // none before the first layer
+  assert.equal(part.words('room-caption'), 'Patches that belong together, after layer 2');
+  assert.equal(part.cells('segments').length, 4); // none before the first layer
   assert.equal(part.words('room-readout'), 'Point at a patch to read which segment it belongs to.');
   const [, list, note] = part.find('room-panel').children;
   assert.deepEqual(texts(list.children).slice(1), ['segment 133%, overlap 0.5', 'segment 217%, overlap 0.125']); // prettier-ignore
@@ -338,12 +377,15 @@ test('while segments arrive, those that are here are shown', async () => {
   assert.equal(part.words('room-readout'), '');
   waiting[0](segments(2));
   await settle();
-  assert.equal(part.words('room-wait'), '1 of 4 are here …');
+  part.frame();
+  assert.equal(part.words('room-wait'), 'Computing segments …');
   assert.deepEqual(opacities(part.big()), Array(6).fill(130));
-  part.tiles()[3].click(); // not here yet
-  assert.deepEqual(part.big(), Array(24).fill(0));
+  assert.deepEqual([part.small(2, 'segments').length, part.small(3, 'segments').length], [6, 0]);
+  part.cells('segments')[3].click(); // not here yet
+  assert.equal(part.words('room-caption'), 'Patches that belong together, layer 3');
   await part.press('token_measure', 'similarity');
+  const before = waiting.length;
   waiting[1](segments(0));
   await settle();
-  assert.equal(waiting.length, 3); // the vectors of one state beside the segments: nothing more of those was asked for
+  assert.equal(waiting.length, before); // nothing more of the segments was asked for
 });

@@ -61,7 +61,7 @@ export function open(
     pointerId: 4,
   });
   const cell = (/** @type {number} */ layer, /** @type {number} */ column) => ({
-    clientX: (400 * (column + 0.5)) / (trace.heads + 3),
+    clientX: (400 * (column + 0.5)) / (trace.heads + 1),
     clientY: 500 + (90 * (layer + 0.5)) / trace.layers,
     pointerType: 'mouse',
   });

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { Frame } from '../../vit_viz/explorer/frame.js';
 import {
   MassBars,
+  about,
   cellText,
   percent,
   spokenFrame,
@@ -37,6 +38,19 @@ function frameOf(
 }
 
 // --- words
+
+test('a token that is no patch is explained where it asks, by what this model does with it', () => {
+  const of = (/** @type {string} */ pooling) => ({
+    ...trace,
+    prefix: ['class', 'register 0', 'distillation'],
+    pooling,
+  });
+  assert.match(about('class', of('class')), /adds it to the patches, and reads its answer from it[.]$/);
+  assert.match(about('class', of('mean')), /elsewhere[.]$/);
+  assert.match(about('register 0', of('class')), /^A register /);
+  assert.match(about('distillation', of('class')), /another model/);
+  assert.deepEqual([about('1,2', of('class')), about('pool', of('mean')), about('class', { ...of('mean'), prefix: [] })], ['', '', '']); // prettier-ignore
+});
 
 test('shares have as many digits as are known', () => {
   assert.deepEqual(
@@ -143,7 +157,7 @@ test('mass bars are shares of the row; of a column the weights, for patches thei
   const shown = () =>
     bars.bars.map(({ value, bar, part }) => [
       value.textContent,
-      any(bar.style)['--share'],
+      any(bar.style).getPropertyValue('--share'),
       part.title.split(' ')[0],
     ]);
   bars.show(frame, view, any(numbers));
@@ -175,10 +189,10 @@ test('mass bars are shares of the row; of a column the weights, for patches thei
   assert.equal(bars.bars[0].value.textContent, percent(Math.fround(row[0])));
   assert.equal(
     any(new MassBars(any(box), makeTrace({ prefix: ['class', 'register 0', 'register 1'] })).bars[2].part)
-      .nodes[0],
+      .firstChild.data,
     'register 1 ',
   );
-  assert.equal(any(bars.bars[1].part).nodes[0], 'register 0 ');
+  assert.equal(any(bars.bars[1].part).firstChild.data, 'register 0 ');
 });
 
 test('file names hold what the picture shows', () => {
@@ -198,18 +212,21 @@ test('cells fill the width, or the height where that is less', () => {
     height: 52,
     gap: 4,
     radius: 6,
+    inset: [0, 0],
   });
   assert.deepEqual(cellSize({ width: 800, height: 360, layers: 12, columns: 8, aspect: 2 }), {
     width: 56,
     height: 30,
     gap: 4,
     radius: 3,
+    inset: [0, 0],
   });
   assert.deepEqual(cellSize({ width: 80, height: 900, layers: 3, columns: 8, aspect: 2 }), {
     width: 52,
     height: 28,
     gap: 4,
     radius: 3,
+    inset: [0, 0],
   });
 });
 
@@ -228,7 +245,11 @@ test('the model\u2019s input lies on the photo where the crop says', () => {
   const { top, left, width, height } = parts.box.style;
   assert.deepEqual([top, left, width, height], ['10%', '20%', '50%', '50%']);
   assert.deepEqual(
-    [parts.box.style['--vx-rows'], parts.box.style['--vx-cols'], parts.root.style['--vx-aspect']],
+    [
+      parts.box.style.getPropertyValue('--vx-rows'),
+      parts.box.style.getPropertyValue('--vx-cols'),
+      parts.root.style.getPropertyValue('--vx-aspect'),
+    ],
     ['4', '6', '1.5'],
   );
   assert.equal(parts.rings.getAttribute('viewBox'), '0 0 6 4');
@@ -247,19 +268,18 @@ test('photo and mosaic are fitted to the window', (t) => {
   parts.caption.box.width = 480;
   parts.box.box.width = 30;
   outer.box.width = 852;
-  assert.deepEqual(fitPanels(parts, trace), {
-    cell: { width: 101, height: 69, gap: 4, radius: 6 },
-    box: { width: 30, height: 0 },
-  });
-  const read = (/** @type {string} */ name) => parts.mosaic.style[`--vx-${name}`];
-  assert.deepEqual(['cell-width', 'cell-height', 'label', 'columns', 'depth'].map(read), [
+  const fitted = fitPanels(parts, trace, 8);
+  assert.deepEqual(fitted.mosaic.cell, { width: 101, height: 69, gap: 4, radius: 6, inset: [0, 0] });
+  assert.deepEqual(fitted.box, { width: 30, height: 0 });
+  const read = (/** @type {string} */ name) => parts.mosaic.style.getPropertyValue(`--vx-${name}`);
+  assert.deepEqual(['cell-width', 'cell-height', 'label', 'width', 'height'].map(read), [
     '101px',
     '69px',
     '30px',
-    '8',
-    '3',
+    '808px',
+    '207px',
   ]);
-  assert.equal(parts.root.style['--vx-tall'], '620px');
+  assert.equal(parts.root.style.getPropertyValue('--vx-tall'), '620px');
   assert.deepEqual(
     ['data-slim', 'data-fine'].map((n) => parts.root.hasAttribute(n)),
     [false, false],
@@ -268,15 +288,20 @@ test('photo and mosaic are fitted to the window', (t) => {
   parts.caption.box.width = 479;
   parts.box.box.width = 29;
   outer.box.width = 8 * 27 + 42;
-  fitPanels(parts, makeTrace({ grid: [4, 60] }));
-  assert.equal(parts.root.style['--vx-tall'], '550px');
+  fitPanels(parts, makeTrace({ grid: [4, 60] }), 8);
+  assert.equal(parts.root.style.getPropertyValue('--vx-tall'), '550px');
   assert.deepEqual(
     ['data-slim', 'data-fine'].map((n) => parts.root.hasAttribute(n)),
     [true, true],
   );
+  assert.equal(parts.root.dataset.shape, 'usual');
+  fitPanels(parts, makeTrace({ crop: { original: [10, 60], input: [32, 48], region: [0, 0, 10, 60] } }), 8);
+  assert.equal(parts.root.dataset.shape, 'flat');
+  fitPanels(parts, makeTrace({ crop: { original: [60, 10], input: [32, 48], region: [0, 0, 60, 10] } }), 8);
+  assert.equal(parts.root.dataset.shape, 'narrow');
   browser.window.innerHeight = 100;
-  fitPanels(parts, trace);
-  assert.equal(parts.root.style['--vx-tall'], '280px');
+  fitPanels(parts, trace, 8);
+  assert.equal(parts.root.style.getPropertyValue('--vx-tall'), '280px');
 });
 
 test('the chosen cell is scrolled into its own box, as little as needed', () => {

@@ -37,7 +37,9 @@ class Inside(TorchFunctionMode):
         if func is torch.nn.functional.scaled_dot_product_attention:
             q, k = args[0], args[1]
             scale = (kwargs or {}).get("scale") or q.shape[-1] ** -0.5
-            self.attention.append((q @ k.transpose(-2, -1) * scale).softmax(dim=-1))
+            bias = (kwargs or {}).get("attn_mask")
+            scores = q @ k.transpose(-2, -1) * scale
+            self.attention.append((scores if bias is None else scores + bias).softmax(dim=-1))
         return func(*args, **(kwargs or {}))
 
 

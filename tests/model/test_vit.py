@@ -14,8 +14,7 @@ from tests.comparing import assert_same
 from tests.model.inside import TINY, assert_same_inside, look_inside, randomise
 from vit_viz.errors import ParameterError
 from vit_viz.model import VisionTransformer, ViTConfig, linear
-from vit_viz.model.convolution import PatchConv2d
-from vit_viz.model.linear import Linear, forced_kernel, use_fastest_linear
+from vit_viz.model.linear import Linear, PatchConv2d, forced_kernel, use_fastest_linear
 
 pytestmark = pytest.mark.numbers
 

@@ -35,23 +35,28 @@ def test_a_bundle_does_what_its_modules_do(package: Path) -> None:
         "let made = 0;\n\n/** Counts. */\nexport function next() {\n  return (made += 1);\n}\nexport const TEN = 10;\n"
         "export class Pair {\n  sum = TEN + next();\n}\nexport async function later() {}\n"
     )
+    (package / "between.js").write_text(
+        "import { TEN, next } from './part/numbers.js';\n\nexport { TEN, next };\n"
+    )
     (package / "other.js").write_text(
         "import { next } from './part/numbers.js';\n\nexport const first = next();\n"
     )
     (package / "main.js").write_text(
-        "import {\n  Pair,\n  next as following,\n} from './part/numbers.js';\nimport { first } from './other.js';\n\n"
+        "import {\n  Pair,\n  next as following,\n} from './part/numbers.js';\nimport { TEN } from './between.js';\n"
+        "import { first } from './other.js';\n\n"
         "const made = 'hidden from numbers.js';\nexport function start() {\n"
-        "  return [first, new Pair().sum, following(), made.length];\n}\n"
+        "  return [first, new Pair().sum, following(), made.length, TEN];\n}\n"
     )
     script = bundled("main.js", "console.log(JSON.stringify(entry.start()), Object.keys(entry).join());")
-    assert run(script) == "[1,12,3,22] start"
+    assert run(script) == "[1,12,3,22,10] start"
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "export default 1;",
-        "export { a };",
+        "export { a as b };",
+        "export { a } from './x.js';",
         "export let a = 1;",
         "export const { a } = { a: 1 };",
         "import all from './x.js';",

@@ -18,12 +18,13 @@ from PIL import Image
 import vit_viz as vv
 from tests.traces import trace_from
 from vit_viz.analyses.opening import opening
+from vit_viz.answer import Provenance
 from vit_viz.capture import Trace
 from vit_viz.errors import ExportError, ParameterError
+from vit_viz.explorer import packing
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.offline import page, page_of
 from vit_viz.offline.explored import Explored
-from vit_viz.results import Provenance
 
 EVIL = "</script></title><img src=x onerror=alert(1)>\"'@@facts@@<!--"
 LAYOUT = TokenLayout(grid=(4, 6), prefix=("class", "register 0"))
@@ -162,9 +163,9 @@ def fits(trace: Any, most_bytes: int) -> bool:
 
 
 def test_bytes_are_counted_by_what_each_layer_keeps() -> None:
-    """Of a row: 2 x 8 halves and 2 floats, or 26 halves; base64 makes 4 letters of 3 bytes."""
-    kept, whole = 5 * 26 * (2 * 8 * 2 + 2 * 4), 5 * 26 * 26 * 2
-    for sources, size in ((("qk",) * 3, 3 * kept), (("qk", "attention"), kept + whole), (("rows",), 0)):
+    """Of a row: 2 x 8 halves and 2 floats, or 26 halves and a float; base64 makes 4 letters of 3 bytes."""
+    kept, whole = 5 * 26 * (2 * 8 * 2 + 2 * 4), 5 * 26 * (26 * 2 + 4)
+    for sources, size in ((("qk",) * 3, 3 * kept), (("qk", "attention"), kept + whole), (("rows",), whole)):
         assert page.fp16_bytes(Sizes(*sources)) == size * 4 // 3  # type: ignore[arg-type]
 
 
@@ -179,13 +180,14 @@ def test_what_is_stored_as_int8_takes_half(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_attention_that_is_kept_whole_is_not_halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    trace, size = Sizes("qk", "attention"), (5_200 + 6_760) * 4 // 3
+    trace, size = Sizes("qk", "attention"), (5_200 + 7_280) * 4 // 3
     monkeypatch.setattr(page, "FP16_BYTES", 100)
     assert (fits(trace, size), fits(trace, size - 1)) == (True, False)
 
 
-def test_a_page_that_is_too_large_says_how_much_it_holds() -> None:
-    trace: Any = Sizes(*["qk"] * 3, "rows")
+def test_a_page_that_is_too_large_says_how_much_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace: Any = Sizes(*["qk"] * 3)
+    monkeypatch.setattr(packing, "LAYER_BYTES", 5_199)
     with pytest.raises(ExportError) as refused:
         page.check_fits(trace, 7_900_000)
     assert str(refused.value) == (
@@ -217,10 +219,10 @@ def test_the_explorer_is_told_what_it_shows(elements: Elements) -> None:
     assert value["opening"] == {"layer": begins.layer, "head": begins.head}
 
 
-def test_layers_that_only_python_can_answer_are_refused() -> None:
-    bias = torch.zeros(1, 26, 26)
-    with pytest.raises(ExportError, match="smaller size"):
-        page_of(a_trace(bias=bias), photo(), name="a lion")
+def test_layers_with_a_bias_are_in_the_page_as_they_are() -> None:
+    trace = a_trace(bias=torch.randn(5, 26, 26, generator=torch.Generator().manual_seed(3)))
+    facts = Elements(page_of(trace, photo(), name="a lion")).facts
+    assert facts["value"]["source"] == ["attention"] * 3
 
 
 def test_the_weights_of_a_learned_pool_are_in_the_page() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 import tomllib
@@ -17,6 +16,7 @@ from packaging.version import Version
 
 import vit_viz
 from benchmarks.lower_bounds import lowest, requirements
+from tests.test_imports import imported_names
 from vit_viz.bundled import bundled_file
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,16 +47,8 @@ def pins() -> dict[str, Requirement]:
 
 def imported(folder: Path, *, besides: tuple[str, ...] = ()) -> set[str]:
     """Libraries that the modules of a folder import, also inside functions."""
-    found = set()
-    for path in folder.rglob("*.py"):
-        if path.relative_to(folder).parts[0] in besides:
-            continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Import):
-                found.update(alias.name.split(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                found.add(str(node.module).split(".")[0])
-    return found
+    paths = (path for path in folder.rglob("*.py") if path.relative_to(folder).parts[0] not in besides)
+    return {name.partition(".")[0] for path in paths for name in imported_names(path)}
 
 
 def packages(libraries: set[str]) -> set[str]:
@@ -93,7 +85,8 @@ def test_the_package_and_its_extras_ask_for_what_is_imported_and_nothing_else() 
 
 
 def test_without_extras_it_asks_for_what_is_imported_outside_the_page() -> None:
-    assert packages(imported(ROOT / "vit_viz", besides=("ui", *OF_EXTRAS))) - {"plotly"} == set(CORE)
+    of_page_and_plots = {"plotly", "matplotlib", "pandas"}
+    assert packages(imported(ROOT / "vit_viz", besides=("ui", *OF_EXTRAS))) - of_page_and_plots == set(CORE)
     assert packages(imported(ROOT / "vit_viz" / "ui")) <= set(CORE) | set(named(EXTRAS["app"]))
 
 
@@ -144,7 +137,7 @@ def test_the_script_runs_tests_of_everything_that_has_a_range() -> None:
 
     assert all((ROOT / path).exists() for path in script.TESTS)
     covered = {path.split("/")[1] for path in script.TESTS}
-    assert covered >= {"checkpoints", "analyses", "session", "drawing", "notebook", "surfaces"}
+    assert covered >= {"checkpoints", "analyses", "session", "figures", "notebook", "surfaces"}
     needed = {Requirement(line).name for line in script.for_tests()}
     assert needed >= {"pytest", "hypothesis", "timm", "transformers", "httpx"}
     assert needed & script.NOT_FOR_TESTS == set()

@@ -93,7 +93,16 @@ def test_the_wheel_holds_every_file_of_the_package_and_the_bundled_ones(wheel: P
     package = {path.relative_to(ROOT).as_posix() for path in files if path.suffix not in (".pyi", ".pyc")}
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert inside == package | BUNDLED
-    assert {Path(name).suffix for name in inside} >= {".py", ".js", ".css", ".html", ".svg", ".jpg", ".typed"}
+    assert {Path(name).suffix for name in inside} >= {
+        ".py",
+        ".js",
+        ".wasm",
+        ".css",
+        ".html",
+        ".svg",
+        ".jpg",
+        ".typed",
+    }
     assert wheel.stat().st_size < MOST_BYTES
 
 
@@ -142,11 +151,11 @@ print(json.dumps([vv.__file__, *versions, trace.proof_status, len(imagenet1k()),
 def test_the_example_survey_opens_with_its_photos_from_an_empty_folder(place: Place) -> None:
     code = """
 from vit_viz.images import decode
-from vit_viz.surveys import example
+from vit_viz.bundled import example_photos, example_survey
 from vit_viz.surveys.run import Survey
-survey = Survey(example.folder())
+survey = Survey(example_survey())
 names = survey.table("photos", ["photo"]).to_pydict()["photo"]
-print(len(names) == survey.num_photos, {decode(example.photos().parent / name).size for name in names}, example.folder())
+print(len(names) == survey.num_photos, {decode(example_photos().parent / name).size for name in names}, example_survey())
 """
     said = place.run("python", "-c", code).stdout.strip()
     assert said.startswith("True {(192, 160)} ")

@@ -27,14 +27,13 @@ from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
 from vit_viz.results import PatchMap
-from vit_viz.session.handles import Subject
 from vit_viz.session.questions import ask
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.header.badge import badge_value
-from vit_viz.ui.look.file import explorer_file
-from vit_viz.ui.payload import explorer_value, facts_value
+from vit_viz.ui.app import session_of
+from vit_viz.ui.look.view import explorer_file
+from vit_viz.ui.payload import badge_value, explorer_value, facts_value
 from vit_viz.ui.routes import PREFIX, routes
-from vit_viz.ui.serve import session_of
 from vit_viz.views.state import ViewState
 
 RECIPE = Preprocess(input_size=(32, 48), patch_size=(8, 8))

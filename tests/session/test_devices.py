@@ -9,12 +9,12 @@ import pytest
 import torch
 from PIL import Image
 
+from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import BusyError, ImageError
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.results import Provenance
 from vit_viz.session import models
 from vit_viz.session.devices import FULL, run_with_fallback
 from vit_viz.session.request import Request

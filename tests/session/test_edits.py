@@ -19,18 +19,17 @@ from tests.capture.models import SIZE, timm_vit
 from tests.comparing import assert_same
 from tests.ui.desk import odd_picture, odd_session
 from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.answer import arrays_of
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.results import PatchMap, Ranking
-from vit_viz.session.answers import arrays_of
 from vit_viz.session.edits import Forbidden, ModelEdits
-from vit_viz.session.handles import Subject
 from vit_viz.session.questions import ask
-from vit_viz.session.request import Request, SubjectKey
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.serve import session_of
+from vit_viz.ui.app import session_of
 
 pytestmark = pytest.mark.numbers
 
@@ -64,7 +63,7 @@ def test_words_come_back_as_they_were_meant() -> None:
     ],
 )
 def test_equal_edits_in_another_order_are_one_key(other: str) -> None:
-    first, second = (SubjectKey("mini", "lion", edits=ModelEdits.parse(words)) for words in (ALL, other))
+    first, second = (Subject("mini", "lion", edits=ModelEdits.parse(words)) for words in (ALL, other))
     assert first == second
     assert hash(first) == hash(second)
 
@@ -91,7 +90,7 @@ def edits(draw: st.DrawFn) -> ModelEdits:
 @given(edits())
 def test_any_edits_survive_words_and_json(given_edits: ModelEdits) -> None:
     assert ModelEdits.parse(str(given_edits)) == given_edits
-    request = Request(SubjectKey("mini", "lion", edits=given_edits), "rollout")
+    request = Request(Subject("mini", "lion", edits=given_edits), "rollout")
     assert Request.from_json(request.to_json()) == request
     undone = given_edits
     for single in given_edits.singles:
@@ -116,7 +115,8 @@ def test_any_edits_survive_words_and_json(given_edits: ModelEdits) -> None:
         ("forbid class>0-99,0-99", "A region has 1 to 4096 patches; '0-99,0-99' has not."),
         ("forbid class>a b c", "Tokens are a name such as class, or patches such as 2,3 or 2-4,3-5, not 'a b c'."),
         ("forbid class>1,1@5-3", "Layers are numbers such as 3-5 or 3+8, not '5-3'."),
-        ({"off": "3.1"}, "Edits are words such as 'off 3.1;temperature 7=0.5', or a list of them."),
+        ({"off": "3.1"}, "Edits as a dict have heads, temperature, knockout, mask_keys, such as {'heads': {(3, 1): 0,"),
+        (7, "Edits are words such as 'off 3.1;temperature 7=0.5', or a list of them."),
         ([3], "Edits are words such as"),
         ("off 1.1;" * 3000, "Edits have at most 16000 characters."),
     ],

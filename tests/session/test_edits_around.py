@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import vit_viz as vv
+from vit_viz.answer import arrays_of
 from vit_viz.checkpoints import LoadedModel
-from vit_viz.session.answers import arrays_of
 from vit_viz.session.request import Request
 from vit_viz.session.run import session_of
 from vit_viz.session.session import Session

@@ -12,21 +12,20 @@ import torch
 
 from tests.session.test_session import Counted, picture
 from tests.waiting import until
-from vit_viz.analyses.explain import explain
-from vit_viz.analyses.explanations import Explanations
+from vit_viz.analyses.explain import Explanations, explain
 from vit_viz.analyses.faithfulness import faithfulness
+from vit_viz.analyses.map_stability import map_stability
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.removal import outputs_without
+from vit_viz.analyses.removal import WithoutPatches, outputs_without
 from vit_viz.analyses.rollout import rollout
-from vit_viz.analyses.sanity import class_sensitivity, stability
+from vit_viz.analyses.sanity import class_sensitivity
 from vit_viz.analyses.trust import Trust
-from vit_viz.analyses.without import WithoutPatches
+from vit_viz.answer import Provenance
 from vit_viz.errors import Cancelled, ParameterError
-from vit_viz.results import Curve, PatchMap, Provenance
+from vit_viz.results import Curve, PatchMap
 from vit_viz.session.engine import _COPY, Engine
-from vit_viz.session.handles import Subject
 from vit_viz.session.questions import request_for
-from vit_viz.session.request import Request
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 
 
@@ -120,9 +119,9 @@ def test_trust_is_that_of_the_library(counted: Counted, image: str) -> None:
     expected = faithfulness(session.model("tiny"), session.image(image), one, target=3)
     assert found.faithfulness.deletion_auc == pytest.approx(expected.deletion_auc, abs=1e-4)
     assert found.faithfulness.insertion_auc == pytest.approx(expected.insertion_auc, abs=1e-4)
-    subject = session.subject("tiny", image)
+    subject = session.prepared(Subject("tiny", image))
     assert found.class_sensitivity == pytest.approx(class_sensitivity(subject, method="relevance"), abs=1e-3)
-    mirror = stability(subject, method="relevance", target=3, samples=0).mirror
+    mirror = map_stability(subject, method="relevance", target=3, tries=1).values[0, 0]
     assert found.mirror == pytest.approx(mirror, abs=1e-3)
 
 
@@ -151,7 +150,7 @@ def test_only_rollout_has_options(counted: Counted, image: str) -> None:
 
 def test_the_mirrored_image_is_asked_about_the_class_of_the_original(counted: Counted, image: str) -> None:
     session = counted.session
-    subject = session.subject("tiny", image)
+    subject = session.prepared(Subject("tiny", image))
     top = int(subject.outputs(subject.pixels)[0].argmax())
     unnamed = ask(session, image, "trust", method="relevance")
     named = ask(session, image, "trust", method="relevance", target=top)
@@ -180,7 +179,7 @@ def test_taking_patches_away_equals_the_model_without_them(counted: Counted, ima
     session, gone = counted.session, ((0, 1), (2, 3))
     found = ask(session, image, "without patches", gone=gone)
     assert isinstance(found, WithoutPatches)
-    expected = outputs_without(session.subject("tiny", image), gone).softmax(-1)
+    expected = outputs_without(session.prepared(Subject("tiny", image)), gone).softmax(-1)
     np.testing.assert_allclose(found.top.scores, expected[list(found.top.indices)].numpy(), rtol=1e-4)
     logits = session.trace("tiny", image).logits
     assert logits is not None
@@ -191,7 +190,7 @@ def test_taking_patches_away_equals_the_model_without_them(counted: Counted, ima
 
 def test_classes_that_are_asked_about_come_first_whatever_they_score(counted: Counted, image: str) -> None:
     session, gone = counted.session, ((0, 1), (2, 3))
-    expected = outputs_without(session.subject("tiny", image), gone).softmax(-1)
+    expected = outputs_without(session.prepared(Subject("tiny", image)), gone).softmax(-1)
     worst, best = int(expected.argmin()), int(expected.argmax())
     found = ask(session, image, "without patches", gone=gone, asked=(worst, best))
     assert isinstance(found, WithoutPatches)

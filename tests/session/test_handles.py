@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vit_viz.session.handles import COOKIE, VISITOR, Handles, Subject, new_visitor, visitor_in
+from vit_viz.session.handles import COOKIE, VISITOR, Handles, new_visitor, visitor_in
+from vit_viz.session.request import Subject
 
 LION = Subject("mini", "lion", "fit", "ada")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vit_viz.session.handles import Subject
-from vit_viz.session.pace import Pace
+from vit_viz.session.models import Pace
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vit_viz.results import Provenance
-from vit_viz.session.plain import facts_of, numbers_of, provenance_in, summary_of
+from vit_viz.answer import Provenance
+from vit_viz.session.answers import facts_of, numbers_of, provenance_in, summary_of
 
 VALUES = np.array([[0.5, -2.0, 3.0], [3.0, 0.25, 1.0]], np.float32)
 

@@ -17,15 +17,14 @@ from vit_viz.analyses.head_names import HeadNames
 from vit_viz.analyses.head_statistics import Measure
 from vit_viz.analyses.heads import head_tables
 from vit_viz.analyses.key_segments import segment_overlap
-from vit_viz.analyses.last_layer import LAST_LAYER_ATTENTION
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.analyses.rollout import LAST_LAYER_ATTENTION
+from vit_viz.answer import arrays_of
 from vit_viz.checkpoints import LoadedModel
-from vit_viz.session.answers import arrays_of
-from vit_viz.session.handles import Subject
 from vit_viz.session.questions import request_for
-from vit_viz.session.request import Request
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.run import session_of
 from vit_viz.session.session import Session
 

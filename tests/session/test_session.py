@@ -16,13 +16,14 @@ import torch
 from PIL import Image
 
 from tests.waiting import until
+from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel, load
 from vit_viz.errors import BusyError, Cancelled, ImageError, ParameterError
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.results import PatchMap, Provenance
-from vit_viz.session.request import Request
+from vit_viz.results import PatchMap
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 
 
@@ -213,7 +214,7 @@ def test_an_error_is_not_kept(counted: Counted) -> None:
 
 def test_top_classes_are_sorted_probabilities_with_names(counted: Counted) -> None:
     image = counted.session.add_upload(picture(0))
-    ranking = counted.session.top_classes("tiny", image)
+    ranking = counted.session.top_classes_of(Subject("tiny", image))
     assert ranking is not None
     assert len(ranking.names) == 5
     assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
@@ -229,7 +230,10 @@ def test_classes_without_names_are_numbered(counted: Counted) -> None:
     loaded = session.model("tiny")
     session.add_model(replace(loaded, labels=None, name="nameless"))
     image = session.add_upload(picture(3))
-    named, numbered = session.top_classes("tiny", image), session.top_classes("nameless", image)
+    named, numbered = (
+        session.top_classes_of(Subject("tiny", image)),
+        session.top_classes_of(Subject("nameless", image)),
+    )
     assert named is not None
     assert numbered is not None
     assert numbered.names == tuple(f"class {index}" for index in named.indices)
@@ -367,7 +371,7 @@ def test_no_visitor_gets_anothers_map(counted: Counted) -> None:
         assert isinstance(found, PatchMap)
         assert found.provenance.image == session.digest(images[owner], owner=owner)
         with pytest.raises(ImageError):
-            session.run(replace(request, owner=("bob", "ada")[round_ % 2]))
+            session.run(replace(request, subject=replace(request.subject, owner=("bob", "ada")[round_ % 2])))
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(ask, range(48)))
@@ -404,7 +408,7 @@ def test_an_evicted_model_is_gone_though_traces_and_subjects_of_it_are_kept(coun
     session, loaded = counted.session, counted.session.model("tiny")
     image = session.add_upload(picture(0))
     session.trace("tiny", image)
-    session.subject("tiny", image)
+    session.prepared(Subject("tiny", image))
     session.run(Request.of("tiny", image, "explain all", target=1, mirror=False))
     model = weakref.ref(loaded.model)
     del loaded
@@ -417,7 +421,7 @@ def test_an_evicted_model_is_gone_though_traces_and_subjects_of_it_are_kept(coun
 def test_what_is_kept_of_an_upload_goes_with_it(counted: Counted) -> None:
     session = counted.session
     image = session.add_upload(picture(0), owner="ada")
-    session.subject("tiny", image, owner="ada")
+    session.prepared(Subject("tiny", image, owner="ada"))
     session.run(Request.of("tiny", image, "rollout", owner="ada", query="class"))
     session.trace("tiny", "lion")
     session.uploads.forget("ada")

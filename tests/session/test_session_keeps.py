@@ -19,7 +19,7 @@ from vit_viz.images import image_hash
 from vit_viz.results import PatchMap
 from vit_viz.session import engine
 from vit_viz.session.models import MODEL_BYTES
-from vit_viz.session.request import Request, is_about
+from vit_viz.session.request import Request, Subject, is_about
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import LEFT_SECONDS, UploadStore
 
@@ -61,13 +61,13 @@ def test_equal_weights_under_two_names_are_two_traces_and_two_subjects(counted: 
     session.add_model(replace(loaded, name="namesake", provenance=provenance))
     for model in ("tiny", "namesake"):
         assert session.trace(model, image).provenance.model == model
-        assert session.subject(model, image).provenance.model == model
+        assert session.prepared(Subject(model, image)).provenance.model == model
     assert counted.forwards == 2
 
 
 def test_another_mode_is_another_subject(counted: Counted) -> None:
     session, image = counted.session, counted.session.add_upload(picture(0).crop((0, 0, 50, 37)))
-    found = {mode: session.subject("tiny", image, mode=mode).pixels for mode in ("crop", "stretch")}  # type: ignore[arg-type]
+    found = {mode: session.prepared(Subject("tiny", image, mode=mode)).pixels for mode in ("crop", "stretch")}  # type: ignore[arg-type]
     assert not torch.equal(found["crop"], found["stretch"])
 
 

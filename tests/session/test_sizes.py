@@ -17,9 +17,9 @@ from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode, Preprocess, image_hash
 from vit_viz.images.part import Part, cut
 from vit_viz.results import PatchMap
-from vit_viz.session.handles import Subject
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.serve import session_of
+from vit_viz.ui.app import session_of
 
 RECIPE = Preprocess((32, 48), (8, 8), resize_to=36)  # own grid 4 x 6, short side 4
 PART: Part = (3, 5, 33, 47)
@@ -258,7 +258,9 @@ def test_a_part_is_computed_as_if_it_were_the_picture(counted: Counted) -> None:
     assert found.crop_box == expected.crop_box
     assert found.logits is not None
     assert torch.equal(found.logits, expected.logits)  # type: ignore[arg-type]
-    assert torch.equal(session.prepared(subject).pixels, session.subject("tiny", alone, owner="ada").pixels)
+    assert torch.equal(
+        session.prepared(subject).pixels, session.prepared(Subject("tiny", alone, owner="ada")).pixels
+    )
     assert np.array_equal(np.asarray(session.photo_of(subject)), np.asarray(cut(picture(0), PART)))
 
 

@@ -18,9 +18,9 @@ from vit_viz import rest
 from vit_viz.session.session import Session
 from vit_viz.surface import Surface
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.guarding import guarded
+from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.pages import Pages
-from vit_viz.ui.edge.upload_files import UploadFiles
+from vit_viz.ui.edge.uploads import UploadFiles
 
 
 class Behind(Starlette):

@@ -17,9 +17,10 @@ from tests.surfaces.test_same_numbers import six_digits
 from tests.ui.desk import odd_session
 from vit_viz import rest
 from vit_viz.cli import asking, main
-from vit_viz.drawing.asked import as_command, as_python, figure_for
-from vit_viz.drawing.figures import Output, file_of, named
-from vit_viz.drawing.replay import record_of, replay
+from vit_viz.figures.files import file_of, named
+from vit_viz.figures.recipes import as_command, as_python
+from vit_viz.figures.replay import record_of, replay
+from vit_viz.figures.request import Output, figure_for
 from vit_viz.results import PatchMap
 from vit_viz.session.edits import ModelEdits
 from vit_viz.session.questions import ask, request_for

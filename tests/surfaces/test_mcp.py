@@ -25,9 +25,8 @@ from tests.ui.desk import odd_picture
 from tests.waiting import until
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import Cancelled, VitVizError
-from vit_viz.session.handles import Subject
 from vit_viz.session.questions import request_for
-from vit_viz.session.request import Request
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 
 mcp = pytest.importorskip("mcp", reason="the package mcp is not installed; requirements-dev.txt has it")
@@ -54,8 +53,8 @@ def test_every_question_is_a_tool_with_its_schema(session: Session) -> None:
         assert own <= set(properties)
         for option, schema in properties.items():
             assert schema.get("description") if option in own else f"\n- {option}: " in tools.ABOUT
-        assert tool.title == question.words.label
-        assert (tool.annotations.read_only_hint, tool.annotations.idempotent_hint) == (True, True)
+        assert tool.description.startswith(question.words.label)
+        assert tool.annotations.read_only_hint
 
 
 def test_the_list_of_tools_is_short_and_says_what_can_be_asked_for_beside(session: Session) -> None:
@@ -63,13 +62,12 @@ def test_the_list_of_tools_is_short_and_says_what_can_be_asked_for_beside(sessio
     sent = [tool.model_dump(by_alias=True, exclude_none=True) for tool in listed]
     assert len(json.dumps(sent, separators=(",", ":"))) <= 30_000
     for tool in listed:
-        switches = {tools.FULL, *([tools.PICTURE] if QUESTIONS[tool.name].figure else [])}
         beside = {
             name: schema
             for name, schema in tool.input_schema["properties"].items()
             if name in (tools.FULL, tools.PICTURE)
         }
-        assert beside == {switch: {"type": "boolean"} for switch in switches}
+        assert beside == {switch: {"type": "boolean"} for switch in (tools.FULL, tools.PICTURE)}
 
 
 def test_numbers_have_six_digits_and_what_they_do_not_show_is_said(session: Session) -> None:
@@ -103,7 +101,7 @@ def test_a_photo_comes_as_a_name_or_as_a_data_address(session: Session, sent: st
         assert np.allclose(values, exact, rtol=1e-5, atol=0)
 
 
-@pytest.mark.parametrize("name", ["relevance", "mosaic", "heads", "positions"])
+@pytest.mark.parametrize("name", ["relevance", "mosaic", "heads", "positions", "token_norms"])
 def test_a_picture_comes_if_it_is_asked_for_and_is_small(session: Session, name: str) -> None:
     image = TWINS if QUESTIONS[name].takes_image else {}
     without = asked(tools.server(session), lambda client: client.call_tool(name, image))
@@ -120,11 +118,6 @@ def test_a_large_photo_makes_no_large_picture(session: Session) -> None:
     drawn = asked(tools.server(session), lambda client: client.call_tool("look", whole))
     assert len(base64.b64decode(drawn.content[1].data)) <= tools.PICTURE_BYTES
     assert drawn.content[1].mime_type == "image/jpeg"
-
-
-def test_what_has_no_figure_has_no_picture(session: Session) -> None:
-    found = asked(tools.server(session), lambda client: client.call_tool("trust", TWINS | {"picture": True}))
-    assert (found.is_error, found.content[0].text) == (True, "There is no picture of the answer to 'trust'.")
 
 
 def test_a_tool_returns_numbers_a_picture_and_a_link(session: Session) -> None:

@@ -14,18 +14,21 @@ from starlette.testclient import TestClient
 
 import vit_viz as vv
 from tests.surfaces.test_mcp import asked
+from tests.ui.desk import app_of, arrived
 from vit_viz import mcp, rest
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.registry import QUESTIONS
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.spec import Question, Words
 from vit_viz.cli import main
 from vit_viz.cli.declared import text
 from vit_viz.cli.outline import outline
-from vit_viz.drawing.answers import formats_of
 from vit_viz.errors import ParameterError
+from vit_viz.figures.answers import formats_of
 from vit_viz.results import HeadTable
 from vit_viz.session.session import Session
+from vit_viz.ui.palette.view import listing
+from vit_viz.views.panel import Panel
 from vit_viz.views.state import ViewState
 
 
@@ -49,7 +52,6 @@ DEPTH = Question(
     options=DepthOptions,
     run=_depth,
     reads="trace",
-    place=Place("heads"),
 )
 
 
@@ -102,7 +104,21 @@ def test_rest_lists_and_answers_it(api: TestClient, session: Session) -> None:
     said = api.post(f"{rest.PREFIX}/depth", json={"image": {"sample": "twins"}, "power": 3}).json()
     assert said["numbers"]["values"][2][0] == 8.0
     view, problems = ViewState.from_address(said["link"].partition("?")[2])
-    assert (view.tab, view.image, problems) == ("heads", "twins", ())
+    assert (view.panel, view.image, problems) == (Panel("depth", DepthOptions(power=3)), "twins", ())
+
+
+def test_the_page_finds_it_and_answers_it(session: Session) -> None:
+    listed = {one["name"]: one for one in json.loads(listing())}
+    assert (listed["depth"]["label"], listed["depth"]["tab"]) == ("Depth", "")
+    page = arrived(app_of(session), "twins", "look")
+    page.act("vv-palette", "ask", data={"name": "depth"})
+    page.act("vv-panel", "choose", data={"options": {"power": 3}})
+    shown = page.shown["vv-panel"]
+    assert [(one["name"], one["high"], one["value"]) for one in shown["value"]["controls"]] == [
+        ("power", 3, 3)
+    ]
+    assert ["unit", "layers"] in shown["job"]["answer"]["facts"]
+    assert "ask=depth&ask.power=3" in page.view().to_address()
 
 
 def test_mcp_lists_and_answers_it(session: Session) -> None:

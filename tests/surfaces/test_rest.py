@@ -22,17 +22,17 @@ from tests.ui.desk import odd_picture
 from vit_viz import rest
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, Cancelled, CaptureError, ParameterError
-from vit_viz.session.handles import Subject
 from vit_viz.session.questions import request_for
-from vit_viz.session.request import Request
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.surface import BODY_BYTES, PICTURE_BYTES, Surface
-from vit_viz.ui.edge.addresses import kind_of
+from vit_viz.ui.app import TABS
+from vit_viz.ui.edge.addresses import REQUEST_BYTES, kind_of
 from vit_viz.ui.edge.admission import LANES, SLOW
-from vit_viz.ui.edge.entry import REQUEST_BYTES
-from vit_viz.ui.edge.upload_files import TOO_MANY_OF_YOURS
-from vit_viz.ui.tabs import TABS
-from vit_viz.views.state import ViewState, opened
+from vit_viz.ui.edge.uploads import TOO_MANY_OF_YOURS
+from vit_viz.views.panel import Panel
+from vit_viz.views.places import showing
+from vit_viz.views.state import ViewState
 
 TWINS = {"image": {"sample": "twins"}}
 
@@ -96,6 +96,11 @@ LINKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"target": [3, 5], "mode": "crop"},
         {"tab": "explain", "method": "relevance", "target": "3-5", "mode": "crop"},
     ),
+    (
+        "trust",
+        {"target": [3, 5], "sides": "difference", "method": "legrad"},
+        {"tab": "explain", "method": "legrad", "target": "3-5"},
+    ),
     ("look", {"layer": -1, "head": "4", "norm": True}, {"tab": "look", "layer": 2, "head": 4}),
     ("mosaic", {"query": "class", "direction": "column"}, {"tab": "look", "query": "class"}),
     ("ablation", {"how": "mean", "target": 2}, {"tab": "heads", "target": "2"}),
@@ -103,7 +108,7 @@ LINKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("heads", {"measure": "entropy"}, {"tab": "heads"}),
     ("head_names", {}, {"tab": "heads"}),
     ("links", {"layer": 1, "head": "3", "count": 7}, {"tab": "heads", "layer": 1, "head": 3, "query": ""}),
-    ("links", {"tokens": "all", "query": [2, 3]}, {"tab": "heads", "head": "mean", "query": "2,3"}),
+    ("links", {"query": [2, 3]}, {"tab": "heads", "head": "mean", "query": "2,3"}),
     ("classes", {"part": "0,0,64,96"}, {"tab": "look", "part": "0,0,64,96"}),
     ("patches", {"numbers": True}, {"tab": "patches"}),
     ("sequence", {}, {"tab": "patches"}),
@@ -155,10 +160,9 @@ OPENED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"role": "tokens", "layer": 1, "count": 3, "box": "1,2,30,40"},
         {"token_segment_role": "tokens", "token_state": 2, "token_count": 3, "token_box": "1,2,30,40"},
     ),
-    ("resampling", {}, {"position_part": "resampled"}),
-    ("position_components", {}, {"position_part": "components"}),
-    ("filter_components", {"count": 3}, {"position_part": "filters"}),
-    ("positions", {}, {"position_part": "similarity"}),
+    ("position_components", {}, {"position_part": "components", "position_grid": "trained"}),
+    ("filter_components", {}, {"position_part": "filters"}),
+    ("positions", {}, {"position_part": "similarity", "position_grid": "trained"}),
 ]  # fmt: skip
 
 
@@ -174,7 +178,9 @@ def test_a_link_opens_the_measure_that_was_asked_for(
     view, problems = ViewState.from_address(
         urlsplit(answer.json()["link"]).query, tabs=[tab.name for tab in TABS]
     )
-    assert (view.tab, view.method, problems) == (QUESTIONS[name].place.tab, ViewState().method, ())
+    place = QUESTIONS[name].place
+    assert place is not None
+    assert (view.tab, view.method, view.panel, problems) == (place.tab, ViewState().method, None, ())
     options = view.tokens if view.tab == "tokens" else view.positions
     assert {field: getattr(options, field) for field in shown} == shown
     assert (view.target, view.query) == (
@@ -183,23 +189,54 @@ def test_a_link_opens_the_measure_that_was_asked_for(
     )
 
 
+PANELS: list[tuple[str, dict[str, Any]]] = [
+    ("links", {"tokens": "all", "head": "2"}),
+    ("links", {"count": 150}),
+    ("resampling", {}),
+    ("resampling", {"rows": 9, "cols": 5}),
+    ("filter_components", {"count": 3}),
+    ("positions", {"place": "1,2"}),
+    ("token_components", {"balanced": False}),
+    ("token_norms", {"factor": 60}),
+    ("segments", {"seed": 3, "layer": 1}),
+    ("layer_similarity", {"form": "biased"}),
+    ("gradient_shap", {"target": 3}),
+]
+
+
+@pytest.mark.parametrize(("name", "more"), PANELS, ids=[f"{one[0]}-{i}" for i, one in enumerate(PANELS)])
+def test_a_link_opens_the_panel_where_no_tab_shows_exactly_that(
+    api: TestClient, name: str, more: dict[str, Any]
+) -> None:
+    answer = ask(api, name, (TWINS if QUESTIONS[name].takes_image else {}) | more)
+    assert answer.status_code == 200, answer.text
+    view, problems = ViewState.from_address(urlsplit(answer.json()["link"]).query)
+    asked = answer.json()["request"]["parameters"]
+    own = {field: value for field, value in asked.items() if field not in ("query", "target")}
+    assert view.panel == Panel(name, QUESTIONS[name].read(own), runs=QUESTIONS[name].is_slow)
+    assert (problems, view.target) == ((), str(more.get("target", "")))
+
+
 @pytest.mark.parametrize("name", sorted(QUESTIONS))
 def test_every_question_has_a_place_on_the_page_that_its_link_opens(name: str) -> None:
-    """Whatever it is called there: a link holds every option that the page offers, and no other is a problem."""
-    place, usual = QUESTIONS[name].place, QUESTIONS[name].options().values()
-    chosen = place.link(usual | {"layer": 1, "query": "class", "target": 2})
-    view, problems = ViewState.from_address(
-        opened(ViewState(image="twins"), chosen).to_address(), tabs=[tab.name for tab in TABS]
-    )
-    assert (view.tab, view.layer, view.target, problems) == (place.tab, 1, "2", ())
-    link = view.to_link()
-    for option, value in place.view.items():
-        known = {"method": view.method} | {
-            field: getattr(group, field)
-            for group in (view.tokens, view.positions, view.heads)
-            for field in vars(group)
-        }
-        assert str(int(known[option]) if known[option] is True else known[option]) == value, (option, link)
+    """A tab that holds everything that was asked with, or the panel; and no part of the link is a problem."""
+    question = QUESTIONS[name]
+    chosen = question.options().for_layers(3).values()
+    chosen |= {"query": "class"} if question.takes_query else {}
+    chosen |= {"target": 2} if question.takes_target else {}
+    shown = showing(ViewState(image="twins"), question, chosen)
+    view, problems = ViewState.from_address(shown.to_address(), tabs=[tab.name for tab in TABS])
+    assert (view, problems) == (shown, ())
+    assert (view.target, view.query) == (str(chosen.get("target", "")), str(chosen.get("query", "")))
+    if view.panel is not None:
+        assert view.panel == Panel(
+            name, question.options.of(question.chosen(chosen).values().items()), question.is_slow
+        )
+        return
+    assert question.place is not None
+    assert view.tab == question.place.tab
+    for option, value in question.place.view.items():
+        assert view.held(option) == value
 
 
 def test_a_picture_of_the_caller_is_answered_and_forgotten(api: TestClient, session: Session) -> None:

@@ -18,10 +18,10 @@ from tests.ui.test_toy_method import TOY
 from vit_viz import rest
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.answer import arrays_of
 from vit_viz.cli import asking, declared, main, outline
 from vit_viz.errors import ParameterError
 from vit_viz.samples import sample
-from vit_viz.session.answers import arrays_of
 from vit_viz.session.questions import ask
 from vit_viz.session.run import subject_of
 from vit_viz.session.session import Session
@@ -50,6 +50,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "patches": {"numbers": True},
     "positions": {"grid": "3,5", "place": "2,4"},
     "segments": {"count": 3, "box": "5,5,60,70"},
+    "trust": {"sides": "difference", "target": "1-4"},
+    "on_object": {"box": "5,5,60,70"},
     "resampling": {"rows": 5, "cols": 3},
 }
 """Of questions that have some to change; the others are asked as they are."""

@@ -11,10 +11,10 @@ import torch
 from PIL import Image
 
 from tests.capture.models import own
+from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
-from vit_viz.results import Provenance
 
 pytest.importorskip("pyarrow", reason="surveys are written by pyarrow, which is not installed here")
 

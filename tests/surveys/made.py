@@ -29,9 +29,15 @@ def made_survey(
     thumbnails: bool = True,
     files: Path | None = None,
     seed: int = 0,
+    wrong: tuple[str, ...] = ("something else",),
     **described: Any,
 ) -> Path:
-    """Write a survey; `files` is where its photos lie, noise of 64 x 48 pixels that is made there."""
+    """Write a survey.
+
+    Args:
+        files: where its photos lie, noise of 64 x 48 pixels that is made there.
+        wrong: the wrong answers, in turn.
+    """
     random = np.random.default_rng(seed)
     identity = {
         "model": "mini",
@@ -51,7 +57,10 @@ def made_survey(
     picture = _webp(random)
     for number, first in enumerate(range(0, photos, batch)):
         names = [f"class {i % 3}/photo {i:05}.png" for i in range(first, min(first + batch, photos))]
-        rows = [_photo_row(random, name, i + first, files, boxes) for i, name in enumerate(names)]
+        rows = [
+            _photo_row(random, name, i + first, files, boxes, wrong[(i + seed) % len(wrong)])
+            for i, name in enumerate(names)
+        ]
         tables = {
             "photos": {key: [row[key] for row in rows] for key in rows[0]},
             "heads": _heads(random, names, layers, heads, boxes),
@@ -78,7 +87,7 @@ def _webp(random: np.random.Generator) -> bytes:
 
 
 def _photo_row(
-    random: np.random.Generator, name: str, i: int, files: Path | None, boxes: bool
+    random: np.random.Generator, name: str, i: int, files: Path | None, boxes: bool, wrong: str
 ) -> dict[str, Any]:
     digest = "0" * 64
     if files is not None:
@@ -105,8 +114,8 @@ def _photo_row(
         "label_class": i % 3 if has_label else None,
         "boxes": [1.0, 2.0, 30.0, 40.0] if has_box else [],
         "box_share": 0.25 if has_box else None,
-        "top_classes": [i % 3, 4],
-        "top_names": [LABELS[i % 3] if is_right else "something else", "other"],
+        "top_classes": [i % 3 if is_right else 5 + len(wrong), 4],
+        "top_names": [LABELS[i % 3] if is_right else wrong, "other"],
         "top_probabilities": [float(first), float(second)],
         "margin": float(first - second),
         "label_probability": float(first) if has_label else None,

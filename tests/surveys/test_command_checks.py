@@ -138,7 +138,7 @@ def test_a_folder_without_a_survey_cannot_be_checked(command: Any, tmp_path: Pat
 
 def test_a_log_gets_lines(command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = io.StringIO()
-    monkeypatch.setattr("vit_viz.cli.progress_lines.EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("vit_viz.cli.output.EVERY_SECONDS", 0.0)
     monkeypatch.setattr(surveying.sys, "stderr", log)
     for seed in range(3):
         save_photo(tmp_path / "photos" / f"{seed}.png", seed)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from benchmarks.example_survey import HEIGHT, METHODS, PER_CLASS, THINGS, WIDTH, scene
+from vit_viz.bundled import example_photos, example_survey
 from vit_viz.checkpoints import load
 from vit_viz.images import decode
-from vit_viz.surveys import example
 from vit_viz.surveys.run import Survey, survey
 
 COUNT = PER_CLASS * len(THINGS)
@@ -21,7 +21,7 @@ MOST_BYTES = 2 * 2**20
 
 @pytest.fixture(scope="module")
 def bundled() -> Survey:
-    return Survey(example.folder())
+    return Survey(example_survey())
 
 
 def test_it_is_whole_small_and_says_nothing_of_the_machine_that_made_it(bundled: Survey) -> None:
@@ -38,7 +38,7 @@ def test_it_is_whole_small_and_says_nothing_of_the_machine_that_made_it(bundled:
 
 def test_every_photo_opens_and_lies_where_the_survey_says(bundled: Survey) -> None:
     listed = bundled.folder.parent / bundled.manifest["request"]["photos"]
-    assert listed == example.photos()
+    assert listed == example_photos()
     names = [row["file"] for row in json.loads(listed.read_text())]
     assert bundled.table("photos", ["photo"]).to_pydict()["photo"] == names
     for name in names:
@@ -66,12 +66,12 @@ def test_methods_are_located_in_every_photo(bundled: Survey) -> None:
 
 @pytest.mark.parametrize("number", [0, 3])
 def test_the_scenes_are_those_that_the_script_draws(number: int) -> None:
-    listed = {row["file"]: row for row in json.loads(example.photos().read_text())}
+    listed = {row["file"]: row for row in json.loads(example_photos().read_text())}
     for label in ("lemon", "spider web", "school bus"):
         drawn, name = scene(label, number), f"{label.replace(' ', '_')}_{number}.webp"
         assert listed[name] == {"file": name, "label": label, "boxes": [list(drawn.box)]}
         theirs, ours = (
-            np.asarray(one, np.float64) for one in (decode(example.photos().parent / name), drawn.photo)
+            np.asarray(one, np.float64) for one in (decode(example_photos().parent / name), drawn.photo)
         )
         assert np.abs(theirs - ours).mean() < 6  # what WebP costs
         left, top, right, bottom = drawn.box
@@ -83,10 +83,10 @@ def test_the_survey_goes_on_from_it_as_from_a_finished_one(
     bundled: Survey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(bundled.folder, tmp_path / "copy")
-    monkeypatch.setattr("vit_viz.surveys.recording.photo_numbers", lambda *_, **__: pytest.fail("ran again"))
+    monkeypatch.setattr("vit_viz.surveys.recording.begun_numbers", lambda *_, **__: pytest.fail("ran again"))
     told: list[tuple[int, int]] = []
     done = survey(
-        load("mini", device="cpu"), example.photos(), tmp_path / "copy", methods=METHODS, deletion=False,
+        load("mini", device="cpu"), example_photos(), tmp_path / "copy", methods=METHODS, deletion=False,
         progress=lambda *counts: told.append(counts),
     )  # fmt: skip
     assert told == [(COUNT, COUNT)]
@@ -96,9 +96,9 @@ def test_the_survey_goes_on_from_it_as_from_a_finished_one(
 def test_what_it_says_of_a_photo_is_what_the_bundled_model_says_of_it(
     bundled: Survey, tmp_path: Path
 ) -> None:
-    listed = json.loads(example.photos().read_text())[:2]
+    listed = json.loads(example_photos().read_text())[:2]
     few = tmp_path / "few.json"
-    few.write_text(json.dumps([row | {"file": str(example.photos().parent / row["file"])} for row in listed]))
+    few.write_text(json.dumps([row | {"file": str(example_photos().parent / row["file"])} for row in listed]))
     again = survey("mini", few, tmp_path / "out")
     for level in ("photos", "heads"):
         ours = bundled.table(level).to_pylist()

@@ -11,13 +11,13 @@ import pytest
 from tests.surveys.conftest import save_photo
 from tests.surveys.test_photos import names, touch
 from vit_viz.errors import ParameterError
-from vit_viz.surveys.finding import MOST_NAMED, Search, Skipped, sentences
-from vit_viz.surveys.photos import photos_in, search_photos
+from vit_viz.surveys.names import MOST_NAMED
+from vit_viz.surveys.photos import Reason, Search, passed_over, photos_in, search_photos
 from vit_viz.surveys.run import survey
 
 
 def skipped(source: Any) -> dict[str, str]:
-    return {one.path.name: one.reason for one in search_photos(source)[1]}
+    return {path.name: reason for reason, paths in search_photos(source)[1].items() for path in paths}
 
 
 def test_folders_of_classes_that_are_links_are_classes(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_links_between_two_folders_end(tmp_path: Path) -> None:
     (tmp_path / "all" / "a" / "to").symlink_to(tmp_path / "all" / "b")
     (tmp_path / "all" / "b" / "to").symlink_to(tmp_path / "all" / "a")
     assert names(photos_in(tmp_path / "all")) == ["a/1.jpg", "a/to/2.jpg", "b/2.jpg", "b/to/1.jpg"]
-    assert len(search_photos(tmp_path / "all")[1]) == 2
+    assert len(search_photos(tmp_path / "all")[1]["links back to a folder that they lie in"]) == 2
 
 
 def test_what_is_no_photo_is_counted_and_named(tmp_path: Path) -> None:
@@ -133,15 +133,16 @@ def test_what_is_named_and_does_not_exist_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_was_passed_over_is_a_line_for_each_reason() -> None:
-    many = [Skipped(Path(f"{i}.txt"), "not photos by their endings") for i in range(MOST_NAMED + 1)]
-    assert list(sentences([*many[::-1], Skipped(Path("a\nb"), "links that lead nowhere")])) == [
+    why: Reason = "not photos by their endings"
+    many = [Path(f"{i}.txt") for i in range(MOST_NAMED + 1)]
+    assert list(passed_over({why: many[::-1], "links that lead nowhere": [Path("a\nb")]})) == [
         "passed over 6, not photos by their endings: 0.txt, 1.txt, 2.txt, 3.txt, 4.txt and 1 more",
         r"passed over 1, links that lead nowhere: a\nb",
     ]
-    assert list(sentences(many[1:])) == [
+    assert list(passed_over({why: many[1:]})) == [
         "passed over 5, not photos by their endings: 1.txt, 2.txt, 3.txt, 4.txt, 5.txt"
     ]
-    assert list(sentences(())) == []
+    assert list(passed_over({})) == []
 
 
 def test_the_survey_says_what_was_passed_over(model: Any, tmp_path: Path) -> None:

@@ -48,12 +48,6 @@ def test_wrong_and_sure_and_elsewhere_by_the_product(survey):
     assert photo_lists.elsewhere(survey, ALL, count=0).tolist() == []
 
 
-def test_the_highest_and_the_lowest_of_a_column_equal_ones_in_their_order(survey):
-    assert photo_lists.by(survey, ALL, "margin", count=9).tolist() == [6, 1, 3, 0, 5, 4]
-    assert photo_lists.by(survey, ALL, "margin", count=9, lowest=True).tolist() == [4, 5, 0, 1, 3, 6]
-    assert photo_lists.by(survey, np.array([0, 2, 5]), "margin", count=1).tolist() == [0]
-
-
 def test_a_column_of_a_head_is_that_of_its_layer(survey):
     values = photo_lists.column_of(survey, "head_entropy", layer=1, head=2)
     assert values.tolist() == [6 * photo + 3 + 2 for photo in range(7)]

@@ -18,12 +18,11 @@ from vit_viz.errors import CaptureError, ParameterError, VitVizError
 from vit_viz.session.edits import ModelEdits
 from vit_viz.surveys import parquet, ray_engine
 from vit_viz.surveys.columns import TABLES
-from vit_viz.surveys.engine import engine_of
 from vit_viz.surveys.local import Machine
 from vit_viz.surveys.photos import Photo, photos_in
 from vit_viz.surveys.ray_engine import RayCluster
 from vit_viz.surveys.recording import Recording
-from vit_viz.surveys.run import Survey, survey
+from vit_viz.surveys.run import Survey, engine_of, survey
 from vit_viz.surveys.stages import Decoding, prepared
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -211,7 +210,7 @@ def test_a_model_that_cannot_be_recorded_ends_with_its_own_sentence(outcome_of, 
     def refused(*_given, **_options):
         raise CaptureError("Its attention is out of sight.")
 
-    monkeypatch.setattr("vit_viz.surveys.recording.photo_numbers", refused)
+    monkeypatch.setattr("vit_viz.surveys.recording.begun_numbers", refused)
     with pytest.raises(CaptureError, match="out of sight"):
         outcome_of(list(photos_in(photos / "inside"))).checked()
 

@@ -18,7 +18,7 @@ def test_photos_without_room_are_halved_until_they_fit(
 ) -> None:
     model: Any = odd_session().model()
     height, width = model.config.img_size
-    whole = recording.photo_numbers
+    whole = recording.begun_numbers
     tried: list[int] = []
 
     def with_little_room(module: Any, pixels: torch.Tensor, **options: Any) -> Any:
@@ -28,9 +28,9 @@ def test_photos_without_room_are_halved_until_they_fit(
         return whole(module, pixels, **options)
 
     pixels = torch.randn(5, 3, height, width, generator=torch.Generator().manual_seed(3))
-    expected = Recording(model)._numbers(pixels)
-    monkeypatch.setattr(recording, "photo_numbers", with_little_room)
-    found = Recording(model)._numbers(pixels)
+    expected = Recording(model)._numbers(pixels)()
+    monkeypatch.setattr(recording, "begun_numbers", with_little_room)
+    found = Recording(model)._numbers(pixels)()
     assert tried == passes
     assert found.maps == pytest.approx(expected.maps, rel=1e-4, abs=1e-5)
 
@@ -41,6 +41,6 @@ def test_a_photo_for_which_there_is_no_room_at_all_is_an_error(monkeypatch: pyte
     def without_room(*_: Any, **__: Any) -> Any:
         raise torch.OutOfMemoryError("no room")
 
-    monkeypatch.setattr(recording, "photo_numbers", without_room)
+    monkeypatch.setattr(recording, "begun_numbers", without_room)
     with pytest.raises(torch.OutOfMemoryError):
         Recording(model)._numbers(torch.zeros(3, 3, *model.config.img_size))

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.surveys.conftest import loaded, save_photo
+from vit_viz.bundled import example_survey
+from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
+from vit_viz.model.linear import forced_kernel
 from vit_viz.surveys import manifest, parquet
 from vit_viz.surveys.columns import TABLES
-from vit_viz.surveys.example import folder as example_folder
 from vit_viz.surveys.local import Machine
 from vit_viz.surveys.run import Survey, survey
 
@@ -22,11 +25,25 @@ COUNT = 7
 BATCH = 2
 
 
-@pytest.fixture
-def album(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(model: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an album and its survey, of which each test has copies."""
+    folder = tmp_path_factory.mktemp("made")
     for seed in range(COUNT):
-        save_photo(tmp_path / "album" / f"{seed}.png", seed)
-    return tmp_path / "album"
+        save_photo(folder / "album" / f"{seed}.png", seed)
+    Run(model, folder / "album", folder)()
+    return folder
+
+
+@pytest.fixture
+def album(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made / "album", tmp_path / "album"))
+
+
+@pytest.fixture
+def done(made: Path, tmp_path: Path) -> Survey:
+    """The survey of the album, which `run` goes on with."""
+    return Survey(shutil.copytree(made / "out", tmp_path / "out"))
 
 
 class Run:
@@ -66,8 +83,9 @@ def rows_of(done: Survey) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("missing", [{1}, {0, 2}, {1, 2, 3}, {3}])
-def test_the_batches_that_are_missing_are_made_whichever_they_are(run: Run, missing: set[int]) -> None:
-    done = run()
+def test_the_batches_that_are_missing_are_made_whichever_they_are(
+    run: Run, done: Survey, missing: set[int]
+) -> None:
     whole = rows_of(done)
     for number in missing:
         parquet.remove_batch(done.folder, number)
@@ -76,6 +94,22 @@ def test_the_batches_that_are_missing_are_made_whichever_they_are(run: Run, miss
     kept = COUNT - sum(1 if number == 3 else BATCH for number in missing)
     assert (told[0], told[-1]) == ((kept, COUNT), (COUNT, COUNT))
     assert set(run.written) == missing
+
+
+@pytest.mark.parametrize(("begun", "now"), [("torch", "oneDNN"), ("oneDNN", "torch")])
+def test_a_survey_goes_on_with_the_linear_kernel_that_it_was_begun_with(
+    run: Run, begun: str, now: str
+) -> None:
+    """Each process times the two kernels for itself; what they compute differs by its rounding."""
+    timed = loaded(3)
+    timed = replace(timed, provenance=timed.provenance.with_parameters(linear="torch"))
+    with forced_kernel("auto"):  # as outside these tests
+        run.model = timed.with_linear(begun)
+        first = run()
+        whole = rows_of(first)
+        parquet.remove_batch(first.folder, 1)
+        run.model = timed.with_linear(now)
+        assert rows_of(run()) == whole
 
 
 # --- what is damaged
@@ -101,8 +135,9 @@ def of_another_batch(table: Path) -> None:
 
 @pytest.mark.parametrize("damage", [drop, cut, flip, of_another_batch])
 @pytest.mark.parametrize("level", ["photos", "heads", "maps", "thumbnails"])
-def test_a_damaged_table_is_told_and_its_batch_made_again(run: Run, damage: Any, level: Any) -> None:
-    done = run()
+def test_a_damaged_table_is_told_and_its_batch_made_again(
+    run: Run, done: Survey, damage: Any, level: Any
+) -> None:
     whole = rows_of(done)
     damage(parquet.file_of(parquet.batch_folder(done.folder, 1), level))
     (fault,) = done.check().damaged
@@ -116,8 +151,7 @@ def test_a_damaged_table_is_told_and_its_batch_made_again(run: Run, damage: Any,
 
 
 @pytest.mark.parametrize("name", ["batch=000002", "_batch=000002"])
-def test_an_emptied_folder_and_one_that_is_gone_are_damage(run: Run, name: str) -> None:
-    done = run()
+def test_an_emptied_folder_and_one_that_is_gone_are_damage(run: Run, done: Survey, name: str) -> None:
     whole = rows_of(done)
     for file in (done.folder / name).iterdir():
         file.unlink()
@@ -129,8 +163,7 @@ def test_an_emptied_folder_and_one_that_is_gone_are_damage(run: Run, name: str) 
     assert done.check().is_whole
 
 
-def test_a_whole_batch_under_another_name_is_taken_away(run: Run) -> None:
-    done = run()
+def test_a_whole_batch_under_another_name_is_taken_away(run: Run, done: Survey) -> None:
     whole = rows_of(done)
     for name in ("batch", "_batch"):
         shutil.copytree(done.folder / f"{name}=000001", done.folder / f"{name}=000009")
@@ -140,9 +173,9 @@ def test_a_whole_batch_under_another_name_is_taken_away(run: Run) -> None:
     assert rows_of(run()) == whole
 
 
-def test_a_batch_of_another_survey_is_made_again(run: Run) -> None:
+def test_a_batch_of_another_survey_is_made_again(run: Run, done: Survey) -> None:
     """The same photos, names and numbers of rows: only who made it differs."""
-    done, other = run(), run(out="other", edits="off 1.2")
+    other = run(out="other", edits="off 1.2")
     whole = rows_of(done)
     for name in ("batch=000001", "_batch=000001"):
         shutil.rmtree(done.folder / name)
@@ -170,8 +203,7 @@ def test_a_batch_of_other_photos_by_the_same_settings_is_made_again(
     assert rows_of(mended) == whole
 
 
-def test_a_file_that_is_no_part_of_it_is_told_and_left(run: Run) -> None:
-    done = run()
+def test_a_file_that_is_no_part_of_it_is_told_and_left(run: Run, done: Survey) -> None:
     strangers = {"mine.txt", "batch=000001/notes.txt", "_batch=000000/heads (copy).parquet"}
     for name in strangers:
         (done.folder / name).write_text("mine")
@@ -186,8 +218,7 @@ def test_a_file_that_is_no_part_of_it_is_told_and_left(run: Run) -> None:
 # --- what has changed
 
 
-def test_a_changed_photo_is_done_again_and_no_other(run: Run, album: Path) -> None:
-    run()
+def test_a_changed_photo_is_done_again_and_no_other(run: Run, done: Survey, album: Path) -> None:
     save_photo(album / "3.png", 9)
     other = run()
     assert other.notes == (
@@ -197,16 +228,14 @@ def test_a_changed_photo_is_done_again_and_no_other(run: Run, album: Path) -> No
     assert rows_of(other) == rows_of(run(out="fresh"))
 
 
-def test_the_same_photo_with_a_new_time_stays(run: Run, album: Path) -> None:
-    run()
+def test_the_same_photo_with_a_new_time_stays(run: Run, done: Survey, album: Path) -> None:
     for photo in album.iterdir():
         os.utime(photo, (1, 1))
     assert run().notes == ()
     assert run.written == []
 
 
-def test_a_change_that_keeps_size_and_time_is_found_by_hashes(run: Run, album: Path) -> None:
-    run()
+def test_a_change_that_keeps_size_and_time_is_found_by_hashes(run: Run, done: Survey, album: Path) -> None:
     photo = album / "4.png"
     about = photo.stat()
     save_photo(photo, 9)
@@ -257,8 +286,9 @@ def test_photos_that_could_not_be_read_are_tried_again_and_only_then_their_batch
 # --- new photos
 
 
-def test_a_set_that_grew_is_refused_and_the_sentence_names_the_flag(run: Run, album: Path) -> None:
-    run()
+def test_a_set_that_grew_is_refused_and_the_sentence_names_the_flag(
+    run: Run, done: Survey, album: Path
+) -> None:
     save_photo(album / "new.png", 8)
     with pytest.raises(
         ParameterError, match=r"its number of photos is 7, not 8; --extend adds new photos to it; please"
@@ -266,8 +296,7 @@ def test_a_set_that_grew_is_refused_and_the_sentence_names_the_flag(run: Run, al
         run()
 
 
-def test_only_new_photos_are_surveyed_and_all_are_there(run: Run, album: Path) -> None:
-    done = run()
+def test_only_new_photos_are_surveyed_and_all_are_there(run: Run, done: Survey, album: Path) -> None:
     for name, seed in (("0 new.png", 8), ("new.png", 9), ("z.png", 10)):
         save_photo(album / name, seed)
     told: list[tuple[int, int]] = []
@@ -283,8 +312,7 @@ def test_only_new_photos_are_surveyed_and_all_are_there(run: Run, album: Path) -
     assert run.written == []
 
 
-def test_a_survey_that_was_not_done_can_be_extended(run: Run, album: Path) -> None:
-    done = run()
+def test_a_survey_that_was_not_done_can_be_extended(run: Run, done: Survey, album: Path) -> None:
     parquet.remove_batch(done.folder, 1)
     save_photo(album / "0 new.png", 8)
     run(extend=True)
@@ -293,8 +321,9 @@ def test_a_survey_that_was_not_done_can_be_extended(run: Run, album: Path) -> No
     assert done.check().is_whole
 
 
-def test_photos_that_are_not_on_the_list_any_more_are_told_and_stay(run: Run, album: Path) -> None:
-    done = run()
+def test_photos_that_are_not_on_the_list_any_more_are_told_and_stay(
+    run: Run, done: Survey, album: Path
+) -> None:
     (album / "1.png").unlink()
     save_photo(album / "new.png", 8)
     expected = "1 photo of the survey is not on the list any more; its rows stay: 1.png"
@@ -320,16 +349,16 @@ def test_photos_that_are_not_on_the_list_any_more_are_told_and_stay(run: Run, al
     ],
 )
 def test_other_settings_are_refused_also_of_a_set_that_grew(
-    run: Run, album: Path, options: dict[str, Any], words: str
+    run: Run, done: Survey, album: Path, options: dict[str, Any], words: str
 ) -> None:
-    run()
     save_photo(album / "new.png", 8)
     with pytest.raises(ParameterError, match=f"holds another survey: {words}"):
         run(extend=True, **options)
 
 
-def test_other_weights_are_refused_also_of_a_set_that_grew(run: Run, album: Path, tmp_path: Path) -> None:
-    run()
+def test_other_weights_are_refused_also_of_a_set_that_grew(
+    run: Run, done: Survey, album: Path, tmp_path: Path
+) -> None:
     with pytest.raises(ParameterError, match="its weights is weights 0, not weights 1"):
         survey(loaded(1), album, tmp_path / "out", batch=BATCH, extend=True)
 
@@ -382,8 +411,7 @@ def without_files(rows: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[
     return rows | {"photos": photos}
 
 
-def test_an_old_survey_is_read_checked_and_becomes_a_new_one_when_it_goes_on(run: Run) -> None:
-    done = run()
+def test_an_old_survey_is_read_checked_and_becomes_a_new_one_when_it_goes_on(run: Run, done: Survey) -> None:
     whole = without_files(rows_of(done))
     old(done)
     assert rows_of(done) == whole
@@ -410,29 +438,28 @@ def test_damage_to_an_old_survey_is_found(run: Run, level: str, damage: Any) -> 
     assert without_files(rows_of(done)) == whole
 
 
-def test_sums_of_other_photos_are_found_in_an_old_survey(run: Run) -> None:
-    done = old(run())
+def test_sums_of_other_photos_are_found_in_an_old_survey(run: Run, done: Survey) -> None:
+    old(done)
     shutil.copy(done.folder / "batch=000003" / "maps.parquet", done.folder / "batch=000001" / "maps.parquet")
     assert [one.fault for one in done.check().damaged] == ["its table maps is of other photos"]
 
 
 def test_a_changed_photo_of_an_old_survey_is_found_though_its_size_was_not_noted(
-    run: Run, album: Path
+    run: Run, done: Survey, album: Path
 ) -> None:
-    done = old(run())
+    old(done)
     save_photo(album / "6.png", 9)
     assert "1 photo has changed since it was surveyed" in run().notes[0]
     assert [row["photo"] for row in rows_of(done)["photos"] if row["file_size"]] == ["6.png"]
 
 
 def test_the_survey_that_comes_along_is_an_old_one_and_whole() -> None:
-    there = Survey(example_folder())
+    there = Survey(example_survey())
     assert there.manifest["format"] == 1
     assert there.check().is_whole
 
 
-def test_a_survey_of_a_later_format_is_refused(run: Run) -> None:
-    done = run()
+def test_a_survey_of_a_later_format_is_refused(run: Run, done: Survey) -> None:
     file = done.folder / manifest.FILE
     file.write_text(json.dumps(done.manifest | {"format": 3}))
     for use in (run, done.check):

@@ -23,7 +23,7 @@ from vit_viz.analyses.explain import explain
 from vit_viz.analyses.faithfulness import faithfulness
 from vit_viz.analyses.heads import head_table
 from vit_viz.analyses.localisation import localisation, object_share
-from vit_viz.analyses.many_photos import photo_numbers
+from vit_viz.analyses.many_photos import begun_numbers
 from vit_viz.capture import trace
 from vit_viz.capture.edits import standing
 from vit_viz.errors import Cancelled, ExportError, ParameterError
@@ -231,11 +231,11 @@ def test_the_survey_of_an_edited_model_is_what_traces_of_it_say(
     files, ways = sorted(photos.glob("*.png"))[:3], set()
 
     def watched(*given, **options):
-        numbers = photo_numbers(*given, **options)
+        numbers = begun_numbers(*given, **options)()
         ways.add(numbers.batched)
-        return numbers
+        return lambda: numbers
 
-    monkeypatch.setattr("vit_viz.surveys.recording.photo_numbers", watched)
+    monkeypatch.setattr("vit_viz.surveys.recording.begun_numbers", watched)
     done = survey(model, files, tmp_path / "out", edits=edits, engine=Machine(at_once=3))
     assert ways == {batched}
     assert done.manifest["edits"] == edits
@@ -322,7 +322,7 @@ def test_a_survey_that_was_killed_goes_on_and_equals_an_undisturbed_one(
 
 
 def test_a_finished_survey_runs_no_photo_again(run, done, tmp_path, monkeypatch):
-    monkeypatch.setattr("vit_viz.surveys.recording.photo_numbers", lambda *_, **__: pytest.fail("ran again"))
+    monkeypatch.setattr("vit_viz.surveys.recording.begun_numbers", lambda *_, **__: pytest.fail("ran again"))
     told = []
     assert run(done.folder, progress=lambda *counts: told.append(counts)).folder == done.folder
     assert told == [(COUNT, COUNT)]
@@ -437,9 +437,19 @@ def test_a_method_that_does_not_exist_is_refused_before_anything_is_written(run,
     assert not (tmp_path / "out").exists()
 
 
-def test_a_module_without_preprocessing_is_refused(model, photos, tmp_path):
-    with pytest.raises(ParameterError, match="a model with its preprocessing"):
+def test_a_module_is_refused(model, photos, tmp_path):
+    with pytest.raises(ParameterError, match="a module has no name"):
         survey(model.model, photos, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [Image.new("RGB", (9, 7)), np.zeros((9, 7, 3), np.uint8), [7], None],
+    ids=lambda wrong: type(wrong).__name__,
+)
+def test_what_is_no_file_is_refused(model, tmp_path, wrong):
+    with pytest.raises(ParameterError, match=r"^A survey is of files: .*\.$"):
+        survey(model, wrong, tmp_path / "out")
 
 
 def test_what_is_no_survey_cannot_be_read_as_one(tmp_path):

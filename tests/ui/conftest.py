@@ -24,6 +24,7 @@ from tests.serving import START_SECONDS, free_port
 from tests.ui.desk import OWNER, app_of, odd_picture, odd_session
 from tests.waiting import PATIENCE
 from vit_viz.session.session import Session
+from vit_viz.ui.app import launch_options
 
 ROOT = Path(__file__).resolve().parents[2]
 LEAVING = (
@@ -35,6 +36,17 @@ CHROMIUM_FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
+
+
+@contextmanager
+def served_here(demo: gr.Blocks, session: Session, **options: Any) -> Iterator[str]:
+    """The address of an app in this process, on a free port: Gradio's own search for one leaves sockets open."""
+    options = launch_options(session) | {"server_port": free_port()} | options
+    _, url, _ = demo.launch(**options, prevent_thread_lock=True, quiet=True)
+    try:
+        yield url
+    finally:
+        demo.close()
 
 
 def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
@@ -251,6 +263,6 @@ def open_tab(page: Any, name: str) -> None:
     if name in ("Explain", "Patches"):
         panel.locator(".vv-part-picture:not(.vv-busy) .vv-image:not([hidden])").first.wait_for()
     elif name == "Positions":
-        panel.locator(".js-plotly-plot .main-svg").first.wait_for()
+        panel.locator(".vv-tables[data-revision][aria-busy=false]").wait_for()
     else:
         panel.locator("[data-vv=root][data-state=ready]").wait_for()

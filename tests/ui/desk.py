@@ -20,17 +20,17 @@ import torch
 from gradio.helpers import special_args
 from PIL import Image
 
+from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.results import Provenance
 from vit_viz.session.handles import OWNER as OWNED_BY
 from vit_viz.session.handles import PAGE, VISITOR
 from vit_viz.session.session import Session
-from vit_viz.ui.app import build_app
+from vit_viz.ui.app import TABS, build_app
+from vit_viz.ui.edge.user_errors import sentence, toast
 from vit_viz.ui.page import Tab
-from vit_viz.ui.tabs import TABS
 from vit_viz.views.choices import first_image
 from vit_viz.views.state import ViewState
 
@@ -151,7 +151,13 @@ class Desk:
         event = gr.EventData(target=None, _data=data)
         arguments, *_ = special_args(block.fn, inputs, request, event)  # type: ignore[arg-type]
         changed: set[int] = set()
-        for output in _results(block.fn, arguments):
+        try:
+            results = _results(block.fn, arguments)
+        except gr.Error:
+            raise
+        except Exception as error:
+            raise toast(sentence(error)) from None  # as `GuardedBlocks.process_api`
+        for output in results:
             outputs = output if isinstance(output, tuple) and len(block.outputs) != 1 else (output,)
             if not block.outputs:
                 continue
@@ -187,8 +193,9 @@ def arrived(demo: gr.Blocks, image: str, tab: str, more: str = "", *, mode: str 
 
 
 def name_of(component: Any) -> str:
-    """The elem_id of a component; where it has none, its label or its class."""
-    return str(component.elem_id or getattr(component, "label", None) or type(component).__name__)
+    """The elem_id of a component; where nobody gave it one, its label or its class."""
+    given = None if str(component.elem_id).startswith("vv-option-") else component.elem_id
+    return str(given or getattr(component, "label", None) or type(component).__name__)
 
 
 def _results(function: Any, arguments: list[Any]) -> list[Any]:

@@ -16,10 +16,9 @@ import numpy as np
 import torch
 from PIL import Image
 
-from vit_viz.drawing.pictures import photo_jpeg
+from vit_viz.figures.screen import photo_jpeg
 from vit_viz.images import decode
-from vit_viz.session.handles import Subject
-from vit_viz.session.request import Request
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import UploadStore
 from vit_viz.ui import pictures
@@ -66,7 +65,7 @@ def visit(session: Session, file: Path, number: int) -> None:
     pictures.picture(session, subject, ViewState(layer=number % 6), "map", bare=True)
     if number % 4 == 0:
         session.run(Request.of("mini", image, "rollout", owner=owner, query="class"))
-        session.subject("mini", image, owner=owner)
+        session.prepared(Subject("mini", image, owner=owner))
     if number % PICTURES_OF_ONE == PICTURES_OF_ONE - 1:
         session.leave(owner)
 

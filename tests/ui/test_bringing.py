@@ -133,7 +133,7 @@ def test_a_file_dropped_on_the_photo_is_looked_at(page: Any) -> None:
     files = (("notes.txt", "text/plain", "YQ=="), picture(431))
     assert page.locator(DROP).is_hidden()
     assert drag(page, "dragenter", "dragover", files=files) == [False, False]
-    expect(page.locator(DROP)).to_have_text("Drop it to look at it", use_inner_text=True)
+    expect(page.locator(DROP)).to_have_text("Drop pictures to look at them", use_inner_text=True)
     drag(page, "dragleave", files=files)
     assert page.locator(DROP).is_hidden()
     drag(page, "dragenter", files=files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable
@@ -18,22 +19,21 @@ from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, arrived, layout, odd_pictu
 from vit_viz import samples
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.positions import position_similarity
+from vit_viz.analyses.removal import WithoutPatches
 from vit_viz.analyses.rollout import RolloutOptions
 from vit_viz.analyses.trust import Trust
-from vit_viz.analyses.without import WithoutPatches
-from vit_viz.errors import ParameterError
-from vit_viz.render.captioned import drawn_words
-from vit_viz.render.lettering import number
-from vit_viz.render.styles import STRENGTHS
+from vit_viz.errors import ImageError, ParameterError
+from vit_viz.figures.lettering import number
+from vit_viz.figures.maps import drawn_words
+from vit_viz.figures.styles import STRENGTHS
 from vit_viz.results import PatchMap
-from vit_viz.session.handles import Subject
-from vit_viz.session.request import Request
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.app import QUEUE_SECONDS
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.explain.gallery import cost_words
-from vit_viz.ui.header import bring
-from vit_viz.ui.walkthrough import STEPS
+from vit_viz.ui.explain.view import cost_words
+from vit_viz.ui.header import view as header
+from vit_viz.ui.walkthrough.screen import STEPS
 
 LEFT = (WIDTH - HEIGHT * 48 / 32) / 2  # of the crop, in pixels of the photo
 PATCH = (HEIGHT / 4, HEIGHT * 1.5 / 6)
@@ -85,7 +85,7 @@ def test_a_page_shows_what_its_address_says(visit: Callable[..., Desk], image: s
     assert facts == top
     assert facts["revision"] == view.revision
     assert desk.shown["vv-mode"] == {"value": "crop"}
-    assert desk.shown["vv-model"] == {"value": "odd"}
+    assert desk.shown["vv-model"]["value"]["chosen"] == "odd"
     assert desk.shown["vv-loading"]["value"] == {}
     samples_shown = desk.shown["vv-samples"]["value"]
     assert samples_shown["chosen"] == image
@@ -122,17 +122,17 @@ def test_an_unknown_model_leaves_the_page_on_its_own_and_says_why(demo: gr.Block
 def test_choosing_a_model_that_does_not_exist_changes_nothing(visit: Callable[..., Desk]) -> None:
     desk = visit("look")
     before = desk.view()
-    desk.act("vv-model", "input", "../../etc")
+    desk.act("vv-model", "choose", data={"name": "../../etc"})
     assert desk.view() == before
     assert desk.shown["vv-loading"]["value"]["error"].endswith(".")
-    assert desk.shown["vv-model"]["value"] == "odd"
+    assert desk.shown["vv-model"]["value"]["chosen"] == "odd"
 
 
 def test_choosing_a_model_keeps_the_picture_and_forgets_the_target(
     visit: Callable[..., Desk], session: Session, image: str
 ) -> None:
     desk = visit("look", "&target=3&layer=1")
-    desk.act("vv-model", "input", "mini")
+    desk.act("vv-model", "choose", data={"name": "mini"})
     view = desk.view()
     assert (view.model, view.image, view.mode, view.target) == ("mini", image, "crop", "")
     assert desk.shown["vv-loading"]["value"] == {"error": ""}
@@ -184,7 +184,7 @@ def test_a_picture_that_is_no_longer_kept_leaves_the_tray_and_the_page_stays(
 def test_a_picture_that_is_brought_becomes_the_image_and_the_box_is_empty_again(
     visit: Callable[..., Desk], image: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bring, "read_upload", lambda _files, path, **_: odd_picture(int(path)))
+    monkeypatch.setattr(header, "read_upload", lambda _files, path, **_: odd_picture(int(path)))
     desk = visit("look")
     desk.act("vv-upload", "input", "9")
     assert desk.view().image not in ("", image)
@@ -195,18 +195,39 @@ def test_a_picture_that_is_brought_becomes_the_image_and_the_box_is_empty_again(
 def test_a_picture_dropped_on_the_page_becomes_the_image_if_its_visitor_uploaded_it(
     visit: Callable[..., Desk], demo: gr.Blocks, image: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bring, "read_upload", lambda _files, path, **_: odd_picture(len(path)))
+    monkeypatch.setattr(header, "read_upload", lambda _files, path, **_: odd_picture(len(path)))
     monkeypatch.setattr(demo.files, "belongs_to", lambda path, visitor: (path, visitor) == ("mine", OWNER))
     desk = visit("look")
     before = desk.view()
-    for data in ({"upload": "theirs", "seq": 4}, {"seq": 5}, {"upload": ["mine"], "seq": 6}, None):
+    for data in ({"uploads": ["theirs"], "seq": 4}, {"seq": 5}, {"uploads": "mine", "seq": 6}, None):
         with pytest.warns(UserWarning, match="no longer here"):
             desk.act("vv-page-wide", "bring", data=data)
         assert desk.view() == before
         assert desk.shown["vv-page-wide"]["value"]["seq"] == (data or {"seq": 0})["seq"]
-    desk.act("vv-page-wide", "bring", data={"upload": "mine", "seq": 7})
+    desk.act("vv-page-wide", "bring", data={"uploads": ["mine"], "seq": 7})
     assert desk.view().image not in ("", image)
     assert desk.shown["vv-page-wide"]["value"]["seq"] == 7
+
+
+def test_of_several_pictures_the_first_that_can_be_read_is_opened_and_a_bad_one_is_named(
+    visit: Callable[..., Desk], demo: gr.Blocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(_files: Any, path: str, **_: Any) -> Any:
+        if "bad" in path:
+            raise ImageError("It is a text file.")
+        return odd_picture(len(path))
+
+    monkeypatch.setattr(header, "read_upload", read)
+    monkeypatch.setattr(demo.files, "belongs_to", lambda _path, _visitor: True)
+    desk = visit("look")
+    paths = ["a/bad<b>.png", "b/sea.png", "c/forest.png"]
+    with pytest.warns(UserWarning, match=r"bad&lt;b&gt;[.]png: It is a text file"):
+        desk.act("vv-page-wide", "bring", data={"uploads": paths, "seq": 8})
+    shown = desk.shown["vv-samples"]["value"]
+    names = {entry["id"]: entry["name"] for entry in shown["pictures"]}
+    assert names[shown["chosen"]].startswith("sea")
+    assert any(name.startswith("forest") for name in names.values())
+    assert not any("bad" in name for name in names.values())
 
 
 def test_a_box_that_was_emptied_changes_nothing(visit: Callable[..., Desk], image: str) -> None:
@@ -264,9 +285,8 @@ def test_a_picture_that_is_gone_is_one_sentence_in_every_tab(demo: gr.Blocks, se
         desk = Desk(demo, page=f"going {tab}")
         desk.arrive(f"?model=odd&image={image}&tab=look")
         session.uploads._drop(image)
-        desk.act(f"vv-tab-{tab}", "select") if tab != "look" else desk.act(
-            "vv-explorer", "recompute", data={}
-        )
+        name_and_event = ("vv-explorer", "recompute") if tab == "look" else ("vv-tab-row", "choose")
+        desk.act(*name_and_event, data={"tab": tab})
         said = desk.shown[name]["value"]
         assert "no longer here" in (said.get("error") or said["note"])
 
@@ -324,7 +344,7 @@ def test_the_chips_are_the_first_three_classes_and_those_that_are_chosen(
     visit: Callable[..., Desk], session: Session, image: str
 ) -> None:
     desk = visit("explain")
-    ranking = session.top_classes("odd", image, mode="crop", owner=OWNER, count=7)
+    ranking = session.top_classes_of(Subject("odd", image, mode="crop", owner=OWNER), count=7)
     assert ranking is not None
     aim = desk.shown["vv-target"]["value"]
     assert [entry["index"] for entry in aim["classes"]] == list(ranking.indices[:3])
@@ -558,7 +578,7 @@ def test_the_answers_are_about_the_target_whatever_it_scores(
     visit: Callable[..., Desk], session: Session, image: str
 ) -> None:
     desk = visit("explain")
-    ranking = session.top_classes("odd", image, mode="crop", owner=OWNER, count=7)
+    ranking = session.top_classes_of(Subject("odd", image, mode="crop", owner=OWNER), count=7)
     assert ranking is not None
     last, before_last = ranking.indices[6], ranking.indices[5]
     desk.act("vv-target", "why", data={"index": last})
@@ -612,46 +632,49 @@ def test_the_sanity_check_follows_the_chosen_map(visit: Callable[..., Desk]) -> 
 
 def test_positions_show_the_pinned_patch_among_all(visit: Callable[..., Desk], session: Session) -> None:
     desk = visit("positions")
-    tile = desk.shown["vv-position-tile"]["value"]
+    drawn = desk.shown["vv-position-tables"]["value"]["drawn"]
     matrix = position_similarity(session.model("odd"), grid=(4, 6))
-    heat = np.asarray(tile.data[0].z, dtype=float)
-    assert heat.shape == (4, 6)
-    np.testing.assert_allclose(heat, matrix.values[2 * 6 + 5].reshape(4, 6), atol=1e-5)
-    caption = tile.layout.annotations[-1].text.replace("<br>", " ")
-    assert caption.startswith("Position (2, 5) against all 4 x 6 patch positions")
-    assert caption.endswith("vit_viz")
-    assert tile.layout.title.text.startswith("odd: ")
-    assert desk.shown["vv-prefix-tile"]["visible"] is True
-    for name, kind in (("tiles", "positions"), ("tile", "position")):
-        address = desk.shown[f"vv-position-{name}-save"]["value"]
+    row = np.frombuffer(base64.b64decode(drawn["row"]), "<f4")
+    np.testing.assert_array_equal(row, matrix.values[2 * 6 + 5])
+    assert (drawn["place"], drawn["prefix"]["name"]) == ([2, 5], "class")
+    for address, kind in zip(drawn["saved"], ("positions", "position", "prefix"), strict=True):
         assert "/vit_viz/figure/" in address
         assert parse_qs(urlsplit(address).query)["kind"] == [kind]
-    assert "kind=prefix" in desk.shown["vv-prefix-tile-save"]["value"]
-    desk.act("vv-position-clicks", "point", data={"data": [1, 4]})
+    desk.act("vv-position-tables", "pin", data={"row": 1, "col": 4})
     assert desk.view().query == "1,4"
     before = desk.view()
-    for wrong in ({"data": [4, 0]}, {"data": [0, 6]}, {"data": []}, {"data": ["x", 1]}, {}):
-        desk.act("vv-position-clicks", "point", data=wrong)
+    for wrong in (
+        {"row": 4, "col": 0},
+        {"row": 0, "col": 6},
+        {"row": -1, "col": 0},
+        {"row": "x", "col": 1},
+        {},
+    ):
+        desk.act("vv-position-tables", "pin", data=wrong)
         assert desk.view() == before
 
 
 def test_another_part_of_positions_takes_the_place_of_similarity(visit: Callable[..., Desk]) -> None:
     desk = visit("positions")
-    assert desk.shown["vv-position-tables"]["value"] == {"part": "similarity"}
-    desk.act("vv-position-tables", "show", data={"part": "components"})
+    value = desk.shown["vv-position-tables"]["value"]
+    assert (value["part"], value["parts"]) == (
+        "similarity",
+        ["similarity", "resampled", "components", "filters"],
+    )
+    desk.act("vv-position-tables", "show", data={"position_part": "components"})
     value = desk.shown["vv-position-tables"]["value"]
     assert (value["part"], value["drawn"]["grid"]) == ("components", [4, 6])
     assert "positions=components" in desk.view().to_address()
-    desk.act("vv-position-tables", "show", data={"part": "periods"})
-    note = desk.shown["vv-position-tables"]["value"]["note"]
-    assert note == "Periods belong to rotary positions; those of this model are learned."
+    desk.act("vv-position-tables", "show", data={"position_part": "periods"})
+    value = desk.shown["vv-position-tables"]["value"]
+    assert value["note"] == "Periods belong to rotary positions; those of this model are learned."
+    assert "drawn" not in value
     before = desk.view()
-    with pytest.raises(gr.Error, match="The position_part is one of similarity, resampled"):
-        desk.act("vv-position-tables", "show", data={"part": "everything"})
+    with pytest.raises(gr.Error, match="The option “show” is one of similarity, resampled"):
+        desk.act("vv-position-tables", "show", data={"position_part": "everything"})
     assert desk.view() == before
-    desk.act("vv-position-tables", "show", data={"part": "similarity"})
-    assert desk.shown["vv-position-tables"]["value"] == {"part": "similarity"}
-    assert desk.shown["vv-position-tile"]["visible"] is True
+    desk.act("vv-position-tables", "show", data={"position_part": "similarity", "position_grid": "trained"})
+    assert "places=trained" in desk.shown["vv-position-tables"]["value"]["drawn"]["tiles"]
 
 
 # --- patches
@@ -807,14 +830,15 @@ def test_the_controls_of_a_step_have_the_bounds_of_the_model(visit: Callable[...
 
 def test_a_part_that_is_not_on_the_screen_sleeps(visit: Callable[..., Desk]) -> None:
     desk = visit("patches")
-    assert not {"vv-gallery", "vv-explorer", "vv-position-tiles", "vv-w-content"} & set(desk.shown)
-    desk.act("vv-tab-positions", "select")
-    assert "vv-position-tiles" in desk.shown
+    assert not {"vv-gallery", "vv-explorer", "vv-position-tables", "vv-w-content"} & set(desk.shown)
+    desk.act("vv-tab-row", "choose", data={"tab": "positions"})
+    assert "vv-position-tables" in desk.shown
     assert "vv-gallery" not in desk.shown
-    assert desk.shown["Address"]["value"]["set"] == {"tab": "positions"}
-    assert desk.shown["Address"]["value"]["push"] is False
+    assert desk.view().tab == "positions"
+    address = desk.shown["Address"]["value"]  # which the row of tabs has written already
+    assert (address["set"], address["push"]) == ({}, False)
     told = len(desk.told)
-    desk.act("vv-tab-positions", "select")
+    desk.act("vv-tab-row", "choose", data={"tab": "positions"})
     assert len(desk.told) == told  # nothing changed: nothing is written
 
 
@@ -823,7 +847,7 @@ def test_a_part_that_is_not_on_the_screen_sleeps(visit: Callable[..., Desk]) -> 
     [
         ("explain", "vv-gallery", ("attention share", "input", 0.3)),
         ("explain", "vv-explain-picture", ("vv-explain-picture", "pick", None)),
-        ("positions", "vv-position-tile", ("vv-position-clicks", "point", None)),
+        ("positions", "vv-position-tables", ("vv-position-tables", "pin", None)),
         ("patches", "vv-grid-picture", ("vv-numbers", "input", True)),
         ("walkthrough", "vv-w-content", ("vv-w-steps", "input", 3)),
         ("walkthrough", "vv-w-photo", ("vv-w-layer", "input", 2)),
@@ -834,7 +858,7 @@ def test_a_change_wakes_the_part_that_shows_it(
 ) -> None:
     desk = visit(tab)
     before = len([one for one, _ in desk.told if one == name])
-    data = {"data": [1, 1], **middle(0, 0)}
+    data = {"data": [1, 1], "row": 0, "col": 0, **middle(0, 0)}
     desk.act(act[0], act[1], *([] if act[2] is None else [act[2]]), data=data)
     assert len([one for one, _ in desk.told if one == name]) > before
 

@@ -54,10 +54,13 @@ def url(start_app: Callable[..., Any], server: Hub, cache: Path) -> str:
 
 
 def choose(page: Any, name: str) -> None:
-    """Type the name of a model into the picker."""
-    box = page.locator("#vv-model input")
+    """Type the id of a model into the picker, and agree to its download."""
+    page.locator("#vv-model .vv-model-open").click()
+    box = page.locator("#vv-model .vv-model-text")
     box.fill(name)
     box.press("Enter")
+    page.locator(".vv-model-question[open] dd").get_by_text(name, exact=True).wait_for()
+    page.locator(".vv-model-download").click()
 
 
 def card(page: Any) -> str:
@@ -104,7 +107,7 @@ def test_a_cancelled_download_leaves_the_page_as_it_was(
     error = page.locator("#vv-loading .vv-error")
     error.get_by_text("The download of someone/unwanted was cancelled; nothing of it was kept.").wait_for()
     assert page.locator("#vv-loading .vv-job").is_hidden()
-    expect(page.locator("#vv-model input")).to_have_value("mini")
+    expect(page.locator("#vv-model .vv-model-open")).to_have_attribute("data-model", "mini")
     assert page.url == before
     wait_until_ready(page)
     until(lambda: remains(cache) == kept)  # once the download has noticed
@@ -158,7 +161,7 @@ def test_a_hub_that_goes_away_midway_is_one_sentence_and_the_app_goes_on(
     error.get_by_text(
         f"Fetching '{repo}' from the Hub failed midway; nothing was kept, try again."
     ).wait_for()
-    expect(page.locator("#vv-model input")).to_have_value("mini")
+    expect(page.locator("#vv-model .vv-model-open")).to_have_attribute("data-model", "mini")
     assert not list(cache.rglob("*.incomplete"))
     page.locator("#vv-samples button").nth(1).click()
     wait_until_ready(page)

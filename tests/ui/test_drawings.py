@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.ui.desk import odd_picture, odd_session
-from vit_viz.analyses.explanations import parameters_of
+from vit_viz.analyses.explain import parameters_of
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.rollout import RolloutOptions
 from vit_viz.errors import (
@@ -23,11 +24,13 @@ from vit_viz.errors import (
     ImageError,
     ParameterError,
 )
+from vit_viz.ui import jobs
+from vit_viz.ui.jobs import Stops
 from vit_viz.ui.routes import GONE, Gone, refusal
-from vit_viz.ui.visit import jobs
-from vit_viz.ui.visit.jobs import Stops
-from vit_viz.ui.walkthrough import Scene, drawings, screen_of
+from vit_viz.ui.walkthrough import drawings
 from vit_viz.ui.walkthrough.patches import patch_picture
+from vit_viz.ui.walkthrough.scene import StepInput
+from vit_viz.ui.walkthrough.view import screen_of
 from vit_viz.views.state import ViewState
 from vit_viz.walkthrough.layers import ClassStep
 
@@ -39,14 +42,12 @@ def embedded(html: str) -> tuple[str, Image.Image]:
 
 
 @pytest.fixture(scope="module")
-def scene() -> Scene:
+def scene() -> StepInput:
     session = odd_session(patch_size=(8, 6), img_size=(32, 48))
     loaded = session.model("odd")
-    session.add_model(
-        type(loaded)(**{**vars(loaded), "preprocess": type(loaded.preprocess)((32, 48), patch_size=(8, 6))})
-    )
+    session.add_model(replace(loaded, preprocess=type(loaded.preprocess)((32, 48), patch_size=(8, 6))))
     image = session.add_upload(odd_picture())
-    return Scene.of(
+    return StepInput.of(
         session, ViewState(model="odd", image=image, mode="crop", layer=1, head=3, query="2,5"), ""
     )
 
@@ -144,7 +145,7 @@ def test_a_ruled_picture_of_whole_patches_has_a_line_before_each() -> None:
     np.testing.assert_array_equal(sheet, expected)
 
 
-def test_the_followed_patch_is_cut_out_of_the_input(scene: Scene) -> None:
+def test_the_followed_patch_is_cut_out_of_the_input(scene: StepInput) -> None:
     (tall, wide), (row, col) = scene.loaded.config.patch_size, (2, 5)
     assert (tall, wide) == (8, 6)
     picture = patch_picture(scene)
@@ -156,7 +157,7 @@ def test_the_followed_patch_is_cut_out_of_the_input(scene: Scene) -> None:
     assert scene.padded_input() is scene.received
 
 
-def test_zeros_fill_the_input_where_the_grid_does_not_divide_it(scene: Scene) -> None:
+def test_zeros_fill_the_input_where_the_grid_does_not_divide_it(scene: StepInput) -> None:
     smaller = type(scene)(**{**vars(scene), "received": scene.received.crop((0, 0, 45, 29))})
     padded = np.asarray(smaller.padded_input())
     assert padded.shape == (32, 48, 3)
@@ -166,7 +167,7 @@ def test_zeros_fill_the_input_where_the_grid_does_not_divide_it(scene: Scene) ->
 
 
 @pytest.mark.parametrize("step", range(1, 9))
-def test_every_step_is_drawn_for_patches_that_are_not_square(scene: Scene, step: int) -> None:
+def test_every_step_is_drawn_for_patches_that_are_not_square(scene: StepInput, step: int) -> None:
     screen = screen_of(scene, step)
     assert len(screen.words) == 3
 
@@ -175,7 +176,7 @@ def test_what_is_shared_is_kept_by_picture_mode_and_model() -> None:
     session = odd_session()
     image = session.add_upload(odd_picture())
     scenes = [
-        Scene.of(session, ViewState(model="odd", image=image, mode=mode), "")  # type: ignore[arg-type]
+        StepInput.of(session, ViewState(model="odd", image=image, mode=mode), "")  # type: ignore[arg-type]
         for mode in ("crop", "stretch", "crop")
     ]
     first, other, again = (scene.step(ClassStep) for scene in scenes)
@@ -189,7 +190,7 @@ def test_what_is_shared_is_kept_by_picture_mode_and_model() -> None:
 def test_another_picture_is_walked_through_by_itself() -> None:
     session = odd_session()
     scenes = [
-        Scene.of(
+        StepInput.of(
             session, ViewState(model="odd", image=session.add_upload(odd_picture(seed)), mode="crop"), ""
         )
         for seed in (5, 6)
@@ -202,7 +203,9 @@ def test_another_picture_is_walked_through_by_itself() -> None:
 def test_another_model_is_walked_through_by_itself() -> None:
     session = odd_session()
     shapes = [
-        Scene.of(session, ViewState(model=model, image="shapes", mode="crop"), "").step(ClassStep).lens.shape
+        StepInput.of(session, ViewState(model=model, image="shapes", mode="crop"), "")
+        .step(ClassStep)
+        .lens.shape
         for model in ("odd", "mini")
     ]
     assert shapes[0] != shapes[1]
@@ -242,14 +245,15 @@ def test_a_range_of_layers_ends_within_the_model(
 
 
 def test_every_method_but_a_look_up_is_asked_towards_a_class() -> None:
+    rollouts = {"rollout", "value_rollout"}
     asked = {
         name: parameters_of(method, method.options(), query="class", target=(3, 5))
         for name, method in METHODS.items()
     }
-    assert {name for name, parameters in asked.items() if "target" not in parameters} == {"rollout"}
-    assert {name for name, parameters in asked.items() if "query" in parameters} == {"rollout"}
+    assert {name for name, parameters in asked.items() if "target" not in parameters} == rollouts
+    assert {name for name, parameters in asked.items() if "query" in parameters} == rollouts
     for name, parameters in asked.items():
-        beside = {"query": "class"} if name == "rollout" else {"target": (3, 5)}
+        beside = {"query": "class"} if name in rollouts else {"target": (3, 5)}
         assert parameters == METHODS[name].options().values() | beside
 
 

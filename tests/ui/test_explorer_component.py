@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from vit_viz.explorer import STYLES, _read, colour_tables
-from vit_viz.render.colormaps import TABLES, table
-from vit_viz.ui.look.explorer import EVENTS, Explorer
+from vit_viz.figures.colormaps import TABLES, table
+from vit_viz.ui.kit import EXPLORER_EVENTS, Explorer
 
 
 @pytest.mark.parametrize("name", ["explorer.html", *STYLES])
@@ -33,7 +33,7 @@ def test_labels_by_id_point_to_elements_of_the_same_explorer() -> None:
     assert named <= set(re.findall(r'\bid="([^"]+)"', template))
 
 
-@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("event", EXPLORER_EVENTS)
 def test_python_can_listen_to_every_event(event: str) -> None:
     assert callable(getattr(Explorer(), event))
 

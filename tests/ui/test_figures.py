@@ -10,9 +10,11 @@ from starlette.testclient import TestClient
 
 from tests.ui.desk import odd_picture
 from tests.ui.views import view_with
-from vit_viz.drawing.figures import Output, file_of
-from vit_viz.drawing.replay import record_of
-from vit_viz.session.handles import Subject
+from vit_viz.figures.files import file_of
+from vit_viz.figures.replay import record_of
+from vit_viz.figures.request import Output, figure_for
+from vit_viz.session.questions import request_for
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.payload import figure_address, picture_address
@@ -53,6 +55,25 @@ def test_the_page_saves_the_bytes_of_python(
     assert subject.image not in str(record_of(answer.content))
 
 
+@pytest.mark.parametrize(
+    ("search", "name", "asked"),
+    [
+        ("tab=heads&measure=entropy", "heads", {"measure": "entropy"}),
+        ("tab=tokens&tokens=similarity&q=1,3", "token_similarity", {"query": "1,3"}),
+        ("tab=tokens&tokens=segments&layer=0&method=cut", "segments", {"layer": 0}),
+    ],
+)
+def test_a_tab_saves_the_answer_that_it_shows(
+    session: Session, subject: Subject, client: TestClient, search: str, name: str, asked: dict[str, Any]
+) -> None:
+    address = f"{PREFIX}/figure/{session.handles.issue(subject)}?kind=shown&{search}"
+    wanted = file_of(session, figure_for(request_for(session, subject, name, **asked)), Output("csv"))
+    answer = client.get(f"{address}&format=csv")
+    assert (answer.status_code, answer.content) == (200, wanted.data)
+    lines = client.get(f"{address.replace('/figure/', '/recipe/')}&format=csv").json()
+    assert f"{name!r}" in lines["python"]
+
+
 def test_what_is_copied_names_the_figure(session: Session, subject: Subject, client: TestClient) -> None:
     address = figure_address(picture_address(session, subject, view_with(**VIEW), "map"))
     lines = client.get(f"{address.replace('/figure/', '/recipe/')}&format=svg&width_cm=8").json()
@@ -68,7 +89,7 @@ def test_what_is_copied_names_the_figure(session: Session, subject: Subject, cli
     [
         ("kind=map&format=docx", "format"),
         ("kind=map&dpi=1201", "dpi"),
-        ("kind=map&width_cm=61", "width_cm"),
+        ("kind=map&width_cm=61", "width cm is a number from 4 to 60"),
         ("kind=map&dpi=1200&width_cm=60", "fewer dots"),
         ("kind=portrait", "A picture is one of"),
         ("kind=sequence&format=gif", "through the layers"),
@@ -96,7 +117,7 @@ def test_the_old_address_of_a_picture_saves_the_figure(
     assert (
         answer.content == file_of(session, pictures.figure_of(session, subject, view_with(), "numbered")).data
     )
-    assert client.get(f"{address.replace('numbered', 'positions')}").status_code == 400
+    assert client.get(f"{address.replace('numbered', 'portrait')}").status_code == 400
 
 
 def test_figures_of_positions_follow_the_view(session: Session, subject: Subject) -> None:

@@ -48,6 +48,28 @@ def test_a_ghost_visits_patches_until_the_first_movement_and_never_comes_back(
     context.close()
 
 
+UNTOLD = (
+    "for (const name of ['pointermove', 'mousemove']) "
+    "addEventListener(name, (event) => event.stopImmediatePropagation(), true)"
+)
+"""A browser tells a page nothing of a pointer that was there before it: no movement reaches any script."""
+
+
+@pytest.mark.slow
+def test_no_ghost_comes_to_a_pointer_that_rests_on_the_photo(browser: Any, app_url: str) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.add_init_script(UNTOLD)
+    context.add_init_script(UNTOUCHED)
+    page = context.new_page()
+    page.goto(app_url)
+    page.wait_for_selector("#vv-explorer [data-vv=root][data-state=ready]")
+    page.locator("#vv-explorer [data-vv=stage]").hover()
+    page.wait_for_function("document.querySelector('#vv-explorer [data-vv=stage]').matches(':hover')")
+    page.wait_for_timeout(5000)  # more than two visits
+    assert page.locator(GHOST).is_hidden()
+    context.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("search", ["?q=3,4", "?q=class"])
 def test_no_ghost_comes_where_a_link_named_a_query(

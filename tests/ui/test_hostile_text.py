@@ -51,11 +51,12 @@ def test_a_hostile_file_name_stays_text(page: Any, tmp_path: Path) -> None:
 
 
 def test_a_hostile_hub_id_stays_text(page: Any) -> None:
-    box = page.locator("#vv-model input").first
+    page.locator("#vv-model .vv-model-open").click()
+    box = page.locator("#vv-model .vv-model-text")
     box.fill(HOSTILE)
     box.press("Enter")
-    said = page.locator("#vv-loading .vv-error")
-    said.get_by_text("not offered here").wait_for()
+    said = page.locator("#vv-model .vv-model-words")
+    said.get_by_text("No model here is found by").wait_for()
     expect(said).to_contain_text("<img src=x", use_inner_text=True)
     wait_until_ready(page)
     nothing_ran(page)

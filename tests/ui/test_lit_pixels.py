@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vit_viz.render.colormaps import table
-from vit_viz.render.styles import TINT, Style, drawn
+from vit_viz.figures.colormaps import table
+from vit_viz.figures.styles import TINT, Style, drawn
 
 pytestmark = pytest.mark.browser
 
@@ -37,8 +37,8 @@ LIT_CELL = """
 def test_the_screen_has_the_pixels_of_the_formulas(
     visit: Callable[..., Any], app_url: str, style: Style
 ) -> None:
-    """What Chromium puts together for one cell of the mosaic is what vit_viz/render/styles.py draws."""
-    page = visit(f"{app_url}?image=lion&style={style}")
+    """What Chromium puts together for one cell of the mosaic is what vit_viz/figures/styles.py draws."""
+    page = visit(f"{app_url}?image=lion&style={style}&smooth=0")
     page.wait_for_function(
         "!document.querySelector('#vv-explorer [data-vv=progress]').textContent"
         " && document.querySelector('#vv-explorer [data-vv=photo]').complete"

@@ -12,8 +12,8 @@ import pytest
 
 from tests.ui.loops import played
 from vit_viz.errors import BusyError, Cancelled, CheckpointError
-from vit_viz.ui.header import loading
-from vit_viz.ui.header.loading import MOST_LOADS, Loads, Value, Waiting, _Load
+from vit_viz.ui.header import models
+from vit_viz.ui.header.models import MOST_LOADS, Loads, Value, Waiting, _Load
 
 
 class SlowSession:
@@ -171,8 +171,8 @@ def test_nothing_is_told_of_a_wait_that_has_ended_meanwhile(
         load.over.set() if over else None
         waiting.ended = ended
 
-    monkeypatch.setattr(loading, "asyncio", SimpleNamespace(sleep=sleep))
-    assert played(_all(loading._followed(load, "a/b", waiting))) == []
+    monkeypatch.setattr(models, "asyncio", SimpleNamespace(sleep=sleep))
+    assert played(_all(models._followed(load, "a/b", waiting))) == []
 
 
 def test_the_same_words_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,8 +182,8 @@ def test_the_same_words_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
         load.done = next(steps, 0)
         load.over.set() if not load.done else None
 
-    monkeypatch.setattr(loading, "asyncio", SimpleNamespace(sleep=sleep))
-    told = played(_all(loading._followed(load, "a/b", Waiting())))
+    monkeypatch.setattr(models, "asyncio", SimpleNamespace(sleep=sleep))
+    told = played(_all(models._followed(load, "a/b", Waiting())))
     assert [value["amount"] for value in told] == ["3 of 7 MB", "5 of 7 MB"]
 
 

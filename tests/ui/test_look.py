@@ -11,11 +11,12 @@ import pytest
 import vit_viz
 from vit_viz.explorer import template
 from vit_viz.explorer.value import described, explorer_options
+from vit_viz.figures.styles import STYLES
 from vit_viz.session.session import Session
 from vit_viz.ui.look.view import followed
 from vit_viz.ui.payload import explorer_value
 from vit_viz.views.state import ViewState
-from vit_viz.views.tab_options import HeadsOptions, MatrixOptions, TokensOptions
+from vit_viz.views.tab_options import HeadsTabOptions, MatrixTabOptions, TokensTabOptions
 
 _OPTIONS = Path(__file__).parents[1] / "js" / "options.json"
 _ROOMS = Path(vit_viz.__file__).parent / "ui"
@@ -49,14 +50,18 @@ def test_the_scripts_are_tested_with_the_options_that_are_declared() -> None:
 
 
 def test_the_scripts_of_the_tabs_are_tested_with_the_options_that_python_declares() -> None:
-    groups = {"tokens": TokensOptions, "heads": HeadsOptions, "matrix": MatrixOptions}
+    groups = {"tokens": TokensTabOptions, "heads": HeadsTabOptions, "matrix": MatrixTabOptions}
     declared = {name: [described(field) for field in kind.schema()] for name, kind in groups.items()}
     assert json.loads((_OPTIONS.parent / "tab_options.json").read_text("utf-8")) == declared
 
 
 def test_the_controls_of_the_tokens_tab_offer_each_choice_once_and_hold_no_limits() -> None:
     html = (_ROOMS / "tokens" / "room.html").read_text("utf-8")
-    choices = {field.name: list(field.choices) for field in TokensOptions.schema()}
+    choices = {field.name: list(field.choices) for field in TokensTabOptions.schema()}
+    rows = re.findall(r'<tr data-row="(\w+)".*?data-value="(\w+)".*?data-fold="(\w+)"', html)
+    assert all(len(set(row)) == 1 for row in rows)
+    assert {row for row, *_ in rows} == set(choices["token_measure"])
+    choices["style"] = list(STYLES)
     groups = re.findall(
         r'data-option="(\w+)"[^>]*>((?:\s*<button type="button" data-value[^>]*>[^<]*</button>)+)', html
     )

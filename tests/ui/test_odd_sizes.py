@@ -14,15 +14,14 @@ from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
-from vit_viz.drawing.pictures import screen_photo
+from vit_viz.figures.lettering import number
+from vit_viz.figures.screen import screen_photo
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.render.lettering import number
-from vit_viz.results import Provenance
-from vit_viz.session.handles import Subject
-from vit_viz.session.request import Request
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.payload import bar_value, cells_value, explorer_value, facts_value, picture_value
@@ -110,7 +109,7 @@ def test_the_explorer_is_told_each_size_by_its_name(session: Session, view: View
 def test_the_facts_name_rows_and_columns_and_all_that_was_found(session: Session, view: ViewState) -> None:
     value = facts_value(session, view, "ada", notes=("first",))
     assert "this image: 4 x 6 patches" in value["card"]
-    ranking = session.top_classes("odd", view.image, mode="crop", owner="ada")
+    ranking = session.top_classes_of(Subject("odd", view.image, mode="crop", owner="ada"))
     assert ranking is not None
     assert [entry["name"] for entry in value["top"]] == list(ranking.names)
     assert [entry["probability"] for entry in value["top"]] == pytest.approx(ranking.scores.tolist())

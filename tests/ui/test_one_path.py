@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,19 +17,20 @@ from tests.ui.desk import HEADS, LAYERS, odd_picture, odd_session
 from tests.waiting import until
 from vit_viz.errors import BusyError, Cancelled
 from vit_viz.session.devices import FULL
-from vit_viz.session.handles import Subject
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.walkthrough import STEPS
 from vit_viz.ui import pictures
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.walkthrough import Scene, screen_of
+from vit_viz.ui.walkthrough.scene import StepInput
+from vit_viz.ui.walkthrough.view import screen_of
 from vit_viz.views.state import ViewState
 from vit_viz.walkthrough.embedding import EmbeddingStep, PatchStep
 from vit_viz.walkthrough.layers import AttentionStep, BlockStep, ClassStep, HeadsStep
 from vit_viz.walkthrough.tokens import PositionStep, PrefixStep
 
 DEVICE = ("cpu", 0)
-KINDS = get_args(pictures.Kind)
+KINDS = pictures.KINDS
 NUMBERS = range(1, 9)
 
 
@@ -87,10 +88,10 @@ class Visit:
             model="odd", image=self.subject.image, mode="crop", layer=1, head=2, query="1,4"
         )
 
-    def scene(self) -> Scene:
-        return Scene.of(self.session, self.view, "ada")
+    def scene(self) -> StepInput:
+        return StepInput.of(self.session, self.view, "ada")
 
-    def scene_of_another_step(self) -> Scene:
+    def scene_of_another_step(self) -> StepInput:
         """A scene whose trace and whose walk through the model are kept."""
         scene = self.scene()
         scene.step(PatchStep, place=(0, 0))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.session.test_session import Counted, picture
 from vit_viz.analyses.opening import Opening, opening
-from vit_viz.session.handles import Subject
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import payload
 from vit_viz.ui.payload import opening_of

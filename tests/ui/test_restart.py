@@ -1,4 +1,4 @@
-"""The server is killed while the page asks it something, and starts again: the page shows the same view again."""
+"""The server is killed and starts again: the page says so in one sentence, loses nothing, and shows the same view again."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from tests.ui.conftest import ROOT, RunningApp, wait_for, wait_until_ready
+from tests.ui.waits import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -46,8 +47,7 @@ def test_a_page_recovers_with_its_view_when_the_server_was_killed(
     page.evaluate("window.isFromBefore = true")
     app.process.send_signal(signal.SIGSTOP)  # so that the request is under way when the server dies
     page.get_by_role("button", name="Sample image lion").click(no_wait_after=True)
-    app.process.send_signal(signal.SIGKILL)
-    app.process.wait()
+    kill(app)
     start_again(app)
     page.wait_for_function(
         "() => window.isFromBefore === undefined"
@@ -55,4 +55,55 @@ def test_a_page_recovers_with_its_view_when_the_server_was_killed(
     caption.get_by_text("layer 2, head 3").wait_for()
     wait_until_ready(page)
     assert options(page) == before
+    page.close()
+
+
+COVERED = """(bar) => [...document.querySelectorAll('button, input, select, a, h1, .vv-caption')].filter((one) => {
+  const box = one.getBoundingClientRect();
+  const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+  return box.width && !bar.contains(one) && bar.contains(document.elementFromPoint(x, y));
+}).map((one) => one.outerHTML)"""
+
+
+def kill(app: RunningApp) -> None:
+    app.process.send_signal(signal.SIGKILL)
+    app.process.wait()
+
+
+def test_a_lost_server_is_one_sentence_that_covers_nothing_and_the_page_goes_on_where_it_was(
+    start_app: Callable[..., RunningApp], browser: Any
+) -> None:
+    app = start_app("--model", "mini")
+    page = browser.new_page()
+    page.set_default_timeout(180_000)
+    page.goto(f"{app.url}?image=tower&tab=patches")
+    wait_until_ready(page)
+    page.evaluate("window.isFromBefore = true")
+    kill(app)  # while the page asks nothing
+    bar = page.locator(".vv-lost")
+    expect(bar).to_have_count(1)
+    expect(bar).to_contain_text("The server does not answer.")
+    assert bar.evaluate(COVERED) == []
+    bar.get_by_role("button", name="Reload").click()
+    expect(bar).to_contain_text("Still no answer")
+    page.get_by_role("button", name="Sample image lion").click()
+    page.locator("#vv-tab-positions-button").click()
+    page.wait_for_function("location.search.includes('tab=positions')")
+    expect(page.get_by_text("Connection to the server was lost").locator("visible=true")).to_have_count(0)
+    expect(page.get_by_text("please reload")).to_have_count(0)
+    assert page.evaluate("window.isFromBefore")
+    start_again(app)
+    page.wait_for_function("() => window.isFromBefore === undefined")
+    wait_until_ready(page)
+    expect(page.locator("#vv-tab-positions-button")).to_have_attribute("aria-selected", "true")
+    pressed = page.locator('#vv-samples [aria-label="Sample image tower"]')
+    expect(pressed).to_have_attribute("aria-pressed", "true")
+    expect(bar).to_have_count(0)
+    page.locator("#vv-palette .vv-ask").click()
+    kill(app)
+    reload = page.locator("dialog[open] .vv-lost").get_by_role("button", name="Reload")
+    reload.click()  # a dialog lets nothing behind it be pressed
+    start_again(app)
+    expect(page.locator("#vv-tab-positions-button")).to_have_attribute("aria-selected", "true")
+    expect(bar).to_have_count(0)
     page.close()

@@ -19,9 +19,8 @@ from tests.traces import trace_from
 from vit_viz.explorer import packing
 from vit_viz.explorer.packing import layer_bytes, source_of
 from vit_viz.geometry import TokenLayout
-from vit_viz.session.handles import Subject
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.look import file
 from vit_viz.ui.routes import GONE, PREFIX, routes
 
 
@@ -73,7 +72,7 @@ def test_a_written_out_layer_goes_to_the_browser_up_to_the_same_limit(
 ) -> None:
     attention = torch.rand(3, 5, 25, 25).softmax(-1)
     trace = trace_from(attention=attention, layout=TokenLayout(grid=(4, 6)))
-    size = 2 * 5 * 25 * 25  # half precision
+    size = 5 * 25 * (2 * 25 + 4)  # half precision, and a norm
     for limit, source in ((size - 1, "rows"), (size, "attention"), (size + 1, "attention")):
         monkeypatch.setattr(packing, "LAYER_BYTES", limit)
         assert source_of(trace, 1) == source
@@ -171,7 +170,7 @@ def test_the_explorer_is_saved_with_the_view_of_its_address(client: TestClient, 
 def test_an_explorer_that_is_too_large_to_save_is_refused_in_a_sentence(
     client: TestClient, handle: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("vit_viz.ui.look.view.MOST_BYTES", 1_000_000)
     answer = client.get(f"{PREFIX}/explorer/{handle}.html")
     assert (answer.status_code, answer.text.count("\n")) == (400, 0)
     assert "choose a smaller size" in answer.text

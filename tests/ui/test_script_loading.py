@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import gradio as gr
 import pytest
 
-from tests.ui.conftest import wait_until_ready
+from tests.ui.conftest import served_here, wait_until_ready
 from tests.ui.waits import expect
 from vit_viz.session.session import Session
 from vit_viz.ui import scripts
-from vit_viz.ui.app import launch_options
 from vit_viz.ui.kit import Top
 from vit_viz.ui.routes import routes
 
 pytestmark = pytest.mark.browser
 OURS = "**/vit_viz/js/**"
+ADDRESS = ("/visit/", "/kit/elements.js", "/explorer/elements.js", "/explorer/source.js")
+"""What the address bar needs."""
 TRAVELLED = """(ours) => performance.getEntriesByType('resource').filter(({ name }) => name.includes(ours))
     .map(({ transferSize }) => transferSize)"""
 
@@ -46,7 +46,7 @@ def test_what_arrives_before_the_modules_is_shown_once_they_are_there(
     page, held = opened(), []
 
     def hold(route: Any) -> None:
-        if "/visit/" in route.request.url or held is None:
+        if held is None or any(part in route.request.url for part in ADDRESS):
             route.continue_()
         else:
             held.append(route)
@@ -93,15 +93,6 @@ def test_scripts_are_fetched_once_and_kept(opened: Callable[..., Any], app_url: 
     assert set(sizes) == {0}
 
 
-@contextmanager
-def served(session: Session, demo: gr.Blocks) -> Iterator[str]:
-    """Another page of the app's own components, on a free port."""
-    options = launch_options(session) | {"app_kwargs": {"routes": routes(session)}}
-    _, url, _ = demo.launch(**options, prevent_thread_lock=True, quiet=True)
-    yield url
-    demo.close()
-
-
 def test_a_component_that_is_hidden_and_shown_again_is_mounted_again(opened: Callable[..., Any]) -> None:
     session = Session(model="mini", device="cpu")
     with gr.Blocks(analytics_enabled=False) as demo:
@@ -110,7 +101,7 @@ def test_a_component_that_is_hidden_and_shown_again_is_mounted_again(opened: Cal
             gr.Button(words).click(lambda visible=visible: gr.update(visible=visible), None, top)
         news = {"top": [{"name": "second", "probability": 0.25}]}
         gr.Button("change").click(lambda: news, None, top)
-    with served(session, demo) as url:
+    with served_here(demo, session, app_kwargs={"routes": routes(session)}) as url:
         page = opened()
         page.goto(url)
         page.locator(".vv-top", has_text="first").wait_for()

@@ -19,14 +19,22 @@ import vit_viz
 from tests.ui.desk import app_of
 from vit_viz.session.session import Session
 from vit_viz.ui import scripts
+from vit_viz.ui.app import TABS
 from vit_viz.ui.edge.addresses import kind_of
 from vit_viz.ui.kit import Top
 from vit_viz.ui.routes import NOTHING_HERE, ONLY_GET, routes
-from vit_viz.ui.tabs import TABS
 
 PACKAGE = Path(vit_viz.__file__).parent
-OTHER_HOSTS = {"offline/page.js", "notebook/widget.js"}
-"""Where a module is bundled into a file instead of being loaded by the page."""
+OTHER_HOSTS = {
+    "offline/page.js",
+    "notebook/widget.js",
+    "browser/worker.js",
+    "browser/helper.js",
+    "site/worker.js",
+    "site/site.js",
+    "site/offline.js",
+}
+"""Where a module is bundled into a file, or is one of a site, instead of being loaded by the page."""
 HTML_EVENTS = {str(event) for event in gr.HTML.EVENTS}
 
 
@@ -178,5 +186,7 @@ def test_the_events_that_a_module_triggers_are_named_by_its_components(component
         family = [name, *(one for one in imports(name) if one.startswith("ui/"))]
         text = "".join(scripts.modules()[one].decode() for one in family)
         told = set(re.findall(r"trigger\('(\w+)'", text))
-        users = [one.js_on_load for one in components if set(family) & {loaded(one)[0]}]
+        users = [
+            one.js_on_load for one in components if set(family) & {*imports(loaded(one)[0]), loaded(one)[0]}
+        ]
         assert told <= set(re.findall(r"'(\w+)'", "".join(users))), name

@@ -17,8 +17,8 @@ from vit_viz.labels import Labels
 from vit_viz.results import PatchMap
 from vit_viz.session.devices import FULL
 from vit_viz.session.request import Request
+from vit_viz.ui.app import session_of
 from vit_viz.ui.payload import explorer_value, facts_value
-from vit_viz.ui.serve import session_of
 from vit_viz.views.state import ViewState
 
 

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from tests.comparing import assert_same
 from tests.ui.desk import COLS, HEADS, LAYERS, ROWS, odd_session
 from vit_viz import samples
-from vit_viz.session.handles import Subject
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.routes import PREFIX, routes
 

@@ -11,19 +11,18 @@ from PIL import Image
 
 from tests.session.test_session import Counted, picture
 from tests.ui.views import view_with
+from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
-from vit_viz.drawing.pictures import screen_photo
 from vit_viz.errors import ImageError, ParameterError
+from vit_viz.figures.screen import screen_photo
 from vit_viz.images import Preprocess
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.results import Provenance
 from vit_viz.session.handles import OWNER
+from vit_viz.session.models import forward_work, relative_work
 from vit_viz.session.session import Session
-from vit_viz.session.work import forward_work, relative_work
 from vit_viz.ui import pictures
 from vit_viz.ui.header.size import DINO, OWN, Sizes, chosen, offered, reshaped, updates
 from vit_viz.ui.look.view import looked_closer
-from vit_viz.ui.page import subject_in
 from vit_viz.ui.payload import explorer_value
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
@@ -106,7 +105,7 @@ def test_another_size_keeps_the_part_and_what_is_explained_but_no_query_by_posit
 @pytest.mark.parametrize("change", [{"size": 9}, {"part": PART}])
 def test_another_size_or_part_is_drawn_anew_on_every_tab(change: dict[str, Any]) -> None:
     view = ViewState(model="mini", image="lion")
-    assert subject_in(replace(view, **change)) != subject_in(view)
+    assert replace(view, **change).about != view.about
     assert replace(view, **change).about != view.about
 
 

@@ -13,23 +13,23 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.capture.models import Detector
+from tests.ui.conftest import served_here
 from tests.ui.views import view_with
 from tests.ui.waits import expect
 from vit_viz.capture import Trace
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
 from vit_viz.results import PatchMap
-from vit_viz.session.handles import Subject
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.app import build_app, launch_options
+from vit_viz.ui.app import build_app, session_of
 from vit_viz.ui.explain import stage
-from vit_viz.ui.explain.methods import card_named
-from vit_viz.ui.kit.queries import step
+from vit_viz.ui.page import step
 from vit_viz.ui.patches.view import _sequence_words, shapes_html
 from vit_viz.ui.payload import cells_value, explorer_value, facts_value, picture_value
+from vit_viz.ui.pictures import card_named
 from vit_viz.ui.routes import PREFIX, routes
-from vit_viz.ui.serve import session_of
 from vit_viz.views.state import ViewState
 
 SUFFIX = (*(f"detection {i}" for i in range(5)), "text")
@@ -167,10 +167,8 @@ def test_a_detector_without_class_scores_has_no_first_classes() -> None:
 @pytest.fixture
 def served(subject: Subject, session: Session) -> Iterator[str]:
     """The app in this process, on the served module."""
-    app = build_app(session)
-    _, url, _ = app.launch(**launch_options(session) | {"prevent_thread_lock": True, "quiet": True})
-    yield url
-    app.close()
+    with served_here(build_app(session), session) as url:
+        yield url
 
 
 @pytest.mark.browser

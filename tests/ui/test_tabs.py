@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -11,24 +10,17 @@ import pytest
 
 from tests.ui.desk import Desk, app_of, arrived
 from vit_viz.session.session import Session
-from vit_viz.ui.page import Page, Tab, subject_in
-from vit_viz.ui.tabs import TABS
+from vit_viz.ui.app import TABS
+from vit_viz.ui.page import Page, Tab
 from vit_viz.views.state import ViewState
 
 
-@dataclass(frozen=True)
-class Toy:
-    """The components of a tab that says how many layers the model has."""
-
-    words: gr.Textbox
-
-
-def build() -> Toy:
-    return Toy(gr.Textbox(elem_id="toy-words"))
-
-
-def wire(toy: Toy, page: Page) -> None:
-    page.drawing("toy", draw, [toy.words])
+def build(page: Page) -> None:
+    """A tab that says how many layers the model has."""
+    page.drawing("toy", draw, [gr.Textbox(elem_id="toy-words")])
+    button, told = gr.Button(elem_id="toy-button"), gr.Textbox(elem_id="toy-told")
+    page.reply(button.click, lambda view, _owner, _data: f"reply in {view.mode}", [told])
+    page.job(button.click, lambda view, _owner, _data: iter([f"job in {view.mode}"]), [told])
 
 
 def draw(page: Page, view: ViewState, owner: str) -> Iterator[Any]:
@@ -36,7 +28,7 @@ def draw(page: Page, view: ViewState, owner: str) -> Iterator[Any]:
     yield f"{trace.num_layers} layers of {view.model}, layer {view.layer}"
 
 
-TOY = Tab("toy", "Toy", build, wire, shows=lambda view: (subject_in(view), view.layer))
+TOY = Tab("toy", "Toy", build, shows=lambda view: (view.about, view.layer))
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +52,26 @@ def test_it_opens_by_a_link_and_is_drawn(desk: Desk) -> None:
 
 
 def test_it_sleeps_while_another_tab_is_on_the_screen(desk: Desk) -> None:
-    desk.act("vv-tab-patches", "select")
+    desk.act("vv-tab-row", "choose", data={"tab": "patches"})
     assert desk.view().tab == "patches"
     drawn = [what for name, what in desk.told if name == "toy-words"]
     desk.act("vv-mode", "input", "fit")
     assert [what for name, what in desk.told if name == "toy-words"] == drawn
-    desk.act("vv-tab-toy", "select")
+    desk.act("vv-tab-row", "choose", data={"tab": "toy"})
     assert len([what for name, what in desk.told if name == "toy-words"]) == len(drawn) + 1
+
+
+def test_what_a_slow_answer_overwrites_is_neither_drawn_nor_asked_about(desk: Desk) -> None:
+    state = next(one for one, value in desk.states.items() if isinstance(value, ViewState))
+    earlier = desk.view()
+    desk.act("vv-mode", "input", "fit")
+    assert (earlier.mode, desk.view().mode) == ("crop", "fit")
+    desk.states[state] = earlier
+    desk.act("toy-button", "click")
+    assert [what["value"] for name, what in desk.told if name == "toy-told"] == [
+        "reply in fit",
+        "job in fit",
+    ]
 
 
 def test_a_tab_that_is_not_there_is_refused_by_a_link() -> None:

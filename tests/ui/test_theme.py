@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from vit_viz.ui import style
-from vit_viz.ui.theme import theme
+from vit_viz.ui import theme as look
+from vit_viz.ui.theme import stylesheet, theme
 
-_HERE = Path(style.__file__).parent
+_HERE = Path(look.__file__).parent
 _TOKENS = (_HERE / "tokens.css").read_text("utf-8")
 
 
@@ -81,14 +81,14 @@ def test_the_parts_that_all_rooms_share_have_no_colour_or_type_size_of_their_own
 
 
 def test_the_rooms_come_after_what_they_are_made_of() -> None:
-    rules = style.stylesheet()
+    rules = stylesheet()
     places = [rules.index(text) for text in ("--vv-ground:", ".vv-toggle >", ".vv-view {", "#vv-header")]
     assert places == sorted(places)
 
 
 def test_no_selector_has_a_comma_inside_brackets() -> None:
     """Gradio repeats each rule with its own class before every part between commas, and cuts `:is(a, b)` in two."""
-    rules = re.sub(r"/\*.*?\*/", "", style.stylesheet(), flags=re.S)
+    rules = re.sub(r"/\*.*?\*/", "", stylesheet(), flags=re.S)
     selectors = re.findall(r"(?:^|[{}])([^{}@;]+)(?=\{)", rules)
     assert len(selectors) > 100
     assert [text.strip() for text in selectors if re.search(r"\([^()]*,|,[^()]*\)", text)] == []

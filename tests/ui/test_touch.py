@@ -1,14 +1,16 @@
-"""Fingers on a phone: a swipe scrolls wherever it starts, a tap asks, and a finger that rests draws."""
+"""A phone: the photo first, header, tabs and foot that stay; a swipe scrolls, a tap asks, and a finger that rests draws."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.ui.conftest import open_tab, wait_until_ready
 from tests.ui.waits import expect
+from vit_viz.ui.app import TABS
 
 pytestmark = pytest.mark.browser
 
@@ -78,6 +80,18 @@ def search(page: Any) -> str:
 
 def asks(page: Any, query: str) -> None:
     page.wait_for_function("query => new URLSearchParams(location.search).get('q') === query", arg=query)
+
+
+SOON = """(query) => new Promise((done) => {
+  const since = performance.now();
+  const look = () => {
+    const isAsked = new URLSearchParams(location.search).get('q') === query;
+    if (isAsked || performance.now() - since > 10_000) done(isAsked);
+    else setTimeout(look, 100);
+  };
+  look();
+})"""
+"""Whether the page asks this within ten seconds."""
 
 
 @pytest.mark.slow
@@ -159,3 +173,189 @@ def test_a_tap_on_the_playground_takes_one_patch(playground: Any) -> None:
     x, y = place(playground, PLAYGROUND, 0.41, 0.41)
     playground.touchscreen.tap(x, y)
     playground.wait_for_function("gone => document.querySelectorAll(gone).length === 1", arg=GONE)
+
+
+# --- what stands where
+
+DRAWN = {
+    "look": "#vv-explorer [data-vv=root][data-state=ready]",
+    "walkthrough": "#vv-w-photo .vv-part-picture:not(.vv-busy) .vv-image:not([hidden])",
+    "explain": "#vv-explain-picture .vv-image:not([hidden])",
+    "heads": "#vv-heads [data-ready]:not([data-ready=''])",
+    "tokens": "#vv-tokens .vv-room-caption:not([hidden])",
+    "positions": "#vv-tab-positions .vv-tables[data-revision][aria-busy=false]",
+    "patches": "#vv-grid-picture .vv-image:not([hidden])",
+}
+
+FIRST = """() => {
+  const panel = [...document.querySelectorAll('#vv-tabs > .tabitem')].find((one) => one.checkVisibility());
+  const stays = (part) =>
+    part !== panel && (getComputedStyle(part).position === 'fixed' || stays(part.parentElement));
+  const tops = (parts, least) => [...panel.querySelectorAll(parts)].filter((part) => part.checkVisibility() && !stays(part))
+    .map((part) => part.getBoundingClientRect()).filter(({ width, height }) => Math.min(width, height) > least)
+    .map(({ top }) => top);
+  return { photo: Math.min(...tops('img, canvas', 150)), control: Math.min(...tops('button, input, select, summary', 8)) };
+}"""
+
+
+def opened(page: Any, name: str) -> None:
+    """Choose a tab as a finger does and wait until it has drawn."""
+    page.locator(f"#vv-tab-{name}-button").tap()
+    page.locator(DRAWN[name]).first.wait_for(state="attached")
+    page.wait_for_function("!document.querySelector('#vv-tabs [aria-busy=true], #vv-tabs .vv-w-busy')")
+
+
+@pytest.mark.slow
+def test_the_photo_comes_first_on_every_tab(phone: Any) -> None:
+    assert list(DRAWN) == [tab.name for tab in TABS]
+    for name in DRAWN:
+        opened(phone, name)
+        phone.wait_for_function(
+            f"() => {{ const {{ photo, control }} = ({FIRST})(); return photo < Math.min(control, 150); }}"
+        )
+
+
+IS_WHOLE = """(label) => {
+  const tab = document.querySelector('#vv-tabs > .tab-wrapper [role=tab][aria-selected=true]');
+  const { left, right } = tab.getBoundingClientRect();
+  return tab.textContent.trim() === label && left >= 0 && right <= innerWidth;
+}"""
+
+
+def test_the_row_of_tabs_ends_with_the_last_and_shows_the_chosen_one_whole(phone: Any) -> None:
+    for tab in [*TABS, TABS[-1], TABS[0]]:  # to the end, and all the way back
+        row_tab = phone.get_by_role("tab", name=tab.label)
+        row_tab.dispatch_event("click")  # a click of Playwright's own scrolls what no finger can
+        phone.wait_for_function(IS_WHOLE, arg=tab.label)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 360])
+def test_header_and_tabs_stay_in_one_line_each_with_the_answer(phone: Any, width: int) -> None:
+    phone.set_viewport_size({"width": width, "height": 740})
+    for name in DRAWN:
+        opened(phone, name)  # by a swipe of the row where it is not in sight
+        phone.evaluate("scrollTo(0, 500)")
+        phone.wait_for_function(
+            """() => {
+              const [header, row, answer, menu] = ['#vv-header', '#vv-tabs > .tab-wrapper', '#vv-top li .vv-number', '#vv-menu']
+                .map((part) => document.querySelector(part).getBoundingClientRect());
+              const inside = (part) => part.top >= 0 && part.bottom <= header.bottom && part.left >= 0 && part.right <= innerWidth;
+              return scrollY > 0 && header.top === 0 && header.height < 72 && Math.abs(row.top - header.bottom) < 1
+                && row.height < 50 && answer.width > 0 && inside(answer) && inside(menu)
+                && document.documentElement.scrollWidth <= innerWidth;
+            }"""
+        )
+        phone.evaluate("scrollTo(0, 0)")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "photo", "heads"),
+    [("look", PHOTO, "#vv-explorer [data-vv=cells]"), ("heads", ".vv-heads-stage", ".vv-heads-table")],
+)
+def test_the_photo_stays_in_sight_while_the_heads_are_read(
+    phone: Any, name: str, photo: str, heads: str
+) -> None:
+    opened(phone, name)
+    full = phone.locator(photo).bounding_box()
+    phone.wait_for_function(
+        """([photo, heads, full]) => {
+          const [one, all, tabs] = [photo, heads, '#vv-tabs > .tab-wrapper']
+            .map((part) => document.querySelector(part).getBoundingClientRect());
+          const apart = Math.round(all.bottom - innerHeight + 60);
+          if (apart) return scrollBy(0, apart); // the page may still grow
+          const seen = document.elementFromPoint(one.left + one.width / 2, one.top + one.height / 2);
+          return scrollY > 80 && one.width < 0.9 * full && Math.abs(one.top - tabs.bottom) < 2
+            && document.querySelector(photo).contains(seen)
+            && all.bottom <= innerHeight - 56 && all.bottom > one.bottom;
+        }""",
+        arg=[photo, heads, full["width"]],
+    )
+    for _ in range(3):  # a page that still grows moves the photo away from the finger
+        box = phone.locator(photo).bounding_box()
+        phone.touchscreen.tap(box["x"] + box["width"] * 3.5 / 16, box["y"] + box["height"] * 5.5 / 16)
+        if phone.evaluate(SOON, "5,3"):
+            break
+    asks(phone, "5,3")
+
+
+FOOT = {
+    "look": "#vv-explorer .vx-row",
+    "walkthrough": "#vv-w-next",
+    "explain": ".vv-play-slider",
+    "heads": ".vv-heads-look .vv-row",
+    "tokens": ".vv-room-choices > .vv-row",
+    "positions": ".vv-tables > .vv-row",
+    "patches": "#vv-grid-picture .vv-save",
+}
+
+
+@pytest.mark.slow
+def test_the_foot_has_what_one_does_next_and_covers_nothing(phone: Any) -> None:
+    for name, part in FOOT.items():
+        opened(phone, name)
+        phone.wait_for_function(
+            """([name, part]) => {
+              scrollTo(0, 1e6); // the page may still grow
+              const foot = document.querySelector(part).getBoundingClientRect();
+              const panel = document.querySelector(`#vv-tab-${name}`);
+              const last = panel.querySelector(':scope > .column').getBoundingClientRect();
+              return scrollY > 0 && Math.abs(foot.bottom - innerHeight) < 1 && foot.height >= 40 && last.bottom <= foot.top + 1;
+            }""",
+            arg=[name, part],
+        )
+    opened(phone, "walkthrough")
+    phone.locator("#vv-w-next").tap()
+    expect(phone.locator("#vv-w-content")).to_contain_text("2. ")
+    phone.set_viewport_size({"width": 740, "height": 390})  # lying on its side the screen is the page's alone
+    assert phone.locator("#vv-w-next").evaluate("(part) => getComputedStyle(part).position") == "static"
+
+
+MOUSE = re.compile(r"\b(click|clicks|hover|mouse|under the pointer|point at)\b(?!.{0,30}\btap)", re.I)
+
+
+@pytest.mark.slow
+def test_a_finger_reads_of_taps_and_a_mouse_of_clicks(
+    phone: Any, visit: Callable[..., Any], app_url: str
+) -> None:
+    found = {}
+    for name in DRAWN:
+        opened(phone, name)
+        words = phone.locator(f"#vv-tab-{name}").inner_text()
+        if said := [line for line in words.splitlines() if MOUSE.search(line) and "Mouse: " not in line]:
+            found[name] = said
+    assert found == {}
+    expect(phone.locator("#vv-tokens .vv-room-top")).to_contain_text("Tap a patch", use_inner_text=True)
+    desk = visit(f"{app_url}?tab=tokens")
+    expect(desk.locator("#vv-tokens .vv-room-top")).to_contain_text("Point at a patch", use_inner_text=True)
+    assert "Tap a patch" not in desk.locator("#vv-tokens .vv-room-top").inner_text()
+
+
+CONTROLS = """() => [...document.querySelectorAll('#vv-tabs > .tabitem')]
+  .flatMap((panel) => [...panel.querySelectorAll('button, input, select')])
+  .filter((part) => part.checkVisibility() && part.getBoundingClientRect().width > 1)
+  .filter((part) => !part.closest('.vv-heads-table, .vv-room-table, .vv-parts-table, .js-plotly-plot'))
+  .map((part) => part.ariaLabel || part.textContent.trim() || part.name || part.className)"""
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_at_twice_the_size(visit: Callable[..., Any], app_url: str) -> None:
+    """At 200% a window of 1440 x 900 has 720 x 450 pixels."""
+    page = visit(app_url, width=1440, height=900)
+    for name in DRAWN:
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.locator(f"#vv-tab-{name}-button").click()
+        page.mouse.move(2, 2)  # below a pointer another head is looked at when the page becomes narrow
+        page.locator(DRAWN[name]).first.wait_for(state="attached")
+        page.wait_for_function("!document.querySelector('#vv-tabs [aria-busy=true], #vv-tabs .vv-w-busy')")
+        whole = page.evaluate(CONTROLS)
+        page.set_viewport_size({"width": 720, "height": 450})
+        page.wait_for_function("innerWidth === 720")
+        now = page.evaluate(CONTROLS)
+        assert [one for one in whole if one not in now] == [], name
+        assert page.evaluate("document.documentElement.scrollWidth") <= 720
+        page.evaluate("scrollTo(0, 300)")
+        page.wait_for_function(
+            "document.querySelector('#vv-header').getBoundingClientRect().bottom < 0"
+        )  # the screen is the page's

@@ -21,7 +21,7 @@ from vit_viz.analyses.spec import Method, Words
 from vit_viz.errors import ParameterError
 from vit_viz.results import PatchMap
 from vit_viz.session.session import Session
-from vit_viz.ui.visit.jobs import News
+from vit_viz.ui.jobs import News
 from vit_viz.views.state import ViewState
 
 
@@ -102,7 +102,9 @@ def test_its_options_stand_in_links(demo: gr.Blocks, image: str) -> None:
     assert parse_qs(urlsplit(card(desk)["src"]).query)["toy.along"] == ["cols"]
     view, problems = ViewState.from_address("?method=toy&toy.stripes=99")
     assert view.options == ()
-    assert problems == ("The toy.stripes is a whole number from 1 to 9, not '99'.",)
+    assert problems == (
+        "The option “number of stripes” of “Stripes” is a whole number from 1 to 9, not '99'.",
+    )
 
 
 def test_it_says_how_far_it_is_and_then_has_its_map(

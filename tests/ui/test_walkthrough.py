@@ -18,16 +18,16 @@ from tests.ui.conftest import wait_until_ready
 from tests.ui.views import view_with
 from tests.ui.waits import expect
 from tests.walkthrough.test_numbers import RANDOM_MODELS
+from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
+from vit_viz.figures.lettering import number
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.render.lettering import number
-from vit_viz.results import Provenance
 from vit_viz.session.session import Session
-from vit_viz.ui.walkthrough import STEPS, Scene, Screen, screen_of
-from vit_viz.ui.walkthrough.screen import Choice, Code, Slider, code_html, html_of
-from vit_viz.ui.walkthrough.view import at_step
+from vit_viz.ui.walkthrough.scene import StepInput
+from vit_viz.ui.walkthrough.screen import PAPERS, STEPS, Choice, Code, Screen, Slider, code_html, html_of
+from vit_viz.ui.walkthrough.view import at_step, screen_of
 from vit_viz.views.state import ViewState
 from vit_viz.walkthrough.layers import AttentionStep, ClassStep
 
@@ -60,22 +60,22 @@ def _loaded(seed: int = 0, **options: Any) -> LoadedModel:
     )
     labels = Labels((RISKY, *(f"class {i}" for i in range(1, 7))))
     return LoadedModel(
-        model,
-        config,
-        recipe,
-        labels,
-        Provenance("random", f"seed {seed}"),
-        f"random {seed}",
-        "ours",
-        "bundled",
-        torch.device("cpu"),
+        model=model,
+        config=config,
+        preprocess=recipe,
+        labels=labels,
+        provenance=Provenance("random", f"seed {seed}"),
+        name=f"random {seed}",
+        family="ours",
+        origin="bundled",
+        device=torch.device("cpu"),
     )
 
 
-def _scene(loaded: LoadedModel, **view: Any) -> Scene:
+def _scene(loaded: LoadedModel, **view: Any) -> StepInput:
     session = Session(model=loaded.name, device="cpu")
     session.add_model(loaded)
-    return Scene.of(session, view_with(image="shapes", mode="stretch", **view), "")
+    return StepInput.of(session, view_with(image="shapes", mode="stretch", **view), "")
 
 
 def _text(screen: Screen, step: int) -> str:
@@ -99,7 +99,7 @@ def test_every_step_has_all_its_parts_for_every_kind_of_model(options: dict[str,
         assert screen.answer
         assert screen.question.endswith("?")
         assert screen.control is not None or screen.shared
-        assert all(address.startswith("https://arxiv.org/abs/") for _, address in screen.papers)
+        assert all(PAPERS[name][1].startswith("https://arxiv.org/abs/") for name in screen.papers)
         for code in screen.code:
             assert code_html(code).count("<mark>") >= len(code.marks) > 0
         assert f"<h2>{step}. " in html_of(screen, step)
@@ -195,7 +195,9 @@ def test_steps_end_at_the_first_and_the_last() -> None:
 def test_a_step_survives_its_link() -> None:
     view = view_with(tab="walkthrough", step=6, step_option=2)
     assert ViewState.from_address(view.to_address()) == (view, ())
-    assert ViewState.from_address("step=9")[1] == ("The step is a whole number from 1 to 8, not '9'.",)
+    assert ViewState.from_address("step=9")[1] == (
+        "The option “step” is a whole number from 1 to 8, not '9'.",
+    )
 
 
 def test_all_steps_share_one_trace_and_run_the_model_no_more_than_they_must() -> None:
@@ -203,11 +205,11 @@ def test_all_steps_share_one_trace_and_run_the_model_no_more_than_they_must() ->
     model, runs = session.model("mini").model, []
     model.register_forward_hook(lambda *_: runs.append(1))
     for expected in (1, 0):  # the trace; then it is kept
-        Scene.of(session, ViewState(image="shapes"), "")
+        StepInput.of(session, ViewState(image="shapes"), "")
         assert len(runs) == expected
         runs.clear()
     for step in NUMBERS:
-        html_of(screen_of(Scene.of(session, ViewState(image="shapes"), ""), step), step)
+        html_of(screen_of(StepInput.of(session, ViewState(image="shapes"), ""), step), step)
         assert len(runs) == (2 if step == 4 else 0)  # without positions, and with shuffled patches
         runs.clear()
 
@@ -268,7 +270,7 @@ def test_the_keyboard_alone_walks_answers_and_plays(visit: Callable[..., Any], a
     page.locator("#vv-w-photo .vv-caption").get_by_text("patch (8, 8)").wait_for()
     page.keyboard.press("ArrowDown")
     page.locator("#vv-w-content").get_by_text("patch (9, 8)").first.wait_for()
-    assert "q=9,8" in page.url
+    page.wait_for_function("() => location.search.includes('q=9,8')")
 
 
 @pytest.mark.browser
@@ -336,7 +338,7 @@ def test_the_scene_shares_one_trace() -> None:
     session = Session(model=loaded.name, device="cpu")
     session.add_model(loaded)
     views = [view_with(model=loaded.name, image="shapes", mode="stretch", step=step) for step in NUMBERS]
-    scenes = [Scene.of(session, view, "") for view in views]
+    scenes = [StepInput.of(session, view, "") for view in views]
     assert len({id(scene.trace) for scene in scenes}) == 1
     step, *others = (scene.step(AttentionStep, layer=0, head=0, token=0) for scene in scenes)
     assert all(other is step for other in others)

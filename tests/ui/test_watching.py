@@ -5,20 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
-from tests.serving import free_port
+from tests.ui.conftest import served_here
 from vit_viz.errors import Cancelled
 from vit_viz.progress import stop_if
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
-from vit_viz.ui.app import build_app, launch_options
-from vit_viz.ui.visit import jobs
-from vit_viz.ui.visit.jobs import News, steps
+from vit_viz.ui import jobs
+from vit_viz.ui.app import build_app
+from vit_viz.ui.jobs import News, steps
 
 
 def endless(ended: threading.Event) -> Callable[..., None]:
@@ -39,7 +40,7 @@ def endless(ended: threading.Event) -> Callable[..., None]:
 
 
 def test_the_last_step_holds_what_was_found() -> None:
-    *_, last = steps(lambda _progress, _cancelled: 7, threading.Event())
+    *_, last = steps(lambda **_watch: 7, threading.Event())
     assert (last.is_last, last.result) == (True, 7)
 
 
@@ -83,13 +84,10 @@ def test_closing_a_tab_ends_its_slow_method_and_loading_it_again_keeps_its_pictu
             raise
 
     monkeypatch.setattr(session, "run", watched)
-    demo, port = build_app(session), free_port()
-    demo.launch(prevent_thread_lock=True, quiet=True, server_port=port, **launch_options(session))
-    context = browser.new_context()
-    try:
+    with served_here(build_app(session), session) as url, closing(browser.new_context()) as context:
         page = context.new_page()
         page.set_default_timeout(60_000)
-        page.goto(f"http://127.0.0.1:{port}/?tab=explain")
+        page.goto(f"{url}?tab=explain")
         page.locator("#vv-upload input[type=file]").set_input_files(tmp_path / "photo.png")
         page.wait_for_function("/image=u/.test(location.search)")
         address = page.url
@@ -101,9 +99,6 @@ def test_closing_a_tab_ends_its_slow_method_and_loading_it_again_keeps_its_pictu
         assert not ended.is_set()
         page.close()
         assert ended.wait(20)
-    finally:
-        context.close()
-        demo.close()
 
 
 def test_computations_side_by_side_tell_what_all_of_them_said() -> None:

@@ -9,11 +9,11 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from vit_viz.errors import CheckpointError, ParameterError
-from vit_viz.session.handles import Subject
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.header import view as header
+from vit_viz.ui.header import offers
 from vit_viz.ui.routes import PREFIX, routes
-from vit_viz.views.choices import default_name, model_choices, model_reference, settled
+from vit_viz.views.choices import default_name, model_names, model_reference, settled
 from vit_viz.views.state import ViewState
 
 
@@ -23,7 +23,7 @@ def session() -> Session:
 
 
 def test_catalog_is_offered_after_the_own_model(session: Session) -> None:
-    names = [name for _words, name in model_choices(session)]
+    names = model_names(session)
     assert names[0] == "mini"
     assert len(names) == len(set(names)) > 10
 
@@ -126,7 +126,7 @@ def test_own_hub_ids_are_switched_off_in_picker_link_and_message(
     with pytest.raises(ParameterError) as caught:
         model_reference(session, "nonsense")
     allowed = switch == "1"
-    assert header.model_picker(session).allow_custom_value is allowed
+    assert offers.picker_value(session, "mini")["own_ids"] is allowed
     assert (view.model, problems) == (
         ("someone/their-vit", ())
         if allowed

@@ -8,7 +8,7 @@ import pytest
 
 from tests.ui.views import view_with
 from vit_viz.analyses.flow import FlowOptions
-from vit_viz.analyses.rollout import RolloutOptions
+from vit_viz.analyses.rollout import RolloutOptions, ValueRolloutOptions
 from vit_viz.views.state import _READERS, ViewState, link_options
 
 
@@ -30,6 +30,7 @@ OLD: dict[str, dict[str, Any]] = {
     "?tab=explain": {"tab": "explain"},
     "?tab=heads&matrix_scale=linear&links=head&strongest=20&zoom=2.5%2C0.1%2C0.25": {
         "tab": "heads",
+        "face": "matrix",
         "matrix_scale": "linear",
         "matrix_links": "head",
         "matrix_count": 20,
@@ -41,6 +42,14 @@ OLD: dict[str, dict[str, Any]] = {
         "how": "mean",
         "head_order": "value",
     },
+    "?tab=heads&edits=off+1.3": {"tab": "heads", "face": "surgery", "edits": "off 1.3"},
+    "?tab=heads&edits=off+1.3&zoom=2%2C0%2C0": {
+        "tab": "heads",
+        "face": "matrix",
+        "edits": "off 1.3",
+        "matrix_zoom": "2,0,0",
+    },
+    "?edits=off+1.3&links=head": {"edits": "off 1.3", "matrix_links": "head"},
     "?tab=positions&places=trained": {"tab": "positions", "position_grid": "trained"},
     "?tab=positions&positions=resampled": {"tab": "positions", "position_part": "resampled"},
     "?tab=tokens&tokens=components&vectors=keys&state=3&token_scale=shared": {
@@ -68,13 +77,20 @@ OLD: dict[str, dict[str, Any]] = {
         "token_count": 7,
         "token_box": "1,2,30,40",
     },
-    "?where=not+is_right&across=margin&up=mean_distance&of_heads=entropy": {
+    "?where=not+is_right&across=margin&up=mean_distance&of_heads=entropy&photos=elsewhere": {
         "survey_where": "not is_right",
         "survey_across": "margin",
         "survey_up": "mean_distance",
         "survey_measure": "entropy",
+        "survey_list": "elsewhere",
+    },
+    "?tab=survey&photos=changed&compared_with=tuned%2Fsurvey": {
+        "tab": "survey",
+        "survey_list": "changed",
+        "survey_second": "tuned/survey",
     },
     "?tab=walkthrough&step=5": {"tab": "walkthrough", "step": 5},
+    "?tab=explain&explain=parts&target=291": {"tab": "explain", "explain_face": "parts", "target": "291"},
     "?tab=walkthrough&step=2&play=17": {"tab": "walkthrough", "step": 2, "step_option": 17},
     "?tab=patches&numbers=1": {"tab": "patches", "numbers": True},
     "?size=40&part=120,40,300,400": {"size": 40, "part": "120,40,300,400"},
@@ -84,6 +100,7 @@ OLD: dict[str, dict[str, Any]] = {
     },
     "?head=max": {"head": "max"},
     "?head=min&layer=0": {"head": "min", "layer": 0},
+    "?head=3&extremes=1": {"head": 3, "extremes": True},
     "?q=2,3": {"query": "2,3"},
     "?q=class": {"query": "class"},
     "?q=register%200": {"query": "register 0"},
@@ -106,6 +123,10 @@ OLD: dict[str, dict[str, Any]] = {
         "method": "rollout",
         "options": rollout(head_fusion="max", discard=0.9),
     },
+    "?method=value_rollout&value_rollout.attention_share=0.7": {
+        "method": "value_rollout",
+        "options": (("value_rollout", ValueRolloutOptions(attention_share=0.7)),),
+    },
     "?method=attention_flow&attention_flow.attention_share=0.7": {
         "method": "attention_flow",
         "options": (("attention_flow", FlowOptions(attention_share=0.7)),),
@@ -116,6 +137,12 @@ OLD: dict[str, dict[str, Any]] = {
         "tab": "explain",
         "target": "291-292",
         "method": "grad_cam",
+    },
+    "?tab=explain&ruler=only&target=184-102&sides=difference": {
+        "tab": "explain",
+        "map_scale": "only",
+        "target": "184-102",
+        "sides": "difference",
     },
     "?tab=explain&ruler=share": {"tab": "explain", "map_scale": "share"},
     "?utm_source=mail&layer=4": {"layer": 4},
@@ -160,4 +187,11 @@ def test_a_link_is_written_as_it_was(address: str) -> None:
 def test_a_view_with_a_colour_table_and_another_style_survives_its_link() -> None:
     view = view_with(style="light", table="gray")
     assert "style=light" in view.to_address()
+    assert ViewState.from_address(view.to_address()) == (view, ())
+
+
+@pytest.mark.parametrize("face", ["atlas", "surgery", "matrix", "depth"])
+@pytest.mark.parametrize("more", [{}, {"edits": "off 1.3"}, {"matrix_links": "head"}])
+def test_a_face_of_the_heads_tab_comes_back_from_its_link(face: str, more: dict[str, str]) -> None:
+    view = view_with(tab="heads", face=face, **more)
     assert ViewState.from_address(view.to_address()) == (view, ())

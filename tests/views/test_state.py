@@ -68,8 +68,8 @@ def test_turn_and_notes_are_not_in_the_address() -> None:
         ("head=none", "head"),
         ("q=1,2,3", "row,col"),
         ("dir=up", "direction"),
-        ("alpha=nan", "alpha"),
-        ("alpha=2", "alpha"),
+        ("alpha=nan", "strength"),
+        ("alpha=2", "strength"),
         ("tab=secrets", "tab"),
         ("mode=sideways", "mode"),
         ("smooth=perhaps", "smooth"),
@@ -160,5 +160,44 @@ def test_a_target_is_a_class_or_a_pair(target: str) -> None:
     "target", ["1000000", "1-1000000", "a", "1-b", "-", "12-", "1-2-3", "\u0663", "\u00b2", "1.5"]
 )
 def test_what_is_no_class_is_no_target(target: str) -> None:
-    with pytest.raises(ParameterError, match="The option target is a class like 291"):
+    with pytest.raises(ParameterError, match="The target is a class like 291"):
         ViewState().with_options({"target": target})
+
+
+def test_a_link_counts_the_layer_that_it_shows_from_the_first() -> None:
+    _, problems = ViewState.from_address("layer=-1")
+    assert problems == ("The layer is a whole number from 0 to 4095, not '-1'.",)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tab": "heads"},
+        {"step": "3"},
+        {"tokens": "norms"},
+        {"measure": "effect"},
+        {"face": "surgery"},
+        {"explain": "parts"},
+        {"image": "tower"},
+        {"edits": "off 1.2"},
+    ],
+)
+def test_a_tab_a_step_a_face_and_a_picture_are_places(options: dict[str, str]) -> None:
+    assert ViewState().with_options(options).place != ViewState().place
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"layer": "2"},
+        {"head": "3"},
+        {"play": "4"},
+        {"alpha": "0.3"},
+        {"state": "2"},
+        {"edits": "temperature 1=0.5"},
+    ],
+)
+def test_what_slides_is_no_place(options: dict[str, str]) -> None:
+    view = ViewState().with_options(options)
+    assert view != ViewState()
+    assert view.place == ViewState().place

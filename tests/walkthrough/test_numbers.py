@@ -23,7 +23,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.images import Preprocess
 from vit_viz.model import VisionTransformer
 from vit_viz.samples import sample
-from vit_viz.walkthrough.embedding import Walk, cut, embedding_step, patch_step
+from vit_viz.walkthrough.embedding import Cut, Walk, embedding_step, patch_step
 from vit_viz.walkthrough.layers import (
     activated,
     attention_step,
@@ -49,6 +49,9 @@ RANDOM_MODELS: dict[str, dict[str, Any]] = {
         "qk_norm": True,
         "rotary_base": 50.0,
     },
+    "a bias for offsets in each block": {"position": "none", "relative_bias": True, "layer_scale": True},
+    "positions, and a bias for offsets of all blocks": {"shared_bias": True, "pooling": "mean"},
+    "positions, and rotated queries": {"rotary_grid": (3, 5), "rotary_base": 100.0, "mlp": "swiglu_packed"},
     "gray 60 x 100, patch 20, sinusoidal": {**SMALL_GRAY, "position": "sinusoidal_1d"},
     "no head, gated MLP": {"num_classes": 0, "mlp": "swiglu_packed", "norm": "rms"},
     "unfold, gated MLP, norm inside attention": {"patch_embed": "unfold", "mlp": "swiglu", "attn_norm": True},
@@ -170,10 +173,10 @@ def test_a_gray_image_of_60_x_100_has_15_patches_of_400_values(gray: Subject) ->
 
 
 def test_a_side_that_the_patch_does_not_divide_leaves_pixels_out() -> None:
-    tried = cut((60, 100), patch=16)
+    tried = Cut((60, 100), 16)
     assert (tried.grid, tried.remainder) == ((3, 6), (12, 4))
     assert tried.left_out == pytest.approx(1 - 3 * 6 * 256 / 6000)
-    assert cut((60, 100), patch=20).left_out == 0
+    assert Cut((60, 100), 20).left_out == 0
 
 
 def test_zeros_fill_up_a_side_where_the_model_says_so(make_model: Callable[..., VisionTransformer]) -> None:
@@ -256,7 +259,7 @@ def test_positions_on_another_grid_are_the_models_own(registers: Subject) -> Non
 def test_similarity_of_a_position_with_itself_is_1(subject: Subject) -> None:
     walk, _ = subject
     step = position_step(walk, place=_place(walk))
-    if step.kind == "none":
+    if step.kind in ("none", "relative"):
         assert step.similarity is None
     else:
         assert step.similarity is not None
@@ -269,8 +272,14 @@ def test_softmax_along_the_keys_sums_to_1_and_along_the_queries_does_not(subject
     step = attention_step(walk, layer=1, head=HEAD, token=1)
     assert step.weights.sum() == pytest.approx(1, abs=1e-5)
     assert step.unscaled.sum() == pytest.approx(1, abs=1e-5)
-    wrong = (recorded.q[1, HEAD] @ recorded.k[1, HEAD].T * recorded.scales[1]).softmax(0)
-    _close(step.over_queries, wrong[1])
+    bias = recorded.layers[1].bias
+    scores = recorded.q[1, HEAD] @ recorded.k[1, HEAD].T * recorded.scales[1]
+    scores = scores if bias is None else scores + bias[HEAD]
+    _close(step.scores, scores[1])
+    _close(step.over_queries, scores.softmax(0)[1])
+    assert (step.bias is None) == (bias is None)
+    if bias is not None:
+        _close(step.bias, bias[HEAD, 1])
     assert abs(step.over_queries.sum() - 1) > 1e-3
 
 
@@ -297,7 +306,7 @@ def test_what_heads_contribute_adds_up_to_the_projection(subject: Subject) -> No
 def test_the_projected_row_is_what_the_attention_module_returns(subject: Subject) -> None:
     walk, _ = subject
     block = walk.model.blocks[1]
-    expected = block.attn(block.norm1(walk.stream[1])[None], walk.model.rotary(walk.grid))[0]
+    expected = block.attn(block.norm1(walk.stream[1])[None], walk.model.places(walk.grid))[0]
     _close(heads_step(walk, layer=1, token=3).projected, expected[3])
 
 

@@ -8,29 +8,28 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from vit_viz.analyses.batches import BATCH, in_batches
 from vit_viz.analyses.correlation import spearman
 from vit_viz.analyses.head_estimate import (
     Ablation,
+    Head,
     Unchanged,
     check_ablation,
     estimated,
+    outputs_without_each,
     unchanged,
 )
-from vit_viz.analyses.head_variants import Head, outputs_without_each
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
+from vit_viz.analyses.prepared_image import BATCH, ModelLike, Picture, PreparedImage, in_batches
 from vit_viz.analyses.spec import Part, Place, Question, Words
 from vit_viz.analyses.targets import Target, TargetLike
-from vit_viz.brief import Brief
+from vit_viz.answer import Answer
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
-from vit_viz.progress import Progress, StopCheck, Watch
+from vit_viz.lazy import Tensor, torch
+from vit_viz.progress import Progress, ProgressLike, StopCheck, Watch, bar
 from vit_viz.results import HeadTable
 
 
@@ -44,7 +43,7 @@ def ablate_heads(
     layout: TokenLayout | None = None,
     has_classes: bool | None = None,
     how: Ablation = "zero",
-    progress: Progress | None = None,
+    progress: ProgressLike = None,
     cancelled: StopCheck | None = None,
 ) -> HeadTable:
     """The causal head map: by how much the target changes when one head is switched off, for every head.
@@ -60,7 +59,7 @@ def ablate_heads(
         layout: which token is what; None asks the module.
         has_classes: whether a module's outputs are scores of classes; None takes what it says of itself.
         how: what replaces the head's output.
-        progress: told the share that is done.
+        progress: told the share that is done; None shows a bar at a terminal or in a notebook, False nothing.
         cancelled: asked between batches; True ends with `Cancelled`.
 
     Returns:
@@ -80,11 +79,12 @@ def ablate_heads(
         array([ 0.1, -0.1, -0.2, -0.1, -0.2,  0.2], dtype=float32)
     """
     subject = PreparedImage.of(loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes)
-    return head_map(subject, target=target, how=how, progress=progress, cancelled=cancelled)
+    with bar("ablation", progress) as told:
+        return head_map(subject, target=target, how=how, progress=told, cancelled=cancelled)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CausalMap(Brief):
+class CausalMap(Answer):
     """What switching each head off changes, beside what one gradient foretold.
 
     Args:
@@ -140,11 +140,7 @@ def head_importance(
 
     Source: Michel et al. 2019, arXiv:1905.10650, section 4.1, with its sign.
     """
-    check_ablation(how)
-    wanted = subject.target(target)
-    all_heads, guess = estimated(subject, wanted, how)
-    fixed = wanted.resolved(all_heads.logits)
-    return _as_table(subject, guess, fixed, f"first-order estimate ({how})", how)
+    return _estimated(subject, target, how)[2]
 
 
 def causal_map(
@@ -168,13 +164,10 @@ def causal_map(
 
     Source: Michel et al. 2019, arXiv:1905.10650.
     """
-    check_ablation(how)
-    wanted = subject.target(target)
     watch = Watch(1, progress=progress, cancelled=cancelled)
     watch.check()
-    all_heads, guess = estimated(subject, wanted, how)
-    fixed = wanted.resolved(all_heads.logits)
-    estimate = _as_table(subject, guess, fixed, f"first-order estimate ({how})", how)
+    all_heads, fixed, estimate = _estimated(subject, target, how)
+    guess = estimate.values
     watch.total = guess.size
 
     def tell(table: HeadTable, known: NDArray[np.bool_]) -> None:
@@ -187,6 +180,17 @@ def causal_map(
 
 
 # --- parts
+
+
+def _estimated(
+    subject: PreparedImage, target: TargetLike, how: Ablation
+) -> tuple[Unchanged, Target, HeadTable]:
+    """The pass with all heads, the target with its class fixed, and the first-order guess."""
+    check_ablation(how)
+    wanted = subject.target(target)
+    all_heads, guess = estimated(subject, wanted, how)
+    fixed = wanted.resolved(all_heads.logits)
+    return all_heads, fixed, _as_table(subject, guess, fixed, f"first-order estimate ({how})", how)
 
 
 def _together(depth: int, heads: int) -> list[range]:
@@ -278,14 +282,6 @@ class AblationOptions(Options):
     ] = "zero"
 
 
-def _head_importance(job: Job, options: AblationOptions) -> HeadTable:
-    return head_importance(job.image, target=job.target, how=options.how)
-
-
-def _ablation(job: Job, options: AblationOptions) -> HeadTable:
-    return head_map(job.image, target=job.target, how=options.how, **job.watched)
-
-
 def _causal_map(job: Job) -> CausalMap:
     how = job.parameters.get("how", "zero")
     return causal_map(job.image, target=job.target, how=how, partial=job.preview, **job.watched)
@@ -301,9 +297,9 @@ HEAD_IMPORTANCE = Question(
         source="Michel et al. 2019, arXiv:1905.10650, section 4.1",
     ),
     options=AblationOptions,
-    run=_head_importance,
+    run=lambda job, options: head_importance(job.image, target=job.target, **options.values()),
     reads="image",
-    place=Place("heads", {"measure": "estimate"}),
+    place=Place("heads", {"face": "atlas", "measure": "estimate"}),
     cost="pass",
     forwards=3,
     takes_target=True,
@@ -320,9 +316,9 @@ ABLATION = Question(
         runs="about half a pass for each head",
     ),
     options=AblationOptions,
-    run=_ablation,
+    run=lambda job, options: head_map(job.image, target=job.target, **options.values(), **job.watched),
     reads="image",
-    place=Place("heads", {"measure": "effect"}),
+    place=Place("heads", {"face": "atlas", "measure": "effect"}),
     cost="many passes",
     forwards=80,
     takes_target=True,

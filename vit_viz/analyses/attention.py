@@ -1,18 +1,16 @@
-"""What a token looks at in one layer, and who looks at it: maps, head fusion, prefix mass, mass mask.
+"""What a token looks at in one layer, and who looks at it: maps, head fusion, mass mask.
 
 Sources: DINO, Caron et al. 2021, arXiv:2104.14294 (mass mask); Kobayashi et al. 2020, arXiv:2004.10102 (norm weighting).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
@@ -21,7 +19,8 @@ from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query, as_query
-from vit_viz.indices import Index, as_index
+from vit_viz.indices import Index, as_index, layer_index
+from vit_viz.lazy import Tensor, torch
 from vit_viz.results import PatchMap
 
 HeadFusion = Literal["mean", "max", "min"]
@@ -44,8 +43,7 @@ class AttentionOptions(Options):
         bool,
         Option(
             "weight x size of the value",
-            "Each weight times the size of what it moves, the length of the value after the output projection (Kobayashi et al. "
-            "2020).",
+            "Each weight times the length of the value that it moves, after the output projection (Kobayashi et al. 2020).",
             link="norm",
         ),
     ] = False
@@ -89,12 +87,12 @@ def attention_map(
         'layer 5, head 0: patch (3, 4) looks at'
     """
     trace = as_trace(trace)
-    layer, head = check_layer(trace, layer), checked_head(head, trace.num_heads)
+    layer, head = layer_index(layer, trace.num_layers), checked_head(head, trace.num_heads)
     query = trace.layout.default_query if query is None else as_query(query)
-    heads = head_indices(trace, head)
-    parts = _gathered(trace, layer, trace.query_weights(query), heads, direction, norm_weighted)
+    parts = _gathered(trace, layer, trace.query_weights(query), head_indices(head), direction, norm_weighted)
     values = fuse_heads(parts, head if isinstance(head, str) else "mean")
     name = "attention weight x size of the value" if norm_weighted else "attention"
+    words = "looks at" if direction == "row" else "is looked at by"
     return PatchMap(
         trace.layout.patches(to_numpy(values)),
         unit="attention weight x size of the value" if norm_weighted else "attention weight",
@@ -108,7 +106,7 @@ def attention_map(
         prefix=prefix_values(trace, values),
         suffix=suffix_values(trace, values),
         crop_box=trace.crop_box,
-        caption=f"layer {layer}, {head_words(head)}: {trace.layout.describe(query)} {_direction_words(direction)}",
+        caption=f"layer {layer}, {head_words(head)}: {trace.layout.describe(query)} {words}",
     )
 
 
@@ -120,26 +118,6 @@ def mosaic_maps(
     layers = [_gathered(trace, layer, weights, None, direction, False) for layer in range(trace.num_layers)]
     maps: NDArray[np.float32] = trace.layout.patches(to_numpy(torch.stack(layers)))
     return maps.astype(np.float32, copy=False)
-
-
-def prefix_mass(
-    trace: Trace, *, layer: Index, query: Query | None = None, head: Index | HeadFusion = "mean"
-) -> Mapping[str, float]:
-    """How the attention of a query splits over class token, registers, suffix tokens and patches; the parts sum to 1.
-
-    A patch map alone hides how much of the row went to other tokens. Fused by max or min, the row is renormalised once.
-
-    Returns:
-        One share in [0, 1] per prefix token, by name; one for all suffix tokens of a kind, such as "detection"; and "patches" for
-        all patches together.
-    """
-    layer, head = check_layer(trace, layer), checked_head(head, trace.num_heads)
-    query = trace.layout.default_query if query is None else query
-    parts = weighted_rows(trace, layer, trace.query_weights(query), head_indices(trace, head))
-    row = fuse_heads(parts, head if isinstance(head, str) else "mean").cpu().double()
-    row = row / row.sum()
-    suffix = {name: float(row[list(tokens)].sum()) for name, tokens in trace.layout.suffix_groups.items()}
-    return {**prefix_values(trace, row), **suffix, "patches": float(row[trace.layout.patch_slice].sum())}
 
 
 def mass_mask(patch_map: PatchMap, share: float = 0.6) -> NDArray[np.bool_]:
@@ -184,40 +162,31 @@ def fuse_heads(attention: Tensor, fusion: HeadFusion) -> Tensor:
 
 def weighted_rows(trace: Trace, layer: int, weights: Tensor, heads: list[int] | None = None) -> Tensor:
     """sum_i w_i A[i, :] per head, [heads, tokens]: only rows with weight are formed, in blocks."""
-    wanted = weights.nonzero().flatten()
-    total: Tensor | None = None
-    for chosen in torch.split(wanted, _QUERIES_AT_ONCE):
+
+    def part(chosen: Tensor) -> Tensor:
         rows = trace.attention(layer, heads=heads, queries=chosen)  # [heads, block, tokens]
-        part = torch.einsum("q,hqn->hn", weights[chosen].to(rows), rows)
-        total = part if total is None else total + part
-    assert total is not None  # the weights of a query sum to 1
-    return total
+        return torch.einsum("q,hqn->hn", weights[chosen].to(rows), rows)
+
+    return _summed(part, weights)
 
 
 def weighted_columns(trace: Trace, layer: int, weights: Tensor, heads: list[int] | None = None) -> Tensor:
     """sum_j w_j A[:, j] per head, [heads, tokens]."""
-    wanted = weights.nonzero().flatten()
-    total: Tensor | None = None
-    for chosen in torch.split(wanted, _QUERIES_AT_ONCE):
+
+    def part(chosen: Tensor) -> Tensor:
         columns = trace.received(layer, keys=chosen, heads=heads)  # [heads, tokens, block]
-        part = columns @ weights[chosen].to(columns)
-        total = part if total is None else total + part
-    assert total is not None
+        return columns @ weights[chosen].to(columns)
+
+    return _summed(part, weights)
+
+
+def _summed(part: Callable[[Tensor], Tensor], weights: Tensor) -> Tensor:
+    """The sum of a part for each block of tokens that have weight; the weights of a query sum to 1, so there is one."""
+    first, *others = torch.split(weights.nonzero().flatten(), _QUERIES_AT_ONCE)
+    total = part(first)
+    for chosen in others:
+        total = total + part(chosen)
     return total
-
-
-def check_layer(trace: Trace, layer: Index) -> int:
-    """The index of a layer as an int.
-
-    Raises:
-        ParameterError: there is no such layer.
-    """
-    number = as_index("A layer", layer)
-    if not 0 <= number < trace.num_layers:
-        raise ParameterError(
-            f"Layer {number} does not exist: this model has layers 0-{trace.num_layers - 1}."
-        )
-    return number
 
 
 def checked_head(head: Index | HeadFusion, count: int, what: str = "Head") -> int | HeadFusion:
@@ -236,14 +205,9 @@ def checked_head(head: Index | HeadFusion, count: int, what: str = "Head") -> in
     return number
 
 
-def head_indices(trace: Trace, head: Index | HeadFusion) -> list[int] | None:
-    """The heads that take part: one, or None for all.
-
-    Raises:
-        ParameterError: there is no such head, or no such fusion.
-    """
-    chosen = checked_head(head, trace.num_heads)
-    return None if isinstance(chosen, str) else [chosen]
+def head_indices(head: int | HeadFusion) -> list[int] | None:
+    """The heads that take part: one, or None for all."""
+    return None if isinstance(head, str) else [head]
 
 
 def head_words(head: int | HeadFusion) -> str:
@@ -293,17 +257,13 @@ def _gathered(
     return torch.cat(columns)
 
 
-def _direction_words(direction: Direction) -> str:
-    return "looks at" if direction == "row" else "is looked at by"
-
-
 @dataclass(frozen=True)
 class OneHeadOptions(Options):
     """Which head of which layer is asked about."""
 
     layer: Annotated[
         int,
-        Option("layer", "The layer, counted from 0; -1 is the last.", low=-1, high=999, is_layer=True),
+        Option("layer", "The layer, counted from 0; -1 is the last.", low=-999, high=999, is_layer=True),
     ] = -1
     head: Annotated[
         str,
@@ -351,5 +311,4 @@ LOOK = Question(
     reads="trace",
     place=Place("look"),
     takes_query=True,
-    figure="map",
 )

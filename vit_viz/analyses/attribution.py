@@ -12,30 +12,25 @@ and its Insights UI is gone: none of them is used.
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
-from vit_viz.analyses.batches import BATCH
-from vit_viz.analyses.method_input import by_itself
+from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions
-from vit_viz.analyses.patchwise import patch_mask, patch_mean, patch_sum, patch_value
-from vit_viz.analyses.pixelwise import WatchedTarget, attribution_map, in_turn, leaf
-from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.sampling import batches, check_samples, in_halves
+from vit_viz.analyses.pixelwise import (
+    attribution_map,
+    batches,
+    check_samples,
+    in_halves,
+    in_turn,
+    leaf,
+    watched_target,
+)
+from vit_viz.analyses.prepared_image import BATCH, patch_mask, patch_mean, patch_sum, patch_value
 from vit_viz.analyses.spec import Method, Passes, Words
-from vit_viz.analyses.targets import Target
 from vit_viz.errors import ParameterError
-from vit_viz.progress import Progress, StopCheck, Watch
+from vit_viz.lazy import Tensor, torch
 from vit_viz.results import PatchMap
 
 
-def saliency(
-    subject: PreparedImage,
-    *,
-    target: Target,
-    progress: Progress | None = None,
-    cancelled: StopCheck | None = None,
-) -> PatchMap:
+def saliency(given: MethodInput) -> PatchMap:
     """How strongly the target reacts to a small change of each patch's pixels.
 
     |d target / d pixel|, its maximum over channels, averaged over the pixels of the patch.
@@ -44,7 +39,8 @@ def saliency(
     """
     from captum.attr import Saliency
 
-    forward = WatchedTarget(subject, target, Watch(1, progress=progress, cancelled=cancelled))
+    subject = given.subject
+    forward = watched_target(given, 1)
     gradient = in_turn(Saliency(forward), subject).attribute(leaf(subject))
     return attribution_map(
         subject,
@@ -58,7 +54,7 @@ def saliency(
 SALIENCY = Method(
     name="saliency",
     options=NoOptions,
-    run=by_itself(saliency),
+    run=lambda given, _options: saliency(given),
     cost="many passes",
     words=Words(
         label="Saliency",
@@ -74,20 +70,15 @@ SALIENCY = Method(
 )
 
 
-def input_x_gradient(
-    subject: PreparedImage,
-    *,
-    target: Target,
-    progress: Progress | None = None,
-    cancelled: StopCheck | None = None,
-) -> PatchMap:
+def input_x_gradient(given: MethodInput) -> PatchMap:
     """What each patch adds to the target if the model were linear around this image: sum of pixel * d target / d pixel.
 
     Source: Shrikumar et al. 2016, arXiv:1605.01713.
     """
     from captum.attr import InputXGradient
 
-    forward = WatchedTarget(subject, target, Watch(1, progress=progress, cancelled=cancelled))
+    subject = given.subject
+    forward = watched_target(given, 1)
     attributions = in_turn(InputXGradient(forward), subject).attribute(leaf(subject))
     return attribution_map(subject, patch_sum(subject, attributions), "input x gradient")
 
@@ -95,7 +86,7 @@ def input_x_gradient(
 INPUT_X_GRADIENT = Method(
     name="input_x_gradient",
     options=NoOptions,
-    run=by_itself(input_x_gradient),
+    run=lambda given, _options: input_x_gradient(given),
     cost="many passes",
     words=Words(
         label="Input x gradient",
@@ -111,14 +102,11 @@ INPUT_X_GRADIENT = Method(
 
 
 def integrated_gradients(
-    subject: PreparedImage,
+    given: MethodInput,
     *,
-    target: Target,
     steps: int = 50,
     max_steps: int = 1600,
     tolerance: float = 0.02,
-    progress: Progress | None = None,
-    cancelled: StopCheck | None = None,
 ) -> PatchMap:
     """What each patch adds to the target on the way from the mean image to this one; the parts sum to the change of the target.
 
@@ -140,13 +128,14 @@ def integrated_gradients(
     """
     from captum.attr import IntegratedGradients
 
+    subject = given.subject
     if not 0 < steps <= max_steps or not tolerance > 0:
         raise ParameterError("Integrated gradients need 0 < steps <= max_steps and a positive tolerance.")
     baseline = torch.zeros_like(subject.pixels)
-    ends = subject.scores(torch.cat([subject.pixels, baseline]), target)
+    ends = subject.scores(torch.cat([subject.pixels, baseline]), given.target)
     change = float(ends[0] - ends[1])
     while True:
-        forward = WatchedTarget(subject, target, Watch(steps + 2, progress=progress, cancelled=cancelled))
+        forward = watched_target(given, steps + 2)
         attributions, delta = in_turn(IntegratedGradients(forward), subject).attribute(
             subject.pixels,
             baselines=baseline,
@@ -169,7 +158,7 @@ def integrated_gradients(
 INTEGRATED_GRADIENTS = Method(
     name="integrated_gradients",
     options=NoOptions,
-    run=by_itself(integrated_gradients),
+    run=lambda given, _options: integrated_gradients(given),
     cost="many passes",
     words=Words(
         label="Integrated gradients",
@@ -185,14 +174,11 @@ INTEGRATED_GRADIENTS = Method(
 
 
 def smoothgrad(
-    subject: PreparedImage,
+    given: MethodInput,
     *,
-    target: Target,
     samples: int = 16,
     noise: float = 0.15,
     seed: int = 0,
-    progress: Progress | None = None,
-    cancelled: StopCheck | None = None,
 ) -> PatchMap:
     """Saliency averaged over noisy copies of the image, which removes what changes from pixel to pixel by chance.
 
@@ -205,8 +191,9 @@ def smoothgrad(
     """
     from captum.attr import NoiseTunnel, Saliency
 
+    subject = given.subject
     check_samples(samples)
-    forward = WatchedTarget(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
+    forward = watched_target(given, samples)
     spread = float(subject.pixels.max() - subject.pixels.min())
     method = NoiseTunnel(in_turn(Saliency(forward), subject))
 
@@ -241,7 +228,7 @@ def smoothgrad(
 SMOOTHGRAD = Method(
     name="smoothgrad",
     options=NoOptions,
-    run=by_itself(smoothgrad),
+    run=lambda given, _options: smoothgrad(given),
     cost="many passes",
     words=Words(
         label="SmoothGrad",
@@ -257,13 +244,10 @@ SMOOTHGRAD = Method(
 
 
 def gradient_shap(
-    subject: PreparedImage,
+    given: MethodInput,
     *,
-    target: Target,
     samples: int = 32,
     seed: int = 0,
-    progress: Progress | None = None,
-    cancelled: StopCheck | None = None,
 ) -> PatchMap:
     """Integrated gradients with random points on the way from the mean image, a little noise added.
 
@@ -271,8 +255,9 @@ def gradient_shap(
     """
     from captum.attr import GradientShap
 
+    subject = given.subject
     check_samples(samples)
-    forward = WatchedTarget(subject, target, Watch(samples, progress=progress, cancelled=cancelled))
+    forward = watched_target(given, samples)
     method = in_turn(GradientShap(forward), subject)
 
     def run(count: int) -> Tensor:
@@ -290,7 +275,7 @@ def gradient_shap(
 GRADIENT_SHAP = Method(
     name="gradient_shap",
     options=NoOptions,
-    run=by_itself(gradient_shap),
+    run=lambda given, _options: gradient_shap(given),
     cost="many passes",
     words=Words(
         label="GradientShap",
@@ -307,21 +292,16 @@ GRADIENT_SHAP = Method(
 )
 
 
-def occlusion(
-    subject: PreparedImage,
-    *,
-    target: Target,
-    progress: Progress | None = None,
-    cancelled: StopCheck | None = None,
-) -> PatchMap:
+def occlusion(given: MethodInput) -> PatchMap:
     """By how much the target falls when one patch is painted with the preprocessing mean.
 
     Source: Zeiler & Fergus 2014, arXiv:1311.2901; one window per patch.
     """
     from captum.attr import Occlusion
 
+    subject = given.subject
     patches = subject.layout.num_patches
-    forward = WatchedTarget(subject, target, Watch(patches + 1, progress=progress, cancelled=cancelled))
+    forward = watched_target(given, patches + 1)
     window = (subject.pixels.shape[1], *subject.patch_size)
     with torch.no_grad():
         attributions = Occlusion(forward).attribute(
@@ -337,7 +317,7 @@ def occlusion(
 OCCLUSION = Method(
     name="occlusion",
     options=NoOptions,
-    run=by_itself(occlusion),
+    run=lambda given, _options: occlusion(given),
     cost="many passes",
     words=Words(
         label="Occlusion",
@@ -351,18 +331,13 @@ OCCLUSION = Method(
 )
 
 
-def feature_ablation(
-    subject: PreparedImage,
-    *,
-    target: Target,
-    progress: Progress | None = None,
-    cancelled: StopCheck | None = None,
-) -> PatchMap:
+def feature_ablation(given: MethodInput) -> PatchMap:
     """By how much the target falls when one patch is replaced by the preprocessing mean: occlusion, by way of a feature mask."""
     from captum.attr import FeatureAblation
 
+    subject = given.subject
     patches = subject.layout.num_patches
-    forward = WatchedTarget(subject, target, Watch(patches + 1, progress=progress, cancelled=cancelled))
+    forward = watched_target(given, patches + 1)
     with torch.no_grad():
         attributions = FeatureAblation(forward).attribute(
             subject.pixels, baselines=0, feature_mask=patch_mask(subject), perturbations_per_eval=BATCH
@@ -373,7 +348,7 @@ def feature_ablation(
 FEATURE_ABLATION = Method(
     name="feature_ablation",
     options=NoOptions,
-    run=by_itself(feature_ablation),
+    run=lambda given, _options: feature_ablation(given),
     cost="many passes",
     words=Words(
         label="Feature ablation",

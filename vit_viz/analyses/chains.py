@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Literal
-
-import torch
-from torch import Tensor
 
 from vit_viz.analyses.attention import HeadFusion, fuse_heads
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import Query
 from vit_viz.indices import as_index
+from vit_viz.lazy import Tensor, torch
 
 LayerRange = tuple[int, int]
-Source = Literal["attention", "gradient"]
+Source = Literal["attention", "gradient", "values"]
 
 _FEW = 2  # a class token and a distillation token; more are a pool over patches
 _QUERIES_AT_ONCE = 256
@@ -35,7 +32,8 @@ class Chain:
     With F the head-fused matrix of the layer, M = a F + (1 - a) I with rows renormalised, or M = F + I where `share` is None.
 
     Args:
-        source: F = fuse_h(A_h), or F = E_h[(dA_h * A_h)+], clamped before the mean over heads.
+        source: F = fuse_h(A_h); or F = E_h[(dA_h * A_h)+], clamped before the mean over heads; or sum_h A_h,ij ||v_h,j W_O,h||,
+            each row divided by its sum.
         share: a, the share of the attention branch; None adds the identity without renormalising.
         fusion: over heads, where the source is attention.
         discard: share of the patch keys that each row of F drops, lowest first.
@@ -58,7 +56,6 @@ def run_chains(
     starts: Sequence[Tensor],
     *,
     layers: LayerRange | None = None,
-    cache: FusedCache | None = None,
 ) -> list[Tensor]:
     """The start row [tokens] of each chain, carried through the layers from the last to the first."""
     first, end = layer_range(trace, layers)
@@ -68,7 +65,7 @@ def run_chains(
     for layer in reversed(range(first, end)):
         results = [torch.zeros_like(row) for row in rows]
         support = torch.stack(rows).ne(0).any(0).nonzero().flatten()
-        for queries, fused in _fused_blocks(trace, layer, chains, support, cache):
+        for queries, fused in _fused_blocks(trace, layer, chains, support):
             for chain, row, result, matrix in zip(chains, rows, results, fused, strict=True):
                 _step(chain, row, result, queries, matrix)
         rows = results
@@ -76,17 +73,22 @@ def run_chains(
 
 
 def layer_range(trace: Trace, layers: LayerRange | None) -> LayerRange:
-    """The layers that take part, as (first, end) with `end` excluded; None means all.
+    """The layers that take part, as (first, end) with `end` excluded; negative ones as in a slice; None means all.
 
     Raises:
         ParameterError: the range is empty or reaches beyond the model.
         CaptureError: the layers are seen not to follow one another, so nothing can be multiplied through them.
     """
     trace.check_layers_follow()
-    first, end = (0, trace.num_layers) if layers is None else (as_index("A layer", layer) for layer in layers)
+    if layers is None:
+        return 0, trace.num_layers
+    if not isinstance(layers, Sequence) or len(layers) != 2:
+        raise ParameterError(f"Layers are a range (first, end), end excluded, not {layers!r:.60}.")
+    given = [as_index("A layer", layer) for layer in layers]
+    first, end = (layer + trace.num_layers if layer < 0 else layer for layer in given)
     if not 0 <= first < end <= trace.num_layers:
         raise ParameterError(
-            f"Layers {first} to {end} (end excluded) are not a range within 0 to {trace.num_layers}."
+            f"Layers {given[0]} to {given[1]} (end excluded) are not a range within 0 to {trace.num_layers}."
         )
     return first, end
 
@@ -105,46 +107,16 @@ def start_row(trace: Trace, query: Query, *, gradient: bool = False) -> Tensor:
         ParameterError: the chain is weighted by the gradient of a target that is read from other tokens than this one.
     """
     if gradient and query == "pool" and trace.layout.pooling == "attention":
-        return _pooling_relevance(trace)
+        attention, slope = trace.pooling_attention, trace.pooling_gradient  # [heads, tokens]
+        if attention is None or slope is None:
+            raise CaptureError(
+                "Relevance of a model with attention pooling needs the gradient of that attention: pass target= to trace()."
+            )
+        return (attention * slope).clamp(min=0).mean(0)
     start = trace.query_weights(query)
     if gradient:
         check_read(trace, start, query)
     return start
-
-
-class FusedCache:
-    """Head-fused matrices of one trace, kept within a byte budget so that a second query is a mat-vec per layer.
-
-    Layers are kept in the order in which they first come, the last layer first, until the budget is full.
-    """
-
-    def __init__(self, trace: Trace, *, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
-        self.nbytes = 0
-        self._trace = trace
-        self._kept: dict[tuple[int, HeadFusion, float], Tensor] = {}
-        self._lock = Lock()
-
-    def get(self, trace: Trace, layer: int, chain: Chain) -> Tensor | None:
-        """The fused matrix [tokens, tokens] of a layer, formed and kept where the budget allows; else None.
-
-        Raises:
-            ParameterError: the trace is not the one that this cache belongs to.
-        """
-        if trace is not self._trace:
-            raise ParameterError("A cache of fused attention serves one trace only; make one per trace.")
-        if chain.source != "attention":
-            return None
-        key = (layer, chain.fusion, chain.discard)
-        with self._lock:
-            if key not in self._kept:
-                size = 4 * trace.num_tokens**2  # fp32
-                if self.nbytes + size > self.max_bytes:
-                    return None
-                blocks = [_fuse(trace, chain, attention, None) for _, attention in trace.tiles(layer)]
-                self._kept[key] = torch.cat(blocks)
-                self.nbytes += size
-            return self._kept[key]
 
 
 # --- parts
@@ -166,18 +138,15 @@ def _step(chain: Chain, row: Tensor, result: Tensor, queries: Tensor, fused: Ten
 
 
 def _fused_blocks(
-    trace: Trace, layer: int, chains: Sequence[Chain], support: Tensor, cache: FusedCache | None
+    trace: Trace, layer: int, chains: Sequence[Chain], support: Tensor
 ) -> Iterator[tuple[Tensor, list[Tensor]]]:
     """The rows of each chain's F that matter, as (queries, one [queries, tokens] per chain)."""
-    kept = [cache.get(trace, layer, chain) for chain in chains] if cache is not None else []
-    if kept and all(matrix is not None for matrix in kept):
-        yield support, [matrix[support] for matrix in kept if matrix is not None]
-        return
     for queries, attention in _attention_blocks(trace, layer, support):
-        product: Tensor | None = None
+        product: Tensor | None = None  # E_h[(dA_h * A_h)+], clamped before the mean over heads
         if any(chain.source == "gradient" for chain in chains):
-            product = gradient_product(trace, layer, queries, attention)
-        yield queries, [_fuse(trace, chain, attention, product) for chain in chains]
+            gradient = trace.attention_gradient(layer, queries=queries)
+            product = gradient.mul_(attention).clamp_(min=0).mean(0)
+        yield queries, [_fuse(trace, layer, chain, attention, product) for chain in chains]
 
 
 def _attention_blocks(trace: Trace, layer: int, support: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
@@ -190,16 +159,19 @@ def _attention_blocks(trace: Trace, layer: int, support: Tensor) -> Iterator[tup
         yield index[queries], attention
 
 
-def gradient_product(trace: Trace, layer: int, queries: Tensor, attention: Tensor) -> Tensor:
-    """E_h[(dA_h * A_h)+] for some rows, [queries, tokens]; clamped before the mean over heads."""
-    gradient = trace.attention_gradient(layer, queries=queries)
-    return gradient.mul_(attention).clamp_(min=0).mean(0)
+def _moved(trace: Trace, layer: int, attention: Tensor) -> Tensor:
+    """sum_h A_h,ij ||v_h,j W_O,h|| for some rows, each divided by its sum, [queries, tokens]."""
+    sizes = torch.einsum("hqn,hn->qn", attention, trace.value_norms(layer).to(attention))
+    return sizes / sizes.sum(-1, keepdim=True).clamp(min=torch.finfo(sizes.dtype).tiny)
 
 
-def _fuse(trace: Trace, chain: Chain, attention: Tensor, product: Tensor | None) -> Tensor:
-    fused = fuse_heads(attention, chain.fusion) if chain.source == "attention" else product
-    assert fused is not None
-    return _without_lowest(fused, chain.discard, trace.layout.patch_slice)
+def _fuse(trace: Trace, layer: int, chain: Chain, attention: Tensor, product: Tensor | None) -> Tensor:
+    if chain.source == "attention":
+        product = fuse_heads(attention, chain.fusion)
+    elif chain.source == "values":
+        product = _moved(trace, layer, attention)
+    assert product is not None
+    return _without_lowest(product, chain.discard, trace.layout.patch_slice)
 
 
 def _without_lowest(fused: Tensor, discard: float, patch_slice: slice[int, int, None]) -> Tensor:
@@ -225,12 +197,3 @@ def check_read(trace: Trace, start: Tensor, query: Query) -> None:
                 f"The target is not read from {trace.layout.describe(query)}: it does not change with that token after the last "
                 'layer. Ask for the token that it is read from, such as query="detection 0".'
             )
-
-
-def _pooling_relevance(trace: Trace) -> Tensor:
-    attention, gradient = trace.pooling_attention, trace.pooling_gradient  # [heads, tokens]
-    if attention is None or gradient is None:
-        raise CaptureError(
-            "Relevance of a model with attention pooling needs the gradient of that attention: pass target= to trace()."
-        )
-    return (attention * gradient).clamp(min=0).mean(0)

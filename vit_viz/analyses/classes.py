@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import torch
-
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
+from vit_viz.lazy import torch
 from vit_viz.results import Ranking
 
 
@@ -35,10 +33,6 @@ def top_classes(loaded: Model, recorded: Trace, *, count: int = 5) -> Ranking:
     return Ranking(names, scores.cpu().numpy(), "probability", "top classes", provenance, best)
 
 
-def _classes(job: Job, _options: NoOptions) -> Ranking:
-    return top_classes(job.loaded, job.trace)
-
-
 CLASSES = Question(
     name="classes",
     words=Words(
@@ -49,7 +43,7 @@ CLASSES = Question(
         source="Dosovitskiy et al. 2021, arXiv:2010.11929",
     ),
     options=NoOptions,
-    run=_classes,
+    run=lambda job, _options: top_classes(job.loaded, job.trace),
     reads="trace",
     place=Place("look"),
 )

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.tokens import Role, RoleOptions, patches_of, state_names, token_states
-from vit_viz.brief import Brief
+from vit_viz.answer import Answer, axes
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
+from vit_viz.lazy import Tensor, torch
 from vit_viz.results import TokenMaps
 
 
@@ -44,7 +42,7 @@ class Basis:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TokenComponents(Brief):
+class TokenComponents(Answer):
     """The patches of every state in one common basis.
 
     Args:
@@ -60,6 +58,9 @@ class TokenComponents(Brief):
     overall: NDArray[np.float32]
     foreground: tuple[NDArray[np.bool_], ...] = ()
     whitened: bool = False
+
+    AXES = axes(explained=("state", "component"), overall=("component",))
+    DRAWN = ("maps", "explained")
 
 
 def principal_components(vectors: Tensor, count: int) -> Basis:
@@ -261,16 +262,6 @@ class ComponentOptions(RoleOptions):
     whitened: Annotated[bool, Option("whitened", "Give each component the same variance.")] = False
 
 
-def _token_components(job: Job, options: ComponentOptions) -> TokenComponents:
-    return token_components(
-        job.tokens,
-        role=options.role,
-        balanced=options.balanced,
-        foreground=options.foreground,
-        whitened=options.whitened,
-    )
-
-
 TOKEN_COMPONENTS = Question(
     name="token_components",
     words=Words(
@@ -282,12 +273,11 @@ TOKEN_COMPONENTS = Question(
         class_blind=True,
     ),
     options=ComponentOptions,
-    run=_token_components,
+    run=lambda job, options: token_components(job.tokens, **options.values()),
     reads="tokens",
     place=Place(
         "tokens",
         {"token_measure": "components"},
         {"role": "token_role", "foreground": "token_foreground", "whitened": "token_whitened"},
     ),
-    figure="",
 )

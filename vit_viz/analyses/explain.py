@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-
-from torch import Tensor
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 from vit_viz.analyses.chains import LayerRange
+from vit_viz.analyses.job import Job
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.options import Options
+from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
-from vit_viz.analyses.spec import AnyMethod
+from vit_viz.analyses.spec import AnyMethod, AnyQuestion, Part, Place, Question, Words
 from vit_viz.analyses.targets import Target, TargetLike
+from vit_viz.answer import Answer
 from vit_viz.capture import Trace
+from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query, TokenLayout
 from vit_viz.images import Mode
 from vit_viz.labels import Labels
-from vit_viz.progress import Progress, StopCheck
+from vit_viz.lazy import Tensor
+from vit_viz.model import VisionTransformer
+from vit_viz.progress import Progress, ProgressLike, StopCheck, bar
 from vit_viz.results import PatchMap
 
 
@@ -33,7 +37,7 @@ def explain(
     layout: TokenLayout | None = None,
     has_classes: bool | None = None,
     layers: LayerRange | None = None,
-    progress: Progress | None = None,
+    progress: ProgressLike = None,
     cancelled: StopCheck | None = None,
 ) -> dict[str, PatchMap]:
     """Which patches made the model say this, by each of these methods.
@@ -52,7 +56,7 @@ def explain(
         layout: which token is what; None asks the module.
         has_classes: whether a module's outputs are scores of classes; None takes what it says of itself, see `outputs_of`.
         layers: (first, end) for the methods that go through the layers, end excluded; None means all.
-        progress: told the share that is done, over all methods.
+        progress: told the share that is done, over all methods; None shows a bar at a terminal or in a notebook, False nothing.
         cancelled: asked between batches; True ends with `Cancelled`.
 
     Returns:
@@ -73,9 +77,10 @@ def explain(
     for method in methods:
         METHODS.named(method)
     subject = PreparedImage.of(loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes)
-    return explain_subject(
-        subject, methods=methods, target=target, layers=layers, progress=progress, cancelled=cancelled
-    )
+    with bar("explain", progress) as told:
+        return explain_subject(
+            subject, methods=methods, target=target, layers=layers, progress=told, cancelled=cancelled
+        )
 
 
 def explain_subject(
@@ -127,6 +132,7 @@ def _quick_maps(
     trace = subject.trace(
         target if any(one.gradient for one in shared) else None,
         keep_residual=any(one.residual for one in shared),
+        keep_norms=any(one.norms for one in shared),
     )
     fixed = target.resolved(subject.logits(trace))
     chains = [method.shared.chain(given) for method, given in methods.items() if method.shared.chain]
@@ -150,3 +156,149 @@ def _part(progress: Progress | None, done: int, parts: int) -> Progress | None:
     if progress is None:
         return None
     return lambda share: progress((done + share) / parts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanations(Answer):
+    """The maps of all methods that share one forward and one backward, towards one target.
+
+    Args:
+        maps: by name of the method.
+        missing: why a method gave none, by its name: one sentence each.
+    """
+
+    maps: Mapping[str, PatchMap]
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def map(self, method: str) -> PatchMap:
+        """The map of a method.
+
+        Raises:
+            ParameterError: this model gives none; the message says why.
+        """
+        if method not in self.maps:
+            raise ParameterError(self.missing.get(method, f"There is no map by {method!r}."))
+        return self.maps[method]
+
+
+def explained(job: Job, method: AnyMethod) -> PatchMap:
+    """The map of one method; of a quick one with its usual options it is that of all quick ones together."""
+    options, query = method.chosen(job.parameters), job.parameters.get("query")
+    is_usual = query is None and not options.changed()
+    if is_usual and not method.is_slow:
+        return maps_of(job, job.target).map(method.name)
+    if method.cost == "look-up":
+        return look_up(job.trace, method=method.name, options=options, query=query)
+    maps = explain_subject(
+        job.image, methods=[method.name], target=job.target, options={method.name: options}, **job.watched
+    )
+    return maps[method.name]
+
+
+def maps_of(job: Job, target: TargetLike, *, mirror: bool = False) -> Explanations:
+    """The maps of all quick methods towards a target, also of the mirrored image."""
+    maps: Explanations = job.answer_of("explain all", target=target, mirror=mirror)
+    return maps
+
+
+def parameters_of(method: AnyQuestion, options: Options, **beside: Any) -> dict[str, Any]:
+    """Of the request for a map: of a method, or of another question.
+
+    Args:
+        options: in the one way of writing them, see `Options.for_layers`.
+        beside: query and target; of these the method's are taken.
+    """
+    taken = {"query": method.takes_query, "target": method.takes_target}
+    return options.values() | {name: beside.get(name) for name, is_taken in taken.items() if is_taken}
+
+
+def map_of(job: Job, question: AnyQuestion, options: Options | None = None) -> PatchMap:
+    """The map of a method, or of another question, from the job's query or what the output is read from."""
+    start = job.trace.layout.default_query if job.query is None else job.query
+    chosen = question.options() if options is None else options
+    asked = parameters_of(question, chosen, query=start, target=job.target)
+    patch_map: PatchMap = job.answer_of(question.name, **asked)
+    return patch_map
+
+
+def two_classes(job: Job) -> tuple[int, int]:
+    """The class that a job asks about and the one that it is set against: the strongest of the rest where none is named.
+
+    Raises:
+        ParameterError: there are no two classes, or the target is none.
+    """
+    subject = job.image
+    if not subject.has_classes or job.outputs.numel() < 2:
+        raise ParameterError("This model has no two classes that could be set against each other.")
+    wanted = subject.resolved(job.target)
+    if wanted.index is None:
+        raise ParameterError("Two classes are set against each other, not embeddings.")
+    rest = (index for index in job.outputs.topk(2).indices.tolist() if index != wanted.index)
+    return wanted.index, next(rest) if wanted.other is None else wanted.other
+
+
+def _explain_all(job: Job) -> Explanations:
+    """The maps of all quick methods. One that this model cannot give is left out, with the reason."""
+    subject = job.image
+    if job.parameters.get("mirror"):  # left and right exchanged
+        subject = replace(subject, pixels=subject.pixels.flip(-1))
+    is_ours = isinstance(subject.model, VisionTransformer)
+    missing = [name for name in METHODS.quick if METHODS[name].shared.own_blocks and not is_ours]
+    methods = [name for name in METHODS.quick if name not in missing]
+    reason = "This method needs the blocks of vit_viz's own VisionTransformer; load the checkpoint with vit_viz.load."
+    return Explanations(
+        explain_subject(subject, methods=methods, target=job.target), dict.fromkeys(missing, reason)
+    )
+
+
+EXPLAIN_ALL = Part(name="explain all", run=_explain_all, reads="image", forwards=4)
+
+
+@dataclass(frozen=True)
+class ComparisonOptions(Options):
+    """Whose maps are compared."""
+
+    methods: Annotated[
+        str,
+        Option(
+            "methods",
+            "Names of methods with commas between them; none: all that share one pass.",
+            pattern=r"([a-z0-9_]+(,[a-z0-9_]+)*)?",
+        ),
+    ] = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.names:
+            METHODS.named(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The methods that are named."""
+        return tuple(dict.fromkeys(self.methods.split(","))) if self.methods else ()
+
+
+def _comparison(job: Job, options: ComparisonOptions) -> Explanations:
+    if not options.names:
+        return maps_of(job, job.target)
+    return Explanations({name: map_of(job, METHODS[name]) for name in options.names})
+
+
+COMPARISON = Question(
+    name="comparison",
+    words=Words(
+        label="Methods side by side",
+        shows="the maps of several methods for one photo and one class.",
+        hides="which of them is right: raw values of methods have different units, so each map has its own scale.",
+        formula=r"the map of each method",
+        source="Samek et al. 2017, arXiv:1509.06321",
+        runs="once for all quick methods, and as each slow one needs",
+    ),
+    options=ComparisonOptions,
+    run=_comparison,
+    reads="image",
+    place=Place("explain"),
+    cost="many passes",
+    forwards=60,
+    takes_target=True,
+)

@@ -10,16 +10,16 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.removal import BASELINES, Baseline, baseline_pixels, painted_scores, removed_scores
 from vit_viz.analyses.targets import Target, TargetLike
-from vit_viz.brief import Brief
+from vit_viz.answer import Answer, axes
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
-from vit_viz.progress import Progress, StopCheck, Watch
+from vit_viz.lazy import Tensor
+from vit_viz.progress import Progress, ProgressLike, StopCheck, Watch, bar
 from vit_viz.results import Curve, PatchMap
 
 Test = Literal["deletion", "insertion"]
@@ -32,7 +32,7 @@ _NEVER = 1e-6  # a share this far from 0 and 1 at least, since their log-odds ar
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RandomBand(Brief):
+class RandomBand(Answer):
     """What random orders of patches score: computed once per image and target, shared by all maps.
 
     Args:
@@ -50,9 +50,15 @@ class RandomBand(Brief):
     target: str
     value_range: tuple[float, float] = (0.0, 1.0)
 
+    AXES = axes(fractions=("step",), deletion=("order", "step"), insertion=("order", "step"))
+
+    def areas(self, test: Test) -> NDArray[np.float64]:
+        """Area under the curve of each order, [orders]."""
+        return np.array([area(self.fractions, scores) for scores in getattr(self, test)])
+
     def interval(self, test: Test) -> tuple[float, float, float]:
         """(mean, low, high) of the areas under the curves: the 95% prediction band of one more random order."""
-        areas = np.array([area(self.fractions, scores) for scores in getattr(self, test)])
+        areas = self.areas(test)
         low, high = prediction_band(areas, value_range=self.value_range)
         return float(areas.mean()), float(low), float(high)
 
@@ -62,14 +68,15 @@ class RandomBand(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Faithfulness(Brief):
+class Faithfulness(Answer):
     """How a map's order of patches does against random orders.
 
     Args:
         deletion: the target while patches go, best first; the lower, the better. With the random band.
         insertion: the target while patches come, best first; the higher, the better. With the random band.
         removal: as deletion, with patches removed from the sequence instead of painted over; None where not asked for.
-        deletion_auc, insertion_auc, removal_auc: areas under the curves.
+        reverse: as deletion, from the map's other end; None where not asked for.
+        deletion_auc, insertion_auc, removal_auc, reverse_auc: areas under the curves.
         band: the random orders.
     """
 
@@ -80,6 +87,10 @@ class Faithfulness(Brief):
     band: RandomBand
     removal: Curve | None = None
     removal_auc: float | None = None
+    reverse: Curve | None = None
+    reverse_auc: float | None = None
+
+    DRAWN = ("deletion", "reverse", "insertion", "removal")
 
     @property
     def beats_random(self) -> tuple[bool, bool]:
@@ -91,17 +102,17 @@ class Faithfulness(Brief):
 
     @property
     def relative_deletion(self) -> float:
-        """Deletion AUC as a share of that of random orders: the lower, the better; methods are sorted by it."""
+        """Deletion AUC as a share of that of random orders: the lower, the better. NaN for a lead, which may be below 0."""
+        if not np.isfinite(self.band.value_range[0]):
+            return float("nan")
         return self.deletion_auc / max(self.band.interval("deletion")[0], 1e-12)
 
     @property
     def beaten(self) -> tuple[int, int]:
         """How many of the ten random orders do worse, in deletion and in insertion."""
-        deletion = [area(self.band.fractions, scores) for scores in self.band.deletion]
-        insertion = [area(self.band.fractions, scores) for scores in self.band.insertion]
         return (
-            sum(self.deletion_auc < score for score in deletion),
-            sum(self.insertion_auc > score for score in insertion),
+            int((self.deletion_auc < self.band.areas("deletion")).sum()),
+            int((self.insertion_auc > self.band.areas("insertion")).sum()),
         )
 
     @property
@@ -138,25 +149,26 @@ def faithfulness(
     band: RandomBand | None = None,
     baselines: tuple[Baseline, Baseline] = ("mean", "blur"),
     removal: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressLike = None,
     cancelled: StopCheck | None = None,
 ) -> Faithfulness:
     """Deletion and insertion of a map's patches, beside ten random orders.
 
     Patches are ranked by the map, equal ones by their index, and go (or come) in 20 steps, or one by one if there are fewer. The
-    class is fixed at the model's first answer, and its probability is followed; without classes, the cosine to the image's own
-    embedding. The area is by trapezoid over the share of patches.
+    class is fixed at the model's first answer, and its probability is followed; of a pair of classes the lead of the one over the
+    other, in logits; without classes, the cosine to the image's own embedding. The area is by trapezoid over the share of patches.
 
     Args:
         patch_map: over this model's grid for this image and mode.
-        target: whose probability is followed, a class by its index or name; None means the first class.
+        target: whose probability is followed, a class by its index or name, or a pair (class, other class) for the lead of one over
+            the other; None means the first class.
         size: short side of the model's input in patches; 0 is the checkpoint's own.
         layout: which token is what; None asks the module.
         has_classes: whether a module's outputs are scores of classes; None takes what it says of itself.
         band: random orders of the same image and target, as `random_band` gives them; None computes them.
         baselines: what stands in for patches in deletion, and in insertion.
         removal: also with patches truly removed.
-        progress: told the share that is done.
+        progress: told the share that is done; None shows a bar at a terminal or in a notebook, False nothing.
         cancelled: asked between batches; True ends with `Cancelled`.
 
     Raises:
@@ -173,13 +185,15 @@ def faithfulness(
         (10, 10)
     """
     subject = PreparedImage.of(loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes)
-    if band is None:
-        both = (None, None) if progress is None else _shared(progress, RANDOM_ORDERS)
-        band = random_band(subject, target=target, baselines=baselines, progress=both[0], cancelled=cancelled)
-        progress = both[1]
-    return faithfulness_of(
-        subject, patch_map, band, target=target, removal=removal, progress=progress, cancelled=cancelled
-    )
+    with bar("faithfulness", progress) as told:
+        if band is None:
+            first, told = (None, None) if told is None else _shared(told, RANDOM_ORDERS)
+            band = random_band(
+                subject, target=target, baselines=baselines, progress=first, cancelled=cancelled
+            )
+        return faithfulness_of(
+            subject, patch_map, band, target=target, removal=removal, progress=told, cancelled=cancelled
+        )
 
 
 def random_band(
@@ -219,10 +233,15 @@ def faithfulness_of(
     *,
     target: TargetLike = None,
     removal: bool = False,
+    reverse: bool = False,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
 ) -> Faithfulness:
-    """As `faithfulness`, for an image that is prepared already and whose random band is known."""
+    """As `faithfulness`, for an image that is prepared already and whose random band is known.
+
+    Args:
+        reverse: also with the map's last patches first.
+    """
     followed = subject.resolved(target).followed
     if patch_map.grid != subject.layout.grid:
         raise ParameterError(
@@ -234,11 +253,12 @@ def faithfulness_of(
         )
     order = patch_order(patch_map)[None]
     counts = step_counts(subject.layout.num_patches)
-    total = 2 * len(counts) + (len(counts) if removal else 0)
+    total = (2 + removal + reverse) * len(counts)
     watch = Watch(total, progress=progress, cancelled=cancelled)
     deletion, insertion = _both_curves(subject, followed, order, counts, band.baselines, watch)
     removed = _removal_curve(subject, followed, order, watch) if removal else None
     fractions = counts / counts[-1]
+    turned = _reverse_scores(subject, followed, order, band.baselines[0], watch) if reverse else None
     return Faithfulness(
         _curve(subject, patch_map, "deletion", fractions, deletion[0], band),
         _curve(subject, patch_map, "insertion", fractions, insertion[0], band),
@@ -247,6 +267,8 @@ def faithfulness_of(
         band,
         None if removed is None else _curve(subject, patch_map, "removal", *removed, band),
         None if removed is None else area(*removed),
+        None if turned is None else _curve(subject, patch_map, "reverse", fractions, turned, band),
+        None if turned is None else area(fractions, turned),
     )
 
 
@@ -267,9 +289,13 @@ def prediction_band(
 
     mean +- 2.37 standard deviations of the log-odds log(x / (1 - x)), x the score as a share of its range, then turned back. A
     probability near 0 scatters upwards only: on the plain scale the low edge of such a band lies below 0, where no map can be
-    (in 1 of 6 photos with ViT-Tiny); on log-odds equally many orders fall out on either side.
+    (in 1 of 6 photos with ViT-Tiny); on log-odds equally many orders fall out on either side. A lead in logits is a difference of
+    log-odds already and ends nowhere: mean +- 2.37 standard deviations of itself.
     """
     low, high = value_range
+    if not np.isfinite(high - low):
+        half = BAND_WIDTH * scores.std(axis=0, ddof=1)
+        return scores.mean(0) - half, scores.mean(0) + half
     from scipy.special import expit, logit  # a start need not wait for it
 
     odds = logit(np.clip((scores - low) / (high - low), _NEVER, 1 - _NEVER))
@@ -307,6 +333,14 @@ def _both_curves(
     return curves[0], curves[1]
 
 
+def _reverse_scores(
+    subject: PreparedImage, target: Target, order: NDArray[np.intp], baseline: Baseline, watch: Watch
+) -> NDArray[np.float64]:
+    """Deletion from the last patch of an order [1, patches] to its first, [steps + 1]."""
+    gone = _first(order[:, ::-1], step_counts(subject.layout.num_patches))
+    return painted_scores(subject, target, gone, baseline_pixels(subject, baseline), watch=watch)
+
+
 def _removal_curve(
     subject: PreparedImage, target: Target, order: NDArray[np.intp], watch: Watch
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -328,7 +362,7 @@ def _first(orders: NDArray[np.intp], counts: NDArray[np.int64]) -> NDArray[np.bo
 def _curve(
     subject: PreparedImage,
     patch_map: PatchMap,
-    test: Literal["deletion", "insertion", "removal"],
+    test: Literal["deletion", "insertion", "removal", "reverse"],
     fractions: NDArray[np.float64],
     scores: NDArray[np.float64],
     band: RandomBand,
@@ -341,6 +375,7 @@ def _curve(
             "share of patches removed, best first",
             "Patches leave the sequence; nothing is painted over.",
         ),
+        "reverse": ("share of patches painted over, last first", f"Painted over with {deletion}."),
     }
     label, note = words[test]
     provenance = subject.provenance.with_parameters(
@@ -349,7 +384,7 @@ def _curve(
     x, y = (values.astype(np.float32) for values in (fractions, scores))
     edges = None
     if test != "removal":
-        low, high = band.edges(test)
+        low, high = band.edges("insertion" if test == "insertion" else "deletion")
         edges = (low.astype(np.float32), high.astype(np.float32))
     return Curve(x, y, label, band.target, f"{test} of {patch_map.method}", provenance, edges, note)
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from vit_viz.analyses.attention import to_numpy
+from vit_viz.analyses.attention import prefix_values, suffix_values, to_numpy
 from vit_viz.analyses.chains import LayerRange, layer_range, output_query, start_row
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import Option, Options
@@ -18,6 +17,7 @@ from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query
+from vit_viz.lazy import torch
 from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import PatchMap
 
@@ -170,19 +170,18 @@ def _as_map(
     trace: Trace, flows: NDArray[np.float32], query: Query, share: float, layers: LayerRange
 ) -> PatchMap:
     layout, words = trace.layout, f"{layers[0]}-{layers[1] - 1}"
-    named = {name: float(flows[layout.token(name)]) for name in layout.named}
     return PatchMap(
         layout.patches(flows),
         unit="largest flow, of 1",
         value_range=(0.0, 1.0),
         signed=False,
-        method="attention_flow",
+        method="attention flow",
         class_blind=True,
         provenance=trace.provenance.with_parameters(
             method="attention_flow", query=query, attention_share=share, layers=words
         ),
-        prefix={name: named[name] for name in layout.prefix},
-        suffix={name: named[name] for name in layout.suffix},
+        prefix=prefix_values(trace, torch.from_numpy(flows)),
+        suffix=suffix_values(trace, torch.from_numpy(flows)),
         crop_box=trace.crop_box,
         caption=f"largest flow through layers {words}: {layout.describe(query)} can draw from",
     )

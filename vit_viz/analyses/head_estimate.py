@@ -1,25 +1,23 @@
-"""The pass without any change: what variants of an image without single heads start from, and a first guess of what they change."""
+"""Outputs with single heads switched off: a first guess from one unchanged pass, and exactly, many heads in one batch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import Target
-from vit_viz.capture import Trace
-from vit_viz.capture.edits import is_edited
+from vit_viz.capture import Trace, are_ours, edit, is_edited
 from vit_viz.capture.forward import undisturbed
-from vit_viz.capture.interception import are_ours
 from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.lazy import F, Tensor, torch
 from vit_viz.model import VisionTransformer
-from vit_viz.model.kernel import attending_through
+from vit_viz.model.kernel import Kernel, attending_through
 from vit_viz.model.submodules import submodules_of
 
 Ablation = Literal["zero", "mean", "uniform"]
@@ -136,8 +134,8 @@ def _by_blocks(subject: PreparedImage, how: Ablation) -> Unchanged:
     outputs: list[Tensor] = []
     instead: list[Tensor] = []
 
-    def attention(q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = None) -> Tensor:
-        output = F.scaled_dot_product_attention(q, k, v, scale=scale)
+    def attention(q: Tensor, k: Tensor, v: Tensor, **choices: Any) -> Tensor:
+        output = F.scaled_dot_product_attention(q, k, v, **choices)
         if torch.is_grad_enabled() and not output.requires_grad:
             output.requires_grad_()  # the first layer of a frozen model: the graph begins here
         outputs.append(output)
@@ -164,3 +162,62 @@ def _restarts(subject: PreparedImage) -> bool:
     """Whether a run can start within the model: all of it is ours, and nobody else changes its attention."""
     model = subject.model
     return isinstance(model, VisionTransformer) and are_ours(submodules_of(model)) and not is_edited()
+
+
+Head = tuple[int, int]
+"""(layer, head)."""
+
+
+def outputs_without_each(
+    subject: PreparedImage, all_heads: Unchanged, heads: Sequence[Head], how: Ablation
+) -> Tensor:
+    """What the model says with each of these heads switched off alone, [heads, outputs]; heads of lower layers come first.
+
+    From the input of their layer where the pass with all heads kept it: what stands before its heads is computed once for all of
+    them, and variants of a lower layer go on together with those of the next.
+    """
+    if not all_heads.stream:
+        switched = 0.0 if how == "zero" else how
+        off = {head: [switched if item == head else 1.0 for item in heads] for head in heads}
+        with edit(heads=off):
+            return subject.outputs(subject.pixels.expand(len(heads), -1, -1, -1))
+    model, depth = subject.transformer("A run from within the model"), len(all_heads.stream)
+    with subject.turn(), undisturbed(model):
+        last = None if is_edited() else depth - 1  # edits want to see whole layers
+        variants: list[Tensor] = []
+        for layer in range(heads[0][0], depth):
+            with attending_through(_of_those_read(model)) if layer == last else nullcontext():
+                parts = [run_block(model, x, subject, layer) for x in variants]
+            own = [head for of_layer, head in heads if of_layer == layer]
+            if own:
+                with attending_through(
+                    _without_each(own, all_heads.outputs[layer], all_heads.instead[layer])
+                ):
+                    parts.append(run_block(model, all_heads.stream[layer], subject, layer))
+            variants = [torch.cat(parts)] if len(parts) > 1 else parts
+        return model.classify(variants[0])
+
+
+def _of_those_read(model: VisionTransformer) -> Kernel:
+    """A kernel for the last block: only the tokens that the output is read from look at the others."""
+    read = model.tokens_read()
+
+    def attention(
+        q: Tensor, k: Tensor, v: Tensor, *, attn_mask: Tensor | None, scale: float | None
+    ) -> Tensor:
+        bias = None if attn_mask is None else attn_mask[:, :, :read]
+        return F.scaled_dot_product_attention(q[:, :, :read], k, v, attn_mask=bias, scale=scale)
+
+    return attention
+
+
+def _without_each(heads: Sequence[int], output: Tensor, instead: Tensor) -> Kernel:
+    """A kernel that turns one image, whose output is known, into as many as there are heads, each without one of them."""
+
+    def attention(*_: Tensor, **_choices: Any) -> Tensor:
+        variants = output.repeat(len(heads), 1, 1, 1)
+        for variant, head in zip(variants, heads, strict=True):
+            variant[head] = instead[head]
+        return variants
+
+    return attention

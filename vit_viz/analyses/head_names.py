@@ -7,19 +7,18 @@ threshold, in a stated order, and says so. Means over several photos are steadie
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.head_statistics import Measure
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.spec import Place, Question, Words
-from vit_viz.brief import Brief
+from vit_viz.answer import Answer, Provenance, Table
 from vit_viz.errors import ParameterError
-from vit_viz.results import HeadTable, Provenance
+from vit_viz.results import HeadTable
 
 Name = Literal[
     "class-token reader",
@@ -51,8 +50,8 @@ class Rule:
 
     name: Name
     sentence: str
-    at_least: Mapping[str, float]
-    at_most: Mapping[str, float]
+    at_least: Mapping[str, float] = field(default_factory=dict)
+    at_most: Mapping[str, float] = field(default_factory=dict)
 
     def holds(self, numbers: Mapping[str, float], *, slack: float = 0.0) -> bool:
         """Whether all numbers pass, with thresholds moved by a share of themselves: above 0 makes it easier."""
@@ -62,32 +61,24 @@ class Rule:
 
 
 RULES = (
-    Rule("class-token reader", "Patches look mostly at the class token.", {"class token": 0.5}, {}),
+    Rule("class-token reader", "Patches look mostly at the class token.", {"class token": 0.5}),
     Rule(
         "register or sink",
         "Attention drains into registers or tokens with an outlying norm.",
         {"registers and sinks": 0.25},
-        {},
     ),
-    Rule(
-        "neighbour",
-        "Patches look at the patch beside them, always on the same side.",
-        {"neighbour": 0.2},
-        {},
-    ),
-    Rule("local", "Patches look at what is near them.", {}, {"distance": 0.2}),
-    Rule("global", "Patches look at nearly everything alike.", {}, {"unevenness": 0.13}),
+    Rule("neighbour", "Patches look at the patch beside them, always on the same side.", {"neighbour": 0.2}),
+    Rule("local", "Patches look at what is near them.", at_most={"distance": 0.2}),
+    Rule("global", "Patches look at nearly everything alike.", at_most={"unevenness": 0.13}),
     Rule(
         "content",
         "Patches look at patches whose tokens are like their own, wherever these are.",
         {"content": 0.16},
-        {},
     ),
     Rule(
         "positional",
         "Where patches look depends on the offset, and little on the photo.",
         {"positional": 0.5},
-        {},
     ),
 )
 """In the order in which they are tried: the first that holds names the head; where none does it is mixed.
@@ -108,7 +99,7 @@ NEEDED: tuple[Measure, ...] = (
 
 
 @dataclass(frozen=True, repr=False)
-class HeadName(Brief):
+class HeadName(Answer):
     """What a head is called, and why.
 
     Args:
@@ -139,7 +130,7 @@ class HeadName(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeadNames(Brief):
+class HeadNames(Answer):
     """A name for every head, with the numbers that the rules read.
 
     Args:
@@ -150,6 +141,11 @@ class HeadNames(Brief):
     heads: tuple[HeadName, ...]
     numbers: Mapping[str, NDArray[np.float32]]
     provenance: Provenance
+
+    def to_table(self) -> Table:
+        """Of each head its name, the side where it has one, and the numbers that decided."""
+        rows = ((h.layer, h.head, h.name, h.side, *h.numbers.values()) for h in self.heads)
+        return Table(("layer", "head", "name", "side", *self.numbers), rows)
 
     @classmethod
     def of(cls, tables: Mapping[Measure, HeadTable]) -> HeadNames:
@@ -244,10 +240,6 @@ def _numbers(
     return numbers, np.array(list(_BESIDE.values()))[beside.argmax(0)]
 
 
-def _head_names(job: Job, _options: NoOptions) -> HeadNames:
-    return HeadNames.of(job.answer_of("head tables").tables)
-
-
 HEAD_NAMES = Question(
     name="head_names",
     words=Words(
@@ -259,9 +251,8 @@ HEAD_NAMES = Question(
         class_blind=True,
     ),
     options=NoOptions,
-    run=_head_names,
+    run=lambda job, _options: HeadNames.of(job.answer_of("head tables").tables),
     reads="image",
-    place=Place("heads"),
+    place=Place("heads", {"face": "atlas"}, is_beside=True),
     forwards=1,
-    figure="",
 )

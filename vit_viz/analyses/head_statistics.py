@@ -8,17 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
-
-from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.head_sums import are_outliers, token_norms
-from vit_viz.analyses.offsets import Offsets
+from vit_viz.analyses.head_sums import Offsets, are_outliers, token_norms
+from vit_viz.answer import ValueRange
 from vit_viz.capture.trace import Trace
 from vit_viz.geometry import TokenLayout
-from vit_viz.results import ValueRange
+from vit_viz.lazy import Tensor, torch
 
 Measure = Literal[
     "distance",
@@ -69,14 +63,6 @@ def _received(tokens: Callable[[TokenLayout], slice], trace: Trace, sums: Mappin
     return sums["columns"][:, :, 1, tokens(layout)].sum(-1) / layout.num_patches
 
 
-def _prefix(layout: TokenLayout) -> slice:
-    return slice(layout.num_prefix)
-
-
-def _suffix(layout: TokenLayout) -> slice:
-    return layout.suffix_slice
-
-
 def _class_token(layout: TokenLayout) -> slice:
     token = layout.token("class") if "class" in layout.named else 0
     return slice(token, token + int("class" in layout.named))
@@ -103,21 +89,17 @@ def _beside(down: int, right: int, trace: Trace, sums: Mapping[str, Tensor]) -> 
     return offsets.at(sums["offsets"], down, right) / offsets.at(offsets.counts, down, right).clamp(min=1)
 
 
-def usual_means(offsets: Offsets, sums: Tensor) -> Tensor:
-    """Mean weight at each offset that at least half of the patches have, [..., 2 rows - 1, 2 cols - 1]; -1 at the others."""
-    counts, (rows, cols) = offsets.counts, offsets.grid
+def _strongest(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
+    """The largest mean weight at an offset that at least half of the patches have, the patch itself left out."""
+    counts, (rows, cols) = Offsets(trace.layout.grid).counts, trace.layout.grid
     usual = 2 * counts >= rows * cols
     usual[rows - 1, cols - 1] = False
-    return torch.where(usual, sums / counts, -1.0)
-
-
-def _strongest(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
-    return usual_means(Offsets(trace.layout.grid), sums["offsets"]).flatten(2).amax(-1).clamp(min=0)
+    return torch.where(usual, sums["offsets"] / counts, -1.0).flatten(2).amax(-1).clamp(min=0)
 
 
 def _positional(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
     between, total = _variances(trace, sums)
-    return torch.from_numpy(share_of(to_numpy(between), to_numpy(total)))
+    return torch.where(total > _NOTHING, between / total.clamp(min=_NOTHING), 0.0).clamp(0, 1)
 
 
 def _content(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
@@ -144,12 +126,6 @@ _NOTHING = 1e-6
 """A variance below it is the rounding of fp32."""
 
 
-def share_of(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
-    """part / whole in [0, 1]; 0 where there is nothing to share."""
-    share: NDArray[np.float64] = np.where(whole > _NOTHING, part / np.maximum(whole, _NOTHING), 0.0)
-    return share.clip(0, 1)
-
-
 def _rollout_share(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
     mass = sums["columns"][:, :, 2, trace.layout.patch_slice].sum(-1)
     return mass / mass.sum(-1, keepdim=True)
@@ -162,9 +138,9 @@ OUTLIER_FACTOR = 5.0
 STATISTICS: dict[Measure, Statistic] = {
     "distance": Statistic(("distance",), partial(_mean, "distance"), _PIXELS, (0.0, math.inf)),
     "entropy": Statistic(("entropy",), _entropy, _ENTROPY, over_patches=False),
-    "prefix_mass": Statistic(("columns",), partial(_received, _prefix)),
+    "prefix_mass": Statistic(("columns",), partial(_received, lambda layout: slice(layout.num_prefix))),
     "class_mass": Statistic(("columns",), partial(_received, _class_token)),
-    "suffix_mass": Statistic(("columns",), partial(_received, _suffix)),
+    "suffix_mass": Statistic(("columns",), partial(_received, lambda layout: layout.suffix_slice)),
     "diagonal_mass": Statistic(("diagonal",), partial(_mean, "diagonal")),
     "left_neighbour": Statistic(("offsets",), partial(_beside, 0, -1)),
     "right_neighbour": Statistic(("offsets",), partial(_beside, 0, 1)),

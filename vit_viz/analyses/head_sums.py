@@ -5,17 +5,88 @@ No N x N matrix of a whole layer is held.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-import torch
-from torch import Tensor
-
-from vit_viz.analyses.offsets import Offsets
+from vit_viz.capture.layers import LayerAttention, exact
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError
-from vit_viz.geometry import TokenLayout
+from vit_viz.geometry import Grid, TokenLayout
+from vit_viz.lazy import Tensor, torch
+from vit_viz.progress import StopCheck, stop_if
+
+
+@dataclass(frozen=True, eq=False)
+class Offsets:
+    """The offsets between the patches of a grid: where patches look relative to themselves.
+
+    An offset is (rows down, columns right), from -(rows - 1) to rows - 1 and -(cols - 1) to cols - 1. Tables of offsets are
+    [2 rows - 1, 2 cols - 1] with offset (0, 0) in the middle.
+    """
+
+    grid: Grid
+
+    @property
+    def shape(self) -> Grid:
+        """Of a table with one number for each offset."""
+        return 2 * self.grid[0] - 1, 2 * self.grid[1] - 1
+
+    @property
+    def counts(self) -> Tensor:
+        """Pairs of patches at each offset, fp64 on the CPU, [2 rows - 1, 2 cols - 1]; they sum to patches ** 2."""
+        return _counts(self.grid)
+
+    def distances(self, height: float, width: float) -> Tensor:
+        """Length of each offset for patches of this size, fp64 on the CPU, [2 rows - 1, 2 cols - 1]."""
+        down, right = _steps(self.grid)
+        return torch.hypot(down[:, None] * height, right[None] * width)
+
+    def at(self, table: Tensor, down: int, right: int) -> Tensor:
+        """The numbers at one offset of tables [..., 2 rows - 1, 2 cols - 1]: [...]; 0 where the grid has no such offset."""
+        row, col = self.grid[0] - 1 + down, self.grid[1] - 1 + right
+        if not (0 <= row < self.shape[0] and 0 <= col < self.shape[1]):
+            return table.new_zeros(table.shape[:-2])
+        return table[..., row, col]
+
+    def sums(self, values: Tensor, first: int) -> Tensor:
+        """The sum over all pairs at each offset, [..., 2 rows - 1, 2 cols - 1], of [..., queries, patches].
+
+        Args:
+            first: index of the first of the consecutive patches that the queries are.
+        """
+        (rows, cols), lead = self.grid, values.shape[:-2]
+        by_col = values.new_zeros(*lead, cols, 2 * rows - 1, cols)  # query col, offset down, key col
+        for part, (row, col), (height, width) in self._rectangles(first, values.shape[-2]):
+            moved = values.new_zeros(*lead, height, width, 2 * rows - 1, cols)
+            _shifted(moved, -4, -2, rows, rows - 1 - row).copy_(
+                values[..., part, :].reshape(*lead, height, width, *self.grid)
+            )
+            by_col[..., col : col + width, :, :] += moved.sum(-4)
+        moved = values.new_zeros(*lead, cols, *self.shape)
+        _shifted(moved, -3, -1, cols, cols - 1).copy_(by_col)
+        return moved.sum(-3)
+
+    def spread(self, table: Tensor, first: int, count: int) -> Tensor:
+        """The number of each pair of patches from a table of offsets: [queries, patches]."""
+        rows, cols = self.grid
+        query = torch.arange(first, first + count, device=table.device)
+        windows = table.unfold(0, rows, 1).unfold(
+            1, cols, 1
+        )  # [rows, cols, rows, cols], the last patch first
+        return windows[rows - 1 - query // cols, cols - 1 - query % cols].flatten(1)
+
+    def _rectangles(self, first: int, count: int) -> Iterator[tuple[slice, Grid, Grid]]:
+        """Consecutive patches as at most three rectangles: (part of them, first patch (row, col), size (rows, cols))."""
+        end, cols = first + count, self.grid[1]
+        at = first
+        while at < end:
+            row, col = divmod(at, cols)
+            whole = (end - at) // cols if col == 0 else 0
+            size = (whole, cols) if whole else (1, min(cols - col, end - at))
+            stop = at + size[0] * size[1]
+            yield slice(at - first, stop - first), (row, col), size
+            at = stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +97,25 @@ class Tile:
         queries: which they are.
         attention: fp32 [heads, block, tokens].
         logarithm: of it, where that is at hand.
+        excess: by how much the logarithm is too high, [heads, block]; None is nothing.
     """
 
     layout: TokenLayout
     queries: slice
     attention: Tensor
     logarithm: Tensor | None = None
+    excess: Tensor | None = None
+
+    @classmethod
+    def of(cls, layer: LayerAttention, layout: TokenLayout, queries: slice) -> Tile:
+        """That of a layer, with the logarithm in the cheapest way that the device has."""
+        if layer.is_plain and layer.lse is not None and layer.device.type != "cpu":
+            with exact():  # rows of an odd length, as of `log_rows`, take a GPU longer than a softmax
+                scores = layer.scores(None, queries)
+                return cls(layout, queries, torch.softmax(scores, dim=-1), scores, layer.lse[:, queries])
+        logarithm = layer.log_rows(queries)
+        attention = layer.rows(None, queries) if logarithm is None else logarithm.exp()
+        return cls(layout, queries, attention, logarithm)
 
     @cached_property
     def first_patch(self) -> int:
@@ -62,7 +146,7 @@ class Lengths:
 
     def __init__(self, offsets: Offsets, patch_size: tuple[float, float], device: torch.device) -> None:
         self._offsets = offsets
-        self._table = offsets.distances(*patch_size).float().to(device)
+        self._table = _distances(offsets.grid, patch_size, device)
         self._kept: tuple[tuple[int, int], Tensor] | None = None
 
     def of(self, first: int, count: int) -> Tensor:
@@ -93,24 +177,20 @@ class LayerInput:
         tokens = stream(self.trace)[self.layer][self.trace.layout.patch_slice].float()
         return torch.nn.functional.normalize(tokens - tokens.mean(0), dim=-1)
 
-    def alikeness(self, tile: Tile) -> Tensor:
-        """Cosine between the patches of a tile and all others, [patches of the tile, patches]."""
-        first = tile.first_patch
-        return self.directions[first : first + tile.between.shape[1]] @ self.directions.T
-
 
 Sum = Callable[[LayerInput, Tile], Tensor]
 
 
-def layer_sums(given: LayerInput, names: Collection[str]) -> dict[str, Tensor]:
-    """The named sums over all queries of a layer; every block of attention is formed once."""
+def layer_sums(
+    given: LayerInput, names: Collection[str], *, cancelled: StopCheck | None = None
+) -> dict[str, Tensor]:
+    """The named sums over all queries of a layer; every block of attention is formed once, and may be the last."""
     totals: dict[str, Tensor] = {}
     trace = given.trace
     layer = trace.layers[given.layer]
     for queries in layer.blocks(None):
-        logarithm = layer.log_rows(queries)
-        attention = layer.rows(None, queries) if logarithm is None else logarithm.exp()
-        tile = Tile(trace.layout, queries, attention, logarithm)
+        stop_if(cancelled)
+        tile = Tile.of(layer, trace.layout, queries)
         for name in names:
             part = SUMS[name](given, tile)
             totals[name] = part if name not in totals else totals[name] + part
@@ -146,8 +226,8 @@ def _entropy(_given: LayerInput, tile: Tile) -> Tensor:
     """sum a ln a; 0 ln 0 is 0, since a is a factor and the logarithm is finite."""
     if tile.logarithm is None:
         logarithm = tile.attention.clamp(min=_TINY).log_()
-    elif tile.attention.device.type != "cpu":
-        logarithm = tile.logarithm
+    elif tile.excess is not None:  # each row of the attention sums to 1
+        return (tile.attention * tile.logarithm).sum((1, 2)) - tile.excess.sum(1)
     else:  # products of vectors write no third tile; on a GPU each would be a launch
         pairs = zip(tile.attention.flatten(1), tile.logarithm.flatten(1), strict=True)
         return torch.stack([torch.dot(attention, logarithm) for attention, logarithm in pairs])
@@ -213,7 +293,8 @@ def _squares(_given: LayerInput, tile: Tile) -> Tensor:
 
 def _alike(given: LayerInput, tile: Tile) -> Tensor:
     """With c the cosine of two patch tokens, side by side: sum_ij a_ij c_ij of each head, sum_ij c_ij^2, and c at each offset."""
-    cosine = given.alikeness(tile)
+    first, directions = tile.first_patch, given.directions
+    cosine = directions[first : first + tile.between.shape[1]] @ directions.T
     flat = cosine.flatten()
     by_offset = given.offsets.sums(cosine, tile.first_patch).flatten()
     return torch.cat((tile.between.flatten(1) @ flat, (flat @ flat)[None], by_offset))
@@ -232,3 +313,38 @@ SUMS: dict[str, Sum] = {
     "squares": _squares,
     "alike": _alike,
 }
+
+
+# --- tables of offsets
+
+
+@lru_cache(maxsize=4)
+def _counts(grid: Grid) -> Tensor:
+    down, right = _steps(grid)
+    return torch.outer(grid[0] - down.abs(), grid[1] - right.abs())
+
+
+@lru_cache(maxsize=8)
+def _distances(grid: Grid, patch_size: tuple[float, float], device: torch.device) -> Tensor:
+    """On a device, which is waited for only once."""
+    return Offsets(grid).distances(*patch_size).float().to(device)
+
+
+def _steps(grid: Grid) -> tuple[Tensor, Tensor]:
+    rows, cols = grid
+    return torch.arange(1 - rows, rows).double(), torch.arange(1 - cols, cols).double()
+
+
+def _shifted(table: Tensor, query: int, key: int, keys: int, first: int) -> Tensor:
+    """A view of a table by offsets that is indexed by keys instead: of query i and key j, the number at offset first + j - i.
+
+    Moving a query by one place moves all its offsets by one back, so that the address is linear in all indices.
+
+    Args:
+        query, key: axes of `table`, from its end: queries, and offsets of `keys` keys.
+        first: index of the offset from the first query to the first key.
+    """
+    size, stride = list(table.shape), list(table.stride())
+    size[key] = keys
+    stride[query] -= stride[key]
+    return table.as_strided(size, stride, table.storage_offset() + first * stride[key])

@@ -11,23 +11,22 @@ from dataclasses import dataclass
 from typing import Annotated, get_args
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from vit_viz.analyses.attention import check_layer, to_numpy
+from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.chains import output_query, start_row
-from vit_viz.analyses.head_statistics import OUTLIER_FACTOR, STATISTICS, Measure
-from vit_viz.analyses.head_sums import LayerInput, Lengths, are_outliers, layer_sums, token_norms
+from vit_viz.analyses.head_statistics import STATISTICS, Measure
+from vit_viz.analyses.head_sums import LayerInput, Lengths, Offsets, layer_sums
 from vit_viz.analyses.job import Job
-from vit_viz.analyses.offsets import Offsets
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Part, Place, Question, Words
-from vit_viz.brief import Brief
+from vit_viz.answer import Answer
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError, ParameterError
-from vit_viz.geometry import Grid, Query
+from vit_viz.geometry import Query
+from vit_viz.lazy import torch
+from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import HeadTable
 
 OF_THE_STREAM: frozenset[Measure] = frozenset({"sink_share", "content_correlation"})
@@ -90,11 +89,15 @@ def head_tables(
     measures: Sequence[Measure] | None = None,
     query: Query | None = None,
     patch_size: tuple[int, int] | None = None,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
 ) -> dict[Measure, HeadTable]:
     """Several statistics of every head from one pass over the attention, as `head_table` describes them.
 
     Args:
         measures: which; None takes all that this trace can give.
+        progress: told the share that is done, layer by layer.
+        cancelled: asked block by block; True ends it with `Cancelled`.
 
     Raises:
         ParameterError, CaptureError: as `head_table`.
@@ -105,20 +108,24 @@ def head_tables(
         if measure not in get_args(Measure):
             raise ParameterError(f"Heads are measured by {', '.join(get_args(Measure))}, not by {measure!r}.")
     reach = _patch_size(trace, patch_size) if "distance" in chosen else None
-    by_measure = _layer_values(trace, chosen, query, reach)
+    by_measure = _layer_values(
+        trace, chosen, query, reach, Watch(trace.num_layers, progress=progress, cancelled=cancelled)
+    )
     return {measure: _table(trace, measure, values, reach) for measure, values in by_measure.items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeadTables(Brief):
+class HeadTables(Answer):
     """Every measure of the heads that a trace can give, as `head_tables` computes them."""
 
     tables: Mapping[Measure, HeadTable]
 
     @classmethod
-    def of(cls, trace: Trace) -> HeadTables:
+    def of(
+        cls, trace: Trace, *, progress: Progress | None = None, cancelled: StopCheck | None = None
+    ) -> HeadTables:
         """Read out of a trace."""
-        return cls(head_tables(trace))
+        return cls(head_tables(trace, progress=progress, cancelled=cancelled))
 
 
 def available_measures(trace: Trace, patch_size: tuple[int, int] | None = None) -> tuple[Measure, ...]:
@@ -136,65 +143,29 @@ def available_measures(trace: Trace, patch_size: tuple[int, int] | None = None) 
     return tuple(measure for measure in get_args(Measure) if measure not in missing)
 
 
-@dataclass(frozen=True)
-class SinkReport:
-    """Tokens whose residual norm stands far out, and how much of the attention they receive.
-
-    Args:
-        tokens: indices of the outlier tokens.
-        names: the same in words.
-        norms: norm of every token, [tokens].
-        threshold: norm above which a token is an outlier.
-        received: share of all attention of the layer that the outlier tokens receive, per head, [heads].
-    """
-
-    layer: int
-    tokens: tuple[int, ...]
-    names: tuple[str, ...]
-    norms: NDArray[np.float32]
-    threshold: float
-    received: NDArray[np.float32]
-
-
-def sinks(trace: Trace, *, layer: int, factor: float = OUTLIER_FACTOR) -> SinkReport:
-    """Tokens that enter a layer with a norm above `factor` times the median, and the share of its attention they receive.
-
-    Raises:
-        ParameterError: the layer does not exist, or the factor is not positive.
-        CaptureError: the trace did not keep the residual stream.
-
-    Source: Darcet et al. 2024, arXiv:2309.16588, section 2.
-    """
-    check_layer(trace, layer)
-    if not factor > 0:
-        raise ParameterError(f"The outlier factor is positive, not {factor}.")
-    norms = token_norms(trace, layer)
-    tokens: list[int] = are_outliers(norms, factor).nonzero().flatten().tolist()
-    given = LayerInput(trace, layer, Offsets(trace.layout.grid))
-    received = layer_sums(given, ("columns",))["columns"][:, 0, tokens].sum(-1) / trace.num_tokens
-    names = tuple(trace.layout.name(token) for token in tokens)
-    threshold = factor * float(norms.quantile(0.5))
-    return SinkReport(layer, tuple(tokens), names, to_numpy(norms), threshold, to_numpy(received))
-
-
 # --- parts
 
 
 def _layer_values(
-    trace: Trace, measures: Sequence[Measure], query: Query | None, patch_size: tuple[float, float] | None
+    trace: Trace,
+    measures: Sequence[Measure],
+    query: Query | None,
+    patch_size: tuple[float, float] | None,
+    watch: Watch,
 ) -> dict[Measure, NDArray[np.float32]]:
     """Every measure, [layers, heads]; from the last layer to the first, as a rollout goes."""
     names = sorted({name for measure in measures for name in STATISTICS[measure].sums})
-    row = _first_row(trace, query) if "kept" in names else None
-    offsets, sums_per_layer = Offsets(trace.layout.grid), []
+    offsets, sums_per_layer, row = Offsets(trace.layout.grid), [], None
+    if "kept" in names:
+        trace.check_layers_follow()
+        row = start_row(trace, output_query(trace) if query is None else query)
     lengths = None if patch_size is None else Lengths(offsets, patch_size, trace.device)
     for layer in reversed(range(trace.num_layers)):
-        sums_per_layer.append(layer_sums(LayerInput(trace, layer, offsets, row, lengths), names))
-        row = (
-            None
-            if row is None
-            else _next_row(row, sums_per_layer[-1]["columns"][:, 2], sums_per_layer[-1]["kept"])
-        )
+        one = layer_sums(LayerInput(trace, layer, offsets, row, lengths), names, cancelled=watch.cancelled)
+        sums_per_layer.append(one)
+        watch.advance()
+        if row is not None:  # before the layer: half through its attention, half through the skip connection
+            row = (0.5 * one["columns"][:, 2].mean(0) + 0.5 * one["kept"]).to(row)
     sums = {name: torch.stack([one[name] for one in sums_per_layer[::-1]]).cpu() for name in names}
     return {measure: to_numpy(STATISTICS[measure].of(trace, sums).float()) for measure in measures}
 
@@ -205,7 +176,8 @@ def _table(
     statistic = STATISTICS[measure]
     value_range = statistic.value_range
     if measure == "distance":
-        value_range = (0.0, _extent(trace.layout.grid, patch_size) or 1.0)
+        (rows, cols), (height, width) = trace.layout.grid, patch_size or (1.0, 1.0)
+        value_range = (0.0, math.hypot(height * (rows - 1), width * (cols - 1)) or 1.0)
     return HeadTable(
         values,
         unit=statistic.unit,
@@ -217,16 +189,6 @@ def _table(
     )
 
 
-def _first_row(trace: Trace, query: Query | None) -> Tensor:
-    trace.check_layers_follow()
-    return start_row(trace, output_query(trace) if query is None else query)
-
-
-def _next_row(row: Tensor, through: Tensor, kept: Tensor) -> Tensor:
-    """The rollout row before a layer, from that behind it: half through the attention, half through the skip connection."""
-    return (0.5 * through.mean(0) + 0.5 * kept).to(row)
-
-
 def _patch_size(trace: Trace, patch_size: tuple[int, int] | None) -> tuple[float, float]:
     """Height and width of a patch in pixels of the model's input."""
     if patch_size is not None:
@@ -235,12 +197,6 @@ def _patch_size(trace: Trace, patch_size: tuple[int, int] | None) -> tuple[float
         raise ParameterError("Distances in pixels need the size of a patch: pass patch_size=(height, width).")
     (height, width), (rows, cols) = trace.crop_box.input_size, trace.layout.grid
     return height / rows, width / cols
-
-
-def _extent(grid: Grid, patch_size: tuple[float, float] | None) -> float:
-    """Distance between the first and the last patch centre."""
-    height, width = patch_size or (1.0, 1.0)
-    return math.hypot(height * (grid[0] - 1), width * (grid[1] - 1))
 
 
 @dataclass(frozen=True)
@@ -258,9 +214,9 @@ def _heads(job: Job, options: HeadsOptions) -> HeadTable:
 def _head_tables(job: Job) -> HeadTables:
     """With the residual stream, where this model's can be recorded."""
     try:
-        return HeadTables.of(job.tokens)
+        return HeadTables.of(job.tokens, **job.watched)
     except CaptureError:
-        return HeadTables.of(job.trace)
+        return HeadTables.of(job.trace, **job.watched)
 
 
 HEADS = Question(
@@ -277,7 +233,7 @@ HEADS = Question(
     options=HeadsOptions,
     run=_heads,
     reads="image",
-    place=Place("heads"),
+    place=Place("heads", {"face": "atlas"}),
     forwards=1,
 )
 

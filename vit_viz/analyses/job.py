@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from PIL import Image
-from torch import Tensor
 
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import TargetLike
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
 from vit_viz.geometry import Query
+from vit_viz.lazy import Tensor
 from vit_viz.progress import Progress, StopCheck, Watch
 
 

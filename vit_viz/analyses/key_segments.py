@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from vit_viz.analyses.attention import check_layer, to_numpy
+from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.localisation import Box, object_share
 from vit_viz.analyses.options import Option, Options
@@ -20,7 +18,8 @@ from vit_viz.analyses.tokens import Role, token_states
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
-from vit_viz.indices import Index
+from vit_viz.indices import Index, layer_index
+from vit_viz.lazy import F, torch
 from vit_viz.results import Segments
 
 Grouping = Literal["k-means", "cut"]
@@ -46,6 +45,7 @@ def key_segments(
     """Which patches a layer treats alike: the photo in regions, without a label.
 
     The vectors of the patches (keys of all heads side by side) have length 1 first, so that only their direction counts.
+
     - k-means: `count` segments of least squared distance to their means; the best of four starts by k-means++, 40 steps each.
     - cut: two segments. W_ij = 1 where cos > 0.2, else 1e-5; the second smallest solution y of (D - W) y = lambda D y, D the row
       sums of W, split at its mean; `strength` is y.
@@ -76,7 +76,7 @@ def key_segments(
     if method not in get_args(Grouping):
         raise ParameterError(f"Segments are made by {', '.join(get_args(Grouping))}, not by {method!r}.")
     states = token_states(trace, role)
-    number = trace.num_layers - 1 if layer is None else check_layer(trace, layer)
+    number = trace.num_layers - 1 if layer is None else layer_index(layer, trace.num_layers)
     state = states[number + 1 if role == "tokens" else number]  # [tokens, dim]
     vectors = to_numpy(F.normalize(state[trace.layout.patch_slice].double(), dim=-1))
     labels, strength = _grouped(vectors, method, count, seed)
@@ -156,16 +156,12 @@ def _grouped(
     """The segment of each vector, and of a cut what it is split at."""
     if method == "k-means":
         return k_means(vectors, 4 if count is None else count, seed=seed), None
-    _check_cut(len(vectors), 2 if count is None else count)
+    if count not in (None, 2):
+        raise ParameterError(f"A cut makes 2 segments, not {count}; k-means makes any number.")
+    if not 2 <= len(vectors) <= _MOST_IN_A_CUT:
+        raise ParameterError(f"A cut is computed of 2 to {_MOST_IN_A_CUT} patches, not of {len(vectors)}.")
     strength = normalised_cut(vectors)
     return (strength > 0).astype(np.int64), strength
-
-
-def _check_cut(patches: int, count: int) -> None:
-    if count != 2:
-        raise ParameterError(f"A cut makes 2 segments, not {count}; k-means makes any number.")
-    if not 2 <= patches <= _MOST_IN_A_CUT:
-        raise ParameterError(f"A cut is computed of 2 to {_MOST_IN_A_CUT} patches, not of {patches}.")
 
 
 def _by_size(labels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -181,13 +177,25 @@ BOX = r"|\d{1,6}(,\d{1,6}){3}"
 """A box as text, left,top,right,bottom in pixels of the photo; or nothing."""
 
 
+def corners_of(box: str) -> Box:
+    """A box as four numbers.
+
+    Raises:
+        ParameterError: its sides are exchanged.
+    """
+    left, top, right, bottom = (int(side) for side in box.split(","))
+    if not (left < right and top < bottom):
+        raise ParameterError(f"A box is left,top,right,bottom, each side before the other, not {box}.")
+    return left, top, right, bottom
+
+
 @dataclass(frozen=True)
 class SegmentOptions(Options):
     """How patches are grouped."""
 
     layer: Annotated[
         int,
-        Option("layer", "The layer, counted from 0; -1 is the last.", low=-1, high=999, is_layer=True),
+        Option("layer", "The layer, counted from 0; -1 is the last.", low=-999, high=999, is_layer=True),
     ] = -1
     role: Annotated[Role, Option("role", "Which vectors: keys, queries, or tokens after the layer.")] = "keys"
     method: Annotated[Grouping, Option("method", "k-means, or a cut into two.")] = "k-means"
@@ -197,7 +205,7 @@ class SegmentOptions(Options):
         str,
         Option(
             "box",
-            "Where an object lies, for its overlap with each segment: left,top,right,bottom in pixels of the photo.",
+            "Where an object lies, for its overlap with each segment: left,top,right,bottom in photo pixels.",
             pattern=BOX,
         ),
     ] = ""
@@ -205,22 +213,12 @@ class SegmentOptions(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.box:
-            self.corners  # noqa: B018 - refuses a box whose sides are exchanged
+            corners_of(self.box)
 
     def for_layers(self, count: int) -> SegmentOptions:
         """The same for a model of so many layers; a cut has two segments."""
         fitted = super().for_layers(count)
         return replace(fitted, count=2) if self.method == "cut" else fitted
-
-    @property
-    def corners(self) -> Box:
-        """The box as four numbers."""
-        left, top, right, bottom = (int(side) for side in self.box.split(","))
-        if not (left < right and top < bottom):
-            raise ParameterError(
-                f"A box is left,top,right,bottom, each side before the other, not {self.box}."
-            )
-        return left, top, right, bottom
 
 
 def _state(parameters: Mapping[str, Any]) -> dict[str, str]:
@@ -229,7 +227,7 @@ def _state(parameters: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _segments(job: Job, options: SegmentOptions) -> Segments:
-    boxes = {"boxes": (options.corners,)} if options.box else {}
+    boxes = {"boxes": (corners_of(options.box),)} if options.box else {}
     return key_segments(
         job.tokens,
         layer=options.layer,
@@ -260,5 +258,4 @@ SEGMENTS = Question(
         {"role": "token_segment_role", "method": "token_method", "count": "token_count", "box": "token_box"},
         also=_state,
     ),
-    figure="",
 )

@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import torch
-from torch import Tensor
-
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.tokens import Role, RoleOptions, state_names, token_states
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
+from vit_viz.lazy import Tensor, torch
 from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import StateMatrix
 
@@ -142,10 +139,6 @@ class LayerSimilarityOptions(RoleOptions):
     ] = "as patches need"
 
 
-def _layer_similarity(job: Job, options: LayerSimilarityOptions) -> StateMatrix:
-    return layer_similarity(job.tokens, role=options.role, debiased=_DEBIASED[options.form], **job.watched)
-
-
 LAYER_SIMILARITY = Question(
     name="layer_similarity",
     words=Words(
@@ -157,9 +150,10 @@ LAYER_SIMILARITY = Question(
         class_blind=True,
     ),
     options=LayerSimilarityOptions,
-    run=_layer_similarity,
+    run=lambda job, options: layer_similarity(
+        job.tokens, role=options.role, debiased=_DEBIASED[options.form], **job.watched
+    ),
     reads="image",
     place=Place("tokens", {"token_measure": "layers"}, {"role": "token_role"}),
     forwards=1,
-    figure="",
 )

@@ -6,23 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.targets import TargetLike
 from vit_viz.analyses.tokens import patches_of, state_names, token_maps, token_states
-from vit_viz.brief import Brief
+from vit_viz.answer import Answer, axes
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.images import Mode
+from vit_viz.lazy import F, Tensor, torch
 from vit_viz.model import VisionTransformer
 from vit_viz.results import TokenMaps
 
@@ -33,7 +30,7 @@ PROBE = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Lens(Brief):
+class Lens(Answer):
     """What the model's head says of each token in each state.
 
     Args:
@@ -47,6 +44,9 @@ class Lens(Brief):
     top: NDArray[np.int64] | None = None
     top_probability: NDArray[np.float32] | None = None
     words: Mapping[int, str] = field(default_factory=dict)
+
+    AXES = axes(top=("state", "row", "col"), top_probability=("state", "row", "col"))
+    DRAWN = ("maps",)
 
 
 def logit_lens(
@@ -153,10 +153,6 @@ def _maps(
     )
 
 
-def _logit_lens(job: Job, _options: NoOptions) -> Lens:
-    return lens_of(job.image, job.tokens, target=job.target)
-
-
 LOGIT_LENS = Question(
     name="logit_lens",
     words=Words(
@@ -167,11 +163,10 @@ LOGIT_LENS = Question(
         source="Vilas et al. 2023, arXiv:2310.18969",
     ),
     options=NoOptions,
-    run=_logit_lens,
+    run=lambda job, _options: lens_of(job.image, job.tokens, target=job.target),
     reads="image",
     place=Place("tokens", {"token_measure": "lens"}),
     cost="pass",
     forwards=1,
     takes_target=True,
-    figure="",
 )

@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vit_viz.analyses.attention import (
     HeadFusion,
     OneHeadOptions,
-    check_layer,
     checked_head,
     fuse_heads,
     head_indices,
@@ -28,7 +25,8 @@ from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, Query, TokenLayout, as_query
-from vit_viz.indices import Index, as_index
+from vit_viz.indices import Index, as_index, layer_index
+from vit_viz.lazy import Tensor, torch
 from vit_viz.results import Ranking
 
 LinkTokens = Literal["patches", "all"]
@@ -106,7 +104,7 @@ def links(
         ('layer 5, head 0: the 3 strongest links of patch (3, 4)', 3)
     """
     trace, number = as_trace(trace), _checked_count(count)
-    layer, head = check_layer(trace, layer), checked_head(head, trace.num_heads)
+    layer, head = layer_index(layer, trace.num_layers), checked_head(head, trace.num_heads)
     query = None if query is None else as_query(query)
     keys = _keys(trace, tokens)
     queries = keys if query is None else trace.query_weights(query).nonzero().flatten()
@@ -162,7 +160,7 @@ def _strongest(
     best: _Best = np.zeros((0, 2), np.int64), np.zeros(0, np.float32)
     total = 0.0
     for block in torch.split(queries, _QUERIES_AT_ONCE):
-        rows = fuse_heads(trace.attention(layer, heads=head_indices(trace, head), queries=block), fusion)
+        rows = fuse_heads(trace.attention(layer, heads=head_indices(head), queries=block), fusion)
         values = to_numpy(rows[:, keys])  # [block, keys]
         counts = np.ones(values.shape, bool) if own else to_numpy(block[:, None] != keys)
         pairs = np.stack([to_numpy(part) for part in torch.meshgrid(block, keys, indexing="ij")], axis=-1)
@@ -221,9 +219,8 @@ def _links(job: Job, options: LinkOptions) -> Links:
 
 
 def _drawn(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """The options of the matrix of the Heads tab, which draws a hundred links at most."""
-    whose = "head" if parameters.get("query") is None else "query"
-    return {"matrix_links": whose, "matrix_count": str(min(parameters["count"], 100))}
+    """Whose links the matrix of the Heads tab draws."""
+    return {"matrix_links": "head" if parameters.get("query") is None else "query"}
 
 
 LINKS = Question(
@@ -239,7 +236,13 @@ LINKS = Question(
     options=LinkOptions,
     run=_links,
     reads="trace",
-    place=Place("heads", also=_drawn),
+    place=Place(
+        "heads",
+        {"face": "matrix"},
+        options={"count": "matrix_count", "tokens": ""},
+        also=_drawn,
+        is_beside=True,
+    ),
     takes_query=True,
     without_query="all of them",
 )

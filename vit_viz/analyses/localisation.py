@@ -69,7 +69,7 @@ def object_share(
 ) -> NDArray[np.float64]:
     """Share of each patch that the object covers, [rows, cols]; its mean is the share of the model's input."""
     rows, cols = grid
-    points = _asked(crop_box, (rows * _SAMPLES, cols * _SAMPLES), boxes, mask)
+    points = object_at_centres(crop_box, (rows * _SAMPLES, cols * _SAMPLES), boxes=boxes, mask=mask)
     share: NDArray[np.float64] = points.reshape(rows, _SAMPLES, cols, _SAMPLES).mean((1, 3))
     return share
 
@@ -77,14 +77,7 @@ def object_share(
 def object_at_centres(
     crop_box: CropBox, grid: Grid, *, boxes: Sequence[Box] = (), mask: NDArray[np.bool_] | None = None
 ) -> NDArray[np.bool_]:
-    """Whether the centre of each patch lies on the object, [rows, cols]."""
-    return _asked(crop_box, grid, boxes, mask)
-
-
-def _asked(
-    crop_box: CropBox, grid: Grid, boxes: Sequence[Box], mask: NDArray[np.bool_] | None
-) -> NDArray[np.bool_]:
-    """Whether the object covers the centres of a grid of cells over the model's input."""
+    """Whether the centre of each patch, or cell of any grid over the model's input, lies on the object, [rows, cols]."""
     if (mask is None) == (len(boxes) == 0):
         raise ParameterError("Say where the object is, by boxes or by a mask, not by both.")
     top, left, height, width = crop_box.region

@@ -7,28 +7,28 @@ The heads of several photos are one long row of heads to everything that measure
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from vit_viz.analyses.attention import to_numpy, weighted_rows
 from vit_viz.analyses.chains import output_query
 from vit_viz.analyses.head_statistics import OUTLIER_FACTOR, STATISTICS, Measure
-from vit_viz.analyses.head_sums import LayerInput, Lengths, layer_sums
-from vit_viz.analyses.offsets import Offsets
-from vit_viz.capture import Trace, trace
-from vit_viz.capture.batch import NotBatched, visit_layers
+from vit_viz.analyses.head_sums import LayerInput, Lengths, Offsets, layer_sums
+from vit_viz.capture import Trace, trace, visit_layers
+from vit_viz.capture.calls import NotBatched
 from vit_viz.capture.forward import block_list
-from vit_viz.capture.given import as_batch
-from vit_viz.capture.layers import LayerAttention
+from vit_viz.capture.given import as_batch, placed_batch
+from vit_viz.capture.graphs import graphed
+from vit_viz.capture.layers import LayerAttention, exact, side_by_side, stack_bytes
 from vit_viz.capture.report import Structure
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
+from vit_viz.lazy import Tensor, nn, torch
 
 MEASURES: tuple[Measure, ...] = ("entropy", "distance", "prefix_mass")
 """Of every head of every photo, as `head_table` describes them."""
@@ -48,6 +48,7 @@ class PhotoNumbers:
         norms: length of every token in every state, [photos, states, tokens]; None where the model has no list of blocks.
         layout: which token is what, in every photo of the batch.
         batched: whether they went through the model at once.
+        medians: of the norms over the tokens, [photos, states].
     """
 
     logits: NDArray[np.float32] | None
@@ -56,6 +57,7 @@ class PhotoNumbers:
     norms: NDArray[np.float32] | None
     layout: TokenLayout
     batched: bool
+    medians: NDArray[np.float32] | None = None
 
     @classmethod
     def joined(cls, parts: Sequence[PhotoNumbers]) -> PhotoNumbers:
@@ -69,6 +71,7 @@ class PhotoNumbers:
             _joined([part.norms for part in parts]),
             parts[0].layout,
             all(part.batched for part in parts),
+            _joined([part.medians for part in parts]),
         )
 
     @cached_property
@@ -130,30 +133,33 @@ class PhotoNumbers:
 
         Source: Darcet et al. 2024, arXiv:2309.16588, section 2.
         """
-        if self._outliers is None:
-            return []
-        return [np.flatnonzero(state).tolist() if state.any() else [] for state in self._outliers[photo]]
+        return self._outliers[photo] if self._outliers else []
 
     @cached_property
-    def _outliers(self) -> NDArray[np.bool_] | None:
-        """[photos, states, tokens]."""
-        if self.norms is None:
+    def _outliers(self) -> list[list[list[int]]] | None:
+        """Of each photo and state, found at once: a look at each state of each photo adds up."""
+        if self.norms is None or self.medians is None:
             return None
-        are_above: NDArray[np.bool_] = self.norms > OUTLIER_FACTOR * np.median(
-            self.norms, axis=2, keepdims=True
-        )
-        return are_above
+        photos, states, _ = self.norms.shape
+        tokens: list[list[list[int]]] = [[[] for _ in range(states)] for _ in range(photos)]
+        for photo, state, token in np.argwhere(
+            self.norms > OUTLIER_FACTOR * self.medians[..., None]
+        ).tolist():
+            tokens[photo][state].append(token)
+        return tokens
 
 
-def photo_numbers(
+def begun_numbers(
     module: nn.Module,
     pixels: Tensor,
     *,
     layout: TokenLayout,
     structure: Structure | None = None,
     batched: bool = True,
-) -> PhotoNumbers:
+) -> Callable[[], PhotoNumbers]:
     """The numbers of several photos of one size, from one forward pass where the model allows it.
+
+    What is returned waits for the device: until it is called, a GPU computes beside the caller.
 
     Args:
         pixels: [photos, channels, height, width], already normalised.
@@ -164,60 +170,113 @@ def photo_numbers(
     Raises:
         CaptureError: as `trace`.
     """
-    heights, cols = pixels.shape[-2] / layout.grid[0], pixels.shape[-1] / layout.grid[1]
-    measured = _Layers(layout, (heights, cols))
+    size = pixels.shape[-2] / layout.grid[0], pixels.shape[-1] / layout.grid[1]
     if batched and layout.pooling != "attention":  # such a pool is known only when the layers are gone
+        placed = placed_batch(pixels, module)
+        lengths = Lengths(Offsets(layout.grid), size, placed.device)
+
+        def sent(numbers: _OnDevice) -> Callable[[], PhotoNumbers]:
+            return numbers.travelling(layout, batched=True)
+
         try:
-            outputs = visit_layers(module, pixels, measured.add, tokens=layout.num_tokens)
+            return graphed(
+                module,
+                placed,
+                partial(_measured, module, layout, lengths),
+                sent,
+                key=(layout, size),
+                constants=lengths,
+            )
         except NotBatched:
-            measured = _Layers(layout, (heights, cols))
-        else:
-            norms = None if outputs.norms is None else outputs.norms.transpose(0, 1)
-            return _numbers(measured.of(len(pixels)), outputs.logits, norms, layout, batched=True)
-    singles = [
-        _alone(module, one[None], measured.size, layout, structure) for one in as_batch(pixels, module)
-    ]
-    return PhotoNumbers.joined(singles)
+            pass
+    alone = [_alone(module, one[None], size, layout, structure) for one in as_batch(pixels, module)]
+    return lambda: PhotoNumbers.joined([numbers() for numbers in alone])
 
 
-@dataclass(frozen=True, eq=False)
-class _OfLayer:
-    """Numbers of one layer: of each measure [heads], and maps [heads, patches]."""
+class _OnDevice(NamedTuple):
+    """The numbers of photos where they were computed; shapes as in `PhotoNumbers`."""
 
+    logits: Tensor | None
     tables: dict[Measure, Tensor]
     maps: Tensor
+    norms: Tensor | None
+    medians: Tensor | None
+
+    def travelling(self, layout: TokenLayout, *, batched: bool) -> Callable[[], PhotoNumbers]:
+        """All of it on its way to the CPU: each kind of number crosses from the device once, and nobody waits for it before."""
+        tables = {measure: values.to("cpu", non_blocking=True) for measure, values in self.tables.items()}
+        others = (self.logits, self.maps, self.norms, self.medians)
+        sent = [None if values is None else values.to("cpu", non_blocking=True) for values in others]
+        arrived = torch.cuda.Event(blocking=True) if self.maps.is_cuda else None  # type: ignore[no-untyped-call]
+        if arrived is not None:
+            arrived.record()
+
+        def numbers() -> PhotoNumbers:
+            if arrived is not None:
+                arrived.synchronize()
+            arrays = {measure: to_numpy(values) for measure, values in tables.items()}
+            logits, maps, norms, medians = (None if values is None else to_numpy(values) for values in sent)
+            assert maps is not None
+            return PhotoNumbers(logits, arrays, maps, norms, layout, batched, medians)
+
+        return numbers
+
+
+def _measured(module: nn.Module, layout: TokenLayout, lengths: Lengths, pixels: Tensor) -> _OnDevice:
+    """The numbers of photos from one pass, which waits for no number on a device."""
+    measured = _Layers(layout, lengths)
+    outputs = visit_layers(module, pixels, measured.visit, tokens=layout.num_tokens)
+    norms = None if outputs.norms is None else outputs.norms.transpose(0, 1)
+    return measured.numbers(outputs.logits, norms, photos=len(pixels))
 
 
 class _Layers:
-    """Measures layers as they come."""
+    """Measures layers as they come, those of a GPU side by side: there, a product costs a launch whatever its size."""
 
-    def __init__(self, layout: TokenLayout, size: tuple[float, float]) -> None:
-        self.size = size
-        self._layout, self._offsets = layout, Offsets(layout.grid)
-        self._lengths: Lengths | None = None  # until the device is known
-        self._layers: list[_OfLayer] = []
+    def __init__(self, layout: TokenLayout, lengths: Lengths) -> None:
+        self._layout, self._offsets, self._lengths = layout, Offsets(layout.grid), lengths
+        self._waiting: list[LayerAttention] = []
+        self._tables: dict[Measure, list[Tensor]] = {measure: [] for measure in MEASURES}  # [heads] each
+        self._maps: list[Tensor] = []  # [heads, patches] each
 
-    def add(self, attention: LayerAttention) -> None:
-        """Measure a layer, its heads those of all photos."""
-        self._lengths = self._lengths or Lengths(self._offsets, self.size, attention.device)
-        self._layers.append(_of_layer(Trace((attention,), self._layout), 0, self._offsets, self._lengths))
+    def visit(self, attention: LayerAttention) -> None:
+        """Take a layer whose heads are those of all photos; measure those that wait for more, once these fill a tile."""
+        if self._waiting and not attention.fits_beside(self._waiting[0]):
+            self._measure()
+        self._waiting.append(attention)
+        heads, queries, keys = attention.shape
+        if (len(self._waiting) + 1) * 4 * heads * queries * keys > stack_bytes(attention.device):
+            self._measure()
 
-    def of(self, photos: int) -> list[_OfLayer]:
-        """The layers, with photos and heads apart."""
-        return [
-            _OfLayer(
-                {name: values.reshape(photos, -1) for name, values in layer.tables.items()},
-                layer.maps.reshape(photos, -1, layer.maps.shape[-1]),
-            )
-            for layer in self._layers
-        ]
+    def _measure(self) -> None:
+        """Measure the layers that wait: their heads are one long row of heads, as those of several photos are."""
+        layers, self._waiting = self._waiting, []
+        if layers:
+            with exact():
+                self.add(Trace((side_by_side(layers),), self._layout), 0, count=len(layers))
 
+    def add(self, recorded: Trace, layer: int, *, count: int = 1) -> None:
+        """Measure a layer of a trace, or so many layers side by side."""
+        sums = layer_sums(LayerInput(recorded, layer, self._offsets, lengths=self._lengths), _SUMS)
+        stacked = {name: values[None] for name, values in sums.items()}
+        for measure in MEASURES:
+            self._tables[measure].extend(STATISTICS[measure].of(recorded, stacked)[0].chunk(count))
+        self._maps.extend(_output_row(recorded, layer, sums)[:, self._layout.patch_slice].chunk(count))
 
-def _of_layer(recorded: Trace, layer: int, offsets: Offsets, lengths: Lengths) -> _OfLayer:
-    sums = layer_sums(LayerInput(recorded, layer, offsets, lengths=lengths), _SUMS)
-    stacked = {name: values[None] for name, values in sums.items()}
-    tables = {measure: STATISTICS[measure].of(recorded, stacked)[0] for measure in MEASURES}
-    return _OfLayer(tables, _output_row(recorded, layer, sums)[:, recorded.layout.patch_slice])
+    def numbers(self, logits: Tensor | None, norms: Tensor | None, *, photos: int) -> _OnDevice:
+        """All of it, with photos and heads apart."""
+        self._measure()
+
+        def apart(layers: list[Tensor], *size: int) -> Tensor:
+            return torch.stack([one.reshape(photos, -1, *size) for one in layers], 1).float()
+
+        return _OnDevice(
+            logits,
+            {measure: apart(layers) for measure, layers in self._tables.items()},
+            apart(self._maps, *self._layout.grid),
+            None if norms is None else norms.float(),
+            None if norms is None else _medians(norms.float()),
+        )
 
 
 def _output_row(recorded: Trace, layer: int, sums: dict[str, Tensor]) -> Tensor:
@@ -225,11 +284,20 @@ def _output_row(recorded: Trace, layer: int, sums: dict[str, Tensor]) -> Tensor:
     query, layout = output_query(recorded), recorded.layout
     if query == "pool" and layout.pooling == "mean":
         return sums["columns"][:, 1] / layout.num_patches
-    weights = recorded.query_weights(query)
-    tokens = weights.nonzero().flatten().tolist()
+    if query == "pool" and layout.pooling == "attention":
+        return weighted_rows(recorded, layer, recorded.query_weights(query))
+    weights = layout.weights(query)  # known without a look at the device
+    tokens = np.flatnonzero(weights).tolist()
     if len(tokens) > _FEW:
-        return weighted_rows(recorded, layer, weights)
-    return weights[tokens] @ recorded.layers[layer].rows(None, tokens)
+        return weighted_rows(recorded, layer, recorded.query_weights(query))
+    rows = [float(weights[token]) * recorded.layers[layer].rows(None, [token])[:, 0] for token in tokens]
+    return rows[0] if len(rows) == 1 else torch.stack(rows).sum(0)
+
+
+def _medians(norms: Tensor) -> Tensor:
+    """Over the last axis; of an even number, the mean of the two in the middle."""
+    count, ordered = norms.shape[-1], norms.sort(-1).values
+    return (ordered[..., (count - 1) // 2] + ordered[..., count // 2]) / 2
 
 
 def _alone(
@@ -238,40 +306,17 @@ def _alone(
     size: tuple[float, float],
     layout: TokenLayout,
     structure: Structure | None,
-) -> PhotoNumbers:
+) -> Callable[[], PhotoNumbers]:
     """One photo, by a trace."""
     recorded = trace(
         module, pixels, layout=layout, structure=structure, keep_residual=bool(block_list(module))
     )
-    offsets = Offsets(layout.grid)
-    lengths = Lengths(offsets, size, recorded.device)
-    layers = [_of_layer(recorded, layer, offsets, lengths) for layer in range(recorded.num_layers)]
-    apart = [_OfLayer({m: v[None] for m, v in one.tables.items()}, one.maps[None]) for one in layers]
+    measured = _Layers(layout, Lengths(Offsets(layout.grid), size, recorded.device))
+    for layer in range(recorded.num_layers):
+        measured.add(recorded, layer)
     norms = None if recorded.residual is None else recorded.residual.norm(dim=-1)[None]
     logits = None if recorded.logits is None else recorded.logits[None]
-    return _numbers(apart, logits, norms, layout, batched=False)
-
-
-def _numbers(
-    layers: list[_OfLayer],
-    logits: Tensor | None,
-    norms: Tensor | None,
-    layout: TokenLayout,
-    *,
-    batched: bool,
-) -> PhotoNumbers:
-    """All of it on the CPU: each kind of number crosses from the device once."""
-    maps = torch.stack([layer.maps for layer in layers], 1)
-    pictures = maps.reshape(*maps.shape[:-1], *layout.grid)
-    tables = {m: to_numpy(torch.stack([layer.tables[m] for layer in layers], 1).float()) for m in MEASURES}
-    return PhotoNumbers(
-        None if logits is None else to_numpy(logits),
-        tables,
-        to_numpy(pictures.float()),
-        None if norms is None else to_numpy(norms.float()),
-        layout,
-        batched,
-    )
+    return measured.numbers(logits, norms, photos=1).travelling(layout, batched=False)
 
 
 def _joined(parts: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32] | None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-
-from torch import Tensor
+from typing import Any, TypeVar
 
 from vit_viz.analyses.chains import Chain, LayerRange, output_query, run_chains, start_row
-from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import Target
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query, as_query
+from vit_viz.lazy import Tensor
 from vit_viz.progress import Progress, StopCheck, Watch
-from vit_viz.results import PatchMap
+
+KeptT = TypeVar("KeptT")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +87,17 @@ class MethodInput:
         start = self._start(chain)
         return run_chains(self.trace, [chain], [start], layers=layers)[0], start
 
+    def once(self, compute: Callable[[MethodInput], KeptT]) -> KeptT:
+        """What several methods read, computed for the first of them."""
+        if compute not in self._kept:
+            self._kept[compute] = compute(self)
+        kept: KeptT = self._kept[compute]
+        return kept
+
+    @cached_property
+    def _kept(self) -> dict[Callable[[MethodInput], Any], Any]:
+        return {}
+
     @cached_property
     def _rows(self) -> dict[Chain, tuple[Tensor, Tensor]]:
         """All chains at once, so that each block of attention is formed once."""
@@ -96,14 +107,3 @@ class MethodInput:
 
     def _start(self, chain: Chain) -> Tensor:
         return start_row(self.trace, self.query, gradient=chain.starts_weighted)
-
-
-def by_itself(function: Callable[..., PatchMap]) -> Callable[[MethodInput, NoOptions], PatchMap]:
-    """The `run` of a method that needs nothing but the model: function(subject, *, target, progress, cancelled)."""
-
-    def run(given: MethodInput, _options: NoOptions) -> PatchMap:
-        return function(
-            given.subject, target=given.target, progress=given.progress, cancelled=given.cancelled
-        )
-
-    return run

@@ -11,11 +11,10 @@ from vit_viz.analyses.attribution import (
     SALIENCY,
     SMOOTHGRAD,
 )
+from vit_viz.analyses.cams import HIRESCAM, LAYERCAM, TOKEN_GRADCAM, XGRADCAM
 from vit_viz.analyses.flow import ATTENTION_FLOW
-from vit_viz.analyses.last_layer import LAST_LAYER_ATTENTION
-from vit_viz.analyses.layerwise import LEGRAD, TOKEN_GRADCAM
-from vit_viz.analyses.relevance import GRADIENT_ROLLOUT, RELEVANCE
-from vit_viz.analyses.rollout import ROLLOUT
+from vit_viz.analyses.relevance import GRADIENT_ROLLOUT, LEGRAD, RELEVANCE
+from vit_viz.analyses.rollout import LAST_LAYER_ATTENTION, ROLLOUT, VALUE_ROLLOUT
 from vit_viz.analyses.shapley import KERNEL_SHAP
 from vit_viz.analyses.spec import Methods
 
@@ -24,7 +23,11 @@ METHODS = Methods(
     GRADIENT_ROLLOUT,
     LEGRAD,
     TOKEN_GRADCAM,
+    HIRESCAM,
+    LAYERCAM,
+    XGRADCAM,
     ROLLOUT,
+    VALUE_ROLLOUT,
     LAST_LAYER_ATTENTION,
     ATTENTION_FLOW,
     INTEGRATED_GRADIENTS,
@@ -36,4 +39,5 @@ METHODS = Methods(
     GRADIENT_SHAP,
     FEATURE_ABLATION,
     missing="There is no method",
+    listed="the Explain tab has a card for each.",
 )

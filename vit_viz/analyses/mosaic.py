@@ -8,25 +8,30 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.attention import Direction, check_layer, mosaic_maps, weighted_columns, weighted_rows
+from vit_viz.analyses.attention import Direction, mosaic_maps, weighted_columns, weighted_rows
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Part, Place, Question, Words
-from vit_viz.brief import Brief
+from vit_viz.answer import Answer, axes
+from vit_viz.indices import layer_index
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeadMaps(Brief):
+class HeadMaps(Answer):
     """The same query in every head of every layer: raw attention weights, [layers, heads, rows, cols]."""
 
     values: NDArray[np.float32]
 
+    AXES = axes(values=("layer", "head", "row", "col"))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeadRows(Brief):
+class HeadRows(Answer):
     """One query in every head of one layer, over all tokens: raw attention weights, [heads, tokens]."""
 
     values: NDArray[np.float32]
+
+    AXES = axes(values=("head", "token"))
 
 
 @dataclass(frozen=True)
@@ -39,16 +44,14 @@ class MosaicOptions(Options):
     ] = "row"
 
 
-def _mosaic(job: Job, options: MosaicOptions) -> HeadMaps:
-    return HeadMaps(mosaic_maps(job.trace, query=job.query, direction=options.direction))
-
-
 def _head_rows(job: Job) -> HeadRows:
     """What the first picture is drawn from: it does not wait for the check of the model's structure."""
     trace = job.answer_of("trace")
     gather = weighted_rows if job.parameters["direction"] == "row" else weighted_columns
     rows = gather(
-        trace, check_layer(trace, job.parameters["layer"]), trace.query_weights(job.parameters["query"])
+        trace,
+        layer_index(job.parameters["layer"], trace.num_layers),
+        trace.query_weights(job.parameters["query"]),
     )
     return HeadRows(rows.float().cpu().numpy())
 
@@ -64,11 +67,10 @@ MOSAIC = Question(
         class_blind=True,
     ),
     options=MosaicOptions,
-    run=_mosaic,
+    run=lambda job, options: HeadMaps(mosaic_maps(job.trace, query=job.query, **options.values())),
     reads="trace",
     place=Place("look"),
     takes_query=True,
-    figure="mosaic",
 )
 
 HEAD_ROWS = Part(name="head rows", run=_head_rows, reads="trace")

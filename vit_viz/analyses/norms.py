@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.tokens import state_names, token_maps, token_states
-from vit_viz.brief import Brief
+from vit_viz.answer import Answer, ValueRange, axes
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
-from vit_viz.results import TokenMaps, ValueRange
+from vit_viz.results import TokenMaps
 
 OUTLIER_FACTOR = 5.0
 """A token is an outlier where its norm is more than this many times the median of its state."""
@@ -26,7 +25,7 @@ _LENGTHS: ValueRange = (0.0, float("inf"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TokenNorms(Brief):
+class TokenNorms(Answer):
     """The norm of every token in every state, the outliers among them, and the attention that these receive.
 
     Args:
@@ -43,6 +42,8 @@ class TokenNorms(Brief):
     outliers: tuple[tuple[int, ...], ...]
     received: NDArray[np.float32]
     fair: NDArray[np.float32]
+
+    AXES = axes(thresholds=("state",), received=("layer",), fair=("layer",))
 
     @property
     def first(self) -> int | None:
@@ -88,7 +89,12 @@ def token_norms(trace: Trace, *, factor: float = OUTLIER_FACTOR) -> TokenNorms:
         factor=factor,
     )
     counts = np.array([len(tokens) for tokens in outliers[:-1]])
-    received = np.array([_received(trace, layer, outliers[layer]) for layer in range(trace.num_layers)])
+    received = np.array(
+        [
+            float(trace.received(layer, list(tokens)).sum(-1).mean()) if tokens else 0.0
+            for layer, tokens in enumerate(outliers[:-1])
+        ]
+    )
     return TokenNorms(
         maps,
         to_numpy(thresholds),
@@ -96,11 +102,6 @@ def token_norms(trace: Trace, *, factor: float = OUTLIER_FACTOR) -> TokenNorms:
         received.astype(np.float32),
         (counts / trace.num_tokens).astype(np.float32),
     )
-
-
-def _received(trace: Trace, layer: int, tokens: tuple[int, ...]) -> float:
-    """Share of all attention of a layer that falls on some tokens, mean over heads."""
-    return float(trace.received(layer, list(tokens)).sum(-1).mean()) if tokens else 0.0
 
 
 FACTOR = Option("factor", "An outlier is longer than this many medians.", low=1.5, high=100, step=0.5)
@@ -111,10 +112,6 @@ class NormOptions(Options):
     """Which tokens count as outliers."""
 
     factor: Annotated[float, FACTOR] = OUTLIER_FACTOR
-
-
-def _token_norms(job: Job, options: NormOptions) -> TokenNorms:
-    return token_norms(job.tokens, factor=options.factor)
 
 
 TOKEN_NORMS = Question(
@@ -128,8 +125,7 @@ TOKEN_NORMS = Question(
         class_blind=True,
     ),
     options=NormOptions,
-    run=_token_norms,
+    run=lambda job, options: token_norms(job.tokens, **options.values()),
     reads="tokens",
     place=Place("tokens", {"token_measure": "norms"}, {"factor": "token_factor"}),
-    figure="",
 )

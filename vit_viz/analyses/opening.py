@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy, weighted_rows
 from vit_viz.capture.trace import Trace
+from vit_viz.lazy import torch
 
 STOPS = 3
 """Patches that a tour visits."""

@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from vit_viz.errors import ParameterError
+from vit_viz.sentences import spelled
 
 SomeOptions = TypeVar("SomeOptions", bound="Options")
 
@@ -33,8 +34,10 @@ class Option:
         high: largest value, of a number.
         step: between the values that a control offers.
         link: its name in links; "" means "<method>.<field>".
-        is_layer: whether it is the index of a layer, of which a control offers those that the model has; -1 is the last.
+        is_layer: whether it is the index of a layer, of which a control offers those that the model has; negative ones count
+            from the last.
         pattern: regular expression of all that it may be, of a text without a list of choices.
+        is_place: whether another value is another place on the page, to which the browser's Back leads.
     """
 
     label: str
@@ -45,6 +48,7 @@ class Option:
     link: str = ""
     is_layer: bool = False
     pattern: str = ""
+    is_place: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,11 @@ class OptionField:
     default: Any
     choices: tuple[str, ...]
     option: Option
+
+    @property
+    def in_words(self) -> str:
+        """What errors call it where people know it by its control."""
+        return f"option “{self.option.label}”"
 
     def link_name(self, method: str) -> str:
         """What links call this option of a method."""
@@ -132,11 +141,14 @@ class Options:
         return tuple((field.name, value) for field, value in pairs if value != field.default)
 
     def for_layers(self: SomeOptions, count: int) -> SomeOptions:
-        """The same options in one way of writing them for a model of so many layers: -1 is its last."""
-        layers = [field.name for field in self.schema() if field.option.is_layer]
-        return replace(self, **{name: count - 1 for name in layers if getattr(self, name) == -1})
+        """The same options in one way of writing them for a model of so many layers: -1 is its last, -2 the one before.
 
-    def values(self) -> dict[str, Hashable]:
+        A layer that the model does not have stays as it is.
+        """
+        layers = {field.name: getattr(self, field.name) for field in self.schema() if field.option.is_layer}
+        return replace(self, **{name: i + count for name, i in layers.items() if -count <= i < 0})
+
+    def values(self) -> dict[str, Any]:
         """Every option by its name."""
         return {field.name: getattr(self, field.name) for field in self.schema()}
 
@@ -173,16 +185,19 @@ def _written(value: object) -> str:
 
 
 def read_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
-    """One of some words."""
-    if str(value) not in choices:
-        raise ParameterError(f"The {name} is one of {', '.join(choices)}, not {str(value)[:40]!r}.")
-    return str(value)
+    """One of some words, which may also be written with spaces, as the sentence has them."""
+    text = str(value)
+    known = {spelled(choice): choice for choice in choices} | {choice: choice for choice in choices}
+    if text not in known:
+        there = ", ".join(map(spelled, choices))
+        raise ParameterError(f"The {spelled(name)} is one of {there}, not {text[:40]!r}.")
+    return known[text]
 
 
 def read_text(name: str, value: object, option: Option) -> str:
     """A text of a pattern."""
     if not re.fullmatch(option.pattern, str(value)):
-        raise ParameterError(f"The {name} cannot be {str(value)[:40]!r}. {option.sentence}")
+        raise ParameterError(f"The {spelled(name)} cannot be {str(value)[:40]!r}. {option.sentence}")
     return str(value)
 
 
@@ -193,7 +208,9 @@ def read_whole(name: str, value: object, low: int, high: int) -> int:
     except ValueError:
         number = low - 1
     if not low <= number <= high:
-        raise ParameterError(f"The {name} is a whole number from {low} to {high}, not {str(value)[:40]!r}.")
+        raise ParameterError(
+            f"The {spelled(name)} is a whole number from {low} to {high}, not {str(value)[:40]!r}."
+        )
     return number
 
 
@@ -204,7 +221,9 @@ def read_number(name: str, value: object, low: float, high: float) -> float:
     except ValueError:
         number = float("nan")
     if not low <= number <= high:
-        raise ParameterError(f"The {name} is a number from {low:g} to {high:g}, not {str(value)[:40]!r}.")
+        raise ParameterError(
+            f"The {spelled(name)} is a number from {low:g} to {high:g}, not {str(value)[:40]!r}."
+        )
     return round(number, 4)
 
 
@@ -212,5 +231,5 @@ def read_switch(name: str, value: object) -> bool:
     """On or off."""
     known = {"1": True, "true": True, "0": False, "false": False}
     if str(value).lower() not in known:
-        raise ParameterError(f"The option {name} is 1 or 0, not {str(value)[:40]!r}.")
+        raise ParameterError(f"The {spelled(name)} is 1 or 0, not {str(value)[:40]!r}.")
     return known[str(value).lower()]

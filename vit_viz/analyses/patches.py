@@ -12,23 +12,33 @@ from PIL import Image
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import NoOptions, Option, Options
 from vit_viz.analyses.spec import Place, Question, Words
-from vit_viz.brief import Brief
+from vit_viz.answer import Answer, Table, array_table
 from vit_viz.errors import ParameterError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PatchPlaces(Brief):
+class PatchPlaces(Answer):
     """Where each patch lies on the photo: (top, left, bottom, right), [rows, cols, 4]; beyond its edges where it was padded."""
 
     values: NDArray[np.float32]
     unit: str = "pixels of the photo"
 
+    def to_table(self) -> Table:
+        """Row, column, and the edges of the patch there."""
+        rows, cols = self.values.shape[:2]
+        places = ((row, col, *self.values[row, col]) for row in range(rows) for col in range(cols))
+        return Table(("row", "col", "top", "left", "bottom", "right"), places)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReceivedImage(Brief):
+class ReceivedImage(Answer):
     """The input of a model as a picture, its normalisation undone: bytes [height, width] or [height, width, 3]."""
 
     values: NDArray[np.uint8]
+
+    def to_table(self) -> Table:
+        """Every channel of every pixel."""
+        return array_table(self.values, ("pixel_row", "pixel_col", "channel")[: self.values.ndim])
 
     @property
     def picture(self) -> Image.Image:
@@ -76,7 +86,6 @@ PATCHES = Question(
     run=_patches,
     reads="trace",
     place=Place("patches"),
-    figure="patches",
 )
 
 
@@ -94,5 +103,4 @@ SEQUENCE = Question(
     run=_sequence,
     reads="photo",
     place=Place("patches"),
-    figure="sequence",
 )

@@ -1,34 +1,38 @@
-"""What methods over pixels share: the target as a function of pixels, gradients one batch at a time, and the map made of them."""
+"""What methods over pixels share: the target as a function of pixels, gradients one batch at a time, random samples in two halves
+whose agreement is the map's stability, and the map made of them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from torch import Tensor
+import numpy as np
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.stability import stability_words
-from vit_viz.analyses.targets import Target
-from vit_viz.progress import Watch
+from vit_viz.analyses.correlation import spearman
+from vit_viz.analyses.method_input import MethodInput
+from vit_viz.analyses.prepared_image import BATCH, PreparedImage
+from vit_viz.errors import ParameterError
+from vit_viz.lazy import Tensor, torch
 from vit_viz.results import PatchMap
 
-INFINITE = (-math.inf, math.inf)
+STABLE = 0.8
+"""Rank correlation of two halves from which on a map is called stable."""
 
 
-class WatchedTarget:
-    """The target as captum wants it: pixels [batch, ...] -> [batch], counted and cancellable."""
+def watched_target(given: MethodInput, images: int) -> Callable[[Tensor], Tensor]:
+    """The target as captum wants it: pixels [batch, ...] -> [batch], counted up to so many images and cancellable."""
+    subject, target, watch = given.subject, given.target, given.watch(images)
 
-    def __init__(self, subject: PreparedImage, target: Target, watch: Watch) -> None:
-        self._subject, self._target, self._watch = subject, target, watch
-
-    def __call__(self, pixels: Tensor) -> Tensor:
-        """The target of each image of a batch."""
-        self._watch.check()
-        scores = self._target(self._subject.outputs(pixels))
-        self._watch.advance(len(pixels))
+    def scores_of(pixels: Tensor) -> Tensor:
+        watch.check()
+        scores = target(subject.outputs(pixels))
+        watch.advance(len(pixels))
         return scores
+
+    return scores_of
 
 
 def in_turn(method: Any, subject: PreparedImage) -> Any:
@@ -66,7 +70,7 @@ def attribution_map(
     return PatchMap(
         to_numpy(values.float()),
         unit=unit,
-        value_range=INFINITE if signed else (0.0, math.inf),
+        value_range=(-math.inf if signed else 0.0, math.inf),
         signed=signed,
         method=method,
         class_blind=False,
@@ -81,3 +85,62 @@ def attribution_map(
 def leaf(subject: PreparedImage) -> Tensor:
     """A copy of the input that gradients are taken to; captum warns where it has to make one."""
     return subject.pixels.detach().clone().requires_grad_()
+
+
+def in_halves(
+    subject: PreparedImage,
+    run: Callable[[int], Tensor],
+    drawn: Callable[[Tensor], Tensor],
+    samples: int,
+    seed: int,
+) -> tuple[Tensor, float | None]:
+    """The map of all samples, and the rank correlation of the maps of their two halves; None for a single sample.
+
+    Args:
+        run: from a number of samples to their mean.
+        drawn: from a mean to a map [rows, cols].
+    """
+    counts = [count for count in (samples - samples // 2, samples // 2) if count]
+    with _seeded(seed, subject):
+        means = [run(count) for count in counts]
+    whole = torch.stack([count * mean for count, mean in zip(counts, means, strict=True)]).sum(0) / samples
+    maps = [to_numpy(drawn(mean).float()) for mean in means]
+    return drawn(whole), spearman(*maps) if len(maps) == 2 else None
+
+
+@contextmanager
+def _seeded(seed: int, subject: PreparedImage) -> Iterator[None]:
+    """Random numbers from this seed; the random state outside stays as it was."""
+    devices = [subject.pixels.device] if subject.pixels.device.type == "cuda" else []
+    state = np.random.get_state()  # captum draws from NumPy's generator, too
+    try:
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(seed)
+            np.random.seed(seed)
+            yield
+    finally:
+        np.random.set_state(state)
+
+
+def batches(samples: int) -> Iterator[int]:
+    """Sizes of the batches that so many samples make."""
+    for start in range(0, samples, BATCH):
+        yield min(BATCH, samples - start)
+
+
+def check_samples(samples: int) -> None:
+    """Raise ParameterError unless there is a sample at all."""
+    if samples < 1:
+        raise ParameterError(f"At least one sample is needed, not {samples}.")
+
+
+def stability_words(stability: float, drawn: str) -> str:
+    """A sentence for people: how well two independent halves of what was drawn agree.
+
+    Args:
+        drawn: what was drawn, in words, e.g. "16 samples".
+    """
+    words = f"the two halves of its {drawn} agree to {stability:.2f} (rank correlation)"
+    if stability >= STABLE:
+        return f"{words[0].upper()}{words[1:]}; the map is their mean."
+    return f"Not stable: {words}, so other random numbers would give another map."

@@ -6,20 +6,18 @@ from dataclasses import dataclass
 from typing import Annotated, get_args
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.components import Basis, principal_components
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.positions import checked_grid, own_model
+from vit_viz.analyses.positions import POSITIONS, checked_grid, own_model
 from vit_viz.analyses.prepared_image import ModelLike
-from vit_viz.analyses.spec import Place, Question, Words
-from vit_viz.brief import Brief
+from vit_viz.analyses.spec import AnyQuestion, Place, Question, Words
+from vit_viz.answer import Answer, Provenance, axes
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid
+from vit_viz.lazy import Tensor, torch
 from vit_viz.model import VisionTransformer
 from vit_viz.model.config import Resample
 from vit_viz.model.positions import resample, rotary_angles
@@ -30,7 +28,7 @@ _ANY = (-float("inf"), float("inf"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Resampling(Brief):
+class Resampling(Answer):
     """Learned positions brought to another grid in every family's way.
 
     Args:
@@ -47,9 +45,11 @@ class Resampling(Brief):
     overall: NDArray[np.float32]
     own: Resample
 
+    AXES = axes(overall=("variant",))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RotarySimilarity(Brief):
+class RotarySimilarity(Answer):
     """How alike two patches are by their rotary positions alone, taken apart by axis and period.
 
     Args:
@@ -62,9 +62,11 @@ class RotarySimilarity(Brief):
     rows: NDArray[np.float32]
     cols: NDArray[np.float32]
 
+    AXES = axes(periods=("period",), rows=("period", "rows apart"), cols=("period", "columns apart"))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PositionComponents(Brief):
+class PositionComponents(Answer):
     """The position embeddings in the directions in which they differ most.
 
     Args:
@@ -75,9 +77,11 @@ class PositionComponents(Brief):
     maps: TokenMaps
     shares: NDArray[np.float32]
 
+    AXES = axes(shares=("component",))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FilterComponents(Brief):
+class FilterComponents(Answer):
     """The patch embedding's filters, in the directions of pixels in which they differ most.
 
     Args:
@@ -87,6 +91,8 @@ class FilterComponents(Brief):
 
     values: NDArray[np.float32]
     shares: NDArray[np.float32]
+
+    AXES = axes(values=("component", "channel", "pixel row", "pixel col"), shares=("component",))
 
 
 def resampling(loaded: ModelLike, *, grid: Grid) -> Resampling:
@@ -113,25 +119,12 @@ def resampling(loaded: ModelLike, *, grid: Grid) -> Resampling:
     own = tables[VARIANTS.index(config.resample)]  # [patches, dim]
     apart = (tables - own).norm(dim=-1) / own.norm(dim=-1).mean()
     words = provenance.with_parameters(method="resampling", grid=f"{grid[0]} x {grid[1]}")
-
-    def drawn(values: Tensor, names: tuple[str, ...], at: Grid) -> TokenMaps:
-        coordinates = (values - mean) @ basis.components.T  # [states, patches, 3]
-        maps = to_numpy(coordinates.reshape(len(values), *at, 3))
-        return TokenMaps(maps, names, "coordinate along the component", _ANY, True, "resampling", words)
-
-    difference = TokenMaps(
-        to_numpy(apart.reshape(len(VARIANTS), *grid)),
-        VARIANTS,
-        "share of the mean norm of a position",
-        (0.0, float("inf")),
-        False,
-        "resampling",
-        words,
-    )
+    unit, lengths = "share of the mean norm of a position", (0.0, float("inf"))
+    difference = to_numpy(apart.reshape(len(VARIANTS), *grid))
     return Resampling(
-        drawn(table[None], ("checkpoint",), config.grid),
-        drawn(tables, VARIANTS, grid),
-        difference,
+        _along(basis, (table - mean)[None], ("checkpoint",), config.grid, "resampling", words),
+        _along(basis, tables - mean, VARIANTS, grid, "resampling", words),
+        TokenMaps(difference, VARIANTS, unit, lengths, False, "resampling", words),
         to_numpy(((tables - own).norm(dim=(1, 2)) / own.norm()).float()),
         config.resample,
     )
@@ -158,9 +151,13 @@ def rotary_similarity(loaded: ModelLike, *, grid: Grid | None = None) -> RotaryS
     """
     model, _ = own_model(loaded)
     config = model.config
+    if config.rotary_grid is not None:
+        raise ParameterError(
+            "Only the periods of rotary positions like DINOv3's are shown; those of this model are EVA-02's."
+        )
     if config.position != "rotary":
         raise ParameterError(
-            f"Periods belong to rotary positions; those of this model are {config.position}."
+            f"Periods belong to rotary positions; those of this model are {config.position_kind}."
         )
     rows, cols = checked_grid(config.grid if grid is None else grid)
     angles = rotary_angles((rows, cols), config.head_dim, base=config.rotary_base).double()
@@ -190,17 +187,10 @@ def position_components(loaded: ModelLike, *, grid: Grid | None = None) -> Posit
     model, provenance = own_model(loaded)
     grid = checked_grid(model.config.grid if grid is None else grid)
     table = model.position_table(grid).detach().double()[len(model.config.positioned_prefix) :]
-    basis = principal_components(table - table.mean(0), 3)
-    coordinates = (table - table.mean(0)) @ basis.components.T
-    maps = TokenMaps(
-        to_numpy(coordinates.reshape(1, *grid, 3)),
-        ("positions",),
-        unit="coordinate along the component",
-        value_range=_ANY,
-        signed=True,
-        method="position components",
-        provenance=provenance.with_parameters(method="position_components", grid=f"{grid[0]} x {grid[1]}"),
-    )
+    centred = table - table.mean(0)
+    basis = principal_components(centred, 3)
+    words = provenance.with_parameters(method="position_components", grid=f"{grid[0]} x {grid[1]}")
+    maps = _along(basis, centred[None], ("positions",), grid, "position components", words)
     return PositionComponents(maps, to_numpy(basis.shares.float()))
 
 
@@ -230,8 +220,20 @@ def filter_components(loaded: ModelLike, *, count: int = 28) -> FilterComponents
     return FilterComponents(to_numpy(basis.components.float().reshape(shape)), to_numpy(basis.shares.float()))
 
 
+def _along(
+    basis: Basis, centred: Tensor, names: tuple[str, ...], grid: Grid, method: str, provenance: Provenance
+) -> TokenMaps:
+    """Coordinates of centred positions [states, patches, dim] along some components."""
+    coordinates = to_numpy((centred @ basis.components.T).reshape(len(centred), *grid, -1))
+    return TokenMaps(coordinates, names, "coordinate along the component", _ANY, True, method, provenance)
+
+
 def _learned(model: VisionTransformer) -> Tensor:
     """The checkpoint's own table without the prefix tokens, [patches, dim], in fp64."""
+    if model.config.position_kind == "relative":
+        raise ParameterError(
+            "Only learned positions are shown on another grid; this model has learned biases for offsets instead."
+        )
     if model.config.position != "learned":
         raise ParameterError(
             f"Only learned positions are resampled; those of this model are {model.config.position} and need none of it."
@@ -280,22 +282,6 @@ class FilterOptions(Options):
     count: Annotated[int, Option("components", "How many; all where there are fewer.", low=1, high=4096)] = 28
 
 
-def _resampling(job: Job, options: NewGridOptions) -> Resampling:
-    return resampling(job.loaded, grid=(options.rows, options.cols))
-
-
-def _rotary_similarity(job: Job, options: GridOptions) -> RotarySimilarity:
-    return rotary_similarity(job.loaded, grid=options.grid)
-
-
-def _position_components(job: Job, options: GridOptions) -> PositionComponents:
-    return position_components(job.loaded, grid=options.grid)
-
-
-def _filter_components(job: Job, options: FilterOptions) -> FilterComponents:
-    return filter_components(job.loaded, count=options.count)
-
-
 RESAMPLING = Question(
     name="resampling",
     words=Words(
@@ -307,10 +293,9 @@ RESAMPLING = Question(
         class_blind=True,
     ),
     options=NewGridOptions,
-    run=_resampling,
+    run=lambda job, options: resampling(job.loaded, grid=(options.rows, options.cols)),
     reads="model",
-    place=Place("positions", {"position_part": "resampled"}),
-    figure="",
+    place=Place("positions", {"position_part": "resampled"}, chooses=("rows", "cols")),
 )
 
 ROTARY_SIMILARITY = Question(
@@ -324,10 +309,9 @@ ROTARY_SIMILARITY = Question(
         class_blind=True,
     ),
     options=GridOptions,
-    run=_rotary_similarity,
+    run=lambda job, options: rotary_similarity(job.loaded, grid=options.grid),
     reads="model",
-    place=Place("positions", {"position_part": "periods"}),
-    figure="",
+    place=Place("positions", {"position_part": "periods", "position_grid": "trained"}),
 )
 
 POSITION_COMPONENTS = Question(
@@ -341,10 +325,9 @@ POSITION_COMPONENTS = Question(
         class_blind=True,
     ),
     options=GridOptions,
-    run=_position_components,
+    run=lambda job, options: position_components(job.loaded, grid=options.grid),
     reads="model",
-    place=Place("positions", {"position_part": "components"}),
-    figure="",
+    place=Place("positions", {"position_part": "components", "position_grid": "trained"}),
 )
 
 FILTER_COMPONENTS = Question(
@@ -358,8 +341,25 @@ FILTER_COMPONENTS = Question(
         class_blind=True,
     ),
     options=FilterOptions,
-    run=_filter_components,
+    run=lambda job, options: filter_components(job.loaded, **options.values()),
     reads="model",
     place=Place("positions", {"position_part": "filters"}),
-    figure="",
 )
+
+
+def answerable(loaded: ModelLike) -> tuple[AnyQuestion, ...]:
+    """The questions about positions that this model has an answer to, by the kind of positions that it has.
+
+    Raises:
+        ParameterError: the model is not ours.
+    """
+    kind = own_model(loaded)[0].config.position_kind
+    has_table = kind in ("learned", "sinusoidal_1d", "sinusoidal_2d")
+    answered: dict[AnyQuestion, bool] = {
+        POSITIONS: has_table or kind == "rotary",
+        RESAMPLING: kind == "learned",
+        ROTARY_SIMILARITY: kind == "rotary",
+        POSITION_COMPONENTS: has_table,
+        FILTER_COMPONENTS: True,
+    }
+    return tuple(question for question, is_answered in answered.items() if is_answered)

@@ -1,25 +1,27 @@
-"""What each position knows of the others: similarity of position embeddings, learned, sinusoidal or rotary."""
+"""What each position knows of the others: similarity of position embeddings, learned, sinusoidal or rotary; and how near they come
+to fixed waves: their best sine-cosine fit, and what it leaves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-import torch.nn.functional as F
-from torch import Tensor, nn
+import numpy as np
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.answer import Provenance
 from vit_viz.capture.given import as_model
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid
-from vit_viz.model.positions import rotary_angles
-from vit_viz.model.vit import VisionTransformer
-from vit_viz.results import PatchMap, Provenance, TokenMatrix
+from vit_viz.lazy import F, Tensor, nn, torch
+from vit_viz.model import VisionTransformer
+from vit_viz.model.positions import rotary_angles, sinusoidal_2d
+from vit_viz.results import Curve, PatchMap, TokenMatrix
 
 _MAX_POSITIONS = 4096  # the matrix of all pairs then has 64 MB
 
@@ -116,6 +118,10 @@ def own_model(loaded: Model | nn.Module | str | Path) -> tuple[VisionTransformer
 def _similarities(model: VisionTransformer, grid: Grid) -> tuple[Tensor, dict[str, Tensor], str, str]:
     """(matrix, rows of prefix tokens, unit, note) for the kind of positions that the model has."""
     config = model.config
+    if config.position_kind == "relative":
+        raise ParameterError(
+            "This model has no position embedding: its layers add a learned number to the scores for the offset of two patches."
+        )
     if config.position == "none":
         raise ParameterError(
             "This model has no position embedding: it knows where a patch is only from what the patches show."
@@ -142,10 +148,19 @@ def _note(model: VisionTransformer, grid: Grid) -> str:
     config = model.config
     if config.position != "learned":
         return "These positions are fixed waves, not learned."
+    notes = []
     if grid != config.grid:
         old, new = (f"{rows} x {cols}" for rows, cols in (config.grid, grid))
-        return f"Resampled from the {old} positions of the checkpoint to {new} ({config.resample})."
-    return ""
+        notes.append(f"Resampled from the {old} positions of the checkpoint to {new} ({config.resample}).")
+    if config.rotary_grid is not None:
+        notes.append(
+            "Each layer also turns queries and keys by angles of the position, which are not in here."
+        )
+    if config.relative_bias or config.shared_bias:
+        notes.append(
+            "Each layer also adds a learned number for the offset of two patches, which is not in here."
+        )
+    return " ".join(notes)
 
 
 def checked_grid(grid: Grid) -> Grid:
@@ -168,7 +183,7 @@ class PositionsOptions(Options):
         str,
         Option(
             "grid",
-            'Patches as "rows,cols" to which positions are resampled; else the grid of the checkpoint.',
+            'Patches as "rows,cols" to which positions are resampled; else that of the checkpoint.',
             pattern=r"(\d{1,4},\d{1,4})?",
         ),
     ] = ""
@@ -176,7 +191,7 @@ class PositionsOptions(Options):
         str,
         Option(
             "place",
-            'One position alone with all: "row,col", or a token with a position of its own such as "class"; else all pairs.',
+            'One position with all: "row,col", or a token that has one, such as "class"; else all pairs.',
             pattern=r"(\d{1,4},\d{1,4}|[a-z]{1,20}( \d{1,4})?)?",
         ),
     ] = ""
@@ -209,6 +224,137 @@ POSITIONS = Question(
     options=PositionsOptions,
     run=_positions,
     reads="model",
-    place=Place("positions", {"position_part": "similarity"}),
-    figure="positions",
+    place=Place("positions", {"position_part": "similarity", "position_grid": "trained"}),
+)
+
+
+# --- the sine-cosine fit
+
+
+BASES = tuple(10 ** (step / 8) for step in range(4, 41))
+"""Bases that are tried, from 3.2 to 100,000, eight to a factor of ten; MAE's is 10,000."""
+
+
+def position_fit(loaded: Model | nn.Module | str | Path) -> Curve:
+    """What share of the learned positions' variance the best sine-cosine code leaves, by the base of its frequencies.
+
+    With P the positions of the patches [patches, dim] and S_b MAE's code of the same dim for the base b, columns of both centred:
+    min over scales s and rotations R of ||P - s S_b R||^2 / ||P||^2 = 1 - ||P^T S_b||_*^2 / (||P||^2 ||S_b||^2), in the nuclear
+    norm. A rotation, because to the first linear layer a rotated table is the same table; a free linear map would fit every sum
+    f(row) + g(col) alike, whatever the base, since S_b spans them all. What such a sum leaves is told in the note.
+
+    Returns:
+        Shares in [0, 1] over log10 of the base; the lowest is the best fit.
+
+    Raises:
+        ParameterError: the model has no table of positions, or it is not ours.
+
+    Source: He et al. 2022 (MAE), arXiv:2111.06377 (the code); Schönemann 1966, doi:10.1007/BF02289451 (the best rotation).
+
+    Example:
+        >>> import vit_viz as vv
+        >>> len(vv.position_fit("mini").y)  # one share for each base
+        37
+    """
+    table, grid, provenance = _centred_table(loaded)
+    left = np.array([1 - _explained(table, _code(grid, table.shape[1], base)) for base in BASES])
+    base, sums = BASES[int(left.argmin())], _beyond_sums(table, grid)
+    return Curve(
+        np.log10(BASES).astype(np.float32),
+        left.clip(0, 1).astype(np.float32),
+        "base of the frequencies, as a power of ten",
+        "share of the variance that is left",
+        "sine-cosine fit of positions",
+        provenance.with_parameters(method="position_fit"),
+        note=f"Best with base {base:.3g}: {left.min():.1%} is left; no sum of a row's and a column's code leaves less than "
+        f"{sums:.1%}.",
+    )
+
+
+def position_residual(loaded: Model | nn.Module | str | Path) -> PatchMap:
+    """What the best sine-cosine fit leaves of each position, in units of the mean position's variance; the mean is the share left.
+
+    ||p_i - s (S_b R)_i||^2 / mean_j ||p_j||^2, with the b, s and R of `position_fit`.
+
+    Raises:
+        ParameterError: as `position_fit`.
+    """
+    table, grid, provenance = _centred_table(loaded)
+    base = max(BASES, key=lambda one: _explained(table, _code(grid, table.shape[1], one)))
+    code = _code(grid, table.shape[1], base)
+    left, sizes, right = torch.linalg.svd(code.T @ table, full_matrices=False)
+    fitted = sizes.sum() / code.square().sum() * (code @ left @ right)
+    rest = (table - fitted).square().sum(1) / table.square().sum(1).mean()
+    return PatchMap(
+        to_numpy(rest).reshape(grid),
+        unit="share of a position's variance",
+        value_range=(0.0, float("inf")),
+        signed=False,
+        method="residual of the sine-cosine fit",
+        class_blind=True,
+        provenance=provenance.with_parameters(method="position_residual", base=f"{base:.6g}"),
+        caption=f"What the best sine-cosine fit (base {base:.3g}) leaves of each position",
+    )
+
+
+def _centred_table(loaded: Model | nn.Module | str | Path) -> tuple[Tensor, Grid, Provenance]:
+    """The positions of the patches with columns centred, fp64 [patches, dim], their grid, and where they came from."""
+    model, provenance = own_model(loaded)
+    config = model.config
+    if config.position in ("none", "rotary"):
+        raise ParameterError("A sine-cosine fit needs a table of positions, and this model has none.")
+    grid = config.grid
+    table = model.position_table(grid).detach().cpu().double()[len(config.positioned_prefix) :]
+    centred = table - table.mean(0)
+    if not centred.any():
+        raise ParameterError("All positions of this model are the same, so there is nothing to fit.")
+    return centred, grid, provenance
+
+
+def _code(grid: Grid, dim: int, base: float) -> Tensor:
+    """MAE's code of a grid for a base, columns centred, fp64 [patches, dim]; of the largest multiple of 4 in dim, then zeros."""
+    code = sinusoidal_2d(grid, dim - dim % 4, base=base).double()
+    return nn.functional.pad(code - code.mean(0), (0, dim % 4))
+
+
+def _explained(table: Tensor, code: Tensor) -> float:
+    """Share of the table's variance that the best scaled rotation of a code explains."""
+    left, sizes, _ = torch.linalg.svd(code, full_matrices=False)
+    few = sizes > 1e-9 * sizes[0]  # a sum over rows and columns has few directions
+    shared = torch.linalg.svdvals(table.T @ (left[:, few] * sizes[few])).sum()
+    return float(shared.square() / (table.square().sum() * code.square().sum()))
+
+
+def _beyond_sums(table: Tensor, grid: Grid) -> float:
+    """Share of the table's variance that no f(row) + g(col) explains: what its means over rows and over columns leave."""
+    cells = table.reshape(*grid, -1)
+    rest = cells - cells.mean(0, keepdim=True) - cells.mean(1, keepdim=True)
+    return float(rest.square().sum() / table.square().sum())
+
+
+@dataclass(frozen=True)
+class PositionFitOptions(Options):
+    """What of the fit is shown."""
+
+    shown: Annotated[
+        Literal["bases", "residual"],
+        Option("shown", "What each base leaves, or what the best one leaves of each position."),
+    ] = "bases"
+
+
+POSITION_FIT = Question(
+    name="position_fit",
+    words=Words(
+        label="Sine-cosine fit",
+        shows="how near learned positions come to fixed sine and cosine waves, and what these leave.",
+        hides="whether the model uses what is left.",
+        formula=r"$\min_{s, R} \lVert P - s\, S_b R \rVert^2 / \lVert P \rVert^2$ over scales and rotations, for each base $b$",
+        source="He et al. 2022, arXiv:2111.06377; Schönemann 1966, doi:10.1007/BF02289451",
+        class_blind=True,
+    ),
+    options=PositionFitOptions,
+    run=lambda job, options: (
+        position_fit(job.loaded) if options.shown == "bases" else position_residual(job.loaded)
+    ),
+    reads="model",
 )

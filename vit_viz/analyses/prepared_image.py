@@ -1,21 +1,20 @@
-"""One image in front of one model: what every analysis that runs the model again starts from."""
+"""One image in front of one model, from which every analysis that runs the model again starts: in batches for which the device has
+room, and with its pixels as numbers of patches."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor, nn
 
-from vit_viz.analyses.batches import in_batches
-from vit_viz.analyses.outputs import outputs_of
 from vit_viz.analyses.targets import Noun, Target, TargetLike, as_target
+from vit_viz.answer import Provenance
 from vit_viz.capture import Trace, trace
 from vit_viz.capture.buffers import BufferPool
 from vit_viz.capture.forward import undisturbed
@@ -25,13 +24,18 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Mode, Preprocess, decode, image_hash
 from vit_viz.labels import Labels
+from vit_viz.lazy import F, Tensor, nn, torch
 from vit_viz.model import VisionTransformer
 from vit_viz.progress import Watch
-from vit_viz.results import Provenance
+
+BATCH = 8
+"""Images per forward; more is no faster on a CPU and needs more memory."""
 
 Picture = Image.Image | NDArray[Any] | Path | str
-ModelLike = Model | nn.Module | str | Path
+ModelLike: TypeAlias = "Model | nn.Module | str | Path"
 """A loaded model, any module, or the name, the path or the Hub id of a model, which is then loaded."""
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,12 +197,17 @@ class PreparedImage:
         """
         if recorded.logits is None:
             raise ParameterError(
-                "This model returns no scores [1, classes], so there is nothing to explain; rollout(trace) needs none."
+                "This model returns no scores of classes, so there is nothing to explain; rollout needs none."
             )
         return recorded.logits
 
     def trace(
-        self, target: Target | None = None, *, keep_values: bool = False, keep_residual: bool = False
+        self,
+        target: Target | None = None,
+        *,
+        keep_values: bool = False,
+        keep_residual: bool = False,
+        keep_norms: bool = False,
     ) -> Trace:
         """The recorded forward pass, with the gradient towards a target where one is given."""
         with self.turn():
@@ -208,6 +217,7 @@ class PreparedImage:
                 layout=self.layout,
                 keep_values=keep_values,
                 keep_residual=keep_residual,
+                keep_norms=keep_norms,
                 target=target,
                 pool=self.pool,
             )
@@ -222,3 +232,131 @@ def _layout(module: nn.Module, pixels: Tensor, layout: TokenLayout | None) -> To
     if isinstance(module, VisionTransformer):
         return module.layout(int(pixels.shape[-2]), int(pixels.shape[-1]))
     return trace(module, pixels).layout
+
+
+def in_batches(run: Callable[[slice], Tensor], count: int, *, size: int = BATCH) -> Tensor:
+    """The results of `run` for consecutive slices of `count` variants, side by side.
+
+    A batch for which a GPU has no room is halved, and so are all after it; each variant still runs exactly once to its end.
+
+    Args:
+        run: one number or row per variant of a slice, [variants, ...].
+        size: variants per batch.
+
+    Raises:
+        torch.OutOfMemoryError: there is no room for a single variant.
+    """
+    parts: list[Tensor] = []
+    start = 0
+    while start < count:
+        part = slice(start, min(start + size, count))
+        values = _tried(run, part)
+        if values is None:  # tried again here, where the exception no longer holds on to the batch's memory
+            size = (part.stop - part.start) // 2
+            _logger.warning("the GPU has no room for %d images at once: %d from now on", 2 * size, size)
+            continue
+        parts.append(values)
+        start = part.stop
+    return torch.cat(parts)
+
+
+def _tried(run: Callable[[slice], Tensor], part: slice) -> Tensor | None:
+    """What `run` says of a slice; None where there is no room for it but may be for half of it."""
+    try:
+        return run(part)
+    except torch.OutOfMemoryError:
+        if part.stop - part.start == 1:
+            raise
+        return None
+
+
+def patch_mask(subject: PreparedImage) -> Tensor:
+    """The patch index of each pixel, [1, 1, height, width]."""
+    (height, width), (patch_h, patch_w) = subject.pixels.shape[-2:], subject.patch_size
+    row = torch.arange(height, device=subject.pixels.device) // patch_h
+    col = torch.arange(width, device=subject.pixels.device) // patch_w
+    return (row[:, None] * subject.layout.grid[1] + col)[None, None]
+
+
+def patch_sum(subject: PreparedImage, attributions: Tensor) -> Tensor:
+    """Sum over channels and the pixels of each patch: [1, channels, height, width] -> [rows, cols]."""
+    return _pooled(subject, attributions.detach().sum(1))
+
+
+def patch_mean(subject: PreparedImage, values: Tensor) -> Tensor:
+    """Mean over the pixels of each patch: [1, height, width] -> [rows, cols]."""
+    return _pooled(subject, values.detach()) / _pooled(subject, torch.ones_like(values))
+
+
+def patch_value(subject: PreparedImage, attributions: Tensor) -> Tensor:
+    """The one value that all pixels of a patch have, [rows, cols]."""
+    return patch_mean(subject, attributions.detach()[:, 0])
+
+
+def patch_colours(subject: PreparedImage) -> Tensor:
+    """Mean of each channel over the pixels of each patch, [rows, cols, channels]."""
+    count = _pooled(subject, torch.ones_like(subject.pixels[:, 0]))
+    return torch.stack([_pooled(subject, channel[None]) / count for channel in subject.pixels[0]], dim=-1)
+
+
+def _pooled(subject: PreparedImage, values: Tensor) -> Tensor:
+    """[1, height, width] -> sums over patches [rows, cols]; a last, incomplete patch counts with what it has."""
+    (rows, cols), (patch_h, patch_w) = subject.layout.grid, subject.patch_size
+    missing = (0, cols * patch_w - values.shape[-1], 0, rows * patch_h - values.shape[-2])
+    padded = F.pad(values[0], missing).reshape(rows, patch_h, cols, patch_w)
+    return padded.sum((1, 3))
+
+
+Outputs = Literal["classes", "embedding", "unknown"]
+"""Unknown outputs are taken for scores, but are called outputs in words, not classes."""
+
+_HEADS = ("head", "heads", "fc", "classifier", "mlp_head", "classification_head")
+_TWO_TOWERS = ("clip", "siglip")  # trained with texts: their last linear layer is a projection
+_CLASSIFIER = "ForImageClassification"  # end of the name of transformers' classes
+
+
+def outputs_of(model: Model | nn.Module) -> Outputs:
+    """What a model's outputs are, from what it says of itself; nothing is run.
+
+    Classes are what a loaded checkpoint says; a timm model with `num_classes` that was not trained with texts; transformers'
+    ...ForImageClassification; a module whose part `head`, `heads`, `fc`, `classifier`, `mlp_head` or `classification_head` is or
+    ends in a linear layer. An embedding is what comes from a loaded checkpoint without classes, from timm with `num_classes=0` or
+    trained with texts, and where such a part is an identity. A module around one other module says what that one says.
+    """
+    if not isinstance(model, nn.Module):
+        return "classes" if model.has_classes else "embedding"
+    if isinstance(model, VisionTransformer):
+        return "classes" if model.config.num_classes > 0 and not model.config.projection else "embedding"
+    recipe = getattr(model, "pretrained_cfg", None)
+    if recipe is not None and isinstance(count := getattr(model, "num_classes", None), int):
+        return "classes" if count > 0 and not _is_tower(recipe, count) else "embedding"
+    if type(model).__name__.endswith(_CLASSIFIER):
+        return "classes"
+    parts = dict(model.named_children())
+    if len(parts) == 1:
+        return outputs_of(next(iter(parts.values())))
+    last = next((_last(parts[name]) for name in _HEADS if name in parts), None)
+    if last is None:
+        return "unknown"
+    return (
+        "classes"
+        if isinstance(last, nn.Linear)
+        else "embedding"
+        if isinstance(last, nn.Identity)
+        else "unknown"
+    )
+
+
+def _is_tower(recipe: object, count: int) -> bool:
+    """Whether timm's notes name a model that was trained with texts, and that still has as many outputs as then."""
+    notes = recipe if isinstance(recipe, dict) else vars(recipe)
+    name, tag = str(notes.get("architecture")), str(notes.get("tag"))
+    return (
+        any(kind in name for kind in _TWO_TOWERS) and "_ft_" not in tag and notes.get("num_classes") == count
+    )
+
+
+def _last(part: nn.Module) -> nn.Module:
+    """The layer that a container ends in."""
+    children = list(part.children())
+    return _last(children[-1]) if children and isinstance(part, nn.Sequential) else part

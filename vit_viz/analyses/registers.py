@@ -9,20 +9,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated
 
-import torch
-from torch import Tensor, nn
-
 from vit_viz.analyses.attention import attention_map
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.norms import FACTOR, OUTLIER_FACTOR, TokenNorms, token_norms
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.spec import Place, Question, Words
-from vit_viz.brief import Brief
+from vit_viz.answer import Answer
 from vit_viz.capture import Trace
 from vit_viz.capture.forward import undisturbed
 from vit_viz.errors import ParameterError
 from vit_viz.images import Mode
+from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model import VisionTransformer
 from vit_viz.results import PatchMap
 
@@ -46,7 +44,7 @@ class RegisterNeuron:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AddedRegister(Brief):
+class AddedRegister(Answer):
     """The same image with and without a register that was added at test time.
 
     Args:
@@ -162,11 +160,13 @@ def add_register_by(
 def traces_with_register(subject: PreparedImage, neurons: Sequence[RegisterNeuron]) -> tuple[Trace, Trace]:
     """The recorded pass without and with an added register that some neurons were moved to, both with their residual streams."""
     model = subject.transformer("A register at test time")
+    _check_room(model)
     longer = _with_one_more(model, subject.pixels)
     before = subject.trace(keep_residual=True)
     layout = longer.layout(int(subject.pixels.shape[-2]), int(subject.pixels.shape[-1]))
     changed = replace(subject, model=longer, layout=layout, turn=nullcontext)
-    with subject.turn(), undisturbed(model), _moved(longer, neurons, layout.num_prefix - 1):
+    actions = _moving(longer, neurons, layout.num_prefix - 1)
+    with subject.turn(), undisturbed(model), _at_hidden_layers(longer, actions):
         return before, changed.trace(keep_residual=True)
 
 
@@ -176,8 +176,14 @@ def traces_with_register(subject: PreparedImage, neurons: Sequence[RegisterNeuro
 def _scores(subject: PreparedImage, state: int | None, factor: float) -> tuple[int, Tensor] | None:
     """The state that is used, and the mean |h| over its outlier patches of all neurons, [layers, hidden]; None without outliers."""
     model = subject.transformer("A register at test time")
-    hidden: dict[int, Tensor] = {}
-    with subject.turn(), undisturbed(model), _recorded(model, hidden):  # the device first, then the model
+    _check_room(model)
+    hidden: dict[int, Tensor] = {}  # [tokens, hidden] by layer
+
+    def keep(layer: int, h: Tensor) -> None:
+        hidden[layer] = h[0].detach().float()
+
+    actions = {layer: partial(keep, layer) for layer in range(model.config.depth)}
+    with subject.turn(), undisturbed(model), _at_hidden_layers(model, actions):  # the device first
         recorded = replace(subject, turn=nullcontext).trace(keep_residual=True)
     norms = token_norms(recorded, factor=factor)
     if state is not None and not 1 <= state <= recorded.num_layers:
@@ -194,6 +200,13 @@ def _scores(subject: PreparedImage, state: int | None, factor: float) -> tuple[i
 def _outlier_patches(trace: Trace, tokens: Sequence[int]) -> list[int]:
     """The patches among some tokens, as indices of tokens."""
     return [token for token in tokens if trace.layout.place(token) is not None]
+
+
+def _check_room(model: VisionTransformer) -> None:
+    if model.config.relative_bias or model.config.shared_bias:
+        raise ParameterError(
+            "No register can be added to this model: the biases of its scores have entries for a class token and patches alone."
+        )
 
 
 def _with_one_more(model: VisionTransformer, pixels: Tensor) -> VisionTransformer:
@@ -223,25 +236,8 @@ def _with_one_more(model: VisionTransformer, pixels: Tensor) -> VisionTransforme
     return longer.eval()
 
 
-def _hidden_layers(model: VisionTransformer) -> list[nn.Module]:
-    """What reads the hidden layer of each MLP."""
-    return [part for name, part in model.blocks.named_modules() if name.endswith(".mlp.fc2")]
-
-
-@contextmanager
-def _recorded(model: VisionTransformer, hidden: dict[int, Tensor]) -> Iterator[None]:
-    """Keeps the hidden layer of each MLP, [tokens, hidden] by layer, of the passes of this thread."""
-
-    def keep(layer: int, h: Tensor) -> None:
-        hidden[layer] = h[0].detach().float()
-
-    with _at_hidden_layers(model, {layer: partial(keep, layer) for layer in range(model.config.depth)}):
-        yield
-
-
-@contextmanager
-def _moved(model: VisionTransformer, neurons: Sequence[RegisterNeuron], token: int) -> Iterator[None]:
-    """Gives some neurons to one token, and takes them from all patches, in the passes of this thread."""
+def _moving(model: VisionTransformer, neurons: Sequence[RegisterNeuron], token: int) -> dict[int, Action]:
+    """By layer what gives some neurons to one token, and takes them from all patches."""
     first_patch = len(model.config.prefix)
 
     def move(chosen: list[int], h: Tensor) -> Tensor:
@@ -252,17 +248,15 @@ def _moved(model: VisionTransformer, neurons: Sequence[RegisterNeuron], token: i
         return h
 
     layers = sorted({one.layer for one in neurons})
-    changes = {
-        layer: partial(move, [one.neuron for one in neurons if one.layer == layer]) for layer in layers
-    }
-    with _at_hidden_layers(model, changes):
-        yield
+    return {layer: partial(move, [one.neuron for one in neurons if one.layer == layer]) for layer in layers}
 
 
 @contextmanager
 def _at_hidden_layers(model: VisionTransformer, actions: Mapping[int, Action]) -> Iterator[None]:
-    """Calls an action on what enters the second linear layer of some MLPs; what it returns, if anything, enters in its place."""
-    thread, readers = threading.get_ident(), _hidden_layers(model)
+    """Calls an action on what enters the second linear layer of some MLPs, in the passes of this thread; what it returns, if
+    anything, enters in its place."""
+    thread = threading.get_ident()
+    readers = [part for name, part in model.blocks.named_modules() if name.endswith(".mlp.fc2")]
 
     def hook(action: Action, part: nn.Module, args: tuple[Tensor]) -> tuple[Tensor] | None:  # noqa: ARG001
         changed = action(*args) if threading.get_ident() == thread else None
@@ -310,5 +304,4 @@ ADDED_REGISTER = Question(
     place=Place("tokens", {"token_measure": "norms", "token_register": "1"}, {"factor": "token_factor"}),
     cost="pass",
     forwards=3,
-    figure="",
 )

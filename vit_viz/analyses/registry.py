@@ -8,19 +8,24 @@ from __future__ import annotations
 from typing import Any
 
 from vit_viz.analyses.ablation import ABLATION, CAUSAL_MAP, HEAD_IMPORTANCE
+from vit_viz.analyses.agreement import AGREEMENT
 from vit_viz.analyses.attention import LOOK
 from vit_viz.analyses.classes import CLASSES
 from vit_viz.analyses.components import TOKEN_COMPONENTS
-from vit_viz.analyses.explanations import EXPLAIN_ALL
+from vit_viz.analyses.decomposition import DECOMPOSITION
+from vit_viz.analyses.explain import COMPARISON, EXPLAIN_ALL
 from vit_viz.analyses.head_names import HEAD_NAMES
 from vit_viz.analyses.heads import HEAD_TABLES, HEADS
 from vit_viz.analyses.key_segments import SEGMENTS
 from vit_viz.analyses.layer_similarity import LAYER_SIMILARITY
+from vit_viz.analyses.ledger import LEDGER
 from vit_viz.analyses.lens import LOGIT_LENS
 from vit_viz.analyses.links import LINKS
+from vit_viz.analyses.map_stability import MAP_STABILITY
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.mosaic import HEAD_ROWS, MOSAIC
 from vit_viz.analyses.norms import TOKEN_NORMS
+from vit_viz.analyses.on_object import ON_OBJECT
 from vit_viz.analyses.patches import PATCHES, SEQUENCE
 from vit_viz.analyses.position_tables import (
     FILTER_COMPONENTS,
@@ -28,26 +33,36 @@ from vit_viz.analyses.position_tables import (
     RESAMPLING,
     ROTARY_SIMILARITY,
 )
-from vit_viz.analyses.positions import POSITIONS
+from vit_viz.analyses.positions import POSITION_FIT, POSITIONS
 from vit_viz.analyses.registers import ADDED_REGISTER
+from vit_viz.analyses.removal import WITHOUT_PATCHES
+from vit_viz.analyses.share_maps import CLASS_DIFFERENCE, OWN_PART, OWN_PARTS
 from vit_viz.analyses.spec import AnyQuestion, Part, Registry
 from vit_viz.analyses.tokens import TOKEN_CHANGE, TOKEN_SIMILARITY
 from vit_viz.analyses.trust import RANDOM_BAND, RANDOMISATION, TRUST
-from vit_viz.analyses.without import WITHOUT_PATCHES
 
 QUESTIONS: Registry[AnyQuestion] = Registry(
     LOOK,
     MOSAIC,
     HEADS,
     HEAD_NAMES,
+    LEDGER,
     HEAD_IMPORTANCE,
     ABLATION,
+    DECOMPOSITION,
     TRUST,
     RANDOMISATION,
+    MAP_STABILITY,
+    ON_OBJECT,
+    AGREEMENT,
+    CLASS_DIFFERENCE,
+    OWN_PART,
+    COMPARISON,
     CLASSES,
     PATCHES,
     SEQUENCE,
     POSITIONS,
+    POSITION_FIT,
     LINKS,
     TOKEN_SIMILARITY,
     TOKEN_CHANGE,
@@ -67,6 +82,6 @@ QUESTIONS: Registry[AnyQuestion] = Registry(
 
 PARTS: dict[str, Part[Any]] = {
     part.name: part
-    for part in (HEAD_ROWS, HEAD_TABLES, CAUSAL_MAP, EXPLAIN_ALL, RANDOM_BAND, WITHOUT_PATCHES)
+    for part in (HEAD_ROWS, HEAD_TABLES, CAUSAL_MAP, EXPLAIN_ALL, OWN_PARTS, RANDOM_BAND, WITHOUT_PATCHES)
 }
 """What answers are made of."""

@@ -1,23 +1,29 @@
-"""Attention through the layers towards a class: relevance (Chefer 2021b) and gradient rollout, as row chains."""
+"""Attention through the layers towards a class: relevance (Chefer 2021b) and gradient rollout, as row chains; and LeGrad."""
 
 from __future__ import annotations
 
-from torch import Tensor
-
 from vit_viz.analyses.attention import prefix_values, suffix_values, to_numpy
-from vit_viz.analyses.chains import Chain, LayerRange, check_read, layer_range, run_chains, start_row
+from vit_viz.analyses.chains import Chain, LayerRange, check_read, layer_range, start_row
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions
-from vit_viz.analyses.rollout import drawn_part
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.rollout import chain_map
 from vit_viz.analyses.spec import Method, SharedPass, Words
+from vit_viz.analyses.targets import Target
+from vit_viz.capture import trace as traced
+from vit_viz.capture import verified_structure
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query
+from vit_viz.lazy import Tensor, nn, torch
+from vit_viz.model import VisionTransformer
 from vit_viz.results import PatchMap
 
+_QUERIES_AT_ONCE = 256
+
 _RELEVANCE_CHAIN = Chain("gradient")
-_ATTENTION_SHARE = 0.5  # of gradient rollout, where none is given
+_ROLLOUT_CHAIN = Chain("gradient", 0.5)
 
 
 def relevance(trace: Trace, *, query: Query = "pool", layers: LayerRange | None = None) -> PatchMap:
@@ -41,15 +47,11 @@ def relevance(trace: Trace, *, query: Query = "pool", layers: LayerRange | None 
 
     Source: Chefer, Gur & Wolf 2021, arXiv:2103.15679, rules 5 and 6 for self-attention.
     """
-    trace = as_trace(trace)
-    start = start_row(trace, query, gradient=True)
-    (row,) = run_chains(trace, [_RELEVANCE_CHAIN], [start], layers=layers)
-    return relevance_map(trace, row, start, query=query, layers=layers)
+    return _relevance(MethodInput(recorded=as_trace(trace), start=query, layers=layers), NoOptions())
 
 
 def _relevance(given: MethodInput, _options: NoOptions) -> PatchMap:
-    row, start = given.carried(_RELEVANCE_CHAIN, given.layers)
-    return relevance_map(given.trace, row, start, layers=given.layers)
+    return chain_map(given, _RELEVANCE_CHAIN, given.layers, name="relevance", method="relevance")
 
 
 RELEVANCE = Method(
@@ -74,7 +76,7 @@ def gradient_rollout(
     trace: Trace,
     *,
     query: Query = "pool",
-    attention_share: float = _ATTENTION_SHARE,
+    attention_share: float = 0.5,
     layers: LayerRange | None = None,
 ) -> PatchMap:
     """Rollout with each head's attention weighted by its gradient towards the traced target.
@@ -95,24 +97,21 @@ def gradient_rollout(
     Source: widely copied code after Abnar & Zuidema 2020. Ours clamps before the mean over heads, and takes each layer's own
     gradient.
     """
-    trace = as_trace(trace)
-    chain = gradient_chain(attention_share)
-    start = start_row(trace, query)
-    check_read(trace, start, query)
-    (row,) = run_chains(trace, [chain], [start], layers=layers)
-    return gradient_rollout_map(trace, row, start, chain=chain, query=query, layers=layers)
+    given = MethodInput(recorded=as_trace(trace), start=query, layers=layers)
+    if not 0 <= attention_share <= 1:
+        raise ParameterError(f"The attention share lies between 0 and 1, not at {attention_share}.")
+    check_read(given.trace, start_row(given.trace, query), query)
+    return _gradient_rollout(given, Chain("gradient", attention_share))
 
 
-def _gradient_rollout(given: MethodInput, _options: NoOptions) -> PatchMap:
-    chain = gradient_chain(_ATTENTION_SHARE)
-    row, start = given.carried(chain, given.layers)
-    return gradient_rollout_map(given.trace, row, start, chain=chain, layers=given.layers)
+def _gradient_rollout(given: MethodInput, chain: Chain) -> PatchMap:
+    return chain_map(given, chain, given.layers, name="gradient rollout", method="gradient_rollout")
 
 
 GRADIENT_ROLLOUT = Method(
     name="gradient_rollout",
     options=NoOptions,
-    run=_gradient_rollout,
+    run=lambda given, _options: _gradient_rollout(given, _ROLLOUT_CHAIN),
     cost="pass",
     words=Words(
         label="Gradient rollout",
@@ -122,71 +121,94 @@ GRADIENT_ROLLOUT = Method(
         r"its sum; the map is the output's row of $A'_L \cdots A'_1$",
         source="after Abnar & Zuidema 2020, arXiv:2005.00928; clamped before the mean over heads",
     ),
-    shared=SharedPass(gradient=True, chain=lambda _options: gradient_chain(_ATTENTION_SHARE)),
+    shared=SharedPass(gradient=True, chain=lambda _options: _ROLLOUT_CHAIN),
 )
 
 
-def gradient_chain(attention_share: float) -> Chain:
-    """The chain of a gradient rollout, its option checked."""
-    if not 0 <= attention_share <= 1:
-        raise ParameterError(f"The attention share lies between 0 and 1, not at {attention_share}.")
-    return Chain("gradient", attention_share)
+def legrad(subject: PreparedImage, target: Target, *, layers: LayerRange | None = None) -> PatchMap:
+    """Which keys each layer's attention would have to look at more for the target to grow, summed over layers.
 
+    Per layer l the residual stream after it is pooled and projected as if it were the last, y_l = target(head(pool(x_l))). With
+    dA_l = dy_l / dA_l: sum_l mean_h mean_i (dA_lh[i, :])+, without a product with A. All layers share one forward and one backward,
+    since each block starts from a cut-off copy of its input.
 
-def relevance_map(
-    trace: Trace, row: Tensor, start: Tensor, *, query: Query = "pool", layers: LayerRange | None = None
-) -> PatchMap:
-    """The result of a relevance chain as a map."""
-    first, end = layer_range(trace, layers)
-    values, note = drawn_part(trace, row, start, query)
+    Args:
+        target: with its class or embedding fixed.
+        layers: (first, end) of the layers that are summed, end excluded; None means all.
+
+    Returns:
+        Non-negative sensitivity over the patch grid, in units of the target.
+
+    Raises:
+        ParameterError: the model is not ours, so it has no layers that can be pooled on their own.
+
+    Source: Bousselham et al. 2024, arXiv:2404.03214, eq. 6 to 10. Theirs rescales the sum to [0, 1]; ours stays raw.
+    """
+    model = subject.transformer("LeGrad")
+    probe = _answering_after_each_layer(model, target)
+    structure = verified_structure(model, subject.pixels, subject.layout)
+    with subject.turn():
+        recorded = traced(
+            probe,
+            subject.pixels,
+            layout=subject.layout,
+            target=torch.sum,
+            pool=subject.pool,
+            structure=structure,
+        )
+    first, end = layer_range(recorded, layers)
+    total = torch.zeros(subject.layout.num_tokens, device=recorded.device)
+    for layer in range(first, end):
+        for queries in torch.split(torch.arange(recorded.num_tokens), _QUERIES_AT_ONCE):
+            gradient = recorded.attention_gradient(layer, queries=queries)
+            total += gradient.clamp_(min=0).sum((0, 1)) / (recorded.num_heads * recorded.num_tokens)
     return PatchMap(
-        trace.layout.patches(
-            to_numpy(values.clamp(min=0))
-        ),  # r - r_0 rounds to -1e-8 where nothing was added
-        unit="relevance",
+        subject.layout.patches(to_numpy(total)),
+        unit="sensitivity of the target",
         value_range=(0.0, float("inf")),
         signed=False,
-        method="relevance",
+        method="LeGrad",
         class_blind=False,
-        provenance=trace.provenance.with_parameters(method="relevance", layers=f"{first}-{end - 1}"),
-        prefix=prefix_values(trace, row),
-        suffix=suffix_values(trace, row),
-        crop_box=trace.crop_box,
-        caption=f"relevance through layers {first}-{end - 1}{_from(trace, query)}",
-        note=note,
+        provenance=subject.provenance.with_parameters(method="legrad", layers=f"{first}-{end - 1}"),
+        prefix=prefix_values(recorded, total),
+        suffix=suffix_values(recorded, total),
+        crop_box=subject.crop_box,
+        caption=f"LeGrad, summed over layers {first}-{end - 1}",
     )
 
 
-def gradient_rollout_map(
-    trace: Trace,
-    row: Tensor,
-    start: Tensor,
-    *,
-    chain: Chain,
-    query: Query = "pool",
-    layers: LayerRange | None = None,
-) -> PatchMap:
-    """The result of a gradient rollout chain as a map."""
-    first, end = layer_range(trace, layers)
-    values, note = drawn_part(trace, row, start, query)
-    return PatchMap(
-        trace.layout.patches(to_numpy(values)),
-        unit="share of the query",
-        value_range=(-1.0, 1.0) if note else (0.0, 1.0),
-        signed=bool(note),
-        method="gradient rollout",
-        class_blind=False,
-        provenance=trace.provenance.with_parameters(
-            method="gradient_rollout", attention_share=chain.share, layers=f"{first}-{end - 1}"
-        ),
-        prefix=prefix_values(trace, row),
-        suffix=suffix_values(trace, row),
-        crop_box=trace.crop_box,
-        caption=f"gradient rollout through layers {first}-{end - 1}{_from(trace, query)}",
-        note=note,
-    )
+LEGRAD = Method(
+    name="legrad",
+    options=NoOptions,
+    run=lambda given, _options: legrad(given.subject, given.target, layers=given.layers),
+    cost="pass",
+    words=Words(
+        label="LeGrad",
+        shows="which patches the layers would have to look at more to raise the target, summed over all layers.",
+        hides="where the layers actually look: it is a sensitivity and is not multiplied by the attention itself.",
+        formula=r"$\sum_\ell \mathrm{mean}_{h, i}\, (\partial y_\ell / \partial A_{\ell h}[i, :])^{+}$; $y_\ell$: the target, "
+        r"read from layer $\ell$",
+        source="Bousselham et al. 2024, arXiv:2404.03214",
+    ),
+    shared=SharedPass(own_blocks=True),
+)
 
 
-def _from(trace: Trace, query: Query) -> str:
-    """Where a chain starts, in words, unless that is the pool."""
-    return "" if query == "pool" else f", from {trace.layout.describe(query)}"
+def _answering_after_each_layer(model: VisionTransformer, target: Target) -> nn.Module:
+    """A model that answers after each of its blocks, each block cut off from those before: [1, layers] of targets."""
+
+    class EachLayer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, pixels: Tensor) -> Tensor:
+            x = model.tokens(pixels)  # [1, tokens, dim]
+            places = model.places(model.grid_of(*pixels.shape[-2:]))
+            values = []
+            for block in model.blocks:
+                x = block(x.detach(), places)
+                values.append(target(model.classify(x))[0])
+            return torch.stack(values)[None]
+
+    return EachLayer()

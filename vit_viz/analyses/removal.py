@@ -1,27 +1,26 @@
-"""Taking patches away: painted over in the input, or truly removed from the sequence."""
+"""Taking patches away: painted over in the input, or truly removed from the sequence; and what the model says then."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor
 
-from vit_viz.analyses.batches import in_batches
-from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.prepared_image import PreparedImage, in_batches
+from vit_viz.analyses.spec import Part
 from vit_viz.analyses.targets import Target
-from vit_viz.capture import edit
-from vit_viz.capture.absence import check_removal
-from vit_viz.capture.active_edits import unedited
-from vit_viz.capture.interception import are_ours
+from vit_viz.answer import Answer
+from vit_viz.capture import are_ours, check_removal, edit, unedited
 from vit_viz.errors import ParameterError
+from vit_viz.lazy import F, Tensor, torch
 from vit_viz.model.submodules import submodules_of
 from vit_viz.progress import Watch
+from vit_viz.results import Ranking
 
 Baseline = Literal["mean", "blur", "gray", "black"]
 
@@ -31,6 +30,22 @@ BASELINES: dict[Baseline, str] = {
     "gray": "mid gray",
     "black": "black",
 }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WithoutPatches(Answer):
+    """What the model says when patches are gone.
+
+    Args:
+        top: the classes that were asked about, then the best classes now; without classes, the similarity to the whole photo's
+            embedding.
+        before: scores of the same names with all patches there.
+        first: (name, score before, score now) of what came first with all patches.
+    """
+
+    top: Ranking
+    before: NDArray[np.float32]
+    first: tuple[str, float, float]
 
 
 def baseline_pixels(subject: PreparedImage, baseline: Baseline) -> Tensor:
@@ -166,3 +181,35 @@ def _blurred(pixels: Tensor, sigma: tuple[int, int]) -> Tensor:
         padding = (0, 0, radius, radius) if axis == 2 else (radius, radius, 0, 0)
         pixels = F.conv2d(F.pad(pixels, padding, mode="replicate"), weight, groups=channels)
     return pixels
+
+
+def _without_patches(job: Job) -> WithoutPatches:
+    """What the model says of the image without some patches, truly removed, beside what it said of the whole."""
+    subject, labels, asked = job.image, job.loaded.labels, job.parameters.get("asked", ())
+    outputs = outputs_without(subject, job.parameters.get("gone", ())).float().cpu()
+    if not subject.has_classes:
+        words = "similarity to the whole photo"
+        now = float(F.cosine_similarity(outputs, job.outputs, dim=0))
+        top = Ranking(
+            (words,), np.array([now], np.float32), "cosine similarity", "patches removed", subject.provenance
+        )
+        return WithoutPatches(top, np.ones(1, np.float32), (words, 1.0, now))
+    names = dict(enumerate(labels.names if labels else ()))
+    before, after = job.outputs.softmax(-1), outputs.softmax(-1)
+    if not all(0 <= index < after.numel() for index in asked):
+        raise ParameterError(f"Classes are numbered from 0 to {after.numel() - 1}.")
+    chosen = tuple(dict.fromkeys([*asked, *after.topk(min(5, after.numel())).indices.tolist()]))
+    best = int(before.argmax())
+    top = Ranking(
+        tuple(names.get(i, f"class {i}") for i in chosen),
+        after[list(chosen)].numpy(),
+        "probability",
+        "patches removed",
+        subject.provenance,
+        chosen,
+    )
+    told = (names.get(best, f"class {best}"), float(before[best]), float(after[best]))
+    return WithoutPatches(top, before[list(chosen)].numpy(), told)
+
+
+WITHOUT_PATCHES = Part(name="without patches", run=_without_patches, reads="image", forwards=1)

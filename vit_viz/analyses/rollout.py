@@ -1,29 +1,22 @@
-"""Attention through the layers, blind to the class: rollout as a row chain."""
+"""Attention maps that are blind to the class: rollout and value-aware rollout, as row chains, and the last layer alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from torch import Tensor
-
-from vit_viz.analyses.attention import HeadFusion, prefix_values, suffix_values, to_numpy
-from vit_viz.analyses.chains import (
-    Chain,
-    FusedCache,
-    LayerRange,
-    layer_range,
-    output_query,
-    run_chains,
-    start_row,
-)
+from vit_viz.analyses.attention import HeadFusion, attention_map, prefix_values, suffix_values, to_numpy
+from vit_viz.analyses.chains import Chain, LayerRange, layer_range
 from vit_viz.analyses.method_input import MethodInput
-from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.options import NoOptions, Option, Options
+from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.analyses.spec import Method, SharedPass, Words
+from vit_viz.capture import Trace
+from vit_viz.capture import trace as traced
 from vit_viz.capture.given import as_trace
-from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
-from vit_viz.geometry import Query, as_query
+from vit_viz.geometry import Query
+from vit_viz.lazy import Tensor
 from vit_viz.results import PatchMap
 
 MAX_LAYER = 4095
@@ -31,14 +24,14 @@ MAX_LAYER = 4095
 
 
 def rollout(
-    trace: Trace,
+    trace: Trace | ModelLike,
+    image: Picture | Tensor | None = None,
     *,
     query: Query | None = None,
     attention_share: float = 0.5,
     head_fusion: HeadFusion = "mean",
     discard: float = 0.0,
     layers: LayerRange | None = None,
-    cache: FusedCache | None = None,
 ) -> PatchMap:
     """How much the query token draws on each input patch, through all layers.
 
@@ -46,13 +39,14 @@ def rollout(
     A pool that lies on patches (mean or attention pooling) starts from its weights r_0, and r - r_0 is drawn.
 
     Args:
+        trace: what `trace` returned; or a model, as `trace` takes it, with its image.
+        image: of the model; a trace holds its own.
         query: token whose row is followed: the class token, the pool, a patch or a set of patches, also as text such as
             "3,4"; None asks for what the model's output is read from.
         attention_share: share of the attention branch, in [0, 1]; the skip connection has the rest.
         head_fusion: over heads; max and min are renormalised so that rows sum to 1.
         discard: share of the patch keys, in [0, 1), that each row drops, lowest first; prefix and suffix keys are never dropped.
         layers: (first, end) of the layers that take part, end excluded; None means all.
-        cache: keeps head-fused matrices of this trace, so that the next query is fast.
 
     Returns:
         Weights in [0, 1] over the patch grid, [rows, cols]; with the prefix and suffix tokens they sum to 1. For a pool over
@@ -71,12 +65,16 @@ def rollout(
         >>> f"{flow.values.sum():.2f} on the patches, {flow.prefix['class']:.2f} on the class token"
         '0.93 on the patches, 0.04 on the class token'
     """
-    trace = as_trace(trace)
-    chain = rollout_chain(attention_share=attention_share, head_fusion=head_fusion, discard=discard)
-    query = output_query(trace) if query is None else as_query(query)
-    start = start_row(trace, query)
-    (row,) = run_chains(trace, [chain], [start], layers=layers, cache=cache)
-    return rollout_map(trace, row, start, query=query, chain=chain, layers=layers)
+    if image is not None:
+        trace = traced(trace, image)  # type: ignore[arg-type]  # which refuses a trace
+    given = MethodInput(recorded=as_trace(trace), start=query, layers=layers)
+    if not 0 <= attention_share <= 1:
+        raise ParameterError(f"The attention share lies between 0 and 1, not at {attention_share}.")
+    if not 0 <= discard < 1:
+        raise ParameterError(f"The discard ratio lies at 0 or above and below 1, not at {discard}.")
+    if head_fusion not in ("mean", "max", "min"):
+        raise ParameterError(f"Heads are fused by mean, max or min, not by {head_fusion!r}.")
+    return _rollout(given, Chain("attention", attention_share, head_fusion, discard), layers)
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,12 @@ class RolloutOptions(Options):
     first: Annotated[
         int,
         Option(
-            "first layer", "The first layer that takes part.", high=MAX_LAYER, link="first", is_layer=True
+            "first layer",
+            "The first layer that takes part.",
+            low=-MAX_LAYER,
+            high=MAX_LAYER,
+            link="first",
+            is_layer=True,
         ),
     ] = 0
     last: Annotated[
@@ -114,7 +117,7 @@ class RolloutOptions(Options):
         Option(
             "last layer",
             "The last layer that takes part; -1 is the model's last.",
-            low=-1,
+            low=-MAX_LAYER,
             high=MAX_LAYER,
             link="last",
             is_layer=True,
@@ -123,8 +126,8 @@ class RolloutOptions(Options):
 
     def for_layers(self, count: int) -> RolloutOptions:
         """The range of layers within a model: -1 for its last, however a link wrote it."""
-        last = self.last if 0 <= self.last < count - 1 else -1
-        return replace(self, first=min(self.first, range(count)[last]), last=last)
+        first, last = (max(0, i + count) if i < 0 else min(i, count - 1) for i in (self.first, self.last))
+        return replace(self, first=min(first, last), last=-1 if last == count - 1 else last)
 
     def layers(self, count: int) -> LayerRange | None:
         """The layers of a model that take part, end excluded; None where all do."""
@@ -139,21 +142,20 @@ class RolloutOptions(Options):
 
 
 def _chain(options: RolloutOptions) -> Chain:
-    return rollout_chain(
-        attention_share=options.attention_share, head_fusion=options.head_fusion, discard=options.discard
-    )
+    return Chain("attention", options.attention_share, options.head_fusion, options.discard)
 
 
-def _run(given: MethodInput, options: RolloutOptions) -> PatchMap:
-    chain, layers = _chain(options), options.layers(given.trace.num_layers) or given.layers
-    row, start = given.carried(chain, layers)
-    return rollout_map(given.trace, row, start, query=given.query, chain=chain, layers=layers)
+def _rollout(given: MethodInput, chain: Chain, layers: LayerRange | None) -> PatchMap:
+    more = {"head_fusion": chain.fusion, "discard": chain.discard}
+    return chain_map(given, chain, layers, name="rollout", method="rollout", **more)
 
 
 ROLLOUT = Method(
     name="rollout",
     options=RolloutOptions,
-    run=_run,
+    run=lambda given, options: _rollout(
+        given, _chain(options), options.layers(given.trace.num_layers) or given.layers
+    ),
     cost="look-up",
     takes_target=False,
     words=Words(
@@ -172,53 +174,148 @@ ROLLOUT = Method(
 )
 
 
-def rollout_chain(*, attention_share: float, head_fusion: HeadFusion, discard: float) -> Chain:
-    """The chain of a rollout, its options checked."""
-    if not 0 <= attention_share <= 1:
-        raise ParameterError(f"The attention share lies between 0 and 1, not at {attention_share}.")
-    if not 0 <= discard < 1:
-        raise ParameterError(f"The discard ratio lies at 0 or above and below 1, not at {discard}.")
-    if head_fusion not in ("mean", "max", "min"):
-        raise ParameterError(f"Heads are fused by mean, max or min, not by {head_fusion!r}.")
-    return Chain("attention", attention_share, head_fusion, discard)
-
-
-def rollout_map(
-    trace: Trace, row: Tensor, start: Tensor, *, query: Query, chain: Chain, layers: LayerRange | None
+def value_rollout(
+    trace: Trace,
+    *,
+    query: Query | None = None,
+    attention_share: float = 0.5,
+    layers: LayerRange | None = None,
 ) -> PatchMap:
-    """The result of a rollout chain as a map."""
+    """How much the query token draws on each patch through all layers, where a weight on a short value counts little.
+
+    As rollout, with B_ij = sum_h A_h,ij ||v_h,j W_O,h|| in place of the heads' mean, each row divided by its sum: the row
+    e_query B'_L ... B'_1 with B' = attention_share * B + (1 - attention_share) * I. A LayerScale behind the
+    projection is left out.
+
+    Args:
+        query: token whose row is followed; None asks for what the model's output is read from.
+        attention_share: share of the attention branch, in [0, 1]; the skip connection has the rest.
+        layers: (first, end) of the layers that take part, end excluded; None means all.
+
+    Returns:
+        Weights in [0, 1] over the patch grid, [rows, cols]; with the prefix and suffix tokens they sum to 1. For a pool over
+        patches the change against its start, in [-1, 1], which sums to 0.
+
+    Raises:
+        ParameterError: the share lies outside [0, 1], or the query is not a token of this trace.
+        CaptureError: the trace kept no norms of values, or an output projection is not known.
+
+    Source: weights after Kobayashi et al. 2020, arXiv:2004.10102, head by head; products after Abnar & Zuidema 2020. The sizes of
+    the heads' vectors are added up, an upper bound of the size of their sum; the skip connection has a fixed share, where Kobayashi
+    et al. 2021 and ALTI (Ferrando et al. 2022) measure what it adds.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> from vit_viz.samples import sample
+        >>> trace = vv.trace("mini", sample("shapes"), keep_norms=True)
+        >>> vv.value_rollout(trace, query="class").caption
+        'value-aware rollout through layers 0-5: class token draws on'
+    """
+    given = MethodInput(recorded=as_trace(trace), start=query, layers=layers)
+    return _value_rollout(given, ValueRolloutOptions(attention_share))
+
+
+@dataclass(frozen=True)
+class ValueRolloutOptions(Options):
+    """The options of value-aware rollout."""
+
+    attention_share: Annotated[
+        float,
+        Option(
+            "attention share of the values",
+            "Share of the attention branch; the skip connection has the rest.",
+            step=0.05,
+        ),
+    ] = 0.5
+
+
+def _value_chain(options: ValueRolloutOptions) -> Chain:
+    return Chain("values", options.attention_share)
+
+
+def _value_rollout(given: MethodInput, options: ValueRolloutOptions) -> PatchMap:
+    chain = _value_chain(options)
+    return chain_map(given, chain, given.layers, name="value-aware rollout", method="value_rollout")
+
+
+VALUE_ROLLOUT = Method(
+    name="value_rollout",
+    options=ValueRolloutOptions,
+    run=_value_rollout,
+    cost="look-up",
+    takes_target=False,
+    words=Words(
+        label="Value-aware rollout",
+        shows="rollout in which a weight counts by how much it moves: attention to a token with a short value, as sinks have, "
+        "counts little.",
+        hides="the predicted class, where the moved vectors point, and whether those of several heads cancel.",
+        formula=r"$B_{ij} = \sum_h A_{h,ij}\, \lVert v_{h,j} W_{O,h} \rVert$, each row divided by its sum; then as attention "
+        r"rollout: the query's row of the product of $a\, B + (1 - a) I$ over the layers",
+        source="after Kobayashi et al. 2020, Attention is Not Only a Weight, arXiv:2004.10102",
+        class_blind=True,
+    ),
+    shared=SharedPass(norms=True, chain=_value_chain, own_blocks=True),
+    takes_query=True,
+)
+
+
+LAST_LAYER_ATTENTION = Method(
+    name="attention",
+    options=NoOptions,
+    run=lambda given, _options: attention_map(
+        given.trace, layer=given.trace.num_layers - 1, query=given.query
+    ),
+    cost="pass",
+    words=Words(
+        label="Last-layer attention",
+        shows="where the output token looks in the last layer, averaged over its heads.",
+        hides="the class, and all earlier layers: it is the map that is shown most, and it often misses the object.",
+        formula=r"$\mathrm{mean}_h\, A_{L h}[o, :]$; $L$: the last layer; $o$: the token that the output is read from",
+        source="Vaswani et al. 2017, arXiv:1706.03762",
+        class_blind=True,
+    ),
+)
+
+
+def chain_map(
+    given: MethodInput, chain: Chain, layers: LayerRange | None, *, name: str, method: str, **more: object
+) -> PatchMap:
+    """What a chain carries from the query to each patch, as the map of a method.
+
+    Of a pool that itself lies on patches the change r - r_0 is drawn: a mean pool would show its own uniform start, and an
+    attention pool its last layer, whatever the layers did.
+
+    Args:
+        more: how it was computed, for its provenance.
+    """
+    trace, class_blind = given.trace, chain.source != "gradient"
+    row, start = given.carried(chain, layers)
     first, end = layer_range(trace, layers)
-    values, note = drawn_part(trace, row, start, query)
+    is_change = given.query == "pool" and bool(start[trace.layout.patch_slice].any())
+    values, value_range = row - start.to(row) if is_change else row, (-1.0 if is_change else 0.0, 1.0)
+    if chain.share is None:  # r - r_0 rounds to -1e-8 where nothing was added
+        values, value_range = values.clamp(min=0), (0.0, float("inf"))
+    share = {} if chain.share is None else {"attention_share": chain.share}
+    asked = {"query": given.query} if class_blind else {}
+    words = f": {trace.layout.describe(given.query)} draws on"
+    if not class_blind:
+        is_usual = given.start is None or given.start == "pool"
+        words = "" if is_usual else f", from {trace.layout.describe(given.query)}"
     return PatchMap(
         trace.layout.patches(to_numpy(values)),
-        unit="share of the query",
-        value_range=(-1.0, 1.0) if note else (0.0, 1.0),
-        signed=bool(note),
-        method="rollout",
-        class_blind=True,
+        unit="relevance" if chain.share is None else "share of the query",
+        value_range=value_range,
+        signed=value_range[0] < 0,
+        method=name,
+        class_blind=class_blind,
         provenance=trace.provenance.with_parameters(
-            method="rollout",
-            query=query,
-            attention_share=chain.share,
-            head_fusion=chain.fusion,
-            discard=chain.discard,
-            layers=f"{first}-{end - 1}",
+            method=method, **asked, **share, **more, layers=f"{first}-{end - 1}"
         ),
         prefix=prefix_values(trace, row),
         suffix=suffix_values(trace, row),
         crop_box=trace.crop_box,
-        caption=f"rollout through layers {first}-{end - 1}: {trace.layout.describe(query)} draws on",
-        note=note,
+        caption=f"{name} through layers {first}-{end - 1}{words}",
+        note="Drawn is the change against the pool's own weights, which lie on the patches."
+        if is_change
+        else "",
     )
-
-
-def drawn_part(trace: Trace, row: Tensor, start: Tensor, query: Query) -> tuple[Tensor, str]:
-    """What of a chain's result is drawn: r, or r - r_0 with a note where the pool itself lies on patches.
-
-    Without this, a mean pool shows its own uniform start, and an attention pool its last layer, whatever the layers did.
-    """
-    if query != "pool" or not start[trace.layout.patch_slice].any():
-        return row, ""
-    return row - start.to(
-        row
-    ), "Drawn is the change against the pool's own weights, which lie on the patches."

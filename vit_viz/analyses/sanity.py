@@ -1,36 +1,22 @@
-"""Checks that a map has to pass before it means anything: does it depend on the class, on the weights, and not on a mirror?"""
+"""Checks that a map has to pass before it means anything: does it depend on the class, and on the weights?"""
 
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
-from vit_viz.analyses.correlation import class_sensitivity_of, mirror_stability_of, spearman
+from vit_viz.analyses.correlation import class_sensitivity_of, spearman
 from vit_viz.analyses.explain import explain_subject
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import Target, TargetLike, class_logit
 from vit_viz.errors import ParameterError
+from vit_viz.lazy import torch
 from vit_viz.model import VisionTransformer
 from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import Curve, PatchMap
-
-
-@dataclass(frozen=True)
-class Stability:
-    """Spearman correlation of a map with itself under changes that should not matter, in [-1, 1].
-
-    Args:
-        mirror: of the mirrored image's map, mirrored back.
-        noise: mean over images with a little noise.
-    """
-
-    mirror: float
-    noise: float
 
 
 def class_sensitivity(subject: PreparedImage, *, method: str) -> float:
@@ -53,38 +39,6 @@ def class_sensitivity(subject: PreparedImage, *, method: str) -> float:
         for index in (first, second)
     ]
     return class_sensitivity_of(*maps)
-
-
-def stability(
-    subject: PreparedImage,
-    *,
-    method: str,
-    target: TargetLike = None,
-    samples: int = 3,
-    noise: float = 0.02,
-    seed: int = 0,
-    progress: Progress | None = None,
-    cancelled: StopCheck | None = None,
-) -> Stability:
-    """Whether a map stays when the image is mirrored, and when noise is added that nobody sees.
-
-    Args:
-        samples: noisy images.
-        noise: standard deviation, as a share of the range of the input.
-    """
-    watch = Watch(2 + samples, progress=progress, cancelled=cancelled)
-    fixed = subject.resolved(target)
-    original = _map_of(subject, subject.pixels, method, fixed, watch)
-    mirrored = _map_of(subject, subject.pixels.flip(-1), method, fixed, watch)
-    random = torch.Generator().manual_seed(seed)
-    spread = noise * float(subject.pixels.max() - subject.pixels.min())
-    correlations = []
-    for _ in range(samples):
-        added = torch.randn(subject.pixels.shape, generator=random).to(subject.pixels)
-        noisy = _map_of(subject, subject.pixels + spread * added, method, fixed, watch)
-        correlations.append(spearman(original.values, noisy.values))
-    mean = float(np.mean(correlations)) if correlations else 1.0
-    return Stability(mirror_stability_of(original, mirrored), mean)
 
 
 def parameter_randomisation(
@@ -114,17 +68,15 @@ def parameter_randomisation(
     fixed = subject.resolved(target)
     stages = _stages(model)
     watch = Watch(len(stages) + 1, progress=progress, cancelled=cancelled)
-    original = _map_of(subject, subject.pixels, method, fixed, watch)
+    original = watched_map(subject, method, fixed, watch)
     with subject.turn():  # nobody else's pass may have hooks on what is copied
-        randomised = replace(subject, model=copy.deepcopy(model))
-    fresh = _fresh(model, seed)
-    correlations = [1.0]
+        copied = copy.deepcopy(model)
+    randomised, fresh, correlations = replace(subject, model=copied), _fresh(model, seed), [1.0]
     for names in stages:
         for name in names:
-            _copy(fresh, randomised.transformer(""), name)
-        correlations.append(
-            spearman(original.values, _map_of(randomised, subject.pixels, method, fixed, watch).values)
-        )
+            copied.get_submodule(name).load_state_dict(fresh.get_submodule(name).state_dict())
+        changed = watched_map(randomised, method, fixed, watch)
+        correlations.append(spearman(original.values, changed.values))
     return Curve(
         np.arange(len(correlations), dtype=np.float32),
         np.array(correlations, dtype=np.float32),
@@ -135,12 +87,10 @@ def parameter_randomisation(
     )
 
 
-# --- parts
-
-
-def _map_of(subject: PreparedImage, pixels: Tensor, method: str, target: Target, watch: Watch) -> PatchMap:
+def watched_map(subject: PreparedImage, method: str, target: Target, watch: Watch) -> PatchMap:
+    """The map of a method, as one step of a watch."""
     watch.check()
-    result = explain_subject(replace(subject, pixels=pixels), methods=[method], target=target)[method]
+    result = explain_subject(subject, methods=[method], target=target)[method]
     watch.advance()
     return result
 
@@ -160,8 +110,3 @@ def _fresh(model: VisionTransformer, seed: int) -> VisionTransformer:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return VisionTransformer(model.config)
-
-
-def _copy(source: nn.Module, destination: nn.Module, name: str) -> None:
-    part = destination.get_submodule(name)
-    part.load_state_dict(source.get_submodule(name).state_dict())

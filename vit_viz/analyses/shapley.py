@@ -8,25 +8,25 @@ complements.
 
 from __future__ import annotations
 
+import heapq
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from vit_viz.analyses.batches import in_batches
 from vit_viz.analyses.correlation import spearman
-from vit_viz.analyses.method_input import by_itself
+from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions
-from vit_viz.analyses.patchwise import patch_mask
-from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.segments import segments_of
+from vit_viz.analyses.pixelwise import check_samples, stability_words
+from vit_viz.analyses.prepared_image import PreparedImage, in_batches, patch_colours, patch_mask
 from vit_viz.analyses.spec import Method, Passes, Words
-from vit_viz.analyses.stability import stability_words
 from vit_viz.analyses.targets import Target
 from vit_viz.errors import ParameterError
-from vit_viz.progress import Progress, StopCheck, Watch
+from vit_viz.geometry import Grid
+from vit_viz.lazy import torch
+from vit_viz.progress import Watch
 from vit_viz.results import PatchMap
 
 SEGMENTS, SAMPLES = 20, 800
@@ -61,14 +61,11 @@ class _Game:
 
 
 def kernel_shap(
-    subject: PreparedImage,
+    given: MethodInput,
     *,
-    target: Target,
     samples: int = SAMPLES,
     segments: int = SEGMENTS,
     seed: int = 0,
-    progress: Progress | None = None,
-    cancelled: StopCheck | None = None,
 ) -> PatchMap:
     """Shapley values of segments of the image, estimated by a weighted regression on subsets of them.
 
@@ -90,11 +87,12 @@ def kernel_shap(
 
     Source: Lundberg & Lee 2017, arXiv:1705.07874.
     """
+    subject, target = given.subject, given.target
     groups = _groups(subject, segments, samples)
     count = int(groups.max()) + 1
     is_exact = _fits_all(count, samples)
     subsets, weights = _all_subsets(count) if is_exact else _drawn_subsets(count, samples, seed)
-    watch = Watch(len(subsets) + 2, progress=progress, cancelled=cancelled)
+    watch = given.watch(len(subsets) + 2)
     fixed = target if target.is_resolved else subject.resolved(target)
     values = _values(subject, fixed, groups, subsets, watch)
     game = _Game(subsets, values[2:], weights, (values[0], values[1]))
@@ -120,7 +118,7 @@ def kernel_shap(
 KERNEL_SHAP = Method(
     name="kernel_shap",
     options=NoOptions,
-    run=by_itself(kernel_shap),
+    run=lambda given, _options: kernel_shap(given),
     cost="many passes",
     words=Words(
         label="KernelShap",
@@ -143,8 +141,7 @@ def _groups(subject: PreparedImage, segments: int, samples: int) -> NDArray[np.i
     patches = subject.layout.num_patches
     if patches < 2 or segments < 2:
         raise ParameterError("KernelShap needs at least two patches, and two segments, to tell apart.")
-    if samples < 1:
-        raise ParameterError(f"At least one sample is needed, not {samples}.")
+    check_samples(samples)
     each_alone = np.arange(patches).reshape(subject.layout.grid)
     groups = each_alone if segments >= patches else segments_of(subject, segments)
     count = int(groups.max()) + 1
@@ -229,3 +226,63 @@ def _halves_agree(game: _Game, count: int, groups: NDArray[np.int64]) -> float:
         half = _Game(game.subsets[chosen], game.values[chosen], weights, game.ends)
         maps.append(_per_patch(half.shares(), groups))
     return spearman(maps[0], maps[1])
+
+
+_POSITION = 3.0  # of the longer side of the image, in standard deviations of colour: segments that are compact, but follow edges
+
+
+def segments_of(subject: PreparedImage, count: int) -> NDArray[np.int64]:
+    """Which segment each patch belongs to, [rows, cols]; segments are connected and count from 0.
+
+    Neighbours are merged until `count` segments are left, each time the two whose merging costs least, by Ward's criterion
+    |A| |B| / (|A| + |B|) * |mean A - mean B|^2 over the patches' mean colour and position. Nothing is drawn at random: the same
+    image has the same segments.
+
+    Source: Ward 1963, doi:10.1080/01621459.1963.10500845.
+    """
+    rows, cols = subject.layout.grid
+    colours = patch_colours(subject).double().cpu().numpy()  # [rows, cols, channels]
+    spread = float(colours.std(axis=(0, 1)).mean()) or 1.0
+    place = np.stack(np.meshgrid(np.arange(rows), np.arange(cols), indexing="ij"), -1) / max(rows, cols)
+    features = np.concatenate([colours / spread, _POSITION * place], -1)
+    return merged(features.reshape(rows * cols, -1), (rows, cols), count)
+
+
+def merged(means: NDArray[np.float64], grid: Grid, count: int) -> NDArray[np.int64]:
+    """Merge neighbours of a grid until `count` segments are left: means [patches, features] -> segments [rows, cols]."""
+    means, sizes, owner = means.copy(), np.ones(len(means)), np.arange(len(means))
+    beside: list[set[int]] = [set() for _ in means]
+
+    def cost(a: int, b: int) -> tuple[float, int, int, float, float]:
+        difference = means[a] - means[b]
+        price = sizes[a] * sizes[b] / (sizes[a] + sizes[b]) * float(difference @ difference)
+        return price, a, b, sizes[a], sizes[b]
+
+    for a, b in _neighbours(grid):
+        beside[a].add(b)
+        beside[b].add(a)
+    heap = [cost(a, b) for a, b in _neighbours(grid)]
+    heapq.heapify(heap)
+    for _ in range(len(means) - count):
+        while True:
+            _price, a, b, size_a, size_b = heapq.heappop(heap)
+            if (size_a, size_b) == (sizes[a], sizes[b]):  # neither has been merged since
+                break
+        means[a] = (sizes[a] * means[a] + sizes[b] * means[b]) / (sizes[a] + sizes[b])
+        sizes[a], sizes[b] = sizes[a] + sizes[b], 0
+        owner[owner == b] = a
+        beside[a] = (beside[a] | beside[b]) - {a, b}
+        for other in beside[a]:
+            beside[other] = (beside[other] - {b}) | {a}
+            heapq.heappush(heap, cost(min(a, other), max(a, other)))
+    return np.unique(owner, return_inverse=True)[1].reshape(grid).astype(np.int64)
+
+
+def _neighbours(grid: Grid) -> Iterator[tuple[int, int]]:
+    """Pairs of patches that share an edge, the lower index first."""
+    rows, cols = grid
+    for patch in range(rows * cols):
+        if (patch + 1) % cols:
+            yield patch, patch + 1
+        if patch + cols < rows * cols:
+            yield patch, patch + cols

@@ -7,13 +7,14 @@ and its row in the documentation are derived from the declaration. To add one: a
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from vit_viz.analyses.options import Options
+from vit_viz.analyses.options import OptionField, Options
 from vit_viz.errors import ParameterError
 from vit_viz.lazy import named
 from vit_viz.results import PatchMap
@@ -66,9 +67,6 @@ Input = Literal["model", "photo", "trace", "tokens", "image"]
 """What an answer is made of: the model alone; its input as pixels; a recorded pass; one that kept the tokens of every layer; the
 image in front of the model, which may run again."""
 
-Figure = Literal["map", "mosaic", "explain", "patches", "sequence", "positions", "result", ""]
-"""How an answer is drawn: over its photo, as small maps, or by itself; "" for several arrays without a figure."""
-
 BESIDE_OPTIONS = ("query", "target", "options")
 """What a request holds beside the options of its question; "options" are those of a method whose map is put to the test."""
 
@@ -98,26 +96,29 @@ class Part(Generic[AnswerT]):
 
 @dataclass(frozen=True)
 class Place:
-    """Where the page shows an answer, in the words of its links.
+    """Which tab draws an answer better than the panel does, in the words of links.
 
     Args:
         tab: that opens.
         view: what is chosen there, by name.
-        options: names of options of the question, where links call them otherwise.
-        also: what else is chosen there, from the parameters of the request.
+        options: names of options of the question, where links call them otherwise; "" for one that the tab does not have.
+        also: what else is chosen there, from the parameters of a request.
+        chooses: options of the question that the tab chooses for itself, whatever was asked with.
+        is_beside: whether the answer stands beside the one that the tab is about, and is not what it saves.
     """
 
     tab: str
     view: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     also: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
+    chooses: tuple[str, ...] = ()
+    is_beside: bool = False
 
     def link(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Everything that is chosen where a request is shown, by name in links."""
+        """Everything that is chosen where a request is shown, by name in links; without parameters, where the question is."""
         options = {self.options.get(name, name): value for name, value in parameters.items()}
-        return (
-            options | {"tab": self.tab} | dict(self.view) | dict(self.also(parameters) if self.also else {})
-        )
+        also = self.also(parameters) if self.also and parameters else {}
+        return options | {"tab": self.tab} | dict(self.view) | dict(also)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -130,13 +131,12 @@ class Question(Generic[OptionsT, AnswerT]):
         options: their type.
         run: from a job of `vit_viz.analyses.job` and the options to the answer.
         reads: decides what is recorded first, and which device answers.
-        place: where the page shows the answer.
+        place: the tab that draws the answer better than the panel does; None where no tab does.
         cost: decides how it is queued, whether it says how far it is, and whether a GPU is asked for.
         forwards: about how many forward passes it takes; 0 for a look-up.
         takes_query: whether it starts from a token.
         takes_target: whether it is about a class.
         without_query: what it is about where no query is given, in words; "" for what the output is read from.
-        figure: how the answer is drawn.
 
     Raises:
         ParameterError: links cannot hold the name, or the words do not say how often the model runs.
@@ -147,13 +147,12 @@ class Question(Generic[OptionsT, AnswerT]):
     options: type[OptionsT]
     run: Callable[[Any, OptionsT], AnswerT]
     reads: Input
-    place: Place
+    place: Place | None = None
     cost: Cost = "look-up"
     forwards: int = 0
     takes_query: bool = False
     takes_target: bool = False
     without_query: str = ""
-    figure: Figure = "result"
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
@@ -177,24 +176,37 @@ class Question(Generic[OptionsT, AnswerT]):
         """What is computed for a job whose parameters hold the options."""
         return self.run(job, self.chosen(job.parameters))
 
+    def option_in_words(self, option: OptionField) -> str:
+        """What the page calls one of its options: "option “factor” of “Norms”"."""
+        return f"{option.in_words} of “{self.words.label}”"
+
     def chosen(self, parameters: Mapping[str, Any]) -> OptionsT:
         """The options among the parameters of a request."""
         return self.options.of(
             (name, value) for name, value in parameters.items() if name not in BESIDE_OPTIONS
         )
 
-    def read(self, values: Mapping[str, object]) -> OptionsT:
+    def read(self, values: Mapping[str, object], *, in_words: bool = False) -> OptionsT:
         """The options from text, JSON or Python values, by name.
+
+        Args:
+            in_words: whether errors call question and options as the page does, and not by the names that one types elsewhere.
 
         Raises:
             ParameterError: there is no option of a name, or its value is not possible; the message says what is.
         """
         known = {one.name: one for one in self.options.schema()}
+        title = f"“{self.words.label}”" if in_words else repr(self.name)
+        said = {
+            name: self.option_in_words(one) if in_words else f"{self.name}'s {name}"
+            for name, one in known.items()
+        }
         for name in values:
             if name not in known:
-                there = f"there are: {', '.join(known)}." if known else "it has none."
-                raise ParameterError(f"{self.name!r} has no option {str(name)[:40]!r}; {there}")
-        read = {name: known[name].read(f"{self.name}'s {name}", value) for name, value in values.items()}
+                there = [one.option.label for one in known.values()] if in_words else list(known)
+                ending = f"there are: {', '.join(there)}." if there else "it has none."
+                raise ParameterError(f"{title} has no option {str(name)[:40]!r}; {ending}")
+        read = {name: known[name].read(said[name], value) for name, value in values.items()}
         return self.options.of(read.items())
 
 
@@ -205,12 +217,14 @@ class SharedPass:
     Args:
         gradient: the target's gradient for the attention of every layer.
         residual: the residual stream.
+        norms: how much each value moves, `Trace.value_norms`.
         chain: from the options to the `Chain` through the layers; chains of several methods are computed together.
         own_blocks: the blocks of vit_viz's own model, beside the pass.
     """
 
     gradient: bool = False
     residual: bool = False
+    norms: bool = False
     chain: Callable[[Any], Any] | None = None
     own_blocks: bool = False
 
@@ -227,28 +241,27 @@ class Method(Question[OptionsT, PatchMap]):
     """
 
     reads: Input = "image"
-    place: Place = Place("explain")
     takes_target: bool = True
-    figure: Figure = "explain"
     shared: SharedPass = SharedPass()
     is_card: bool = True
     passes: Passes | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        links = {one.name: one.link_name(self.name) for one in self.options.schema()}
-        object.__setattr__(self, "place", Place("explain", {"method": self.name}, links))
+        if self.is_card:
+            links = {one.name: one.link_name(self.name) for one in self.options.schema()}
+            object.__setattr__(self, "place", Place("explain", {"method": self.name}, links))
         object.__setattr__(self, "forwards", _FORWARDS[self.cost])
-
-    def answer(self, job: Any) -> PatchMap:
-        """As a `Question`, by the function of a higher floor that knows what methods share."""
-        patch_map: PatchMap = named("vit_viz.analyses.explanations", "explained")(job, self)
-        return patch_map
 
     @property
     def links(self) -> frozenset[str]:
         """Names of its options in links."""
-        return frozenset(self.place.options.values())
+        return frozenset(one.link_name(self.name) for one in self.options.schema())
+
+    def answer(self, job: Any) -> PatchMap:
+        """As a `Question`, by the function of a higher floor that knows what methods share."""
+        patch_map: PatchMap = named("vit_viz.analyses.explain", "explained")(job, self)
+        return patch_map
 
 
 _FORWARDS: dict[Cost, int] = {"look-up": 0, "pass": 4, "many passes": 200}
@@ -268,6 +281,7 @@ class Registry(Mapping[str, QuestionT]):
         questions: to begin with; none has the name of another.
         after: those that stand before them.
         missing: how a sentence begins that says that there is none of a name.
+        listed: how it ends on the page, where all are found by their titles.
     """
 
     def __init__(
@@ -275,10 +289,11 @@ class Registry(Mapping[str, QuestionT]):
         *questions: QuestionT,
         after: Mapping[str, QuestionT] | None = None,
         missing: str = "There is nothing called",
+        listed: str = "“Find a question” (Ctrl+K) finds all that can be asked.",
     ) -> None:
         self._questions: dict[str, QuestionT] = {}
         self._after: Mapping[str, QuestionT] = after or {}
-        self._missing = missing
+        self._missing, self._listed = missing, listed
         for question in questions:
             self._add(question)
 
@@ -300,6 +315,18 @@ class Registry(Mapping[str, QuestionT]):
         if name not in self:
             raise ParameterError(f"{self._missing} {str(name)[:40]!r}{did_you_mean(str(name), self)}")
         return self[name]
+
+    def titled(self, name: str) -> QuestionT:
+        """The question of a name, for those who know questions by their titles.
+
+        Raises:
+            ParameterError: there is none; the message says the title of one that is like it, or how to find all.
+        """
+        if name in self:
+            return self[name]
+        near = difflib.get_close_matches(str(name), list(self), 1)
+        advice = f"did you mean “{self[near[0]].words.label}”?" if near else self._listed
+        raise ParameterError(f"{self._missing} {str(name)[:40]!r}; {advice}")
 
     @contextmanager
     def including(self, question: QuestionT) -> Iterator[None]:

@@ -8,14 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, SupportsIndex
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
 from vit_viz.capture.given import class_index
 from vit_viz.errors import ParameterError
 from vit_viz.indices import as_index
 from vit_viz.labels import Labels
+from vit_viz.lazy import F, Tensor, torch
 
 TargetKind = Literal["logit", "probability", "difference", "similarity", "own embedding"]
 Noun = Literal["class", "output"]
@@ -86,8 +83,8 @@ class Target:
 
     @property
     def followed(self) -> Target:
-        """What deletion and insertion follow: the probability of the class, or the similarity to the embedding."""
-        if self.kind in ("logit", "difference"):
+        """What deletion and insertion follow: the probability of the class, the lead over another, or the similarity."""
+        if self.kind == "logit":
             return Target("probability", self.index, noun=self.noun)
         return Target("similarity", embedding=self.embedding) if self.kind == "own embedding" else self
 

@@ -10,18 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import NoOptions, Option, Options
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import Query
+from vit_viz.lazy import F, Tensor, torch
 from vit_viz.results import TokenMaps
 
 Role = Literal["tokens", "queries", "keys"]
@@ -53,12 +49,6 @@ def state_names(trace: Trace, role: Role = "tokens") -> tuple[str, ...]:
     return ("input", *(f"after layer {layer}" for layer in range(trace.num_layers)))
 
 
-def named_values(trace: Trace, values: Tensor) -> dict[str, Tensor]:
-    """The part of [states, tokens, ...] that belongs to each prefix and suffix token, [states, ...] by name."""
-    layout = trace.layout
-    return {name: values[:, layout.token(name)] for name in layout.named}
-
-
 def patches_of(trace: Trace, values: Tensor) -> Tensor:
     """The patches of [states, tokens, ...] on their grid, [states, rows, cols, ...]."""
     patches = values[:, trace.layout.patch_slice]
@@ -86,7 +76,7 @@ def token_maps(
         signed=signed,
         method=method,
         provenance=trace.provenance.with_parameters(method=method, **parameters),
-        named={name: to_numpy(row) for name, row in named_values(trace, values).items()},
+        named={name: to_numpy(values[:, trace.layout.token(name)]) for name in trace.layout.named},
         crop_box=trace.crop_box,
         note=note,
     )
@@ -185,14 +175,6 @@ class RoleOptions(Options):
     )
 
 
-def _token_similarity(job: Job, options: RoleOptions) -> TokenMaps:
-    return token_similarity(job.tokens, query=job.parameters["query"], role=options.role)
-
-
-def _token_change(job: Job, _options: NoOptions) -> TokenMaps:
-    return token_change(job.tokens)
-
-
 TOKEN_SIMILARITY = Question(
     name="token_similarity",
     words=Words(
@@ -204,11 +186,10 @@ TOKEN_SIMILARITY = Question(
         class_blind=True,
     ),
     options=RoleOptions,
-    run=_token_similarity,
+    run=lambda job, options: token_similarity(job.tokens, query=job.parameters["query"], **options.values()),
     reads="tokens",
     place=Place("tokens", {"token_measure": "similarity"}, {"role": "token_role"}),
     takes_query=True,
-    figure="",
 )
 
 TOKEN_CHANGE = Question(
@@ -222,8 +203,7 @@ TOKEN_CHANGE = Question(
         class_blind=True,
     ),
     options=NoOptions,
-    run=_token_change,
+    run=lambda job, _options: token_change(job.tokens),
     reads="tokens",
-    place=Place("tokens", {"token_measure": "norms"}),
-    figure="",
+    place=Place("tokens", {"token_measure": "norms"}, is_beside=True),
 )

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from vit_viz.analyses.correlation import class_sensitivity_of, mirror_stability_of
-from vit_viz.analyses.explanations import maps_of, parameters_of
+from vit_viz.analyses.explain import map_of, maps_of, two_classes
 from vit_viz.analyses.faithfulness import Faithfulness, RandomBand, faithfulness_of, random_band
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.sanity import parameter_randomisation
 from vit_viz.analyses.spec import AnyMethod, Part, Place, Question, Words
-from vit_viz.brief import Brief
+from vit_viz.answer import Answer
 from vit_viz.results import Curve, PatchMap
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trust(Brief):
+class Trust(Answer):
     """How far to believe one map.
 
     Args:
-        faithfulness: deletion and insertion beside random orders.
+        faithfulness: deletion and insertion beside random orders; of two maps subtracted also deletion from their other end.
         class_sensitivity: 1 - Spearman correlation of the maps for the first two classes; None where it is not measured.
         mirror: Spearman correlation with the mirrored photo's map, mirrored back; None where it is not measured.
     """
@@ -36,9 +36,9 @@ class Trust(Brief):
 class OfMethodOptions(Options):
     """Whose map is put to the test."""
 
-    method: Annotated[
-        str, Option("method", "Name of the method whose map is tested.", pattern=r"[a-z][a-z0-9_]*")
-    ] = METHODS.usual.name
+    method: Annotated[str, Option("method", "The map's method.", pattern=r"[a-z][a-z0-9_]*")] = (
+        METHODS.usual.name
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,21 +50,33 @@ class OfMethodOptions(Options):
         return METHODS.named(self.method)
 
 
-def _trust(job: Job, options: OfMethodOptions) -> Trust:
+@dataclass(frozen=True)
+class TrustOptions(OfMethodOptions):
+    """Whose map is put to the test; of two classes, which map."""
+
+    sides: Annotated[
+        Literal["lead", "difference"],
+        Option("of two classes", "The map of the lead of one, or both maps subtracted."),
+    ] = "lead"
+
+
+def _trust(job: Job, options: TrustOptions) -> Trust:
     method = options.tested
+    if options.sides == "difference":
+        return Trust(_of_difference(job, method))
     band: RandomBand = job.answer_of("random band", target=job.target)
-    patch_map = _map_of(job, method)
+    patch_map = map_of(job, method, method.options.of(job.parameters.get("options", ())))
     scores = faithfulness_of(job.image, patch_map, band, target=job.target, **job.watched)
     return Trust(scores, _class_sensitivity(job, method), _mirror_stability(job, method, patch_map))
 
 
-def _map_of(job: Job, method: AnyMethod) -> PatchMap:
-    """The map that is put to the test: with the options of the request, from its query or what the output is read from."""
-    options = method.options.of(job.parameters.get("options", ()))
-    start = job.parameters.get("query", job.trace.layout.default_query)
-    parameters = parameters_of(method, options, query=start, target=job.target)
-    patch_map: PatchMap = job.answer_of(method.name, **parameters)
-    return patch_map
+def _of_difference(job: Job, method: AnyMethod) -> Faithfulness:
+    """Whether the lead of one class over another goes with the patches that the one has more of, and grows without the other's."""
+    pair, asked = two_classes(job), job.parameters.get("options", ())
+    also = {"options": asked} if asked else {}
+    subtracted: PatchMap = job.answer_of("class_difference", method=method.name, target=pair, **also)
+    band: RandomBand = job.answer_of("random band", target=pair)
+    return faithfulness_of(job.image, subtracted, band, target=pair, reverse=True, **job.watched)
 
 
 def _class_sensitivity(job: Job, method: AnyMethod) -> float | None:
@@ -92,10 +104,6 @@ def _mirror_stability(job: Job, method: AnyMethod, patch_map: PatchMap) -> float
     return None if other is None else mirror_stability_of(patch_map, other)
 
 
-def _random_band(job: Job) -> RandomBand:
-    return random_band(job.image, target=job.target, **job.watched)
-
-
 def _randomisation(job: Job, options: OfMethodOptions) -> Curve:
     with job.single_copy():
         return parameter_randomisation(job.image, method=options.method, target=job.target, **job.watched)
@@ -107,18 +115,17 @@ TRUST = Question(
         label="Trust",
         shows="how the answer changes as a map's patches are taken away or brought in, beside random orders.",
         hides="what a photo with removed patches means to a model that never saw one.",
-        formula=r"areas under $p(c)$ over the share of patches removed, or brought in",
+        formula=r"areas under $p(c)$, or $z_a - z_b$ of two classes, over the share of patches removed, or brought in",
         source="Petsiuk et al. 2018, arXiv:1806.07421",
         runs="some hundred passes",
     ),
-    options=OfMethodOptions,
+    options=TrustOptions,
     run=_trust,
     reads="image",
     place=Place("explain"),
     cost="many passes",
     forwards=430,
     takes_target=True,
-    figure="",
 )
 
 RANDOMISATION = Question(
@@ -140,4 +147,10 @@ RANDOMISATION = Question(
     takes_target=True,
 )
 
-RANDOM_BAND = Part(name="random band", run=_random_band, reads="image", forwards=384, is_slow=True)
+RANDOM_BAND = Part(
+    name="random band",
+    run=lambda job: random_band(job.image, target=job.target, **job.watched),
+    reads="image",
+    forwards=384,
+    is_slow=True,
+)

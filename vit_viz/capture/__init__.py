@@ -1,8 +1,43 @@
 """Recording and changing the attention of any PyTorch model: `trace`, `Trace`, `edit`."""
 
-from vit_viz.capture.edits import edit
+from typing import TYPE_CHECKING
+
+from vit_viz.capture.edit_stack import innermost_edit, is_edited
 from vit_viz.capture.packed import PackedTrace
 from vit_viz.capture.trace import Trace
-from vit_viz.capture.tracing import trace
+from vit_viz.lazy import Late
 
-__all__ = ["PackedTrace", "Trace", "edit", "trace"]
+if TYPE_CHECKING:
+    from vit_viz.capture.absence import check_removal
+    from vit_viz.capture.active_edits import unedited
+    from vit_viz.capture.batch import visit_layers
+    from vit_viz.capture.edits import edit, standing, surrounding_edits
+    from vit_viz.capture.interception import are_ours
+    from vit_viz.capture.tracing import trace
+    from vit_viz.capture.verified import verified_structure
+else:
+    check_removal = Late("vit_viz.capture.absence", "check_removal")
+    unedited = Late("vit_viz.capture.active_edits", "unedited")
+    visit_layers = Late("vit_viz.capture.batch", "visit_layers")
+    edit, standing, surrounding_edits = (
+        Late("vit_viz.capture.edits", name) for name in ("edit", "standing", "surrounding_edits")
+    )
+    are_ours = Late("vit_viz.capture.interception", "are_ours")
+    trace = Late("vit_viz.capture.tracing", "trace")
+    verified_structure = Late("vit_viz.capture.verified", "verified_structure")
+
+__all__ = [
+    "PackedTrace",
+    "Trace",
+    "are_ours",
+    "check_removal",
+    "edit",
+    "innermost_edit",
+    "is_edited",
+    "standing",
+    "surrounding_edits",
+    "trace",
+    "unedited",
+    "verified_structure",
+    "visit_layers",
+]

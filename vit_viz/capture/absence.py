@@ -7,39 +7,22 @@ would still read removed ones, unnoticed.
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-
-from vit_viz.capture.edits import innermost_edit, removing
-from vit_viz.capture.forward import block_list, undisturbed
+from vit_viz.capture.edit_stack import innermost_edit
+from vit_viz.capture.edits import removing
+from vit_viz.capture.forward import PerModule, block_list, scores_of, undisturbed
 from vit_viz.errors import CaptureError
+from vit_viz.lazy import Tensor, nn, torch
 
 _CLOSE = {torch.float32: 1e-3, torch.float64: 1e-3}
 """Largest difference between equal runs, as a share of the largest number; half precision is coarser."""
 
 
-class _Results:
-    """The result for each module: a message, or "" where removal is exact."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._known: weakref.WeakKeyDictionary[nn.Module, dict[Any, str]] = weakref.WeakKeyDictionary()
-
-    def get(self, module: nn.Module, key: Any) -> str | None:
-        with self._guard:
-            return self._known.get(module, {}).get(key)
-
-    def put(self, module: nn.Module, key: Any, message: str) -> None:
-        with self._guard:
-            self._known.setdefault(module, {})[key] = message
-
-
-_RESULTS = _Results()  # of the process, since two sessions may hold the same module
+_RESULTS: PerModule[dict[Any, str]] = PerModule(dict)
+"""The result for each module: a message, or "" where removal is exact."""
 
 
 def check_removal(module: nn.Module, pixels: Tensor, changed: Tensor, removed: Tensor) -> None:
@@ -57,12 +40,13 @@ def check_removal(module: nn.Module, pixels: Tensor, changed: Tensor, removed: T
         CaptureError: the output still depends on removed tokens, or on how many they are.
     """
     key = (tuple(pixels.shape), pixels.dtype, tuple(removed.tolist()))
-    message = _RESULTS.get(module, key)
+    known = _RESULTS.of(module)
+    message = known.get(key)
     if message is None:
         with undisturbed(module), torch.inference_mode(False), torch.no_grad():
             message = _problem(_Runs(module, removed), pixels, changed)
         if innermost_edit() is None:  # else it is true of the edited module only
-            _RESULTS.put(module, key, message)
+            known[key] = message
     if message:
         raise CaptureError(f"Patches cannot be removed from {type(module).__name__}: {message}")
 
@@ -97,7 +81,7 @@ class _Runs:
         """Output, tokens before the first block and after the last, with the removed tokens masked."""
         states: list[Tensor | None] = [None, None]
         with self._watched(states), removing(self._removed, disturbs=disturbs):
-            output = _output(self._module(pixels))
+            output = scores_of(self._module(pixels))
         return output, self._kept(states[0]), self._kept(states[1])
 
     def absent(self, pixels: Tensor) -> tuple[Tensor | None, Tensor | None] | None:
@@ -105,7 +89,7 @@ class _Runs:
         states: list[Tensor | None] = [None, None]
         try:
             with self._watched(states, drops=True):
-                return _output(self._module(pixels)), states[1]
+                return scores_of(self._module(pixels)), states[1]
         except Exception:  # a module may raise anything on a sequence that it was not built for
             return None
 
@@ -144,12 +128,6 @@ class _Runs:
         finally:
             for handle in handles:
                 handle.remove()
-
-
-def _output(result: Any) -> Tensor | None:
-    """The returned tensor, or its `.logits`."""
-    output = result if isinstance(result, Tensor) else getattr(result, "logits", None)
-    return output if isinstance(output, Tensor) else None
 
 
 def _agree(one: Tensor | None, other: Tensor | None) -> bool | None:

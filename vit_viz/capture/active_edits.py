@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from vit_viz.capture.calls import AttentionCall
 from vit_viz.capture.counting import GivenLayers, LayerCounter
@@ -20,7 +18,9 @@ from vit_viz.capture.explicit_softmax import Function
 from vit_viz.capture.interventions import Edits, masked, without_scores
 from vit_viz.capture.pools import HANDLED, Pools
 from vit_viz.capture.scores import FOLLOWED, Scores
-from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.errors import CaptureError
+from vit_viz.indices import checked_index
+from vit_viz.lazy import Tensor, torch
 
 
 class ActiveEdits:
@@ -53,7 +53,7 @@ class ActiveEdits:
         self.kept: dict[Hashable, Any] = {}  # what others found out inside, which is true no longer than that
         self._is_substitute, self._disturbs = is_substitute, disturbs
         self._tokens = 0
-        self._pools, self._scores = Pools(self._removed), Scores()
+        self._pools, self._scores = Pools(self.removed), Scores()
 
     @property
     def is_suspended(self) -> bool:
@@ -158,6 +158,17 @@ class ActiveEdits:
         """The scores of another softmax: one over tokens gives removed ones no weight."""
         return self._pools.softmax(scores, axis) if self.removes_tokens and axis is not None else scores
 
+    def removed(self, tokens: int, batch: int) -> Tensor | None:
+        """Which tokens are removed by any of the edits, Boolean [batch | 1, tokens]; None for none."""
+        removed = None
+        for edits in self.edits:
+            if edits.masks_everywhere:
+                allowed = edits.allowed(None, batch, 1, tokens, tokens, torch.device("cpu"))
+                if allowed is not None:
+                    gone = ~allowed[:, 0, 0]
+                    removed = gone if removed is None else removed | gone
+        return removed if removed is not None and removed.any() else None
+
     def check_used(self) -> None:
         """After the last pass: everything that was named must have been met."""
         if not self.was_used:
@@ -168,8 +179,7 @@ class ActiveEdits:
     def check_layers(self, count: int) -> None:
         """Every layer that is named must exist."""
         for layer in sorted({layer for edits in self.edits for layer in edits.layers}):
-            if not 0 <= layer < count:
-                raise ParameterError(f"Layer {layer} does not exist: this model has layers 0-{count - 1}.")
+            checked_index("Layer", layer, count)
 
     def _before(self, edits: Edits, layer: int | None, call: AttentionCall) -> AttentionCall:
         if layer not in edits.layers and not edits.masks_everywhere:
@@ -195,19 +205,8 @@ class ActiveEdits:
         if self.removes_tokens:
             self._pools.follow(tokens, self._shape(operand)[0])
 
-    def _removed(self, tokens: int, batch: int) -> Tensor | None:
-        """Which tokens are removed by any of the edits, Boolean [batch | 1, tokens]; None for none."""
-        removed = None
-        for edits in self.edits:
-            if edits.masks_everywhere:
-                allowed = edits.allowed(None, batch, 1, tokens, tokens, torch.device("cpu"))
-                if allowed is not None:
-                    gone = ~allowed[:, 0, 0]
-                    removed = gone if removed is None else removed | gone
-        return removed if removed is not None and removed.any() else None
-
     def _disturbed(self, output: Tensor) -> Tensor:
-        removed = self._removed(output.shape[-2], self._shape(output)[0])
+        removed = self.removed(output.shape[-2], self._shape(output)[0])
         if removed is None:
             return output
         four = output.reshape(*self._shape(output), *output.shape[-2:])
@@ -225,26 +224,24 @@ class ActiveEdits:
         )
 
 
-@contextmanager
-def suspended() -> Iterator[None]:
+def suspended() -> AbstractContextManager[None]:
     """The modes of surrounding edits stand aside, because a trace applies their edits."""
-    before = getattr(_STATE, "suspended", False)
-    _STATE.suspended = True
-    try:
-        yield
-    finally:
-        _STATE.suspended = before
+    return _setting("suspended")
+
+
+def unedited() -> AbstractContextManager[None]:
+    """What runs inside asks about the module itself: edits that belong to the model that is looked at stand aside."""
+    return _setting("unedited")
 
 
 @contextmanager
-def unedited() -> Iterator[None]:
-    """What runs inside asks about the module itself: edits that belong to the model that is looked at stand aside."""
-    before = getattr(_STATE, "unedited", False)
-    _STATE.unedited = True
+def _setting(flag: str) -> Iterator[None]:
+    before = getattr(_STATE, flag, False)
+    setattr(_STATE, flag, True)
     try:
         yield
     finally:
-        _STATE.unedited = before
+        setattr(_STATE, flag, before)
 
 
 _STATE = threading.local()  # edits belong to a thread, as torch's modes do

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-
 from vit_viz.capture.clamped_pass import Change, Site
 from vit_viz.capture.report import HOLDS, Check
 from vit_viz.capture.responses import Responses
 from vit_viz.geometry import TokenLayout
+from vit_viz.lazy import Tensor, torch
 
 _SAME = 1e-6  # share by which two equal answers may differ
 
@@ -67,13 +65,9 @@ def token_sets(layout: TokenLayout) -> Tensor:
     numbers = torch.arange(layout.num_tokens)
     bits = 2 ** torch.arange(max(1, (layout.num_tokens - 1).bit_length()))
     of_bits = (numbers[None] & bits[:, None]) != 0
-    sets = torch.cat([of_bits, ~of_bits, numbers[None] == torch.tensor(_named(layout))[:, None]])
+    named = torch.tensor([layout.token(name) for name in layout.named])
+    sets = torch.cat([of_bits, ~of_bits, numbers[None] == named[:, None]])
     return sets[sets.any(1) & ~sets.all(1)]
-
-
-def _named(layout: TokenLayout) -> list[int]:
-    """Tokens that are no patches."""
-    return [layout.token(name) for name in layout.named]
 
 
 def _pooled(layout: TokenLayout) -> Tensor:

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor, nn
-
 from vit_viz.capture.buffers import Arena, shared_pool
 from vit_viz.capture.calls import AttentionCall, NotBatched
 from vit_viz.capture.forward import ResidualStream
 from vit_viz.capture.given import as_batch
 from vit_viz.capture.layers import LayerAttention, exact
-from vit_viz.capture.recorder import Capture, Options, Recorder
+from vit_viz.capture.recorder import Capture, Recorder, RecorderOptions
 from vit_viz.capture.tracing import check_count, recorded_logits
 from vit_viz.errors import CaptureError
+from vit_viz.lazy import Tensor, nn, torch
 
 __all__ = ["BatchOutputs", "NotBatched", "Visit", "visit_layers"]
 
@@ -59,15 +57,16 @@ def visit_layers(module: nn.Module, pixels: Tensor, visit: Visit, *, tokens: int
     stream = _norms_of(module)
     logits = recorded_logits(module, placed, recorder, stream, lambda logits: logits.detach().float())
     check_count(module, recorder)
-    norms = None if stream is None else _stacked(stream.states, (len(placed), tokens))
-    return BatchOutputs(logits, norms)
+    states = [] if stream is None else stream.states
+    is_known = {tuple(state.shape) for state in states} == {(len(placed), tokens)}
+    return BatchOutputs(logits, torch.stack(states) if is_known else None)
 
 
 class _Visitor(Recorder):
     """Shows what a recorder would keep."""
 
     def __init__(self, visit: Visit, images: int, tokens: int) -> None:
-        super().__init__(Arena(shared_pool(), slots=1), Options(proof_rows=0))
+        super().__init__(Arena(shared_pool(), slots=1), RecorderOptions(proof_rows=0))
         self._visit, self._images, self._expected = visit, images, tokens
 
     def attention(self, call: AttentionCall, output: Tensor, lse: Tensor | None) -> Tensor:
@@ -99,8 +98,3 @@ def _norms_of(module: nn.Module) -> ResidualStream | None:
         return ResidualStream(module, keep=lambda state: torch.linalg.vector_norm(state.float(), dim=-1))
     except CaptureError:
         return None
-
-
-def _stacked(states: list[Tensor], shape: tuple[int, int]) -> Tensor | None:
-    """The norms of all states, [states, images, tokens], where every block gives one vector per token."""
-    return torch.stack(states) if {tuple(state.shape) for state in states} == {shape} else None

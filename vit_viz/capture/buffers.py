@@ -11,10 +11,8 @@ import weakref
 from collections import deque
 from functools import lru_cache
 
-import torch
-from torch import Tensor
-
 from vit_viz.errors import CaptureError
+from vit_viz.lazy import Tensor, torch
 
 IDLE_BYTES = 256 * 2**20
 """Idle memory that a pool keeps by default."""
@@ -30,9 +28,8 @@ class BufferPool:
     def __init__(self, max_idle_bytes: int = IDLE_BYTES) -> None:
         self.max_idle_bytes = max_idle_bytes
         self._idle: list[Tensor] = []
-        self._returned: deque[Tensor] = (
-            deque()
-        )  # appended to by finalizers, which may run while the lock is held
+        # appended to by finalizers, which may run while the lock is held
+        self._returned: deque[Tensor] = deque()
         self._lock = threading.Lock()
 
     @property
@@ -68,12 +65,6 @@ class BufferPool:
             finally:
                 self._lock.release()
 
-    def clear(self) -> None:
-        """Free all idle memory."""
-        with self._lock:
-            self._returned.clear()
-            self._idle.clear()
-
     def _settle(self) -> None:
         while self._returned:
             self._idle.append(self._returned.popleft())
@@ -101,9 +92,8 @@ class Arena:
         self._expected = max(1, slots)
         self._buffers: list[Tensor] = []
         self._roles: dict[str, Tensor] = {}  # role -> [capacity, *shape]
-        self._slots: dict[
-            str, tuple[Tensor, ...]
-        ] = {}  # their slots, sliced once: indexing costs more than a small copy
+        # their slots, sliced once: indexing costs more than a small copy
+        self._slots: dict[str, tuple[Tensor, ...]] = {}
         self._used: dict[str, int] = {}
         self._finalizer = weakref.finalize(self, pool.give_back, self._buffers)
 
@@ -134,6 +124,15 @@ class Arena:
         """All used slots of a role, [slots, *shape], or None where there are none."""
         slots = self._roles.get(role)
         return None if slots is None else slots[: self._used[role]]
+
+    def copy(self, other: Arena) -> None:
+        """Take over what another arena holds, with one copy for each role."""
+        for role, count in other._used.items():
+            stored = other._roles[role][:count]
+            while count > len(self._slots.get(role, ())):
+                self._grow(role, stored[0])
+            self._roles[role][:count].copy_(stored)
+            self._used[role] = count
 
     def release(self) -> None:
         """Return the memory now, after a capture that failed."""

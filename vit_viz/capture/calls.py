@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
 from vit_viz.errors import CaptureError
+from vit_viz.lazy import F, Tensor, torch
 
 
 class NotBatched(CaptureError):  # noqa: N818 - a way out, not a fault: these images can be traced one by one
     """A module's attention cannot be told apart image by image within one pass over several."""
 
 
-_FLASH = 1  # torch.nn.attention.SDPBackend.FLASH_ATTENTION
-_FLASH_FOR_CPU: Callable[..., tuple[Tensor, Tensor]] = torch._scaled_dot_product_flash_attention_for_cpu
+_WITH_NORMALISER = {"cpu": 1, "cuda": 2}
+"""Of torch.nn.attention.SDPBackend, the kernel for fp32: FLASH_ATTENTION on a CPU, EFFICIENT_ATTENTION on a GPU."""
 
 
 class AttentionCall(NamedTuple):
@@ -57,11 +54,15 @@ class AttentionCall(NamedTuple):
 
     def run_with_normaliser(self) -> tuple[Tensor, Tensor | None]:
         """The kernel's output, and the rows' log sum exp [batch, heads, queries] where the kernel that torch chooses returns it."""
-        if not self._uses_cpu_flash():
+        if not self._has_normaliser():
             return self.run(), None
-        output, lse = _FLASH_FOR_CPU(
-            self.query, self.key, self.value, self.dropout_p, self.is_causal, scale=self.scale
-        )
+        operands, rest = (self.query, self.key, self.value), (self.dropout_p, self.is_causal)
+        if self.query.is_cuda:
+            output, lse, _, _ = torch._scaled_dot_product_efficient_attention(
+                *operands, None, True, *rest, scale=self.scale
+            )
+            return output, lse[..., : self.query.shape[-2]]  # its rows are padded to 32
+        output, lse = torch._scaled_dot_product_flash_attention_for_cpu(*operands, *rest, scale=self.scale)
         return output, lse
 
     def weights(self) -> Tensor:
@@ -120,18 +121,18 @@ class AttentionCall(NamedTuple):
             return False
         return not query[:-2] == key[:-2] == value[:-2]
 
-    def _uses_cpu_flash(self) -> bool:
-        query = self.query
-        if query.device.type != "cpu" or query.ndim != 4 or self.enable_gqa or self.attn_mask is not None:
+    def _has_normaliser(self) -> bool:
+        query, kind = self.query, self.query.device.type
+        if kind not in _WITH_NORMALISER or query.ndim != 4 or self.enable_gqa or self.attn_mask is not None:
             return False
-        if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or self._is_broadcast():
+        if torch.is_grad_enabled() or torch.is_autocast_enabled(kind) or self._is_broadcast():
             return False
         choice: Callable[..., int] = torch._fused_sdp_choice
         return (
             choice(
                 query, self.key, self.value, self.attn_mask, self.dropout_p, self.is_causal, scale=self.scale
             )
-            == _FLASH
+            == _WITH_NORMALISER[kind]
         )
 
 

@@ -8,17 +8,16 @@ layers are connected.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor, nn
-
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.explicit_softmax import CASTS, PRODUCTS, SOFTMAXES, Function, is_square, product_of
-from vit_viz.capture.probing import AttentionProbe, by_image, signatures, undisturbed_pass
+from vit_viz.capture.explicit_softmax import Function, Product
+from vit_viz.capture.forward import scores_of
+from vit_viz.capture.probing import HALF, AttentionProbe, by_image
 from vit_viz.geometry import TokenLayout
+from vit_viz.lazy import Tensor, nn, torch
 
 _ADDITIONS = frozenset({"add", "add_", "__add__", "__radd__", "__iadd__", "addcmul", "lerp"})
 
@@ -35,26 +34,17 @@ class Site(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What is done to one image of a pass.
+    """What is done to one image of a pass."""
 
-    Args:
-        pushes: how far the output of each attention call is changed, as a multiple of its largest number; none where it is the
-            photo's.
-        pushed: tokens whose output is changed, Boolean [tokens].
-        noise: share by which all outputs differ from the photo's, at random.
-        is_other: its pixels are another photo's, and its attention is its own until it is cut.
-        cut: where its sequence of tokens is replaced by the photo's.
-        replaced: tokens of it that are, Boolean [tokens]; None for all.
-        order: which of the photo's tokens stands at each place, [tokens]; None for its own.
-    """
-
-    pushes: Sequence[float] = ()
-    pushed: Tensor | None = None
-    noise: float = 0.0
-    is_other: bool = False
-    cut: Site | None = None
-    replaced: Tensor | None = None
-    order: Tensor | None = None
+    pushes: Sequence[float] = ()  # how far each call's output is changed, as a multiple of its largest number
+    pushed: Tensor | None = None  # tokens whose output is changed, Boolean [tokens]
+    noise: float = 0.0  # share by which all outputs differ from the photo's, at random
+    is_other: bool = False  # its pixels are another photo's, and its attention is its own until it is cut
+    cut: Site | None = None  # where its sequence of tokens is replaced by the photo's
+    replaced: Tensor | None = None  # tokens of it that are, Boolean [tokens]; None for all
+    order: Tensor | None = (
+        None  # which of the photo's tokens stands at each place, [tokens]; None for its own
+    )
 
     def is_clamped(self, call: int) -> bool:
         """Whether the output of this call is the photo's."""
@@ -63,25 +53,19 @@ class Change:
 
 @dataclass(eq=False)
 class Seen:
-    """What one pass showed of its images.
+    """What one pass showed of its images; what is known of tokens is [images, tokens, features]."""
 
-    Args:
-        calls: what is known of each token at each attention call, each [images, tokens, features].
-        later: sequences that functions returned after the last call, likewise.
-        answer: the scores of classes, [images, classes]; None where the model returns something else.
-        sites: where functions returned sequences, and whether they were sums.
-        dtype: precision of the attention.
-        largest: bytes of the largest tensor that a function returned.
-        is_whole: every call's output was seen, so that it could be clamped.
-    """
-
-    calls: list[list[Tensor | None]] = field(default_factory=list)
-    later: list[Tensor] = field(default_factory=list)
-    answer: Tensor | None = None
-    sites: dict[Site, bool] = field(default_factory=dict)
-    dtype: torch.dtype = torch.float32
-    largest: int = 0
-    is_whole: bool = True
+    calls: list[list[Tensor | None]] = field(default_factory=list)  # of each token at each attention call
+    later: list[Tensor] = field(default_factory=list)  # sequences that functions returned after the last call
+    answer: Tensor | None = (
+        None  # scores of classes, [images, classes]; None where the model returns something else
+    )
+    sites: dict[Site, bool] = field(
+        default_factory=dict
+    )  # where functions returned sequences; whether they were sums
+    dtype: torch.dtype = torch.float32  # of the attention
+    largest: int = 0  # bytes of the largest tensor that a function returned
+    is_whole: bool = True  # every call's output was seen, so that it could be clamped
 
 
 Kept = dict[Any, Tensor]
@@ -103,53 +87,49 @@ class ClampedPass(AttentionProbe):
         layout: TokenLayout,
         changes: Sequence[Change | None],
         *,
-        depth: int,
+        depth: int = 0,
         kept: Kept | None = None,
         wanted: Collection[Site] = (),
     ) -> None:
-        super().__init__()
+        super().__init__(len(changes), layout.num_tokens)
         self.seen = Seen()
         self._layout, self._changes, self._depth, self._kept = layout, changes, depth, kept
         self._cuts = {change.cut for change in changes if change is not None} | set(wanted)
-        self._softmax: list[Tensor] = []  # the last written-out attention and casts of it
-        self._products = 0  # that have consumed it
+        self._products = 0  # that have consumed the last written-out attention
         self._number = 0
-
-    @property
-    def _images(self) -> int:
-        return len(self._changes)
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:  # noqa: ARG002
         """The call's output, the photo's where it is clamped."""
         self._arrived((call.query, call.key, call.value))
         return self._clamped(call.run(), axis=-2)
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Called by torch in place of `func`."""
-        scores = (kwargs or {}).get("input", args[0] if args else None) if func in SOFTMAXES else None
-        if not is_square(scores):
-            return super().__torch_function__(func, types, args, kwargs)
-        assert isinstance(scores, Tensor)
+    def explicit(self, scores: Tensor, softmax: Callable[[], Tensor]) -> Tensor:
+        """The model's own; the products that consume it are clamped."""
         self._arrived(self.scored(scores))
-        self._scored = None
-        attention = func(*args, **(kwargs or {}))
-        self._softmax = [attention]
-        return attention
+        return softmax()
 
-    def finish(self) -> None:
+    def over(self, module: nn.Module, pixels: Tensor) -> Seen | None:
+        """What the pass over these images shows; None where the model does not run on them."""
+        if not self.runs(module, pixels):
+            return None
+        self._finish()
+        answer = scores_of(self.returned)
+        if answer is not None and answer.ndim == 2 and len(answer) == self._images:
+            self.seen.answer = answer.float()
+        return self.seen
+
+    def _finish(self) -> None:
         """The pass is over, or its next attention begins: whatever consumed the last written-out one was seen by now."""
-        if self._softmax and not self._products:
+        if self._written_out is not None and not self._products:
             self.seen.is_whole = False
-        self._softmax, self._products = [], 0
+        self._written_out, self._products = None, 0
 
     def uneven(self) -> None:
         """A pool reads tokens; it is no layer."""
 
     def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run it; clamp the product of written-out attention and replace sequences where they are cut."""
-        output = func(*args, **kwargs)
-        if self._softmax:
-            output = self._after_softmax(func, args, output)
+        output = super().other(func, args, kwargs)
         if isinstance(output, Tensor) and output.is_floating_point():
             self.seen.largest = max(self.seen.largest, output.nbytes)
             self._number += 1
@@ -159,42 +139,30 @@ class ClampedPass(AttentionProbe):
         return output
 
     def _arrived(self, operands: tuple[Tensor, ...]) -> None:
-        self.finish()
+        self._finish()
         self._number = 0
-        self.seen.calls.append([self._of_tokens(signatures(operands, self._images))])
+        self.seen.calls.append([self.known(*operands)])
         self.seen.dtype = operands[0].dtype
 
-    def _of_tokens(self, states: Tensor | None) -> Tensor | None:
-        return states if states is not None and states.shape[1] == self._layout.num_tokens else None
-
-    def _after_softmax(self, func: Function, args: tuple[Any, ...], output: Any) -> Any:
-        if func in CASTS and any(args[0] is known for known in self._softmax):
-            self._softmax.append(output)
-        if func not in PRODUCTS or len(args) < 2:
-            return output
-        product = product_of(func, args, output, self._softmax)
-        if product is None:
-            return output
+    def weighted(self, product: Product, func: Function, args: tuple[Any, ...], output: Any) -> Any:  # noqa: ARG002
+        """The product, the photo's where it is clamped."""
         self._products += 1
-        self.seen.calls[-1].append(self._of_tokens(by_image(product.value, self._images)))
+        self.seen.calls[-1].append(self.known(product.value))
         return self._clamped(output, axis=product.tokens)
 
     def _clamped(self, output: Tensor, *, axis: int) -> Tensor:
-        """An attention's output, the photo's where it is clamped, and changed where it is pushed.
-
-        Args:
-            axis: of the tokens.
-        """
+        """An attention's output, the photo's where it is clamped, and changed where it is pushed; its tokens are at `axis`."""
         number = len(self.seen.calls) - 1
-        if len(output) % self._images or output.shape[axis] != self._layout.num_tokens:
+        if len(output) % self._images or output.shape[axis] != self._tokens:
             self.seen.is_whole = False
             return output
         apart = output.reshape(self._images, -1, *output.shape[1:]).clone()  # [images, ...]
         photo = self._of_photo((number, self._products), apart)
         for image, change in enumerate(self._changes):
             if change is not None and change.is_clamped(number):
-                pushed = self._pushed(photo, change, number, axis)
-                apart[image] = _given(pushed, apart[image], change, number, axis)
+                given = self._pushed(photo, change, number, axis)
+                is_cut = change.cut == Site(number, -1)  # where only what is to be replaced is the photo's
+                apart[image] = _replaced(given, apart[image], change, axis) if is_cut else given
         return apart.flatten(0, 1)
 
     def _pushed(self, photo: Tensor, change: Change, number: int, axis: int) -> Tensor:
@@ -206,13 +174,12 @@ class ClampedPass(AttentionProbe):
         push = change.pushes[number] if change.pushes else 0.0
         if not push or change.pushed is None:
             return photo
-        exact = photo.float() if photo.dtype in (torch.float16, torch.bfloat16) else photo
+        exact = photo.float() if photo.dtype in HALF else photo
         noise = torch.randn(photo.shape, generator=random).to(exact.device, exact.dtype)
         size = push * exact.abs().amax().nan_to_num().clamp_min(1e-3)
         most = torch.finfo(photo.dtype).max / 4
-        mask = change.pushed.to(photo.device).reshape(-1, *[1] * (-1 - axis))
         pushed = (exact + size * noise).clamp(-most, most).to(photo.dtype)
-        return torch.where(mask, pushed, photo)
+        return torch.where(_along(change.pushed, photo, axis), pushed, photo)
 
     def _of_photo(self, key: Any, apart: Tensor) -> Tensor:
         """The photo's part of [images, ...], from its own pass where each image has one."""
@@ -224,7 +191,7 @@ class ClampedPass(AttentionProbe):
 
     def _image_axis(self, tensor: Tensor) -> int | None:
         """The axis of the images in [images, tokens, dim], [tokens, images, dim] or [images, rows, cols, dim]; else None."""
-        images, tokens = self._images, self._layout.num_tokens
+        images, tokens = self._images, self._tokens
         shape = tuple(tensor.shape)
         if shape[:-1] in ((images, tokens), (images, *self._layout.grid)):
             return 0 if shape[:-1] == (images, tokens) or not self._layout.named else None
@@ -248,45 +215,17 @@ class ClampedPass(AttentionProbe):
         for image, change in enumerate(self._changes):
             if change is None or change.cut != site:
                 continue
-            given = photo
-            if change.order is not None:
-                given = photo.flatten(0, -2)[change.order.to(photo.device)].reshape(photo.shape)
-            if change.replaced is not None:
-                mask = change.replaced.to(photo.device).reshape(*photo.shape[:-1], 1)
-                given = torch.where(mask, given, apart[image])
-            apart[image] = given
+            own = apart[image].flatten(0, -2)  # [tokens, dim], also of [rows, cols, dim]
+            apart[image] = _replaced(photo.flatten(0, -2), own, change, -2).reshape(photo.shape)
 
 
-def _given(photo: Tensor, own: Tensor, change: Change, number: int, axis: int) -> Tensor:
-    """What an image is given at a call: the photo's output, or where it is cut there only what is to be replaced of its own."""
-    if change.cut != Site(number, -1):
-        return photo
+def _replaced(photo: Tensor, own: Tensor, change: Change, axis: int) -> Tensor:
+    """What an image is given where it is cut: the photo's tokens, in their new order, in place of those that are replaced."""
     if change.order is not None:
         photo = photo.index_select(axis, change.order.to(photo.device))
-    if change.replaced is None:
-        return photo
-    return torch.where(change.replaced.to(photo.device).reshape(-1, *[1] * (-1 - axis)), photo, own)
+    return photo if change.replaced is None else torch.where(_along(change.replaced, photo, axis), photo, own)
 
 
-def run_pass(
-    module: nn.Module,
-    pixels: Tensor,
-    layout: TokenLayout,
-    changes: Sequence[Change | None],
-    *,
-    depth: int = 0,
-    kept: Kept | None = None,
-    wanted: Collection[Site] = (),
-) -> Seen | None:
-    """What one pass over these images shows; None where the model does not run on them."""
-    clamped = ClampedPass(layout, changes, depth=depth, kept=kept, wanted=wanted)
-    try:
-        with undisturbed_pass(module), clamped:
-            output = module(pixels)
-        clamped.finish()
-    except Exception:  # a model may raise anything on a batch that it was not built for: nothing is known
-        return None
-    answer = output if isinstance(output, Tensor) else getattr(output, "logits", None)
-    if isinstance(answer, Tensor) and answer.ndim == 2 and len(answer) == len(changes):
-        clamped.seen.answer = answer.float()
-    return clamped.seen
+def _along(tokens: Tensor, like: Tensor, axis: int) -> Tensor:
+    """Boolean [tokens] as a mask of a tensor that has them at this axis, counted from the end."""
+    return tokens.to(like.device).reshape(-1, *[1] * (-1 - axis))

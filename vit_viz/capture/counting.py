@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from types import FrameType
 
-from torch import nn
-
 from vit_viz.errors import CaptureError
-from vit_viz.model.vit import Attention, AttentionPool, Block
+from vit_viz.lazy import nn
+from vit_viz.model import Attention, AttentionPool, Block
 
 
 class LayerCounter:
@@ -23,7 +23,7 @@ class LayerCounter:
         outside: frame of the `with` statement; modules further out do not count.
     """
 
-    def __init__(self, first: int, outside: FrameType | None) -> None:
+    def __init__(self, first: int = 0, outside: FrameType | None = None) -> None:
         self._first, self.outside = first, outside
         self._root: FrameType | None = None
         self._layer: int | None = None
@@ -53,63 +53,38 @@ class LayerCounter:
 
     def _where(self) -> tuple[FrameType | None, tuple[int, ...]]:
         """The outermost call of a module on the stack, and the two innermost modules."""
-        frame: FrameType | None = sys._getframe(2)
         root: FrameType | None = None
         owners: list[int] = []
-        while frame is not None and frame is not self.outside:
-            code = frame.f_code
-            owner = frame.f_locals.get("self") if code.co_argcount and code.co_varnames[0] == "self" else None
-            if isinstance(owner, nn.Module):
-                root = frame
-                if not owners or owners[-1] != id(owner):
-                    owners.append(id(owner))
-            frame = frame.f_back
+        for frame, module in modules_around(self.outside):
+            root = frame
+            if not owners or owners[-1] != id(module):
+                owners.append(id(module))
         return root, tuple(owners[:2])
-
-
-class PassCounter(LayerCounter):
-    """Layers of one forward pass, in order."""
-
-    def __init__(self) -> None:
-        super().__init__(0, None)
-
-    def next(self) -> int:
-        """The layer of the call that is being made."""
-        self._layer = 0 if self._layer is None else self._layer + 1
-        self.seen.add(self._layer)
-        return self._layer
 
 
 class OwnLayers(LayerCounter):
     """Layers of our own model, whichever part of it runs: each attention knows the block that it stands in."""
 
-    def __init__(self) -> None:
-        super().__init__(0, None)
-
     def next(self) -> int:
         """The layer of the call that is being made; -1 for the pool's attention over one token, which is none."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            code = frame.f_code
-            owner = frame.f_locals.get("self") if code.co_argcount and code.co_varnames[0] == "self" else None
-            if isinstance(owner, Attention | AttentionPool):
-                layer = owner.layer if isinstance(owner, Attention) else -1
+        for _, module in modules_around():
+            if isinstance(module, Attention | AttentionPool):
+                layer = module.layer if isinstance(module, Attention) else -1
                 self.seen.add(layer)
                 return layer
-            frame = frame.f_back
         return super().next()  # somebody put an attention of their own into it
 
 
 class GivenLayers(LayerCounter):
-    """Layers that are known already: those of a checkpointed block that runs again.
+    """Layers that are known already: those of a whole pass, or of a checkpointed block that runs again.
 
     Args:
         layers: in the order of the calls.
     """
 
-    def __init__(self, layers: list[int]) -> None:
-        super().__init__(0, None)
-        self._given, self._calls = layers, 0
+    def __init__(self, layers: Iterable[int]) -> None:
+        super().__init__()
+        self._given = iter(layers)
 
     def next(self) -> int:
         """The layer of the call that is being made.
@@ -117,9 +92,21 @@ class GivenLayers(LayerCounter):
         Raises:
             CaptureError: there are more calls than the first time.
         """
-        if self._calls == len(self._given):
+        layer = next(self._given, None)
+        if layer is None:
             raise CaptureError(
                 "A checkpointed block called attention more often when it ran again, so edits cannot follow it."
             )
-        self._calls += 1
-        return self._given[self._calls - 1]
+        self.seen.add(layer)
+        return layer
+
+
+def modules_around(outside: FrameType | None = None) -> Iterator[tuple[FrameType, nn.Module]]:
+    """The calls of modules that this point lies in, from the innermost outwards, up to the frame `outside`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame is not outside:
+        code = frame.f_code
+        owner = frame.f_locals.get("self") if code.co_argcount and code.co_varnames[0] == "self" else None
+        if isinstance(owner, nn.Module):
+            yield frame, owner
+        frame = frame.f_back

@@ -6,18 +6,18 @@ An edit changes the operands of an attention call (mask, temperature, uniform at
 
 from __future__ import annotations
 
+import itertools
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from torch import Tensor, nn
-
 from vit_viz.capture.active_edits import ActiveEdits
-from vit_viz.capture.counting import LayerCounter, OwnLayers, PassCounter
+from vit_viz.capture.counting import GivenLayers, LayerCounter, OwnLayers
+from vit_viz.capture.edit_stack import edit_stack
 from vit_viz.capture.interception import Interception
 from vit_viz.capture.interventions import Edits
+from vit_viz.lazy import Tensor, nn
 from vit_viz.model import VisionTransformer
 
 HeadEdit = float | Literal["mean", "uniform"]
@@ -36,9 +36,10 @@ def edit(
     """Change the attention of every forward pass inside, in this thread; nothing is left behind.
 
     Layers are the attention calls (as many queries as keys) in the order in which the model makes them, as in a trace of it: in a
-    model whose blocks hold two attentions, layer 3 is the second of block 1, and attention that cannot be seen is no layer. Use one
-    `with` for each model. Every value may be a sequence of values, one per image of the batch. Blocks that are checkpointed run
-    again under the same edits in the backward pass, also after the `with` has ended.
+    model whose blocks hold two attentions, layer 3 is the second of block 1, and attention that cannot be seen is no layer. They
+    count from 0: how many there are, and so which is the last, is known after the pass. Use one `with` for each model. Every value
+    may be a sequence of values, one per image of the batch. Blocks that are checkpointed run again under the same edits in the
+    backward pass, also after the `with` has ended.
 
     Args:
         heads: (layer, head) -> factor of the head's output, "mean" (its output becomes its mean over tokens), or "uniform" (it
@@ -84,23 +85,24 @@ def standing(edits: Edits, module: nn.Module) -> Iterator[None]:
 
     Where they stand already, they are not applied again; a pass within a pass is edited once.
     """
-    if any(edits is one for active in _stack() for one in active.edits):
+    if any(edits is one for active in edit_stack() for one in active.edits):
         yield
         return
-    counter = OwnLayers() if isinstance(module, VisionTransformer) else LayerCounter(0, None)
-    active = ActiveEdits([edits], counter, is_standing=True)
-    _stack().append(active)
-    try:
-        with Interception(None, active):
-            yield
-    finally:
-        _stack().remove(active)
-        counter.forget()
+    counter = OwnLayers() if isinstance(module, VisionTransformer) else LayerCounter()
+    with _on_the_stack(ActiveEdits([edits], counter, is_standing=True)):
+        yield
 
 
 @contextmanager
 def _at_work(active: ActiveEdits) -> Iterator[None]:
-    stack = _stack()
+    with _on_the_stack(active):
+        yield
+    active.check_used()
+
+
+@contextmanager
+def _on_the_stack(active: ActiveEdits) -> Iterator[None]:
+    stack = edit_stack()
     stack.append(active)
     try:
         with Interception(None, active):
@@ -109,39 +111,18 @@ def _at_work(active: ActiveEdits) -> Iterator[None]:
         stack.remove(active)
         active.counter.forget()
         active.kept.clear()
-    active.check_used()
 
 
 def surrounding_edits(*, images: int) -> ActiveEdits | None:
     """All edits around this point of this thread, for one forward pass over so many images that is about to start."""
-    stack = [active for active in _stack() if not active.is_set_aside]
+    stack = [active for active in edit_stack() if not active.is_set_aside]
     if not stack:
         return None
     for active in stack:
         active.was_used = True
     return ActiveEdits(
         [spec for active in stack for spec in active.edits],
-        PassCounter(),
+        GivenLayers(itertools.count()),
         one_image=images == 1,
         is_substitute=True,
     )
-
-
-def innermost_edit() -> ActiveEdits | None:
-    """The `edit` that this point of this thread lies in, other than those that belong to the model that is looked at."""
-    return next((active for active in reversed(_stack()) if not active.is_standing), None)
-
-
-def is_edited() -> bool:
-    """Whether this point of this thread lies inside an `edit`."""
-    return bool(_stack())
-
-
-_STATE = threading.local()  # edits belong to a thread, as torch's modes do
-
-
-def _stack() -> list[ActiveEdits]:
-    if not hasattr(_STATE, "stack"):
-        _STATE.stack = []
-    stack: list[ActiveEdits] = _STATE.stack
-    return stack

@@ -5,15 +5,24 @@ The product shows which axis of the softmax's output holds the keys (the one it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+from vit_viz.lazy import F, Tensor, torch
 
 Function = Callable[..., Any]
+
+
+def named_functions(*names: str) -> Iterator[Function]:
+    """The torch functions and the tensor methods of these names."""
+    return (
+        getattr(owner, name)
+        for name in names
+        for owner in (torch, torch.Tensor, torch.linalg)
+        if hasattr(owner, name)
+    )
+
 
 SOFTMAXES: tuple[Function, ...] = (torch.softmax, torch.Tensor.softmax, F.softmax, torch.special.softmax)
 PRODUCTS: tuple[Function, ...] = (
@@ -38,19 +47,25 @@ CASTS: tuple[Function, ...] = (
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """How a matrix product used an attention matrix.
+    """How a matrix product used an attention matrix."""
 
-    Args:
-        keys_last: whether it summed over the last axis of the softmax's output (else over the last but one).
-        value: what was weighted, [..., tokens, head_dim].
-        output: what came out, [..., tokens, head_dim].
-        tokens: the axis of the product's own output that holds the tokens, counted from the end.
-    """
+    keys_last: bool  # it summed over the last axis of the softmax's output (else over the last but one)
+    value: Tensor  # what was weighted, [..., tokens, head_dim]
+    output: Tensor  # what came out, [..., tokens, head_dim]
+    tokens: int = -2  # the axis of the product's own output that holds the tokens, counted from the end
 
-    keys_last: bool
-    value: Tensor
-    output: Tensor
-    tokens: int = -2
+
+class WrittenOut:
+    """A written-out attention on its way to the product that consumes it: the softmax's output and casts of it."""
+
+    def __init__(self, attention: Tensor) -> None:
+        self._copies = [attention]
+
+    def product(self, func: Function, args: tuple[Any, ...], output: Any) -> Product | None:
+        """How a function that has run consumed it, see `product_of`; None where it did not. Casts are noted."""
+        if func in CASTS and any(args[0] is known for known in self._copies):
+            self._copies.append(output)
+        return product_of(func, args, output, self._copies) if func in PRODUCTS and len(args) > 1 else None
 
 
 def is_square(tensor: Any) -> bool:

@@ -16,14 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor, nn
-
 from vit_viz.capture.answers import check_pool, differing_at, differing_by, token_sets
 from vit_viz.capture.clamped_pass import Change, Site
-from vit_viz.capture.report import HOLDS, Check, Reading
+from vit_viz.capture.report import HOLDS, Check, Reading, Structure
 from vit_viz.capture.responses import Response, Responses
 from vit_viz.geometry import TokenLayout
+from vit_viz.lazy import Tensor, nn, torch
 
 _PUSHES = (10.0, 1e3, 1e5, 1e8)
 """How strongly outputs are changed, relative to their size: stronger where a small LayerScale hides it."""
@@ -36,60 +34,41 @@ UNKNOWN = Check(
 )
 
 
-@dataclass(frozen=True)
-class Flow:
-    """What was found.
-
-    Args:
-        check: whether everything flows as it is drawn, from token to token and from layer to layer.
-        reading: what the answer reads of the layers; None where there is no answer.
-        pooled: whether the answer reads the tokens that the layout names.
-    """
-
-    check: Check
-    reading: Reading | None = None
-    pooled: Check = HOLDS
-
-
-def check_flow(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Flow:
+def check_flow(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Structure:
     """Whether tokens exchange information by attention alone, and each layer and the answer read what the layer before wrote.
+
+    What is placed and effective is not found out here.
 
     Args:
         pixels: [1, channels, height, width].
     """
     run = Responses(module, pixels, layout)
-    if run.photo is None or not run.photo.is_whole or not run.depth:
-        return Flow(UNKNOWN)
+    if not run.photo.is_whole or not run.depth:
+        return Structure(UNKNOWN)
     written = _written(run, layout)
     if written is None or any(bool(each.response.calls.isnan().any()) for each in written):
-        return Flow(UNKNOWN)
-    if run.has_least_range:
+        return Structure(UNKNOWN)
+    if run.photo.dtype == torch.float16:  # too few numbers for changes of any strength
         check = _hidden_layer(written)
         if check is not None:
-            return Flow(check)
+            return Structure(check)
     check = _each_reads_the_last(written, layout) or _none_exchange(run, layout, written)
     if check is not None:
-        return Flow(check)
+        return Structure(check)
     places = _places(run)
     if places is None:
-        return Flow(UNKNOWN)
+        return Structure(UNKNOWN)
     depth = max((layer + 1 for layer, each in enumerate(written) if each.response.answer > 0), default=0)
     return _around(run, layout, places, tuple(range(depth)), written[-1].push)
 
 
 @dataclass(frozen=True, eq=False)
 class _Written:
-    """A layer's output, changed.
+    """A layer's output, changed."""
 
-    Args:
-        push: how strongly.
-        response: what differed.
-        visible: tokens that differed clearly at the next layer.
-    """
-
-    push: float
-    response: Response
-    visible: int
+    push: float  # how strongly
+    response: Response  # what differed
+    visible: int  # tokens that differed clearly at the next layer
 
 
 def _written(run: Responses, layout: TokenLayout) -> list[_Written] | None:
@@ -106,7 +85,7 @@ def _written(run: Responses, layout: TokenLayout) -> list[_Written] | None:
         if responses is None:
             return None
         for layer, response in zip(hidden, responses, strict=True):
-            visible = _visible(response, layer + 1, has_answer=run.has_answer)
+            visible = _visible(response, layer + 1, has_answer=run.photo.answer is not None)
             if layer not in clearest or visible > clearest[layer].visible:
                 clearest[layer] = _Written(push, response, visible)
         hidden = [layer for layer in hidden if clearest[layer].visible < layout.num_tokens]
@@ -124,12 +103,9 @@ def _visible(response: Response, layer: int, *, has_answer: bool) -> int:
 
 
 def _hidden_layer(written: Sequence[_Written]) -> Check | None:
-    """Which layer's output hardly shows at the next, however it is changed (a small LayerScale in fp16); None for none.
-
-    Where nothing shows at all, the next layer does not read it; nor does the answer read a last layer that shows in other
-    tokens.
-    """
+    """Which layer's output hardly shows at the next, however it is changed (a small LayerScale in fp16); None for none."""
     for layer, each in enumerate(written):
+        # where nothing shows at all, it is not read; nor does the answer read a last layer that shows in other tokens
         is_last = layer == len(written) - 1
         later = each.response.later if is_last else each.response.calls[layer + 1]
         if is_last:
@@ -206,17 +182,11 @@ def _pair(moved: Tensor, sets: Tensor, layout: TokenLayout) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """Where the sequence of tokens was replaced by the photo's, while all before it was another photo's.
+    """Where the sequence of tokens was replaced by the photo's, while all before it was another photo's."""
 
-    Args:
-        site: the best place found of a gap between two layers.
-        around: the first later layer that differed all the same; None where none did.
-        answer: by how much the answer did.
-    """
-
-    site: Site
-    around: int | None
-    answer: float
+    site: Site  # the best place found of a gap between two layers
+    around: int | None  # the first later layer that differed all the same; None where none did
+    answer: float  # by how much the answer did
 
     @property
     def order(self) -> tuple[bool, float]:
@@ -227,7 +197,7 @@ class _Place:
 def _places(run: Responses) -> list[_Place | None] | None:
     """The best place before the first layer, between any two, and after the last; None where the model does not run."""
     tightest: list[_Place | None] = [None] * (run.depth + 1)
-    rounds = [list(_candidates(run.sites, gap)) for gap in range(run.depth + 1)]
+    rounds = [list(_candidates(run.photo.sites, gap)) for gap in range(run.depth + 1)]
     for number in range(max(len(each) for each in rounds)):
         sites = [
             site
@@ -273,22 +243,18 @@ def _candidates(sites: dict[Site, bool], gap: int) -> Iterator[list[Site]]:
 
 def _around(
     run: Responses, layout: TokenLayout, places: Sequence[_Place | None], read: tuple[int, ...], push: float
-) -> Flow:
-    """What flows past the layers, and what the answer reads.
-
-    Args:
-        push: how strong a change of the last layer's output shows.
-    """
+) -> Structure:
+    """What flows past the layers, and what the answer reads; a change of the last layer's output by `push` shows."""
     for gap, place in enumerate(places):
         if place is None:
-            return Flow(
+            return Structure(
                 Check(
                     "unknown", f"Whether anything flows around layer {max(0, gap - 1)} could not be checked."
                 )
             )
         if place.around is not None:
             wrote = f"what layer {gap - 1} wrote" if gap else "what the first layer is given"
-            return Flow(
+            return Structure(
                 Check(
                     "fails",
                     f"Layer {place.around} reads more of the image than {wrote} (sums over layers, cross-attention, or an "
@@ -298,21 +264,20 @@ def _around(
             )
     whole = run.of([Change(is_other=True)])
     if whole is None:
-        return Flow(UNKNOWN)
-    if not run.has_answer or whole[0].answer == 0:
-        return Flow(HOLDS)
+        return Structure(UNKNOWN)
+    if run.photo.answer is None or whole[0].answer == 0:
+        return Structure(HOLDS)
     known = [place for place in places if place is not None]
     *earlier, last = known
     is_finished_in_part = last.site.number < 0 and last.answer > 0 and earlier[-1].answer == 0
-    if (
-        is_finished_in_part
-    ):  # what flows past the last attention is the residual stream of the tokens that are read
+    # what flows past the last attention is the residual stream of the tokens that are read
+    if is_finished_in_part:
         known = [*earlier, replace(last, answer=0.0)]
     before, *shares = (max(0.0, 1 - place.answer / whole[0].answer) for place in known)
     passed = [share * (layer in read) for layer, share in enumerate(shares)]
     reading = Reading(read, tuple(passed))
     if min(before, *passed) < 1:
-        return Flow(Check("fails", reading.sentence(before=before)), reading)
-    if is_finished_in_part:
-        return Flow(HOLDS, reading, check_pool(run, layout, differing_by(push, run.depth), None))
-    return Flow(HOLDS, reading, check_pool(run, layout, differing_at(last.site), last.site))
+        return Structure(Check("fails", reading.sentence(before=before)), reading=reading)
+    differing = differing_by(push, run.depth) if is_finished_in_part else differing_at(last.site)
+    pooled = check_pool(run, layout, differing, None if is_finished_in_part else last.site)
+    return Structure(HOLDS, reading=reading, pooled=pooled)

@@ -6,56 +6,68 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import torch
-from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
-
-from vit_viz.capture.guarded_passes import guarded_pass
+from vit_viz.capture.structure_check import guarded_pass
 from vit_viz.errors import CaptureError
+from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model.submodules import submodules_of
 
+if TYPE_CHECKING:
+    from torch.utils.hooks import RemovableHandle
 
-class _ModelNotes:
-    """What is remembered about a model without storing it there: its lock, and how many layers it had. Freed with the model."""
+Noted = TypeVar("Noted")
 
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._locks: weakref.WeakKeyDictionary[nn.Module, threading.RLock] = weakref.WeakKeyDictionary()
-        self._depths: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
 
-    def lock(self, module: nn.Module) -> threading.RLock:
+class PerModule(Generic[Noted]):
+    """What is remembered about modules without storing it there; freed with them.
+
+    Of the process, since two sessions may hold the same module.
+
+    Args:
+        make: what a module has that nothing is noted of yet.
+    """
+
+    def __init__(self, make: Callable[[], Noted]) -> None:
+        self._make, self._guard = make, threading.Lock()
+        self._noted: weakref.WeakKeyDictionary[nn.Module, Noted] = weakref.WeakKeyDictionary()
+
+    def of(self, module: nn.Module) -> Noted:
+        """What is noted of a module; always the same object, which can be written to."""
         with self._guard:
-            return self._locks.setdefault(module, threading.RLock())
-
-    def depth(self, module: nn.Module) -> int | None:
-        with self._guard:
-            return self._depths.get(module)
-
-    def set_depth(self, module: nn.Module, depth: int) -> None:
-        with self._guard:
-            self._depths[module] = depth
+            noted = self._noted.get(module)
+            if noted is None:
+                noted = self._noted[module] = self._make()
+            return noted
 
 
-_NOTES = _ModelNotes()  # of the process, since two sessions may hold the same module
+@dataclass
+class _Note:
+    """The lock that is held while a module runs, and how many layers its last pass had."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    depth: int | None = None
+
+
+_NOTES = PerModule(_Note)
 
 USUAL_DEPTH = 12
 
 
 def expected_layers(module: nn.Module) -> int:
     """How many layers to reserve memory for: as many as the last pass had, else one per block."""
-    return _NOTES.depth(module) or len(block_list(module)) or USUAL_DEPTH
+    return _NOTES.of(module).depth or len(block_list(module)) or USUAL_DEPTH
 
 
 def remember_layers(module: nn.Module, count: int) -> None:
     """Note how many layers a pass had."""
-    _NOTES.set_depth(module, count)
+    _NOTES.of(module).depth = count
 
 
 def lock_of(module: nn.Module) -> threading.RLock:
     """The lock that is held while a module runs; taken after that of its device."""
-    return _NOTES.lock(module)
+    return _NOTES.of(module).lock
 
 
 @contextmanager
@@ -64,7 +76,7 @@ def undisturbed(module: nn.Module) -> Iterator[list[nn.Module]]:
     with guarded_pass(), lock_of(module):
         parts = submodules_of(module)
         training = [part for part in parts if part.training]
-        with torch.random.fork_rng(devices=_random_devices(module)):
+        with torch.random.fork_rng(devices=[] if is_capturing() else _random_devices(module)):
             try:
                 if training:
                     module.eval()
@@ -81,6 +93,9 @@ class ResidualStream:
         module: the model; its blocks are the longest list of equal children.
         keep: what is kept of each state; None keeps a copy of it.
 
+    Attributes:
+        states: what was kept: of what enters the first block, and of what leaves each block.
+
     Raises:
         CaptureError: the model has no such list.
     """
@@ -93,13 +108,8 @@ class ResidualStream:
             )
         self._thread = threading.get_ident()
         self._handles: list[RemovableHandle] = []
-        self._states: list[Tensor] = []
+        self.states: list[Tensor] = []
         self._of = keep or torch.clone
-
-    @property
-    def states(self) -> list[Tensor]:
-        """What was kept: of what enters the first block, and of what leaves each block."""
-        return list(self._states)
 
     def __enter__(self) -> ResidualStream:
         self._handles.append(self._blocks[0].register_forward_pre_hook(self._before, with_kwargs=True))
@@ -116,19 +126,19 @@ class ResidualStream:
         Raises:
             CaptureError: the blocks are not the layers, or their outputs are not one vector per token.
         """
-        shapes = {tuple(state.shape) for state in self._states}
-        if len(self._states) != layers + 1 or len(shapes) != 1:
+        shapes = {tuple(state.shape) for state in self.states}
+        if len(self.states) != layers + 1 or len(shapes) != 1:
             raise CaptureError(
-                f"keep_residual expects one state per block, {layers + 1} in all; the blocks gave {len(self._states)} of shapes "
+                f"keep_residual expects one state per block, {layers + 1} in all; the blocks gave {len(self.states)} of shapes "
                 f"{sorted(shapes)}."
             )
-        stream = torch.stack(self._states).float()
+        stream = torch.stack(self.states).float()
         batch_axis = next((axis for axis in (1, 2) if stream.ndim == 4 and stream.shape[axis] == 1), None)
         if batch_axis is not None:
             stream = stream.squeeze(batch_axis)
         if stream.ndim != 3 or stream.shape[1] != tokens:
             raise CaptureError(
-                f"keep_residual expects {tokens} tokens per block, not outputs of shape {list(self._states[0].shape)}."
+                f"keep_residual expects {tokens} tokens per block, not outputs of shape {list(self.states[0].shape)}."
             )
         return stream
 
@@ -140,7 +150,13 @@ class ResidualStream:
 
     def _keep(self, state: Any) -> None:
         if threading.get_ident() == self._thread and isinstance(state, Tensor):
-            self._states.append(self._of(state.detach()))
+            self.states.append(self._of(state.detach()))
+
+
+def scores_of(output: Any) -> Tensor | None:
+    """The tensor that a model returned, or its `.logits`; None where it returned something else."""
+    scores = output if isinstance(output, Tensor) else getattr(output, "logits", None)
+    return scores if isinstance(scores, Tensor) else None
 
 
 def _random_devices(module: nn.Module) -> list[int]:
@@ -148,6 +164,11 @@ def _random_devices(module: nn.Module) -> list[int]:
     if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return []
     return sorted({p.device.index or 0 for p in module.parameters() if p.device.type == "cuda"})
+
+
+def is_capturing() -> bool:
+    """Whether what runs in this thread becomes a CUDA graph, and is not computed yet."""
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()  # type: ignore[no-untyped-call]
 
 
 def block_list(module: nn.Module) -> list[nn.Module]:

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor, nn
 
 from vit_viz.capture.trace import Trace
 from vit_viz.checkpoints import Model, load
 from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.labels import Labels
+from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.samples import sample, sample_names
 from vit_viz.sentences import did_you_mean
 
@@ -106,13 +105,9 @@ def as_batch(pixels: Tensor, module: nn.Module) -> Tensor:
     Raises:
         ParameterError: they have another shape, or are not finite.
     """
-    if pixels.ndim != 4 or len(pixels) == 0:
-        raise ParameterError(
-            f"A batch is of pixels [images, channels, height, width], not {list(pixels.shape)}."
-        )
-    first = next(module.parameters(), pixels)
-    dtype = first.dtype if first.is_floating_point() else dtype_of(module, pixels)
-    placed = pixels.detach().to(first.device, dtype)
+    placed = placed_batch(pixels, module)
+    if placed.is_cuda and torch.cuda.is_current_stream_capturing():
+        return placed  # of a graph: nothing is computed yet
     # A sum costs a tenth of testing each number. It is not finite if one of them is not, or if finite ones overflow.
     if not math.isfinite(placed.sum()) and not torch.isfinite(placed).all():
         wrong = int((~torch.isfinite(placed)).sum())
@@ -121,6 +116,21 @@ def as_batch(pixels: Tensor, module: nn.Module) -> Tensor:
             "NaN or infinite."
         )
     return placed
+
+
+def placed_batch(pixels: Tensor, module: nn.Module) -> Tensor:
+    """As `as_batch`, of pixels that are finite for certain: whether they are, a GPU says only when it is done with all before.
+
+    Raises:
+        ParameterError: they have another shape.
+    """
+    if pixels.ndim != 4 or len(pixels) == 0:
+        raise ParameterError(
+            f"A batch is of pixels [images, channels, height, width], not {list(pixels.shape)}."
+        )
+    first = next(module.parameters(), pixels)
+    dtype = first.dtype if first.is_floating_point() else dtype_of(module, pixels)
+    return pixels.detach().to(first.device, dtype)
 
 
 def dtype_of(module: nn.Module, pixels: Tensor) -> torch.dtype:

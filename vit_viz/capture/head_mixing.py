@@ -8,18 +8,17 @@ reads one feature of several; a norm or a gate is not linear, or differs from to
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.explicit_softmax import CASTS, PRODUCTS, Function, product_of
-from vit_viz.capture.head_response import Output, Response, response
+from vit_viz.capture.explicit_softmax import Function, Product
+from vit_viz.capture.head_response import CallOutput, HeadResponse, response
 from vit_viz.capture.placement import changed_everywhere
 from vit_viz.capture.probing import AttentionProbe, undisturbed_pass
 from vit_viz.capture.replay import Replay, is_allocation, tensors_of, written_by
 from vit_viz.capture.report import HOLDS, Check
+from vit_viz.lazy import Tensor, nn, torch
 
 _AS_IT_IS = "What layer {} passes on is not attention @ v as it is, but {}"
 _MIXED = "a mixture of several heads, so its maps show the heads before that."
@@ -60,21 +59,21 @@ def _check(module: nn.Module, pixels: Tensor) -> Check:
     return probe.finding(output)
 
 
-class _Followed:
+class _FollowedHeads:
     """What becomes of one call's output."""
 
     def __init__(self) -> None:
-        self.output: Output | None = None  # None until written-out attention met its values
+        self.output: CallOutput | None = None  # None until written-out attention met its values
         self.problem = ""
         self.is_read = self.is_pooled = False
         self._replay: Replay | None = None
-        self._states: dict[int, Response] = {}  # of tensors that are not the output in some arrangement
+        self._states: dict[int, HeadResponse] = {}  # of tensors that are not the output in some arrangement
         self._pending: dict[int, Tensor] = {}  # tensors that were written to
         self._sums = torch.zeros(0)
 
     def begin(self, like: Tensor, places: Tensor, shape: tuple[int, int, int]) -> Tensor:
         """An output of chance for the call to return: like its own in shape, precision and size."""
-        self.output = Output(like, places, shape)
+        self.output = CallOutput(like, places, shape)
         noise = torch.randn(like.shape, generator=torch.Generator().manual_seed(6))
         returned = (self.output.size * noise).to(like)
         self._replay, self._sums = Replay(returned), self._sums_of(returned)
@@ -114,7 +113,7 @@ class _Followed:
             elif any(state.is_shifted for state in states) or not self._is_rearranged(tensor):
                 self._judge(self._replay, tensor, states)
 
-    def _of(self, value: Any) -> list[Response]:
+    def _of(self, value: Any) -> list[HeadResponse]:
         """What is known of those tensors that are not the output in some arrangement."""
         return [self._states[id(t)] for t in tensors_of(value) if id(t) in self._states]
 
@@ -137,15 +136,14 @@ class _Followed:
             return False
         return bool(((self._sums_of(tensor) - self._sums).abs() <= 1e-9 * count).all())
 
-    def _judge(self, replay: Replay, tensor: Tensor, sources: list[Response]) -> None:
+    def _judge(self, replay: Replay, tensor: Tensor, sources: list[HeadResponse]) -> None:
         assert self.output is not None
         try:
             seen = response(lambda output: replay.run(output, tensor), self.output)
-            if (
-                seen.kind == "nothing"
-            ):  # weights of zero, as where training begins: other weights tell what they would read
+            # weights of zero, as where training begins: other weights tell what they would read
+            if seen.kind == "nothing":
                 seen = response(lambda output: replay.run(output, tensor, _random_like), self.output)
-                seen = seen if seen.kind == "projection" else Response("nothing")
+                seen = seen if seen.kind == "projection" else HeadResponse("nothing")
         except Exception:  # functions of others may raise anything on other numbers
             self.problem = self.problem or _NOT_FOLLOWED
             return
@@ -157,14 +155,13 @@ class _Followed:
         if seen.kind != "nothing":
             self._conclude(seen, replay, sources)
 
-    def _conclude(self, seen: Response, replay: Replay, sources: list[Response]) -> None:
+    def _conclude(self, seen: HeadResponse, replay: Replay, sources: list[HeadResponse]) -> None:
         """What a tensor says of the layer that is no longer its output alone, given what it was made of."""
         is_added = any(source.is_shifted for source in sources)
         gain = next((_GAINS[source.gain] for source in sources if source.gain != "one"), "")
         if is_added and seen.kind in ("not linear", "over tokens"):
-            self._end(
-                gain
-            )  # no projection: the heads are added to the stream, and a norm or a pool reads that
+            # no projection: the heads are added to the stream, and a norm or a pool reads that
+            self._end(gain)
             for number in [number for number, state in self._states.items() if state.is_shifted]:
                 replay.forget(number)
                 del self._states[number]
@@ -190,8 +187,8 @@ class _RandomOutputs(AttentionProbe):
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: list[_Followed] = []
-        self._softmax: tuple[_Followed, list[Tensor]] | None = None
+        self._calls: list[_FollowedHeads] = []
+        self._last_written: _FollowedHeads | None = None
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
         """An output of chance."""
@@ -199,21 +196,20 @@ class _RandomOutputs(AttentionProbe):
             if earlier.takes(call) and not earlier.is_shifted(call):
                 earlier.problem = earlier.problem or _AGAIN
             earlier.release()
-        output, followed = call.run(), _Followed()
+        output, followed = call.run(), _FollowedHeads()
         self._calls.append(followed)
         followed.is_read = is_projected
         heads = output.shape[:-2].numel()
         places = torch.arange(output.numel(), device=output.device).view(output.shape)
         return followed.begin(output, places, (heads, *output.shape[-2:]))
 
-    def explicit(self, scores: Tensor) -> Tensor:
+    def explicit(self, scores: Tensor, softmax: Callable[[], Tensor]) -> Tensor:  # noqa: ARG002
         """The softmax itself; the product that consumes it returns an output of chance."""
         for earlier in self._calls:
             earlier.release()
-        followed, attention = _Followed(), torch.softmax(scores, dim=-1)
-        self._calls.append(followed)
-        self._softmax = (followed, [attention])
-        return attention
+        self._last_written = _FollowedHeads()
+        self._calls.append(self._last_written)
+        return torch.softmax(scores, dim=-1)
 
     def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run it; where it is given the output of a call, see what it makes of it."""
@@ -225,34 +221,26 @@ class _RandomOutputs(AttentionProbe):
                 call.problem = call.problem or _CALLS
         for call, copies in zip(takers, before, strict=True):
             call.note(func, args, kwargs, output, copies)
-        return output if self._softmax is None else self._product(func, args, output)
+        return self.consumed(func, args, output)
 
-    def _product(self, func: Function, args: tuple[Any, ...], output: Any) -> Any:
-        """An output of chance in the place of attention @ v, where this is the product that makes it."""
-        assert self._softmax is not None
-        call, attention = self._softmax
-        if func in CASTS and any(args[0] is known for known in attention):
-            attention.append(output)
-        if func not in PRODUCTS or len(args) < 2:
-            return output
-        numbers = torch.arange(output.numel(), device=output.device).view(output.shape)
-        product = product_of(func, args, numbers, attention)
-        if product is None:
-            return output
+    def weighted(self, product: Product, func: Function, args: tuple[Any, ...], output: Any) -> Any:  # noqa: ARG002
+        """An output of chance in the place of attention @ v."""
+        call, attention = self._last_written, self._written_out
+        assert call is not None
+        assert attention is not None
         if call.output is not None:
             call.problem = call.problem or _AGAIN
             return output
-        order = product.output
+        numbers = torch.arange(output.numel(), device=output.device).view(output.shape)
+        arranged = attention.product(func, args, numbers)
+        assert arranged is not None
+        order = arranged.output
         places = torch.empty_like(numbers).flatten()
         places[order.flatten()] = numbers.flatten()
         return call.begin(output, places.view(output.shape), (order.shape[:-2].numel(), *order.shape[-2:]))
 
     def finding(self, returned: Any) -> Check:
-        """What the pass has shown, once it is over.
-
-        Args:
-            returned: what the model returned.
-        """
+        """What the pass has shown, once it is over and the model has returned this."""
         for number, call in enumerate(self._calls):
             is_last = call is self._calls[-1]
             if call.output is None:

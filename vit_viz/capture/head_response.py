@@ -13,31 +13,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
-from torch import Tensor
-
 from vit_viz.capture.layers import exact
 from vit_viz.capture.probing import HALF, rounding
+from vit_viz.lazy import Tensor, torch
 
-Run = Callable[[Tensor], Tensor]
+Rerun = Callable[[Tensor], Tensor]
 Kind = Literal["apart", "mixture", "projection", "not linear", "over tokens", "nothing"]
 _DENSE = 0.6
 """Share of the splits of a head's features of which a projection reads both sides; one feature stands on one side of each."""
 
 
 @dataclass(frozen=True, eq=False)
-class Output:
-    """The output of one attention call.
+class CallOutput:
+    """The output of one attention call."""
 
-    Args:
-        like: a tensor of its shape, precision and size.
-        places: of each of its numbers, the place in [heads, tokens, features], flattened.
-        shape: heads, tokens, features.
-    """
-
-    like: Tensor
-    places: Tensor
-    shape: tuple[int, int, int]
+    like: Tensor  # of its shape, precision and size
+    places: Tensor  # of each of its numbers, the place in [heads, tokens, features], flattened
+    shape: tuple[int, int, int]  # heads, tokens, features
 
     @property
     def size(self) -> float:
@@ -47,19 +39,10 @@ class Output:
         return 2.0 ** min(max(round(math.log2(size)), bounds[0]), bounds[1])
 
     @property
-    def heads(self) -> Tensor:
-        """The head of each number."""
-        return self.places // (self.shape[1] * self.shape[2])
-
-    @property
-    def tokens(self) -> Tensor:
-        """The token of each number."""
-        return self.places // self.shape[2] % self.shape[1]
-
-    @property
-    def features(self) -> Tensor:
-        """The feature of each number."""
-        return self.places % self.shape[2]
+    def coordinates(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Head, token and feature of each number."""
+        head, token, feature = torch.unravel_index(self.places, self.shape)
+        return head, token, feature
 
     def random(self, seed: int) -> Tensor:
         """Multiples of a power of two, up to sixteen times the output's size, so that a norm shows beside what is added."""
@@ -78,7 +61,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Response:
+class HeadResponse:
     """How a tensor depends on the output of an attention call.
 
     Args:
@@ -97,20 +80,20 @@ class Response:
     joins_features: bool = False
 
 
-def response(run: Run, output: Output) -> Response:
+def response(run: Rerun, output: CallOutput) -> HeadResponse:
     """How what `run` makes of an output depends on it."""
     with exact():
         zero, first, second = run(torch.zeros_like(output.like)), run(output.random(1)), run(output.random(2))
         both = run(output.random(1) + output.random(2))
         if not is_superposition(zero, first, second, both, output.like.dtype):
-            return Response("not linear")
+            return HeadResponse("not linear")
         pools = zero.numel() * output.shape[1] <= output.like.numel()
         shifted = bool((zero != 0).any())
         splits = _Splits(run, zero, output)
         kind = _kind(splits)
         joins = kind == "apart" and _joins_features(splits)
         gain = _gain(run, zero, output) if kind == "apart" and not joins else "one"
-        return Response(kind, shifted, gain, pools, joins)
+        return HeadResponse(kind, shifted, gain, pools, joins)
 
 
 def is_superposition(zero: Tensor, first: Tensor, second: Tensor, both: Tensor, dtype: torch.dtype) -> bool:
@@ -125,7 +108,7 @@ def is_superposition(zero: Tensor, first: Tensor, second: Tensor, both: Tensor, 
 class _Splits:
     """Which numbers answer to which part of the output."""
 
-    def __init__(self, run: Run, zero: Tensor, output: Output) -> None:
+    def __init__(self, run: Rerun, zero: Tensor, output: CallOutput) -> None:
         self._run, self._zero, self.output = run, zero, output
         self._values = output.random(3)
 
@@ -144,28 +127,29 @@ def _kind(splits: _Splits) -> Kind:
     output = splits.output
     heads, tokens, features = output.shape
     half = torch.rand(tokens, generator=torch.Generator().manual_seed(4)).argsort() % 2 == 0
-    half = half.to(output.tokens.device)[output.tokens]
+    head, token, feature = output.coordinates
+    half = half.to(token.device)[token]
     here, there = splits.answers(half), splits.answers(~half)
     if not bool((here | there).any()):
         return "nothing"
     if bool((here & there).any()):
         return "over tokens"
     mixed = torch.zeros_like(here)
-    for one, other in splits.by_bits(output.heads, heads):
+    for one, other in splits.by_bits(head, heads):
         mixed |= one & other
     is_mixed = bool(mixed.any())
     if heads > 1 and not is_mixed:
         return "apart"
     counted = mixed if is_mixed else here | there
     if features > 1:
-        both = [(one & other)[counted] for one, other in splits.by_bits(output.features, features)]
+        both = [(one & other)[counted] for one, other in splits.by_bits(feature, features)]
         is_dense = float(torch.stack(both).float().mean()) >= _DENSE
     else:
         is_dense = is_mixed
     return "projection" if is_dense else "mixture" if is_mixed else "apart"
 
 
-def _gain(run: Run, zero: Tensor, output: Output) -> Literal["one", "constant", "by token"]:
+def _gain(run: Rerun, zero: Tensor, output: CallOutput) -> Literal["one", "constant", "by token"]:
     """What each number is multiplied by, where each depends on one number of the output."""
     values = output.random(5)
     size = values.abs().amax()
@@ -185,5 +169,5 @@ def _gain(run: Run, zero: Tensor, output: Output) -> Literal["one", "constant", 
 def _joins_features(splits: _Splits) -> bool:
     """Whether a number depends on several features."""
     output = splits.output
-    both = [one & other for one, other in splits.by_bits(output.features, output.shape[2])]
+    both = [one & other for one, other in splits.by_bits(output.coordinates[2], output.shape[2])]
     return bool(torch.stack(both).any()) if both else False

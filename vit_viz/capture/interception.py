@@ -13,9 +13,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache, partial
 from typing import Any
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vit_viz.capture import recomputation
@@ -26,6 +23,7 @@ from vit_viz.capture.pools import HANDLED
 from vit_viz.capture.recorder import Recorder
 from vit_viz.capture.scores import FOLLOWED
 from vit_viz.errors import CaptureError
+from vit_viz.lazy import F, Tensor, nn, torch
 from vit_viz.model.kernel import attending_through
 from vit_viz.model.submodules import are_all_of, are_watched
 from vit_viz.model.vit import OWN_PARTS, VisionTransformer
@@ -112,10 +110,7 @@ class Interception(TorchFunctionMode):
     def _multi_head(
         self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
-        """torch's own nn.MultiheadAttention, with its call of scaled_dot_product_attention led here.
-
-        Weights that the caller asked for are computed from the same operands.
-        """
+        """torch's own nn.MultiheadAttention, with its call of scaled_dot_product_attention led here."""
         output, weights, call, projection = multi_head(
             func, args, kwargs, lambda *args, **kwargs: self._attention(func, args, kwargs)
         )
@@ -157,18 +152,12 @@ class Interception(TorchFunctionMode):
 
     def _product(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         output = self._edited(func, args, kwargs)
-        if self._recorder is not None and self._recorder.follows_softmax and not kwargs:
+        if self._recorder is not None and (func in CASTS or not kwargs):
             self._recorder.product(func, args, output)
         return output
 
-    def _cast(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        result = self._edited(func, args, kwargs)
-        if self._recorder is not None and self._recorder.follows_softmax:
-            self._recorder.cast(args[0], result)
-        return result
-
     def _linear(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._recorder is not None and self._recorder.follows_output and len(args) >= 2:
+        if self._recorder is not None and len(args) >= 2:
             self._recorder.linear(args[0], args[1])
         return func(*args, **kwargs)
 
@@ -251,7 +240,7 @@ def _handlers(
         **dict.fromkeys(SOFTMAXES, Interception._softmax),
     }
     if records:
-        table |= dict.fromkeys(PRODUCTS, Interception._product) | dict.fromkeys(CASTS, Interception._cast)
+        table |= dict.fromkeys((*PRODUCTS, *CASTS), Interception._product)
     if follows_values:
         onednn = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
         table |= dict.fromkeys([F.linear] if onednn is None else [F.linear, onednn], Interception._linear)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from vit_viz.capture.calls import AttentionCall, as_bias
 from vit_viz.errors import ParameterError
+from vit_viz.indices import checked_index
+from vit_viz.lazy import Tensor, torch
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,11 @@ class Edits:
     tables: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for layer in sorted(self.layers):
+            if layer < 0:
+                raise ParameterError(
+                    f"Layer {layer} does not exist: an edit counts layers from 0, since how many there are is known after the pass."
+                )
         for (layer, head), values in self.heads.items():
             for value in items_of(values):
                 if isinstance(value, str) and value not in ("mean", "uniform"):
@@ -57,7 +62,7 @@ class Edits:
         key = (layer, what, shape, like.device, like.dtype)
         if key not in self.tables:
             chosen = {head: values for (number, head), values in self.heads.items() if number == layer}
-            self.tables[key] = head_table(chosen, what, shape, like)
+            self.tables[key] = _head_table(chosen, what, shape, like)
         table: Tensor | None = self.tables[key]
         return table
 
@@ -80,7 +85,8 @@ class Edits:
         Raises:
             ParameterError: a token does not exist, or a query would see no key.
         """
-        chosen = (self._masked_in(layer), None if layer is None else self.knockout.get(layer))
+        removed = self.mask_keys.get(layer) if isinstance(self.mask_keys, Mapping) else self.mask_keys
+        chosen = (removed, None if layer is None else self.knockout.get(layer))
         # layers with the same edges share one mask, of which a trace then holds one copy
         key = (*map(id, chosen), batch, queries, keys, tokens, device, first)
         if key not in self.tables:
@@ -100,10 +106,6 @@ class Edits:
         values = torch.tensor(items_of(self.temperature[layer]), dtype=like.dtype, device=like.device)
         check_batch(len(values), batch)
         return values.view(-1, 1, 1, 1)
-
-    def _masked_in(self, layer: int | None) -> Any:
-        """The tokens that no token sees in a layer."""
-        return self.mask_keys.get(layer) if isinstance(self.mask_keys, Mapping) else self.mask_keys
 
 
 def _allowed(
@@ -131,19 +133,12 @@ def check_batch(count: int, batch: int) -> None:
         raise ParameterError(f"An edit has one value, or one per image of the batch of {batch}, not {count}.")
 
 
-def head_table(chosen: Mapping[int, Any], what: str, shape: tuple[int, int], like: Tensor) -> Tensor | None:
-    """The setting of each head, [batch | 1, heads, 1, 1]: its factor, or whether it is `what`; None where no head has one.
-
-    Args:
-        chosen: head -> value, or values of the images.
-        what: "factor", "mean" or "uniform".
-        shape: (batch, heads).
-    """
+def _head_table(chosen: Mapping[int, Any], what: str, shape: tuple[int, int], like: Tensor) -> Tensor | None:
+    """As `Edits.head_table`, of heads with these values, or values of the images; None where all are neutral."""
     batch, heads = shape
     columns = {}
     for head, values in chosen.items():
-        if not 0 <= head < heads:
-            raise ParameterError(f"Head {head} does not exist: this model has heads 0-{heads - 1}.")
+        checked_index("Head", head, heads)
         items = items_of(values)
         check_batch(len(items), batch)
         if what == "factor":

@@ -6,12 +6,12 @@ where the model wrote its attention out and only the matrix itself could be capt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+from vit_viz.lazy import Tensor, torch
 
 _AUTOCAST = ("cpu", "cuda")
 
@@ -19,6 +19,13 @@ TILE_BYTES = {"cpu": 4 * 2**20}
 """Default size of a tile: about what a core's cache holds."""
 TILE_BYTES_ON_A_GPU = 128 * 2**20
 """There a tile costs a launch for each of its operations, whatever its size."""
+STACK_BYTES = {"cpu": 0}
+"""Attention of layers that are taken side by side; on a GPU as much as a tile. A CPU takes each while its q and k are warm."""
+
+
+def stack_bytes(device: torch.device) -> int:
+    """How much attention of several layers is computed on side by side on a device."""
+    return STACK_BYTES.get(device.type, TILE_BYTES_ON_A_GPU)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +61,18 @@ class LayerAttention:
         """Whether q, k and the scale determine the attention."""
         return self.weights is None and self.bias is None
 
+    def fits_beside(self, other: LayerAttention) -> bool:
+        """Whether the heads of both can be one row of heads, see `side_by_side`."""
+        if not (self.is_plain and other.is_plain) or self.scale != other.scale or self.shape != other.shape:
+            return False
+        return (self.lse is None) == (other.lse is None)
+
     @property
     def visible(self) -> Tensor | None:
         """Which keys each query may look at, Boolean [1 | heads, 1 | queries, keys]; None for all."""
         if self.weights is not None:
-            return (self.weights != 0).any(
-                0, keepdim=True
-            )  # a weight may also be too small to be told from 0
+            # a weight may also be too small to be told from 0
+            return (self.weights != 0).any(0, keepdim=True)
         return None if self.bias is None else ~self.bias.isneginf()
 
     @property
@@ -187,6 +199,35 @@ class LayerAttention:
     def _normalised(self, attention: Tensor) -> Tensor:
         """Attention with zeros instead of NaN where a query sees no key."""
         return attention if self.is_plain else attention.nan_to_num_(nan=0.0)
+
+
+def side_by_side(layers: Sequence[LayerAttention]) -> LayerAttention:
+    """Plain layers as one with the heads of all, one layer after the other, [layers * heads, ...]: no copy of a single one."""
+    if len(layers) == 1:
+        return layers[0]
+    q, k, lse = (
+        [part for part in (getattr(layer, name) for layer in layers) if part is not None]
+        for name in ("q", "k", "lse")
+    )
+    return LayerAttention(torch.cat(q), torch.cat(k), layers[0].scale, lse=torch.cat(lse) if lse else None)
+
+
+def value_norms(v: Tensor, projection: Tensor) -> Tensor:
+    """||v_j W_O,h||, fp32 [heads, tokens]: the root of v_j (W_O,h^T W_O,h) v_j^T, so that no vector of the model's width is formed.
+
+    Args:
+        v: fp32 [heads, tokens, head_dim].
+        projection: W_O, [dim, heads * head_dim].
+    """
+    # [heads, dim, head_dim]
+    slices = projection.detach().float().reshape(len(projection), len(v), -1).transpose(0, 1)
+    gram = torch.bmm(slices.transpose(1, 2), slices)
+    return torch.bmm(v, gram).mul_(v).sum(-1).clamp_(min=0).sqrt_()
+
+
+def unknown_norms(v: Tensor) -> Tensor:
+    """What stands for the norms of v [heads, tokens, head_dim] where no output projection is known."""
+    return torch.full((), math.nan, device=v.device).expand(v.shape[:2])
 
 
 Index = list[int] | slice | Tensor | None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import nn
-
 from vit_viz.geometry import Grid, Pooling, TokenLayout
+from vit_viz.lazy import nn
 
 _TIMM_POOLING: dict[str, Pooling] = {"token": "class", "map": "attention"}
 
@@ -68,9 +67,8 @@ def _transformers(module: Any, size: tuple[int, int], tokens: int) -> TokenLayou
         return None
     kind = str(getattr(config, "model_type", ""))
     names = [] if "siglip" in kind else ["class", "distillation"] if kind == "deit" else ["class"]
-    last = (
-        int(getattr(config, "num_detection_tokens", 0)) if kind == "yolos" else 0
-    )  # they come after the patches
+    # they come after the patches
+    last = int(getattr(config, "num_detection_tokens", 0)) if kind == "yolos" else 0
     prefix = _with_registers(names, tokens - grid[0] * grid[1] - last)
     if prefix is None:
         return None

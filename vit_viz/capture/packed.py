@@ -6,18 +6,17 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vit_viz.capture.layers import LayerAttention
-from vit_viz.capture.report import Structure
-from vit_viz.capture.trace import Pooling, Trace
-from vit_viz.geometry import CropBox, TokenLayout
-from vit_viz.results import Provenance
+from vit_viz.capture.trace import PoolAttention, Trace
+from vit_viz.lazy import Tensor, torch
 
 _HALVED = frozenset({"q", "k", "v", "output_grad"})
 """Sent as fp16, rounded by at most 2^-11 of each number; everything else keeps its precision."""
+
+
+_AS_THEY_ARE = ("layout", "tolerance", "problems", "crop_box", "provenance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,67 +26,44 @@ class PackedTrace:
     Row normalisers are not sent: they are computed from the q and k that arrive, so that rows and columns of the attention agree.
 
     Args:
-        layers: fields of each `LayerAttention` by name, without those that are None.
-        tensors: logits, residual, and the pooling attention with its gradient, where they are there.
+        layers, pooling: fields of each `LayerAttention`, and of the `PoolAttention`, by name, without those that are None.
+        tensors: logits and residual, where they are there.
+        others: the other arguments of the `Trace`.
     """
 
     layers: tuple[dict[str, Any], ...]
+    pooling: dict[str, Any] | None
     tensors: dict[str, NDArray[Any]]
-    layout: TokenLayout
-    proof: tuple[float, ...]
-    tolerance: float
-    problems: tuple[str, ...]
-    structure: Structure
-    crop_box: CropBox | None
-    provenance: Provenance
+    others: dict[str, Any]
 
     @classmethod
     def of(cls, trace: Trace) -> PackedTrace:
         """Pack a trace, from whatever device it is on; the trace stays as it is."""
         known: dict[int, NDArray[Any]] = {}  # layers may share a bias, which is then sent once
-        pooling = trace.pooling or Pooling(torch.empty(0))
-        tensors = {
-            "logits": trace.logits,
-            "residual": trace.residual,
-            "pooling": pooling.attention if pooling.attention.numel() else None,
-            "pooling gradient": pooling.gradient,
-        }
+        tensors = {name: getattr(trace, name) for name in ("logits", "residual")}
         return cls(
             tuple(_packed(layer, known) for layer in trace.layers),
+            None if trace.pooling is None else _packed(trace.pooling, known),
             {name: _array(tensor) for name, tensor in tensors.items() if tensor is not None},
-            trace.layout,
-            tuple(trace.proof),
-            trace.tolerance,
-            trace.problems,
-            trace.structure,
-            trace.crop_box,
-            trace.provenance,
+            {name: getattr(trace, name) for name in _AS_THEY_ARE}
+            | {"differences": trace.proof, "known": trace.structure},
         )
 
     def unpacked(self) -> Trace:
         """The trace on the CPU, in fp32."""
         known: dict[int, Tensor] = {}
-        tensors = {name: torch.from_numpy(array) for name, array in self.tensors.items()}
-        attention = tensors.get("pooling")
         return Trace(
-            tuple(_unpacked(layer, known) for layer in self.layers),
-            self.layout,
-            logits=tensors.get("logits"),
-            residual=tensors.get("residual"),
-            differences=list(self.proof),
-            tolerance=self.tolerance,
-            problems=self.problems,
-            known=self.structure,
-            pooling=None if attention is None else Pooling(attention, tensors.get("pooling gradient")),
-            crop_box=self.crop_box,
-            provenance=self.provenance,
+            tuple(LayerAttention(**_unpacked(layer, known)) for layer in self.layers),
+            pooling=None if self.pooling is None else PoolAttention(**_unpacked(self.pooling, known)),
+            **_unpacked(self.tensors, known),
+            **self.others,
         )
 
 
-def _packed(layer: LayerAttention, known: dict[int, NDArray[Any]]) -> dict[str, Any]:
+def _packed(parts: LayerAttention | PoolAttention, known: dict[int, NDArray[Any]]) -> dict[str, Any]:
     packed: dict[str, Any] = {}
-    for part in fields(layer):
-        value = getattr(layer, part.name)
+    for part in fields(parts):
+        value = getattr(parts, part.name)
         if part.name == "lse" or value is None:
             continue
         if isinstance(value, Tensor) and id(value) not in known:
@@ -96,11 +72,11 @@ def _packed(layer: LayerAttention, known: dict[int, NDArray[Any]]) -> dict[str, 
     return packed
 
 
-def _unpacked(layer: dict[str, Any], known: dict[int, Tensor]) -> LayerAttention:
-    for value in layer.values():
+def _unpacked(packed: dict[str, Any], known: dict[int, Tensor]) -> dict[str, Any]:
+    for value in packed.values():
         if isinstance(value, np.ndarray) and id(value) not in known:
             known[id(value)] = torch.from_numpy(value).float()
-    return LayerAttention(**{name: known.get(id(value), value) for name, value in layer.items()})
+    return {name: known.get(id(value), value) for name, value in packed.items()}
 
 
 def _halved(tensor: Tensor) -> Tensor:

@@ -8,25 +8,16 @@ one pass through the embedding, over 1 + log2(patches) images; the pass ends at 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
-import torch
-from torch import Tensor, nn
-
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.probing import (
-    HALF,
-    AttentionProbe,
-    heads_by_image,
-    moved,
-    signatures,
-    undisturbed_pass,
-)
+from vit_viz.capture.probing import HALF, AttentionProbe, heads_by_image, joined, moved, signatures
 from vit_viz.capture.report import HOLDS, Check
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import Grid, TokenLayout
+from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model.submodules import submodules_of
 
 SINGLE_PATCHES = 7
@@ -82,10 +73,8 @@ def find_layout(module: nn.Module, pixels: Tensor, tokens: int) -> tuple[Grid, i
 
 
 def _grids(pixels: Tensor, pitch: tuple[int, int]) -> list[Grid]:
-    """Grids that patches of this size may form: what does not fill a patch is padded, or cut off.
-
-    The padded one comes first: where the last row is padded, the cut grid would take its tokens for others after the patches.
-    """
+    """Grids that patches of this size may form: what does not fill a patch is padded, or cut off."""
+    # the padded one first: where the last row is padded, the cut grid would take its tokens for others after the patches
     (height, width), (down, across) = pixels.shape[-2:], pitch
     return list(dict.fromkeys([(-(-height // down), -(-width // across)), (height // down, width // across)]))
 
@@ -96,17 +85,11 @@ class _Reached(BaseException):
 
 @dataclass(frozen=True, eq=False)
 class _Tokens:
-    """What is known of the tokens at the first attention call.
+    """What is known of the tokens at the first attention call."""
 
-    Args:
-        known: [images, tokens, features].
-        queries: of each head, [images, heads, tokens, features].
-        dtype: precision that the call computes in.
-    """
-
-    known: Tensor
-    queries: Tensor
-    dtype: torch.dtype
+    known: Tensor  # [images, tokens, features]
+    queries: Tensor  # [images, heads, tokens, features]
+    dtype: torch.dtype  # that the call computes in
 
     def moves(self) -> Tensor:
         """How far each token is from its value in the first image, [images - 1, tokens]."""
@@ -130,8 +113,7 @@ class _FirstCall(AttentionProbe):
     """Records the tokens at the first attention call of a pass, and ends the pass there."""
 
     def __init__(self, images: int) -> None:
-        super().__init__()
-        self._images = images
+        super().__init__(images)
         self.tokens: _Tokens | None = None
         self.has_windows = False
 
@@ -139,7 +121,7 @@ class _FirstCall(AttentionProbe):
         """Note the call's operands and end the pass."""
         self._end((call.query, call.key, call.value))
 
-    def explicit(self, scores: Tensor) -> Tensor:
+    def explicit(self, scores: Tensor, softmax: Callable[[], Tensor]) -> Tensor:  # noqa: ARG002
         """Note what the scores are made of and end the pass."""
         self._end(self.scored(scores))
 
@@ -169,12 +151,7 @@ def _numbers(
 def _moves(
     module: nn.Module, pixels: Tensor, chosen: Tensor, pitch: tuple[int, int], tokens: int
 ) -> Tensor | None:
-    """How far each token moves at the first call when the pixels of some patches change, [images, tokens].
-
-    Args:
-        chosen: which patches change in each image, Boolean [images, rows, cols].
-        tokens: how many the model attends over.
-    """
+    """How far each token moves at the first call when the pixels of some patches [images, rows, cols] change, [images, tokens]."""
     images = torch.cat([pixels, changed(pixels, chosen, pitch)])
     state = _at_first_call(module, images, tokens)
     if state is None:
@@ -214,24 +191,18 @@ def _at_first_call(module: nn.Module, images: Tensor, tokens: int) -> _Tokens | 
     singly = [probe.tokens for probe in probes if probe.tokens is not None]
     if not singly and probes[0].has_windows:
         raise CaptureError(_WINDOWS.format(type(module).__name__))
-    if len(singly) < len(images) or len({(each.known.shape, each.queries.shape) for each in singly}) > 1:
+    known, queries = (joined([getattr(each, name) for each in singly]) for name in ("known", "queries"))
+    if len(singly) < len(images) or known is None or queries is None:
         return together.tokens
-    known, queries = (torch.cat([getattr(each, name) for each in singly]) for name in ("known", "queries"))
     return _Tokens(known, queries, singly[0].dtype)
 
 
 def _probe(module: nn.Module, images: Tensor) -> _FirstCall:
     probe = _FirstCall(len(images))
     try:
-        with undisturbed_pass(module), probe:
-            module(images)
+        return probe if probe.runs(module, images) else _FirstCall(len(images))
     except _Reached:
-        pass
-    except (
-        Exception
-    ):  # a model may raise anything on pixels or a batch that it was not built for: nothing is known
-        return _FirstCall(len(images))
-    return probe
+        return probe
 
 
 def _is_order(numbers: Tensor, patches: int) -> bool:

@@ -2,47 +2,38 @@
 
 Removed tokens become what a reduction over tokens ignores: 0 in a sum, minus infinity in a maximum or a softmax. A mean is then
 divided by the mean of the mask, and a sum that is divided by the number of tokens by how many are kept.
+
+Where the tokens of a tensor are is inferred from sizes, strides of views and the slices that the model took; a mode that sees
+torch's calls has nothing else to go by.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
-from vit_viz.capture.explicit_softmax import Function
-from vit_viz.capture.token_axes import Sequence
+from vit_viz.capture.explicit_softmax import Function, named_functions
 from vit_viz.errors import CaptureError
+from vit_viz.lazy import F, Tensor, torch
 
 Kind = Literal["mean", "sum", "max", "min", "unknown"]
 _IGNORED: dict[Kind, float] = {"mean": 0.0, "sum": 0.0, "max": -math.inf, "min": math.inf}
 
 
-def _named(*names: str) -> Iterator[Function]:
-    """The torch functions and the tensor methods of these names."""
-    return (
-        getattr(owner, name)
-        for name in names
-        for owner in (torch, torch.Tensor, torch.linalg)
-        if hasattr(owner, name)
-    )
-
-
 _REDUCTIONS: dict[Function, tuple[Kind, int, int | None]] = {
-    **dict.fromkeys(_named("mean"), ("mean", 1, None)),
-    **dict.fromkeys(_named("sum"), ("sum", 1, None)),
-    **dict.fromkeys(_named("max", "amax", "logsumexp"), ("max", 1, None)),
-    **dict.fromkeys(_named("min", "amin"), ("min", 1, None)),
-    **dict.fromkeys(_named("median", "prod", "std", "var", "std_mean", "var_mean"), ("unknown", 1, None)),
-    **dict.fromkeys(_named("nanmean", "nansum", "nanmedian", "logcumsumexp"), ("unknown", 1, None)),
-    **dict.fromkeys(_named("norm", "vector_norm", "quantile"), ("unknown", 2, None)),
-    **dict.fromkeys(_named("mode", "sort", "cumsum"), ("unknown", 1, -1)),
-    **dict.fromkeys(_named("topk", "kthvalue"), ("unknown", 2, -1)),
+    **dict.fromkeys(named_functions("mean"), ("mean", 1, None)),
+    **dict.fromkeys(named_functions("sum"), ("sum", 1, None)),
+    **dict.fromkeys(named_functions("max", "amax", "logsumexp"), ("max", 1, None)),
+    **dict.fromkeys(named_functions("min", "amin"), ("min", 1, None)),
+    **dict.fromkeys(named_functions("median", "prod", "std", "var", "std_mean", "var_mean"), ("unknown", 1, None)),
+    **dict.fromkeys(named_functions("nanmean", "nansum", "nanmedian", "logcumsumexp"), ("unknown", 1, None)),
+    **dict.fromkeys(named_functions("norm", "vector_norm", "quantile"), ("unknown", 2, None)),
+    **dict.fromkeys(named_functions("mode", "sort", "cumsum"), ("unknown", 1, -1)),
+    **dict.fromkeys(named_functions("topk", "kthvalue"), ("unknown", 2, -1)),
 }  # fmt: skip
 """Reductions: their kind, the position of the axis among their arguments, and its default (None: all axes)."""
 
@@ -60,13 +51,13 @@ _POOLS: dict[Function, tuple[Kind, int]] = {
 }
 """Pooling layers, and over how many of the last axes they run."""
 
-_QUOTIENTS: frozenset[Function] = frozenset(_named("div", "div_", "true_divide", "divide"))
-_PRODUCTS: frozenset[Function] = frozenset(_named("mul", "mul_", "multiply"))
+_QUOTIENTS: frozenset[Function] = frozenset(named_functions("div", "div_", "true_divide", "divide"))
+_PRODUCTS: frozenset[Function] = frozenset(named_functions("mul", "mul_", "multiply"))
 _SLICES: frozenset[Function] = frozenset(
-    (torch.Tensor.__getitem__, torch.functional.split, *_named("narrow", "split", "chunk"))
+    (torch.Tensor.__getitem__, torch.functional.split, *named_functions("narrow", "split", "chunk"))
 )
 _SHAPES: frozenset[Function] = frozenset(
-    _named("squeeze", "unsqueeze", "reshape", "view", "flatten", "to", "float")
+    named_functions("squeeze", "unsqueeze", "reshape", "view", "flatten", "to", "float")
 )
 
 HANDLED: frozenset[Function] = (
@@ -84,12 +75,12 @@ class Pools:
 
     def __init__(self, removed: Callable[[int, int], Tensor | None]) -> None:
         self._removed = removed
-        self._sequence: Sequence | None = None
+        self._sequence: TokenSequence | None = None
         self._sums = WeakIdKeyDictionary()  # sum over tokens -> (how many tokens, how many are kept)
 
     def follow(self, tokens: int, batch: int) -> None:
         """Note an attention over this many tokens of this many images: later reductions are over those tokens."""
-        self._sequence = Sequence(tokens, batch)
+        self._sequence = TokenSequence(tokens, batch)
 
     def first_of(self, count: int) -> int:
         """Index of the first of `count` tokens that a pooling attention looks at."""
@@ -119,7 +110,7 @@ class Pools:
         return scores if mask is None else scores.masked_fill(mask[0], -math.inf)
 
     def _reduced(
-        self, sequence: Sequence, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, sequence: TokenSequence, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         source, *rest = args
         kind = (_POOLS.get(func) or _REDUCTIONS[func])[0]
@@ -166,12 +157,14 @@ class Pools:
             self._sums[result] = (count, func(kept, *args[1:], **kwargs))
         return result
 
-    def _sliced(self, sequence: Sequence, result: Any) -> Any:
+    def _sliced(self, sequence: TokenSequence, result: Any) -> Any:
         for part in result if isinstance(result, tuple | list) else (result,):
             sequence.note(part)
         return result
 
-    def _mask(self, sequence: Sequence, source: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, int] | None:
+    def _mask(
+        self, sequence: TokenSequence, source: Tensor, axes: tuple[int, ...]
+    ) -> tuple[Tensor, int] | None:
         """Which entries belong to removed tokens, and how many tokens are reduced; None where none of them is removed."""
         place = sequence.reduced(source, axes) if axes else None
         removed = None if place is None else self._removed(sequence.tokens, sequence.batch)
@@ -205,3 +198,118 @@ def _not_understood(func: Function, source: Tensor) -> CaptureError:
         f"Removed tokens cannot be left out of the pool of this model: {getattr(func, '__name__', func)} over tokens, in a tensor "
         f"of shape {list(source.shape)}, is not understood; a mean, a sum or a maximum is."
     )
+
+
+@dataclass(frozen=True)
+class TokenAxes:
+    """Where the tokens of a tensor are."""
+
+    axes: tuple[int, ...]  # one axis, or rows and columns of a map
+    count: int  # how many tokens there are
+    first: int | None  # index in the sequence of the first of them; None where that is not known
+    batch_axis: int  # of the images
+
+    def mask(self, removed: Tensor, like: Tensor) -> Tensor:
+        """Which entries belong to removed tokens, with as many axes as `like`; size 1 along all others.
+
+        Args:
+            removed: Boolean [batch | 1, all tokens].
+
+        Raises:
+            CaptureError: the tensor holds only some of the tokens, and which ones is not known.
+        """
+        if self.first is None:
+            raise CaptureError(
+                f"Removed tokens cannot be left out of the pool of this model: it reads {self.count} of {removed.shape[1]} "
+                "tokens, and which ones is not known."
+            )
+        shape = [1] * like.ndim
+        shape[self.batch_axis] = len(removed)
+        for axis in self.axes:
+            shape[axis] = like.shape[axis]
+        part = removed[:, self.first : self.first + self.count]
+        return (part if self.batch_axis < self.axes[0] else part.T).reshape(shape).to(like.device)
+
+
+class TokenSequence:
+    """The tokens that the last attention saw, and what is known of slices of them.
+
+    Args:
+        tokens, batch: how many tokens, of how many images.
+    """
+
+    def __init__(self, tokens: int, batch: int) -> None:
+        self.tokens, self.batch = tokens, batch
+        self._slices: dict[int, int | None] = {}
+
+    def note(self, part: Tensor) -> None:
+        """Remember which tokens a slice [batch, n, dim] begins with, for tensors that are computed from it."""
+        for axis in range(part.ndim if part.ndim == 3 else 0):
+            count, first = part.shape[axis], self._first_in_memory(part, (axis,))
+            if first is not None and count < self.tokens:
+                self._slices[count] = first if self._slices.get(count, first) == first else None
+
+    def first_of(self, count: int) -> int:
+        """Index of the first of `count` tokens that were cut out; prefix tokens are what is left out where nothing is known."""
+        first = self._slices.get(count)
+        return self.tokens - count if first is None else first
+
+    def reduced(self, source: Tensor, axes: tuple[int, ...]) -> TokenAxes | None:
+        """The tokens of a tensor, where a reduction over `axes` is one over tokens.
+
+        Raises:
+            CaptureError: it reduces rows or columns of a map alone.
+        """
+        likeliest = min(self._candidates(source), key=lambda each: self._doubt(source, each), default=None)
+        if likeliest is None or not set(likeliest.axes) & set(axes):
+            return None
+        if not set(likeliest.axes) <= set(axes):
+            raise CaptureError(
+                f"Removed tokens cannot be left out of the pool of this model: it reduces a map of shape {list(source.shape)} "
+                "along rows or columns alone."
+            )
+        return likeliest
+
+    def _candidates(self, source: Tensor) -> list[TokenAxes]:
+        """Every way in which a tensor can hold tokens."""
+        if source.ndim < 2 or (source.ndim == 2 and source.is_floating_point()):
+            return []  # numbers [batch, tokens] look like [batch, classes]
+        single = [(axis,) for axis in range(1, source.ndim)]
+        groups = [*single, (2, 3), (1, 2)] if source.ndim == 4 else single
+        ways = [self._at(source, axes, 0) for axes in groups] if len(source) == self.batch else []
+        if source.ndim == 3 and source.shape[1] == self.batch:
+            ways.append(self._at(source, (0,), 1))
+        return [each for each in ways if each is not None]
+
+    def _at(self, source: Tensor, axes: tuple[int, ...], batch_axis: int) -> TokenAxes | None:
+        """The tokens at these axes; None where there cannot be tokens."""
+        count = math.prod(source.shape[axis] for axis in axes)
+        if count == self.tokens:
+            return TokenAxes(axes, count, 0, batch_axis)
+        if source.ndim == 4 and len(axes) == 1:
+            return None  # heads, features, rows or columns: too many small axes to guess
+        first = self._first_in_memory(source, axes)
+        first = self._slices.get(count) if first is None else first
+        most = source.ndim == 3 and axes == (1,) and self.tokens // 2 < count < self.tokens
+        if first is None and count not in self._slices and not most:
+            return None
+        return TokenAxes(axes, count, first, batch_axis)
+
+    def _doubt(self, source: Tensor, axes: TokenAxes) -> tuple[bool, bool, bool]:
+        """Smallest for the likeliest: with a known beginning, not next to each other in memory as features are, and complete."""
+        last = axes.axes[-1]
+        is_inner = source.stride(last) == 1 and source.shape[last] > 1
+        return axes.first is None, is_inner, axes.count != self.tokens
+
+    def _first_in_memory(self, source: Tensor, axes: tuple[int, ...]) -> int | None:
+        """Where a view of [batch, tokens, dim] begins among the tokens, by its strides; None where it is no such view."""
+        stride, count = source.stride(axes[-1]), math.prod(source.shape[axis] for axis in axes)
+        if stride <= 1 or not 1 < count <= self.tokens:
+            return None
+        if len(axes) == 2 and source.stride(axes[0]) != stride * source.shape[axes[1]]:
+            return None
+        total = source.untyped_storage().nbytes() // source.element_size()
+        if total == 0 or total % (self.tokens * stride):
+            return None
+        first = source.storage_offset() // stride % self.tokens
+        return first if first + count <= self.tokens else None

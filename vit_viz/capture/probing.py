@@ -7,39 +7,68 @@ that product is not understood, what is known is the token's own entry of the sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vit_viz.capture.active_edits import suspended
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.explicit_softmax import SCORE_PRODUCTS, SOFTMAXES, Function, is_square, queries_and_keys
+from vit_viz.capture.explicit_softmax import (
+    SCORE_PRODUCTS,
+    SOFTMAXES,
+    Function,
+    Product,
+    WrittenOut,
+    is_square,
+    queries_and_keys,
+)
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.interception import multi_head
+from vit_viz.lazy import F, Tensor, nn, torch
 
 HALF = (torch.float16, torch.bfloat16)
 _FEATURES = 16
 
 
 class AttentionProbe(TorchFunctionMode):
-    """Lets a subclass decide what each attention call of a forward pass returns."""
+    """Lets a subclass decide what each attention call of a forward pass returns.
 
-    def __init__(self) -> None:
+    Args:
+        images: how many go through the model together.
+        tokens: of each of them.
+    """
+
+    def __init__(self, images: int = 1, tokens: int = 0) -> None:
         super().__init__()
+        self._images, self._tokens = images, tokens
+        self.returned: Any = None
+        self._written_out: WrittenOut | None = None  # the last one
         self._scored: tuple[Tensor, Tensor, Tensor] | None = None  # a square product and its operands
+
+    def runs(self, module: nn.Module, pixels: Tensor) -> bool:
+        """Whether the module runs under this probe; what it returned is `returned`."""
+        try:
+            with undisturbed_pass(module), self:
+                self.returned = module(pixels)
+        except (
+            Exception
+        ):  # a model may raise anything on pixels or a batch that it was not built for: nothing is known
+            return False
+        return True
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
         """The output of a fused call over equally many queries and keys; `is_projected`: torch itself projects it next."""
         raise NotImplementedError
 
-    def explicit(self, scores: Tensor) -> Tensor:
-        """The output of a softmax over scores that are square in their last two axes."""
+    def explicit(self, scores: Tensor, softmax: Callable[[], Tensor]) -> Tensor:
+        """The output of a softmax over scores that are square in their last two axes; `softmax` computes the model's own."""
         raise NotImplementedError
+
+    def weighted(self, product: Product, func: Function, args: tuple[Any, ...], output: Any) -> Any:  # noqa: ARG002
+        """The output of a product that weighs values by the last written-out attention."""
+        return output
 
     def scored(self, scores: Tensor) -> tuple[Tensor, ...]:
         """What each token of written-out attention is known by, each [..., tokens, features]: query and key, or its own score."""
@@ -47,12 +76,24 @@ class AttentionProbe(TorchFunctionMode):
             return self._scored[1:]
         return (torch.diagonal(scores, dim1=-2, dim2=-1).unsqueeze(-1),)
 
+    def known(self, *operands: Tensor) -> Tensor | None:
+        """What is known of each token by some operands, [images, tokens, features]; None where they cannot be told apart."""
+        states = signatures(operands, self._images)
+        return states if states is not None and states.shape[1] == self._tokens else None
+
     def uneven(self) -> None:
         """Called for attention whose queries and keys differ in number, such as a pool."""
 
     def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The output of any other function."""
-        return func(*args, **kwargs)
+        return self.consumed(func, args, func(*args, **kwargs))
+
+    def consumed(self, func: Function, args: tuple[Any, ...], output: Any) -> Any:
+        """The output of a function, which is `weighted` where it consumes the last written-out attention."""
+        if self._written_out is None:
+            return output
+        product = self._written_out.product(func, args, output)
+        return output if product is None else self.weighted(product, func, args, output)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Called by torch in place of `func`."""
@@ -64,8 +105,8 @@ class AttentionProbe(TorchFunctionMode):
         if func in SOFTMAXES:
             scores = args[0] if args else kwargs["input"]
             if is_square(scores):
-                attention = self.explicit(scores)
-                self._scored = None
+                attention = self.explicit(scores, lambda: func(*args, **kwargs))
+                self._scored, self._written_out = None, WrittenOut(attention)
                 return attention
             if scores.ndim > 3:  # [batch, heads, queries, keys]
                 self.uneven()
@@ -116,6 +157,13 @@ def _eagerly(parts: Iterable[nn.Module]) -> AbstractContextManager[object]:
 
 def _buffers(part: nn.Module) -> list[tuple[str, Tensor]]:
     return [(name, tensor) for name, tensor in part._buffers.items() if tensor is not None]
+
+
+def joined(tensors: Sequence[Tensor | None]) -> Tensor | None:
+    """What is known of images one by one, as of one batch; None where one is not known, or is of another shape."""
+    known = [tensor for tensor in tensors if tensor is not None]
+    is_whole = len(known) == len(tensors) and len({tensor.shape for tensor in known}) == 1
+    return torch.cat(known) if is_whole else None
 
 
 def signatures(operands: Iterable[Tensor], images: int) -> Tensor | None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import torch
-from torch import Tensor
-
 from vit_viz.capture.layers import LayerAttention, exact
+from vit_viz.lazy import Tensor, torch
 
 PROOF_ROWS = 16
 """Queries per head that are compared by default."""
@@ -22,26 +20,25 @@ def proof_queries(tokens: int, rows: int) -> slice:
     return slice(0, tokens, max(1, (tokens - 1) // max(1, rows - 1)))
 
 
-def differences(layer: LayerAttention, value: Tensor, output: Tensor, queries: slice) -> Tensor:
-    """(attention @ v - output) / max |output| for some queries of all heads, [heads, rows, head_dim].
+def largest_differences(
+    layer: LayerAttention, value: Tensor, output: Tensor, queries: slice, *, count: int = 1
+) -> Tensor:
+    """The largest |attention @ v - output| / max |output| over some queries of all heads of each layer, [layers], where they are.
 
     Rounding grows with the numbers that are summed: a block whose values are a thousand times as large is not a thousand times as
     wrong, and one whose values are tiny is not right because its errors are.
 
     Args:
-        layer: the captured attention.
-        value: [heads, tokens, head_dim], as the kernel saw it.
-        output: [heads, tokens, head_dim], as the kernel returned it.
-        queries: tokens whose rows are compared.
+        layer: the captured attention, of several layers side by side.
+        value: [layers * heads, tokens, head_dim], as the kernel saw it.
+        output: [layers * heads, queries, head_dim], what the kernel returned for these tokens.
+        queries: which they are.
+        count: how many layers these are.
     """
     with exact():
-        given = output[:, queries].float()
+        given = output.float()
         difference = torch.baddbmm(given, layer.rows(None, queries), value.float(), beta=-1)
-        size: Tensor = torch.linalg.vector_norm(given, math.inf)
-        return difference / size.clamp_min(_NOTHING)
-
-
-def largest(differences: list[Tensor]) -> list[float]:
-    """The largest absolute number of each tensor; all at once, so that a GPU is synchronised only once."""
-    norms = [torch.linalg.vector_norm(each, math.inf) for each in differences]
-    return torch.stack(norms).tolist() if norms else []
+        size = torch.linalg.vector_norm(given.reshape(count, -1), math.inf, dim=1)
+        difference = difference.reshape(count, -1) / size.clamp_min(_NOTHING)[:, None]
+        largest: Tensor = torch.linalg.vector_norm(difference, math.inf, dim=1)
+        return largest

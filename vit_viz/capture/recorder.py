@@ -9,27 +9,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
-
-import torch
-from torch import Tensor
 
 from vit_viz.capture.buffers import Arena
 from vit_viz.capture.calls import AttentionCall, as_bias, by_head, causal_bias
-from vit_viz.capture.explicit_softmax import Function, Product, product_of
-from vit_viz.capture.layers import LayerAttention, exact
-from vit_viz.capture.proof import PROOF_ROWS, TOLERANCES, differences, largest, proof_queries
-from vit_viz.capture.trace import Pooling
-from vit_viz.capture.value_norms import unknown_norms, value_norms
+from vit_viz.capture.explicit_softmax import Function, Product, WrittenOut
+from vit_viz.capture.layers import (
+    LayerAttention,
+    exact,
+    side_by_side,
+    stack_bytes,
+    unknown_norms,
+    value_norms,
+)
+from vit_viz.capture.proof import PROOF_ROWS, TOLERANCES, largest_differences, proof_queries
+from vit_viz.capture.trace import PoolAttention
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
+from vit_viz.lazy import Tensor, torch
+from vit_viz.progress import Watch
 
 MAX_ATTENTION_BYTES = 2**30
 
 
 @dataclass(frozen=True)
-class Options:
+class RecorderOptions:
     """What to keep of a forward pass.
 
     Args:
@@ -55,7 +62,7 @@ class Capture:
     bias: Tensor | None = None
     slots: dict[str, int] = field(default_factory=dict)
     is_transposed: bool = False
-    differences: Tensor | None = None
+    is_compared: bool = False
     differentiable: Tensor | None = None  # the attention's output, or the written-out attention
     dtype: torch.dtype = torch.float32
 
@@ -65,34 +72,28 @@ class Recorder:
 
     Args:
         arena: the memory that the trace will own.
+        watch: told of each layer; where it says so, the pass ends there.
     """
 
-    def __init__(self, arena: Arena, options: Options) -> None:
+    def __init__(self, arena: Arena, options: RecorderOptions, watch: Watch | None = None) -> None:
         self.options = options
+        self._watch = watch
         self.captures: list[Capture] = []
         self._seen: list[tuple[str, torch.Size]] = []
         self.pooling: tuple[Tensor, Tensor, Tensor] | None = None  # attention [heads, keys], output, value
         self.weighs_values = options.keep_values or options.keep_norms
         self.is_ours = False  # the model is made of our own classes alone
-        self._arena = arena
+        self.arena = arena
         self._keeps_v = options.keep_values or options.gradients
         self._needs_values = self._keeps_v or self.weighs_values or options.proof_rows > 0
         self._biases: dict[tuple[Any, ...], tuple[Tensor, Tensor]] = {}
         self._causal: Tensor | None = None
         self._matrix_bytes = 0
-        self._softmax: tuple[Capture, list[Tensor]] | None = None
+        self._softmax: tuple[Capture, WrittenOut] | None = None
+        self._uncompared: list[tuple[Capture, Tensor, Tensor]] = []  # with values, and rows of the output
+        self._differences: list[Tensor] = []
         self._value: Tensor | None = None  # of the last attention, where it is to be weighed
         self._unprojected: tuple[Capture, Tensor, Tensor] | None = None  # with value and output
-
-    @property
-    def follows_softmax(self) -> bool:
-        """Whether a written-out attention waits for the product that consumes it."""
-        return self._softmax is not None
-
-    @property
-    def follows_output(self) -> bool:
-        """Whether an attention's output waits for the linear layer that projects it."""
-        return self._unprojected is not None
 
     def attention(self, call: AttentionCall, output: Tensor, lse: Tensor | None) -> Tensor:
         """Note one fused call; returns its output, differentiable where gradients are wanted."""
@@ -108,7 +109,7 @@ class Recorder:
                 self._expect_norms(capture, v)
                 if self._needs_values:
                     self._keep_and_prove(capture, v, by_head(output))
-                self.captures.append(capture)
+                self._add(capture)
             else:
                 layer = LayerAttention(q.float(), k.float(), call.factor, capture.bias)
                 self.pooling = (layer.rows(None, None).mean(1), output, v)
@@ -163,21 +164,16 @@ class Recorder:
             self._expect_norms(capture, weights)
         if self.options.gradients:
             capture.differentiable = attention
-        self.captures.append(capture)
-        self._softmax = (capture, [attention])
-
-    def cast(self, source: Any, result: Any) -> None:
-        """Note a change of precision: the product may consume the copy."""
-        if self._softmax is not None and any(source is known for known in self._softmax[1]):
-            self._softmax[1].append(result)
+        self._add(capture)
+        self._softmax = (capture, WrittenOut(attention))
 
     def product(self, func: Function, args: tuple[Any, ...], output: Tensor) -> None:
-        """Note a matrix product: if it consumes the last written-out attention, it determines the key axis and the proof."""
+        """Note a matrix product or a cast: what consumes the last written-out attention determines the key axis and the proof."""
         if self._softmax is None:
             return
         capture, attention = self._softmax
         with torch.no_grad():
-            product = product_of(func, args, output, attention)
+            product = attention.product(func, args, output)
             if product is None:
                 return
             self._softmax = None
@@ -193,7 +189,7 @@ class Recorder:
             self._keep_gradient(capture, gradient)
         return tuple(self._layer(capture) for capture in self.captures)
 
-    def pooled(self, gradient: Tensor | None, *, layout: TokenLayout) -> Pooling | None:
+    def pooled(self, gradient: Tensor | None, *, layout: TokenLayout) -> PoolAttention | None:
         """The pooling attention over all tokens; prefix and suffix tokens that the pool leaves out get weight 0."""
         if self.pooling is None or self.pooling[0].shape[1] not in (layout.num_tokens, layout.num_patches):
             return None
@@ -204,12 +200,35 @@ class Recorder:
             if gradient is not None:
                 gradient = torch.bmm(by_head(gradient).float(), value.detach().float().transpose(1, 2)).sum(1)
                 gradient = torch.nn.functional.pad(gradient, skipped)
-            return Pooling(torch.nn.functional.pad(attention, skipped), gradient)
+            return PoolAttention(torch.nn.functional.pad(attention, skipped), gradient)
+
+    @cached_property
+    def largest(self) -> Tensor:
+        """Largest difference of each layer that was compared, once the pass is over; on the device."""
+        self._compare()
+        return torch.cat(self._differences) if self._differences else torch.empty(0)
+
+    def finish(self) -> None:
+        """Compute what a trace will ask for: nothing of it can be done once this pass is a graph.
+
+        Raises:
+            CaptureError: the layers need more than their arena holds: a bias of the scores, or a pool.
+        """
+        if self._biases or self.pooling is not None:
+            raise CaptureError("An attention with a bias or a pool is recorded call by call.")
+        _ = self.largest
+
+    def copied_to(self, arena: Arena) -> Recorder:
+        """The same layers in other memory, where this one's is written to again by the next replay of a graph."""
+        arena.copy(self.arena)
+        other = copy(self)
+        other.arena, other.largest = arena, self.largest.clone()
+        return other
 
     def proof(self) -> list[float]:
-        """Largest difference per layer, once the pass is over; NaN where none was computed."""
-        values = iter(largest([c.differences for c in self.captures if c.differences is not None]))
-        return [float("nan") if c.differences is None else next(values) for c in self.captures]
+        """Largest difference per layer; NaN where none was computed."""
+        values = iter(self.largest.tolist())
+        return [next(values) if capture.is_compared else float("nan") for capture in self.captures]
 
     def tolerance(self) -> float:
         """Largest difference that the kernels' own rounding explains."""
@@ -227,7 +246,7 @@ class Recorder:
     def _keep(self, capture: Capture, **operands: Tensor | None) -> None:
         for role, operand in operands.items():
             if operand is not None:
-                capture.slots[role] = self._arena.store(role, operand)
+                capture.slots[role] = self.arena.store(role, operand)
 
     def _expect_norms(self, capture: Capture, like: Tensor) -> None:
         """A place for the norms of the values, [heads, tokens, ...], where they are wanted."""
@@ -237,7 +256,7 @@ class Recorder:
 
     def _weigh(self, capture: Capture, value: Tensor, weight: Tensor) -> None:
         with exact():
-            self._arena.view("value_norms", capture.slots["value_norms"]).copy_(value_norms(value, weight))
+            self.arena.view("value_norms", capture.slots["value_norms"]).copy_(value_norms(value, weight))
 
     def _keep_gradient(self, capture: Capture, gradient: Tensor | None) -> None:
         role = "weights_grad" if "weights" in capture.slots else "output_grad"
@@ -246,7 +265,7 @@ class Recorder:
             if like is None:
                 return
             gradient = torch.zeros_like(like)
-        capture.slots[role] = self._arena.store(role, by_head(gradient))
+        capture.slots[role] = self.arena.store(role, by_head(gradient))
         capture.differentiable = None
 
     def _keep_and_prove(self, capture: Capture, value: Tensor, output: Tensor) -> None:
@@ -256,12 +275,34 @@ class Recorder:
         if self.weighs_values:
             self._value = value.detach()
         if self.options.proof_rows:
-            queries = proof_queries(output.shape[1], self.options.proof_rows)
-            capture.differences = differences(self._layer(capture), value, output, queries)
+            capture.is_compared = True
+            rows = output[:, proof_queries(output.shape[1], self.options.proof_rows)]
+            most = stack_bytes(output.device)
+            if most and not self.is_ours:  # another module may write to them meanwhile
+                value, rows = value.clone(), rows.clone()
+            if self._uncompared and not self._layer(capture).fits_beside(self._layer(self._uncompared[0][0])):
+                self._compare()
+            self._uncompared.append((capture, value, rows))
+            if len(self._uncompared) * 2 * output.nbytes >= most:
+                self._compare()
+
+    def _compare(self) -> None:
+        """Compare the layers that wait for it, side by side."""
+        waiting, self._uncompared = self._uncompared, []
+        if waiting:
+            captures, values, rows = zip(*waiting, strict=True)
+            queries = proof_queries(values[0].shape[1], self.options.proof_rows)
+            with exact():
+                layers = side_by_side([self._layer(capture) for capture in captures])
+                value, output = (
+                    parts[0] if len(parts) == 1 else torch.cat(parts) for parts in (values, rows)
+                )
+                largest = largest_differences(layers, value, output, queries, count=len(captures))
+            self._differences.append(largest)
 
     def _consume(self, capture: Capture, product: Product) -> None:
         capture.is_transposed = not product.keys_last
-        weights = self._arena.view("weights", capture.slots["weights"])
+        weights = self.arena.view("weights", capture.slots["weights"])
         heads, tokens, _ = weights.shape
         value, output = product.value, product.output
         if value.ndim == output.ndim and value.shape[:-2].numel() == 1:  # of all heads
@@ -297,25 +338,19 @@ class Recorder:
         if self._matrix_bytes > self.options.max_attention_bytes:
             raise CaptureError(
                 f"The {what} need more than {self.options.max_attention_bytes / 2**20:.0f} MiB by layer {len(self.captures)}: "
-                "use a smaller image, or pass a larger max_attention_bytes."
+                "use a smaller image, or allow more bytes of attention."
             )
 
+    def _add(self, capture: Capture) -> None:
+        """Keep one more layer, and let whoever watches the pass end it."""
+        self.captures.append(capture)
+        if self._watch is not None:
+            self._watch.check()
+            self._watch.advance()
+
     def _layer(self, capture: Capture) -> LayerAttention:
-        parts = {role: self._arena.view(role, slot) for role, slot in capture.slots.items()}
-        weights = parts.get("weights")
-        if weights is not None and capture.is_transposed:
-            parts = parts | {"weights": weights.transpose(1, 2)}
-            if "weights_grad" in parts:
-                parts["weights_grad"] = parts["weights_grad"].transpose(1, 2)
-        return LayerAttention(
-            q=parts.get("q"),
-            k=parts.get("k"),
-            scale=capture.scale,
-            bias=capture.bias,
-            weights=parts.get("weights"),
-            v=parts.get("v"),
-            output_grad=parts.get("output_grad"),
-            weights_grad=parts.get("weights_grad"),
-            value_norms=parts.get("value_norms"),
-            lse=parts.get("lse"),
-        )
+        parts = {role: self.arena.view(role, slot) for role, slot in capture.slots.items()}
+        if capture.is_transposed:
+            for role in parts.keys() & {"weights", "weights_grad"}:
+                parts[role] = parts[role].transpose(1, 2)
+        return LayerAttention(scale=capture.scale, bias=capture.bias, **parts)

@@ -7,13 +7,11 @@ noted with its arguments. Nothing is read from code, and only the functions betw
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from vit_viz.capture.explicit_softmax import Function
+from vit_viz.lazy import Tensor, torch
 
 _IN_PLACE = frozenset({"__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__imatmul__"})
 
@@ -24,37 +22,24 @@ class Changed(Exception):  # noqa: N818 - a way out, not a fault
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """One noted function.
-
-    Args:
-        made, written: tensors that it returned, and that it wrote to.
-        before: of those that it wrote to and that are not made of the source, as they were.
-        versions: of its other tensors, how often they had been written to.
-    """
+    """One noted function."""
 
     func: Function
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    made: tuple[Tensor, ...]
-    written: tuple[Tensor, ...]
-    before: dict[int, Tensor]
-    versions: dict[int, int]
+    made: tuple[Tensor, ...]  # what it returned
+    written: tuple[Tensor, ...]  # what it wrote to
+    before: dict[int, Tensor]  # of that, what is not made of the source, as it was
+    versions: dict[int, int]  # of its other tensors, how often they had been written to
 
 
-@dataclass(eq=False)
 class Replay:
-    """All that was made of one tensor.
+    """All that was made of one tensor, the source."""
 
-    Args:
-        source: the tensor.
-    """
-
-    source: Tensor
-    _made: dict[int, Tensor] = field(default_factory=dict)
-    _steps: list[_Step] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._made[id(self.source)] = self.source
+    def __init__(self, source: Tensor) -> None:
+        self._source = source
+        self._made = {id(source): source}
+        self._steps: list[_Step] = []
 
     def __contains__(self, tensor: Any) -> bool:
         return id(tensor) in self._made
@@ -98,7 +83,7 @@ class Replay:
         Raises:
             Changed: an argument was overwritten since.
         """
-        known = {id(self.source): source.clone()}
+        known = {id(self._source): source.clone()}
         last = max(
             i for i, step in enumerate(self._steps) if any(t is wanted for t in (*step.made, *step.written))
         )

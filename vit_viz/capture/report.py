@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from vit_viz.answer import Provenance
 from vit_viz.geometry import TokenLayout
-from vit_viz.results import Provenance
 
 CheckStatus = Literal["holds", "fails", "unknown"]
 ProofStatus = Literal["proven", "captured, not proven", "refuted"]
@@ -118,32 +118,20 @@ def kernel_check(proof: Sequence[float], tolerance: float) -> Check:
 SOUND = Structure(HOLDS, HOLDS, HOLDS)
 
 
-@dataclass(frozen=True)
-class ProofReport:
-    """Whether the pictures of a trace show what the model computed.
+@dataclass(frozen=True, kw_only=True)
+class ProofReport(Structure):
+    """Whether the pictures of a trace show what the model computed: how its layers make up the model, and the numbers themselves.
 
     Args:
         kernel: softmax(q k^T) v, recomputed for some rows of every head, is what the model's own kernel returned.
-        complete, placed, effective, reading, pooled: see `Structure`.
     """
 
     kernel: Check
-    complete: Check
-    placed: Check
-    effective: Check
-    reading: Reading | None = None
-    pooled: Check = HOLDS
 
     @property
     def checks(self) -> dict[str, Check]:
         """The checks by name, in the order in which they are reported."""
-        return {
-            "kernel": self.kernel,
-            "placed": self.placed,
-            "complete": self.complete,
-            "effective": self.effective,
-            "pooled": self.pooled,
-        }
+        return {name: getattr(self, name) for name in ("kernel", "placed", "complete", "effective", "pooled")}
 
     @property
     def status(self) -> ProofStatus:
@@ -169,15 +157,11 @@ class ProofReport:
     @property
     def sentence(self) -> str:
         """What the first check that fails means for the pictures, else the first that is not known; "" where all hold."""
-        return next(
-            (
-                check.sentence
-                for status in ("fails", "unknown")
-                for check in self.checks.values()
-                if check.status == status
-            ),
-            "",
-        )
+        for status in ("fails", "unknown"):
+            for check in self.checks.values():
+                if check.status == status:
+                    return check.sentence
+        return ""
 
     @property
     def words(self) -> str:

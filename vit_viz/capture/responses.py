@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor, nn
-
-from vit_viz.capture.clamped_pass import Change, Kept, Seen, Site, run_pass
+from vit_viz.capture.clamped_pass import Change, ClampedPass, Kept, Seen, Site
 from vit_viz.capture.placement import changed_everywhere
-from vit_viz.capture.probing import rounding
+from vit_viz.capture.probing import HALF, rounding
 from vit_viz.geometry import TokenLayout
+from vit_viz.lazy import Tensor, nn, torch
 
 PASS_BYTES = 256 << 20
 """What the images of one pass may need, as far as the largest tensor tells."""
@@ -27,17 +25,11 @@ _FEWEST = 4  # images of a pass: two for comparison, and two that are changed
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """How far one image differs from the photo, as a share of the photo's largest number; 0 is rounding.
+    """How far one image differs from the photo, as a share of the photo's largest number; 0 is rounding."""
 
-    Args:
-        calls: each token's operands at each attention call, [calls, tokens]; NaN where they are not known.
-        later: each token in whichever sequence after the last call it differs most, [tokens].
-        answer: the scores of classes; 0 where the model returns something else.
-    """
-
-    calls: Tensor
-    later: Tensor
-    answer: float
+    calls: Tensor  # each token's operands at each call, [calls, tokens]; NaN where they are not known
+    later: Tensor  # each token in whichever sequence after the last call it differs most, [tokens]
+    answer: float  # the scores of classes; 0 where the model returns something else
 
 
 class Responses:
@@ -47,36 +39,17 @@ class Responses:
         pixels: [1, channels, height, width].
 
     Attributes:
-        photo: what the photo's own pass showed; None where the model does not run.
+        photo: what the photo's own pass showed; nothing, and not whole, where the model does not run.
+        depth: attention calls of the model.
     """
 
     def __init__(self, module: nn.Module, pixels: Tensor, layout: TokenLayout) -> None:
         self._module, self._pixels, self._layout = module, pixels, layout
         self._other = _another(pixels)
         self._is_batched = True
-        self._depth = 0
-        self.photo = self._run([None])
-        self._depth = 0 if self.photo is None else len(self.photo.calls)
-
-    @property
-    def sites(self) -> dict[Site, bool]:
-        """Where the model's functions return sequences of tokens, and whether they are sums."""
-        return {} if self.photo is None else self.photo.sites
-
-    @property
-    def has_answer(self) -> bool:
-        """Whether the model returns scores of classes."""
-        return self.photo is not None and self.photo.answer is not None
-
-    @property
-    def has_least_range(self) -> bool:
-        """Whether its numbers are too few for changes of any strength: fp16."""
-        return self.photo is not None and self.photo.dtype == torch.float16
-
-    @property
-    def depth(self) -> int:
-        """Attention calls of the model."""
-        return self._depth
+        self.depth = 0
+        self.photo = self._run([None]) or Seen(is_whole=False)
+        self.depth = len(self.photo.calls)
 
     def of(self, changes: Sequence[Change]) -> list[Response] | None:
         """The response of each changed image; None where the model does not run on them, or not twice alike."""
@@ -88,7 +61,6 @@ class Responses:
         return self._singly(changes)
 
     def _batched(self, changes: Sequence[Change]) -> list[Response] | None:
-        assert self.photo is not None
         count = max(_FEWEST, PASS_BYTES // max(1, _LIVE_TENSORS * self.photo.largest)) - 2
         responses: list[Response] = []
         for first in range(0, len(changes), count):
@@ -110,20 +82,15 @@ class Responses:
         return None if joined is None else _responses(joined)
 
     def _run(
-        self,
-        changes: Sequence[Change | None],
-        kept: Kept | None = None,
-        wanted: Collection[Site] = (),
+        self, changes: Sequence[Change | None], kept: Kept | None = None, wanted: Collection[Site] = ()
     ) -> Seen | None:
         others = [change is not None and change.is_other for change in changes]
         pixels = torch.cat([self._other if is_other else self._pixels for is_other in others])
-        return run_pass(
-            self._module, pixels, self._layout, changes, depth=self._depth, kept=kept, wanted=wanted
-        )
+        clamped = ClampedPass(self._layout, changes, depth=self.depth, kept=kept, wanted=wanted)
+        return clamped.over(self._module, pixels)
 
     def _noise(self) -> Change:
-        dtype = torch.float32 if self.photo is None else self.photo.dtype
-        return Change(noise=torch.finfo(dtype).eps)
+        return Change(noise=torch.finfo(self.photo.dtype).eps)
 
 
 def _another(pixels: Tensor) -> Tensor:
@@ -136,7 +103,7 @@ def _agree(seen: Seen, alone: Seen) -> bool:
     """Whether the photo is the same among others as alone, so that images do not influence one another."""
     if _shape(seen) != _shape(alone):
         return False
-    bound = 0.3 if _is_half(seen.dtype) else 1e-2  # attention amplifies rounding
+    bound = 0.3 if seen.dtype in HALF else 1e-2  # attention amplifies rounding
     pairs = zip(_known(seen), _known(alone), strict=True)
     return all(bool((distances(torch.cat([b, a[:1]])) <= bound).all()) for a, b in pairs)
 
@@ -186,9 +153,9 @@ def _moves(states: Tensor, dtype: torch.dtype) -> Tensor | None:
     """How far each token of all images but the first two has moved, [images - 2, tokens]; 0 is rounding."""
     away = distances(states)
     spread = float(away[0].max())
-    if spread > (0.3 if _is_half(dtype) else 1e-2):
+    if spread > (0.3 if dtype in HALF else 1e-2):
         return None
-    least = 2 * torch.finfo(dtype).eps if _is_half(dtype) else rounding(torch.float32)
+    least = 2 * torch.finfo(dtype).eps if dtype in HALF else rounding(torch.float32)
     return torch.where(away[1:] > max(least, 4 * spread), away[1:], 0.0).cpu()
 
 
@@ -198,7 +165,3 @@ def distances(states: Tensor) -> Tensor:
     scale = photo.abs().nan_to_num(posinf=0.0).amax().clamp_min(torch.finfo(torch.float32).tiny)
     away = torch.where(photo.isfinite(), (states[1:] - photo).abs(), 0.0)
     return (away.amax(-1) / scale).nan_to_num(nan=torch.inf)
-
-
-def _is_half(dtype: torch.dtype) -> bool:
-    return dtype in (torch.float16, torch.bfloat16)

@@ -8,34 +8,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
+from vit_viz.capture.explicit_softmax import CASTS, PRODUCTS, Function, is_square, named_functions
+from vit_viz.lazy import Tensor, torch
 
-from vit_viz.capture.explicit_softmax import CASTS, PRODUCTS, Function, is_square
-
-
-def _named(*names: str) -> tuple[Function, ...]:
-    """The functions, and the methods, of these names."""
-    return tuple(
-        getattr(owner, name) for name in names for owner in (torch, torch.Tensor) if hasattr(owner, name)
-    )
-
-
-_SUMS: frozenset[Function] = frozenset(_named("add", "sub", "subtract", "masked_fill", "where"))
+_SUMS: frozenset[Function] = frozenset(named_functions("add", "sub", "subtract", "masked_fill", "where"))
 """Functions that add to scores, or mask them, and leave q k^T as it was."""
-_ADDITIONS: frozenset[Function] = frozenset(_named("add", "sub", "subtract"))
-_PLAIN_SUMS: frozenset[Function] = frozenset(_named("add"))
-_NOT_COMMUTATIVE: frozenset[Function] = frozenset(_named("div", "divide", "true_divide", "baddbmm"))
-_FACTORS: frozenset[Function] = frozenset(_named("mul", "multiply", "div", "divide", "true_divide"))
+_ADDITIONS: frozenset[Function] = frozenset(named_functions("add", "sub", "subtract"))
+_PLAIN_SUMS: frozenset[Function] = frozenset(named_functions("add"))
+_NOT_COMMUTATIVE: frozenset[Function] = frozenset(named_functions("div", "divide", "true_divide", "baddbmm"))
+_FACTORS: frozenset[Function] = frozenset(named_functions("mul", "multiply", "div", "divide", "true_divide"))
 _SHAPES: frozenset[Function] = frozenset((
-    *CASTS, *_named("reshape", "view", "flatten", "unflatten", "squeeze", "unsqueeze", "permute", "transpose", "swapaxes"),
-    *_named("expand", "double", "detach", "narrow", "clone"), torch.Tensor.__getitem__,
+    *CASTS, *named_functions("reshape", "view", "flatten", "unflatten", "squeeze", "unsqueeze", "permute", "transpose", "swapaxes"),
+    *named_functions("expand", "double", "detach", "narrow", "clone"), torch.Tensor.__getitem__,
 ))  # fmt: skip
 _IN_PLACE: dict[Function, Function] = {
     torch.Tensor.add_: torch.add, torch.Tensor.sub_: torch.sub, torch.Tensor.masked_fill_: torch.masked_fill,
     torch.Tensor.mul_: torch.mul, torch.Tensor.div_: torch.div,
 }  # fmt: skip
-_BIASED: frozenset[Function] = frozenset(_named("baddbmm"))
+_BIASED: frozenset[Function] = frozenset(named_functions("baddbmm"))
 
 FOLLOWED: frozenset[Function] = (
     _SUMS | _FACTORS | _SHAPES | frozenset(_IN_PLACE) | _BIASED | frozenset(PRODUCTS)
@@ -44,25 +34,19 @@ FOLLOWED: frozenset[Function] = (
 
 
 @dataclass(frozen=True, eq=False)
-class _Followed:
-    """A tensor that may become scores.
+class _FollowedScores:
+    """A tensor that may become scores."""
 
-    Args:
-        tensor: the scores so far.
-        product: the matrix product that they come from.
-        part: their part that is q k^T * scale; None where it can no longer be told apart.
-    """
-
-    tensor: Tensor
-    product: Tensor
-    part: Tensor | None
+    tensor: Tensor  # the scores so far
+    product: Tensor  # the matrix product that they come from
+    part: Tensor | None  # their part that is q k^T * scale; None where it can no longer be told apart
 
 
 class Scores:
     """Follows the products that may become scores, each with its part that is q k^T * scale."""
 
     def __init__(self) -> None:
-        self._followed: list[_Followed] = []
+        self._followed: list[_FollowedScores] = []
 
     def before(self, func: Function, args: tuple[Any, ...]) -> None:
         """Call before `func` runs: what it is about to overwrite is copied."""
@@ -74,7 +58,7 @@ class Scores:
                 part = None
             elif part is not None and _share_memory(part, args[0]):
                 part = part.clone()
-            self._followed[i] = _Followed(each.tensor, each.product, part)
+            self._followed[i] = _FollowedScores(each.tensor, each.product, part)
 
     def after(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         """Call with what `func(*args, **kwargs)` returned."""
@@ -103,17 +87,15 @@ class Scores:
 
     def _follow(self, tensor: Tensor, product: Tensor, part: Tensor | None) -> None:
         self._followed = [each for each in self._followed if each.tensor is not tensor]
-        self._followed.append(_Followed(tensor, product, part))
+        self._followed.append(_FollowedScores(tensor, product, part))
 
 
 def _part_after(
     func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], parts: dict[int, Tensor], shape: torch.Size
 ) -> Tensor | None:
-    """q k^T * scale after a function of scores: as it was after a sum, else the same function of it; None where neither holds.
+    """q k^T * scale after a function of scores, by the part of each argument that has one; None where it is not known.
 
-    Args:
-        parts: argument -> its part; the other arguments have none.
-        shape: of the function's result.
+    As it was after a sum, in the shape of the result; else the same function of it.
     """
     if len(parts) > 1 and func not in _ADDITIONS:
         return None

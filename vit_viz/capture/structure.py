@@ -2,25 +2,31 @@
 
 Measured in one pass without attention: every call returns its values, as if each token looked at itself only. Nothing then passes
 between tokens, unless something else mixes them. Three images go through together: the image itself; one with other pixels in half
-of its patches, so that only their tokens may differ; and the image once more, where the output of each layer is changed strongly at
-one token, so that the values of the next layer must differ there.
+of its patches ("changed"), so that only their tokens may differ; and the image once more ("pushed"), where the output of each layer
+is changed strongly at one token, so that the values of the next layer must differ there.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-import torch
-from torch import Tensor, nn
-
+from vit_viz.capture.calls import AttentionCall
+from vit_viz.capture.counting import modules_around
+from vit_viz.capture.explicit_softmax import Function, Product
 from vit_viz.capture.head_mixing import check_heads
 from vit_viz.capture.placement import changed
+from vit_viz.capture.probing import HALF, AttentionProbe, by_image, joined, moved
 from vit_viz.capture.report import HOLDS, UNCHECKED, Check
-from vit_viz.capture.structure_pass import ProbedCall, probed_calls, pushed_token
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
+from vit_viz.lazy import Tensor, nn, torch
+
+Role = Literal["itself", "changed", "pushed"]
+_ROLES: tuple[Role, ...] = ("itself", "changed", "pushed")
 
 
 def check_structure(
@@ -197,3 +203,178 @@ def _is_within_block(stack: str, modules: dict[str, nn.Module], seen: set[str]) 
 def _prefixes(path: str) -> list[str]:
     names = path.split(".")
     return [".".join(names[: end + 1]) for end in range(len(names))]
+
+
+@dataclass(eq=False)
+class ProbedCall:
+    """One attention call of the pass, and what was seen from it to the next; tensors are [images, tokens, features]."""
+
+    path: str  # dotted name of the innermost module that made it
+    dtype: torch.dtype  # precision that it computes in
+    known: Tensor | None  # of each token; None where the images or tokens cannot be told apart
+    values: Tensor | None = None  # of each token; where they are not seen, `known`
+    later: list[Tensor] = field(
+        default_factory=list
+    )  # whole sequences that were seen after it, until the next call
+    keys: Tensor | None = None  # of each token, where the call shows them
+    uneven_before: int = 0  # attentions before the first call whose queries and keys differ in number
+    uneven: int = 0  # likewise after this call until the next
+
+    def moves(self, states: Tensor | None, role: Role) -> Tensor | None:
+        """How far each token of another image is from its value in the image itself, [tokens]."""
+        if states is None:
+            return None
+        return moved(states[_ROLES.index(role)], against=states[0], dtype=self.dtype)
+
+
+def probed_calls(module: nn.Module, images: Tensor, layout: TokenLayout) -> list[ProbedCall] | None:
+    """The calls of the three images: of one pass, or of one pass each where the model takes no batch; None where neither ran."""
+    calls = _record(module, images, _ROLES, layout)
+    if calls and all(call.known is not None for call in calls):
+        return calls
+    singly = [
+        _record(module, image[None], (role,), layout) for image, role in zip(images, _ROLES, strict=True)
+    ]
+    passes = [each for each in singly if each]
+    if len(passes) < len(images) or len({len(each) for each in passes}) > 1:
+        return calls or None
+    return [_joined(same) for same in zip(*passes, strict=True)]
+
+
+def _record(
+    module: nn.Module, images: Tensor, roles: tuple[Role, ...], layout: TokenLayout
+) -> list[ProbedCall] | None:
+    probe = _NoAttention(module, layout, roles)
+    return probe.calls if probe.runs(module, images) else None
+
+
+def _joined(calls: Sequence[ProbedCall]) -> ProbedCall:
+    """One call of three passes over one image each, as a call of one pass over three."""
+    first = calls[0]
+    later = [joined(same) for same in zip(*(call.later for call in calls), strict=False)]
+    return ProbedCall(
+        first.path,
+        first.dtype,
+        joined([call.known for call in calls]),
+        joined([call.values for call in calls]),
+        [states for states in later if states is not None],
+        joined([call.keys for call in calls]),
+        first.uneven_before,
+        first.uneven,
+    )
+
+
+class _NoAttention(AttentionProbe):
+    """Returns the values from every call and follows where they go; each image of the batch has a role."""
+
+    def __init__(self, module: nn.Module, layout: TokenLayout, roles: tuple[Role, ...]) -> None:
+        super().__init__(len(roles), layout.num_tokens)
+        self.calls: list[ProbedCall] = []
+        self._layout = layout
+        self._pushed = roles.index("pushed") if "pushed" in roles else None
+        self._paths: dict[int, str] = {
+            id(part): name for name, part in reversed(list(module.named_modules()))
+        }
+        self._last_written: ProbedCall | None = None
+        self._uneven_before = 0
+
+    def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:  # noqa: ARG002
+        """The values; in the pushed image, changed at one token."""
+        value = call.value
+        if value.shape[-3] != call.query.shape[-3]:  # keys and values that several heads share
+            value = value.repeat_interleave(call.query.shape[-3] // value.shape[-3], dim=-3)
+        seen = self._arrived(call.query.dtype, call.query, call.key, call.value)
+        seen.keys, seen.values = self.known(call.key), self.known(call.value)
+        return self._push_output(value)
+
+    def explicit(self, scores: Tensor, softmax: Callable[[], Tensor]) -> Tensor:  # noqa: ARG002
+        """Each token looks at itself, but for a pair in the pushed image that looks at each other; the product tells the values."""
+        seen = self._arrived(scores.dtype, *self.scored(scores))
+        seen.values, self._last_written = seen.known, seen
+        own = torch.eye(scores.shape[-1], dtype=scores.dtype, device=scores.device)
+        attention = own.expand(scores.shape).contiguous()
+        apart = self._pushed_part(attention)
+        if apart is not None:
+            token = self._pushed_token()
+            other = (token + 1) % self._tokens
+            apart[:, [token, other]] = 0
+            apart[:, token, other] = apart[:, other, token] = _push(scores.dtype)
+        return attention
+
+    def uneven(self) -> None:
+        """Count it with the call that it follows."""
+        if self.calls:
+            self.calls[-1].uneven += 1
+        else:
+            self._uneven_before += 1
+
+    def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run it; see which sequences it is given, and whether it consumes written-out attention."""
+        for tensor in args:
+            self._note_sequence(tensor)
+        return super().other(func, args, kwargs)
+
+    def weighted(self, product: Product, func: Function, args: tuple[Any, ...], output: Any) -> Any:  # noqa: ARG002
+        """The product tells the values of written-out attention."""
+        call = self._last_written
+        if call is not None and call.values is call.known:
+            call.values = self.known(product.value)
+        return output
+
+    def _arrived(self, dtype: torch.dtype, *operands: Tensor) -> ProbedCall:
+        call = ProbedCall(self._path(), dtype, self.known(*operands))
+        call.uneven_before = 0 if self.calls else self._uneven_before
+        self.calls.append(call)
+        return call
+
+    def _push_output(self, output: Tensor) -> Tensor:
+        """The output of a call [..., tokens, features], changed at one token of the pushed image."""
+        output = output.clone()
+        apart = self._pushed_part(output)
+        if apart is not None:
+            size = _push(output.dtype) * output.abs().amax().nan_to_num().clamp_min(1e-3)
+            noise = torch.randn(apart[:, 0].shape, generator=torch.Generator().manual_seed(len(self.calls)))
+            apart[:, self._pushed_token()] += size * noise.to(output.device, output.dtype)
+        return output
+
+    def _pushed_part(self, tensor: Tensor) -> Tensor | None:
+        """The pushed image's part of [..., tokens, features], as [heads, tokens, features]."""
+        is_split = tensor.shape[:-2].numel() % self._images == 0
+        if self._pushed is None or not is_split or tensor.shape[-2] != self._tokens:
+            return None
+        return tensor.view(self._images, -1, *tensor.shape[-2:])[self._pushed]
+
+    def _pushed_token(self) -> int:
+        return pushed_token(self._layout, len(self.calls) - 1)
+
+    def _note_sequence(self, tensor: Any) -> None:
+        """Keep what is known of a whole sequence [images, tokens, dim] or [tokens, images, dim] that a function is given."""
+        tokens = self._tokens
+        if (
+            not self.calls
+            or not isinstance(tensor, Tensor)
+            or tensor.ndim != 3
+            or not tensor.is_floating_point()
+        ):
+            return
+        if tensor.shape[:2] == (tokens, self._images):
+            tensor = tensor.transpose(0, 1)
+        if tensor.shape[:2] == (self._images, tokens) and tensor.shape[2] != tokens:
+            states = by_image(tensor, self._images)
+            assert states is not None
+            self.calls[-1].later.append(states)
+
+    def _path(self) -> str:
+        """Dotted name of the innermost module on the stack that belongs to the model."""
+        paths = (self._paths.get(id(module)) for _, module in modules_around())
+        return next((path for path in paths if path is not None), "")
+
+
+def pushed_token(layout: TokenLayout, number: int) -> int:
+    """Which token the output of call `number` is changed at: another patch for each call."""
+    return layout.num_prefix + number % layout.num_patches
+
+
+def _push(dtype: torch.dtype) -> float:
+    """How far an output is pushed, relative to its own size: far enough to show behind a small LayerScale."""
+    return 100.0 if dtype in HALF else 1e4

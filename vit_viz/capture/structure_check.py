@@ -1,17 +1,19 @@
-"""A check of a module that takes dozens of passes: run once, by whoever asks first, while others wait for it."""
+"""A check of a module that takes dozens of passes: run once, by whoever asks first, while others wait for it.
+
+Around each pass stand a turn at the device, and a look whether the check is still wanted.
+"""
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 
-import torch
-from torch import nn
-
-from vit_viz.capture.guarded_passes import GuardedPasses, Turn
 from vit_viz.capture.report import Check, Structure
-from vit_viz.errors import CaptureError
+from vit_viz.errors import CaptureError, VitVizError
+from vit_viz.lazy import nn, torch
 from vit_viz.progress import POLL_SECONDS, StopCheck, stop_if
 
 Finding = Structure | CaptureError
@@ -28,6 +30,9 @@ class StructureCheck:
     Args:
         find: finds it out.
         device: where the module runs.
+
+    Attributes:
+        finding: what was found out, or None while it is not.
     """
 
     def __init__(
@@ -40,32 +45,17 @@ class StructureCheck:
         self._state = threading.Condition()
         self._is_running = False
         self._waiting = 0
-        self._finding: Finding | None = None
-
-    @property
-    def finding(self) -> Finding | None:
-        """What was found out, or None while it is not."""
-        return self._finding
-
-    @property
-    def is_running(self) -> bool:
-        """Whether some thread is at it."""
-        return self._is_running
+        self.finding: Finding | None = None
 
     @property
     def is_awaited(self) -> bool:
         """Whether a thread waits for another one that runs it."""
         return self._waiting > 0
 
-    @property
-    def has_module(self) -> bool:
-        """Whether the module is still there."""
-        return self._module() is not None
-
     def hold(self, module: nn.Module) -> None:
         """Keep the module until the finding is there."""
         with self._state:
-            self._held = module if self._finding is None else None
+            self._held = module if self.finding is None else None
 
     def let_go(self) -> None:
         """Keep the module no longer than others do; where it goes before it was checked, the finding is "unknown"."""
@@ -82,17 +72,17 @@ class StructureCheck:
             CaptureError: the pictures would mislead; the message says why.
             Cancelled: `cancelled` said so; nothing of it is remembered.
         """
-        while self._finding is None:
+        while self.finding is None:
             if self._begins():
-                self._run(GuardedPasses(turn, cancelled))
+                self._run(_Guard(turn or nullcontext, cancelled))
             else:
                 self._wait(cancelled)
-        return said(self._finding)
+        return said(self.finding)
 
     def _begins(self) -> bool:
         """Whether this thread is the one that runs it."""
         with self._state:
-            begins = not self._is_running and self._finding is None
+            begins = not self._is_running and self.finding is None
             self._is_running = self._is_running or begins
             return begins
 
@@ -107,16 +97,17 @@ class StructureCheck:
             finally:
                 self._waiting -= 1
 
-    def _run(self, passes: GuardedPasses) -> None:
+    def _run(self, guard: _Guard) -> None:
         finding: Finding | None = None
+        before, _STATE.guard = _guard(), guard
         try:
             module, find = self._module(), self._find
             assert find is not None
-            with passes.guarding():
-                finding = Structure(_GONE, _GONE, _GONE) if module is None else find(module)
+            finding = Structure(_GONE, _GONE, _GONE) if module is None else find(module)
         finally:
+            _STATE.guard = before
             with self._state:
-                self._finding, self._is_running = finding, False
+                self.finding, self._is_running = finding, False
                 if finding is not None:
                     self._held = self._find = None  # with the pixels that it holds
                 self._state.notify_all()
@@ -127,3 +118,63 @@ def said(finding: Finding) -> Structure:
     if isinstance(finding, CaptureError):
         raise CaptureError(str(finding))
     return finding
+
+
+Turn = Callable[[], AbstractContextManager[None]]
+
+
+@dataclass
+class _Guard:
+    """What stands around the passes that this thread runs for a check.
+
+    A check may take any exception of a pass for a property of the model, so an interruption is kept here: every later pass ends at
+    once with the same one, and `raise_interruption` says at the end whether there was one.
+    """
+
+    turn: Turn  # makes a context that is held for one pass
+    cancelled: StopCheck | None  # asked before each pass
+    interruption: VitVizError | None = None
+
+
+@contextmanager
+def guarded_pass() -> Iterator[None]:
+    """Hold a turn for a pass of this thread, where a check is running in it.
+
+    Raises:
+        Cancelled: the check is not wanted any more.
+        BusyError: no turn is to be had.
+    """
+    guard = _guard()
+    if guard is None:
+        yield
+        return
+    raise_interruption()
+    turn = guard.turn()
+    try:
+        stop_if(guard.cancelled)
+        turn.__enter__()
+    except VitVizError as error:
+        guard.interruption = error
+        raise
+    try:
+        yield
+    finally:
+        turn.__exit__(None, None, None)
+
+
+def raise_interruption() -> None:
+    """Raise what interrupted a pass of this thread's check, where one was interrupted: it found out nothing.
+
+    Raises:
+        Cancelled, BusyError: as `guarded_pass`.
+    """
+    guard = _guard()
+    if guard is not None and guard.interruption is not None:
+        raise guard.interruption
+
+
+def _guard() -> _Guard | None:
+    return getattr(_STATE, "guard", None)
+
+
+_STATE = threading.local()

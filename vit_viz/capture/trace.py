@@ -11,24 +11,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-import torch
-from torch import Tensor
-
+from vit_viz.answer import Provenance
 from vit_viz.capture.buffers import Arena
 from vit_viz.capture.layers import LayerAttention
-from vit_viz.capture.report import SOUND, Structure, trace_words
-from vit_viz.capture.shown import Shown
+from vit_viz.capture.report import SOUND, ProofReport, ProofStatus, Structure, kernel_check, trace_words
 from vit_viz.capture.structure_check import StructureCheck
-from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.errors import CaptureError
 from vit_viz.geometry import CropBox, Query, TokenLayout
-from vit_viz.indices import Index, Indices, Tokens, as_index, as_indices
-from vit_viz.results import Provenance
+from vit_viz.indices import Index, Indices, Tokens, as_indices, layer_index
+from vit_viz.lazy import Tensor, torch
 
 Source = Literal["qk", "attention", "rows"]
 
 
 @dataclass(frozen=True, eq=False)
-class Pooling:
+class PoolAttention:
     """The learned attention by which a model reads its output from the tokens.
 
     Args:
@@ -41,7 +38,7 @@ class Pooling:
 
 
 @dataclass(eq=False, repr=False)
-class Trace(Shown):
+class Trace:
     """One forward pass of a model on one image: its attention, on demand, and what came with it.
 
     Args:
@@ -72,7 +69,7 @@ class Trace(Shown):
     tolerance: float = 1e-4
     problems: tuple[str, ...] = ()
     known: Structure | StructureCheck = SOUND
-    pooling: Pooling | None = None
+    pooling: PoolAttention | None = None
     crop_box: CropBox | None = None
     provenance: Provenance = field(default_factory=Provenance)
     arena: Arena | None = None
@@ -180,7 +177,7 @@ class Trace(Shown):
         """What these queries look at: fp32 [heads, queries, tokens]; each row sums to 1.
 
         Args:
-            layer: index of the layer.
+            layer: index of the layer; -1 is the last, as in Python and in every other method with a layer.
             heads: indices of heads, a Boolean mask over all heads, or None for all.
             queries: a list of indices of tokens, a Boolean mask over all tokens, words such as "class" or "3,4", the patch
                 (row, col), or None for all.
@@ -272,14 +269,84 @@ class Trace(Shown):
             return "qk"
         return "attention" if attention.weights is not None else "rows"
 
+    @property
+    def structure(self) -> Structure:
+        """How the layers make up the model; found out now where that is not known, once for all traces of the module.
+
+        Raises:
+            CaptureError: pictures of this trace would mislead; the message says why.
+        """
+        if isinstance(self.known, StructureCheck):
+            self.known = self.known.result()
+        return self.known
+
+    @property
+    def is_being_checked(self) -> bool:
+        """Whether it is not known yet how the layers make up the model, so that asking for the proof takes a while."""
+        return isinstance(self.known, StructureCheck) and self.known.finding is None
+
+    def check_not_refused(self) -> None:
+        """Check what is known by now, without waiting for the rest.
+
+        Raises:
+            CaptureError: pictures of this trace would mislead; the message says why.
+        """
+        if not self.is_being_checked:
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until it is known that pictures of this trace do not mislead.
+
+        Raises:
+            CaptureError: they would; the message says why.
+        """
+        assert self.structure
+
+    def let_model_go(self) -> None:
+        """Keep the model no longer than others do; where it goes before it was checked, nothing is known of its structure."""
+        if isinstance(self.known, StructureCheck):
+            self.known.let_go()
+
+    @property
+    def proof(self) -> list[float]:
+        """The differences, per layer, once it is known that they are the whole proof; waits as `structure` does.
+
+        Raises:
+            CaptureError: pictures of this trace would mislead.
+        """
+        self.wait()
+        return self.differences
+
+    @property
+    def proof_report(self) -> ProofReport:
+        """What was shown about this trace, check by check: kernel, placed, complete, effective, pooled; waits as `structure` does.
+
+        Raises:
+            CaptureError: pictures of this trace would mislead.
+        """
+        return ProofReport(**vars(self.structure), kernel=kernel_check(self.differences, self.tolerance))
+
+    @property
+    def proof_status(self) -> ProofStatus:
+        """Whether all of it was shown: the numbers are the kernel's, all of the model's attention, and placed where they belong."""
+        return self.proof_report.status
+
+    def check_layers_follow(self) -> None:
+        """Check what methods that multiply layers need: each layer reads what the one before it wrote, and nothing else.
+
+        Raises:
+            CaptureError: it does not.
+        """
+        if self.structure.complete.status == "fails":
+            raise CaptureError(
+                f"Maps through the layers are not defined for this model. {self.structure.complete.sentence}"
+            )
+
     def _layer(self, layer: Index) -> LayerAttention:
         return self.layers[self._number(layer)]
 
     def _number(self, layer: Index) -> int:
-        number, count = as_index("A layer", layer), self.num_layers
-        if not 0 <= number < count:
-            raise ParameterError(f"Layer {number} does not exist: this model has layers 0-{count - 1}.")
-        return number
+        return layer_index(layer, self.num_layers)
 
     def _operands(self, role: str) -> Tensor:
         stack = self._stack(role)

@@ -5,36 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, SupportsIndex
 
-import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor, nn
 
+from vit_viz.answer import Provenance
 from vit_viz.capture.active_edits import suspended
 from vit_viz.capture.buffers import Arena, BufferPool, shared_pool
 from vit_viz.capture.edits import surrounding_edits
-from vit_viz.capture.forward import ResidualStream, expected_layers, remember_layers, undisturbed
+from vit_viz.capture.forward import (
+    ResidualStream,
+    expected_layers,
+    is_capturing,
+    remember_layers,
+    scores_of,
+    undisturbed,
+)
 from vit_viz.capture.given import as_known_model, as_model, as_picture, as_pixels, class_index, labels_of
+from vit_viz.capture.graphs import graphed
 from vit_viz.capture.interception import Interception
 from vit_viz.capture.layers import LayerAttention, exact
 from vit_viz.capture.layouts import advised_layout, known_layout
 from vit_viz.capture.placement import find_layout
 from vit_viz.capture.proof import PROOF_ROWS
-from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Options, Recorder
+from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Recorder, RecorderOptions
 from vit_viz.capture.report import Structure
-from vit_viz.capture.structure_check import StructureCheck
 from vit_viz.capture.trace import Trace
-from vit_viz.capture.verified import structure_of, structure_of_ours
+from vit_viz.capture.verified import structure_of
 from vit_viz.checkpoints import Model
 from vit_viz.errors import CaptureError, ParameterError, VitVizError
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Mode, decode, image_hash
-from vit_viz.indices import as_index
+from vit_viz.indices import as_index, checked_index
+from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model import VisionTransformer
-from vit_viz.results import Provenance
+from vit_viz.progress import Progress, StopCheck, Watch
 
 Target = SupportsIndex | str | Callable[[Tensor], Tensor]
 Picture = Image.Image | NDArray[Any] | Path | str | Tensor
@@ -61,6 +69,8 @@ def trace(
     max_attention_bytes: int = MAX_ATTENTION_BYTES,
     pool: BufferPool | None = None,
     structure: Structure | None = None,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
 ) -> Trace:
     """What every head of every layer looked at in one forward pass of one image.
 
@@ -71,18 +81,16 @@ def trace(
         model_or_loaded: a loaded checkpoint, any module with attention, or the name of a model, which is loaded.
         image_or_pixels: a picture, its path, an array or the name of a sample; or pixels [1, channels, height, width], already
             normalised, which any module takes that does not say how pictures become its input.
-        mode: how a picture becomes the model's input.
-        size: short side of that input in patches; 0 is the checkpoint's own.
+        mode, size: how a picture becomes the model's input, and the short side of that in patches; 0 is the checkpoint's own.
         layout: which token is what; None asks the module.
-        keep_values: also keep the values, with their norms.
-        keep_norms: also keep how long each value is after the output projection, for norm-weighted attention, but not the value.
+        keep_values, keep_norms: also the values, or only how long each is after the output projection, to weigh attention by it.
         keep_residual: also keep the residual stream, [layers + 1, tokens, dim].
         target: a class by index or name, or a scalar function of the logits [classes]; its gradient is kept per layer.
         proof_rows: queries per head that are recomputed and compared with the kernel's output; 0 for none.
         max_patches: most patches: of mode "fit", made smaller beyond it (None: 1024); of a given `size`, refused (None: 4096).
         max_attention_bytes: bound on attention and masks that have to be kept as matrices.
-        pool: where the trace's memory comes from; None is the pool of the process.
-        structure: what is known of the module's attention already; None checks it.
+        pool, structure: where its memory comes from (None: the process's pool); what is known of its attention (None checks it).
+        progress, cancelled: after each layer told the share that is done, and asked whether to end with `Cancelled`.
 
     Raises:
         CaptureError: no attention was seen, or none that can be traced, or its pictures would mislead; the message says why.
@@ -90,20 +98,20 @@ def trace(
 
     Example:
         >>> import vit_viz as vv
-        >>> from vit_viz.samples import sample
-        >>> vv.trace("mini", sample("shapes")).attention(5, heads=0, queries="class").shape
+        >>> vv.trace("mini", "shapes").attention(5, heads=0, queries="class").shape
         torch.Size([1, 1, 261])
     """
     picture = as_picture(image_or_pixels)
     source = as_known_model(as_model(model_or_loaded), picture)
     target = class_index(target, labels_of(source)) if isinstance(target, str) else target
     module, pixels, crop_box, provenance = _inputs(source, picture, mode, size, max_patches)
-    options = Options(keep_values, keep_norms, target is not None, proof_rows, max_attention_bytes)
+    options = RecorderOptions(keep_values, keep_norms, target is not None, proof_rows, max_attention_bytes)
     with _arena_for(module, pool or shared_pool()) as arena:
-        recorder = Recorder(arena, options)
-        recorded = _recorded(module, pixels, recorder, arena, layout, target, keep_residual)
-        recorded.known = structure or _structure(module, pixels, recorded.layout, recorder)
-    recorded.crop_box, recorded.provenance = crop_box, provenance
+        watch = Watch(expected_layers(module), progress=progress, cancelled=cancelled)
+        recorder, logits, stream = _recorded(module, pixels, arena, options, watch, keep_residual)
+        recorded = _trace_of(module, pixels, recorder, logits, stream, arena, layout, target)
+        known = structure or structure_of(module, pixels, recorded.layout, is_ours=recorder.is_ours)
+    recorded.known, recorded.crop_box, recorded.provenance = known, crop_box, provenance
     return recorded
 
 
@@ -121,15 +129,49 @@ def _arena_for(module: nn.Module, pool: BufferPool) -> Iterator[Arena]:
 def _recorded(
     module: nn.Module,
     pixels: Tensor,
+    arena: Arena,
+    options: RecorderOptions,
+    watch: Watch,
+    keep_residual: bool,
+) -> tuple[Recorder, Tensor | None, ResidualStream | None]:
+    """One forward pass, its logits [classes] and its residual stream, where that is kept."""
+    stream = ResidualStream(module) if keep_residual else None
+
+    def run(pixels: Tensor) -> tuple[Recorder, Tensor | None]:
+        if is_capturing():
+            recorder = Recorder(Arena(BufferPool(0), slots=expected_layers(module)), options)
+        else:
+            recorder = Recorder(arena, options, watch)
+        logits = recorded_logits(module, pixels, recorder, stream, lambda logits: logits[0])
+        check_count(module, recorder)
+        if is_capturing():
+            recorder.finish()
+        return recorder, logits
+
+    def copied(recorded: tuple[Recorder, Tensor | None]) -> tuple[Recorder, Tensor | None]:
+        recorder, logits = recorded
+        if recorder.arena is arena:
+            return recorded
+        watch.check()
+        watch.advance(len(recorder.captures))
+        return recorder.copied_to(arena), None if logits is None else logits.clone()
+
+    if options.gradients or keep_residual:
+        return *run(pixels), stream
+    return *graphed(module, pixels, run, copied, key=options), None
+
+
+def _trace_of(
+    module: nn.Module,
+    pixels: Tensor,
     recorder: Recorder,
+    logits: Tensor | None,
+    stream: ResidualStream | None,
     arena: Arena,
     layout: TokenLayout | None,
     target: SupportsIndex | Callable[[Tensor], Tensor] | None,
-    keep_residual: bool,
 ) -> Trace:
     """The trace of one forward pass, without what is known from elsewhere."""
-    logits, stream = _run(module, pixels, recorder, keep_residual=keep_residual)
-    check_count(module, recorder)
     remember_layers(module, len(recorder.captures))
     gradients, pooling_gradient = _gradients(recorder, logits, target)
     layers = recorder.layers(gradients)
@@ -167,22 +209,9 @@ def _inputs(
     assert not isinstance(source, nn.Module)  # see `as_known_model`
     image = decode(picture)
     prepared = source.preprocess.apply(image, mode=mode, size=size, max_patches=max_patches)
-    provenance = Provenance(
-        provenance.model,
-        provenance.weights,
-        image_hash(image),
-        source.preprocess.sized(size).describe(mode=mode),
-        provenance.parameters,
-    )
+    words = source.preprocess.sized(size).describe(mode=mode)
+    provenance = replace(provenance, image=image_hash(image), preprocess=words)
     return module, as_pixels(prepared.pixels, module), prepared.crop_box, provenance
-
-
-def _run(
-    module: nn.Module, pixels: Tensor, recorder: Recorder, *, keep_residual: bool
-) -> tuple[Tensor | None, ResidualStream | None]:
-    """The logits of the forward pass; what the recorder saw of it is in the recorder."""
-    stream = ResidualStream(module) if keep_residual else None
-    return recorded_logits(module, pixels, recorder, stream, _first), stream
 
 
 def recorded_logits(
@@ -204,19 +233,16 @@ def recorded_logits(
         stack.enter_context(suspended())
         stack.enter_context(stream or nullcontext())
         stack.enter_context(Interception(recorder, edits).around(module, parts))
-        logits = _logits(_returned(module, pixels))
-        wanted = None if logits is None else read(logits)  # here, where autograd is as the recorder needs it
+        logits = scores_of(_returned(module, pixels))
+        # here, where autograd is as the recorder needs it
+        wanted = None if logits is None or logits.ndim != 2 else read(logits)
     if edits is not None:
         edits.check_layers(len(recorder.captures))
     return wanted
 
 
 def _returned(module: nn.Module, pixels: Tensor) -> Any:
-    """What the module returns.
-
-    Raises:
-        CaptureError: it reads text beside the image, and stops without it.
-    """
+    """What the module returns; CaptureError where it reads text beside the image, and stops without it."""
     try:
         return module(pixels)
     except (TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -232,11 +258,7 @@ def _returned(module: nn.Module, pixels: Tensor) -> Any:
 
 
 def _layout(module: nn.Module, pixels: Tensor, tokens: int) -> TokenLayout:
-    """The layout that the module's attributes determine.
-
-    Raises:
-        ParameterError: they do not; the message has the layout that its tokens respond to, if there is one.
-    """
+    """The layout that the module's attributes determine, else a ParameterError with the one that its tokens respond to."""
     height, width = pixels.shape[-2:]
     known = known_layout(module, size=(height, width), tokens=tokens)
     if known is not None:
@@ -255,13 +277,6 @@ def _layout(module: nn.Module, pixels: Tensor, tokens: int) -> TokenLayout:
     )
 
 
-def _structure(
-    module: nn.Module, pixels: Tensor, layout: TokenLayout, recorder: Recorder
-) -> Structure | StructureCheck:
-    """What is known of the module's attention; of our own model, which the pass has recognised, without another walk through it."""
-    return structure_of_ours(module) if recorder.is_ours else structure_of(module, pixels, layout)
-
-
 def check_count(module: nn.Module, recorder: Recorder) -> None:
     """Refuse a pass without attention, and one that saw a block of our own model twice or not at all."""
     count = len(recorder.captures)
@@ -277,16 +292,6 @@ def check_count(module: nn.Module, recorder: Recorder) -> None:
         )
 
 
-def _first(logits: Tensor) -> Tensor:
-    return logits[0]
-
-
-def _logits(output: Any) -> Tensor | None:
-    """The returned tensor, or its `.logits`, [images, classes]; None where it is something else."""
-    logits = output if isinstance(output, Tensor) else getattr(output, "logits", None)
-    return logits if isinstance(logits, Tensor) and logits.ndim == 2 else None
-
-
 def _gradients(
     recorder: Recorder, logits: Tensor | None, target: Target | None
 ) -> tuple[Sequence[Tensor | None], Tensor | None]:
@@ -297,9 +302,7 @@ def _gradients(
         raise ParameterError(
             "A target needs logits, but this model returns no tensor [1, classes] and no `.logits`."
         )
-    index = 0 if callable(target) else as_index("A class", target)
-    if not 0 <= index < len(logits):
-        raise ParameterError(f"Output {index} does not exist: this model has outputs 0-{len(logits) - 1}.")
+    index = 0 if callable(target) else checked_index("Output", as_index("A class", target), len(logits))
     with torch.inference_mode(False), torch.enable_grad():
         scalar = target(logits) if callable(target) else logits[index]
         if not isinstance(scalar, Tensor) or scalar.numel() != 1:
@@ -312,9 +315,8 @@ def _gradients(
         known = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
         if not scalar.requires_grad or not known:
             raise CaptureError("The target has no gradient: the model or the target runs without autograd.")
-        computed = iter(
-            torch.autograd.grad(scalar.reshape(()), known, allow_unused=True)
-        )  # never touches a parameter's .grad
+        # never touches a parameter's .grad
+        computed = iter(torch.autograd.grad(scalar.reshape(()), known, allow_unused=True))
     gradients = [next(computed) if tensor is not None and tensor.requires_grad else None for tensor in inputs]
     return gradients[: len(recorder.captures)], gradients[-1] if recorder.pooling is not None else None
 

@@ -11,59 +11,54 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-
 from vit_viz.capture.flows import check_flow
-from vit_viz.capture.forward import lock_of
-from vit_viz.capture.guarded_passes import raise_interruption
+from vit_viz.capture.forward import PerModule, lock_of
 from vit_viz.capture.head_mixing import NORMED
 from vit_viz.capture.interception import are_ours
 from vit_viz.capture.placement import check_placement
 from vit_viz.capture.report import SOUND, Check, Structure
 from vit_viz.capture.structure import check_structure
-from vit_viz.capture.structure_check import Finding, StructureCheck, said
+from vit_viz.capture.structure_check import Finding, StructureCheck, raise_interruption, said
 from vit_viz.errors import BusyError, Cancelled, CaptureError
 from vit_viz.geometry import TokenLayout
+from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model import VisionTransformer
 from vit_viz.model.submodules import submodules_of
 
 logger = logging.getLogger(__name__)
 
 
-def structure_of(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Structure | StructureCheck:
+def structure_of(
+    module: nn.Module, pixels: Tensor, layout: TokenLayout, *, is_ours: bool = False
+) -> Structure | StructureCheck:
     """How a module attends where that is known, else the check that finds it out; placement is checked at once.
 
     Of our own model it is known: its code names every attention call, and each goes through `Block`.
 
     Args:
         pixels: [1, channels, height, width].
+        is_ours: it was recognised as our own model, without another walk through it.
 
     Raises:
         CaptureError: the pictures would mislead; the message says why.
     """
-    parts = submodules_of(module)
-    if are_ours(parts):
-        return structure_of_ours(parts[0])
+    parts = [module] if is_ours else submodules_of(module)
+    if is_ours or are_ours(parts):
+        assert isinstance(module, VisionTransformer)
+        # a norm before the projections lets no head through as it is
+        return replace(SOUND, effective=NORMED) if module.config.attn_norm else SOUND
     key = _key(parts, pixels, layout)
-    finding = _FINDINGS.of(module, key)
-    if finding is None:
-        placed = _FINDINGS.placed(module, key, lambda: check_placement(module, pixels, layout))
-        find = partial(_find, pixels=pixels, layout=layout, placed=placed, key=key)
-        return _FINDINGS.check(module, key, lambda: StructureCheck(module, find, device=pixels.device))
-    return said(finding)
-
-
-def structure_of_ours(model: nn.Module) -> Structure:
-    """What the configuration of our own model says: a norm before the projections lets no head through as it is."""
-    assert isinstance(model, VisionTransformer)
-    return replace(SOUND, effective=NORMED) if model.config.attn_norm else SOUND
+    known = _FINDINGS.of(module)
+    if key in known.findings:
+        return said(known.findings[key])
+    placed = known.placed(module, key, lambda: check_placement(module, pixels, layout))
+    find = partial(_find, pixels=pixels, layout=layout, placed=placed, key=key)
+    return known.check(module, key, lambda: StructureCheck(module, find, device=pixels.device))
 
 
 def verified_structure(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Structure:
@@ -72,78 +67,45 @@ def verified_structure(module: nn.Module, pixels: Tensor, layout: TokenLayout) -
     return known.result() if isinstance(known, StructureCheck) else known
 
 
-class _Findings:
-    """What is known by module, stored outside it and freed with it."""
+class _OfModule:
+    """What is known of one module, by layout and shape of the input; checks are kept by those who want their finding."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._of: weakref.WeakKeyDictionary[nn.Module, _OfModule] = weakref.WeakKeyDictionary()
-
-    def of(self, module: nn.Module, key: Any) -> Finding | None:
-        """What is known."""
-        with self._guard:
-            return self._known(module).findings.get(key)
-
-    def keep(self, module: nn.Module, key: Any, finding: Finding) -> None:
-        """Remember what was found out."""
-        with self._guard:
-            self._known(module).findings[key] = finding
+        self._placed: dict[Any, Check] = {}
+        self.findings: dict[Any, Finding] = {}
+        self._checks: weakref.WeakValueDictionary[Any, StructureCheck] = weakref.WeakValueDictionary()
 
     def placed(self, module: nn.Module, key: Any, measure: Callable[[], Check]) -> Check:
         """What is known of the places of a module's tokens, measured once, also where two threads ask at the same moment."""
         with lock_of(module):
-            known = self._known(module)
-            if key not in known.placed:
-                with _remembered(known.findings, key):
-                    known.placed[key] = measure()
-            return known.placed[key]
+            if key not in self._placed:
+                try:
+                    self._placed[key] = measure()
+                except CaptureError as error:
+                    self.findings[key] = _without_frames(error)  # to be said again
+                    raise
+            return self._placed[key]
 
     def check(
         self, module: nn.Module, key: Any, make: Callable[[], StructureCheck]
     ) -> Structure | StructureCheck:
         """The check that others hold, or a new one."""
         with self._guard:
-            known = self._known(module)
-            if key in known.findings:  # meanwhile
-                return said(known.findings[key])
-            check = known.checks.get(key)
+            if key in self.findings:  # meanwhile
+                return said(self.findings[key])
+            check = self._checks.get(key)
             if check is None:
-                check = known.checks[key] = make()
+                check = self._checks[key] = make()
             check.hold(module)
             return check
 
-    def _known(self, module: nn.Module) -> _OfModule:
-        return self._of.setdefault(module, _OfModule())
 
-
-class _OfModule:
-    """What is known of one module, by layout and shape of the input; checks are kept by those who want their finding."""
-
-    def __init__(self) -> None:
-        self.placed: dict[Any, Check] = {}
-        self.findings: dict[Any, Finding] = {}
-        self.checks: weakref.WeakValueDictionary[Any, StructureCheck] = weakref.WeakValueDictionary()
-
-
-_FINDINGS = _Findings()  # of the process, since two sessions may hold the same module
-
-
-@contextmanager
-def _remembered(findings: dict[Any, Finding], key: Any) -> Iterator[None]:
-    """Keep a refusal, to be said again."""
-    try:
-        yield
-    except CaptureError as error:
-        findings[key] = _without_frames(error)
-        raise
+_FINDINGS = PerModule(_OfModule)
 
 
 def _find(module: nn.Module, *, pixels: Tensor, layout: TokenLayout, placed: Check, key: Any) -> Finding:
-    """Run the check; what it finds out is remembered with the module.
-
-    Raises:
-        Cancelled, BusyError: it did not come to an end, so nothing was found out.
-    """
+    """Run the check; what it finds out is remembered with the module, unless it was interrupted (Cancelled, BusyError)."""
     if _key(submodules_of(module), pixels, layout) != key:
         return _unknown("the model was changed before it was.", placed)
     finding: Finding
@@ -159,22 +121,16 @@ def _find(module: nn.Module, *, pixels: Tensor, layout: TokenLayout, placed: Che
         logger.exception("the structure of %s could not be checked", type(module).__name__)
         finding = _unknown(f"the model raised {_named(error)}.", placed)
     raise_interruption()
-    _FINDINGS.keep(module, key, finding)
+    _FINDINGS.of(module).findings[key] = finding
     return finding
 
 
 def _measured(module: nn.Module, pixels: Tensor, layout: TokenLayout, placed: Check) -> Structure:
-    """What the passes of the check show.
-
-    Raises:
-        CaptureError: the pictures would mislead; the message says why.
-    """
+    """What the passes of the check show; CaptureError where the pictures would mislead."""
     flow = check_flow(module, pixels, layout)
     is_placed = placed.status == "holds"
-    complete, effective = check_structure(module, pixels, layout, is_placed=is_placed, flow=flow.check)
-    return Structure(
-        complete=complete, placed=placed, effective=effective, reading=flow.reading, pooled=flow.pooled
-    )
+    complete, effective = check_structure(module, pixels, layout, is_placed=is_placed, flow=flow.complete)
+    return replace(flow, complete=complete, placed=placed, effective=effective)
 
 
 def _key(parts: list[nn.Module], pixels: Tensor, layout: TokenLayout) -> Any:

@@ -5,26 +5,24 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from vit_viz.answer import Provenance
 from vit_viz.checkpoints.families import family_of
 from vit_viz.checkpoints.families.base import Checkpoint, Family, Inferred
 from vit_viz.checkpoints.local import Source
+from vit_viz.checkpoints.plain_module import Model
 from vit_viz.checkpoints.recipes import labels_of, preprocess_of
-from vit_viz.checkpoints.source import Progress, StopCheck, find, max_numbers
+from vit_viz.checkpoints.source import Progress, find, max_numbers
 from vit_viz.checkpoints.strangers import strangers_models
 from vit_viz.checkpoints.weights import Weights, read_weights
 from vit_viz.errors import Cancelled, CheckpointError, KeyMismatch, ParameterError, UnsafeFile, VitVizError
 from vit_viz.images import Preprocess
-from vit_viz.labels import Labels
-from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.model.linear import set_linear, use_fastest_linear
-from vit_viz.results import Provenance
+from vit_viz.lazy import Tensor, torch
+from vit_viz.model import VisionTransformer, ViTConfig, set_linear, use_fastest_linear
+from vit_viz.progress import StopCheck
 
 _logger = logging.getLogger(__name__)
 _MAX_LISTED = 8
@@ -32,8 +30,8 @@ _MAX_STRANGERS_PATCHES = 4096  # 64 x 64: bounds what one picture of a visitor's
 _ODD_SHAPES = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 
 
-@dataclass(frozen=True, eq=False)
-class LoadedModel:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LoadedModel(Model):
     """A model with everything that belongs to it.
 
     Args:
@@ -45,18 +43,20 @@ class LoadedModel:
         family: whose parameter names the file has.
         origin: where it came from, in words.
         ref: what `load` was given; "" where it was not loaded so.
+
+    Attributes:
+        has_classes: whether the outputs are scores of classes, and not an embedding or pooled features.
     """
 
     model: VisionTransformer
     config: ViTConfig
-    preprocess: Preprocess
-    labels: Labels | None
-    provenance: Provenance
-    name: str
     family: str
     origin: str
-    device: torch.device
     ref: str = ""
+    has_classes: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "has_classes", self.config.num_classes > 0 and not self.config.projection)
 
     def __repr__(self) -> str:
         shape, kinds = self.config, "" if self.labels is None else f", {len(self.labels)} classes"
@@ -64,16 +64,6 @@ class LoadedModel:
             f"LoadedModel({self.name}: {shape.depth} layers x {shape.num_heads} heads, {self.num_parameters / 1e6:.1f} M parameters"
             f"{kinds}, on {self.device})"
         )
-
-    @property
-    def num_parameters(self) -> int:
-        """Numbers in the model."""
-        return sum(parameter.numel() for parameter in self.model.parameters())
-
-    @property
-    def has_classes(self) -> bool:
-        """Whether the outputs are scores of classes, and not an embedding or pooled features."""
-        return self.config.num_classes > 0 and not self.config.projection
 
     @property
     def card(self) -> str:
@@ -91,10 +81,6 @@ class LoadedModel:
             f"from {self.origin}" if not self.origin.startswith("bundled") else self.origin,
         ]
         return ", ".join(parts)
-
-    def copied_to(self, device: torch.device) -> LoadedModel:
-        """The same model on another device; this one stays where it is."""
-        return replace(self, model=copy.deepcopy(self.model).to(device), device=device)
 
     def with_linear(self, kernel: str) -> LoadedModel:
         """The same weights computed by a kernel that a provenance names, "torch" or "oneDNN"; unchanged where that is not here."""
@@ -196,8 +182,10 @@ def _model_of(
     source: Source, weights: Weights, settings: Mapping[str, Any]
 ) -> tuple[Family, Inferred, VisionTransformer]:
     """The family, the architecture and the model of a file whose shapes have not been checked yet."""
+    own = settings.get("config")  # of our own files; else config.json describes the architecture
     try:
-        checkpoint = Checkpoint(state=weights.state, config=_architecture(settings), name=source.name)
+        config = own if isinstance(own, Mapping) else settings
+        checkpoint = Checkpoint(state=weights.state, config=config, name=source.name)
         family = family_of(checkpoint)
         state = family.convert(checkpoint)
         inferred = family.infer_config(checkpoint, state)
@@ -294,12 +282,6 @@ def _settings(source: Source, weights: Weights) -> dict[str, Any]:
         if name in weights.metadata:
             settings[name] = weights.metadata[name]
     return settings
-
-
-def _architecture(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What describes the architecture: our own metadata where the file has it, else config.json."""
-    own = settings.get("config")
-    return own if isinstance(own, Mapping) else settings
 
 
 def _listed(what: str, names: list[str]) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vit_viz.checkpoints.contents import check_regular
-from vit_viz.checkpoints.weights import SUFFIXES
+from vit_viz.checkpoints.weights import SUFFIXES, check_regular
 from vit_viz.errors import CheckpointError
+from vit_viz.model.config import highest, words_of
 
 MAX_JSON_BYTES = 10_000_000
 _GENERIC = ("model", "pytorch_model")  # save_pretrained's names, which do not name the model
@@ -108,3 +108,63 @@ def _read_json(path: Path | None) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise CheckpointError(f"{path.name} must hold a JSON object.")
     return content
+
+
+_SIZES = {  # as timm and we call them -> as transformers does
+    "depth": "num_hidden_layers",
+    "num_heads": "num_attention_heads",
+    "in_chans": "num_channels",
+    "reg_tokens": "num_register_tokens",
+    "embed_dim": "hidden_size",
+    "img_size": "image_size",
+    "patch_size": "patch_size",
+    "mlp_hidden": "intermediate_size",
+    "num_classes": "num_labels",
+}
+_NESTED = ("vision_config", "backbone_config", "model_args", "config")
+
+
+def check_declared(settings: Mapping[str, Any], name: str, *, max_numbers: int) -> None:
+    """Refuse a model whose config.json declares impossible sizes; values that are not numbers are left to its family.
+
+    Args:
+        settings: config.json of transformers, timm or our own.
+        name: what the user calls the model.
+        max_numbers: parameters that it may have.
+
+    Raises:
+        CheckpointError: a number is out of bounds, or together they give too many parameters.
+    """
+    for part in (settings, *(settings.get(key) for key in _NESTED)):
+        if not isinstance(part, Mapping):
+            continue
+        for ours, theirs in _SIZES.items():
+            limit = highest(ours)
+            for value in (value for key in (theirs, ours) for value in _numbers(part.get(key))):
+                if not 0 <= value <= limit:
+                    raise CheckpointError(
+                        f"The configuration of {name!r} asks for {str(value)[:20]} as the {words_of(ours)}; at most {limit:,} is "
+                        "possible."
+                    )
+        if (announced := _parameters(part)) > max_numbers:
+            raise CheckpointError(
+                f"The configuration of {name!r} asks for {announced / 1e6:,.0f} million parameters; at most "
+                f"{max_numbers / 1e6:,.0f} million are loaded here."
+            )
+
+
+def _parameters(part: Mapping[str, Any]) -> float:
+    """About how many parameters the blocks of a declared architecture have; 0 where it does not say."""
+
+    def first(*names: str) -> float:
+        return next((value for name in names for value in _numbers(part.get(name))), 0)
+
+    width = first("hidden_size", "embed_dim")
+    hidden = first("intermediate_size", "mlp_hidden") or 4 * width
+    return first("num_hidden_layers", "depth") * width * (4 * width + 2 * hidden)
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    for item in value[:3] if isinstance(value, list) else (value,):
+        if isinstance(item, int | float) and not isinstance(item, bool):
+            yield item

@@ -20,9 +20,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-PUBLISHED: dict[
-    str, tuple[frozenset[str], int]
-] = {  # timm's architecture -> its tags, and the width of their head
+# timm's architecture -> its tags, and the width of their head
+PUBLISHED: dict[str, tuple[frozenset[str], int]] = {
     "vit_base_patch16_clip_224": (frozenset({"openai", "metaclip_400m", "metaclip_2pt5b"}), 512),
     "vit_base_patch32_clip_224": (
         frozenset({"openai", "laion400m_e32", "metaclip_400m", "metaclip_2pt5b"}),

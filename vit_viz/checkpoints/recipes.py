@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from vit_viz.checkpoints.families.base import Recipe
+from vit_viz.checkpoints.families.base import IMAGENET, Recipe
 from vit_viz.errors import ParameterError
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels, imagenet1k
@@ -31,14 +31,13 @@ def preprocess_of(config: ViTConfig, settings: Mapping[str, Any], recipe: Recipe
                 return Preprocess(**_common(config) | reader(values, config)), f"from the checkpoint ({name})"
             except _UNREADABLE as error:
                 raise ParameterError(
-                    f"The preprocessing that came with the checkpoint cannot be read ({name})."
+                    "The preprocessing that came with the checkpoint cannot be read."
                 ) from error
     side = min(config.img_size)
     values = {
         "mean": recipe.mean,
         "std": recipe.std,
         "resize_to": math.floor(side / recipe.crop_fraction),
-        "crop": "squash" if recipe.squash else "center",
     }
     return Preprocess(**_common(config) | _grey(values, config)), "assumed: the file brings none"
 
@@ -105,19 +104,19 @@ def _ours(values: Mapping[str, Any], config: ViTConfig) -> dict[str, Any]:
 
 
 def _timm(values: Mapping[str, Any], config: ViTConfig) -> dict[str, Any]:
-    size = values.get("input_size") or (config.in_chans, *config.img_size)
-    fraction = float(values.get("crop_pct") or 0.875)
-    return _grey(
-        {
-            "input_size": tuple(size[1:]),
-            "resize_to": math.floor(min(size[1:]) / fraction),
-            "interpolation": str(values.get("interpolation") or "bicubic"),
-            "crop": "squash" if values.get("crop_mode") == "squash" else "center",
-            "mean": tuple(values.get("mean") or (0.485, 0.456, 0.406)),
-            "std": tuple(values.get("std") or (0.229, 0.224, 0.225)),
-        },
-        config,
-    )
+    size = tuple((values.get("input_size") or (config.in_chans, *config.img_size))[1:])
+    return _grey({"input_size": size} | timm_recipe(values, size), config)
+
+
+def timm_recipe(values: Mapping[str, Any], size: tuple[int, ...]) -> dict[str, Any]:
+    """What a `pretrained_cfg` of timm says of preprocessing, for an input of this size."""
+    return {
+        "resize_to": math.floor(min(size) / float(values.get("crop_pct") or 0.875)),
+        "interpolation": str(values.get("interpolation") or "bicubic"),
+        "crop": "squash" if values.get("crop_mode") == "squash" else "center",
+        "mean": tuple(values.get("mean") or IMAGENET[0]),
+        "std": tuple(values.get("std") or IMAGENET[1]),
+    }
 
 
 def _transformers(values: Mapping[str, Any], config: ViTConfig) -> dict[str, Any]:

@@ -12,17 +12,16 @@ from typing import BinaryIO
 
 from vit_viz.bundled import bundled_file
 from vit_viz.checkpoints.catalog import BUNDLED, CATALOG, Entry, entry_of
-from vit_viz.checkpoints.declared_limits import check_declared
 from vit_viz.checkpoints.families import refuse_strangers
-from vit_viz.checkpoints.local import MAX_JSON_BYTES, Source, local_checkpoint, read_settings
+from vit_viz.checkpoints.hub_errors import errors_in_words, is_transport
+from vit_viz.checkpoints.local import MAX_JSON_BYTES, Source, check_declared, local_checkpoint, read_settings
 from vit_viz.checkpoints.strangers import repository_folder, strangers_models
 from vit_viz.checkpoints.weights import MAX_NUMBERS, hash_file
 from vit_viz.errors import Cancelled, CheckpointError
+from vit_viz.progress import StopCheck
 
 Progress = Callable[[int, int], None]
 """Called with (bytes fetched, bytes in all; 0 where unknown) while a file is downloaded."""
-StopCheck = Callable[[], bool]
-"""Asked during a download; True ends it with `Cancelled`."""
 
 MAX_STRANGERS_BYTES = 2_000_000_000
 """Bytes that a model which a visitor names may take as fp32 (ViT-L: 1.2): it shares the process with everybody's pictures."""
@@ -38,7 +37,6 @@ _HUB_ID = re.compile(
 )
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ETAG = re.compile(r"[\w-]{1,128}", re.ASCII)
-_CLIENTS = ("httpx", "httpx2", "httpcore")  # whose errors differ between versions of huggingface_hub
 
 
 def max_numbers(*, strangers: bool) -> int:
@@ -97,10 +95,41 @@ def find(
         return hub.fetch()
     expected = "a checkpoint file, a folder with config.json, or a Hub id" if local_files else "or a Hub id"
     names = ", ".join([*BUNDLED, *(known.name for known in CATALOG)])
-    shown = (
-        text if is_hub_id(text) else Path(text).name
-    )  # visitors read this too, and the owner's folders are not theirs to know
+    # visitors read this too, and the owner's folders are not theirs to know
+    shown = text if is_hub_id(text) else Path(text).name
     raise CheckpointError(f"There is no model {shown[:120]!r}: expected {names}, {expected}.")
+
+
+def is_on_disk(ref: str) -> bool:
+    """Whether the weights of a name of the catalog or of a Hub id are in huggingface_hub's cache; asks nobody."""
+    from huggingface_hub import try_to_load_from_cache
+
+    repo, _, revision = ref.partition("@")
+    entry = entry_of(repo)
+    repo = entry.hub_id if entry else repo
+    return is_hub_id(repo) and isinstance(
+        try_to_load_from_cache(repo, _WEIGHTS, revision=revision or "main"), str
+    )
+
+
+def announced_bytes(ref: str) -> int | None:
+    """Bytes of the weights that a visitor's Hub id would download, as the Hub announces them; None where it does not say.
+
+    Raises:
+        CheckpointError: there is no such model, it is too large, or the Hub cannot be reached; the message says what to do.
+    """
+    repo, _, revision = ref.partition("@")
+    hub = _Hub(
+        repo=repo,
+        revision=revision or "main",
+        entry=None,
+        token=False,
+        is_strangers=True,
+        is_local_only=False,
+        progress=None,
+        cancelled=None,
+    )
+    return hub.announced()
 
 
 def _bundled(name: str) -> Source:
@@ -132,38 +161,27 @@ class _Hub:
 
     def fetch(self) -> Source:
         """Configuration first, so that a model that is not a ViT is refused before its weights are fetched."""
+        with errors_in_words(self.repo, self.revision), strangers_models().in_use(self.repo):
+            return self._fetch(offline=self.is_local_only or self._unreachable())
+
+    def announced(self) -> int | None:
+        """Bytes of the weights, before any of them is fetched."""
+        import huggingface_hub
         from huggingface_hub import errors
 
-        try:
-            with strangers_models().in_use(self.repo):
-                return self._fetch(offline=self.is_local_only or self._unreachable())
-        except errors.GatedRepoError as error:
-            raise CheckpointError(
-                f"{self.repo!r} is gated: accept its licence on the Hub, set the environment variable HF_TOKEN to your token, "
-                "and load it again."
-            ) from error
-        except errors.RevisionNotFoundError as error:
-            raise CheckpointError(
-                f"{self.repo!r} has no revision {self.revision!r}; leave it out for the newest."
-            ) from error
-        except errors.RepositoryNotFoundError as error:
-            raise CheckpointError(
-                f"The Hub has no model {self.repo!r}, or it is private: check the spelling (owner/name); a private model can be "
-                "downloaded and loaded as a folder."
-            ) from error
-        except errors.LocalEntryNotFoundError as error:
-            raise CheckpointError(
-                f"{self.repo!r} is not on this machine and the Hub cannot be reached: check the network (or HF_HUB_OFFLINE), or "
-                "use the bundled model 'mini'."
-            ) from error
-        except Exception as error:
-            known = (errors.HfHubHTTPError, errors.FileMetadataError, errors.HFValidationError, OSError)
-            if not isinstance(error, known) and not _is_transport(error):
-                raise
-            _logger.info("fetching %s failed: %s", self.repo, error)
-            raise CheckpointError(
-                f"Fetching {self.repo!r} from the Hub failed midway; nothing was kept, try again."
-            ) from error
+        url = huggingface_hub.hf_hub_url(self.repo, _WEIGHTS, revision=self.revision)
+        with errors_in_words(self.repo, self.revision):
+            if self._unreachable():
+                raise errors.LocalEntryNotFoundError("the Hub does not answer")
+            try:
+                size = huggingface_hub.get_hf_file_metadata(
+                    url, token=self.token, timeout=_ANSWER_SECONDS
+                ).size
+            except errors.EntryNotFoundError as error:
+                raise self._without_weights() from error
+            if size is not None:
+                self._check_size(_WEIGHTS, size)
+        return size
 
     def _fetch(self, *, offline: bool) -> Source:
         config = self._optional("config.json", self.revision, offline)
@@ -214,9 +232,7 @@ class _Hub:
         except errors.LocalEntryNotFoundError:
             raise
         except errors.EntryNotFoundError as error:
-            raise CheckpointError(
-                f"{self.repo!r} has no model.safetensors; other formats can run code and are not fetched; convert it and load that."
-            ) from error
+            raise self._without_weights() from error
         announced = _announced_hash(path)
         if announced is not None and hash_file(path) != announced:
             strangers_models().forget(path)
@@ -224,6 +240,11 @@ class _Hub:
                 f"The weights of {self.repo!r} arrived damaged (another SHA-256 than announced) and were deleted; try again."
             )
         return path
+
+    def _without_weights(self) -> CheckpointError:
+        return CheckpointError(
+            f"{self.repo!r} has no model.safetensors; other formats can run code and are not fetched; convert it and load that."
+        )
 
     def _optional(self, filename: str, revision: str, offline: bool) -> Path | None:
         from huggingface_hub import errors
@@ -251,11 +272,7 @@ class _Hub:
         return path
 
     def _bring(self, filename: str, revision: str) -> str:
-        """Download a file into the cache, as huggingface_hub would, but of a size that was asked first, and until told to stop.
-
-        Returns:
-            The commit at which it is.
-        """
+        """Download a file into the cache, of a size that was asked first, and until told to stop; returns its commit."""
         import huggingface_hub
         from huggingface_hub import constants, try_to_load_from_cache
 
@@ -309,7 +326,7 @@ class _Hub:
                 self._receive(url, file, filename, size)
                 break
             except Exception as error:
-                if not _is_transport(error) or attempt == _ATTEMPTS or file.tell() <= start:
+                if not is_transport(error) or attempt == _ATTEMPTS or file.tell() <= start:
                     raise
                 _logger.info("fetching %s goes on at byte %d: %s", self.repo, file.tell(), error)
         if size is not None and file.tell() != size:
@@ -367,11 +384,6 @@ class _Hub:
 
 def _is_commit(revision: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{40}", revision) is not None
-
-
-def _is_transport(error: Exception) -> bool:
-    """Whether the connection failed, and not what was asked for."""
-    return type(error).__module__.split(".")[0] in _CLIENTS
 
 
 def _announced_hash(path: Path) -> str | None:

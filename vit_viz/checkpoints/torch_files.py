@@ -13,12 +13,12 @@ import io
 import pickletools
 import re
 import zipfile
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
-import torch
-
 from vit_viz.errors import CheckpointError, UnsafeFile, VitVizError
+from vit_viz.lazy import torch
 from vit_viz.silence import without_warnings
 
 MAX_PICKLE_BYTES = 10_000_000
@@ -27,10 +27,7 @@ MAX_PICKLE_BYTES = 10_000_000
 _ZIP = b"PK\x03\x04"  # by which torch tells its format of today from the older one
 _LEGACY_PICKLES = 5  # the magic number, the protocol, the system, the content, the keys of its storages
 _BYTES_PER_NUMBER = 8  # of the widest dtype of real numbers
-_DTYPES = frozenset(name for name, value in vars(torch).items() if isinstance(value, torch.dtype))
-_STORAGE = re.compile(
-    r"torch \w+Storage"
-)  # those of the module `torch` stand for a dtype and cannot be called
+_STORAGE = re.compile(r"torch \w+Storage")
 _OTHER_IMPORTS = ("INST", "OBJ", "STACK_GLOBAL", "EXT1", "EXT2", "EXT4")  # which torch.save does not write
 _NAMES = frozenset(
     {
@@ -39,7 +36,6 @@ _NAMES = frozenset(
         *("torch._utils _rebuild_tensor", "torch._utils _rebuild_tensor_v2"),
         *("torch._utils _rebuild_parameter", "torch._utils _rebuild_parameter_with_state"),
         "torch._utils _rebuild_sparse_tensor",  # refused by name when it is there
-        *(f"torch {name}" for name in _DTYPES),
     }
 )
 
@@ -118,13 +114,14 @@ def _check_imports(file: BinaryIO, name: str, *, pickles: int) -> None:
     """Refuse pickles that name anything but what state dicts consist of."""
     for _ in range(pickles):
         for opcode, argument, _place in pickletools.genops(file):
-            imports = opcode.name == "GLOBAL"
-            if opcode.name in _OTHER_IMPORTS or (imports and not _is_harmless(str(argument))):
+            if opcode.name in _OTHER_IMPORTS or (opcode.name == "GLOBAL" and not _is_known(str(argument))):
                 raise unsafe_pickle(name)
 
 
-def _is_harmless(imported: str) -> bool:
-    return imported in _NAMES or _STORAGE.fullmatch(imported) is not None
+def _is_known(name: str) -> bool:
+    """Whether state dicts consist of it; a dtype of the module `torch` cannot be called."""
+    dtype = vars(import_module("torch")).get(name.removeprefix("torch "))
+    return name in _NAMES or _STORAGE.fullmatch(name) is not None or isinstance(dtype, torch.dtype)
 
 
 def _check_bytes(size: int, name: str, max_numbers: int) -> None:

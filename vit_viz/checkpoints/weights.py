@@ -4,28 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import pickle
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
-import torch
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
 
-from vit_viz.checkpoints.contents import MAX_AXES, announced_sizes, check_regular
 from vit_viz.checkpoints.torch_files import check_torch_file, damaged, unsafe_pickle
 from vit_viz.errors import CheckpointError, UnsafeFile
+from vit_viz.lazy import Tensor, torch
 from vit_viz.silence import without_warnings
 
 SUFFIXES = (".safetensors", ".pth", ".pt", ".bin", ".ckpt")
 MAX_NUMBERS = 12_000_000_000
 _MAX_TENSORS = 20_000
-_MAX_HEADER_BYTES = (
-    10_000_000  # of JSON at the start of a safetensors file; a ViT of 7 billion parameters has 0.1
-)
+_MAX_HEADER_BYTES = 10_000_000  # of JSON in front of the tensors; a ViT of 7 billion parameters has 0.1 MB
 _REGISTERS = ("register_tokens", "storage_tokens", "reg_token")
+_MAX_AXES = 8
+_BITS = {
+    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "F8_E8M0"), 8),
+    **dict.fromkeys(("U16", "I16", "F16", "BF16"), 16),
+    **dict.fromkeys(("U32", "I32", "F32"), 32),
+    **dict.fromkeys(("U64", "I64", "F64", "C64"), 64),
+}
+
+_OTHER_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 _NESTS = ("state_dict", "model", "teacher", "model_state_dict", "module")
 
 
@@ -66,22 +79,27 @@ def read_weights(path: Path, *, max_numbers: int = MAX_NUMBERS) -> Weights:
     return Weights(state=state, metadata=metadata, sha256=hash_file(path))
 
 
+def check_regular(path: Path) -> None:
+    """Refuse anything but a regular file, without opening it: a named pipe would wait for its writer, a device may have no end.
+
+    Raises:
+        CheckpointError: it is something else, or does not exist.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise CheckpointError(
+            f"{path.name!r} cannot be read: it does not exist, or is a broken link."
+        ) from error
+    if not stat.S_ISREG(mode):
+        kind = _OTHER_KINDS.get(stat.S_IFMT(mode), "something else")
+        raise CheckpointError(f"{path.name!r} is {kind}, and not a file that can be read.")
+
+
 def hash_file(path: Path) -> str:
     """SHA-256 of a file's content, in hex."""
     with path.open("rb") as file:
-        return (
-            hashlib.file_digest(file, "sha256").hexdigest()
-            if hasattr(hashlib, "file_digest")
-            else _digest(file)
-        )
-
-
-def _digest(file: Any) -> str:
-    """hashlib.file_digest for Python 3.10."""
-    digest = hashlib.sha256()
-    while block := file.read(1 << 20):
-        digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_header(path: Path, max_numbers: int) -> None:
@@ -94,26 +112,63 @@ def _check_header(path: Path, max_numbers: int) -> None:
                     f"{path.name!r} has a table of contents of more than {_MAX_HEADER_BYTES // 10**6} MB, or is not safetensors: "
                     "it is not read."
                 )
-            header = _without_empty_registers(json.loads(file.read(length)))
+            header = json.loads(file.read(length))
     except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(
             f"{path.name!r} cannot be read as safetensors: it is damaged, cut short, or another kind of file."
         ) from error
-    sizes = announced_sizes(header, path.name)
+    sizes = _announced_sizes(header, path.name)
     if len(sizes) > _MAX_TENSORS or sum(sizes) > max_numbers:
         raise UnsafeFile(_too_much(path.name, max_numbers))
     if any(size < 1 for size in sizes):
-        raise UnsafeFile(f"{path.name!r} holds a tensor without numbers, or of more than {MAX_AXES} axes.")
+        raise UnsafeFile(f"{path.name!r} holds a tensor without numbers, or of more than {_MAX_AXES} axes.")
 
 
-def _without_empty_registers(header: Any) -> Any:
-    """The table of contents without the empty tensor in which a DINOv3 without registers keeps none; others are refused."""
-    if not isinstance(header, dict):
-        return header
-    return {name: entry for name, entry in header.items() if not _is_empty_register(name, entry)}
+def _announced_sizes(contents: object, name: str) -> list[int]:
+    """How many numbers each tensor claims to have, 0 where it has more than `_MAX_AXES` axes; UnsafeFile where the table lies."""
+    if not isinstance(contents, Mapping):
+        raise _refused(name, "it lists no tensors by name")
+    metadata = contents.get("__metadata__", {})
+    if not isinstance(metadata, Mapping) or not all(isinstance(text, str) for text in metadata.values()):
+        raise _refused(name, "its metadata is not text by name")
+    return [
+        _size(entry, name, key)
+        for key, entry in contents.items()
+        if key != "__metadata__" and not _is_empty_register(key, entry)
+    ]
+
+
+def _size(entry: Any, name: str, key: str) -> int:
+    """Numbers of one tensor."""
+    shown = f"{key[:60]!r}"
+    if not isinstance(entry, Mapping):
+        raise _refused(name, f"{shown} is not a tensor")
+    dtype, shape, offsets = (entry.get(part) for part in ("dtype", "shape", "data_offsets"))
+    if not isinstance(dtype, str) or dtype not in _BITS:
+        raise _refused(name, f"{shown} has a dtype that we do not know")
+    if not _are_counts(shape):
+        raise _refused(name, f"the shape of {shown} is not a list of whole numbers")
+    if not _are_counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise _refused(name, f"the bytes of {shown} have no beginning and end")
+    if len(shape) > _MAX_AXES:
+        return 0
+    size = math.prod(shape)
+    if 8 * (offsets[1] - offsets[0]) != _BITS[dtype] * size:
+        raise _refused(name, f"{shown} does not have as many bytes as its shape needs")
+    return size
+
+
+def _are_counts(values: object) -> TypeGuard[list[int]]:
+    """Whether this is a list of whole numbers that are not negative."""
+    return isinstance(values, list) and all(type(value) is int and value >= 0 for value in values)
+
+
+def _refused(name: str, why: str) -> UnsafeFile:
+    return UnsafeFile(f"{name!r} has no valid safetensors table of contents, so it is not read: {why}.")
 
 
 def _is_empty_register(name: str, entry: Any) -> bool:
+    """Whether it is the empty tensor in which a DINOv3 without registers keeps none; others are refused."""
     shape = entry.get("shape") if isinstance(entry, dict) else None
     return name.endswith(_REGISTERS) and isinstance(shape, list) and len(shape) == 3 and shape[1] == 0
 

@@ -10,8 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from vit_viz.cli.output import one_line
 from vit_viz.cli.parser import command_line
-from vit_viz.cli.terminal import one_line
 from vit_viz.errors import VitVizError
 
 __all__ = ["main"]

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from vit_viz import samples
+from vit_viz.analyses.explain import COMPARISON
 from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.options import Options
 from vit_viz.analyses.registry import QUESTIONS
-from vit_viz.cli.files import check_folder, written
+from vit_viz.answer import arrays_of
 from vit_viz.cli.outline import flag_of, outline
-from vit_viz.cli.terminal import bar, fetching, one_line, table
-from vit_viz.drawing.answers import Answered, as_file, check_format
-from vit_viz.drawing.asked import figure_for
-from vit_viz.drawing.figures import Output
-from vit_viz.drawing.options import DrawingOptions
+from vit_viz.cli.output import check_folder, fetching, one_line, table, written
 from vit_viz.errors import ImageError, ParameterError, VitVizError
-from vit_viz.session.answers import arrays_of
+from vit_viz.figures.answers import Answered, as_file, check_format
+from vit_viz.figures.request import DrawingOptions, Output, figure_for
+from vit_viz.progress import bar
+from vit_viz.session.answers import facts_of, summary_of
 from vit_viz.session.inputs import InputOptions
-from vit_viz.session.plain import facts_of, summary_of
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request
 from vit_viz.session.run import CACHE_BYTES, note_model_path, subject_of
@@ -32,7 +32,7 @@ from vit_viz.session.session import Session
 
 
 @dataclass(frozen=True)
-class Job:
+class AnswerTask:
     """One answer to give.
 
     Args:
@@ -63,7 +63,15 @@ def explain(flags: argparse.Namespace) -> int:
             raise ParameterError(
                 f"{flag_of(field.name)} is of {' and '.join(takers)}, which you did not ask for."
             )
-    return _answer_all(flags, photos_of(flags.photos), named)
+    photos = photos_of(flags.photos)
+    if len(photos) == 1 and len(named) > 1 and flags.output and _is_figure(flags.output):
+        flags.methods, named = ",".join(named), [COMPARISON.name]  # one file of several maps: side by side
+    return _answer_all(flags, photos, named)
+
+
+def _is_figure(output: str) -> bool:
+    """Whether a name is that of one file with a picture."""
+    return not Path(output).is_dir() and _form(Path(output)) in ("png", "svg", "pdf")
 
 
 def session_of(flags: argparse.Namespace) -> Session:
@@ -116,7 +124,7 @@ def _answer_all(flags: argparse.Namespace, photos: list[Any], named: list[str]) 
     return 0
 
 
-def _answer(session: Session, flags: argparse.Namespace, job: Job) -> None:
+def _answer(session: Session, flags: argparse.Namespace, job: AnswerTask) -> None:
     """Give one answer: as a file, as JSON, or in words."""
     request = _request(session, flags, job)
     with bar(" ".join(word for word in (job.question, job.photo) if word)) as progress:
@@ -133,16 +141,11 @@ def _answer(session: Session, flags: argparse.Namespace, job: Job) -> None:
         print(_in_words(job, answer))
 
 
-def _jobs(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> Iterator[Job]:
-    """What is to be answered, each with its file.
-
-    Raises:
-        ExportError: an answer is not saved in a format.
-        ParameterError: there are several answers and one file.
-    """
+def _jobs(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> Iterator[AnswerTask]:
+    """What is to be answered, each with its file."""
     pairs = [(photo, name) for photo in photos for name in named]
     if flags.output is None:
-        yield from (Job(photo, name, None) for photo, name in pairs)
+        yield from (AnswerTask(photo, name, None) for photo, name in pairs)
         return
     output = Path(flags.output)
     is_folder = output.is_dir() or flags.output.endswith("/") or (len(pairs) > 1 and not output.suffix)
@@ -156,10 +159,10 @@ def _jobs(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> Ite
     if flags.format:
         raise ParameterError("--format is of files in a folder; the ending of a file says what it is.")
     check_format(pairs[0][1], _form(output))
-    yield Job(*pairs[0], output)
+    yield AnswerTask(*pairs[0], output)
 
 
-def _jobs_in(folder: Path, pairs: list[tuple[Any, str]], *, form: str) -> Iterator[Job]:
+def _jobs_in(folder: Path, pairs: list[tuple[Any, str]], *, form: str) -> Iterator[AnswerTask]:
     """The same into a folder, each under its own name."""
     taken: set[Path] = set()
     for photo, name in pairs:
@@ -171,7 +174,7 @@ def _jobs_in(folder: Path, pairs: list[tuple[Any, str]], *, form: str) -> Iterat
                 f"Two of these photos are called {Path(photo).stem!r}; ask for them one after the other."
             )
         taken.add(file)
-        yield Job(photo, name, file)
+        yield AnswerTask(photo, name, file)
 
 
 def _form(file: Path) -> str:
@@ -179,11 +182,11 @@ def _form(file: Path) -> str:
     return file.suffix.lower().removeprefix(".")
 
 
-def _request(session: Session, flags: argparse.Namespace, job: Job) -> Request:
-    given, question = vars(flags), QUESTIONS.named(job.question)
-    inputs = InputOptions.of((f.name, given[f.name]) for f in InputOptions.schema() if f.name in given)
+def _request(session: Session, flags: argparse.Namespace, job: AnswerTask) -> Request:
+    question = QUESTIONS.named(job.question)
+    inputs = InputOptions.of(_given(flags, InputOptions).items())
     subject = subject_of(session, job.photo, **inputs.given)
-    asked = {f.name: given[f.name] for f in question.options.schema() if f.name in given}
+    asked = _given(flags, question.options)
     if question.takes_query and flags.query:
         asked["query"] = flags.query
     if question.takes_target and flags.target:
@@ -191,18 +194,20 @@ def _request(session: Session, flags: argparse.Namespace, job: Job) -> Request:
     return request_for(session, subject, job.question, **asked)
 
 
+def _given(flags: argparse.Namespace, options: type[Options]) -> dict[str, Any]:
+    """The options of a kind that were given, by name."""
+    return {f.name: vars(flags)[f.name] for f in options.schema() if f.name in vars(flags)}
+
+
 def _file(answered: Answered, file: Path, flags: argparse.Namespace) -> bytes:
     """The bytes of a file, drawn as the flags say."""
-    given = vars(flags)
-    drawing = DrawingOptions.of((f.name, given[f.name]) for f in DrawingOptions.schema() if f.name in given)
+    drawing = DrawingOptions.of(_given(flags, DrawingOptions).items())
     figure = figure_for(answered.request, drawing, shared_scale=flags.shared_scale, title=flags.title)
-    printed = {
-        f.name: given[f.name] for f in Output.schema() if f.name in ("width_cm", "dpi") and f.name in given
-    }
+    printed = {name: value for name, value in _given(flags, Output).items() if name in ("width_cm", "dpi")}
     return as_file(answered, _form(file), figure=figure, **printed)
 
 
-def _in_words(job: Job, answer: object) -> str:
+def _in_words(job: AnswerTask, answer: object) -> str:
     """An answer in a few lines: what it is, and each of its arrays with its ends and its largest value."""
     facts = facts_of(answer)
     said = facts.get("caption") or facts.get("unit") or QUESTIONS.named(job.question).words.label

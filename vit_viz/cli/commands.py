@@ -1,11 +1,19 @@
-"""The commands that answer no question about a photo, with their flags: models, their proof, the app, tools for agents."""
+"""The commands: what one is made of, and those that answer no question about a photo, with their flags.
+
+Where the function is that runs a command is said by name, and imported only then.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from vit_viz.cli.command import Command, add_device, add_json, add_model, add_parents, later
 from vit_viz.cli.outline import outline
+from vit_viz.lazy import named
+
+Run = Callable[[argparse.Namespace], int]
 
 _OTHERS = "vit_viz.cli.others"
 
@@ -13,6 +21,56 @@ OTHER_BYTES = 3
 """Exit code of `replay`: the numbers are equal, the bytes are not."""
 OTHER_NUMBERS = 4
 """Exit code of `replay`: the numbers are others."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: its name, its sentence, its flags, and what it does."""
+
+    name: str
+    sentence: str
+    add: Callable[[argparse.ArgumentParser], None]
+    run: Run
+
+
+def later(module: str, name: str) -> Run:
+    """A function that is imported when it is called: help and completion need none of what it needs."""
+
+    def run(flags: argparse.Namespace) -> int:
+        code: int = named(module, name)(flags)
+        return code
+
+    return run
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """The options that say which model answers, and where it computes."""
+    usual = os.environ.get("VIT_VIZ_MODEL", "").strip() or outline().default_model
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        help=f"A name of `vit-viz models`, a Hub id, a file or a folder; default: {usual}.",
+    )
+    add_device(parser)
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """The option that says where it computes."""
+    parser.add_argument(
+        "--device", metavar="DEVICE", help="cpu, cuda or mps; default: the best that is there."
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """The option that asks for JSON."""
+    parser.add_argument("--json", action="store_true", help="Print JSON.")
+
+
+def add_parents(parser: argparse.ArgumentParser) -> None:
+    """The option that lets folders be made."""
+    parser.add_argument(
+        "--parents", action="store_true", help="Make the folder of what is written, if need be."
+    )
 
 
 def _add_proof(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +94,9 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--survey",
         metavar="DIR",
-        help="Open the Survey tab on this folder, which `vit-viz survey` made; `example` is a small one that comes with vit_viz.",
+        action="append",
+        help="Open the Survey tab on this folder, which `vit-viz survey` made; `example` is a small one that comes with vit_viz. "
+        "Given again: surveys of the same photos, which the tab compares the first with.",
     )
     parser.add_argument(
         "--share-survey",
@@ -89,6 +149,12 @@ def _add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mode", choices=outline().modes, default="fit", help="How it becomes the model's input."
     )
+    parser.add_argument(
+        "--engine",
+        action="store_true",
+        help="Put the model in, too: the page then takes any photo, and runs the model in the browser.",
+    )
+    _add_storage(parser, "--engine stores the model's weights")
     add_model(parser)
     parser.add_argument(
         "-o", "--output", metavar="FILE", default="explorer.html", help="Default: explorer.html."
@@ -96,31 +162,42 @@ def _add_page(parser: argparse.ArgumentParser) -> None:
     add_parents(parser)
 
 
+def _add_site(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "out",
+        metavar="OUT",
+        help="A folder that is new, empty, or holds a site of before, which is replaced.",
+    )
+    parser.add_argument(
+        "--models",
+        nargs="+",
+        metavar="NAME",
+        default=["mini"],
+        help="Names of `vit-viz models`, Hub ids, files or folders; the site opens with the first. Default: mini.",
+    )
+    _add_storage(parser, "the models' weights are stored")
+
+
+def _add_storage(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "--storage",
+        choices=("int8", "fp16", "fp32"),
+        default="int8",
+        help=f"How {what}; the page says what that changes. Default: int8, the smallest.",
+    )
+
+
 COMMANDS = (
     Command("models", "List the models that have a name.", add_json, later(_OTHERS, "models")),
-    Command(
-        "proof",
-        "Compare what is captured of a model with what its own kernels computed, layer by layer.",
-        _add_proof,
-        later(_OTHERS, "proof"),
-    ),
-    Command(
-        "page",
-        "Save the live explorer of a photo as one HTML file that needs no network.",
-        _add_page,
-        later(_OTHERS, "page"),
-    ),
-    Command(
-        "replay",
-        "Make a saved file again from what it says of itself, and compare.",
-        _add_again,
-        later("vit_viz.cli.replaying", "again"),
-    ),
+    Command("proof", "Compare what is captured of a model with what its own kernels computed, layer by layer.",
+            _add_proof, later(_OTHERS, "proof")),
+    Command("page", "Save the live explorer of a photo as one HTML file that needs no network.",
+            _add_page, later(_OTHERS, "page")),
+    Command("site", "Write a folder for a static host, whose page runs models in the visitor's browser.",
+            _add_site, later(_OTHERS, "site")),
+    Command("replay", "Make a saved file again from what it says of itself, and compare.",
+            _add_again, later(_OTHERS, "again")),
     Command("serve", "Open the app in the browser.", _add_serve, later(_OTHERS, "serve")),
-    Command(
-        "mcp",
-        "Answer the questions of an agent on stdin and stdout (Model Context Protocol).",
-        _add_agent,
-        later(_OTHERS, "agent"),
-    ),
-)
+    Command("mcp", "Answer the questions of an agent on stdin and stdout (Model Context Protocol).",
+            _add_agent, later(_OTHERS, "agent")),
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""The commands that answer no question about a photo: models, their proof, the app, tools for agents."""
+"""The commands that answer no question about a photo: models, their proof, the app, tools for agents, files made again."""
 
 from __future__ import annotations
 
@@ -12,19 +12,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vit_viz import samples
+from vit_viz.checkpoints import LoadedModel, Model, load
 from vit_viz.checkpoints.catalog import BUNDLED, CATALOG
 from vit_viz.checkpoints.source import is_hub_id
 from vit_viz.cli.asking import session_of
-from vit_viz.cli.files import check_folder, written
-from vit_viz.cli.terminal import table
-from vit_viz.errors import CaptureError
+from vit_viz.cli.commands import OTHER_BYTES, OTHER_NUMBERS
+from vit_viz.cli.output import check_folder, table, written
+from vit_viz.errors import CaptureError, ExportError, ParameterError
+from vit_viz.figures.differences import Difference, difference
+from vit_viz.figures.record import versions
+from vit_viz.figures.replay import bytes_of, record_of, replay
+from vit_viz.images import decode
 from vit_viz.lazy import extra
 from vit_viz.memory import return_large_blocks, share_one_heap
-from vit_viz.session.handles import Subject
+from vit_viz.session.request import Subject
+from vit_viz.session.run import CACHE_BYTES
 from vit_viz.session.session import Session
 from vit_viz.surveys import manifest
 
 if TYPE_CHECKING:
+    from PIL import Image
+
     from vit_viz.surface import Surface
 
 SURVEY_IS_YOURS = "vit-viz: the Survey tab is not shown, because others can reach this app; --share-survey shows it to everybody."
@@ -72,8 +80,8 @@ def proof(flags: argparse.Namespace) -> int:
 
 def serve(flags: argparse.Namespace) -> int:
     """Open the app in the browser; the same as `python app.py`."""
+    from vit_viz.listening import check_address
     from vit_viz.session.space import GpuWorker
-    from vit_viz.ui.listening import check_address
 
     check_address(flags.host, flags.port)
     with extra("app", needed_for="The page"):
@@ -88,16 +96,16 @@ def serve(flags: argparse.Namespace) -> int:
     elif flags.survey:
         with extra("survey", needed_for="The Survey tab"):
             from vit_viz.ui.survey.view import survey_room
-        rooms.append(survey_room(session, flags.survey))
+        rooms.append(survey_room(session, *flags.survey))
     launch(session, host=flags.host, port=flags.port, share=flags.share, surfaces=surfaces, rooms=rooms)
     return 0
 
 
 def _surveyed(flags: argparse.Namespace) -> str | None:
     """The model of the survey that is opened, where it has a name that can be loaded; else None, the usual one."""
-    if not flags.survey or flags.survey == "example":
+    if not flags.survey or flags.survey[0] == "example":
         return None
-    name = str(manifest.read(Path(flags.survey)).get("model", ""))
+    name = str(manifest.read(Path(flags.survey[0])).get("model", ""))
     return name if name in {*BUNDLED, *(entry.name for entry in CATALOG)} or is_hub_id(name) else None
 
 
@@ -131,7 +139,103 @@ def page(flags: argparse.Namespace) -> int:
     check_page_name(file)
     check_folder(file.parent, parents=flags.parents)
     picture = samples.sample(name) if name in samples.sample_names() else name
-    explored = Explored.of(session_of(flags).model(), picture, mode=flags.mode, name=Path(name).stem)
-    written(file, explored.page(explored.opening), parents=flags.parents)
+    loaded, title = session_of(flags).model(), Path(name).stem
+    if flags.engine:
+        content = _engine_page(loaded, picture, title, flags)
+    else:
+        explored = Explored.of(loaded, picture, mode=flags.mode, name=title)
+        content = explored.page(explored.opening)
+    written(file, content, parents=flags.parents)
     print(flags.output)
     return 0
+
+
+def _engine_page(loaded: Model, picture: Image.Image | str, title: str, flags: argparse.Namespace) -> bytes:
+    from vit_viz.site.file import engine_page
+
+    return engine_page(
+        _in_browser(loaded), decode(picture), name=title, mode=flags.mode, storage=flags.storage
+    )
+
+
+def _in_browser(loaded: Model) -> LoadedModel:
+    """A model that the engine of a page can run."""
+    if isinstance(loaded, LoadedModel):
+        return loaded
+    raise ParameterError(
+        f"{loaded.name} is a module that a page cannot run; a page runs Vision Transformers that vit_viz computes itself."
+    )
+
+
+def site(flags: argparse.Namespace) -> int:
+    """Write a static site, and say how large it is."""
+    from vit_viz.site import write_site
+
+    models = [_in_browser(load(name, device="cpu")) for name in flags.models]
+    size = write_site(models, flags.out, storage=flags.storage)
+    print(f"{flags.out}: {size / 1e6:.1f} MB")
+    return 0
+
+
+def again(flags: argparse.Namespace) -> int:
+    """Make a file again from what it says of itself; the exit code tells how it differs."""
+    before = bytes_of(Path(flags.file))
+    if flags.output:
+        _check_output(Path(flags.output), Path(flags.file), parents=flags.parents)
+    session = session_of(flags) if flags.model else Session(device=flags.device, cache_bytes=CACHE_BYTES)
+    made = replay(
+        Path(flags.file), session, image=flags.image, may_fetch=lambda name: _may_fetch(flags, name)
+    )
+    compared = difference(before, made.data)
+    if flags.output:
+        written(Path(flags.output), made.data, parents=flags.parents)
+    print(f"{flags.file}: made again, {_words(compared)}{f': {flags.output}' if flags.output else ''}")
+    if compared.has_equal_bytes:
+        return 0
+    _tell_versions(flags.file)
+    return OTHER_BYTES if compared.largest == 0 else OTHER_NUMBERS
+
+
+def _words(compared: Difference) -> str:
+    if compared.has_equal_bytes:
+        return "equal bytes"
+    if compared.largest is None:
+        return "other numbers: not even the same ones are there"
+    if compared.largest == 0:
+        return "equal numbers, other bytes"
+    return f"other numbers: the largest difference is {' '.join([f'{compared.largest:.2g}', compared.unit]).rstrip()}"
+
+
+def _tell_versions(file: str) -> None:
+    """Say on stderr which versions are others than those that made the file."""
+    then = record_of(Path(file)).get("versions")
+    if isinstance(then, dict):
+        others = [
+            f"{name} {then.get(name)}, here {now}"
+            for name, now in versions().items()
+            if then.get(name) != now
+        ]
+        if others:
+            print(f"vit-viz: it was made with {'; '.join(others)}", file=sys.stderr)
+
+
+def _check_output(output: Path, file: Path, *, parents: bool) -> None:
+    """Refuse a name that says another format than the file has."""
+    if output.suffix.lower() != file.suffix.lower():
+        raise ExportError(
+            f"What is made again is of the same format, so its name ends in {file.suffix!r}, not in {output.suffix!r}."
+        )
+    check_folder(output.parent, parents=parents)
+
+
+def _may_fetch(flags: argparse.Namespace, name: str) -> bool:
+    """Whether the Hub may be asked for a model that the file names: the flag says so, or whoever sits at the terminal."""
+    if flags.fetch or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return bool(flags.fetch)
+    print(
+        f"{flags.file} was made with {name!r}, which is not on this machine. Fetch it from the Hub? [y/N] ",
+        end="",
+        file=sys.stderr,
+        flush=True,
+    )
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

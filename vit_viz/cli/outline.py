@@ -82,10 +82,10 @@ class Outline:
 def outline() -> Outline:
     """The outline of this version."""
     facts: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
-    facts["questions"] = tuple(_question(one) for one in facts["questions"])
-    facts["method_options"] = tuple(
-        (_field(one["option"]), tuple(one["methods"])) for one in facts["method_options"]
+    facts["questions"] = tuple(
+        QuestionOutline(**one | {"options": tuple(map(_field, one["options"]))}) for one in facts["questions"]
     )
+    facts["method_options"] = tuple((_field(one), tuple(names)) for one, names in facts["method_options"])
     for name in ("inputs", "drawing", "output"):
         facts[name] = tuple(map(_field, facts[name]))
     for name in ("formats", "modes", "survey_engines"):
@@ -98,10 +98,6 @@ def flag_of(option: str) -> str:
     return f"--{option.replace('_', '-')}"
 
 
-def _question(facts: Mapping[str, Any]) -> QuestionOutline:
-    return QuestionOutline(**{**facts, "options": tuple(map(_field, facts["options"]))})
-
-
 def _field(facts: Mapping[str, Any]) -> OptionField:
-    name, kind, default, choices = (facts[key] for key in ("name", "kind", "default", "choices"))
-    return OptionField(name, KINDS[kind], default, tuple(choices), Option(**facts["option"]))
+    kind, choices, option = KINDS[facts["kind"]], tuple(facts["choices"]), Option(**facts["option"])
+    return OptionField(facts["name"], kind, facts["default"], choices, option)

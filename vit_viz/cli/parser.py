@@ -1,15 +1,16 @@
-"""The commands and their options, derived from the questions by way of their outline (vit_viz.cli.outline)."""
+"""The commands and their options, from the outline of the questions (vit_viz.cli.outline), and what completes them in a shell."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import vit_viz
 from vit_viz.analyses.options import OptionField
-from vit_viz.cli import commands, comparing, completion, surveying
-from vit_viz.cli.command import Run, add_model, add_parents, later
+from vit_viz.cli import commands, surveying
+from vit_viz.cli.commands import Run, add_model, add_parents, later
 from vit_viz.cli.outline import QuestionOutline, flag_of, outline
 from vit_viz.errors import ParameterError
 
@@ -48,12 +49,12 @@ def command_line() -> Parser:
         _add_question(_added(inside, question.name, question.shows, later(_ASKING, "ask")), question)
     several = "Several methods side by side: why this class?"
     _add_explain(_added(inside, "explain", several, later(_ASKING, "explain")))
-    for command in (*commands.COMMANDS, surveying.COMMAND, comparing.COMMAND):
+    for command in (*commands.COMMANDS, *surveying.COMMANDS):
         command.add(_added(inside, command.name, command.sentence, command.run))
     shells = _added(
         inside, "completion", "Print what lets a shell complete these commands.", _complete(parser)
     )
-    shells.add_argument("shell", choices=completion.SHELLS, help="evaluate or source what is printed")
+    shells.add_argument("shell", choices=SHELLS, help="evaluate or source what is printed")
     return parser
 
 
@@ -66,7 +67,7 @@ def _added(inside: Any, name: str, sentence: str, run: Run) -> Parser:
 
 def _complete(parser: Parser) -> Run:
     def run(flags: argparse.Namespace) -> int:
-        print(completion.script(parser, flags.shell), end="")
+        print(_completion(parser, flags.shell), end="")
         return 0
 
     return run
@@ -167,3 +168,70 @@ def _reader(field: OptionField) -> Callable[[str], Any]:
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return read
+
+
+# --- completion
+
+SHELLS = ("bash", "zsh", "fish")
+
+_BASH = """\
+_vit_viz() {{
+    local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="${{COMP_WORDS[1]}}" words=""
+    [ "$COMP_CWORD" -eq 1 ] && command=""
+    case "$command $before" in
+{choices}
+    esac
+    if [ -z "$words" ]; then
+        case "$command" in
+{options}
+        esac
+        [ -n "$command" ] && [[ "$word" != -* ]] && words=""
+    fi
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
+}}
+complete -o default -F _vit_viz vit-viz
+"""
+
+
+def _completion(parser: argparse.ArgumentParser, shell: str) -> str:
+    """The text that a shell evaluates."""
+    if shell == "fish":
+        return "".join(f"{line}\n" for line in _fish(parser))
+    start = "autoload -U +X bashcompinit && bashcompinit\n" if shell == "zsh" else ""
+    return start + _bash(parser)
+
+
+def _bash(parser: argparse.ArgumentParser) -> str:
+    choices, options = [], [f'            "") words="{" ".join(_commands(parser))}" ;;']
+    for name, command in _commands(parser).items():
+        flags = [flag for action in command._actions for flag in action.option_strings]
+        options.append(f'            {name}) words="{" ".join(flags)}" ;;')
+        for action in command._actions:
+            values = " ".join(str(choice) for choice in action.choices or ())
+            places = [f'"{name} {flag}"' for flag in action.option_strings or [name]]
+            if values:
+                choices.append(f'        {"|".join(places)}) words="{values}" ;;')
+    return _BASH.format(choices="\n".join(choices), options="\n".join(options))
+
+
+def _fish(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for name, command in _commands(parser).items():
+        yield f"complete -c vit-viz -n __fish_use_subcommand -a {name} -d {_quoted(command.description)}"
+        inside = f"complete -c vit-viz -n '__fish_seen_subcommand_from {name}'"
+        for action in command._actions:
+            long = " ".join(f"-l {flag[2:]}" for flag in action.option_strings if flag.startswith("--"))
+            short = " ".join(f"-s {flag[1:]}" for flag in action.option_strings if not flag.startswith("--"))
+            values = f"-x -a {_quoted(' '.join(map(str, action.choices)))}" if action.choices else ""
+            words = " ".join(part for part in (long, short, values) if part)
+            if words:
+                yield f"{inside} {words} -d {_quoted(action.help)}"
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The commands by name."""
+    inside = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(inside.choices)
+
+
+def _quoted(text: str | None) -> str:
+    return shlex.quote((text or "").replace("%%", "%"))

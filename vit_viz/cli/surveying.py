@@ -1,29 +1,36 @@
-"""The command that looks at many photos."""
+"""The commands about many photos: a survey, its check, and two of them compared."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from vit_viz.cli.command import Command, add_model, add_parents
-from vit_viz.cli.files import check_folder
+from vit_viz.cli.commands import Command, add_model, add_parents
 from vit_viz.cli.outline import outline
-from vit_viz.cli.progress_lines import ProgressLines
-from vit_viz.cli.terminal import counting
+from vit_viz.cli.output import ProgressLines, check_folder, table
 from vit_viz.errors import ParameterError
+from vit_viz.progress import counting
 from vit_viz.surveys.names import shown
 
 if TYPE_CHECKING:  # help and completion need none of it
     from vit_viz.surveys import run as surveys
     from vit_viz.surveys.checking import SurveyCheck
-    from vit_viz.surveys.engine import Engine
+    from vit_viz.surveys.comparison import SurveyComparison
+    from vit_viz.surveys.run import SurveyEngine
 
 MOST_LISTED = 10
 """Photos that could not be read and are named at the end; the table of failures has all."""
+
+MOST_COMPARED = 12
+"""Heads and photos that a comparison names; --json has all of them."""
 
 PHOTOS_FAILED = 3
 """Exit code of a survey that is done, where some photos could not be read."""
@@ -79,11 +86,7 @@ def _followed() -> Iterator[Callable[[int, int], None]]:
 
 
 def _check(flags: argparse.Namespace) -> int:
-    """Say whether a survey is whole.
-
-    Raises:
-        ParameterError: photos or another folder are named, too.
-    """
+    """Say whether a survey is whole."""
     if flags.photos or flags.out is not None:
         raise ParameterError("--check FOLDER checks a survey, and takes neither PHOTOS nor --out.")
     from vit_viz.surveys.run import Survey
@@ -113,12 +116,8 @@ def _check_lines(state: SurveyCheck) -> Iterator[str]:
         yield "whole"
 
 
-def _engine(flags: argparse.Namespace) -> Engine:
-    """What runs the stages.
-
-    Raises:
-        ParameterError: a flag is of the other engine.
-    """
+def _engine(flags: argparse.Namespace) -> SurveyEngine:
+    """What runs the stages."""
     from vit_viz.surveys.local import Machine
     from vit_viz.surveys.ray_engine import RayCluster
 
@@ -274,9 +273,86 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     )
 
 
-COMMAND = Command(
-    "survey",
-    "Look at many photos: where each head looks, what is right; tables as Parquet.",
-    _add_survey,
-    survey,
-)
+def compare(flags: argparse.Namespace) -> int:
+    """Compare two surveys."""
+    from vit_viz.surveys.comparison import compare_surveys
+
+    compared = compare_surveys(flags.before, flags.after, heads=not flags.photos_only)
+    if flags.json:
+        print(json.dumps(_plain(asdict(compared)), allow_nan=False))
+        return 0
+    for line in _comparison_lines(compared):
+        print(line)
+    return 0
+
+
+def _comparison_lines(compared: SurveyComparison) -> Iterator[str]:
+    yield f"{compared.photos:,} photos in both"
+    if compared.accuracy_words:
+        yield compared.accuracy_words
+    yield from _answers(compared)
+    if compared.heads:
+        yield from _heads(compared)
+
+
+def _answers(compared: SurveyComparison) -> Iterator[str]:
+    counts = Counter(one.kind for one in compared.answers)
+    said = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
+    yield f"{len(compared.answers):,} photos changed their answer{f': {said}' if said else ''}"
+    rows = [
+        [
+            one.photo,
+            one.kind,
+            f"{one.before} {one.before_probability:.2f}",
+            f"{one.after} {one.after_probability:.2f}",
+        ]
+        for one in compared.answers[:MOST_COMPARED]
+    ]
+    if rows:
+        yield table(rows, head=("photo", "what", "before", "after"))
+
+
+def _heads(compared: SurveyComparison) -> Iterator[str]:
+    from vit_viz.surveys.comparison import unit_of
+
+    yield compared.head_words
+    rows = [
+        [
+            f"{one.layer}.{one.head}",
+            one.statistic,
+            f"{one.difference:+.4g}",
+            f"{one.low:+.4g} to {one.high:+.4g}",
+            f"{one.effect:+.2f}",
+            unit_of(one.statistic),
+        ]
+        for one in compared.moved[:MOST_COMPARED]
+    ]
+    if rows:
+        yield table(rows, head=("head", "statistic", "mean difference", "95% interval", "effect", "unit"))
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: null for what is no finite number."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("before", metavar="BEFORE", help="The folder of a survey.")
+    parser.add_argument("after", metavar="AFTER", help="The folder of a survey of the same photos.")
+    parser.add_argument(
+        "--photos-only",
+        action="store_true",
+        help="Compare answers only, as for models with other numbers of layers or heads.",
+    )
+    parser.add_argument("--json", action="store_true", help="Print all of it as JSON.")
+
+
+COMMANDS = (
+    Command("survey", "Look at many photos: where each head looks, what is right; tables as Parquet.", _add_survey, survey),
+    Command("compare-surveys", "Compare two surveys of the same photos: which heads moved, which answers changed.",
+            _add_compare, compare),
+)  # fmt: skip

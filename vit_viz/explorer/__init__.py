@@ -9,7 +9,7 @@ import base64
 from functools import cache
 from pathlib import Path
 
-from vit_viz.render.colormaps import TABLES, table
+from vit_viz.figures.colormaps import TABLES, table
 
 STYLES = ("explorer.css", "controls.css")
 """The explorer's style sheets, later ones over earlier ones."""
@@ -29,7 +29,7 @@ def style() -> str:
 
 @cache
 def colour_tables() -> dict[str, str]:
-    """The colour tables of `vit_viz.render.colormaps`, each 256 x 3 bytes in base64."""
+    """The colour tables of `vit_viz.figures.colormaps`, each 256 x 3 bytes in base64."""
     return {name: base64.b64encode(table(name).tobytes()).decode("ascii") for name in TABLES}
 
 

@@ -15,13 +15,9 @@
  * @property {Float32Array} lse [heads, tokens], log of the sum of exp(scores) of each row
  * @property {Float32Array | null} norms [heads, tokens], ||v_j W_O,h||, null where unknown
  *
- * Layer whose attention q and k do not determine; it travels as it is, in fp16.
- * @typedef {object} AttentionLayer
- * @property {'attention'} kind
- * @property {number} heads
- * @property {number} tokens
- * @property {Uint16Array} bits [heads, tokens, tokens]
- * @property {Float32Array | null} norms
+ * Layer whose attention q and k do not determine (written out, masked, or with a bias for offsets); it travels as it is, in fp16.
+ * @typedef {{kind: 'attention', heads: number, tokens: number, bits: Uint16Array, norms: Float32Array | null}}
+ *   AttentionLayer bits: [heads, tokens, tokens]
  *
  * @typedef {QkLayer | AttentionLayer} Layer
  * @typedef {'row' | 'column'} Direction
@@ -70,30 +66,29 @@ export function unpackHalf(buffer, offset, count, native = true) {
 /** Bytes that a layer of this kind has on its way to the browser. */
 export function layerBytes(/** @type {string} */ kind, heads = 0, tokens = 0, headDim = 0) {
   if (kind === 'qk') return heads * tokens * (8 + 4 * headDim);
-  return kind === 'attention' ? 2 * heads * tokens * tokens : Infinity;
+  return kind === 'attention' ? heads * tokens * (4 + 2 * tokens) : Infinity;
 }
 
 /**
  * Reads what the route `layer` answers. Throws where the length is not what the header promises.
  * @param {ArrayBuffer} buffer
- * @param {{kind: string, heads: number, tokens: number, headDim: number, scale: number}} about
- * @returns {Layer}
+ * @param {{kind: string, heads: number, tokens: number, headDim: number, scale: number}} about @returns {Layer}
  */
 export function parseLayer(buffer, { kind, heads, tokens, headDim, scale }) {
   const expected = layerBytes(kind, heads, tokens, headDim);
   if (buffer.byteLength !== expected) {
     throw new Error(`A layer of kind ${kind} has ${expected} bytes, not ${buffer.byteLength}.`);
   }
-  if (kind === 'attention') {
-    return { kind, heads, tokens, bits: new Uint16Array(buffer), norms: null };
-  }
   const cells = heads * tokens;
-  const lse = new Float32Array(buffer, 0, cells).slice();
-  const norms = new Float32Array(buffer, 4 * cells, cells).slice();
+  const floats = (/** @type {number} */ place) => new Float32Array(buffer, 4 * cells * place, cells).slice();
+  const known = (/** @type {Float32Array} */ norms) => (norms.some((n) => n > 0) ? norms : null);
+  if (kind === 'attention') {
+    return { kind, heads, tokens, bits: new Uint16Array(buffer, 4 * cells), norms: known(floats(0)) };
+  }
   const q = unpackHalf(buffer, 8 * cells, cells * headDim);
   const k = unpackHalf(buffer, 8 * cells + 2 * cells * headDim, cells * headDim);
   for (let i = 0; i < q.length; i++) q[i] *= scale;
-  return { kind: 'qk', heads, tokens, headDim, q, k, lse, norms: norms.some((n) => n > 0) ? norms : null };
+  return { kind: 'qk', heads, tokens, headDim, q, k, lse: floats(0), norms: known(floats(1)) };
 }
 
 /**
@@ -102,8 +97,7 @@ export function parseLayer(buffer, { kind, heads, tokens, headDim, scale }) {
  * @param {Float32Array} one holds the single vector, at `at`
  * @param {number} at
  * @param {Float32Array} all holds the vectors of the head, from `base`
- * @param {number} base
- * @param {number} dim
+ * @param {number} base @param {number} dim
  */
 function dotsInto(out, one, at, all, base, dim) {
   const vector = new Float64Array(dim); // doubles: no conversion in the inner loop
@@ -166,10 +160,7 @@ export function softmax(/** @type {Float32Array} */ scores) {
 /**
  * One row A[token, :] (what the token looks at) or column A[:, token] (who looks at it) of one head.
  * @param {Float32Array} out [tokens]
- * @param {Layer} layer
- * @param {number} head
- * @param {number} token
- * @param {Direction} direction
+ * @param {Layer} layer @param {number} head @param {number} token @param {Direction} direction
  * @param {boolean} [weighted] by ||v_j W_O,h|| of the key (Kobayashi et al. 2020); ignored where norms are unknown
  */
 export function attentionInto(out, layer, head, token, direction, weighted = false) {
@@ -201,11 +192,7 @@ export function attentionInto(out, layer, head, token, direction, weighted = fal
  * dragging a region costs only the patches that changed.
  */
 export class QueryMean {
-  /**
-   * @param {Layer} layer
-   * @param {Direction} direction
-   * @param {boolean} weighted
-   */
+  /** @param {Layer} layer @param {Direction} direction @param {boolean} weighted */
   constructor(layer, direction, weighted) {
     this.layer = layer;
     this.direction = direction;
@@ -218,9 +205,7 @@ export class QueryMean {
 
   /**
    * Moves to another set of tokens and writes the mean, [heads, tokens], from `offset` of `out` on.
-   * @param {number[]} tokens
-   * @param {Float32Array} out
-   * @param {number} offset
+   * @param {number[]} tokens @param {Float32Array} out @param {number} offset
    */
   into(tokens, out, offset) {
     if (tokens.length === 1) return this.onlyInto(tokens[0], out, offset);
@@ -261,8 +246,7 @@ export class QueryMean {
  * Mean, maximum and minimum over heads, written behind the heads: [heads, tokens] becomes [heads + 3, tokens].
  * @param {Float32Array} cells
  * @param {number} offset where the first head starts
- * @param {number} heads
- * @param {number} tokens
+ * @param {number} heads @param {number} tokens
  */
 export function fuseHeads(cells, offset, heads, tokens) {
   const behind = offset + heads * tokens;
@@ -282,11 +266,7 @@ export function fuseHeads(cells, offset, heads, tokens) {
   }
 }
 
-/**
- * Smallest and largest of values[start..end).
- * @param {Float32Array} values
- * @returns {[number, number]}
- */
+/** Smallest and largest of values[start..end). @param {Float32Array} values @returns {[number, number]} */
 export function extent(values, start = 0, end = values.length) {
   let low = Infinity;
   let high = -Infinity;
@@ -344,8 +324,7 @@ export class Quantile {
  * What falls on each prefix token, on the suffix tokens of each kind, and on all patches together.
  * @param {Float32Array} cells
  * @param {number} offset where the token axis starts
- * @param {number} numPrefix
- * @param {number} numPatches
+ * @param {number} numPrefix @param {number} numPatches
  * @param {Iterable<number[]>} [kinds] token indices of the suffix tokens of each kind
  * @returns {number[]} [prefix + kinds + 1]
  */

@@ -1,8 +1,11 @@
 // "Look closer": a rectangle drawn on the photo, by mouse, finger or keys, becomes the picture.
 
-import { ARROWS, pointerIn } from './geometry.js';
+import { ARROWS } from './elements.js';
+import { clamp, placeIn, pointerIn } from './geometry.js';
 import { setText } from './labels.js';
 import { placePhoto } from './layout.js';
+/** @import { Trace } from './geometry.js' */
+/** @import { Explorer } from './explorer.js' */
 
 /**
  * A rectangle as shares of a picture's height and width: top, left, bottom, right.
@@ -11,12 +14,6 @@ import { placePhoto } from './layout.js';
  * @typedef {object} Base what is on the stage, in pixels of the original photo
  * @property {[number, number]} corner top and left of the picture on the stage
  * @property {[number, number]} size its height and width
- *
- * @typedef {object} CloserActions
- * @property {() => Base | null} base
- * @property {(part: string) => void} choose a part was drawn
- * @property {(text: string) => void} say what to do next, or why not
- * @property {(drawing: boolean) => void} changed
  */
 
 /** Pixels of the original on each side of a part, as the server asks for them (vit_viz/images/part.py). */
@@ -28,16 +25,15 @@ const KEY_STEP = 0.05;
 
 /** The rectangle between two points, each (down, across) in shares, cut off at the edges. @returns {Shares} */
 export function between(/** @type {number[]} */ one, /** @type {number[]} */ other) {
-  const clamp = (/** @type {number} */ value) => Math.min(1, Math.max(0, value));
-  const [top, bottom] = [one[0], other[0]].map(clamp).sort((a, b) => a - b);
-  const [left, right] = [one[1], other[1]].map(clamp).sort((a, b) => a - b);
+  const ends = (/** @type {0 | 1} */ axis) =>
+    [one[axis], other[axis]].map((share) => clamp(share)).sort((a, b) => a - b);
+  const [[top, bottom], [left, right]] = [ends(0), ends(1)];
   return [top, left, bottom, right];
 }
 
 /**
  * A rectangle in whole pixels of the original photo, as links write it; null where it is too small.
- * @param {Shares} shares
- * @param {Base} base
+ * @param {Shares} shares @param {Base} base
  */
 export function partText([top, left, bottom, right], { corner, size }) {
   const [first, last] = [
@@ -55,12 +51,9 @@ export function steppedShares(
   /** @type {[number, number]} */ [down, across],
   /** @type {boolean} */ resize,
 ) {
-  const inside = (/** @type {number} */ value, /** @type {number} */ low, /** @type {number} */ high) =>
-    Math.min(high, Math.max(low, value));
   const [y, x] = [down * KEY_STEP, across * KEY_STEP];
-  if (resize)
-    return [top, left, inside(bottom + y, top + KEY_STEP, 1), inside(right + x, left + KEY_STEP, 1)];
-  const [moveY, moveX] = [inside(y, -top, 1 - bottom), inside(x, -left, 1 - right)];
+  if (resize) return [top, left, clamp(bottom + y, 1, top + KEY_STEP), clamp(right + x, 1, left + KEY_STEP)];
+  const [moveY, moveX] = [clamp(y, 1 - bottom, -top), clamp(x, 1 - right, -left)];
   return [top + moveY, left + moveX, bottom + moveY, right + moveX];
 }
 
@@ -70,11 +63,12 @@ export class Closer {
   /** @type {number[] | null} */ from = null;
   active = false;
 
-  /** @param {HTMLElement} stage @param {HTMLElement} frame shows the rectangle @param {CloserActions} actions */
-  constructor(stage, frame, actions) {
+  /** @param {Explorer} explorer */
+  constructor(explorer) {
+    const { stage, cut } = explorer.parts;
+    this.explorer = explorer;
     this.stage = stage;
-    this.frame = frame;
-    this.actions = actions;
+    this.frame = cut; // shows the rectangle
     const hears = (/** @type {string} */ name, /** @type {(event: any) => void} */ hear) =>
       stage.addEventListener(name, (event) => this.active && this.take(event, hear), { capture: true });
     hears('pointerdown', (event) => this.begin(event));
@@ -96,13 +90,12 @@ export class Closer {
 
   toggle() {
     if (this.active) return this.stop('');
-    if (!this.actions.base()) return;
+    if (!this.explorer.trace) return;
     this.active = true;
     this.shares = null;
     this.show();
     this.stage.focus({ preventScroll: true });
-    this.actions.changed(true);
-    this.actions.say(HINT);
+    this.say(HINT);
   }
 
   /** @param {string} text said instead of the hint */
@@ -110,8 +103,14 @@ export class Closer {
     if (!this.active) return;
     this.active = false;
     this.drop();
-    this.actions.changed(false);
-    this.actions.say(text);
+    this.say(text);
+  }
+
+  /** What to do next, or why not. @param {string} text */
+  say(text) {
+    const { hint, closer } = this.explorer.parts;
+    closer.setAttribute('aria-pressed', String(this.active));
+    setText(hint, text);
   }
 
   drop() {
@@ -154,18 +153,16 @@ export class Closer {
 
   /** The rectangle becomes the picture, unless it is too small. */
   choose() {
-    const base = this.actions.base();
-    if (!base || !this.shares) return;
-    const part = partText(this.shares, base);
+    const { trace } = this.explorer;
+    if (!trace || !this.shares) return;
+    const part = partText(this.shares, baseOf(trace));
     if (part === null) {
       this.drop();
-      this.actions.say(
-        `A part has at least ${MIN_SIDE} x ${MIN_SIDE} pixels of the photo; draw a larger rectangle.`,
-      );
+      this.say(`A part has at least ${MIN_SIDE} x ${MIN_SIDE} pixels of the photo; draw a larger rectangle.`);
       return;
     }
     this.stop('');
-    this.actions.choose(part);
+    this.explorer.trigger('closer', { part });
   }
 
   /** Shows the rectangle, and the rest of the photo dimmed. */
@@ -173,21 +170,11 @@ export class Closer {
     this.stage.toggleAttribute('data-drawing', this.active);
     this.frame.hidden = !this.shares;
     if (!this.shares) return;
-    const [top, left, bottom, right] = this.shares.map((share) => 100 * share);
-    Object.assign(this.frame.style, {
-      top: `${top}%`,
-      left: `${left}%`,
-      width: `${right - left}%`,
-      height: `${bottom - top}%`,
-    });
+    Object.assign(this.frame.style, placeIn(this.shares, [0, 0, 1, 1]));
   }
 }
 
-/**
- * Where the picture on the stage lies in the original photo.
- * @param {import('./geometry.js').Trace} trace
- * @returns {Base}
- */
+/** Where the picture on the stage lies in the original photo. @param {Trace} trace @returns {Base} */
 export function baseOf({ crop, part, whole }) {
   const numbers = part && crop !== whole?.crop ? part.split(',').map(Number) : [0, 0];
   return { corner: [numbers[0], numbers[1]], size: crop.original };
@@ -195,9 +182,7 @@ export function baseOf({ crop, part, whole }) {
 
 /**
  * The trace of a part as it lies on the whole photo, or as it is; the numbers are the same.
- * @param {import('./geometry.js').Trace} trace
- * @param {boolean} onWhole
- * @returns {import('./geometry.js').Trace}
+ * @param {Trace} trace @param {boolean} onWhole @returns {Trace}
  */
 export function placed(trace, onWhole) {
   const { whole } = trace;
@@ -208,7 +193,7 @@ export function placed(trace, onWhole) {
 }
 
 /** Puts the map where it lies: on the picture, or where that is a part, on the whole photo if that is wanted. */
-export function place(/** @type {import('./explorer.js').Explorer} */ explorer) {
+export function place(/** @type {Explorer} */ explorer) {
   const { parts } = explorer;
   if (!explorer.trace) return;
   const trace = placed(explorer.trace, /** @type {HTMLInputElement} */ (parts.onwhole).checked);
@@ -222,16 +207,11 @@ export function place(/** @type {import('./explorer.js').Explorer} */ explorer) 
 
 /**
  * Lets an explorer draw a part, go back to the whole, and show a part's map where it lies on the whole photo.
- * @param {import('./explorer.js').Explorer} explorer
+ * @param {Explorer} explorer
  */
 export function attachCloser(explorer) {
   const { parts } = explorer;
-  const closer = new Closer(parts.stage, parts.cut, {
-    base: () => explorer.trace && baseOf(explorer.trace),
-    choose: (part) => explorer.trigger('closer', { part }),
-    say: (text) => setText(parts.hint, text),
-    changed: (drawing) => parts.closer.setAttribute('aria-pressed', String(drawing)),
-  });
+  const closer = new Closer(explorer);
   const onWhole = /** @type {HTMLInputElement} */ (parts.onwhole);
   parts.closer.addEventListener('click', () => closer.toggle());
   parts.whole.addEventListener('click', () => explorer.trigger('closer', { part: '' }));

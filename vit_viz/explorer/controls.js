@@ -1,20 +1,15 @@
 // The form of the explorer: options in, options out.
 
+import { make, optionOf } from './elements.js';
 import { isNamed, queryWords } from './geometry.js';
-import { make } from './labels.js';
 import { STRENGTHS, suited } from './styles.js';
-
-/**
- * @typedef {import('./state.js').Option} Option
- * @typedef {import('./state.js').View} View
- */
+/** @import { Explorer } from './explorer.js' */
+/** @import { Trace } from './geometry.js' */
+/** @import { Option, View } from './state.js' */
 
 /** Reads and shows the options of a view; knows nothing about pictures. */
 export class Controls {
-  /**
-   * @param {HTMLElement} root
-   * @param {(change: Record<string, unknown>) => void} changed
-   */
+  /** @param {HTMLElement} root @param {(change: Record<string, unknown>) => void} changed */
   constructor(root, changed) {
     this.root = root;
     this.changed = changed;
@@ -42,7 +37,7 @@ export class Controls {
     if (option) this.changed({ [name]: valueOf(input, option) });
   }
 
-  /** @param {View} view @param {import('./geometry.js').Trace} trace @param {boolean} hasNorms */
+  /** @param {View} view @param {Trace} trace @param {boolean} hasNorms */
   show(view, { options, unlit = '' }, hasNorms) {
     this.options = options;
     const shown = { ...view, style: suited(view.style, unlit) };
@@ -77,24 +72,12 @@ function showValue(input, option, value) {
   if (input.type === 'radio')
     input.checked = input.value === (typeof value === 'boolean' ? String(Number(value)) : value);
   else if (input.type === 'checkbox') input.checked = Boolean(value);
-  else input.value = String(value);
-  if (input.type === 'select-one' && !input.children.length) offer(input, option, value);
-}
-
-/** Fills a list with what there is to choose. @param {HTMLElement} list @param {Option} option @param {unknown} value */
-function offer(list, { choices = [] }, value) {
-  for (const choice of choices) {
-    const item = document.createElement('option');
-    item.value = item.textContent = choice;
-    item.selected = choice === value;
-    list.append(item);
+  else {
+    if (input.type === 'select-one' && !input.children.length)
+      input.append(...(option.choices ?? []).map((choice) => optionOf(choice)));
+    input.value = String(value);
   }
 }
-
-/**
- * @typedef {import('./explorer.js').Explorer} Explorer
- * @typedef {import('./geometry.js').Trace} Trace
- */
 
 /** Suffix tokens up to which each has a button of its own; more share a list. */
 const CHIPS = 4;
@@ -107,8 +90,7 @@ const TOLD = {
 
 /**
  * Buttons for the tokens that are not patches; many suffix tokens share one list.
- * @param {HTMLElement} box
- * @param {Trace} trace
+ * @param {HTMLElement} box @param {Trace} trace
  * @returns {{chips: Map<string, HTMLButtonElement>, list: HTMLSelectElement | null}} the buttons by query
  */
 export function makeChips(box, trace) {
@@ -118,7 +100,6 @@ export function makeChips(box, trace) {
   const chips = new Map();
   for (const query of queries) {
     const chip = make('button', 'vv-chip', chipText(query, chips.has('register 0')));
-    chip.type = 'button';
     const told = TOLD[query.split(' ')[0]];
     chip.title = queryWords(query, trace) + (told ? `: ${told}` : '');
     chip.setAttribute('aria-label', queryWords(query, trace));
@@ -137,17 +118,10 @@ function chipText(/** @type {string} */ query, /** @type {boolean} */ isAfterReg
 
 /** A list of suffix tokens; its first entry stands for none of them. */
 function makeList(/** @type {string[]} */ names) {
-  const list = make('select', 'vx-list');
+  const all = optionOf('', `${names[0]} \u2026 ${names[names.length - 1]}`);
+  const list = make('select', 'vx-list', all, ...names.map((name) => optionOf(name)));
   list.setAttribute('aria-label', 'Query: a token after the patches');
-  const entries = [`${names[0]} \u2026 ${names[names.length - 1]}`, ...names];
-  list.replaceChildren(...entries.map((name, i) => entry(name, i ? name : '')));
   return list;
-}
-
-function entry(/** @type {string} */ text, /** @type {string} */ value) {
-  const option = make('option', '', text);
-  option.value = value;
-  return option;
 }
 
 /** Marks the query on the buttons and in the list. */

@@ -5,24 +5,33 @@
 import { attachChips, makeChips, markChips, Controls } from './controls.js';
 import { Frame } from './frame.js';
 import { aboutOf, isNamed, outline, queryPatches } from './geometry.js';
-import { attachHands } from './bindings.js';
+import { attachHands } from './gestures.js';
 import { startTour } from './ghost.js';
-import { caption, MassBars, describeFrame, makeAxes, setText, showProof, spokenFrame } from './labels.js';
+import {
+  MassBars,
+  about,
+  describeFrame,
+  makeAxes,
+  markAxes,
+  setText,
+  showProof,
+  spokenFrame,
+} from './labels.js';
 import { place } from './closer.js';
 import { LayerStore } from './layers.js';
-import { fitPanels, placeCell } from './layout.js';
+import { fitPanels, placeCell, revealCell } from './layout.js';
+import { measure } from './paint.js';
 import { Pictures } from './pictures.js';
-import { download, drawSheet, fileName, offerPage, savedByHost } from './save.js';
+import { saveSheet, savedByHost } from './save.js';
 import { Gone } from './source.js';
-import { headColumn, initialView, linkChange, linkMatches, updateView } from './state.js';
+import { headColumn, initialView, linkChange, linkMatches, shownColumns, updateView } from './state.js';
 import { Asker, Player, Reporter, exactKey } from './server.js';
+/** @import { Trace } from './geometry.js' */
+/** @import { Numbers, Trigger } from './server.js' */
+/** @import { Link, View } from './state.js' */
 
 /**
- * @typedef {import('./geometry.js').Trace} Trace
- * @typedef {import('./state.js').View} View
- * @typedef {import('./server.js').Trigger} Trigger
  * @typedef {{value: Trace | null, tables: Record<string, string>, busy: string}} Props
- * @typedef {import('./state.js').Link} Link
  * @typedef {{event?: 'pin' | 'view' | null, push?: boolean, byUser?: boolean}} How
  */
 
@@ -51,10 +60,11 @@ export class Explorer {
   /** @type {LayerStore | null} */ store = null;
   /** @type {MassBars | null} */ mass = null;
   /** @type {import('./ghost.js').Ghost | null} */ ghost = null;
+  /** @type {import('./layout.js').Arrangement | null} */ mosaic = null;
   link = NO_LINK;
   /** @type {ReturnType<typeof makeChips>} */ chips = { chips: new Map(), list: null };
   /** @type {string | null} query under the pointer */ hovered = null;
-  /** @type {{key: string, numbers: import('./server.js').Numbers} | null} */ exact = null;
+  /** @type {{key: string, numbers: Numbers} | null} */ exact = null;
   collecting = false;
   /** @type {import('./closer.js').Closer | null} */ closer = null;
   computed = ''; // what the frame holds
@@ -64,12 +74,7 @@ export class Explorer {
   speakTimer = 0;
   busyTimer = 0;
 
-  /**
-   * @param {HTMLElement} element
-   * @param {Trigger} trigger
-   * @param {Props} props
-   * @param {import('./source.js').Source} source
-   */
+  /** @param {HTMLElement} element @param {Trigger} trigger @param {Props} props @param {import('./source.js').Source} source */
   constructor(element, trigger, props, source) {
     this.trigger = trigger;
     this.source = source;
@@ -132,11 +137,11 @@ export class Explorer {
     for (const change of changes) view = updateView(view, change, trace);
     this.close();
     this.trace = trace;
+    this.view = null;
     this.frame = new Frame(trace);
     this.mass = new MassBars(this.parts.mass, trace);
     this.chips = makeChips(this.parts.chips, trace);
     attachChips(this);
-    makeAxes(this.parts, trace);
     this.parts.root.dataset.state = 'ready';
     place(this);
     this.store = new LayerStore(trace, this.source, {
@@ -152,8 +157,13 @@ export class Explorer {
 
   /** Fits everything to the window. */
   fit() {
-    if (!this.trace) return;
-    this.pictures.fit(fitPanels(this.parts, this.trace), this.trace);
+    const { trace, view, parts } = this;
+    if (!trace) return;
+    const { mosaic, box } = fitPanels(parts, trace, shownColumns(view, trace.heads));
+    this.mosaic = mosaic;
+    this.pictures.fit(mosaic, box);
+    makeAxes(parts, trace, mosaic);
+    if (view) this.markChoices(view);
     this.schedule();
   }
 
@@ -222,12 +232,15 @@ export class Explorer {
   /** @param {View} next @param {How} [how] */
   setView(next, { event = 'view', push = false, byUser = true } = {}) {
     if (!this.trace || !this.store) return;
+    const before = this.view;
     this.view = next;
     this.store.load(next.layer);
     this.controls.show(next, this.trace, this.hasNorms());
-    placeCell(this.parts.pick, next.layer, headColumn(next.head, this.trace.heads));
-    this.markChoices(next);
-    offerPage(this.parts.page, this.source.page(this.trace, next));
+    if (this.mosaic?.columns === shownColumns(next, this.trace.heads)) this.markChoices(next);
+    else this.fit();
+    if (before?.layer !== next.layer || before.head !== next.head)
+      revealCell(this.parts.scroll, this.parts.pick);
+    setText(this.parts.about, about(next.query, this.trace));
     if (!this.player.playing) {
       this.link.write(next, this.trace, { push, byUser });
       if (event) this.reporter.tell(event, () => this.payload());
@@ -311,7 +324,7 @@ export class Explorer {
     describeFrame(this.parts, frame, view, range, exact);
     this.mass?.show(frame, view, exact);
     setText(this.parts.progress, store.progress(pinned.layer));
-    measure(start, this.hovered === null ? 'pinned' : 'hover');
+    measure('vit_viz:paint', start, this.hovered === null ? 'pinned' : 'hover');
   }
 
   drawRings(/** @type {View} */ pinned) {
@@ -326,14 +339,13 @@ export class Explorer {
     ring('hovered', hovered);
   }
 
-  /** Marks the chosen layer, head and token on axes and chips. */
+  /** Marks the chosen layer, head and token on mosaic, axes and chips. */
   markChoices(/** @type {View} */ view) {
-    const { trace, parts } = this;
-    if (!trace) return;
-    const mark = (/** @type {HTMLElement} */ axis, /** @type {number} */ at) =>
-      [...axis.children].forEach((label, i) => label.toggleAttribute('data-on', i === at));
-    mark(parts.heads, headColumn(view.head, trace.heads));
-    mark(parts.layers, view.layer);
+    const { trace, parts, mosaic } = this;
+    if (!trace || !mosaic) return;
+    const column = headColumn(view.head, trace.heads);
+    placeCell(parts.pick, mosaic, view.layer, column);
+    markAxes(parts, mosaic, view.layer, column);
     markChips(this.chips, view.query, trace);
   }
 
@@ -350,21 +362,8 @@ export class Explorer {
   /** Saves the big map with its caption and colour bar. */
   save() {
     const { trace, view, parts } = this;
-    if (!trace || !view || savedByHost(parts.save, trace, view)) return;
-    const text = (/** @type {string} */ part) => parts[part].textContent ?? '';
-    const canvas = drawSheet({
-      photo: this.pictures.photo,
-      layer: (size) => this.pictures.layerAt(trace, view, size),
-      trace,
-      bar: this.pictures.bar.canvas,
-      ends: [text('low'), text('high')],
-      unit: text('unit'),
-      lines: [
-        caption(view, trace),
-        `${text('readout')} Photo: ${trace.name ?? trace.image}, ${trace.mode}. vit_viz`,
-      ],
-    });
-    download(canvas, fileName(trace, view));
+    if (!trace || !view || savedByHost(parts.save, trace, view, this.source.page(trace, view))) return;
+    saveSheet(parts, this.pictures, trace, view);
   }
 
   // --- leaving
@@ -391,10 +390,4 @@ export class Explorer {
     this.link.close();
     this.resizer.disconnect();
   }
-}
-
-/** A repaint as a `performance.measure` entry "vit_viz:paint", for tests and for the browser's own profiler. */
-function measure(/** @type {number} */ start, /** @type {string} */ detail) {
-  performance.measure('vit_viz:paint', { start, end: performance.now(), detail });
-  if (performance.getEntriesByName('vit_viz:paint').length > 600) performance.clearMeasures('vit_viz:paint');
 }

@@ -3,6 +3,9 @@
 import { extent, fuseHeads, FUSIONS, prefixMass, Quantile, QueryMean } from './attention.js';
 import { isLocal, queryTokens, suffixKinds } from './geometry.js';
 import { headColumn } from './state.js';
+/** @import { Layer } from './attention.js' */
+/** @import { Trace } from './geometry.js' */
+/** @import { View } from './state.js' */
 
 const SHIFT = 20; // leaves exponent and 3 bits: eight classes from a number to its double
 const SUMS = new Float64Array(1 << (31 - SHIFT));
@@ -35,8 +38,7 @@ export function massMask(values, share, mask = new Uint8Array(values.length)) {
 /**
  * The value at which the sum of the values, from the largest on, reaches a share of all: it, the sum of the larger ones, and
  * the sum that is wanted.
- * @param {Float32Array} values
- * @param {number} share
+ * @param {Float32Array} values @param {number} share
  */
 function split(values, share) {
   const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
@@ -62,12 +64,6 @@ function split(values, share) {
   for (; at < count && few[at] === limit; at++) above -= limit; // not larger, but equal
   return { limit, above, wanted };
 }
-
-/**
- * @typedef {import('./attention.js').Layer} Layer
- * @typedef {import('./geometry.js').Trace} Trace
- * @typedef {import('./state.js').View} View
- */
 
 /** Share of the values that a clipped scale shows in its last colour. */
 export const CLIPPED = 0.01;
@@ -106,8 +102,7 @@ export class Frame {
 
   /**
    * Answers the query of `view` with the layers that are at hand.
-   * @param {View} view
-   * @param {(layer: number) => Layer | null} layerOf
+   * @param {View} view @param {(layer: number) => Layer | null} layerOf
    * @param {(layer: number) => Float32Array | null} rowsOf what the server answered for this query, [heads, tokens]
    */
   compute(view, layerOf, rowsOf) {
@@ -154,10 +149,7 @@ export class Frame {
 
   /**
    * The numbers at the two ends of the colours of a cell, and the largest value that is drawn on the same scale.
-   * @param {View} view
-   * @param {number} layer
-   * @param {number} column
-   * @returns {[number, number, number]}
+   * @param {View} view @param {number} layer @param {number} column @returns {[number, number, number]}
    */
   range({ scale, clip }, layer, column) {
     const cells = this.sharing(scale, layer, column);
@@ -175,10 +167,8 @@ export class Frame {
   }
 
   /**
-   * The cells that are drawn on the same scale as this one.
-   * @param {View['scale']} scale
-   * @param {number} layer
-   * @param {number} column
+   * The cells that are drawn on the same scale as this one, with the fusions that the mosaic may leave out: a switch changes no colours.
+   * @param {View['scale']} scale @param {number} layer @param {number} column
    */
   sharing(scale, layer, column) {
     const cells = [];

@@ -3,10 +3,7 @@
 
 /**
  * A photo, and where the model's input lies on it.
- * @typedef {object} Placement
- * @property {CropBox} crop
- * @property {string} photo
- * @property {[number, number]} photo_size height, width
+ * @typedef {{crop: CropBox, photo: string, photo_size: [number, number]}} Placement photo_size: height, width
  *
  * @typedef {object} CropBox
  * @property {[number, number]} original height, width
@@ -19,7 +16,6 @@
  * @property {string} trace
  * @property {string} model
  * @property {string} image
- * @property {string} [name] what the image's file is called, cleaned
  * @property {string} mode
  * @property {number} [size] short side in patches; 0 is the checkpoint's own
  * @property {string} [part] of the image, "top,left,height,width" in its pixels; "" is the whole
@@ -59,8 +55,7 @@ export function aboutOf(/** @type {Trace} */ { model, image, mode, size = 0, par
 
 /**
  * Reads "class", "register 0", "detection 3", "7,12" or "7,12;7,13"; null where it names nothing that this trace has.
- * @param {string} text
- * @param {Pick<Trace, 'grid' | 'prefix' | 'suffix' | 'pooling'>} trace
+ * @param {string} text @param {Pick<Trace, 'grid' | 'prefix' | 'suffix' | 'pooling'>} trace
  * @returns {number[] | 'pool' | null} token indices, ascending; 'pool' where only the server knows the weights
  */
 export function queryTokens(text, trace) {
@@ -80,18 +75,14 @@ export function queryTokens(text, trace) {
 
 /**
  * Index of a prefix or suffix token; null for any other text.
- * @param {string} name
- * @param {Pick<Trace, 'grid' | 'prefix' | 'suffix'>} trace
+ * @param {string} name @param {Pick<Trace, 'grid' | 'prefix' | 'suffix'>} trace
  */
 function namedToken(name, { grid: [rows, cols], prefix, suffix }) {
   if (prefix.includes(name)) return prefix.indexOf(name);
   return suffix.includes(name) ? prefix.length + rows * cols + suffix.indexOf(name) : null;
 }
 
-/**
- * @param {Pick<Trace, 'grid' | 'prefix' | 'suffix' | 'pooling'>} trace
- * @returns {number[] | 'pool'}
- */
+/** @param {Pick<Trace, 'grid' | 'prefix' | 'suffix' | 'pooling'>} trace @returns {number[] | 'pool'} */
 function poolTokens(trace) {
   const { grid, prefix, pooling } = trace;
   if (pooling === 'attention') return 'pool';
@@ -110,8 +101,7 @@ export function isNamed(
 /**
  * Token indices of the suffix tokens by kind: "detection" has those of "detection 0", "detection 1", ... A name stays whole where
  * its kind is taken.
- * @param {Pick<Trace, 'grid' | 'prefix' | 'suffix'>} trace
- * @returns {Map<string, number[]>}
+ * @param {Pick<Trace, 'grid' | 'prefix' | 'suffix'>} trace @returns {Map<string, number[]>}
  */
 export function suffixKinds({ grid: [rows, cols], prefix, suffix }) {
   /** @type {Map<string, number[]>} */
@@ -126,8 +116,7 @@ export function suffixKinds({ grid: [rows, cols], prefix, suffix }) {
 
 /**
  * Whether the browser answers a query itself: not the pool, where that is a learned attention or the mean of all patches.
- * @param {string} query
- * @param {Pick<Trace, 'grid' | 'prefix' | 'pooling'>} trace
+ * @param {string} query @param {Pick<Trace, 'grid' | 'prefix' | 'pooling'>} trace
  */
 export function isLocal(query, trace) {
   return query !== 'pool' || trace.pooling === 'class';
@@ -147,9 +136,7 @@ export function patchQuery(patches, cols) {
 
 /**
  * The patches that a query consists of, the first of all being 0; none for a prefix token, a suffix token or the pool.
- * @param {string} query
- * @param {Trace} trace
- * @returns {number[]}
+ * @param {string} query @param {Trace} trace @returns {number[]}
  */
 export function queryPatches(query, trace) {
   if (query === 'pool' || isNamed(query, trace)) return [];
@@ -159,9 +146,7 @@ export function queryPatches(query, trace) {
 
 /**
  * All patches of the rectangle between two patches, both included.
- * @param {number} from
- * @param {number} to
- * @param {number} cols
+ * @param {number} from @param {number} to @param {number} cols
  */
 export function rectangle(from, to, cols) {
   const [r0, r1] = [Math.floor(from / cols), Math.floor(to / cols)].sort((a, b) => a - b);
@@ -171,11 +156,7 @@ export function rectangle(from, to, cols) {
   return patches;
 }
 
-/**
- * A query in words, as captions say it.
- * @param {string} query
- * @param {Trace} trace
- */
+/** A query in words, as captions say it. @param {string} query @param {Trace} trace */
 export function queryWords(query, trace) {
   if (query === 'pool') {
     /** @type {Record<string, string>} */
@@ -190,10 +171,7 @@ export function queryWords(query, trace) {
 
 /**
  * Rectangle of a patch in pixels of the original: top, left, bottom, right.
- * @param {Pick<CropBox, 'region'>} crop
- * @param {number} row
- * @param {number} col
- * @param {[number, number]} grid
+ * @param {Pick<CropBox, 'region'>} crop @param {number} row @param {number} col @param {[number, number]} grid
  * @returns {[number, number, number, number]}
  */
 export function patchRect(crop, row, col, [rows, cols]) {
@@ -208,8 +186,7 @@ export function patchRect(crop, row, col, [rows, cols]) {
 
 /**
  * Outline of a set of patches as an SVG path in units of patches; inner edges are left out.
- * @param {number[]} patches
- * @param {[number, number]} grid
+ * @param {number[]} patches @param {[number, number]} grid
  */
 export function outline(patches, [rows, cols]) {
   const inside = new Set(patches);
@@ -225,20 +202,19 @@ export function outline(patches, [rows, cols]) {
   return path;
 }
 
-/** Steps down and to the right of the arrow keys. */
-export const ARROWS = Object.freeze(
-  /** @type {Record<string, [number, number]>} */ ({
-    ArrowUp: [-1, 0],
-    ArrowDown: [1, 0],
-    ArrowLeft: [0, -1],
-    ArrowRight: [0, 1],
-  }),
-);
+/** The nearest number between two others. */
+export function clamp(/** @type {number} */ value, high = 1, low = 0) {
+  return Math.min(high, Math.max(low, value));
+}
+
+/** The patch in the middle of a grid. */
+export function centreOf(/** @type {[number, number]} */ [rows, cols]) {
+  return Math.floor(rows / 2) * cols + Math.floor(cols / 2);
+}
 
 /**
  * Where a pointer is in an element, as shares of its height and width: 0 at the top and left, 1 at the bottom and right.
- * @param {Pick<MouseEvent, 'clientX' | 'clientY'>} event
- * @param {Element} element
+ * @param {Pick<MouseEvent, 'clientX' | 'clientY'>} event @param {Element} element
  * @returns {[number, number]} down, across
  */
 export function pointerIn(event, element) {
@@ -275,9 +251,8 @@ export function shareOf([y, x], [top, left, height, width]) {
  * @param {[number, number]} grid rows, cols
  */
 export function movedPatch(patch, [down, right], [rows, cols]) {
-  const clamp = (/** @type {number} */ value, /** @type {number} */ count) =>
-    Math.min(count - 1, Math.max(0, value));
-  return clamp(Math.floor(patch / cols) + down, rows) * cols + clamp((patch % cols) + right, cols);
+  const row = clamp(Math.floor(patch / cols) + down, rows - 1);
+  return row * cols + clamp((patch % cols) + right, cols - 1);
 }
 
 /**

@@ -1,29 +1,25 @@
-// Mouse, touch and keys, turned into intentions; what they do is decided in explorer.js.
+// Mouse, touch and keys on the explorer: what each means, and the actions of the explorer that it leads to.
 
-import { ARROWS, cellAt, pointerIn, rectangle } from './geometry.js';
+import { attachCloser } from './closer.js';
+import { ARROWS } from './elements.js';
+import { cellAt, patchQuery, pointerIn, queryPatches, rectangle } from './geometry.js';
+import { cellText, patchText, placeTip, setText } from './labels.js';
+import { placeCell } from './layout.js';
 import { attachFinger, isFinger } from './long_press.js';
+import { columnHead, stepHead, stepQuery } from './state.js';
+/** @import { Explorer } from './explorer.js' */
 
-/**
- * @typedef {import('./geometry.js').Trace} Trace
- *
- * @typedef {object} StageActions
- * @property {() => Trace | null} trace
- * @property {() => boolean} collecting whether drags and clicks add to a region
- * @property {(event: PointerEvent) => boolean} reading whether the pointer reads values instead of asking
- * @property {() => number[]} pinned patches of the pinned query
- * @property {(patches: number[] | null) => void} preview
- * @property {(patches: number[]) => void} pin
- * @property {(patch: number | null, event?: PointerEvent) => void} read
- */
-
-/** The patch under a pointer, the first of all being 0; null outside what the model received. */
-export function patchAt(
-  /** @type {PointerEvent} */ event,
-  /** @type {HTMLElement} */ box,
-  /** @type {Trace} */ trace,
-) {
-  const cell = cellAt(pointerIn(event, box), trace.grid);
-  return cell && cell[0] * trace.grid[1] + cell[1];
+/** Listens to everything that a hand can do. */
+export function attachHands(/** @type {Explorer} */ explorer) {
+  const { parts } = explorer;
+  attachStage(explorer);
+  attachMosaic(explorer);
+  explorer.closer = attachCloser(explorer);
+  for (const part of [parts.stage, parts.mosaic])
+    part.addEventListener('keydown', (event) => onKey(explorer, event));
+  parts.region.addEventListener('click', () => explorer.toggleRegion());
+  parts.play.addEventListener('click', () => explorer.player.toggle());
+  parts.save.addEventListener('click', () => explorer.save());
 }
 
 /** Patches with one more, or one less where it is in already. */
@@ -40,12 +36,10 @@ function isPointing(/** @type {PointerEvent} */ event) {
 /**
  * Hover previews, click pins, drag takes a rectangle, Shift adds. A finger pins where it taps, takes a rectangle once it has rested,
  * and previews where it slides sideways; up and down it scrolls the page.
- * @param {HTMLElement} stage
- * @param {HTMLElement} box
- * @param {StageActions} actions
  */
-export function attachStage(stage, box, actions) {
-  const pointer = new Pointer(box, actions);
+function attachStage(/** @type {Explorer} */ explorer) {
+  const { stage } = explorer.parts;
+  const pointer = new Pointer(explorer);
   const mouse = (/** @type {string} */ name, /** @type {(event: PointerEvent) => void} */ then) =>
     stage.addEventListener(name, (event) => {
       const at = /** @type {PointerEvent} */ (event);
@@ -64,7 +58,7 @@ export function attachStage(stage, box, actions) {
     draw: (event) => pointer.move(event),
     end: (event) => {
       pointer.up(event);
-      actions.preview(null);
+      explorer.preview(null);
     },
     slide: (event) => pointer.move(event),
     cancel: () => pointer.leave(),
@@ -75,35 +69,55 @@ export function attachStage(stage, box, actions) {
 class Pointer {
   /** @type {{from: number, kept: number[], moved: boolean} | null} */ drag = null;
 
-  /** @param {HTMLElement} box @param {StageActions} actions */
-  constructor(box, actions) {
-    this.box = box;
-    this.actions = actions;
+  /** @param {Explorer} explorer */
+  constructor(explorer) {
+    this.explorer = explorer;
   }
 
+  get cols() {
+    return this.explorer.trace?.grid[1] ?? 1;
+  }
+
+  /** The patch under a pointer, the first of all being 0; null outside what the model received. */
   at(/** @type {PointerEvent} */ event) {
-    const trace = this.actions.trace();
-    return trace ? patchAt(event, this.box, trace) : null;
+    const { trace, parts } = this.explorer;
+    const cell = trace && cellAt(pointerIn(event, parts.box), trace.grid);
+    return cell && cell[0] * this.cols + cell[1];
   }
 
   /** Whether what is chosen is added to what is pinned. */
   adds(/** @type {PointerEvent} */ event) {
-    return event.shiftKey || this.actions.collecting();
+    return event.shiftKey || this.explorer.collecting;
+  }
+
+  /** Whether the pointer reads values of the pinned map instead of asking what a patch looks at. */
+  reads(/** @type {PointerEvent} */ event) {
+    const inputs = this.explorer.controls.inputs('pointer');
+    return event.altKey || inputs.some((input) => input.checked && input.value === 'reads');
   }
 
   /** The patches that a drag to here takes. */
   region(/** @type {number} */ to) {
-    const cols = this.actions.trace()?.grid[1] ?? 1;
-    return this.drag ? [...this.drag.kept, ...rectangle(this.drag.from, to, cols)] : [to];
+    return this.drag ? [...this.drag.kept, ...rectangle(this.drag.from, to, this.cols)] : [to];
+  }
+
+  /** Patches of the pinned query. */
+  pinned() {
+    const { trace, view } = this.explorer;
+    return trace && view ? queryPatches(view.query, trace) : [];
+  }
+
+  preview(/** @type {number[]} */ patches) {
+    this.explorer.preview(patchQuery(patches, this.cols));
   }
 
   move(/** @type {PointerEvent} */ event) {
     const patch = this.at(event);
     if (this.drag && patch !== null && patch !== this.drag.from) this.drag.moved = true;
-    if (this.drag?.moved && patch !== null) return this.actions.preview(this.region(patch));
-    if (this.actions.reading(event)) return this.actions.read(patch, event);
-    this.actions.read(null);
-    return this.actions.preview(patch === null ? null : [patch]);
+    if (this.drag?.moved && patch !== null) return this.preview(this.region(patch));
+    if (this.reads(event)) return showTip(this.explorer, patch, event);
+    showTip(this.explorer, null);
+    return patch === null ? this.explorer.preview(null) : this.preview([patch]);
   }
 
   /** Begins a click or a drag; returns whether there is a patch to begin at. */
@@ -111,8 +125,8 @@ class Pointer {
     const patch = event.button === 0 ? this.at(event) : null;
     if (patch === null) return false;
     const adds = this.adds(event);
-    this.drag = { from: patch, kept: adds ? this.actions.pinned() : [], moved: false };
-    if (!adds && !this.actions.reading(event)) this.actions.preview([patch]);
+    this.drag = { from: patch, kept: adds ? this.pinned() : [], moved: false };
+    if (!adds && !this.reads(event)) this.preview([patch]);
     return true;
   }
 
@@ -122,42 +136,59 @@ class Pointer {
     const chosen = patch === null ? null : ended?.moved ? this.region(patch) : [patch];
     this.drag = null;
     if (!ended || !chosen) return;
-    this.actions.pin(this.adds(event) && !ended.moved ? toggled(ended.kept, chosen[0]) : chosen);
+    const patches = this.adds(event) && !ended.moved ? toggled(ended.kept, chosen[0]) : chosen;
+    this.explorer.pin(patchQuery(patches, this.cols));
   }
 
   /** A finger asks, or reads, at one place. */
   tap(/** @type {PointerEvent} */ event) {
-    if (this.actions.reading(event)) return this.actions.read(this.at(event), event);
-    this.actions.read(null);
+    if (this.reads(event)) return showTip(this.explorer, this.at(event), event);
+    showTip(this.explorer, null);
     this.down(event);
     return this.up(event);
   }
 
   leave() {
     this.drag = null;
-    this.actions.preview(null);
-    this.actions.read(null);
+    this.explorer.preview(null);
+    showTip(this.explorer, null);
   }
 }
 
-/**
- * @param {HTMLElement} cells
- * @param {() => {layers: number, columns: number} | null} size
- * @param {(cell: {layer: number, column: number} | null) => void} over
- * @param {(cell: {layer: number, column: number}) => void} pick
- */
-export function attachMosaic(cells, size, over, pick) {
+/** Pointing at a cell of the mosaic reads it, a click chooses its layer and head. */
+function attachMosaic(/** @type {Explorer} */ explorer) {
+  const { cells } = explorer.parts;
   const at = (/** @type {MouseEvent} */ event) => {
-    const grid = size();
-    const cell = grid && cellAt(pointerIn(event, cells), [grid.layers, grid.columns]);
-    return cell && { layer: cell[0], column: cell[1] };
+    const cell = explorer.mosaic?.find(pointerIn(event, cells)) ?? null;
+    return cell && { ...cell, head: columnHead(cell.column, explorer.trace?.heads) };
   };
-  cells.addEventListener('pointermove', (event) => over(event.pointerType === 'touch' ? null : at(event)));
-  cells.addEventListener('pointerleave', () => over(null));
+  cells.addEventListener('pointermove', (event) =>
+    overCell(explorer, event.pointerType === 'touch' ? null : at(event)),
+  );
+  cells.addEventListener('pointerleave', () => overCell(explorer, null));
   cells.addEventListener('click', (event) => {
     const cell = at(event);
-    if (cell) pick(cell);
+    if (cell) explorer.change({ layer: cell.layer, head: cell.head });
   });
+}
+
+/** @param {Explorer} explorer @param {{layer: number, column: number, head: number | string} | null} cell */
+function overCell(explorer, cell) {
+  const { frame, view, parts, mosaic } = explorer;
+  parts.over.hidden = !cell;
+  if (!cell || !frame || !view || !mosaic) return explorer.schedule();
+  const { layer, column, head } = cell;
+  placeCell(parts.over, mosaic, layer, column);
+  return setText(parts.readout, cellText(frame, { ...view, layer, head }));
+}
+
+/** @param {Explorer} explorer @param {number | null} patch @param {PointerEvent} [event] */
+function showTip(explorer, patch, event) {
+  const { frame, view, parts } = explorer;
+  parts.tip.hidden = patch === null || !event;
+  if (patch === null || !frame || !view || !event) return;
+  explorer.preview(null);
+  placeTip(parts, event, patchText(frame, view, patch));
 }
 
 /** What a key asks for: a step of the query (down, right), of layer and head, or a command; null for other keys. */
@@ -174,4 +205,25 @@ export function keyIntent(
   /** @type {Record<string, string>} */
   const commands = { escape: 'reset', ' ': 'play', r: 'region' };
   return commands[key] ? { kind: commands[key], step: /** @type {[number, number]} */ ([0, 0]) } : null;
+}
+
+/** @param {Explorer} explorer @param {KeyboardEvent} event */
+function onKey(explorer, event) {
+  const intent = keyIntent(event);
+  const { trace, view } = explorer;
+  if (!intent || !trace || !view) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const [down, right] = intent.step;
+  if (intent.kind === 'head') {
+    explorer.setView(stepHead(view, trace, down, right));
+  } else if (intent.kind === 'query') {
+    explorer.pin(stepQuery(view, trace, down, right, explorer.collecting).query, false);
+  } else if (intent.kind === 'reset') {
+    explorer.pin(trace.default_query);
+  } else if (intent.kind === 'play') {
+    explorer.player.toggle();
+  } else {
+    explorer.toggleRegion();
+  }
 }

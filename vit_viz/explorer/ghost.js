@@ -1,14 +1,8 @@
 // Before anybody has done anything: a ring that visits patches of a sample, as a pointer would, to show what pointing does.
 
 import { patchQuery, placeIn } from './geometry.js';
-
-/**
- * @typedef {import('./geometry.js').Trace} Trace
- *
- * @typedef {object} GhostActions
- * @property {HTMLElement} ring
- * @property {(query: string | null) => void} preview shows a query as if the pointer were on it
- */
+/** @import { Explorer } from './explorer.js' */
+/** @import { Trace } from './geometry.js' */
 
 export const STAY = 2000; // milliseconds at each patch, and before the first and after the last at the pinned query
 
@@ -16,24 +10,25 @@ const INPUTS = ['pointerdown', 'pointermove', 'keydown', 'touchstart', 'wheel', 
 
 /**
  * Sends the ghost on its tour of a sample, unless motion is unwelcome or the visitor has acted; the first input ends it for good.
- * @param {import('./explorer.js').Explorer} explorer
+ * @param {Explorer} explorer
  * @param {boolean} isFirst whether this is the first picture of the visit, and no link named a query
  */
 export function startTour(explorer, isFirst) {
-  const { trace, parts } = explorer;
+  const { trace } = explorer;
   const hasActed = navigator.userActivation?.hasBeenActive ?? false;
   if (!isFirst || !trace?.tour?.length || hasActed) return null;
   if (matchMedia('(prefers-reduced-motion: reduce)').matches) return null;
-  return new Ghost(trace, { ring: parts.ghost, preview: (query) => explorer.preview(query) });
+  return new Ghost(explorer, trace);
 }
 
 export class Ghost {
   timer = 0;
 
-  /** @param {Trace} trace @param {GhostActions} actions */
-  constructor(trace, actions) {
+  /** @param {Explorer} explorer @param {Trace} trace */
+  constructor(explorer, trace) {
+    this.explorer = explorer;
+    this.ring = explorer.parts.ghost;
     this.trace = trace;
-    this.actions = actions;
     this.tour = trace.tour ?? [];
     this.next = 0; // place in the tour; after its end it rests once
     this.input = (/** @type {Event} */ event) => this.acted(event);
@@ -50,10 +45,11 @@ export class Ghost {
   }
 
   step() {
+    if (this.explorer.parts.stage.matches(':hover')) return this.stop(); // a browser tells nobody of a pointer that rests
     const patch = this.tour[this.next];
     this.next = patch === undefined ? 0 : this.next + 1;
-    this.actions.ring.hidden = patch === undefined;
-    if (patch === undefined) this.actions.preview(null);
+    this.ring.hidden = patch === undefined;
+    if (patch === undefined) this.explorer.preview(null);
     else this.visit(patch);
     this.wait();
   }
@@ -61,8 +57,8 @@ export class Ghost {
   visit(/** @type {number} */ patch) {
     const [rows, cols] = this.trace.grid;
     const [row, col] = [Math.floor(patch / cols), patch % cols];
-    Object.assign(this.actions.ring.style, placeIn([row, col, row + 1, col + 1], [0, 0, rows, cols]));
-    this.actions.preview(patchQuery([patch], cols));
+    Object.assign(this.ring.style, placeIn([row, col, row + 1, col + 1], [0, 0, rows, cols]));
+    this.explorer.preview(patchQuery([patch], cols));
   }
 
   /** What a browser tells of a mouse that rests while the page moves under it is no input. */
@@ -77,7 +73,7 @@ export class Ghost {
     clearTimeout(this.timer);
     for (const name of INPUTS) window.removeEventListener(name, this.input, { capture: true });
     document.removeEventListener('visibilitychange', this.watch);
-    if (!this.actions.ring.hidden) this.actions.preview(null);
-    this.actions.ring.hidden = true;
+    if (!this.ring.hidden) this.explorer.preview(null);
+    this.ring.hidden = true;
   }
 }

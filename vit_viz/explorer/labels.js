@@ -1,12 +1,13 @@
 // Words and numbers around the pictures. Whatever comes from outside is written with textContent, never as HTML.
 
+import { extent } from './attention.js';
+import { byPointer, make } from './elements.js';
 import { isNamed, patchRect, queryPatches, queryWords, suffixKinds } from './geometry.js';
 import { suited } from './styles.js';
-
-/**
- * @typedef {import('./geometry.js').Trace} Trace
- * @typedef {import('./state.js').View} View
- */
+/** @import { Frame } from './frame.js' */
+/** @import { Trace } from './geometry.js' */
+/** @import { Numbers } from './server.js' */
+/** @import { View } from './state.js' */
 
 const SCALES = { shared: 'all alike', layer: 'each layer', own: 'each head' };
 
@@ -41,6 +42,20 @@ export function mark(/** @type {View} */ view, /** @type {Trace} */ trace) {
   return `${does} ${looks(view, trace)}`;
 }
 
+/** What a token is that is no patch, for those who meet it first here; '' of a patch. @param {string} query @param {Trace} trace */
+export function about(query, trace) {
+  const kind = isNamed(query, trace) ? query.replace(/ \d+$/, '') : '';
+  if (kind === 'class') {
+    const read = trace.pooling === 'class' ? 'reads its answer from it' : 'reads its answer elsewhere';
+    return `The class token is no part of the photo: the model adds it to the patches, and ${read}.`;
+  }
+  if (kind === 'register')
+    return 'A register is no part of the photo: one more token, in which the model keeps what belongs to no patch.';
+  if (kind === 'distillation')
+    return 'The distillation token is no part of the photo: it was trained to give the answer of another model.';
+  return '';
+}
+
 /** How it was drawn: model, scale, style, smooth or patches, and what was left out. */
 export function details(/** @type {View} */ view, /** @type {Trace} */ trace) {
   const style = suited(view.style, trace.unlit);
@@ -61,11 +76,7 @@ export function caption(/** @type {View} */ view, /** @type {Trace} */ trace) {
   return `${title(view, trace)}. ${details(view, trace)}`;
 }
 
-/**
- * @typedef {import('./frame.js').Frame} Frame
- * @typedef {import('./server.js').Numbers} Numbers
- * @typedef {Record<string, HTMLElement>} Parts
- */
+/** @typedef {Record<string, HTMLElement>} Parts */
 
 /** A weight in percent; two digits are what fp16 supports. */
 export function percent(/** @type {number} */ share, digits = 2) {
@@ -87,24 +98,8 @@ export function setText(/** @type {HTMLElement} */ node, /** @type {string} */ t
 }
 
 /**
- * @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {string} [className]
- * @param {string} [text]
- */
-export function make(tag, className = '', text = '') {
-  const node = document.createElement(tag);
-  node.className = className;
-  node.textContent = text;
-  return node;
-}
-
-/**
  * Scale bar, title and sentences of the present frame.
- * @param {Parts} parts
- * @param {Frame} frame
- * @param {View} view
- * @param {import('./pictures.js').Range} range
+ * @param {Parts} parts @param {Frame} frame @param {View} view @param {import('./pictures.js').Range} range
  * @param {Numbers | null} exact the server's numbers for this very view
  */
 export function describeFrame(parts, frame, view, { low, high, own }, exact) {
@@ -129,9 +124,7 @@ function unit(/** @type {View} */ view) {
 
 /**
  * Where the query looks most, and what to do next, or where it is.
- * @param {Frame} frame
- * @param {View} view
- * @param {Numbers | null} exact
+ * @param {Frame} frame @param {View} view @param {Numbers | null} exact
  */
 function readout(frame, view, exact) {
   const { trace } = frame;
@@ -149,10 +142,10 @@ function readout(frame, view, exact) {
 
 /** What to do next, with a finger or with a mouse. */
 function invitation() {
-  const isTouch = globalThis.matchMedia?.('(pointer: coarse)').matches;
-  return isTouch
-    ? 'Tap the photo to ask any other patch.'
-    : 'Point at the photo to ask any other patch; click to keep it.';
+  return byPointer(
+    'Point at the photo to ask any other patch; click to keep it.',
+    'Tap the photo to ask any other patch.',
+  );
 }
 
 /** Pixels of the original photo that a patch covers. */
@@ -174,13 +167,7 @@ export function patchText(/** @type {Frame} */ frame, /** @type {View} */ view, 
 export function cellText(/** @type {Frame} */ frame, /** @type {View} */ view) {
   const head = headWords(view.head);
   if (!frame.fresh[view.layer]) return `Layer ${view.layer}, ${head}: not here yet`;
-  const map = frame.map(view);
-  let low = Infinity;
-  let high = 0;
-  for (const value of map) {
-    low = Math.min(low, value);
-    high = Math.max(high, value);
-  }
+  const [low, high] = extent(frame.map(view));
   return `Layer ${view.layer}, ${head}: ${valueText(low, view)} to ${valueText(high, view)}`;
 }
 
@@ -208,12 +195,8 @@ export class MassBars {
   /** @param {HTMLElement} box @param {Trace} trace */
   constructor(box, trace) {
     this.bars = sharesOf(trace).map((share) => {
-      const { name } = share;
-      const part = make('div', 'vx-part');
-      const value = make('b');
-      const bar = make('i');
-      part.append(`${name} `, value, bar);
-      return { part, value, bar, share };
+      const [value, bar] = [make('b'), make('i')];
+      return { part: make('div', 'vx-part', `${share.name} `, value, bar), value, bar, share };
     });
     box.replaceChildren(...this.bars.map(({ part }) => part));
     this.box = box;
@@ -233,12 +216,8 @@ export class MassBars {
   }
 }
 
-/** As Frame.mass, from the server's numbers. */
-function exactShares(
-  /** @type {Numbers} */ exact,
-  /** @type {Trace} */ trace,
-  /** @type {boolean} */ column,
-) {
+/** As Frame.mass, from the server's numbers. @param {Numbers} exact @param {Trace} trace @param {boolean} column */
+function exactShares(exact, trace, column) {
   const kinds = [...suffixKinds(trace).keys()];
   const parts = [
     ...trace.prefix.map((name) => exact.prefix[name] ?? 0),
@@ -262,23 +241,54 @@ const MASS_TITLES = {
   },
 };
 
-/** Head names above the mosaic and layer numbers beside it. */
-export function makeAxes(/** @type {Parts} */ parts, /** @type {Trace} */ trace) {
-  const heads = Array.from({ length: trace.heads }, (_, h) => make('span', '', String(h)));
-  const fused = {
-    all: 'mean of all heads',
-    max: 'the largest of all heads',
-    min: 'the smallest of all heads',
-  };
-  for (const [name, words] of Object.entries(fused)) {
-    const label = make('span', '', name);
-    label.title = words;
-    heads.push(label);
-  }
-  parts.heads.replaceChildren(...heads);
-  parts.layers.replaceChildren(
-    ...Array.from({ length: trace.layers }, (_, l) => make('span', '', String(l))),
-  );
+const FUSED = [
+  ['all', 'mean of all heads'],
+  ['max', 'the largest of all heads'],
+  ['min', 'the smallest of all heads'],
+];
+
+/**
+ * Head names above each band of the mosaic and layer numbers beside it; made again where others are needed.
+ * @param {Parts} parts @param {Trace} trace @param {import('./layout.js').Arrangement} mosaic
+ */
+export function makeAxes(parts, { heads, layers }, { columns, rows, bands }) {
+  const key = [heads, columns, layers, rows].join();
+  if (parts.heads.dataset.axes === key) return;
+  parts.heads.dataset.axes = key;
+  const numbers = (/** @type {number} */ length) =>
+    Array.from({ length }, (_, i) => make('span', '', String(i)));
+  const names = () => [
+    ...numbers(heads),
+    ...FUSED.slice(0, columns - heads).map(([name, words]) =>
+      Object.assign(make('span', '', name), { title: words }),
+    ),
+  ];
+  const above = Array.from({ length: bands }, (_, band) => [
+    ...(band ? [make('span', 'vx-between')] : []),
+    ...names(),
+  ]);
+  parts.heads.replaceChildren(...above.flat());
+  const rest = bands > 1 ? `; layers ${rows} to ${layers - 1} continue on the right` : '';
+  setText(parts.axes, `rows are layers, columns are heads${rest}`);
+  const beside = numbers(layers);
+  beside.forEach((label, layer) => {
+    if (layer < rows) return;
+    label.className = 'vx-beside'; // its band
+    label.style.setProperty('--band', String(Math.floor(layer / rows)));
+    label.style.setProperty('--row', String(layer % rows));
+  });
+  parts.layers.replaceChildren(...beside);
+}
+
+/**
+ * Marks the chosen layer, and its column in its band.
+ * @param {Parts} parts @param {import('./layout.js').Arrangement} mosaic @param {number} layer @param {number} column
+ */
+export function markAxes(parts, { rows, columns }, layer, column) {
+  const choose = (/** @type {HTMLElement} */ axis, /** @type {number} */ at) =>
+    [...axis.children].forEach((label, i) => label.toggleAttribute('data-on', i === at));
+  choose(parts.heads, Math.floor(layer / rows) * (columns + 1) + column);
+  choose(parts.layers, layer);
 }
 
 /** The proof badge: the captured attention against the model's own output. */

@@ -2,12 +2,9 @@
 
 import { layerBytes } from './attention.js';
 import { isLocal } from './geometry.js';
-
-/**
- * @typedef {import('./attention.js').Layer} Layer
- * @typedef {import('./geometry.js').Trace} Trace
- * @typedef {import('./state.js').View} View
- */
+/** @import { Layer } from './attention.js' */
+/** @import { Trace } from './geometry.js' */
+/** @import { View } from './state.js' */
 
 /** All layers of a trace are kept up to this many bytes as they travel; above it, as many as fit, the chosen one first. */
 export const LAYER_BUDGET = 60e6;
@@ -18,8 +15,7 @@ const ANSWER_BUDGET = 24e6;
 /** Layers and answers of one trace; everything under way stops when the trace is left. */
 export class LayerStore {
   /**
-   * @param {Trace} trace
-   * @param {import('./source.js').Source} source
+   * @param {Trace} trace @param {import('./source.js').Source} source
    * @param {{ready: (layer: number) => void, failed: (error: Error) => void}} listener
    */
   constructor(trace, source, listener) {
@@ -110,7 +106,7 @@ export class LayerStore {
   /** What is still missing, in words; "" where nothing is. */
   progress(/** @type {number} */ chosen) {
     if (!this.fitsAll)
-      return `Large picture: layer ${chosen} answers under the pointer, the others when a query is pinned.`;
+      return `Large picture: layer ${chosen} answers at once, the others when a query is pinned.`;
     const missing = !this.broken && this.layers.size < this.trace.layers;
     return missing ? `Fetching layers: ${this.layers.size} of ${this.trace.layers}.` : '';
   }
@@ -131,12 +127,7 @@ export class LayerStore {
     return this.answers.get(answerKey(layer, view)) ?? null;
   }
 
-  /**
-   * Asks the source for the rows of a query in a layer.
-   * @param {number} layer
-   * @param {View} view
-   * @param {AbortSignal} signal
-   */
+  /** Asks the source for the rows of a query in a layer. @param {number} layer @param {View} view @param {AbortSignal} signal */
   async ask(layer, view, signal) {
     const rows = await this.source.rows(this.trace, layer, view, signal);
     if (rows.length !== this.trace.heads * this.trace.tokens)

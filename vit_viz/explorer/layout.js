@@ -1,35 +1,123 @@
 // Sizes on the screen: the photo and the mosaic both fit the window, cells are never smaller than a finger can find.
 
 import { patchRect, placeIn } from './geometry.js';
-
-/**
- * @typedef {import('./geometry.js').Trace} Trace
- */
+/** @import { Trace } from './geometry.js' */
 
 /** Smallest side of a mosaic cell, in CSS pixels, without its gap. */
 export const SMALLEST_CELL = 24;
 
+/** Longest side of a cell. */
+const LARGEST_CELL = 240;
+
+/** Longest side that the photo in a cell gets for the sake of its short side: a panorama stays flat. */
+const STRETCHED = 3 * SMALLEST_CELL;
+
+/** Side of cells that do not all fit into the window, as far as there is width: the mosaic then scrolls in its own box. */
+const SCROLLED_CELL = 40;
+
 /** Space between two cells. */
 export const CELL_GAP = 4;
 
-/** @typedef {{width: number, height: number, gap: number, radius: number}} Cell a cell with the gap behind and below it */
+/** Width of the numbers of the layers. */
+const LABEL = 30;
+
+/** From the last cell of a band to the first of the next, with the numbers of its layers. */
+const BETWEEN_BANDS = LABEL + 12;
+
+/** Most bands of layers beside each other, and by how much cells must grow for one more. */
+const MOST_BANDS = 4;
+const WORTH_A_BAND = 1.15;
+
+/** A photo this many times as wide as it is high has the whole width for itself; as narrow a one no place for words. */
+const PANORAMA = 6;
 
 /**
- * Width and height of a mosaic cell: as large as width and height allow, at the shape of the model's input, never below 24.
+ * @typedef {object} Cell a cell with the gap behind and below it
+ * @property {number} width @property {number} height @property {number} gap @property {number} radius
+ * @property {[number, number]} inset between the cell's left and top side and the photo in it
+ * @property {number} [foot] of its height, what is left free for a line below the photo
+ */
+
+/**
+ * Width and height of a mosaic cell: as large as width and height allow, at the shape of the model's input, never below 24. A photo
+ * that is far from square stands in the middle of its cell.
  * @param {{width: number, height: number, layers: number, columns: number, aspect: number}} room
  * @returns {Cell}
  */
 export function cellSize({ width, height, layers, columns, aspect }) {
-  let w = Math.floor(width / columns) - CELL_GAP;
+  const room = (/** @type {number} */ length) => Math.min(LARGEST_CELL, Math.max(1, length - CELL_GAP));
+  let w = room(Math.floor(width / columns));
   let h = w / aspect;
-  if ((h + CELL_GAP) * layers > height) {
-    h = height / layers - CELL_GAP;
+  if (h > room(height / layers)) {
+    h = room(height / layers);
     w = h * aspect;
   }
-  const grow = Math.max(1, SMALLEST_CELL / w, SMALLEST_CELL / h);
-  const [wide, tall] = [Math.floor(w * grow + 1e-9), Math.max(SMALLEST_CELL, Math.round(h * grow))];
-  const radius = Math.min(6, Math.round(Math.min(wide, tall) / 8));
-  return { width: wide + CELL_GAP, height: tall + CELL_GAP, gap: CELL_GAP, radius };
+  const grow = Math.max(1, Math.min(SMALLEST_CELL / Math.min(w, h), STRETCHED / Math.max(w, h)));
+  const photo = [Math.floor(w * grow + 1e-9), Math.round(h * grow)];
+  const [wide, tall] = photo.map((side) => Math.max(SMALLEST_CELL, side));
+  const radius = Math.min(6, Math.round(Math.min(...photo) / 8));
+  const inset = /** @type {[number, number]} */ ([(wide - photo[0]) / 2, (tall - photo[1]) / 2]);
+  return { width: wide + CELL_GAP, height: tall + CELL_GAP, gap: CELL_GAP, radius, inset };
+}
+
+/** Where the cells of a mosaic stand: layers below each other, and those that follow in further bands beside them. */
+export class Arrangement {
+  /** @param {Cell} cell @param {number} layers @param {number} columns @param {number} rows layers of a band */
+  constructor(cell, layers, columns, rows = layers) {
+    this.cell = cell;
+    this.layers = layers;
+    this.columns = columns;
+    this.rows = rows;
+    this.bands = Math.ceil(layers / rows);
+    this.shift = columns * cell.width + BETWEEN_BANDS; // from one band to the next
+    this.width = this.bands * this.shift - BETWEEN_BANDS;
+    this.height = rows * cell.height;
+  }
+
+  /** Left and top of a cell. */
+  at(layer = 0, column = 0) {
+    const { cell, rows, shift } = this;
+    return [Math.floor(layer / rows) * shift + column * cell.width, (layer % rows) * cell.height];
+  }
+
+  /** Layer and column at a place, in shares of height and width; null where none is. @param {[number, number]} place */
+  find([down, across]) {
+    const x = across * this.width;
+    const band = Math.floor(x / this.shift);
+    const layer = band * this.rows + Math.floor((down * this.height) / this.cell.height);
+    const column = Math.floor((x - band * this.shift) / this.cell.width);
+    const isCell = across >= 0 && down >= 0 && down < 1 && column < this.columns && layer < this.layers;
+    return isCell ? { layer, column } : null;
+  }
+}
+
+/**
+ * The arrangement with the largest cells: of few heads and many layers, in bands that fill the width beside each other; of so many
+ * that they cannot all be seen, in one that scrolls.
+ * @param {{width: number, height: number, layers: number, columns: number, aspect: number}} room
+ */
+export function arrange({ width, height, layers, columns, aspect }) {
+  const photoOf = (/** @type {Cell} */ cell) =>
+    Math.max(cell.width - 2 * cell.inset[0], cell.height - 2 * cell.inset[1]);
+  const inBands = (/** @type {number} */ rows, most = height) => {
+    const bands = Math.ceil(layers / rows);
+    const room = { width: width - (bands - 1) * BETWEEN_BANDS, height: most, aspect };
+    return new Arrangement(
+      cellSize({ ...room, layers: rows, columns: columns * bands }),
+      layers,
+      columns,
+      rows,
+    );
+  };
+  const isInside = (/** @type {Arrangement} */ one) =>
+    one.width <= width && one.height <= height + one.rows / 2; // sides of cells are rounded
+  let best = inBands(layers);
+  for (let bands = 2; bands <= MOST_BANDS; bands++) {
+    const next = inBands(Math.ceil(layers / bands));
+    if (isInside(next) && photoOf(next.cell) >= WORTH_A_BAND * photoOf(best.cell)) best = next;
+  }
+  if (isInside(best)) return best;
+  return inBands(layers, layers * (SCROLLED_CELL / Math.max(1, aspect) + CELL_GAP));
 }
 
 /** Puts the model's input where it lies on the photo. */
@@ -47,41 +135,47 @@ export function placePhoto(/** @type {Record<string, HTMLElement>} */ parts, /**
 }
 
 /**
- * Fits photo and mosaic to the window.
- * @returns {{cell: Cell, box: {width: number, height: number}}} sizes in pixels of CSS
+ * Fits photo and mosaic to the window, in pixels of CSS.
+ * @param {Record<string, HTMLElement>} parts @param {Trace} trace @param {number} columns of the mosaic
  */
-export function fitPanels(/** @type {Record<string, HTMLElement>} */ parts, /** @type {Trace} */ trace) {
+export function fitPanels(parts, trace, columns) {
+  const [photoHeight, photoWidth] = trace.crop.original;
+  const isFlat = photoWidth >= PANORAMA * photoHeight;
+  parts.root.dataset.shape = isFlat ? 'flat' : photoHeight >= PANORAMA * photoWidth ? 'narrow' : 'usual';
   const narrow = parts.root.clientWidth < 820;
   const tall = Math.max(280, window.innerHeight * (narrow ? 0.55 : 0.62));
   parts.root.style.setProperty('--vx-tall', `${Math.round(tall)}px`);
   parts.root.toggleAttribute('data-slim', parts.caption.clientWidth < 480);
-  const columns = trace.heads + 3;
-  const label = 30;
-  const cell = cellSize({
-    width: (parts.scroll.parentElement ?? parts.root).clientWidth - label - 8,
+  const mosaic = arrange({
+    width: (parts.scroll.parentElement ?? parts.root).clientWidth - LABEL - 8,
     height: Math.max(360, window.innerHeight * 0.64),
     layers: trace.layers,
     columns,
     aspect: trace.crop.region[3] / trace.crop.region[2],
   });
+  const { cell, shift, width: wide, height: high } = mosaic;
   const sizes = {
-    'cell-width': `${cell.width}px`,
-    'cell-height': `${cell.height}px`,
-    'cell-gap': `${cell.gap}px`,
-    'cell-radius': `${cell.radius}px`,
-    label: `${label}px`,
-    columns: String(columns),
-    depth: String(trace.layers),
+    'cell-width': cell.width,
+    'cell-height': cell.height,
+    'cell-gap': cell.gap,
+    'cell-radius': cell.radius,
+    label: LABEL,
+    between: BETWEEN_BANDS,
+    shift,
+    width: wide,
+    height: high,
   };
-  for (const [name, size] of Object.entries(sizes)) parts.mosaic.style.setProperty(`--vx-${name}`, size);
+  for (const [name, size] of Object.entries(sizes))
+    parts.mosaic.style.setProperty(`--vx-${name}`, `${size}px`);
   parts.root.toggleAttribute('data-fine', parts.box.clientWidth / trace.grid[1] < 5);
-  const { width, height } = parts.box.getBoundingClientRect();
-  return { cell, box: { width, height } };
+  const { offsetWidth: width, offsetHeight: height } = parts.box; // also while it is shown smaller
+  return { mosaic, box: { width, height } };
 }
 
-/** Moves a frame over a cell of the mosaic. */
-export function placeCell(/** @type {HTMLElement} */ frame, layer = 0, column = 0) {
-  frame.style.transform = `translate(calc(var(--vx-cell-width) * ${column}), calc(var(--vx-cell-height) * ${layer}))`;
+/** Moves a frame over a cell of the mosaic. @param {HTMLElement} frame @param {Arrangement} mosaic */
+export function placeCell(frame, mosaic, layer = 0, column = 0) {
+  const [x, y] = mosaic.at(layer, column);
+  frame.style.transform = `translate(${x}px, ${y}px)`;
 }
 
 /** Scrolls the mosaic in its own box, never the page, until a cell is visible beside the labels. */

@@ -26,8 +26,7 @@ export function isFinger(/** @type {Pick<PointerEvent, 'pointerType'>} */ { poin
 
 /**
  * Listens to fingers on an element. A swipe up or down scrolls the page, and two fingers enlarge it, as everywhere else.
- * @param {HTMLElement | SVGElement} element
- * @param {FingerActions} actions
+ * @param {HTMLElement | SVGElement} element @param {FingerActions} actions
  */
 export function attachFinger(element, actions) {
   const finger = new Finger(actions);

@@ -6,12 +6,10 @@
 
 import { attentionInto } from './attention.js';
 import { queryWords } from './geometry.js';
+/** @import { Layer } from './attention.js' */
+/** @import { Trace } from './geometry.js' */
 
-/**
- * @typedef {import('./attention.js').Layer} Layer
- * @typedef {import('./geometry.js').Trace} Trace
- * @typedef {{query: number, key: number, weight: number}} Link tokens by their index
- */
+/** @typedef {{query: number, key: number, weight: number}} Link tokens by their index */
 
 /** Cells of an axis at most, as far as blocks of patches can keep to it. */
 export const MOST_CELLS = 2000;
@@ -90,9 +88,7 @@ function tokenWords(/** @type {string} */ name) {
 /**
  * One row of a head, or of the mean, maximum or minimum over heads.
  * @param {Float32Array} out [tokens]
- * @param {Layer} layer
- * @param {number | string} head
- * @param {number} token
+ * @param {Layer} layer @param {number | string} head @param {number} token
  * @param {Float32Array} spare [tokens], overwritten
  */
 export function rowInto(out, layer, head, token, spare) {
@@ -221,9 +217,7 @@ export class Filling {
 /**
  * The ends of the colours: from 0 to the largest weight, or on a logarithmic scale from the smallest weight, but at most five
  * powers of ten below the largest.
- * @param {{low: number, high: number}} filling
- * @param {boolean} log
- * @returns {[number, number]}
+ * @param {{low: number, high: number}} filling @param {boolean} log @returns {[number, number]}
  */
 export function endsOf({ low, high }, log) {
   if (!log) return [0, high];
@@ -244,8 +238,7 @@ export function shareOnScale(
 /**
  * A pixel for every weight there is, found by the leading 16 bits of its float behind the sign: no logarithm for each cell.
  * @param {Uint32Array} table 256 colours
- * @param {[number, number]} ends
- * @param {boolean} log
+ * @param {[number, number]} ends @param {boolean} log
  */
 export function pixelTable(table, ends, log) {
   const pixels = new Uint32Array(65536).fill(table[0]);
@@ -268,9 +261,7 @@ function binOf(/** @type {number} */ weight) {
  * Paints values[from..to) with the pixels of `pixelTable`.
  * @param {Uint32Array} pixels
  * @param {Float32Array} values at least 0
- * @param {Uint32Array} table
- * @param {number} from
- * @param {number} to
+ * @param {Uint32Array} table @param {number} from @param {number} to
  */
 export function paintWeights(pixels, values, table, from, to) {
   const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);

@@ -2,12 +2,11 @@
 
 import { attentionInto, parseLayer } from './attention.js';
 import { queryTokens } from './geometry.js';
+/** @import { Layer } from './attention.js' */
+/** @import { Trace } from './geometry.js' */
+/** @import { View } from './state.js' */
 
 /**
- * @typedef {import('./attention.js').Layer} Layer
- * @typedef {import('./geometry.js').Trace} Trace
- * @typedef {import('./state.js').View} View
- *
  * @typedef {object} Packing how the layers of a trace were packed
  * @property {'fp16' | 'int8'} storage
  * @property {number[] | null} pool weights of the tokens in the query "pool", where the model pools by a learned attention
@@ -33,8 +32,7 @@ export function paired(/** @type {ArrayBuffer} */ planes) {
 
 /**
  * A layer of whole steps from -127 to 127, whose length each row has for itself.
- * @param {ArrayBuffer} buffer
- * @param {{heads: number, tokens: number, headDim: number, scale: number}} about
+ * @param {ArrayBuffer} buffer @param {{heads: number, tokens: number, headDim: number, scale: number}} about
  * @returns {Layer}
  */
 export function parseSteps(buffer, { heads, tokens, headDim, scale }) {
@@ -60,8 +58,7 @@ export function parseSteps(buffer, { heads, tokens, headDim, scale }) {
 
 /**
  * The source of an explorer whose layers are packed.
- * @param {(layer: number) => Promise<Uint8Array<ArrayBuffer>>} bytesOf
- * @param {Packing} packing
+ * @param {(layer: number) => Promise<Uint8Array<ArrayBuffer>>} bytesOf @param {Packing} packing
  * @returns {import('./source.js').Source}
  */
 export function packedSource(bytesOf, { storage, pool }) {
@@ -72,6 +69,15 @@ export function packedSource(bytesOf, { storage, pool }) {
     if (storage === 'int8' && about.kind === 'qk') return parseSteps(buffer, about);
     return parseLayer(paired(buffer), about);
   };
+  return sourceOf(layerOf, pool);
+}
+
+/**
+ * The source of an explorer all of whose layers are here.
+ * @param {(trace: Trace, layer: number) => Promise<Layer>} layerOf @param {number[] | null} pool see `Packing`
+ * @returns {import('./source.js').Source}
+ */
+export function sourceOf(layerOf, pool) {
   return {
     photo: (address) => address,
     layer: layerOf,

@@ -9,11 +9,10 @@ import zlib
 from typing import Literal
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from vit_viz.capture import Trace
 from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.lazy import Tensor, torch
 
 LAYER_BYTES = (
     60 * 2**20
@@ -30,9 +29,9 @@ _MEASURED = (
 def source_of(trace: Trace, layer: int) -> str:
     """How a layer reaches the browser: "qk", "attention" where q and k do not determine it, "rows" where it is too large."""
     heads, tokens = trace.num_heads, trace.num_tokens
-    source = trace.source(layer)
-    size = heads * tokens * (4 * trace.head_dim + 8 if source == "qk" else 2 * tokens)
-    return source if size <= LAYER_BYTES else "rows"
+    kind = "qk" if trace.source(layer) == "qk" else "attention"
+    size = heads * tokens * (4 * trace.head_dim + 8 if kind == "qk" else 2 * tokens + 4)
+    return kind if size <= LAYER_BYTES else "rows"
 
 
 def has_norms(trace: Trace) -> bool:
@@ -47,7 +46,7 @@ def layer_bytes(trace: Trace, layer: int) -> tuple[str, bytes]:
     """A layer for the browser: its kind and its little-endian bytes.
 
     "qk": lse float32 [heads, tokens], value norms float32 [heads, tokens] (zeros where unknown), q float16 [heads, tokens,
-    head_dim], k float16 likewise. "attention": float16 [heads, tokens, tokens].
+    head_dim], k float16 likewise. "attention": value norms as there, then the attention, float16 [heads, tokens, tokens].
 
     Raises:
         ParameterError: the layer does not exist, or is too large to travel.
@@ -58,7 +57,8 @@ def layer_bytes(trace: Trace, layer: int) -> tuple[str, bytes]:
     if kind == "rows":
         raise ParameterError("This layer is too large to travel whole; ask for its rows.")
     if kind == "attention":
-        return kind, plain_bytes(trace.attention(layer), np.float16)
+        attention = trace.attention(layer)
+        return kind, _norms(trace, layer, attention[..., 0]) + plain_bytes(attention, np.float16)
     q, k = _operands(trace, layer)
     parts = [_sums_and_norms(trace, layer, trace.normaliser(layer))]
     return kind, b"".join([*parts, plain_bytes(q, np.float16), plain_bytes(k, np.float16)])
@@ -114,8 +114,12 @@ def plain_bytes(values: object, dtype: type[np.floating]) -> bytes:
 
 
 def _sums_and_norms(trace: Trace, layer: int, lse: Tensor) -> bytes:
-    norms = trace.value_norms(layer) if has_norms(trace) else lse * 0
-    return plain_bytes(lse, np.float32) + plain_bytes(norms, np.float32)
+    return plain_bytes(lse, np.float32) + _norms(trace, layer, lse)
+
+
+def _norms(trace: Trace, layer: int, like: Tensor) -> bytes:
+    """Value norms [heads, tokens], or zeros where they are unknown."""
+    return plain_bytes(trace.value_norms(layer) if has_norms(trace) else like * 0, np.float32)
 
 
 def _operands(trace: Trace, layer: int) -> tuple[Tensor, Tensor]:

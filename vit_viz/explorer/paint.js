@@ -5,28 +5,24 @@
 // be written, with their opacity: `layerTable` in styles.js makes it.
 
 import { massMask } from './frame.js';
-import { headColumn } from './state.js';
+import { headColumn, shownColumns } from './state.js';
+/** @import { Frame } from './frame.js' */
+/** @import { View } from './state.js' */
 
-/**
- * @typedef {import('./frame.js').Frame} Frame
- * @typedef {import('./state.js').View} View
- */
+/** What a text holds in base64. */
+export function bytesOf(/** @type {string} */ text) {
+  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+}
 
-/**
- * A colour table as pixels ready to be written.
- * @param {string} text base64 of 256 colours of 3 bytes
- */
-export function decodeTable(text) {
-  const bytes = atob(text);
-  const pixels = new Uint8ClampedArray(1024);
-  for (let i = 0; i < 256; i++) {
-    for (let channel = 0; channel < 3; channel++) pixels[4 * i + channel] = bytes.charCodeAt(3 * i + channel);
-    pixels[4 * i + 3] = 255;
-  }
+/** Colours as pixels ready to be written: those of a table, or one for each patch. @param {string} text base64 of 3 bytes each */
+export function decodeTable(text, opacity = 255) {
+  const bytes = bytesOf(text);
+  const pixels = new Uint8ClampedArray((bytes.length / 3) * 4).fill(opacity);
+  for (let i = 0; 3 * i < bytes.length; i++) pixels.set(bytes.subarray(3 * i, 3 * i + 3), 4 * i);
   return new Uint32Array(pixels.buffer);
 }
 
-/** Place in a colour table, as vit_viz.render.colormaps.indices: round(255 share), halves up; a constant map gets 128. */
+/** Place in a colour table, as vit_viz.figures.colormaps.indices: round(255 share), halves up; a constant map gets 128. */
 export function tableIndex(/** @type {number} */ value, low = 0, high = 1) {
   if (low === high) return value === low ? 128 : value > high ? 255 : 0;
   return Math.floor(255 * Math.min(1, Math.max(0, (value - low) / (high - low))) + 0.5);
@@ -34,11 +30,9 @@ export function tableIndex(/** @type {number} */ value, low = 0, high = 1) {
 
 /**
  * Paints one map into a larger picture.
- * @param {Uint32Array} pixels
- * @param {{at: number, stride: number, rows: number, cols: number}} place
+ * @param {Uint32Array} pixels @param {{at: number, stride: number, rows: number, cols: number}} place
  * @param {Float32Array} values [rows * cols]
- * @param {Uint32Array} table
- * @param {[number, number, number]} range
+ * @param {Uint32Array} table @param {[number, number, number]} range
  */
 export function paintMap(pixels, { at, stride, rows, cols }, values, table, [low, high]) {
   if (low === high) {
@@ -59,24 +53,41 @@ export function paintMap(pixels, { at, stride, rows, cols }, values, table, [low
 
 /** A canvas of one pixel per patch. */
 export class Picture {
-  /** @param {HTMLCanvasElement} canvas */
-  constructor(canvas) {
+  constructor(canvas = document.createElement('canvas'), width = 1, height = 1) {
     this.canvas = canvas;
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-    this.resize(1, 1);
+    this.data = this.context.createImageData(width, height);
+    this.pixels = new Uint32Array(this.data.data.buffer);
+    Object.assign(canvas, { width, height });
   }
 
-  /** @param {number} width @param {number} height */
-  resize(width, height) {
-    if (this.data && width === this.data.width && height === this.data.height) return;
-    this.canvas.width = width;
-    this.canvas.height = height;
+  resize(/** @type {number} */ width, /** @type {number} */ height) {
+    if (width === this.data.width && height === this.data.height) return;
+    Object.assign(this.canvas, { width, height });
     this.data = this.context.createImageData(width, height);
     this.pixels = new Uint32Array(this.data.data.buffer);
   }
 
+  /** One number per patch, in the colours of a table. @param {Float32Array} map @param {Uint32Array} table @param {[number, number]} range */
+  paint(map, table, [low, high]) {
+    const { width: cols, height: rows } = this.data;
+    paintMap(this.pixels, { at: 0, stride: cols, rows, cols }, map, table, [low, high, 0]);
+    this.show();
+  }
+
+  /** One pixel per patch, ready to be written. */
+  set(/** @type {Uint32Array} */ pixels) {
+    this.pixels.set(pixels);
+    this.show();
+  }
+
+  clear() {
+    this.pixels.fill(0);
+    this.show();
+  }
+
   show() {
-    if (this.data) this.context.putImageData(this.data, 0, 0);
+    this.context.putImageData(this.data, 0, 0);
   }
 }
 
@@ -97,19 +108,17 @@ function cutOut(
 }
 
 /**
- * Paints every cell of the mosaic: layers downwards, heads and then the fusions to the right.
- * @param {Picture} picture
- * @param {Frame} frame
- * @param {View} view
- * @param {Uint32Array} table
+ * Paints every cell of the mosaic: layers downwards, heads and then the fusions that are shown to the right.
+ * @param {Picture} picture @param {Frame} frame @param {View} view @param {Uint32Array} table
  * @param {number} [outside] pixel of what is not kept
  */
 export function paintMosaic(picture, frame, view, table, outside = 0) {
-  const { trace, columns } = frame;
+  const { trace } = frame;
+  const columns = shownColumns(view, trace.heads);
   const [rows, cols] = trace.grid;
   const stride = columns * cols;
   picture.resize(stride, trace.layers * rows);
-  const pixels = /** @type {Uint32Array} */ (picture.pixels);
+  const { pixels } = picture;
   const shared = view.scale === 'shared' ? frame.range(view, 0, 0) : null;
   for (let l = 0; l < trace.layers; l++) {
     const top = l * rows * stride;
@@ -128,10 +137,7 @@ export function paintMosaic(picture, frame, view, table, outside = 0) {
 
 /**
  * Paints the chosen cell for the big map. Returns the numbers at the ends of its colours.
- * @param {Picture} picture
- * @param {Frame} frame
- * @param {View} view
- * @param {Uint32Array} table
+ * @param {Picture} picture @param {Frame} frame @param {View} view @param {Uint32Array} table
  * @param {number} [outside] pixel of what is not kept
  * @returns {[number, number, number]}
  */
@@ -139,7 +145,7 @@ export function paintBigMap(picture, frame, view, table, outside = 0) {
   const [rows, cols] = frame.trace.grid;
   const range = frame.range(view, view.layer, headColumn(view.head, frame.trace.heads));
   picture.resize(cols, rows);
-  const pixels = /** @type {Uint32Array} */ (picture.pixels);
+  const { pixels } = picture;
   if (frame.fresh[view.layer]) {
     const place = { at: 0, stride: cols, rows, cols };
     paintMap(pixels, place, frame.map(view), table, range);
@@ -158,6 +164,11 @@ export function paintBar(
   reached = pixels.length - 1,
 ) {
   picture.resize(Math.max(2, reached + 1), 1);
-  /** @type {Uint32Array} */ (picture.pixels).set(pixels.subarray(0, Math.max(2, reached + 1)));
-  picture.show();
+  picture.set(pixels.subarray(0, Math.max(2, reached + 1)));
+}
+
+/** A repaint as a `performance.measure` entry, for tests and for the browser's own profiler. */
+export function measure(/** @type {string} */ name, /** @type {number} */ start, detail = '') {
+  performance.measure(name, { start, end: performance.now(), detail });
+  if (performance.getEntriesByName(name).length > 600) performance.clearMeasures(name);
 }

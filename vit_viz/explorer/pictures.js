@@ -3,11 +3,12 @@
 import { Picture, decodeTable, paintBar, paintBigMap, paintMosaic, tableIndex } from './paint.js';
 import { MosaicScreen, PhotoScreen } from './screen.js';
 import { barPixels, layerTable, suited } from './styles.js';
+/** @import { Frame } from './frame.js' */
+/** @import { Trace } from './geometry.js' */
+/** @import { View } from './state.js' */
+/** @import { Style } from './styles.js' */
 
 /**
- * @typedef {import('./frame.js').Frame} Frame
- * @typedef {import('./geometry.js').Trace} Trace
- * @typedef {import('./state.js').View} View
  * @typedef {Record<string, HTMLElement>} Parts
  *
  * The numbers that a scale bar shows.
@@ -19,10 +20,7 @@ import { barPixels, layerTable, suited } from './styles.js';
 
 /** Paints a frame; knows where the canvases are. */
 export class Pictures {
-  /**
-   * @param {Parts} parts
-   * @param {Record<string, string>} tables
-   */
+  /** @param {Parts} parts @param {Record<string, string>} tables */
   constructor(parts, tables) {
     const canvas = (/** @type {string} */ name) => /** @type {HTMLCanvasElement} */ (parts[name]);
     this.photo = /** @type {HTMLImageElement} */ (parts.photo);
@@ -37,21 +35,14 @@ export class Pictures {
     this.shownBar = '';
   }
 
-  /** Follows the sizes that `fitPanels` found. */
-  fit(
-    /** @type {ReturnType<typeof import('./layout.js').fitPanels>} */ { cell, box },
-    /** @type {Trace} */ { layers, heads },
-  ) {
+  /** Follows the sizes that `fitPanels` found. @param {import('./layout.js').Arrangement} mosaic @param {import('./screen.js').Size} box */
+  fit(mosaic, box) {
     const ratio = window.devicePixelRatio || 1;
     this.screen.fit(box, ratio);
-    this.mosaic.fit(cell, { layers, columns: heads + 3 }, ratio);
+    this.mosaic.fit(mosaic.cell, mosaic, ratio);
   }
 
-  /**
-   * @param {Frame} frame
-   * @param {View} view
-   * @returns {Range}
-   */
+  /** @param {Frame} frame @param {View} view @returns {Range} */
   paint(frame, view) {
     const { trace } = frame;
     const style = suited(view.style, trace.unlit);
@@ -59,6 +50,7 @@ export class Pictures {
     const cells = this.layer(style, style === 'heat' ? 1 : view.alpha, view.table);
     const big = this.layer(style, view.alpha, view.table);
     paintMosaic(this.atlas, frame, view, cells, outside(cells));
+    this.mosaic.smooth = view.smooth;
     this.mosaic.show(this.atlas.canvas, this.photo, frame, style);
     const [low, high] = paintBigMap(this.map, frame, view, big, outside(big));
     this.screen.show(this.map.canvas, this.photo, trace, { style, smooth: view.smooth });
@@ -68,14 +60,14 @@ export class Pictures {
   }
 
   /** The scale up to the place that the map reaches; drawn again where it has changed. */
-  showBar(/** @type {import('./styles.js').Style} */ style, /** @type {string} */ table, reached = 255) {
+  showBar(/** @type {Style} */ style, /** @type {string} */ table, reached = 255) {
     const key = `${style}|${table}|${reached}`;
     if (key === this.shownBar) return;
     this.shownBar = key;
     paintBar(this.bar, barPixels(style, this.tables[table]), reached);
   }
 
-  /** @param {import('./styles.js').Style} style @param {number} strength @param {string} table */
+  /** @param {Style} style @param {number} strength @param {string} table */
   layer(style, strength, table) {
     const key = `${style}|${strength}|${table}`;
     const known = this.layers.get(key);
@@ -88,9 +80,7 @@ export class Pictures {
 
   /**
    * The layer over the photo at another size, for a file.
-   * @param {Trace} trace
-   * @param {View} view
-   * @param {{width: number, height: number}} size
+   * @param {Trace} trace @param {View} view @param {{width: number, height: number}} size
    */
   layerAt(trace, view, size) {
     const screen = new PhotoScreen(document.createElement('canvas'));

@@ -1,9 +1,13 @@
 // The picture on the screen as a PNG: photo, map, caption and colour bar.
 
+import { offerFile } from './elements.js';
 import { patchRect } from './geometry.js';
+import { caption } from './labels.js';
 import { askForFigure } from './source.js';
 import { formatLink } from './state.js';
 import { suited } from './styles.js';
+/** @import { Trace } from './geometry.js' */
+/** @import { View } from './state.js' */
 
 const LONGEST = 2400;
 
@@ -11,7 +15,7 @@ const LONGEST = 2400;
  * @typedef {object} Sheet
  * @property {HTMLImageElement} photo
  * @property {(size: {width: number, height: number}) => HTMLCanvasElement} layer what lies over the part that the model received
- * @property {import('./geometry.js').Trace} trace
+ * @property {Trace} trace
  * @property {HTMLCanvasElement} bar the scale from its low to its high end
  * @property {[string, string]} ends numbers at the ends of the scale
  * @property {string} unit
@@ -85,11 +89,7 @@ function wrap(context, line, width) {
   return lines.filter(Boolean);
 }
 
-/**
- * A name that says what the picture shows and how it was drawn.
- * @param {import('./geometry.js').Trace} trace
- * @param {import('./state.js').View} view
- */
+/** A name that says what the picture shows and how it was drawn. @param {Trace} trace @param {View} view */
 export function fileName(trace, view) {
   const query = view.query.length > 40 ? 'region' : view.query;
   const how = `${suited(view.style, trace.unlit)}-${view.smooth ? 'smooth' : 'patches'}`;
@@ -99,31 +99,35 @@ export function fileName(trace, view) {
 
 /**
  * Asks the host to save the figure, in a format and size to choose; false where it does not.
- * @param {Element} button
- * @param {import('./geometry.js').Trace} trace
- * @param {import('./state.js').View} view
+ * @param {Element} button @param {Trace} trace @param {View} view
+ * @param {string} page address of the explorer as a page of its own, with this view; '' where there is none
  */
-export function savedByHost(button, trace, view) {
-  return (
-    Boolean(trace.figure) &&
-    askForFigure(button, `${trace.figure}?kind=map&${formatLink(view, trace).slice(1)}`)
-  );
+export function savedByHost(button, trace, view, page) {
+  if (!trace.figure) return false;
+  const address = `${trace.figure}?kind=map&${formatLink(view, trace).slice(1)}`;
+  return askForFigure(button, address, undefined, page);
 }
 
-/** Offers a canvas as a download. */
-export function download(/** @type {HTMLCanvasElement} */ canvas, /** @type {string} */ name) {
-  canvas.toBlob((blob) => {
-    if (!blob) return;
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(blob);
-    link.download = `${name.replace(/[^A-Za-z0-9.,_-]+/g, '_')}.png`;
-    link.click();
-    window.setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+/**
+ * Offers the big map with its caption and colour bar as a download.
+ * @param {Record<string, HTMLElement>} parts @param {import('./pictures.js').Pictures} pictures @param {Trace} trace @param {View} view
+ */
+export function saveSheet(parts, pictures, trace, view) {
+  const text = (/** @type {string} */ part) => parts[part].textContent ?? '';
+  const canvas = drawSheet({
+    photo: pictures.photo,
+    layer: (size) => pictures.layerAt(trace, view, size),
+    trace,
+    bar: pictures.bar.canvas,
+    ends: [text('low'), text('high')],
+    unit: text('unit'),
+    lines: [
+      caption(view, trace),
+      `${text('readout')} Photo: ${trace.name ?? trace.image}, ${trace.mode}. vit_viz`,
+    ],
   });
-}
-
-/** Shows the link that saves the explorer as a page of its own, where there is such an address. */
-export function offerPage(/** @type {HTMLElement} */ link, /** @type {string} */ address) {
-  link.hidden = !address;
-  if (address) link.setAttribute('href', address);
+  const name = fileName(trace, view).replace(/[^A-Za-z0-9.,_-]+/g, '_');
+  canvas.toBlob((blob) => {
+    if (blob) offerFile(blob, `${name}.png`);
+  });
 }

@@ -5,12 +5,11 @@
 // drawn once per size; a repaint is a handful of copies, which the browser makes without the script.
 
 import { dimmed } from './styles.js';
+/** @import { Trace } from './geometry.js' */
+/** @import { Style } from './styles.js' */
+/** @import { Frame } from './frame.js' */
 
-/**
- * @typedef {import('./styles.js').Style} Style
- * @typedef {import('./geometry.js').Trace} Trace
- * @typedef {{width: number, height: number}} Size
- */
+/** @typedef {{width: number, height: number}} Size */
 
 /** Most pixels of one canvas: what a repaint copies in a few milliseconds also without a graphics processor. */
 const MOST = 2.4e6;
@@ -46,9 +45,7 @@ export class Tile {
 
   /**
    * Draws the photo, once per photo and size.
-   * @param {HTMLImageElement} photo
-   * @param {Trace['crop']} crop
-   * @param {Size} size
+   * @param {HTMLImageElement} photo @param {Trace['crop']} crop @param {Size} size
    * @param {number} [radius] of its corners
    * @returns {boolean} whether there is a photo
    */
@@ -70,9 +67,7 @@ export class Tile {
 
 /**
  * The part of the photo that the model received; nothing where it reaches beyond the photo.
- * @param {CanvasRenderingContext2D} context
- * @param {HTMLImageElement} photo
- * @param {Trace['crop']} crop
+ * @param {CanvasRenderingContext2D} context @param {HTMLImageElement} photo @param {Trace['crop']} crop
  * @param {Size} size
  */
 function drawRegion(context, photo, { original, region }, { width, height }) {
@@ -115,9 +110,7 @@ export class PhotoScreen {
 
   /**
    * @param {HTMLCanvasElement} map one pixel per patch: the layer of the style
-   * @param {HTMLImageElement} photo
-   * @param {Trace} trace
-   * @param {{style: Style, smooth: boolean}} how
+   * @param {HTMLImageElement} photo @param {Trace} trace @param {{style: Style, smooth: boolean}} how
    */
   show(map, photo, { crop }, { style, smooth }) {
     const { context, size, tile } = this;
@@ -147,28 +140,34 @@ export class MosaicScreen {
     this.dark = sheet();
     /** @type {number[]} */ this.across = [];
     /** @type {number[]} */ this.down = [];
+    /** @type {number[]} */ this.aside = [];
     this.key = '';
     this.cell = { width: 0, height: 0 };
     this.radius = 0;
+    this.smooth = false; // between the centres of patches, where these are larger than a pixel; patches as they are otherwise
   }
 
   /**
    * @param {import('./layout.js').Cell} cell in pixels of CSS
-   * @param {{layers: number, columns: number}} grid
+   * @param {{layers: number, columns: number, rows?: number, shift?: number}} grid rows: layers of a band; shift: from one band to the
+   *     next, in pixels of CSS
    * @param {number} [ratio] pixels of the device for one of them
    */
-  fit({ width, height, gap, radius }, { layers, columns }, ratio = 1) {
-    const all = { width: width * columns, height: height * layers };
+  fit(cell, { layers, columns, rows = layers, shift = 0 }, ratio = 1) {
+    const { width, height, gap, radius, inset: [left, top] = [0, 0], foot = 0 } = cell;
+    const all = { width: width * columns + shift * (Math.ceil(layers / rows) - 1), height: height * rows };
     const scale = sharpness(all, ratio);
-    const key = [width, height, layers, columns, scale].join('|');
+    const key = [width, height, left, top, foot, layers, columns, rows, scale].join('|');
     if (key === this.key) return;
     this.key = key;
     this.tile.key = '';
-    this.cell = { width: Math.round((width - gap) * scale), height: Math.round((height - gap) * scale) };
+    const px = (/** @type {number} */ length) => Math.round(length * scale);
+    this.cell = { width: px(width - gap - 2 * left), height: px(height - gap - foot - 2 * top) };
     this.radius = radius * scale;
-    this.across = Array.from({ length: columns }, (_, c) => Math.round(c * width * scale));
-    this.down = Array.from({ length: layers }, (_, l) => Math.round(l * height * scale));
-    const size = { width: Math.round(all.width * scale), height: Math.round(all.height * scale) };
+    this.across = Array.from({ length: columns }, (_, c) => px(c * width + left));
+    this.down = Array.from({ length: layers }, (_, l) => px((l % rows) * height + top));
+    this.aside = Array.from({ length: layers }, (_, l) => px(Math.floor(l / rows) * shift));
+    const size = { width: px(all.width), height: px(all.height) };
     for (const { canvas } of [this, this.plain, this.dark]) resize(canvas, size);
   }
 
@@ -179,18 +178,16 @@ export class MosaicScreen {
     if (before === this.tile.key) return true;
     for (const name of /** @type {const} */ (['plain', 'dark'])) {
       this[name].clearRect(0, 0, this.canvas.width, this.canvas.height);
-      for (const y of this.down) {
-        for (const x of this.across) this[name].drawImage(this.tile[name].canvas, x, y);
-      }
+      this.down.forEach((y, l) => {
+        for (const x of this.across) this[name].drawImage(this.tile[name].canvas, x + this.aside[l], y);
+      });
     }
     return true;
   }
 
   /**
    * @param {HTMLCanvasElement} atlas one pixel per patch, cells side by side: the layer of the style
-   * @param {HTMLImageElement} photo
-   * @param {import('./frame.js').Frame} frame
-   * @param {Style} style
+   * @param {HTMLImageElement} photo @param {Frame} frame @param {Style} style
    */
   show(atlas, photo, frame, style) {
     const { context, canvas } = this;
@@ -208,21 +205,32 @@ export class MosaicScreen {
 
   /** @param {HTMLCanvasElement} atlas @param {Trace} trace */
   enlarge(atlas, { grid: [rows, cols] }) {
-    const { context, across, down } = this;
+    const { context, across, down, aside } = this;
     const { width, height } = this.cell;
-    context.imageSmoothingEnabled = width < cols || height < rows;
+    context.imageSmoothingEnabled = this.smooth || width < cols || height < rows;
     for (let l = 0; l < down.length; l++) {
       for (let c = 0; c < across.length; c++)
-        context.drawImage(atlas, c * cols, l * rows, cols, rows, across[c], down[l], width, height);
+        context.drawImage(
+          atlas,
+          c * cols,
+          l * rows,
+          cols,
+          rows,
+          aside[l] + across[c],
+          down[l],
+          width,
+          height,
+        );
     }
   }
 
   /** Lets the layers fade that do not answer the present query (yet). */
-  fade(/** @type {import('./frame.js').Frame} */ frame) {
-    const { context, canvas, down, cell } = this;
+  fade(/** @type {Frame} */ frame) {
+    const { context, across, down, aside, cell } = this;
     context.globalCompositeOperation = 'destination-out';
     context.fillStyle = `rgb(0 0 0 / ${1 - BEHIND})`;
     for (let l = 0; l < down.length; l++)
-      if (!frame.fresh[l]) context.fillRect(0, down[l], canvas.width, cell.height);
+      if (!frame.fresh[l])
+        context.fillRect(aside[l], down[l], (across.at(-1) ?? 0) + cell.width, cell.height);
   }
 }

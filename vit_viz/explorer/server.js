@@ -1,17 +1,14 @@
 // What the explorer tells its host and what it asks its source, once the hand rests. Nothing here runs while hovering.
 
+/** @import { LayerStore } from './layers.js' */
+/** @import { View } from './state.js' */
+
 /**
- * @typedef {import('./layers.js').LayerStore} LayerStore
- * @typedef {import('./state.js').View} View
  * @typedef {(name: string, data: Record<string, unknown>) => void} Trigger
  *
  * Numbers of one map as Python computes them, in fp32.
- * @typedef {object} Numbers
- * @property {number} max
- * @property {[number, number]} peak
- * @property {number} patches
- * @property {Record<string, number>} prefix
- * @property {Record<string, number>} suffix by kind
+ * @typedef {{max: number, peak: [number, number], patches: number, prefix: Record<string, number>,
+ *   suffix: Record<string, number>}} Numbers suffix: by kind
  */
 
 /** The parts of a view that numbers depend on. */

@@ -1,11 +1,11 @@
 // Where an explorer has its numbers: from a server, from the file that it stands in, from a notebook; and what its page does for it.
 
+/** @import { Layer } from './attention.js' */
+/** @import { Trace } from './geometry.js' */
+/** @import { Numbers } from './server.js' */
+/** @import { View } from './state.js' */
+
 /**
- * @typedef {import('./attention.js').Layer} Layer
- * @typedef {import('./geometry.js').Trace} Trace
- * @typedef {import('./server.js').Numbers} Numbers
- * @typedef {import('./state.js').View} View
- *
  * @typedef {object} Source
  * @property {(address: string) => string} photo the address of a photo, as an image takes it
  * @property {(trace: Trace, layer: number, signal: AbortSignal) => Promise<Layer>} layer what a layer is computed from
@@ -25,8 +25,14 @@ export function routeUrl(/** @type {string} */ path) {
   return path.startsWith('/') ? `${String(root).replace(/[/]$/, '')}${path}` : path;
 }
 
-/** Asks whoever saves figures here for one, by an event; false where nobody does. */
-export function askForFigure(/** @type {Element} */ element, /** @type {string} */ address) {
-  const asked = new window.CustomEvent('vv-figure', { bubbles: true, cancelable: true, detail: { address } });
+/**
+ * Asks whoever saves figures here for one, by an event; false where nobody does.
+ * @param {Element} element @param {string} address
+ * @param {string[]} [formats] that there are, where they are not those of its kind
+ * @param {string} [page] address of what is shown as a page of its own; '' where there is none
+ */
+export function askForFigure(element, address, formats, page = '') {
+  const detail = { address, formats, page };
+  const asked = new window.CustomEvent('vv-figure', { bubbles: true, cancelable: true, detail });
   return !element.dispatchEvent(asked);
 }

@@ -1,7 +1,8 @@
 // What is being looked at, as a value: moves through layers, heads and patches, and the permalink. No document here.
 
 import { FUSIONS } from './attention.js';
-import { movedPatch, patchQuery, queryPatches, queryTokens } from './geometry.js';
+import { clamp, movedPatch, patchQuery, queryPatches, queryTokens } from './geometry.js';
+/** @import { Trace } from './geometry.js' */
 
 /**
  * @typedef {object} Option
@@ -40,8 +41,6 @@ export function writeOption(option, value) {
 }
 
 /**
- * @typedef {import('./geometry.js').Trace} Trace
- *
  * @typedef {object} View
  * @property {number} layer
  * @property {number | string} head a number, or "mean", "max", "min"
@@ -52,27 +51,22 @@ export function writeOption(option, value) {
  * @property {import('./styles.js').Style} style
  * @property {number} alpha strength of the style, 0 to 1
  * @property {string} table colours of heat
- * @property {boolean} smooth between patch centres, in the big photo
+ * @property {boolean} smooth between patch centres
  * @property {number} mask share of the attention that is kept, of the top patches; 0: all
  * @property {boolean} norm weight x size of the value, ||v_j W_O,h||
+ * @property {boolean} extremes whether the mosaic has columns for the largest and the smallest of all heads
  *
  * What a link says, as text.
- * @typedef {object} Link
- * @property {string | null} model
- * @property {string | null} image
- * @property {string} mode
- * @property {string} size
- * @property {string} part
- * @property {Record<string, string>} options everything else, by its name in the link
+ * @typedef {{model: string | null, image: string | null, mode: string, size: string, part: string,
+ *   options: Record<string, string>}} Link options: everything else, by its name in the link
  */
 
-/** How maps were drawn before there were styles: what a link means that names colours and no style; as vit_viz/drawing/options.py. */
+/** How maps were drawn before there were styles: what a link means that names colours and no style; as vit_viz/figures/options.py. */
 const BEFORE_STYLES = Object.freeze({ style: 'heat', scale: 'shared', alpha: '0.55', smooth: '0' });
 
 /**
  * The view that a trace opens with: its output's query, where the server says that a first look begins.
- * @param {Trace} trace
- * @returns {View}
+ * @param {Trace} trace @returns {View}
  */
 export function initialView(trace) {
   const { layer, head } = trace.opening;
@@ -85,26 +79,23 @@ export function initialView(trace) {
 }
 
 /**
- * A view changed by whatever of `change` is valid for this trace; the rest is ignored, never repaired.
- * @param {View} view
- * @param {Record<string, unknown>} change
- * @param {Trace} trace
- * @returns {View}
+ * A view changed by whatever of `change` is valid for this trace; the rest is ignored, never repaired. A head that is the largest or
+ * the smallest of all brings the columns of both; with these it goes.
+ * @param {View} view @param {Record<string, unknown>} change @param {Trace} trace @returns {View}
  */
 export function updateView(view, change, trace) {
   const next = /** @type {Record<string, unknown>} */ ({ ...view });
   for (const [key, value] of Object.entries(change)) {
     if (key in next && isValid(key, value, trace)) next[key] = value;
   }
+  if (isExtreme(next.head) && 'extremes' in next) {
+    if (change.extremes === false && !('head' in change)) next.head = FUSIONS[0];
+    else next.extremes = true;
+  }
   return /** @type {View} */ (/** @type {unknown} */ (next));
 }
 
-/**
- * @param {string} key
- * @param {unknown} value
- * @param {Trace} trace
- * @returns {boolean}
- */
+/** @param {string} key @param {unknown} value @param {Trace} trace @returns {boolean} */
 function isValid(key, value, trace) {
   const within = (/** @type {number} */ end) =>
     Number.isInteger(value) && Number(value) >= 0 && Number(value) < end;
@@ -121,6 +112,16 @@ function isQuery(query, trace) {
   return tokens === 'pool' || (tokens !== null && tokens.length > 0);
 }
 
+/** Whether a head stands for the largest or the smallest of all. */
+function isExtreme(/** @type {unknown} */ head) {
+  return FUSIONS.indexOf(String(head)) > 0;
+}
+
+/** Columns of the mosaic: the heads, their mean and, where they are wanted, the largest and the smallest of all. */
+export function shownColumns(/** @type {Pick<View, 'extremes'> | null} */ view, heads = 0) {
+  return heads + (view?.extremes ? FUSIONS.length : 1);
+}
+
 /** Column of the mosaic in which a head or a fusion stands. */
 export function headColumn(/** @type {number | string} */ head, heads = 0) {
   return typeof head === 'number' ? head : heads + FUSIONS.indexOf(head);
@@ -133,24 +134,17 @@ export function columnHead(/** @type {number} */ column, heads = 0) {
 
 /**
  * One step through layers and heads; stops at the edges.
- * @param {View} view
- * @param {Trace} trace
- * @param {number} layers
- * @param {number} heads
- * @returns {View}
+ * @param {View} view @param {Trace} trace @param {number} layers @param {number} heads @returns {View}
  */
 export function stepHead(view, trace, layers, heads) {
-  const layer = clamp(view.layer + layers, 0, trace.layers - 1);
-  const column = clamp(headColumn(view.head, trace.heads) + heads, 0, trace.heads + FUSIONS.length - 1);
+  const layer = clamp(view.layer + layers, trace.layers - 1);
+  const column = clamp(headColumn(view.head, trace.heads) + heads, shownColumns(view, trace.heads) - 1);
   return { ...view, layer, head: columnHead(column, trace.heads) };
 }
 
 /**
  * One step of the query patch; a token that is no patch, or the pool, starts at the centre, a region at its first patch.
- * @param {View} view
- * @param {Trace} trace
- * @param {number} down
- * @param {number} right
+ * @param {View} view @param {Trace} trace @param {number} down @param {number} right
  * @param {boolean} [extend] add the new patch to the region instead of moving
  * @returns {View}
  */
@@ -163,14 +157,9 @@ export function stepQuery(view, trace, down, right, extend = false) {
   return { ...view, query: patchQuery(extend ? [...patches, to] : [to], cols) };
 }
 
-function clamp(/** @type {number} */ value, /** @type {number} */ low, /** @type {number} */ high) {
-  return Math.min(high, Math.max(low, value));
-}
-
 /**
  * The query string of a view; keys that are not ours are kept.
- * @param {View} view
- * @param {Pick<Trace, 'model' | 'image' | 'mode' | 'size' | 'part' | 'options'>} trace
+ * @param {View} view @param {Pick<Trace, 'model' | 'image' | 'mode' | 'size' | 'part' | 'options'>} trace
  * @param {string} [search] the present query string
  * @returns {string} starts with "?"
  */
@@ -198,8 +187,7 @@ export function formatLink(view, trace, search = '') {
 
 /**
  * What a query string asks for; nothing is read or validated here, as that needs a trace.
- * @param {string} search
- * @returns {Link}
+ * @param {string} search @returns {Link}
  */
 export function parseLink(search) {
   const {
@@ -223,9 +211,7 @@ export function parseLink(search) {
 
 /**
  * The change of view that a link asks of a trace, each value with its type; `updateView` validates it.
- * @param {Link} link
- * @param {Trace} trace
- * @returns {Record<string, unknown>}
+ * @param {Link} link @param {Trace} trace @returns {Record<string, unknown>}
  */
 export function linkChange({ options }, trace) {
   /** @type {Record<string, unknown>} */

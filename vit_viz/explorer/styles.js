@@ -1,4 +1,4 @@
-// Light, tint, heat: the three ways in which a map can be drawn over its photo; the formulas of vit_viz/render/styles.py.
+// Light, tint, heat: the three ways in which a map can be drawn over its photo; the formulas of vit_viz/figures/styles.py.
 //
 // With p a pixel of the photo, w the value of its patch on the chosen scale, in [0, 1], and s the strength, in [0, 1]:
 //
@@ -11,9 +11,6 @@
 // tint has ACCENT and a = s * TINT * w, heat has the table's colour and a = s. That layer is what the explorer paints.
 
 /** @typedef {'light' | 'tint' | 'heat'} Style */
-
-/** @type {Style[]} */
-export const STYLES = ['light', 'tint', 'heat'];
 
 /** How bright the gray photo is where nothing falls. */
 export const FLOOR = 0.2;
@@ -46,8 +43,7 @@ export function suited(style, unlit) {
 /**
  * What lies over the photo for each of 256 values, as pixels ready to be written: colour and opacity. For light the colour is
  * black, and stands for the dimmed photo that is put in its place.
- * @param {Style} style
- * @param {number} strength
+ * @param {Style} style @param {number} strength
  * @param {Uint32Array} table colours of heat
  */
 export function layerTable(style, strength, table) {
@@ -110,8 +106,7 @@ export function drawn(pixels, places, style, layer) {
 
 /**
  * The scale from its low to its high end: light and tint as they look on one pale pixel, heat as its table.
- * @param {Style} style
- * @param {Uint32Array} table
+ * @param {Style} style @param {Uint32Array} table
  */
 export function barPixels(style, table) {
   const pixel = new Uint8ClampedArray(1024);

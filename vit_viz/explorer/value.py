@@ -8,8 +8,9 @@ from typing import Any
 from vit_viz.analyses.attention import AttentionOptions
 from vit_viz.analyses.options import OptionField
 from vit_viz.capture import Trace
-from vit_viz.drawing.options import DrawingOptions
 from vit_viz.explorer.packing import has_norms, source_of
+from vit_viz.figures.request import DrawingOptions
+from vit_viz.views.tab_options import LookTabOptions
 
 Value = dict[str, Any]
 
@@ -40,7 +41,7 @@ def trace_value(trace: Trace) -> Value:
 
 def explorer_options() -> tuple[OptionField, ...]:
     """The options that the explorer has controls for."""
-    return (*AttentionOptions.schema(), *DrawingOptions.schema())
+    return (*AttentionOptions.schema(), *DrawingOptions.schema(), *LookTabOptions.schema())
 
 
 CHECKING: Value = {

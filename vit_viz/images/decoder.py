@@ -54,9 +54,8 @@ _ENVIRONMENT = {  # what Python needs to find itself and its packages; nothing t
     *("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONDONTWRITEBYTECODE"),
 }
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # NumPy's
-_LARGE_PAGES = {
-    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"
-}  # else each 4 KiB of a fresh picture is a page fault
+# else each 4 KiB of a fresh picture is a page fault
+_LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
 _log = logging.getLogger(__name__)
 
@@ -208,11 +207,7 @@ class _Process:
         return not self.took_too_long and self._process.poll() is None
 
     def decode(self, data: bytes, limits: Mapping[str, float], *, seconds: float) -> _Answer:
-        """The process's answer to a file.
-
-        Raises:
-            _EndedError: there is no answer within these seconds, or an invalid one.
-        """
+        """The process's answer to a file; _EndedError where there is none within these seconds, or an invalid one."""
         request = {"bytes": len(data), "limits": limits, "seconds": seconds}
         try:
             with self._in_use:
@@ -285,11 +280,7 @@ def _end(process: subprocess.Popen[bytes], in_use: threading.Lock) -> None:
 
 
 def _read_answer(stream: IO[bytes], max_pixels: int) -> _Answer:
-    """Read an answer and check it.
-
-    Raises:
-        EOFError, ValueError: it ends too early, or is invalid.
-    """
+    """Read an answer and check it; EOFError or ValueError where it ends too early, or is invalid."""
     header = receive(stream)
     if header is None:
         raise EOFError

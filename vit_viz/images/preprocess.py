@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from PIL import Image
-from torch import Tensor
 
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox
 from vit_viz.images.reading import decode, is_upright_rgb
 from vit_viz.images.recipe_values import MAX_INPUT_SIDE, bounded, numbers, pair, per_channel, times
+from vit_viz.lazy import Tensor, torch
 
 Mode = Literal["fit", "crop", "stretch"]
 Size = tuple[int, int]
@@ -50,6 +50,15 @@ class Prepared:
 
     pixels: Tensor
     crop_box: CropBox
+
+
+@lru_cache(maxsize=8)
+def _statistics_on(
+    device: torch.device, mean: tuple[float, ...], std: tuple[float, ...]
+) -> tuple[Tensor, Tensor]:
+    """Mean and std, each [channels, 1, 1], on a device, which is waited for only once."""
+    values = (torch.tensor(one, dtype=torch.float32)[:, None, None].to(device) for one in (mean, std))
+    return next(values), next(values)
 
 
 @dataclass(frozen=True)
@@ -236,7 +245,7 @@ class Preprocess:
         Args:
             levels: [images, channels, height, width].
         """
-        mean, std = (values.to(levels.device) for values in self._statistics())
+        mean, std = _statistics_on(levels.device, tuple(self.mean), tuple(self.std))
         return levels.to(torch.float32).div(255).sub_(mean).div_(std)
 
     def reverse(self, pixels: Tensor) -> Image.Image:
@@ -324,12 +333,8 @@ class Preprocess:
         if (height, width) == (whole_h, whole_w):
             return image, region
         top, left, tall, wide = region
-        return image.crop((0, 0, whole_w, whole_h)), (
-            top,
-            left,
-            tall * whole_h / height,
-            wide * whole_w / width,
-        )
+        remains = (top, left, tall * whole_h / height, wide * whole_w / width)
+        return image.crop((0, 0, whole_w, whole_h)), remains
 
     def _recipe_size(self, height: int, width: int) -> Size:
         """(height, width) before the centre crop, by the arithmetic of torchvision's Resize and timm's ResizeKeepRatio."""
@@ -352,8 +357,7 @@ class Preprocess:
 
     def _statistics(self) -> tuple[Tensor, Tensor]:
         """Mean and std, each [channels, 1, 1]."""
-        mean, std = (torch.tensor(v, dtype=torch.float32)[:, None, None] for v in (self.mean, self.std))
-        return mean, std
+        return _statistics_on(torch.device("cpu"), tuple(self.mean), tuple(self.std))
 
     def _recipe_words(self) -> str:
         if self.crop == "squash":

@@ -22,8 +22,16 @@ from PIL import Image, TiffImagePlugin
 
 from vit_viz.errors import ImageError
 from vit_viz.images.colours import rgb_over_white
-from vit_viz.images.file_segments import MOST_PARTS, check_gif, check_jpeg, webp_size
-from vit_viz.images.signatures import CHOOSE, READABLE, foreign_kind, readable_format
+from vit_viz.images.signatures import (
+    CHOOSE,
+    MOST_PARTS,
+    READABLE,
+    check_gif,
+    check_jpeg,
+    foreign_kind,
+    readable_format,
+    webp_size,
+)
 from vit_viz.silence import without_warnings
 
 MAX_BYTES = 20_000_000
@@ -33,13 +41,8 @@ MIN_SIDE = 2
 
 _PIXELS_BY_FORMAT = {
     "JPEG": 64_000_000,  # decoded at half size above _FULL_SIZE_PIXELS
-    "PNG": 25_000_000,
-    "GIF": 25_000_000,
-    "BMP": 25_000_000,
-    "TIFF": 12_500_000,
-    "WEBP": 12_500_000,
-    "AVIF": 12_500_000,
-    "HEIF": 12_500_000,
+    **dict.fromkeys(("PNG", "GIF", "BMP"), 25_000_000),
+    **dict.fromkeys(("TIFF", "WEBP", "AVIF", "HEIF"), 12_500_000),
 }
 _BUFFERED_JPEG_PIXELS = 16_000_000  # several scans: libjpeg keeps all coefficients, 6 bytes per pixel
 _FULL_SIZE_PIXELS = 16_000_000
@@ -257,11 +260,7 @@ _CHECKS = {"WEBP": _check_webp, "PNG": _check_png, "JPEG": check_jpeg, "GIF": ch
 
 
 def _jpeg_has_many_scans(data: bytes) -> bool:
-    """Whether libjpeg will keep all coefficients: progressive, or the first scan lacks components.
-
-    Raises:
-        ImageError: there are so many scans that decoding would take too long.
-    """
+    """Whether libjpeg will keep all coefficients: progressive, or the first scan lacks components; too many are refused."""
     position, progressive, components = 2, False, 0
     while position + 10 <= len(data) and data[position] == 0xFF:
         marker, length = data[position + 1], int.from_bytes(data[position + 2 : position + 4], "big")

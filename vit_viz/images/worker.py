@@ -158,11 +158,7 @@ def _end_after(seconds: float | None) -> None:
 def _answer(
     stream: IO[bytes], decode: Decode, data: bytes, limits: Mapping[str, float], output: LibraryOutput
 ) -> None:
-    """Send the result for a file.
-
-    Raises:
-        MemoryError: it needs too much, and this process should end.
-    """
+    """Send the result for a file; MemoryError where it needs too much, and this process should end."""
     try:
         picture = decode(data, **limits)
     except ImageError as error:

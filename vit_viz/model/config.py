@@ -8,9 +8,10 @@ from typing import Any, Literal, get_args
 
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Pooling
+from vit_viz.sentences import spelled
 
 Position = Literal["learned", "sinusoidal_1d", "sinusoidal_2d", "rotary", "none"]
-Mlp = Literal["gelu", "quick_gelu", "gelu_tanh", "swiglu", "swiglu_packed"]
+MlpKind = Literal["gelu", "quick_gelu", "gelu_tanh", "swiglu", "swiglu_packed"]
 Norm = Literal["layer", "rms"]
 Resample = Literal["timm", "bilinear", "dino", "dinov2", "dinov2_reg", "transformers", "torchvision"]
 PatchEmbedding = Literal["conv", "unfold"]
@@ -25,6 +26,31 @@ _LIMITS = {
     "num_classes": (0, 1_000_000),
     "reg_tokens": (0, 1024),
 }
+_WORDS = {
+    "in_chans": "number of channels",
+    "embed_dim": "width of a token",
+    "depth": "number of layers",
+    "num_heads": "number of heads",
+    "mlp_hidden": "width of the MLP",
+    "num_classes": "number of classes",
+    "reg_tokens": "number of registers",
+    "img_size": "size of the picture",
+    "patch_size": "size of a patch",
+    "rotary_grid": "grid of the rotary positions",
+    "norm_eps": "epsilon of the norms",
+    "rotary_base": "base of the rotary positions",
+    "scale": "factor of the scores",
+    "position": "kind of positions",
+    "mlp": "kind of MLP",
+    "norm": "kind of norm",
+    "resample": "way to resample positions",
+    "patch_embed": "kind of patch embedding",
+    "global_pool": "pooling",
+}
+"""What errors call an entry: whoever opens a checkpoint did not write its configuration.
+
+Others are called by their name, spelled."""
+
 _MAX_SIDE = 16_384
 _MAX_PATCHES = 1 << 18
 _MAX_PARAMETERS = 12_000_000_000  # the largest published ViT (DINOv3 7B) has 6.7 billion
@@ -41,7 +67,12 @@ class ViTConfig:
         num_classes: outputs of the head; 0 means no head, and the model returns pooled features.
         no_embed_class: the prefix tokens have no position embedding of their own.
         resample: how learned positions are brought to another grid; families differ (`vit_viz.model.positions.resample`).
-        rotary_base: the longest wavelength of rotary positions, in units of the picture.
+        rotary_base: the longest wavelength of rotary positions, in units of the picture; of those of `rotary_grid` the base of
+            their frequencies.
+        rotary_grid: (rows, cols) of the grid to which places are scaled for rotary positions that come beside those of `position`
+            (EVA-02); None for none.
+        relative_bias: each block adds a learned bias per head and offset to the scores (BEiT).
+        shared_bias: all blocks add one such bias, instead or besides.
         patch_embed: a strided convolution, or unfold and a linear layer; equal up to a reshape of the weight.
         patch_norm: a norm right after the patch embedding (AIMv2).
         pad: fill up sides that the patch does not divide with zeros at the bottom and on the right, instead of refusing them.
@@ -75,6 +106,9 @@ class ViTConfig:
     position: Position = "learned"
     resample: Resample = "timm"
     rotary_base: float = 100.0
+    rotary_grid: Size | None = None
+    relative_bias: bool = False
+    shared_bias: bool = False
     patch_embed: PatchEmbedding = "conv"
     patch_bias: bool = True
     patch_norm: bool = False
@@ -88,7 +122,7 @@ class ViTConfig:
     attn_norm: bool = False
     mlp_norm: bool = False
     layer_scale: bool = False
-    mlp: Mlp = "gelu"
+    mlp: MlpKind = "gelu"
     norm: Norm = "layer"
     norm_eps: float = 1e-6
     pre_norm: bool = False
@@ -104,6 +138,8 @@ class ViTConfig:
     def __post_init__(self) -> None:
         for name in ("img_size", "patch_size"):
             object.__setattr__(self, name, _size(name, getattr(self, name)))
+        if self.rotary_grid is not None:
+            object.__setattr__(self, "rotary_grid", _size("rotary_grid", self.rotary_grid, unit="patches"))
         if self.mlp_hidden is None:
             object.__setattr__(self, "mlp_hidden", 4 * _integer("embed_dim", self.embed_dim))
         for name in _LIMITS:
@@ -113,7 +149,7 @@ class ViTConfig:
         for field in fields(self):
             if field.type == "bool" and not isinstance(getattr(self, field.name), bool):
                 raise ParameterError(
-                    f"{field.name} must be true or false, not {str(getattr(self, field.name))[:40]!r}."
+                    f"{_said(field.name)} must be true or false, not {str(getattr(self, field.name))[:40]!r}."
                 )
         for name, limit in _POSITIVE.items():
             _positive(name, getattr(self, name), limit)
@@ -139,6 +175,12 @@ class ViTConfig:
         return (*names, *(f"register {i}" for i in range(self.reg_tokens)))
 
     @property
+    def position_kind(self) -> str:
+        """What says where a patch is: `position`, or "relative" where nothing does but a bias for offsets."""
+        is_relative = self.position == "none" and (self.relative_bias or self.shared_bias)
+        return "relative" if is_relative else self.position
+
+    @property
     def positioned_prefix(self) -> tuple[str, ...]:
         """The prefix tokens that have a position embedding of their own: the first rows of the position table."""
         return () if self.no_embed_class or self.position in ("rotary", "none") else self.prefix
@@ -150,7 +192,9 @@ class ViTConfig:
         block = 4 * dim * dim + (3 if self.mlp == "swiglu" else 2) * dim * hidden
         positions = self.grid[0] * self.grid[1] * dim if self.position == "learned" else 0
         embed = self.in_chans * self.patch_size[0] * self.patch_size[1] * dim
-        return self.depth * block + positions + embed + self.num_classes * dim
+        tables = self.depth * self.relative_bias + self.shared_bias
+        biases = tables * self.num_heads * (2 * self.grid[0] - 1) * (2 * self.grid[1] - 1)
+        return self.depth * block + positions + biases + embed + self.num_classes * dim
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as plain JSON values; `from_dict` reads it back."""
@@ -172,42 +216,57 @@ class ViTConfig:
     def _check_combinations(self) -> None:
         if self.embed_dim % self.num_heads:
             raise ParameterError(
-                f"embed_dim {self.embed_dim} cannot be shared by {self.num_heads} heads: it must be a multiple of num_heads."
+                f"The {self.embed_dim} numbers of a token cannot be shared by {self.num_heads} heads: each takes equally many."
             )
         if self.pad and self.drop_remainder:
-            raise ParameterError(
-                "A side that the patch does not divide is filled up or cut, not both: pad or drop_remainder."
-            )
-        if self.position == "rotary" and self.head_dim % 4:
-            raise ParameterError(f"Rotary positions need a head_dim that 4 divides, not {self.head_dim}.")
+            raise ParameterError("A side that the patch does not divide is filled up or cut, not both.")
+        if (self.position == "rotary" or self.rotary_grid) and self.head_dim % 4:
+            raise ParameterError(f"Rotary positions need heads whose width 4 divides, not {self.head_dim}.")
+        if self.position == "rotary" and self.rotary_grid:
+            raise ParameterError("A grid of rotary positions comes beside other positions than rotary ones.")
+        if self.relative_bias or self.shared_bias:
+            self._check_bias()
         if self.position == "sinusoidal_2d" and self.embed_dim % 4:
             raise ParameterError(
-                f"2-D sinusoidal positions need an embed_dim that 4 divides, not {self.embed_dim}."
+                f"2-D sinusoidal positions need a width of a token that 4 divides, not {self.embed_dim}."
             )
         if self.mlp == "swiglu_packed" and int(self.mlp_hidden or 0) % 2:
-            raise ParameterError("A packed SwiGLU needs an even mlp_hidden: half of it is the gate.")
+            raise ParameterError("A packed SwiGLU needs an MLP of even width: half of it is the gate.")
         if self.pooling == "class" and not self.class_token:
             raise ParameterError("Class pooling needs a class token; choose pooling 'mean' or 'attention'.")
         if self.pool_concat and (self.pooling != "class" or self.fc_norm or self.dist_head):
             raise ParameterError(
-                "pool_concat goes with class pooling, without a distillation head or a norm after pooling."
+                "A head that reads class token and mean side by side goes with class pooling, without a distillation head or a "
+                "norm after pooling."
             )
         if self.dist_head and not (self.dist_token and self.pooling == "class"):
             raise ParameterError("A distillation head needs a distillation token and class pooling.")
         if min(self.grid) < 1 or self.grid[0] * self.grid[1] > _MAX_PATCHES:
             raise ParameterError(
-                f"img_size {self.img_size} with patch_size {self.patch_size} gives no usable patch grid."
+                "A picture of {} x {} pixels in patches of {} x {} gives no usable patch grid.".format(
+                    *self.img_size, *self.patch_size
+                )
             )
         if self.num_parameters > _MAX_PARAMETERS:
             raise ParameterError(
                 f"A model of {self.num_parameters / 1e9:.0f} billion parameters is more than is loaded here."
             )
 
+    def _check_bias(self) -> None:
+        if self.prefix != ("class",):
+            raise ParameterError(
+                "A relative position bias has entries for one class token and patches, and for no distillation token or register."
+            )
+        if self.resample not in ("timm", "transformers"):
+            raise ParameterError(
+                f"A relative position bias is resampled as timm or transformers does it, not as {self.resample!r}."
+            )
+
 
 _POSITIVE = {"norm_eps": 1.0, "rotary_base": 1e9, "scale": 1e9}  # and the limit of each
 _CHOICES: dict[str, tuple[str, ...]] = {
     "position": get_args(Position),
-    "mlp": get_args(Mlp),
+    "mlp": get_args(MlpKind),
     "norm": get_args(Norm),
     "resample": get_args(Resample),
     "patch_embed": get_args(PatchEmbedding),
@@ -233,7 +292,9 @@ def _from_timm(values: dict[str, Any]) -> dict[str, Any]:
     if "mlp_ratio" in values:
         ratio = values.pop("mlp_ratio")
         if not isinstance(ratio, int | float) or not 0 < ratio < 1000:
-            raise ParameterError(f"mlp_ratio must be a positive number, not {ratio!r}.")
+            raise ParameterError(
+                f"The width of the MLP over that of a token must be a positive number, not {ratio!r}."
+            )
         values.setdefault("mlp_hidden", int(_integer("embed_dim", values.get("embed_dim", 768)) * ratio))
     if "init_values" in values:
         values["layer_scale"] = bool(values.pop("init_values"))
@@ -242,22 +303,24 @@ def _from_timm(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _size(name: str, value: Any) -> Size:
+def _size(name: str, value: Any, *, unit: str = "pixels") -> Size:
     pair = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value, value)
     if len(pair) != 2:
-        raise ParameterError(f"{name} is (height, width) or one number, not {value!r}.")
+        raise ParameterError(f"{_said(name)} is (height, width) or one number, not {value!r}.")
     height, width = (_integer(name, side) for side in pair)
     if not (1 <= height <= _MAX_SIDE and 1 <= width <= _MAX_SIDE):
-        raise ParameterError(f"{name} must lie between 1 and {_MAX_SIDE} pixels, not {height} x {width}.")
+        raise ParameterError(
+            f"{_said(name)} must lie between 1 and {_MAX_SIDE} {unit}, not {height} x {width}."
+        )
     return height, width
 
 
 def _integer(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value or value != int(value):
-        raise ParameterError(f"{name} must be a whole number, not {str(value)[:40]!r}.")
+        raise ParameterError(f"{_said(name)} must be a whole number, not {str(value)[:40]!r}.")
     low, high = _LIMITS.get(name, (0, _MAX_SIDE))
     if name in _LIMITS and not low <= value <= high:
-        raise ParameterError(f"{name} must lie between {low} and {high}, not {value}.")
+        raise ParameterError(f"{_said(name)} must lie between {low} and {high}, not {value}.")
     return int(value)
 
 
@@ -265,9 +328,25 @@ def _positive(name: str, value: Any, limit: float) -> None:
     if name == "scale" and value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < limit:
-        raise ParameterError(f"{name} must lie between 0 and {limit:g}, not {str(value)[:40]!r}.")
+        raise ParameterError(f"{_said(name)} must lie between 0 and {limit:g}, not {str(value)[:40]!r}.")
 
 
 def _choose(name: str, value: Any, options: tuple[str, ...]) -> None:
     if value not in options:
-        raise ParameterError(f"{name} must be one of {', '.join(options)}, not {str(value)[:40]!r}.")
+        there = ", ".join(map(spelled, options))
+        raise ParameterError(f"{_said(name)} must be one of {there}, not {str(value)[:40]!r}.")
+
+
+def words_of(entry: str) -> str:
+    """What errors call an entry of a configuration: "width of a token"."""
+    return _WORDS.get(entry, spelled(entry))
+
+
+def highest(entry: str) -> int:
+    """The largest value of an entry that is a size or a count."""
+    return _LIMITS[entry][1] if entry in _LIMITS else _MAX_SIDE
+
+
+def _said(name: str) -> str:
+    """What an error calls an entry, at its beginning."""
+    return f"The {words_of(name)}"

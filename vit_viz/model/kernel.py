@@ -11,8 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import torch.nn.functional as F
-from torch import Tensor
+from vit_viz.lazy import F, Tensor
 
 Kernel = Callable[..., Tensor]
 
@@ -26,19 +25,22 @@ class _KernelOverride(threading.local):
 _OVERRIDE = _KernelOverride()
 
 
-def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = None) -> Tensor:
-    """softmax(q k^T * scale) v: torch's function of that name, unless `attending_through` put another in its place.
+def scaled_dot_product_attention(
+    q: Tensor, k: Tensor, v: Tensor, *, bias: Tensor | None = None, scale: float | None = None
+) -> Tensor:
+    """softmax(q k^T * scale + bias) v: torch's function of that name, unless `attending_through` put another in its place.
 
     Args:
         q: queries [B, H, N, d].
         k, v: keys and values [B, H, M, d].
+        bias: added to the scores, [1, H, N, M]; None adds nothing.
         scale: factor of the dot products; None is d ** -0.5.
 
     Returns:
         [B, H, N, d].
     """
     kernel = _OVERRIDE.kernel or F.scaled_dot_product_attention
-    return kernel(q, k, v, scale=scale)
+    return kernel(q, k, v, attn_mask=bias, scale=scale)
 
 
 @contextmanager

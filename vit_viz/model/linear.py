@@ -1,4 +1,4 @@
-"""A linear layer that may use oneDNN's kernel where that is faster; same numbers, same parameter names.
+"""Linear layers that may use oneDNN's kernel where that is faster, with the same numbers and names; and the embedding of patches.
 
 On some CPUs torch's fp32 linear layer reaches less than half of what oneDNN reaches. oneDNN's operator has no gradient of its own
 (it would be wrong, with only a warning), so it is used where none is wanted, and for frozen weights, where the gradient is a linear
@@ -13,12 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 from vit_viz.errors import ParameterError
+from vit_viz.lazy import F, Tensor, nn, torch
 
 Kernel = Literal["auto", "onednn", "torch"]
 
@@ -41,6 +39,30 @@ class Linear(nn.Linear):
         if not _picks_onednn(self, x):
             return F.linear(x, self.weight, self.bias)
         return _frozen_linear(x, self.weight, self.bias)
+
+
+class PatchConv2d(nn.Conv2d):
+    """A convolution whose stride is its kernel; as one matrix product where a GPU computes it.
+
+    cuDNN's convolutions round fp32 to TF32 by torch's default, products of matrices do not: a batch of images would differ from one
+    image, and a GPU from a CPU, by a thousandth where everything after it agrees to a millionth. That switch belongs to the
+    process, so it is left alone.
+
+    Source: https://docs.pytorch.org/docs/stable/notes/cuda.html, "TensorFloat-32 on Ampere (and later) devices".
+    """
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """[B, C, height, width] -> [B, D, rows, cols]."""
+        return self.as_product(pixels) if pixels.is_cuda else super().forward(pixels)
+
+    def as_product(self, pixels: Tensor) -> Tensor:
+        """The same numbers as the convolution: the pixels of each patch times the filters, [D, C * P * P]."""
+        (tall, wide), (images, channels, height, width) = self.kernel_size, pixels.shape
+        rows, cols = height // tall, width // wide
+        whole = pixels[:, :, : rows * tall, : cols * wide].reshape(images, channels, rows, tall, cols, wide)
+        patches = whole.permute(0, 2, 4, 1, 3, 5).reshape(images, rows * cols, -1)  # [B, n, C * P * P]
+        embedded = F.linear(patches, self.weight.flatten(1), self.bias)  # [B, n, D]
+        return embedded.transpose(1, 2).reshape(images, self.out_channels, rows, cols)
 
 
 class _FrozenLinear(torch.autograd.Function):
@@ -162,9 +184,8 @@ def _onednn_gain(layer: Linear, tokens: int) -> float:
     weight, bias = layer.weight, layer.bias
     if weight.device.type != "cpu" or weight.dtype != torch.float32 or not _has_onednn():
         return 0.0
-    x = torch.linspace(-1, 1, tokens * layer.in_features).reshape(
-        1, tokens, -1
-    )  # the global random state stays as it was
+    # the global random state stays as it was
+    x = torch.linspace(-1, 1, tokens * layer.in_features).reshape(1, tokens, -1)
     try:
         if not torch.allclose(_onednn(x, weight, bias), F.linear(x, weight, bias), rtol=1e-3, atol=1e-3):
             return 0.0

@@ -6,14 +6,23 @@ Tables are [rows * cols, dim], row by row as the patches are.
 from __future__ import annotations
 
 import math
-
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+from typing import NamedTuple
 
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid
-from vit_viz.model.config import Resample
+from vit_viz.lazy import F, Tensor, torch
+from vit_viz.model.config import Resample, ViTConfig
+
+
+class Rotary(NamedTuple):
+    """How queries and keys of patches are turned: cosines and sines of the angles, each [n, head_dim / 2].
+
+    Pair j consists of the numbers j and j + head_dim / 2 (DINOv3), or of 2 j and 2 j + 1 where they are `adjacent` (EVA-02).
+    """
+
+    cos: Tensor
+    sin: Tensor
+    adjacent: bool = False
 
 
 def resample(table: Tensor, old_grid: Grid, new_grid: Grid, *, variant: Resample = "timm") -> Tensor:
@@ -71,16 +80,15 @@ def sinusoidal_1d(length: int, dim: int) -> Tensor:
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
     """
     wave = torch.arange(dim, dtype=torch.float64)
-    angle = torch.arange(length, dtype=torch.float64)[:, None] / 10_000 ** (
-        2 * (wave // 2) / dim
-    )  # [length, dim]
+    # [length, dim]
+    angle = torch.arange(length, dtype=torch.float64)[:, None] / 10_000 ** (2 * (wave // 2) / dim)
     return torch.where(wave % 2 == 0, angle.sin(), angle.cos()).float()
 
 
-def sinusoidal_2d(grid: Grid, dim: int) -> Tensor:
+def sinusoidal_2d(grid: Grid, dim: int, *, base: float = 10_000) -> Tensor:
     """A fixed code for each cell of the grid: the first half of the numbers says the column, the second half the row.
 
-    Each half is [sin(t w), cos(t w)] with w_i = 10000^(-i / (dim / 4)).
+    Each half is [sin(t w), cos(t w)] with w_i = base^(-i / (dim / 4)).
 
     Returns:
         Table [rows * cols, dim] with values in [-1, 1].
@@ -88,7 +96,7 @@ def sinusoidal_2d(grid: Grid, dim: int) -> Tensor:
     Source: He et al. 2022 (MAE), arXiv:2111.06377, `get_2d_sincos_pos_embed`, where the column goes first.
     """
     rows, cols = grid
-    frequency = 10_000 ** -(torch.arange(dim // 4, dtype=torch.float64) / (dim // 4))
+    frequency = base ** -(torch.arange(dim // 4, dtype=torch.float64) / (dim // 4))
 
     def code(length: int) -> Tensor:
         angle = torch.arange(length, dtype=torch.float64)[:, None] * frequency  # [length, dim / 4]
@@ -109,26 +117,53 @@ def rotary_angles(grid: Grid, head_dim: int, *, base: float = 100.0) -> Tensor:
     Source: DINOv3, arXiv:2508.10104, `RopePositionEmbedding`; rotary positions: Su et al. 2021, arXiv:2104.09864.
     """
     rows, cols = grid
-    periods = base ** (
-        2 * torch.arange(head_dim // 4, dtype=torch.float32) / (head_dim // 2)
-    )  # [head_dim / 4]
+    # [head_dim / 4]
+    periods = base ** (2 * torch.arange(head_dim // 4, dtype=torch.float32) / (head_dim // 2))
     row = 2 * (torch.arange(rows, dtype=torch.float32) + 0.5) / rows - 1
     col = 2 * (torch.arange(cols, dtype=torch.float32) + 0.5) / cols - 1
     centres = torch.stack(torch.meshgrid(row, col, indexing="ij"), dim=-1).reshape(-1, 2)  # [rows * cols, 2]
     return (2 * math.pi * centres[:, :, None] / periods).flatten(1)  # [rows * cols, head_dim / 2]
 
 
-def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def grid_angles(grid: Grid, head_dim: int, *, trained: Grid, base: float = 10_000.0) -> Tensor:
+    """As `rotary_angles`, for EVA-02: the place i / g * trained of each axis, rows first, times base^(-i / (head_dim / 4)).
+
+    Returns:
+        Angles in radians, [rows * cols, head_dim / 2].
+
+    Source: EVA-02, arXiv:2303.11331; timm's `RotaryEmbeddingCat` with a `ref_feat_shape`.
+    """
+    count = head_dim // 4
+    frequency = base ** -(torch.arange(count, dtype=torch.float32) / count)
+    row, col = (
+        torch.arange(size, dtype=torch.float32) / size * reach
+        for size, reach in zip(grid, trained, strict=True)
+    )
+    places = torch.stack(torch.meshgrid(row, col, indexing="ij"), dim=-1).reshape(-1, 2)  # [rows * cols, 2]
+    return (places[:, :, None] * frequency).flatten(1)  # [rows * cols, head_dim / 2]
+
+
+def angles_of(config: ViTConfig, grid: Grid) -> Tensor | None:
+    """By how much each pair of numbers of a query or key is turned at each patch, [n, d / 2]; None for no rotary positions."""
+    if config.position == "rotary":
+        return rotary_angles(grid, config.head_dim, base=config.rotary_base)
+    if config.rotary_grid is None:
+        return None
+    return grid_angles(grid, config.head_dim, trained=config.rotary_grid, base=config.rotary_base)
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor, adjacent: bool = False) -> Tensor:
     """Turn the patch tokens of `x` by their angles; the prefix tokens before them stay as they are.
 
     Args:
         x: queries or keys, [..., tokens, head_dim].
-        cos: cosines of `rotary_angles`, [patches, head_dim / 2]; `sin` likewise.
+        cos: cosines of the angles, [patches, head_dim / 2]; `sin` likewise.
+        adjacent: which numbers make a pair, see `Rotary`.
     """
     cos, sin = cos.to(x.dtype), sin.to(x.dtype)
     prefix, patches = x[..., : -cos.shape[0], :], x[..., -cos.shape[0] :, :]
-    first, second = patches.chunk(2, dim=-1)  # each [..., patches, head_dim / 2]
-    turned = torch.cat(
-        (first * cos - second * sin, second * cos + first * sin), dim=-1
-    )  # [..., patches, head_dim]
-    return torch.cat((prefix, turned), dim=-2)
+    # each [..., patches, head_dim / 2]
+    first, second = (patches[..., ::2], patches[..., 1::2]) if adjacent else patches.chunk(2, dim=-1)
+    pair = first * cos - second * sin, second * cos + first * sin
+    turned = torch.stack(pair, dim=-1).flatten(-2) if adjacent else torch.cat(pair, dim=-1)
+    return torch.cat((prefix, turned), dim=-2)  # [..., tokens, head_dim]

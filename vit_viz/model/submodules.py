@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from torch import nn
-from torch.nn.modules.module import _has_any_global_hook
+from vit_viz.lazy import nn
 
 
 def submodules_of(module: nn.Module) -> list[nn.Module]:
@@ -35,4 +34,4 @@ def are_watched(parts: list[nn.Module]) -> bool:
         for part in parts
         if part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks
     ]
-    return bool(hooked) or _has_any_global_hook()  # type: ignore[no-untyped-call]  # torch's
+    return bool(hooked) or nn.modules.module._has_any_global_hook()  # type: ignore[no-untyped-call]  # torch's

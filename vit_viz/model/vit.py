@@ -1,28 +1,24 @@
 """The Vision Transformer, from pixels to logits, in the order in which the data flows.
 
 Dosovitskiy et al. 2021 (arXiv:2010.11929) with what came after it: distillation token (DeiT, arXiv:2012.12877), LayerScale
-(arXiv:2103.17239), registers (arXiv:2309.16588), rotary positions (DINOv3, arXiv:2508.10104), attention pooling (SigLIP,
-arXiv:2303.15343). Parameters have timm's names, so that a timm checkpoint loads without renaming.
+(arXiv:2103.17239), relative positions (BEiT, arXiv:2106.08254), registers (arXiv:2309.16588), rotary positions (EVA-02,
+arXiv:2303.11331; DINOv3, arXiv:2508.10104), attention pooling (SigLIP, arXiv:2303.15343). Parameters have timm's names, so that a
+timm checkpoint loads without renaming.
 
 Axes in the shape comments: B batch, C channels, n patches, p prefix tokens, N = p + n tokens, D embed_dim, H heads, d head_dim.
 """
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
-
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid, TokenLayout
+from vit_viz.lazy import F, Tensor, nn, torch
 from vit_viz.model.config import ViTConfig
-from vit_viz.model.convolution import PatchConv2d
 from vit_viz.model.kernel import scaled_dot_product_attention
-from vit_viz.model.linear import Linear
-from vit_viz.model.positions import resample, rotary_angles, rotate, sinusoidal_1d, sinusoidal_2d
+from vit_viz.model.linear import Linear, PatchConv2d
+from vit_viz.model.places import Places, bias_table
+from vit_viz.model.positions import resample, rotate, sinusoidal_1d, sinusoidal_2d
 from vit_viz.model.submodules import are_all_of, are_watched, submodules_of
-
-Rotary = tuple[Tensor, Tensor]  # cosines and sines, each [n, d / 2]
 
 
 class VisionTransformer(nn.Module):
@@ -42,6 +38,8 @@ class VisionTransformer(nn.Module):
         self.reg_token = _token(config.reg_tokens, dim) if config.reg_tokens else None
         positions = len(config.positioned_prefix) + config.grid[0] * config.grid[1]
         self.pos_embed = _token(positions, dim) if config.position == "learned" else None
+        shared = {"relative_position_bias_table": bias_table(config)} if config.shared_bias else None
+        self.rel_pos_bias = nn.ParameterDict(shared) if shared else None
         self.norm_pre = _norm(config, dim) if config.pre_norm else nn.Identity()
         self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.depth))
         self.norm = _norm(config, dim) if config.final_norm else nn.Identity()
@@ -78,14 +76,14 @@ class VisionTransformer(nn.Module):
             stop: None for the stream after the last block.
             read: how many tokens, from the first, are needed of it, see `tokens_read`: [B, read, D]; None for all.
         """
-        rotary, blocks = self.rotary(grid), list(self.blocks)[start:stop]
+        places, blocks = self.places(grid), list(self.blocks)[start:stop]
         for block in blocks if read is None else blocks[:-1]:
-            x = block(x, rotary)
+            x = block(x, places)
         if read is None:
             return x
         last = blocks[-1]
         assert isinstance(last, Block)  # `tokens_read` found no other class
-        return last.first_tokens(x, rotary, read)
+        return last.first_tokens(x, places, read)
 
     def classify(self, x: Tensor) -> Tensor:
         """Logits [B, classes] of the residual stream [B, N, D] after the last block."""
@@ -141,7 +139,7 @@ class VisionTransformer(nn.Module):
             return F.pad(sinusoidal_2d(grid, config.embed_dim), (0, 0, prefix, 0)).to(weight)
         if self.pos_embed is None:
             raise ParameterError(
-                f"This model has no position embedding to show: its positions are {config.position!r}."
+                f"This model has no position embedding to show: its positions are {config.position_kind!r}."
             )
         own, patches = self.pos_embed[0, :prefix], self.pos_embed[0, prefix:]  # [p, D], [n, D]
         return torch.cat((own, resample(patches, config.grid, grid, variant=config.resample)))
@@ -158,13 +156,10 @@ class VisionTransformer(nn.Module):
             return None
         return 2 if config.dist_head else 1
 
-    def rotary(self, grid: Grid) -> Rotary | None:
-        """Cosines and sines by which queries and keys of patches are turned; None where positions are not rotary."""
-        if self.config.position != "rotary":
-            return None
-        angles = rotary_angles(grid, self.config.head_dim, base=self.config.rotary_base)  # [n, d / 2]
-        angles = angles.to(self.patch_embed.proj.weight.device)
-        return angles.cos(), angles.sin()
+    def places(self, grid: Grid) -> Places:
+        """Where the tokens of a grid are, as far as scores depend on it: angles of queries and keys, biases of offsets."""
+        table = None if self.rel_pos_bias is None else self.rel_pos_bias["relative_position_bias_table"]
+        return Places.of(self.config, grid, table=table, device=self.patch_embed.proj.weight.device)
 
 
 class PatchEmbed(nn.Module):
@@ -211,9 +206,8 @@ class PatchEmbed(nn.Module):
             return pixels[..., : height - height % patch_height, : width - width % patch_width]
         if not self.config.pad:
             return pixels
-        return F.pad(
-            pixels, (0, -width % patch_width, 0, -height % patch_height)
-        )  # [B, C, rows * P, cols * P]
+        # [B, C, rows * P, cols * P]
+        return F.pad(pixels, (0, -width % patch_width, 0, -height % patch_height))
 
 
 class Block(nn.Module):
@@ -229,19 +223,19 @@ class Block(nn.Module):
         self.mlp = _MLPS.get(config.mlp, Mlp)(config)
         self.ls2 = LayerScale(dim) if config.layer_scale else nn.Identity()
 
-    def forward(self, x: Tensor, rotary: Rotary | None = None) -> Tensor:
+    def forward(self, x: Tensor, places: Places | None = None) -> Tensor:
         """The residual stream [B, N, D] after this block, of that before it."""
-        x = x + self.ls1(self.attn(self.norm1(x), rotary))
+        x = x + self.ls1(self.attn(self.norm1(x), places))
         return x + self.ls2(self.mlp(self.norm2(x)))
 
-    def first_tokens(self, x: Tensor, rotary: Rotary | None, read: int) -> Tensor:
+    def first_tokens(self, x: Tensor, places: Places | None, read: int) -> Tensor:
         """The first `read` tokens of what `forward` returns, [B, read, D], without the work on the others after the attention."""
-        x = x[:, :read] + self.ls1(self.attn(self.norm1(x), rotary, read=read))
+        x = x[:, :read] + self.ls1(self.attn(self.norm1(x), places, read=read))
         return x + self.ls2(self.mlp(self.norm2(x)))
 
 
 class Attention(nn.Module):
-    """softmax(q k^T * scale) v in each head: what a token gathers, weighted by how well its query fits each key.
+    """softmax(q k^T * scale + bias) v in each head: what a token gathers, weighted by how well its query fits each key.
 
     The softmax runs over keys, so each query's weights sum to 1; the scale is head_dim ** -0.5, which keeps the scores' variance
     independent of the head's width.
@@ -256,19 +250,22 @@ class Attention(nn.Module):
         self.qkv = Linear(dim, 3 * dim, bias=config.qkv_bias)  # three projections in one matrix product
         self.q_norm = _norm(config, head_dim) if config.qk_norm else nn.Identity()
         self.k_norm = _norm(config, head_dim) if config.qk_norm else nn.Identity()
+        self.relative_position_bias_table = bias_table(config) if config.relative_bias else None
         self.norm = _norm(config, dim) if config.attn_norm else nn.Identity()
         self.proj = Linear(dim, dim, bias=config.proj_bias)
 
-    def forward(self, x: Tensor, rotary: Rotary | None = None, *, read: int | None = None) -> Tensor:
+    def forward(self, x: Tensor, places: Places | None = None, *, read: int | None = None) -> Tensor:
         """What each token gathers, [B, N, D]; all look, and `read` says how many of them, from the first, go on."""
         batch, tokens, _ = x.shape
         qkv = self.qkv(x)  # [B, N, 3 D]
         qkv = qkv.reshape(batch, tokens, 3, self.num_heads, self.head_dim)  # [B, N, 3, H, d]
         q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)  # each [B, H, N, d]
         q, k = self.q_norm(q), self.k_norm(k)
-        if rotary is not None:
-            q, k = rotate(q, *rotary), rotate(k, *rotary)
-        x = scaled_dot_product_attention(q, k, v, scale=self.scale)  # [B, H, N, d]
+        places = places or Places()
+        if places.rotary is not None:
+            q, k = rotate(q, *places.rotary), rotate(k, *places.rotary)
+        bias = places.bias(self.relative_position_bias_table)  # [1, H, N, N]
+        x = scaled_dot_product_attention(q, k, v, bias=bias, scale=self.scale)  # [B, H, N, d]
         x = x[:, :, :read].transpose(1, 2).flatten(2)  # [B, N, D]
         return self.proj(self.norm(x))
 
@@ -393,6 +390,6 @@ def _token(count: int, dim: int) -> nn.Parameter:
 
 OWN_PARTS = frozenset({
     VisionTransformer, PatchEmbed, Block, Attention, AttentionPool, LayerScale, Mlp, SwiGLU, PackedSwiGLU, Linear,
-    PatchConv2d, nn.Identity, nn.LayerNorm, nn.ModuleList, nn.RMSNorm,
+    PatchConv2d, nn.Identity, nn.LayerNorm, nn.ModuleList, nn.ParameterDict, nn.RMSNorm,
 })  # fmt: skip
 """What a model of ours consists of, unless somebody put a class of their own into it."""

@@ -17,7 +17,6 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query
 from vit_viz.images import Mode
 from vit_viz.indices import Index
-from vit_viz.notebook.still import mime_bundle
 from vit_viz.offline.explored import Explored, Selection
 
 __all__ = ["Exploration", "explore"]
@@ -148,4 +147,4 @@ class Exploration:
         return self.explored.described(self._shown)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
-        return mime_bundle(self.explored, self._shown, f"{self!r}\n{MISSING}")
+        return self.explored.mime_bundle(self._shown, f"{self!r}\n{MISSING}")

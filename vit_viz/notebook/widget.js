@@ -47,9 +47,7 @@ export class Kernel {
 
   /**
    * The answer to a question by its name, as Python gives it.
-   * @param {string} question
-   * @param {Record<string, unknown>} asked
-   * @returns {Promise<Answer>}
+   * @param {string} question @param {Record<string, unknown>} asked @returns {Promise<Answer>}
    */
   ask(question, asked) {
     this.asked += 1;
@@ -64,8 +62,7 @@ export class Kernel {
 
   /**
    * The numbers of one map in fp32; null where the kernel cannot say them.
-   * @param {import('../explorer/geometry.js').Trace} _trace
-   * @param {import('../explorer/state.js').View} view
+   * @param {import('../explorer/geometry.js').Trace} _trace @param {import('../explorer/state.js').View} view
    * @returns {Promise<import('../explorer/server.js').Numbers | null>}
    */
   exact = (_trace, { layer, head, query, direction, norm }) =>
@@ -128,10 +125,7 @@ function hosted(el, /** @type {string} */ html, /** @type {string} */ css) {
   return host;
 }
 
-/**
- * @param {string} html of the explorer
- * @param {string} css
- */
+/** @param {string} html of the explorer @param {string} css */
 export function widget(html, css) {
   /** @param {{model: Model, el: HTMLElement}} where */
   function render({ model, el }) {

@@ -7,17 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import anywidget
+import numpy as np
 import traitlets
 
+from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.answer import arrays_of
 from vit_viz.errors import ParameterError
 from vit_viz.explorer import template
 from vit_viz.explorer.packing import packed_layer
 from vit_viz.geometry import format_query, parse_query
-from vit_viz.notebook.asked import reply
-from vit_viz.notebook.still import mime_bundle
 from vit_viz.offline.bundle import bundled
 from vit_viz.offline.explored import Explored, Selection
 from vit_viz.offline.page import check_fits, explorer_facts, explorer_style, storage_of
+from vit_viz.results import PatchMap
+from vit_viz.sentences import sentence
+from vit_viz.session.answers import facts_of
+from vit_viz.session.inputs import InputOptions, Json, wish_of
 
 _STYLE = Path(__file__).with_suffix(".css")
 
@@ -27,14 +32,6 @@ def _script() -> str:
     css = explorer_style().replace(":root", ".vv-host") + _STYLE.read_text("utf-8")
     parts = ", ".join(map(json.dumps, (template("vv"), css)))
     return bundled("notebook/widget.js", f"export default entry.widget({parts});")
-
-
-def _written(query: Any, _widget: object) -> str:
-    return format_query(query)
-
-
-def _read(text: str, _widget: object) -> Any:
-    return parse_query(text)
 
 
 class ExplorerWidget(anywidget.AnyWidget):
@@ -52,7 +49,9 @@ class ExplorerWidget(anywidget.AnyWidget):
     facts = traitlets.Dict().tag(sync=True)
     layer = traitlets.Any(help="The layer that is shown.").tag(sync=True)
     head = traitlets.Any(help='The head that is shown, or "mean", "max" or "min" over all.').tag(sync=True)
-    query = traitlets.Any(help="The token that asks.").tag(sync=True, to_json=_written, from_json=_read)
+    query = traitlets.Any(help="The token that asks.").tag(
+        sync=True, to_json=lambda query, _: format_query(query), from_json=lambda text, _: parse_query(text)
+    )
 
     def __init__(self, explored: Explored, shown: Selection) -> None:
         check_fits(explored.trace)
@@ -113,4 +112,39 @@ class ExplorerWidget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **options: Any) -> Any:
         live = super()._repr_mimebundle_(**options)
         data, metadata = live if isinstance(live, tuple) else (live or {}, {})
-        return mime_bundle(self.explored, self._shown, repr(self)) | data, metadata
+        return self.explored.mime_bundle(self._shown, repr(self)) | data, metadata
+
+
+def reply(explored: Explored, shown: Selection, content: Json) -> tuple[Json, list[bytes]]:
+    """What answers a message {"ask": any, "question": name, "asked": options}: content and buffers.
+
+    The content holds "ask" again, "facts", and "arrays" with name, shape and dtype of each buffer; or "error", one sentence.
+    """
+    try:
+        name, asked = content.get("question"), content.get("asked", {})
+        return _answer(explored, shown, content["ask"], str(name), asked)
+    except Exception as error:  # what waits in the browser is told in any case
+        return {"ask": content["ask"], "error": sentence(error)}, []
+
+
+def _answer(
+    explored: Explored, shown: Selection, ask: object, name: str, asked: object
+) -> tuple[Json, list[bytes]]:
+    question = QUESTIONS.named(name)
+    fixed = {field.name for field in InputOptions.schema()}
+    if not isinstance(asked, dict) or fixed & set(asked):
+        raise ParameterError(
+            "The options of a question are a JSON object; the photo is that of the explorer."
+        )
+    wish = wish_of(question, asked)
+    given = {name: value for name, value in wish.asked.items() if value is not None}
+    answer = explored.run(shown, name, **given)
+    facts, arrays = facts_of(answer), arrays_of(answer)
+    if isinstance(answer, PatchMap):
+        facts |= {"suffix_kinds": answer.suffix_kinds}
+    described = [
+        {"name": part, "shape": list(values.shape), "dtype": values.dtype.str}
+        for part, values in arrays.items()
+    ]
+    buffers = [np.ascontiguousarray(values).tobytes() for values in arrays.values()]
+    return {"ask": ask, "facts": facts, "arrays": described}, buffers

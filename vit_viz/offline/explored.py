@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from torch import Tensor, nn
 
-from vit_viz.analyses.attention import LOOK, HeadFusion, attention_map, check_layer, checked_head
+from vit_viz.analyses.attention import LOOK, HeadFusion, attention_map, checked_head
 from vit_viz.analyses.opening import opening
 from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.analyses.registry import QUESTIONS
@@ -17,14 +18,18 @@ from vit_viz.capture import Trace, trace
 from vit_viz.capture.given import as_model, as_picture
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ExportError, ParameterError
+from vit_viz.figures.files import composed
+from vit_viz.figures.raster import raster
+from vit_viz.figures.request import Output
+from vit_viz.figures.scene import Scene
 from vit_viz.geometry import Query, format_query, parse_query
 from vit_viz.images import Mode, decode
-from vit_viz.indices import Index
+from vit_viz.indices import Index, layer_index
+from vit_viz.lazy import Tensor, nn
 from vit_viz.offline.page import page_of
-from vit_viz.render.captioned import captioned_map
 from vit_viz.session.run import run
 
-_PICTURE_SIDE = 900
+_PICTURE = Output("png", 12.0, 200)
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,7 @@ class Explored:
         )
 
     def selection(
-        self,
-        layer: Index | None = None,
-        head: Index | HeadFusion | None = None,
-        query: Query | None = None,
+        self, layer: Index | None = None, head: Index | HeadFusion | None = None, query: Query | None = None
     ) -> Selection:
         """A selection of this trace; what is None is as a first look begins.
 
@@ -110,7 +112,7 @@ class Explored:
         query = begins.query if query is None else parse_query(format_query(query))
         self.trace.query_weights(query)  # which refuses what is no token
         return Selection(
-            begins.layer if layer is None else check_layer(self.trace, layer),
+            begins.layer if layer is None else layer_index(layer, self.trace.num_layers),
             begins.head if head is None else checked_head(head, self.trace.num_heads),
             query,
         )
@@ -164,11 +166,19 @@ class Explored:
     def picture(self, shown: Selection) -> Image.Image:
         """The map of a selection over the photo, with its caption and scale."""
         patch_map = attention_map(self.trace, layer=shown.layer, head=shown.head, query=shown.query)
-        small = self.photo.copy()
-        small.thumbnail((_PICTURE_SIDE, _PICTURE_SIDE), Image.Resampling.LANCZOS)
-        return captioned_map(
-            small, patch_map, style="light", alpha=1, smooth=True, title=f"{self.name}: {patch_map.caption}"
+        scene = Scene(
+            _PICTURE,
+            title=f"{self.name}: {patch_map.caption}",
+            open_photo=lambda: self.photo,
+            parameters={"query": shown.query},
         )
+        return raster(composed(patch_map, scene).sheet, dpi=_PICTURE.dpi)
+
+    def mime_bundle(self, shown: Selection, text: str) -> dict[str, Any]:
+        """What a notebook shows where nothing is live: the map of a selection as a picture, and a text for where there are none."""
+        file = io.BytesIO()
+        self.picture(shown).save(file, "PNG")
+        return {"image/png": base64.b64encode(file.getvalue()).decode("ascii"), "text/plain": text}
 
 
 def check_page_name(file: Path) -> None:

@@ -2,26 +2,12 @@
 
 import { Explorer } from '../explorer/explorer.js';
 import { packedSource } from '../explorer/packed.js';
+import { bytesOf } from '../explorer/paint.js';
+import { followTheme } from '../explorer/theme.js';
 
 /** What an element of the page holds as text. */
 function textOf(/** @type {string} */ id) {
   return document.getElementById(id)?.textContent ?? '';
-}
-
-/** Bytes of the page, which holds them in base64. */
-function bytesOf(/** @type {string} */ id) {
-  const text = atob(textOf(id));
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
-  return bytes;
-}
-
-/** Light or dark, as the reader's system is, also where that changes. */
-function followTheme() {
-  const dark = matchMedia('(prefers-color-scheme: dark)');
-  const follow = () => document.documentElement.classList.toggle('dark', dark.matches);
-  dark.addEventListener('change', follow);
-  follow();
 }
 
 /** Shows the explorer of this page. */
@@ -29,7 +15,7 @@ export function start() {
   followTheme();
   const { value, tables, packing } = JSON.parse(textOf('vv-facts'));
   const element = /** @type {HTMLElement} */ (document.getElementById('vv-explorer'));
-  const source = packedSource(async (layer) => bytesOf(`vv-layer-${layer}`), packing);
+  const source = packedSource(async (layer) => bytesOf(textOf(`vv-layer-${layer}`)), packing);
   const explorer = new Explorer(element, () => {}, { value: null, tables, busy: '' }, source);
   explorer.parts.closer.hidden = true; // another picture needs the model
   Object.assign(element, { explorer }); // its numbers, for whoever opens the browser's console

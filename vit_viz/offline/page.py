@@ -20,14 +20,14 @@ from PIL import Image
 
 from vit_viz.analyses.opening import opening
 from vit_viz.capture import Trace
-from vit_viz.drawing.record import record_text
 from vit_viz.errors import ExportError
 from vit_viz.explorer import colour_tables, style, template
 from vit_viz.explorer.packing import Storage, packed_error, packed_layer, source_of
 from vit_viz.explorer.value import proof_value, trace_value
+from vit_viz.figures.record import record_text
+from vit_viz.figures.styles import unsuitable
 from vit_viz.images import Mode
 from vit_viz.offline.bundle import bundled
-from vit_viz.render.styles import unsuitable
 
 FP16_BYTES = 20_000_000
 """Bytes that queries and keys in fp16 may take in the page; beyond it they are stored as int8."""
@@ -82,7 +82,7 @@ def page_of(
         "explorer": template("vv"),
         "storage": _storage_words(trace, storage),
         "provenance": html.escape(record_text(trace.provenance)),
-        "facts": _script_json(explorer_facts(trace, photo, name=name, mode=mode, view=view)),
+        "facts": script_json(explorer_facts(trace, photo, name=name, mode=mode, view=view)),
         "layers": "\n".join(_layer(trace, layer, storage) for layer in range(trace.num_layers)),
         "script": script,
     }
@@ -109,8 +109,8 @@ def storage_of(trace: Trace) -> Storage:
 
 def fp16_bytes(trace: Trace) -> int:
     """Bytes that all layers have in a page in fp16, at most: they are compressed, and then written as text (base64)."""
-    sizes = {"qk": 4 * trace.head_dim + 8, "attention": 2 * trace.num_tokens, "rows": 0}
-    row = sum(sizes[trace.source(layer)] for layer in range(trace.num_layers))
+    kept, whole = 4 * trace.head_dim + 8, 2 * trace.num_tokens + 4
+    row = sum(kept if trace.source(layer) == "qk" else whole for layer in range(trace.num_layers))
     return trace.num_heads * trace.num_tokens * row * 4 // 3
 
 
@@ -213,8 +213,8 @@ def _policy(script: str, css: str) -> str:
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src {_digest(script)}",
-            f"style-src {_digest(css)}",
+            f"script-src {digest_source(script)}",
+            f"style-src {digest_source(css)}",
             "img-src data:",
             "base-uri 'none'",
             "form-action 'none'",
@@ -222,11 +222,12 @@ def _policy(script: str, css: str) -> str:
     )
 
 
-def _digest(text: str) -> str:
+def digest_source(text: str) -> str:
+    """How a policy names a script or a style sheet that stands in the page: by the digest of its text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
 
 
-def _script_json(facts: object) -> str:
+def script_json(facts: object) -> str:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(facts, ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

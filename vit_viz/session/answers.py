@@ -1,32 +1,18 @@
-"""The arrays of answers, and how much memory answers hold."""
+"""Answers as arrays and as JSON, every number exactly, and how much memory they hold."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vit_viz.answer import Provenance, arrays_of, parts_of
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
-
-
-def arrays_of(answer: object) -> dict[str, NDArray[np.float32]]:
-    """Every array of an answer by its name: "values", or "faithfulness.deletion.y" where results stand within results."""
-    if isinstance(answer, np.ndarray):
-        return {"": answer}
-    if is_dataclass(answer):
-        parts: Mapping[str, object] = {field.name: getattr(answer, field.name) for field in fields(answer)}
-    elif isinstance(answer, Mapping):
-        parts = answer
-    else:
-        parts = {str(place): part for place, part in enumerate(answer)} if isinstance(answer, tuple) else {}
-    return {
-        f"{name}.{inner}".rstrip("."): array
-        for name, part in parts.items()
-        for inner, array in arrays_of(part).items()
-    }
 
 
 def model_bytes(loaded: Model) -> int:
@@ -46,3 +32,60 @@ def answer_bytes(answer: object) -> int:
         if isinstance(answer, Trace)
         else 4096 + sum(int(array.nbytes) for array in arrays_of(answer).values())
     )
+
+
+_TOP = 5  # places of an array that a summary names
+
+
+def numbers_of(answer: object) -> dict[str, Any]:
+    """Every array of an answer as nested lists; what fp32 holds, JSON's numbers hold to the last bit.
+
+    Infinite numbers, which JSON does not have, are the texts "inf" and "-inf".
+    """
+    return {name: _listed(array) for name, array in arrays_of(answer).items()}
+
+
+def facts_of(value: object) -> Any:
+    """What of an answer is no array: units, names, captions, single numbers; arrays are left out."""
+    if isinstance(value, Provenance):
+        return value.to_dict()
+    parts: Mapping[Any, object]
+    if is_dataclass(value):
+        parts = parts_of(value)
+    elif isinstance(value, Mapping):
+        parts = value
+    elif isinstance(value, tuple | list):
+        return [facts_of(one) for one in value if not isinstance(one, np.ndarray)]
+    elif isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else str(value)
+    else:
+        return value if value is None or isinstance(value, bool | int | str) else str(value)
+    return {str(name): facts_of(part) for name, part in parts.items() if not isinstance(part, np.ndarray)}
+
+
+def summary_of(array: NDArray[Any]) -> dict[str, Any]:
+    """An array in a few numbers: its shape, its ends, its sum, and where its largest values are."""
+    values = np.asarray(array, np.float64)
+    order = np.argsort(-values, axis=None, kind="stable")[:_TOP]
+    places = [[int(i) for i in np.unravel_index(int(at), values.shape)] for at in order]
+    return {
+        "shape": list(values.shape),
+        "min": facts_of(float(values.min())),
+        "max": facts_of(float(values.max())),
+        "total": facts_of(float(values.sum())),
+        "top": [{"at": place, "value": facts_of(float(values[tuple(place)]))} for place in places],
+    }
+
+
+def provenance_in(answer: object) -> Provenance | None:
+    """Where the numbers of an answer came from, as far as it says so itself."""
+    if isinstance(answer, Provenance):
+        return answer
+    parts = () if isinstance(answer, tuple) else parts_of(answer).values()
+    return next((provenance for part in parts if (provenance := provenance_in(part)) is not None), None)
+
+
+def _listed(array: NDArray[Any]) -> Any:
+    if np.isfinite(array).all():
+        return array.tolist()
+    return [_listed(row) for row in array] if array.ndim else facts_of(float(array))

@@ -105,13 +105,9 @@ class BackgroundChecks:
         device = check.device.type, check.device.index or 0
         with ExitStack() as stack:
             try:
-                ends = partial(_either, lambda: check.is_awaited, unwanted)
-                stack.enter_context(self._turns.turn(device, cancelled=ends))
+                turn = self._turns.turn(device, cancelled=lambda: check.is_awaited or unwanted())
+                stack.enter_context(turn)
             except Cancelled:
                 if not check.is_awaited:
                     raise
             yield
-
-
-def _either(first: StopCheck, second: StopCheck) -> bool:
-    return first() or second()

@@ -6,11 +6,11 @@ import gc
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-import torch
 from PIL import Image
 
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import BusyError
+from vit_viz.lazy import torch
 from vit_viz.session.request import Request
 
 REFUSED = "No GPU is available at the moment, so this is computed on the CPU, which takes longer."

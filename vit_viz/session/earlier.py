@@ -16,62 +16,65 @@ def as_today(fields: Mapping[str, Any]) -> Fields:
     said = dict(fields)
     name, parameters = said.pop("analysis"), said.get("parameters")
     if isinstance(parameters, dict) and isinstance(name, str):
-        name, said["parameters"] = _TODAY.get(name, _as_it_is)(name, dict(parameters))
+        parameters = dict(parameters)
+        today = parameters.pop("method", "") if name == "explain" else _NAMES.get(name, name)
+        read = _PARAMETERS.get(name)
+        name, said["parameters"] = today, parameters if read is None else read(parameters)
     return said | {"question": name}
 
 
-def _as_it_is(name: str, parameters: Fields) -> tuple[str, Fields]:
-    return _NAMES.get(name, name.replace(" ", "_") if name in _WITH_SPACES else name), parameters
-
-
-def _look(_name: str, parameters: Fields) -> tuple[str, Fields]:
+def _look(parameters: Fields) -> Fields:
     if "norm_weighted" in parameters:
         parameters["norm"] = parameters.pop("norm_weighted")
-    return "look", parameters | {"head": str(parameters.get("head", "mean"))}
+    return _links(parameters)
 
 
-def _explain(_name: str, parameters: Fields) -> tuple[str, Fields]:
-    name, options = parameters.pop("method", ""), parameters.pop("options", ())
+def _explain(parameters: Fields) -> Fields:
+    options = parameters.pop("options", ())
     pairs = options if isinstance(options, list) else []
-    return name, parameters | {
-        pair[0]: pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2
-    }
+    return parameters | {pair[0]: pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2}
 
 
-def _positions(_name: str, parameters: Fields) -> tuple[str, Fields]:
-    return "positions", {key: _text(value) for key, value in parameters.items() if value is not None}
+def _positions(parameters: Fields) -> Fields:
+    return {key: _text(value) for key, value in parameters.items() if value is not None}
 
 
-def _on_a_grid(name: str, parameters: Fields) -> tuple[str, Fields]:
+def _on_a_grid(parameters: Fields) -> Fields:
     grid = parameters.pop("grid", None)
     rows, cols = grid if isinstance(grid, list) and len(grid) == 2 else (0, 0)
-    return name.replace(" ", "_"), parameters | {"rows": rows, "cols": cols}
+    return parameters | {"rows": rows, "cols": cols}
 
 
-def _layer_similarity(_name: str, parameters: Fields) -> tuple[str, Fields]:
+def _layer_similarity(parameters: Fields) -> Fields:
     form = {True: "without bias", False: "biased"}.get(parameters.pop("debiased", None), "as patches need")
-    return "layer_similarity", parameters | {"form": form}
+    return parameters | {"form": form}
 
 
-def _links(_name: str, parameters: Fields) -> tuple[str, Fields]:
-    return "links", parameters | {"head": str(parameters.get("head", "mean"))}
+def _links(parameters: Fields) -> Fields:
+    return parameters | {"head": str(parameters.get("head", "mean"))}
 
 
-def _segments(_name: str, parameters: Fields) -> tuple[str, Fields]:
+def _segments(parameters: Fields) -> Fields:
     boxes = parameters.pop("boxes", None)
-    return "segments", parameters | ({"box": _text(boxes[0])} if isinstance(boxes, list) and boxes else {})
+    return parameters | ({"box": _text(boxes[0])} if isinstance(boxes, list) and boxes else {})
 
 
 def _text(value: object) -> object:
     return ",".join(map(str, value)) if isinstance(value, list) else value
 
 
-_NAMES = {"received image": "sequence", "lens": "logit_lens", "register": "added_register"}
 _WITH_SPACES = (
     *("head names", "head importance", "token similarity", "token change", "token components", "token norms"),
-    "filter components",
+    *("filter components", "rotary similarity", "position components", "layer similarity"),
 )
-_TODAY: dict[str, Callable[[str, Fields], tuple[str, Fields]]] = {
+_NAMES = {
+    "attention": "look",
+    "received image": "sequence",
+    "lens": "logit_lens",
+    "register": "added_register",
+    **{name: name.replace(" ", "_") for name in _WITH_SPACES},
+}
+_PARAMETERS: dict[str, Callable[[Fields], Fields]] = {
     "attention": _look,
     "explain": _explain,
     "positions": _positions,

@@ -8,7 +8,8 @@ As words, in statements joined by ";":
     temperature 7=0.5           the scores of layer 7 are divided by 0.5, which sharpens its attention
     forbid class>2-4,3-5@6-8    the class token no longer sees the patches of rows 2-4 and columns 3-5, in layers 6 to 8
 
-Tokens are named as in a query, or "patches", "registers", "everything"; patches are row,col with ranges, joined by "+".
+Tokens are named as in a query, or "patches", "registers", "everything", or "token 5" by their number; patches are row,col with
+ranges, joined by "+".
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
-
-import torch
-from torch import Tensor
+from typing import Any, Literal, TypeAlias, get_args
 
 from vit_viz.capture import Trace
 from vit_viz.capture.interventions import Edits
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
-from vit_viz.session.regions import MOST, numbers_of, places_of, ranges_of, region_of
+from vit_viz.indices import checked_index
+from vit_viz.lazy import Tensor, torch
+from vit_viz.session.edit_words import MOST, numbers_of, places_of, ranges_of, region_of, words_of
 
 Head: TypeAlias = tuple[int, int]
 """(layer, head)."""
@@ -62,8 +63,8 @@ class Forbidden:
 
     @property
     def is_by_place(self) -> bool:
-        """Whether it names patches by their place, which means something on one grid only."""
-        return any(region[0].isdigit() for region in (self.seeing, self.seen))
+        """Whether it names patches by their place or number, which means something on one grid only."""
+        return any(region[0].isdigit() or region.startswith("token ") for region in (self.seeing, self.seen))
 
 
 @dataclass(frozen=True)
@@ -95,13 +96,19 @@ class ModelEdits:
 
     @classmethod
     def parse(cls, given: object) -> ModelEdits:
-        """Read words, or a list of statements as JSON has them.
+        """Read words, a list of statements as JSON has them, or arguments of `vit_viz.edit` as a dict.
 
         Raises:
             ParameterError: something is no edit; the sentence says which and what is.
         """
         if isinstance(given, ModelEdits):
             return given
+        if isinstance(given, Mapping):
+            given = words_of(given)
+        elif isinstance(given, AbstractContextManager):
+            raise ParameterError(
+                "What vit_viz.edit returns goes around the call, `with vit_viz.edit(...):`; edits= takes its arguments as a dict."
+            )
         statements = given.split(";") if isinstance(given, str) else given
         if not isinstance(statements, list | tuple) or not all(isinstance(one, str) for one in statements):
             raise ParameterError("Edits are words such as 'off 3.1;temperature 7=0.5', or a list of them.")
@@ -186,8 +193,8 @@ class ModelEdits:
         return Edits(heads, _masks(self.forbidden, trace), None, dict(self.temperatures))
 
 
-EditsLike: TypeAlias = ModelEdits | str | Sequence[str]
-"""Edits, their words, or a list of statements."""
+EditsLike: TypeAlias = ModelEdits | str | Sequence[str] | Mapping[str, Any]
+"""Edits, their words, a list of statements, or arguments of `vit_viz.edit` as a dict: {"heads": {(3, 1): 0}}."""
 
 
 # --- for a model
@@ -233,11 +240,7 @@ def _mask(forbidden: Iterable[Forbidden], layout: TokenLayout, layer: int) -> Te
 
 
 def _tokens(region: str, layout: TokenLayout) -> list[int]:
-    """Indices of the tokens of a region.
-
-    Raises:
-        ParameterError: this model has no such token.
-    """
+    """Indices of the tokens of a region."""
     if region == "everything":
         return list(range(layout.num_tokens))
     if region == "patches":
@@ -247,6 +250,8 @@ def _tokens(region: str, layout: TokenLayout) -> list[int]:
         if not registers:
             raise ParameterError("This model has no registers.")
         return registers
+    if region.startswith("token ") and region not in layout.named:
+        return [checked_index("Token", int(region.removeprefix("token ")), layout.num_tokens)]
     if not region[0].isdigit():
         return [layout.token(region)]
     return [layout.token(place) for place in places_of(region)]
@@ -279,7 +284,7 @@ def _heads(kind: str, rest: str) -> ModelEdits:
 def _temperature(_kind: str, rest: str) -> ModelEdits:
     values = []
     for word in rest.split():
-        match = re.fullmatch(r"(\d{1,4})=(\d{1,4}(?:\.\d{1,6})?)", word)
+        match = re.fullmatch(r"(\d{1,4})=(\d{1,4}(?:\.\d{1,20})?)", word)
         if match is None:
             raise ParameterError(f"A temperature is layer=value, such as 7=0.5, not {word[:40]!r}.")
         values.append((int(match[1]), float(match[2])))

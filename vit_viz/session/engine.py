@@ -14,35 +14,54 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-import torch
 from PIL import Image
-from torch import Tensor, nn
 
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.capture import Trace, trace
+from vit_viz.analyses.registry import PARTS, QUESTIONS
+from vit_viz.analyses.spec import AnyQuestion, Part
+from vit_viz.answer import Provenance
+from vit_viz.capture import Trace, innermost_edit, standing, trace
 from vit_viz.capture.buffers import IDLE_BYTES, BufferPool
-from vit_viz.capture.edits import innermost_edit, standing
 from vit_viz.capture.interventions import Edits
 from vit_viz.capture.structure_check import StructureCheck
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.images.part import cut, part_words
+from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model import VisionTransformer
 from vit_viz.progress import Progress, StopCheck
-from vit_viz.results import Provenance
 from vit_viz.session.answers import answer_bytes
 from vit_viz.session.cache import ByteCache
-from vit_viz.session.computed import TOKEN_TRACE, TRACE, WALKTHROUGH, computed
-from vit_viz.session.models import MODEL_BYTES, ModelPool
-from vit_viz.session.pace import Pace
+from vit_viz.session.edits import NO_EDITS
+from vit_viz.session.models import MODEL_BYTES, ModelPool, Pace
 from vit_viz.session.request import Request, check_input, is_about
-from vit_viz.session.walkthrough import Step, step_of
+from vit_viz.session.walkthrough import LEARNED_INPUT, Step, step_of
 from vit_viz.turns import Turns
 from vit_viz.walkthrough.embedding import Walk, own_transformer
 
 T = TypeVar("T")
 _COPY = "a copy of a model"  # of which there is one at a time, as of a device's turns
+
+
+def _by_the_engine(_job: Any) -> Any:
+    raise AssertionError("an engine records this itself")
+
+
+TRACE: Part[Any] = Part(name="trace", run=_by_the_engine, reads="photo", forwards=1)
+TOKEN_TRACE: Part[Any] = Part(name="token trace", run=_by_the_engine, reads="photo")
+WALKTHROUGH: Part[Step] = Part(name="walkthrough", run=_by_the_engine, reads="trace")
+_PARTS = PARTS | {part.name: part for part in (TRACE, TOKEN_TRACE, WALKTHROUGH, LEARNED_INPUT)}
+
+
+def computed(request: Request) -> AnyQuestion | Part[Any]:
+    """What a request asks for.
+
+    Raises:
+        ParameterError: there is nothing of its name.
+    """
+    name = request.question
+    return QUESTIONS.named(name) if name not in _PARTS else _PARTS[name]
 
 
 class PictureSource(Protocol):
@@ -89,6 +108,7 @@ class Engine:
         self.turns = turns
         self.pace = Pace()
         self.cache: ByteCache[Any] = ByteCache(cache_bytes - idle)
+        self._hearers: dict[object, tuple[Hashable, Progress]] = {}  # of passes, each under a key of its own
         self.pool = BufferPool(max_idle_bytes=idle)
         self._pictures = pictures
 
@@ -101,25 +121,19 @@ class Engine:
         preview: Callable[[Any], None] | None = None,
         elsewhere: Callable[[], Any] | None = None,
     ) -> Any:
-        """The answer to a request: kept, awaited, or computed now.
+        """The answer to a request, as `Session.run` has it.
 
         Args:
-            progress: told the share that is done, where it is computed now and takes long.
-            cancelled: asked now and then; True ends a long computation with `Cancelled`.
-            preview: given what is there so far, where the answer can tell and it is computed now.
             elsewhere: computes it in place of this device; what comes back is kept here.
 
         Raises:
-            ParameterError: there is nothing of its name, or a parameter is outside what is possible.
-            BusyError: too many wait for the device.
-            Cancelled: `cancelled` said so.
             torch.OutOfMemoryError: the device has no room for it.
-            VitVizError: whatever the model, the image or the question says.
         """
         computed(request)  # which refuses what there is not
         self._check(request)
         compute = elsewhere or partial(self._compute, request, progress, cancelled, preview)
-        answer = self._kept(request, compute, answer_bytes, cancelled)
+        with self._hearing(request, progress):
+            answer = self._kept(request, compute, answer_bytes, cancelled)
         if isinstance(answer, Trace):
             answer.check_not_refused()
         return answer
@@ -149,12 +163,7 @@ class Engine:
     def prepared(
         self, request: Request, *, cancelled: StopCheck | None = None, is_quick: bool = False
     ) -> PreparedImage:
-        """The image as the model receives it, for what runs the model again; every batch of it waits for its turn.
-
-        Args:
-            cancelled: asked while it waits.
-            is_quick: whether it may go before slow computations that wait.
-        """
+        """The image as the model receives it; as `Session.prepared`."""
         loaded = self._model(request)
 
         def prepare() -> PreparedImage:
@@ -250,7 +259,7 @@ class Engine:
             return None
 
         def work_out() -> Edits:
-            plain = replace(request, subject=subject.unedited)
+            plain = replace(request, subject=replace(subject, edits=NO_EDITS))
             return subject.edits.of(self.trace(plain, cancelled=cancelled))
 
         return self._kept(request.about("edits"), work_out, lambda edits: edits.nbytes, cancelled)
@@ -264,13 +273,38 @@ class Engine:
         with turn(), _taking_other_sizes(loaded, request):
             started, options = time.perf_counter(), self._input_options(request)
             recorded = trace(
-                loaded, picture, keep_norms=True, keep_residual=keep_residual, pool=self.pool, **options
+                loaded,
+                picture,
+                keep_norms=True,
+                keep_residual=keep_residual,
+                pool=self.pool,
+                progress=partial(self._tell, self._key(request)),
+                cancelled=cancelled,
+                **options,
             )
             taken = time.perf_counter() - started
         recorded.let_model_go()
         self.pace.note(loaded.provenance.weights, recorded.num_tokens, taken)
         recorded.provenance = self._provenance(recorded.provenance, request)
         return recorded
+
+    @contextmanager
+    def _hearing(self, request: Request, progress: Progress | None) -> Iterator[None]:
+        """Let `progress` hear of the pass that a request is about, whoever has it computed."""
+        if progress is None or request.question not in (TRACE.name, TOKEN_TRACE.name):
+            yield
+            return
+        mine = object()
+        self._hearers[mine] = self._key(request), progress
+        try:
+            yield
+        finally:
+            del self._hearers[mine]
+
+    def _tell(self, key: Hashable, share: float) -> None:
+        for about, progress in tuple(self._hearers.values()):
+            if about == key:
+                progress(share)
 
     def _provenance(self, provenance: Provenance, request: Request) -> Provenance:
         """Of a part: the whole photo, and which part of it; of an edited model: what was changed."""

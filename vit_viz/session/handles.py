@@ -19,9 +19,8 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
-from vit_viz.session.request import Request, SubjectKey
+from vit_viz.session.request import Subject
 
 COOKIE = "vit_viz"
 VISITOR: ContextVar[str] = ContextVar("visitor", default="")
@@ -34,27 +33,6 @@ _NAME = re.compile(r"([A-Za-z0-9_-]{24})([A-Za-z0-9_-]{16})")
 
 HANDLE_SECONDS = 3600.0
 MAX_HANDLES = 20_000
-
-
-@dataclass(frozen=True)
-class Subject(SubjectKey):
-    """What all pictures on a screen are about: one image in one model, and the visitor who may see it."""
-
-    owner: str = ""
-
-    def request(self, question: str, **parameters: Any) -> Request:
-        """A question about this subject."""
-        return Request.about_subject(self.key, question, owner=self.owner, **parameters)
-
-    @property
-    def photo(self) -> Subject:
-        """The photo or the part of it alone, whatever model looks at it."""
-        return Subject("", self.image, "fit", self.owner, part=self.part)
-
-    @property
-    def key(self) -> SubjectKey:
-        """The same without the visitor."""
-        return SubjectKey(self.model, self.image, self.mode, size=self.size, part=self.part, edits=self.edits)
 
 
 def new_visitor() -> str:
@@ -88,9 +66,10 @@ def owner_of(visitor: str, page: str) -> str:
 
 @dataclass(frozen=True)
 class _Bound:
-    """What a handle stands for, and the browser that it is bound to."""
+    """What a handle stands for, whose that is, and the browser that it is bound to."""
 
     subject: Subject
+    owner: str
     visitor: str
 
 
@@ -119,7 +98,7 @@ class Handles:
 
     def issue(self, subject: Subject) -> str:
         """The handle of a subject for the browser that asks: the one it has, or a new random one."""
-        bound = _Bound(subject, VISITOR.get())
+        bound = _Bound(subject, subject.owner, VISITOR.get())
         with self._lock:
             self._expire()
             handle = self._handles.get(bound) or secrets.token_urlsafe(24)

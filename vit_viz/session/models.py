@@ -1,16 +1,21 @@
-"""The models that one device holds, loaded once each."""
+"""The models that one device holds, loaded once each, and what a pass of a model costs: seconds as measured, work as counted."""
 
 from __future__ import annotations
 
 import sys
+import threading
+
+from cachetools import FIFOCache
 
 from vit_viz.checkpoints import Model, load
 from vit_viz.checkpoints.source import Progress
+from vit_viz.model import VisionTransformer
 from vit_viz.progress import StopCheck, stop_if
 from vit_viz.session.answers import model_bytes
 from vit_viz.session.cache import ByteCache
 
 MODEL_BYTES = 2 * 2**30
+_MOST = 256  # pairs of weights and numbers of tokens that are remembered
 
 
 class ModelPool:
@@ -54,15 +59,9 @@ class ModelPool:
     def get(
         self, name: str, *, progress: Progress | None = None, cancelled: StopCheck | None = None
     ) -> Model:
-        """The model of a name, loaded once. Only the owner of the process names files; any other name is a catalog or Hub name.
-
-        Args:
-            progress: told (bytes fetched, bytes in all) of a download, also of one that somebody else began.
-            cancelled: asked meanwhile; True ends the waiting, and the download where it is ours.
+        """The model of a name, loaded once; as `Session.model`.
 
         Raises:
-            CheckpointError: it cannot be loaded; the message says why.
-            Cancelled: `cancelled` said so.
             torch.OutOfMemoryError: the device has no room for it.
         """
         if name in self._given:
@@ -88,3 +87,48 @@ class ModelPool:
 
     def _cache_of(self, name: str) -> ByteCache[Model]:
         return self._own if name == self.own_model else self._loaded
+
+
+# --- costs
+
+
+class Pace:
+    """The shortest time of a pass that was seen, by weights and number of tokens: another process can only slow a pass down."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seconds: FIFOCache[tuple[str, int], float] = FIFOCache(_MOST)
+
+    def note(self, weights: str, tokens: int, seconds: float) -> None:
+        """A pass took so long; beyond `_MOST` the pair that was noted longest ago is forgotten."""
+        key = weights, tokens
+        with self._lock:
+            self._seconds[key] = min(seconds, self._seconds.get(key, seconds))
+
+    def seconds(self, weights: str, tokens: int) -> float | None:
+        """About how long a pass takes; None where none was seen."""
+        with self._lock:
+            return self._seconds.get((weights, tokens))
+
+
+def forward_work(model: VisionTransformer, tokens: int) -> float:
+    """Multiplications and additions of a forward pass in all blocks.
+
+    Per block 2 P N for the linear maps, with P their weights, and 4 N^2 D for scores and the sums of values; norms, softmax and the
+    patch embedding, a few percent together, are left out.
+
+    Args:
+        tokens: N, prefix tokens and patches together.
+    """
+    weights = sum(p.numel() for p in model.blocks.parameters() if p.ndim == 2)  # of all blocks
+    return 2.0 * weights * tokens + 4.0 * model.config.depth * tokens**2 * model.config.embed_dim
+
+
+def relative_work(loaded: Model, tokens: int, own_tokens: int) -> float:
+    """How many times the work of an input of `own_tokens` one of `tokens` is.
+
+    Of a module whose parts are not known as if all of it were attention, which is the most that it can be.
+    """
+    if not isinstance(loaded.model, VisionTransformer):
+        return (tokens / own_tokens) ** 2
+    return forward_work(loaded.model, tokens) / forward_work(loaded.model, own_tokens)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from vit_viz.analyses.options import Options
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
+from vit_viz.analyses.trust import OfMethodOptions
 from vit_viz.capture.given import class_index
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query, parse_query
 from vit_viz.indices import as_index
 from vit_viz.progress import Progress, StopCheck
-from vit_viz.session.handles import Subject
-from vit_viz.session.request import Request
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 
 ClassWord: TypeAlias = int | str
@@ -23,7 +25,7 @@ TargetWord: TypeAlias = ClassWord | tuple[ClassWord, ClassWord] | None
 def request_for(
     session: Session,
     subject: Subject,
-    name: str,
+    name: str | AnyQuestion,
     *,
     query: Query | None = None,
     target: TargetWord = None,
@@ -32,30 +34,44 @@ def request_for(
     """The request for a question, with words resolved: names of classes, queries as text, "the last layer".
 
     Args:
+        name: of the question, or the question itself.
         query: a token or patches, as a value or as `parse_query` reads it; None means what the output is read from, or what
             the question says.
         target: see `TargetWord`; a text may also be a pair such as "291-292".
+        options: of the question; as "options" those of the method, by name, whose map is put to the test.
 
     Raises:
         CheckpointError, ImageError, ParameterError: as the steps say.
     """
-    question = QUESTIONS.named(name)
+    question = QUESTIONS.named(name if isinstance(name, str) else name.name)
+    of_method = options.pop("options", None)
     chosen = question.read(options)
     if not question.takes_image:
-        return Subject(subject.model, "", owner=subject.owner).request(name, **chosen.values())
+        return Subject(subject.model, "", owner=subject.owner).request(question.name, **chosen.values())
     if not subject.image:
         raise ParameterError(
-            f"{name!r} is about a picture: pass a picture, its path or the name of a sample."
+            f"{question.name!r} is about a picture: pass a picture, its path or the name of a sample."
         )
-    parameters = chosen.for_layers(session.trace_of(subject).num_layers).values()
+    layers = session.trace_of(subject).num_layers
+    parameters = chosen.for_layers(layers).values() | _of_method(question, chosen, of_method, layers)
     beside = _start(session, subject, question, query) | _target(session, subject, question, target)
-    return subject.request(name, **parameters, **beside)
+    return subject.request(question.name, **parameters, **beside)
+
+
+def _of_method(question: AnyQuestion, chosen: Options, given: object, layers: int) -> dict[str, Any]:
+    """The options of the method whose map is put to the test, where they are not the usual ones."""
+    if given is None:
+        return {}
+    if not isinstance(chosen, OfMethodOptions) or not isinstance(given, Mapping):
+        raise ParameterError(f"{question.name!r} has no options of a method, by name.")
+    changed = chosen.tested.read(given).for_layers(layers).changed()
+    return {"options": changed} if changed else {}
 
 
 def ask(
     session: Session,
     subject: Subject,
-    name: str,
+    name: str | AnyQuestion,
     *,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,

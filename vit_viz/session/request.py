@@ -24,13 +24,14 @@ MOST_PATCHES = 4096
 
 
 @dataclass(frozen=True)
-class SubjectKey:
-    """What an answer is about: one image in one model.
+class Subject:
+    """What is asked about: one image in one model, and the visitor who may see it.
 
     Args:
         model: name of a model as `load` takes it.
         image: name of a sample, or the id of an upload; "" for what is about the model alone.
         mode: how the image becomes the model's input.
+        owner: whose uploads may be read; two subjects that differ in it alone are equal.
         size: short side of that input in patches; 0 is the checkpoint's own.
         part: of the image, in pixels (top, left, height, width), looked at in place of the whole; None is the whole.
         edits: of the model's inside; equal ones are one key in whatever order they were given.
@@ -42,6 +43,7 @@ class SubjectKey:
     model: str
     image: str
     mode: Mode = "fit"
+    owner: str = field(default="", compare=False)
     size: int = field(default=0, kw_only=True)
     part: Part | None = field(default=None, kw_only=True)
     edits: ModelEdits = field(default=NO_EDITS, kw_only=True)
@@ -54,10 +56,14 @@ class SubjectKey:
         if self.part is not None:
             object.__setattr__(self, "part", checked_part(self.part))
 
+    def request(self, question: str, **parameters: Any) -> Request:
+        """A question about this subject; lists become tuples, so that it can be a key."""
+        return Request(self, question, _pairs(parameters))
+
     @property
-    def unedited(self) -> SubjectKey:
-        """The same image in the model as it was."""
-        return replace(self, edits=NO_EDITS)
+    def photo(self) -> Subject:
+        """The photo or the part of it alone, whatever model looks at it."""
+        return Subject("", self.image, owner=self.owner, part=self.part)
 
 
 @dataclass(frozen=True)
@@ -68,16 +74,14 @@ class Request:
         subject: what it is about.
         question: its name in `vit_viz.analyses.registry`, or that of a part of which answers are made.
         parameters: pairs (name, value), sorted by name; values are None, text, finite numbers, and tuples of these.
-        owner: whose uploads may be read; two requests that differ in it alone are equal, and it is no part of the JSON.
 
     Raises:
         ParameterError: the parameters are not sorted, or a value is of another kind.
     """
 
-    subject: SubjectKey
+    subject: Subject
     question: str = "look"
     parameters: tuple[tuple[str, Value], ...] = ()
-    owner: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         names = [name for name, _ in self.parameters]
@@ -91,14 +95,12 @@ class Request:
         cls, model: str, image: str, question: str, *, mode: Mode = "fit", owner: str = "", **parameters: Any
     ) -> Request:
         """Build a request about a whole image at the checkpoint's own size from keyword parameters."""
-        return cls.about_subject(SubjectKey(model, image, mode), question, owner=owner, **parameters)
+        return Subject(model, image, mode, owner).request(question, **parameters)
 
-    @classmethod
-    def about_subject(
-        cls, subject: SubjectKey, question: str, *, owner: str = "", **parameters: Any
-    ) -> Request:
-        """Build a request from keyword parameters; lists become tuples, so that it can be a key."""
-        return cls(subject, question, _pairs(parameters), owner)
+    @property
+    def owner(self) -> str:
+        """Whose uploads may be read; no part of the key, nor of the JSON."""
+        return self.subject.owner
 
     def about(self, question: str, **parameters: Any) -> Request:
         """Another question about the same subject, by the same owner."""
@@ -106,17 +108,18 @@ class Request:
 
     def of_picture(self, image: str) -> Request:
         """The same question about another image, by nobody in particular."""
-        return replace(self, subject=replace(self.subject, image=image), owner="")
+        return replace(self, subject=replace(self.subject, image=image, owner=""))
 
     def to_json(self) -> str:
         """The request as one JSON object, without its owner."""
         asked = asdict(self.subject) | {"question": self.question, "parameters": dict(self.parameters)}
         asked["edits"] = list(self.subject.edits.words)
+        del asked["owner"]
         return json.dumps(asked, allow_nan=False, sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str, *, owner: str = "") -> Request:
-        """The request that `to_json` wrote; whose it is says the caller, never the text.
+    def from_json(cls, text: str) -> Request:
+        """The request that `to_json` wrote; whose it is never says the text.
 
         Raises:
             ParameterError: the text is no request.
@@ -135,13 +138,9 @@ class Request:
             raise ParameterError(f"{', '.join(named)} of a request are texts.")
         if not isinstance(fields_["edits"], list) or not isinstance(fields_["parameters"], dict):
             raise ParameterError("The parameters of a request are a JSON object, and its edits a list.")
-        where = {
-            "size": fields_["size"],
-            "part": fields_["part"],
-            "edits": ModelEdits.parse(fields_["edits"]),
-        }
-        subject = SubjectKey(named["model"], named["image"], named["mode"], **where)
-        return cls(subject, named["question"], _pairs(fields_["parameters"]), owner)
+        edits, question = ModelEdits.parse(fields_["edits"]), named.pop("question")
+        subject = Subject(**named, size=fields_["size"], part=fields_["part"], edits=edits)
+        return cls(subject, question, _pairs(fields_["parameters"]))
 
 
 _LATER: dict[str, Any] = {"size": 0, "part": None}
@@ -168,7 +167,7 @@ def _check_value(value: object) -> None:
         raise ParameterError(f"A parameter is a finite number, not {value}.")
 
 
-def check_input(loaded: Model, subject: SubjectKey, whole: Size, *, max_patches: int) -> None:
+def check_input(loaded: Model, subject: Subject, whole: Size, *, max_patches: int) -> None:
     """Refuse an input of more patches than are computed here, or of fewer than the checkpoint's own.
 
     Args:

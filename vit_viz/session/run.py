@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any, overload
 
 from PIL import Image
-from torch import Tensor, nn
 
 from vit_viz import samples
-from vit_viz.analyses.outputs import outputs_of
-from vit_viz.analyses.prepared_image import ModelLike, Picture
+from vit_viz.analyses.prepared_image import ModelLike, Picture, outputs_of
 from vit_viz.analyses.spec import AnswerT, AnyQuestion, Question
 from vit_viz.capture.given import as_model, as_picture
 from vit_viz.checkpoints.catalog import BUNDLED, entry_of
@@ -20,10 +18,11 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query
 from vit_viz.images import Mode, image_hash
 from vit_viz.images.part import Part
-from vit_viz.progress import Progress, StopCheck
+from vit_viz.lazy import Tensor, nn
+from vit_viz.progress import ProgressLike, StopCheck, bar
 from vit_viz.session.edits import EditsLike, ModelEdits
-from vit_viz.session.handles import Subject
 from vit_viz.session.questions import TargetWord, ask
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import cleaned_name
 
@@ -50,7 +49,7 @@ def run(
     edits: EditsLike = "",
     query: Query | None = None,
     target: TargetWord = None,
-    progress: Progress | None = None,
+    progress: ProgressLike = None,
     cancelled: StopCheck | None = None,
     **options: object,
 ) -> Any:
@@ -71,10 +70,11 @@ def run(
         size: short side of that input in patches; 0 is the checkpoint's own.
         part: (top, left, height, width) in pixels of the picture, looked at in place of the whole.
         edits: what is changed inside the model, in words such as "off 3.1;temperature 7=0.5" (`vit_viz.session.edits` has them
-            all), or a list of such statements; the answer is the edited model's.
+            all), a list of such statements, or arguments of `edit` as a dict, {"heads": {(3, 1): 0}}; the answer is the edited
+            model's.
         query: where it starts: "class", "register 0", (row, col) or "3,4", a list of these; None is what the output is read from.
         target: the class, by index or name, or a pair for "why the one and not the other"; None is the model's first.
-        progress: told the share that is done.
+        progress: told the share that is done; None shows a bar at a terminal or in a notebook, False nothing.
         cancelled: asked between batches; True ends with `Cancelled`.
         options: of the question; `QUESTIONS[name].options` has them with their ranges.
 
@@ -82,13 +82,18 @@ def run(
         CheckpointError, ImageError, ParameterError: as the steps say.
         Cancelled: `cancelled` said so.
     """
-    session = session_of(loaded)  # type: ignore[arg-type]  # a protocol does not say that it can be a key
-    changed = ModelEdits.parse(edits)
-    subject = subject_of(session, image, mode=mode, size=size, part=part, edits=changed)
-    asked = name if isinstance(name, str) else name.name
-    return ask(
-        session, subject, asked, query=query, target=target, progress=progress, cancelled=cancelled, **options
-    )
+    session, subject = session_and_subject(loaded, image, mode=mode, size=size, part=part, edits=edits)
+    asked = options | {"query": query, "target": target}
+    with bar(name if isinstance(name, str) else name.name, progress) as told:
+        return ask(session, subject, name, progress=told, cancelled=cancelled, **asked)
+
+
+def session_and_subject(
+    loaded: ModelLike, image: Picture | None, *, edits: EditsLike, **how: Any
+) -> tuple[Session, Subject]:
+    """The session of a model, and what a question to it is about; all as `run` takes it."""
+    session = session_of(loaded)
+    return session, subject_of(session, image, edits=ModelEdits.parse(edits), **how)
 
 
 @lru_cache(maxsize=1)

@@ -13,32 +13,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
 from PIL import Image
 
 from vit_viz import samples
 from vit_viz.analyses.classes import answers_classes, top_classes
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.capture import Trace
-from vit_viz.capture.edits import innermost_edit
+from vit_viz.capture import Trace, innermost_edit
 from vit_viz.checkpoints import LoadedModel, Model
 from vit_viz.checkpoints.catalog import default_model
 from vit_viz.checkpoints.source import Progress as Fetched
 from vit_viz.images import Mode, decode
 from vit_viz.images.part import cut
 from vit_viz.images.preprocess import MAX_CHOSEN_PATCHES
+from vit_viz.lazy import torch
 from vit_viz.memory import bytes_from_environment, whole_from_environment
 from vit_viz.progress import Progress, StopCheck, within
 from vit_viz.results import Ranking
 from vit_viz.session.cache import ByteCache
 from vit_viz.session.checks import BackgroundChecks
-from vit_viz.session.computed import TRACE, computed
 from vit_viz.session.devices import REFUSED, GpuRefusedError, Lender, Notice, run_with_fallback
-from vit_viz.session.engine import Engine
-from vit_viz.session.handles import Handles, Subject
-from vit_viz.session.library import Library
-from vit_viz.session.request import Request
-from vit_viz.session.uploads import LEFT_SECONDS, UploadStore, cleaned_name
+from vit_viz.session.engine import TRACE, Engine, computed
+from vit_viz.session.handles import Handles
+from vit_viz.session.request import Request, Subject
+from vit_viz.session.uploads import LEFT_SECONDS, Library, UploadStore, cleaned_name
 from vit_viz.turns import LONGEST_SECONDS, SLOW_WAIT_SECONDS, Turns, Visits
 
 T = TypeVar("T")
@@ -271,17 +268,10 @@ class Session:
         """
         return self.trace_of(Subject(model or self.default_model, image, mode, owner))
 
-    def subject(
-        self,
-        model: str | None,
-        image: str,
-        *,
-        mode: Mode = "fit",
-        owner: str = "",
-        cancelled: StopCheck | None = None,
-        is_quick: bool = False,
+    def prepared(
+        self, subject: Subject, *, cancelled: StopCheck | None = None, is_quick: bool = False
     ) -> PreparedImage:
-        """The image as the model receives it, for what runs the model again; every batch of it waits for its turn.
+        """The image that a subject is about as the model receives it, for what runs the model again, each batch in its turn.
 
         Args:
             cancelled: asked while it waits.
@@ -290,13 +280,6 @@ class Session:
         Raises:
             CheckpointError, ImageError, ParameterError: as the steps say.
         """
-        subject = Subject(model or self.default_model, image, mode, owner)
-        return self.prepared(subject, cancelled=cancelled, is_quick=is_quick)
-
-    def prepared(
-        self, subject: Subject, *, cancelled: StopCheck | None = None, is_quick: bool = False
-    ) -> PreparedImage:
-        """The image that a subject is about, as the model receives it; as `subject`."""
         request = subject.request("trace")
         self.run(request)
         prepare = partial(Engine.prepared, request=request, cancelled=cancelled, is_quick=is_quick)
@@ -313,14 +296,8 @@ class Session:
         seen = (engine.pace.seconds(weights, tokens) for engine in self._engines)
         return next((seconds for seconds in seen if seconds is not None), None)
 
-    def top_classes(
-        self, model: str | None, image: str, *, mode: Mode = "fit", owner: str = "", count: int = 5
-    ) -> Ranking | None:
-        """The most probable classes of a whole image with their probability, or None where the model has no head."""
-        return self.top_classes_of(Subject(model or self.default_model, image, mode, owner), count=count)
-
     def top_classes_of(self, subject: Subject, *, count: int = 5) -> Ranking | None:
-        """The most probable classes of what a subject is about; as `top_classes`."""
+        """The most probable classes of what a subject is about with their probability, or None where the model has no head."""
         loaded = self.model(subject.model)
         recorded = self.trace_of(subject)
         return top_classes(loaded, recorded, count=count) if answers_classes(loaded, recorded) else None

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import torch
 from PIL import Image
 
 from vit_viz.capture import PackedTrace, Trace
@@ -23,8 +22,9 @@ from vit_viz.checkpoints import LoadedModel
 from vit_viz.checkpoints.catalog import BUNDLED
 from vit_viz.checkpoints.strangers import strangers_models
 from vit_viz.errors import VitVizError
-from vit_viz.session.computed import computed
+from vit_viz.lazy import torch
 from vit_viz.session.devices import GpuRefusedError
+from vit_viz.session.engine import computed
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Protocol
 
 from PIL import Image
 
@@ -245,3 +246,20 @@ def sweep_every(store: UploadStore, seconds: float = SWEEP_SECONDS) -> threading
 
     threading.Thread(target=work, name="vit_viz uploads", daemon=True).start()
     return stop
+
+
+class Library(Protocol):
+    """Pictures by name; the names are its own, and no visitor's text becomes a path."""
+
+    def holds(self, name: str) -> bool:
+        """Whether a picture of this name is meant to be here."""
+
+    def picture(self, name: str) -> tuple[Image.Image, str]:
+        """The upright RGB picture of a name, and the digest of its pixels.
+
+        Raises:
+            ImageError: its file is gone, or is another one now.
+        """
+
+    def title(self, name: str) -> str:
+        """What a picture is called on the screen."""

@@ -6,53 +6,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
-
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.position_tables import FilterComponents, filter_components
 from vit_viz.analyses.spec import Part
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
+from vit_viz.lazy import nn
 from vit_viz.session.edits import NO_EDITS, ModelEdits
-from vit_viz.walkthrough.embedding import (
-    EmbeddingStep,
-    PatchStep,
-    Walk,
-    embedding_step,
-    own_transformer,
-    patch_step,
-)
-from vit_viz.walkthrough.layers import (
-    AttentionStep,
-    BlockStep,
-    ClassStep,
-    HeadsStep,
-    attention_step,
-    block_step,
-    class_step,
-    heads_step,
-)
-from vit_viz.walkthrough.tokens import (
-    PositionColours,
-    PositionStep,
-    PrefixStep,
-    position_colours,
-    position_step,
-    prefix_step,
-)
+from vit_viz.walkthrough import embedding, layers, tokens
+from vit_viz.walkthrough.embedding import Walk, own_transformer
 
 Step = (
-    PatchStep | EmbeddingStep | PrefixStep | PositionStep | AttentionStep | HeadsStep | BlockStep | ClassStep
+    embedding.PatchStep
+    | embedding.EmbeddingStep
+    | tokens.PrefixStep
+    | tokens.PositionStep
+    | layers.AttentionStep
+    | layers.HeadsStep
+    | layers.BlockStep
+    | layers.ClassStep
 )
 
 _OF_THE_WALK: dict[str, Callable[..., Step]] = {
-    "PatchStep": patch_step,
-    "EmbeddingStep": embedding_step,
-    "PositionStep": position_step,
-    "AttentionStep": attention_step,
-    "HeadsStep": heads_step,
-    "BlockStep": block_step,
-    "ClassStep": class_step,
+    "PatchStep": embedding.patch_step,
+    "EmbeddingStep": embedding.embedding_step,
+    "PositionStep": tokens.position_step,
+    "AttentionStep": layers.attention_step,
+    "HeadsStep": layers.heads_step,
+    "BlockStep": layers.block_step,
+    "ClassStep": layers.class_step,
 }
 STEPS = ("PrefixStep", *_OF_THE_WALK)
 
@@ -67,7 +48,7 @@ class LearnedInput:
     """
 
     components: FilterComponents
-    colours: PositionColours | None
+    colours: tokens.PositionColours | None
 
     @classmethod
     def of(cls, model: nn.Module) -> LearnedInput:
@@ -77,14 +58,10 @@ class LearnedInput:
             ParameterError: the model is another one.
         """
         transformer = own_transformer(model)
-        return cls(filter_components(transformer), position_colours(transformer))
+        return cls(filter_components(transformer), tokens.position_colours(transformer))
 
 
-def _learned_input(job: Job) -> LearnedInput:
-    return LearnedInput.of(job.loaded.model)
-
-
-LEARNED_INPUT = Part(name="learned input", run=_learned_input, reads="model")
+LEARNED_INPUT = Part(name="learned input", run=lambda job: LearnedInput.of(job.loaded.model), reads="model")
 
 _BY_HAND = ("AttentionStep", "HeadsStep")
 """Steps that compute the attention of a layer by its formula, of which edits are no part."""
@@ -111,5 +88,7 @@ def step_of(walk: Walk, trace: Trace, options: Mapping[str, Any], *, edits: Mode
             "Look tab, or undo them above. The other steps and tabs show the edited model."
         )
     return (
-        prefix_step(walk, trace, **options) if name == "PrefixStep" else _OF_THE_WALK[name](walk, **options)
+        tokens.prefix_step(walk, trace, **options)
+        if name == "PrefixStep"
+        else _OF_THE_WALK[name](walk, **options)
     )

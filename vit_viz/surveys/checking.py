@@ -1,24 +1,27 @@
-"""Whether a survey's folder still holds what was written to it: every table of every batch, and the photos that it is of.
+"""Whether a survey's folder still holds what was written to it, and what of it stands when the survey goes on.
 
 A batch has a record of its own number, its survey, and the SHA-256 of each of its tables. Batches of format 1 have none: of them
-it is checked that every table can be read and that all are of the same photos.
+it is checked that every table can be read and that all are of the same photos. A batch that differs, or whose photos have changed
+since, is made again.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from vit_viz.errors import ParameterError
 from vit_viz.surveys import manifest, parquet
 from vit_viz.surveys.columns import TABLES
-from vit_viz.surveys.names import shown
-
-MOST_NAMED = 5
-"""Damaged batches that a sentence names; the others are counted."""
+from vit_viz.surveys.names import MOST_NAMED, several, shown
+from vit_viz.surveys.photos import Photo
+from vit_viz.surveys.stages import Decoding, Failure, FileState, prepared
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class SurveyCheck:
         """
         if self.damaged:
             raise ParameterError(
-                f"The survey in {shown(str(self.folder))} is damaged: {told(self.damaged)}. The same vit-viz survey makes "
+                f"The survey in {shown(str(self.folder))} is damaged: {_told(self.damaged)}. The same vit-viz survey makes "
                 f"{'it' if len(self.damaged) == 1 else 'them'} again."
             )
 
@@ -101,7 +104,9 @@ def check(folder: Path) -> SurveyCheck:
         ParameterError: this is no survey.
     """
     there = manifest.read(folder)
-    batches = tuple(_without_copies([check_batch(folder, there, one) for one in _numbers(folder)]))
+    batches = tuple(
+        _without_copies([_check_batch(folder, there, one) for one in sorted(parquet.batches(folder))])
+    )
     names = [name for one in batches if not one.fault for name in one.names]
     is_complete = len(names) == int(there.get("photos", 0))
     if "names" in there:
@@ -109,7 +114,7 @@ def check(folder: Path) -> SurveyCheck:
     return SurveyCheck(folder, batches, int(there.get("photos", 0)), is_complete, tuple(_strangers(folder)))
 
 
-def check_batch(folder: Path, there: dict[str, Any], number: int) -> BatchCheck:
+def _check_batch(folder: Path, there: dict[str, Any], number: int) -> BatchCheck:
     """Read one batch of the survey that a manifest describes."""
     place = parquet.batch_folder(folder, number)
     try:
@@ -126,22 +131,13 @@ def check_batch(folder: Path, there: dict[str, Any], number: int) -> BatchCheck:
     return BatchCheck(number, "", tuple(photos), sentences, record is None)
 
 
-def told(batches: tuple[BatchCheck, ...]) -> str:
+def _told(batches: tuple[BatchCheck, ...]) -> str:
     """Which batches are damaged, and how."""
-    first = ", ".join(f"batch {one.number} ({one.fault})" for one in batches[:MOST_NAMED])
-    return first + (f" and {len(batches) - MOST_NAMED:,} more" if len(batches) > MOST_NAMED else "")
-
-
-def _numbers(folder: Path) -> list[int]:
-    return sorted(parquet.batches(folder))
+    return several([f"batch {one.number} ({one.fault})" for one in batches])
 
 
 def _check_record(place: Path, record: dict[str, Any], number: int, survey: str) -> None:
-    """Compare a batch with its own record.
-
-    Raises:
-        ParameterError: it differs; the message is half a sentence.
-    """
+    """Compare a batch with its own record; what differs is told in half a sentence."""
     if record["number"] != number:
         raise ParameterError(f"it is batch {record['number']} under another name")
     if record["of"] != survey:
@@ -151,11 +147,7 @@ def _check_record(place: Path, record: dict[str, Any], number: int, survey: str)
 
 
 def _check_old(folder: Path, number: int, photos: list[str]) -> None:
-    """Compare the tables of a batch of format 1 with each other.
-
-    Raises:
-        ParameterError: they are not of the same photos; the message is half a sentence.
-    """
+    """Compare the tables of a batch of format 1 with each other; what differs is told in half a sentence."""
     for level in ("heads", "methods", "thumbnails"):
         rows = Counter(parquet.table_of(folder, number, level, ["photo"])["photo"].to_pylist())
         is_empty = not rows and level != "heads"
@@ -188,7 +180,7 @@ def _without_copies(batches: list[BatchCheck]) -> Iterator[BatchCheck]:
 
 def _strangers(folder: Path) -> Iterator[str]:
     """Files and folders that no survey writes; hidden ones, which file managers leave behind, are no strangers."""
-    places = [parquet.batch_folder(folder, one) for one in _numbers(folder)]
+    places = [parquet.batch_folder(folder, one) for one in sorted(parquet.batches(folder))]
     rests = [parquet.rest_of(place) for place in places]
     tables = {f"{level}.parquet" for level in TABLES}
     for place in (folder, *places, *rests):
@@ -197,3 +189,164 @@ def _strangers(folder: Path) -> Iterator[str]:
             is_record = place in rests and path.name == parquet.RECORD
             if path.name not in known and not is_record and not path.name.startswith("."):
                 yield path.relative_to(folder).as_posix()
+
+
+# --- going on
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What of a survey stays as it is.
+
+    Args:
+        kept: numbers of the batches that stay.
+        recorded: names of the photos in them.
+        notes: what was found, a line each.
+    """
+
+    kept: frozenset[int]
+    recorded: frozenset[str]
+    notes: tuple[str, ...]
+
+
+def resume(
+    folder: Path,
+    wanted: dict[str, Any],
+    photos: Sequence[Photo],
+    decoding: Decoding,
+    *,
+    extend: bool = False,
+    verify: bool = False,
+) -> Standing:
+    """Begin a survey in a folder, or go on with the one that is there: what does not stand is taken away.
+
+    Args:
+        wanted: the manifest of what is to be surveyed.
+        extend: whether photos may have come to the list since.
+        verify: whether photos are told from changed ones by their hashes even where size and time are the same.
+
+    Raises:
+        ParameterError: the folder holds something else; the sentence says what.
+    """
+    there = manifest.opened(folder, wanted, extend=extend)
+    parquet.remove_halves(folder)
+    state = check(folder)
+    listing = {photo.name: photo for photo in photos}
+    notes = list(_of_the_folder(state))
+    if extend:
+        gone = {name for one in state.batches for name in one.names} - listing.keys()
+        _check_labels(folder, state, listing)
+        wanted = wanted | {"names": manifest.digest_of(listing.keys() | gone)}
+        there = manifest.extended(folder, there, wanted, gone)
+        notes += _named(sorted(gone), "of the survey {are} not on the list any more; {their} rows stay")
+    again = _Again(folder, listing, frozenset(there.get("gone", ())), decoding, verify)
+    kept = [one for one in state.batches if not again.is_due(one)]
+    for one in state.batches:
+        if one not in kept:
+            parquet.remove_batch(folder, one.number)
+        elif one.is_old:
+            parquet.upgrade_batch(folder, one.number, of=manifest.settings(there))
+    manifest.upgrade(folder, there, wanted)
+    recorded = frozenset(name for one in kept for name in one.names)
+    return Standing(frozenset(one.number for one in kept), recorded, (*notes, *again.notes()))
+
+
+@dataclass
+class _Again:
+    """Which batches are made again, and for which photos.
+
+    Args:
+        listing: the photos that the survey is of now, by name.
+        gone: names of those that it was of before, which stay.
+    """
+
+    folder: Path
+    listing: Mapping[str, Photo]
+    gone: Collection[str]
+    decoding: Decoding
+    verify: bool
+    _strange: list[str] = field(default_factory=list)
+    _changed: list[str] = field(default_factory=list)
+    _other: list[str] = field(default_factory=list)
+
+    def is_due(self, batch: BatchCheck) -> bool:
+        """Whether a batch is made again."""
+        if batch.fault:
+            return True
+        strange = [name for name in batch.names if name not in self.listing and name not in self.gone]
+        changed = list(self._changed_in(batch))
+        other = [name for name, sentence in batch.failures if self._fails_otherwise(name, sentence)]
+        self._strange += strange
+        self._changed += changed
+        self._other += other
+        return bool(strange or changed or other)
+
+    def notes(self) -> Iterator[str]:
+        """What was found, a line each."""
+        again = "; the batches of {them} are made again"
+        yield from _named(self._strange, f"in the tables {{are}} not of this survey{again}")
+        yield from _named(self._changed, f"{{have}} changed since {{they}} {{were}} surveyed{again}")
+        yield from _named(self._other, f"that could not be read {{are}} not as {{they}} {{were}}{again}")
+
+    def _changed_in(self, batch: BatchCheck) -> Iterator[str]:
+        columns = ("photo", "sha256", "file_size", "file_time")
+        rows = parquet.table_of(self.folder, batch.number, "photos", columns).to_pydict()
+        for name, digest, size, time in zip(*(rows[column] for column in columns), strict=True):
+            photo = self.listing.get(name)
+            if photo is None or (not self.verify and FileState.of(photo.path) == FileState(size, time)):
+                continue
+            if _sha256(photo.path) != digest:
+                yield name
+
+    def _fails_otherwise(self, name: str, sentence: str) -> bool:
+        """Whether a photo that could not be read can be read now, or cannot for another reason."""
+        if name not in self.listing:
+            return False
+        (outcome,) = prepared([self.listing[name]], self.decoding)
+        return not isinstance(outcome, Failure) or outcome.sentence != sentence
+
+
+def _of_the_folder(state: SurveyCheck) -> Iterator[str]:
+    if state.damaged:
+        yield f"damaged and made again: {_told(state.damaged)}"
+    if state.strangers:
+        names = ", ".join(map(shown, state.strangers[:MOST_NAMED]))
+        yield f"{shown(str(state.folder))} holds {len(state.strangers):,} files that are no part of the survey, such as {names}"
+
+
+def _check_labels(folder: Path, state: SurveyCheck, listing: Mapping[str, Photo]) -> None:
+    """Of photos that are surveyed already, labels and boxes are as they were."""
+    columns = ("photo", "label", "label_class", "boxes")
+    other = []
+    for one in state.batches:
+        if not one.fault:
+            rows = parquet.table_of(folder, one.number, "photos", columns).to_pylist()
+            other += [row["photo"] for row in rows if not _is_as_listed(row, listing.get(row["photo"]))]
+    for sentence in _named(other, "of the survey {have} other labels or boxes now"):
+        raise ParameterError(f"{sentence}; --extend adds photos and changes none.")
+
+
+def _is_as_listed(row: Mapping[str, Any], photo: Photo | None) -> bool:
+    if photo is None:
+        return True
+    boxes = np.array([side for box in photo.boxes for side in box], np.float32)
+    known = (photo.label or None, photo.class_index)
+    return known == (row["label"], row["label_class"]) and boxes.tolist() == row["boxes"]
+
+
+def _named(names: Sequence[str], words: str) -> Iterator[str]:
+    """A line about some photos, where there are any."""
+    if not names:
+        return
+    is_one = len(names) == 1
+    forms = {"are": "is", "have": "has", "were": "was", "they": "it", "them": "it", "their": "its"}
+    said = words.format(**{many: one if is_one else many for many, one in forms.items()})
+    yield f"{len(names):,} photo{'' if is_one else 's'} {said}: {several(list(map(shown, names)))}"
+
+
+def _sha256(path: str) -> str | None:
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return None

@@ -1,7 +1,11 @@
-"""The tables of a survey and what each column means; `survey.json` and the files themselves repeat it."""
+"""The tables of a survey and what each column means; `survey.json` and the files themselves repeat it.
+
+A filter names columns of one row per photo, which is made of all tables.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -67,16 +71,10 @@ TABLES: dict[Level, tuple[Column, ...]] = {
         Column("top_probabilities", "floats", "probability", "Their softmax over all outputs."),
         Column("margin", "float", "probability", "First probability minus second."),
         Column("label_probability", "float", "probability", "Of the label's class; missing without one."),
-        Column(
-            "right", "bool", "", "Whether the first class is the label's; missing without a label's class."
-        ),
+        Column("right", "bool", "", "Whether the first class is the label's; missing without a label's class."),
         Column("right_in_five", "bool", "", "Whether one of the five is; missing without a label's class."),
-        Column(
-            "outlier_tokens",
-            "ints",
-            "index of the token",
-            f"Tokens whose norm is above {OUTLIER_FACTOR:g} times the median of their state, in any state.",
-        ),
+        Column("outlier_tokens", "ints", "index of the token",
+               f"Tokens whose norm is above {OUTLIER_FACTOR:g} times the median of their state, in any state."),
         Column("outlier_patches", "int", "patches", "How many of them are patches."),
         Column("first_outlier_state", "int", "state", "The first state with one; missing where none has."),
     ),
@@ -86,54 +84,24 @@ TABLES: dict[Level, tuple[Column, ...]] = {
         Column("head", "int", "index", "Head, from 0."),
         Column("entropy", "float", STATISTICS["entropy"].unit, "How spread a row is, mean over all queries."),
         Column("distance", "float", STATISTICS["distance"].unit, "How far patches look, mean over patches."),
-        Column(
-            "prefix_mass",
-            "float",
-            STATISTICS["prefix_mass"].unit,
-            "What of the attention of patches falls on prefix tokens.",
-        ),
-        Column(
-            "concentration",
-            "float",
-            "share",
-            f"1 - entropy / ln P of the head's map over its P patches: 1 where it is one patch. {_MAP}",
-        ),
+        Column("prefix_mass", "float", STATISTICS["prefix_mass"].unit, "What of the attention of patches falls on prefix tokens."),
+        Column("concentration", "float", "share",
+               f"1 - entropy / ln P of the head's map over its P patches: 1 where it is one patch. {_MAP}"),
         Column("peak_row", "int", "patch", f"Row of the highest patch. {_MAP}"),
         Column("peak_col", "int", "patch", f"Column of the highest patch. {_MAP}"),
-        Column(
-            "box_share",
-            "float",
-            "share of the map",
-            f"What falls inside the boxes; missing without boxes. {_MAP}",
-        ),
+        Column("box_share", "float", "share of the map", f"What falls inside the boxes; missing without boxes. {_MAP}"),
         Column("peak_in_box", "bool", "", "Whether the centre of the highest patch lies in a box."),
     ),
     "methods": (
         _PHOTO,
         Column("method", "text", "", "Name of the explanation method."),
-        Column(
-            "target", "int", "class", "The class of `pointing` and `energy`: the label's, else the first."
-        ),
-        Column(
-            "pointing", "bool", "", "Whether the map's highest patch lies in a box; missing without boxes."
-        ),
-        Column(
-            "energy",
-            "float",
-            "share of the map",
-            "Its positive mass inside the boxes; missing without boxes.",
-        ),
-        Column(
-            "deletion",
-            "float",
-            "area under the curve",
-            "First class's probability while the best patches go.",
-        ),
+        Column("target", "int", "class", "The class of `pointing` and `energy`: the label's, else the first."),
+        Column("pointing", "bool", "", "Whether the map's highest patch lies in a box; missing without boxes."),
+        Column("energy", "float", "share of the map", "Its positive mass inside the boxes; missing without boxes."),
+        Column("deletion", "float", "area under the curve", "First class's probability while the best patches go."),
         Column("insertion", "float", "area under the curve", "The same while the best patches come."),
         Column("random_deletion", "float", "area under the curve", f"Mean of {RANDOM_ORDERS} random orders."),
-        Column(
-            "random_insertion", "float", "area under the curve", f"Mean of {RANDOM_ORDERS} random orders."
-        ),
+        Column("random_insertion", "float", "area under the curve", f"Mean of {RANDOM_ORDERS} random orders."),
         Column("beats_deletion", "bool", "", "Whether deletion lies below the 95% band of random orders."),
         Column("beats_insertion", "bool", "", "Whether insertion lies above the 95% band of random orders."),
     ),
@@ -144,21 +112,16 @@ TABLES: dict[Level, tuple[Column, ...]] = {
         Column("cols", "int", "patches", "Columns of patches."),
         Column("photos", "int", "photos", "How many maps are added up here."),
         Column("sum", "doubles", "share of the query", f"Sum of the maps, row by row. {_MAP}"),
-        Column(
-            "squares", "double", "share of the query, squared", "Sum over the maps of their squared lengths."
-        ),
+        Column("squares", "double", "share of the query, squared", "Sum over the maps of their squared lengths."),
     ),
-    "failures": (
-        _PHOTO,
-        Column("sentence", "text", "", "Why the photo could not be read."),
-    ),
+    "failures": (_PHOTO, Column("sentence", "text", "", "Why the photo could not be read.")),
     "thumbnails": (
         _PHOTO,
         Column("width", "int", "pixels", "Width of the thumbnail."),
         Column("height", "int", "pixels", "Height of the thumbnail."),
         Column("webp", "bytes", "", "The thumbnail as a WebP file."),
     ),
-}
+}  # fmt: skip
 """Each level with its columns, in their order."""
 
 
@@ -179,3 +142,91 @@ def _stacked(parts: Sequence[Values]) -> Values:
     if parts and all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)
     return [value for part in parts for value in part]
+
+
+MEASURES = ("entropy", "distance", "prefix_mass", "concentration", "box_share")
+"""Of every head of every photo."""
+HEAD_COLUMNS = (*MEASURES, "peak_in_box")
+SCORES = ("pointing", "energy", "deletion", "insertion", "random_deletion", "random_insertion")
+"""Of every method."""
+
+_HEADS = {column.name: column for column in TABLES["heads"]}
+_METHODS = {column.name: column for column in TABLES["methods"]}
+
+_OWN = (
+    Column("photo", "text", "", "Path of the photo from the root of the survey."),
+    Column("label", "text", "", "The label: the model's name of its class, or as it was given where it has none."),
+    Column("answer", "text", "", "The model's first class."),
+    Column("is_right", "bool", "", "Whether the first class is the label's; missing without a label."),
+    Column("is_right_in_five", "bool", "", "Whether one of the first five classes is."),
+    Column("confidence", "float", "probability", "Of the first class."),
+    Column("margin", "float", "probability", "First probability minus second."),
+    Column("label_probability", "float", "probability", "Of the label's class."),
+    Column("object_share", "float", "share of the model's input", "What the boxes cover; missing without boxes."),
+    Column("outside_box", "float", "share of the map",
+           "What of the last layer's map, mean over its heads, falls outside the boxes."),
+    Column("peaks_in_box", "float", "share of the heads", "Heads of the last layer whose highest patch lies in a box."),
+    Column("outlier_patches", "int", "patches", "Patches with an outlying norm in any state."),
+    Column("first_outlier_state", "int", "state", "The first state with an outlier; missing where none has."),
+    Column("height", "int", "pixels", "Height of the photo."),
+    Column("width", "int", "pixels", "Width of the photo."),
+)  # fmt: skip
+
+
+def photo_columns(methods: Sequence[str]) -> tuple[Column, ...]:
+    """Every column of a survey whose methods these are."""
+    over = [_said(name, f"mean_{name}", "Mean over all heads: ") for name in MEASURES]
+    of_head = [_said(name, f"head_{name}", "Of the chosen head: ") for name in HEAD_COLUMNS]
+    of_methods = [
+        Column(
+            column_of(method, score),
+            _METHODS[score].kind,
+            _METHODS[score].unit,
+            f"{method}: {_METHODS[score].meaning}",
+        )
+        for method in methods
+        for score in SCORES
+    ]
+    return (*_OWN, *over, *of_head, *of_methods)
+
+
+def column_of(method: str, score: str) -> str:
+    """What a score of a method is called in an expression."""
+    return f"{re.sub(r'[^a-z0-9]+', '_', method.lower()).strip('_')}_{score}"
+
+
+def photos_sql(methods: Sequence[str]) -> str:
+    """Statements that make the tables `photos` and `grids` of `raw_photos`, `heads`, `methods` and `classes`."""
+    means = ", ".join(f"avg({name}) AS mean_{name}" for name in MEASURES)
+    scores = ", ".join(
+        f"max({score}) FILTER (method = '{_quoted(method)}') AS {column_of(method, score)}"
+        for method in methods
+        for score in SCORES
+    )
+    return f"""
+CREATE TABLE photos AS
+WITH over_heads AS (SELECT row, {means} FROM heads GROUP BY row),
+last_layer AS (
+  SELECT row, 1 - avg(box_share) AS outside_box, avg(peak_in_box::INTEGER) AS peaks_in_box
+  FROM heads WHERE layer = (SELECT max(layer) FROM heads) GROUP BY row
+),
+scores AS (SELECT row{", " + scores if scores else ""} FROM methods GROUP BY row)
+SELECT p.row, p.photo, coalesce(c.name, p.label) AS label, p.top_names[1] AS answer, p."right" AS is_right,
+  p.right_in_five AS is_right_in_five,
+  p.top_probabilities[1] AS confidence, p.margin, p.label_probability, p.box_share AS object_share,
+  l.outside_box, l.peaks_in_box, p.outlier_patches, p.first_outlier_state, p.height, p.width,
+  o.* EXCLUDE (row), s.* EXCLUDE (row)
+FROM raw_photos p LEFT JOIN over_heads o USING (row) LEFT JOIN last_layer l USING (row) LEFT JOIN scores s USING (row)
+LEFT JOIN classes c ON c.class = p.label_class
+ORDER BY p.row;
+CREATE TABLE grids AS SELECT row, rows, cols, height, width, region, sha256, file FROM raw_photos ORDER BY row;
+"""
+
+
+def _said(name: str, called: str, words: str) -> Column:
+    column = _HEADS[name]
+    return Column(called, column.kind, column.unit, f"{words}{column.meaning[0].lower()}{column.meaning[1:]}")
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.errors import ParameterError
-from vit_viz.lazy import extra
 from vit_viz.surveys.columns import TABLES
 from vit_viz.surveys.run import Survey
 
@@ -113,6 +112,31 @@ class SurveyComparison:
     answers: tuple[AnswerChange, ...]
     accuracy: Accuracies | None
 
+    @property
+    def moved(self) -> tuple[HeadChange, ...]:
+        """The changes of heads that chance alone would seldom bring about."""
+        return tuple(one for one in self.heads if one.is_beyond_chance)
+
+    @property
+    def accuracy_words(self) -> str:
+        """How many photos changed sides, in half a sentence; "" without labels."""
+        if (of := self.accuracy) is None:
+            return ""
+        return (
+            f"top-1 {of.before:.3f} before, {of.after:.3f} after, of {of.photos:,} labelled photos: {of.lost:,} right to wrong, "
+            f"{of.won:,} wrong to right (McNemar's exact p = {of.p:.2g})"
+        )
+
+    @property
+    def head_words(self) -> str:
+        """How many statistics of heads moved, and how many would by chance, in half a sentence; "" without heads."""
+        if not self.heads:
+            return ""
+        return (
+            f"{len(self.moved):,} of {len(self.heads):,} statistics of heads moved: their 95% interval over photos leaves out 0, "
+            f"which chance alone would do to about {len(self.heads) / 20:.0f}"
+        )
+
 
 def compare_surveys(
     before: Survey | str | Path, after: Survey | str | Path, *, heads: bool = True
@@ -146,9 +170,9 @@ def compare_surveys(
     if not pairs:
         raise ParameterError("None of the photos could be read in both surveys.")
     changes = _heads(first, second) if heads else ()
-    answers = tuple(
-        change for old, new in pairs if (change := _answer(old, new, _same_classes(first, second)))
-    )
+    # whether a class's number means the same in both
+    same_classes = first.manifest["classes"] == second.manifest["classes"]
+    answers = tuple(change for old, new in pairs if (change := _answer(old, new, same_classes)))
     return SurveyComparison(len(pairs), changes, answers, _accuracies(pairs))
 
 
@@ -158,27 +182,24 @@ Row = Mapping[str, Any]
 
 
 def _check_finished(one: Survey) -> None:
-    one.check().refuse_damage()
-    done, wanted = one.num_photos + len(one.failures), int(one.manifest["photos"])
-    if done != wanted:
+    state = one.check()
+    state.refuse_damage()
+    done = state.num_photos + state.num_failures
+    if done != state.wanted:
         raise ParameterError(
-            f"{one.folder} is not finished: {done:,} of {wanted:,} photos; the same vit-viz survey goes on with it."
+            f"{one.folder} is not finished: {done:,} of {state.wanted:,} photos; the same vit-viz survey goes on with it."
         )
 
 
 def _paired_photos(first: Survey, second: Survey) -> list[tuple[Row, Row]]:
-    """The rows of each photo that could be read in both, in the first one's order.
-
-    Raises:
-        ParameterError: the photos, their labels or their boxes are not the same.
-    """
+    """The rows of each photo that could be read in both, in the first one's order."""
     old, new = _rows(first), _rows(second)
     names = (old.keys() | first.failures.keys(), new.keys() | second.failures.keys())
     if names[0] != names[1]:
         only = sorted(names[0] ^ names[1])
-        where = first if only[0] in names[0] else second
+        where, are = (first if only[0] in names[0] else second), "is" if len(only) == 1 else "are"
         raise ParameterError(
-            f"These are surveys of other photos: {len(only):,} are in one of them only, such as {only[0]!r} in {where.folder}."
+            f"These are surveys of other photos: {len(only):,} {are} in one of them only, such as {only[0]!r} in {where.folder}."
         )
     common = [(old[name], new[name]) for name in old if name in new]
     for one, other in common:
@@ -191,16 +212,11 @@ def _paired_photos(first: Survey, second: Survey) -> list[tuple[Row, Row]]:
 
 
 _THE_SAME = {"sha256": "two different files", "label": "different labels", "boxes": "different boxes"}
-_READ = (*("photo", "sha256", "label", "boxes", "top_classes", "top_names", "top_probabilities", "right"),)
+_READ = ("photo", "sha256", "label", "boxes", "top_classes", "top_names", "top_probabilities", "right")
 
 
 def _rows(one: Survey) -> dict[str, Row]:
     return {row["photo"]: row for row in one.table("photos", _READ).to_pylist()}
-
-
-def _same_classes(first: Survey, second: Survey) -> bool:
-    """Whether a class's number means the same in both."""
-    return bool(first.manifest["classes"] == second.manifest["classes"])
 
 
 def _answer(old: Row, new: Row, same_classes: bool) -> AnswerChange | None:
@@ -257,11 +273,7 @@ def _in_step(first: Survey, second: Survey) -> Iterator[tuple[Values, Values, Sh
     """The statistics of photos of both, [photos, layers * heads, statistics], a batch at a time.
 
     Batches may hold different photos, so that what has no counterpart yet waits for it; a photo that one of them could not read
-    waits until the end.
-
-    Raises:
-        ParameterError: the models have other numbers of layers or heads.
-    """
+    waits until the end."""
     waiting: tuple[dict[str, Values], dict[str, Values]] = ({}, {})
     shapes: set[Shape] = set()
     for parts in zip_longest(_batches(first), _batches(second), fillvalue=None):
@@ -280,10 +292,15 @@ def _in_step(first: Survey, second: Survey) -> Iterator[tuple[Values, Values, Sh
             yield old, new, next(iter(shapes))
 
 
+def head_shape(one: Survey) -> Shape | None:
+    """(layers, heads) of the model of a survey; None where it has no photos."""
+    return next((shape for _photos, shape in _batches(one)), None)
+
+
 def _batches(one: Survey) -> Iterator[tuple[dict[str, Values], Shape]]:
     """({photo: its statistics}, (layers, heads)) of each batch that has photos."""
-    with extra("survey", needed_for="A survey"):
-        from vit_viz.surveys import parquet
+    from vit_viz.surveys import parquet
+
     for number in sorted(parquet.batches(one.folder)):
         table = parquet.table_of(one.folder, number, "heads", ("photo", "layer", "head", *COMPARED))
         if not table.num_rows:

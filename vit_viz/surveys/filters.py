@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from vit_viz.errors import ParameterError
+from vit_viz.sentences import did_you_mean
 
 LONGEST = 4000
 """Characters of an expression."""
@@ -22,16 +23,8 @@ HEAD_PREFIX = "head_"
 
 _KINDS = frozenset(
     {
-        "CONJUNCTION",
-        "COMPARISON",
-        "BETWEEN",
-        "OPERATOR",
-        "CONSTANT",
-        "COLUMN_REF",
-        "FUNCTION",
-        "CAST",
-        "CASE",
-        "TYPE",
+        *("CONJUNCTION", "COMPARISON", "BETWEEN", "OPERATOR", "CONSTANT"),
+        *("COLUMN_REF", "FUNCTION", "CAST", "CASE", "TYPE"),
     }
 )
 _FUNCTIONS = frozenset(
@@ -50,12 +43,12 @@ Read = Callable[[str], str]
 """A query as DuckDB reads it, as JSON."""
 
 
-def checked(where: str, read: Read, columns: Sequence[str]) -> str:
+def checked(where: str, read: Read, columns: Mapping[str, Sequence[str]]) -> str:
     """An expression that may be evaluated.
 
     Args:
         where: as it was written; `inside(x, y, '0 0, 1 0, 1 1')` stands for a point inside a polygon.
-        columns: that it may name.
+        columns: that it may name, each with the words for it on the screen.
 
     Raises:
         ParameterError: it may not; the sentence says why.
@@ -76,13 +69,19 @@ def checked(where: str, read: Read, columns: Sequence[str]) -> str:
     if "depth" in str(reading.get("error_message", "")):
         raise ParameterError(_TOO_DEEP)
     if reading.get("error"):
-        raise ParameterError(
-            f"This filter is no expression of SQL: {first_line(str(reading.get('error_message', '')))}"
-        )
+        raise ParameterError(f"This filter is no expression of SQL: {_broken(reading, where.strip())}")
     condition = _condition(reading["statements"])
     for part in _parts(condition):
         _check(part, columns)
     return text
+
+
+def _broken(reading: dict[str, Any], text: str) -> str:
+    """Where an expression breaks off; the bracket that DuckDB names then is ours."""
+    message = first_line(str(reading.get("error_message", "")))
+    if message.endswith('near ")"') and text.count("(") >= text.count(")"):
+        return f"it ends too early, after {text[-40:]!r}."
+    return f"{message}."
 
 
 def first_line(message: str) -> str:
@@ -92,11 +91,7 @@ def first_line(message: str) -> str:
 
 
 def _condition(statements: list[Any]) -> dict[str, Any]:
-    """What stands behind WHERE, where there is nothing else than that.
-
-    Raises:
-        ParameterError: the text ended the expression and began something else.
-    """
+    """What stands behind WHERE, where there is nothing else than that."""
     expected = ["select_list", "from_table", "where_clause", "type", "aggregate_handling"]
     query = statements[0]["node"] if len(statements) == 1 else {}
     others = [
@@ -122,7 +117,7 @@ def _parts(condition: Any) -> Iterator[dict[str, Any]]:
             waiting += one
 
 
-def _check(part: dict[str, Any], columns: Sequence[str]) -> None:
+def _check(part: dict[str, Any], columns: Mapping[str, Sequence[str]]) -> None:
     kind = str(part["class"])
     if kind == "SUBQUERY":
         raise ParameterError("A filter cannot hold a query of its own (SELECT, FROM).")
@@ -147,12 +142,12 @@ def _check(part: dict[str, Any], columns: Sequence[str]) -> None:
             raise ParameterError(f"A filter cannot use the type {name[:40]!r}.")
 
 
-def _check_column(names: Sequence[str], columns: Sequence[str]) -> None:
+def _check_column(names: Sequence[str], columns: Mapping[str, Sequence[str]]) -> None:
     if len(names) != 1 or names[0].lower() not in (*columns, "row"):
-        near = ".".join(names)[:60]
-        raise ParameterError(
-            f"There is no column {near!r} to filter by; the list of columns says which there are."
-        )
+        wrong = ".".join(names)[:60]
+        known = [words for name, many in columns.items() for words in (name, *many)]
+        advice = did_you_mean(wrong.lower(), known, "the list of columns says which there are")
+        raise ParameterError(f"There is no column {wrong!r} to filter by{advice}")
 
 
 def _polygon(match: re.Match[str]) -> str:

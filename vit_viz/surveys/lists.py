@@ -105,11 +105,7 @@ def _boxes_of(row: Mapping[str, Any], where: str) -> tuple[Box, ...]:
 
 
 def _box(sides: Any, where: str) -> Box:
-    """Four finite numbers that span an area.
-
-    Raises:
-        ParameterError: they do not.
-    """
+    """Four finite numbers that span an area."""
     try:
         left, top, right, bottom = (float(side) for side in sides)
     except (TypeError, ValueError) as error:

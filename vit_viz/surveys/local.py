@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from functools import partial
 from itertools import chain
 from multiprocessing import connection, get_all_start_methods, get_context, parent_process
 from multiprocessing.context import BaseContext
-
-import torch
+from typing import TypeVar
 
 from vit_viz.errors import ParameterError
+from vit_viz.lazy import torch
 from vit_viz.progress import StopCheck, stop_if
 from vit_viz.surveys.columns import Files, Tables
 from vit_viz.surveys.photos import Photo
@@ -26,6 +26,11 @@ from vit_viz.surveys.stages import Decoding, Failure, Shot, prepared
 
 Batch = tuple[int, Sequence[Photo]]
 """The number of a batch, and its photos."""
+
+Recorded = tuple[int, tuple[int, Files] | None]
+"""How many photos are newly recorded, and the number and the files of the batch that is whole with them."""
+
+Key = TypeVar("Key")
 
 AT_ONCE = {"cpu": 8}
 """Photos per forward pass: more is no faster on a CPU."""
@@ -63,29 +68,41 @@ class Machine:
         decoding: Decoding,
         recording: Recording,
         *,
-        write: Callable[[int, Files], None],
-        progress: Callable[[int], None],
         cancelled: StopCheck | None = None,
-    ) -> None:
-        """Record batches one after the other.
-
-        Args:
-            write: called with each finished batch.
-            progress: called with the number of photos that are newly recorded.
-            cancelled: asked between forward passes; True ends with `Cancelled`.
-        """
+    ) -> Generator[Recorded, None, None]:
+        """Record batches one after the other; `cancelled` is asked between forward passes, and ends with `Cancelled`."""
         from vit_viz.surveys.parquet import encoded
 
         at_once, workers = self.on(recording.model.device)
         pieces = chain.from_iterable(_pieces(number, photos, at_once) for number, photos in batches)
         parts: list[Tables] = []
-        for (number, is_last), shots in prepared_ahead(pieces, decoding, workers):
-            stop_if(cancelled)
-            parts.append(recording.rows(shots))
-            progress(len(shots))
+        for (number, is_last), count, rows in recorded_ahead(
+            prepared_ahead(pieces, decoding, workers), recording, cancelled=cancelled
+        ):
+            parts.append(rows)
+            yield count, (number, encoded(of_batch(parts))) if is_last else None
             if is_last:
-                write(number, encoded(of_batch(parts)))
                 parts = []
+
+
+def recorded_ahead(
+    pieces: Iterable[tuple[Key, Sequence[Shot | Failure]]],
+    recording: Recording,
+    *,
+    cancelled: StopCheck | None = None,
+) -> Iterator[tuple[Key, int, Tables]]:
+    """Pieces in their order, with how many photos they are and their rows; on a GPU the pass of the next one runs meanwhile."""
+    ahead = 0 if recording.model.device.type == "cpu" else 1
+    waiting: deque[tuple[Key, int, Callable[[], Tables]]] = deque()
+    for key, shots in pieces:
+        stop_if(cancelled)
+        waiting.append((key, len(shots), recording.begun(shots)))
+        if len(waiting) > ahead:
+            first, count, rows = waiting.popleft()
+            yield first, count, rows()
+    while waiting:
+        first, count, rows = waiting.popleft()
+        yield first, count, rows()
 
 
 def photos_per_pass(device: torch.device, asked: int | None) -> int:

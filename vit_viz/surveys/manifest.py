@@ -12,8 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from vit_viz.drawing.record import versions
 from vit_viz.errors import ParameterError
+from vit_viz.figures.record import versions
 from vit_viz.lazy import extra
 from vit_viz.surveys.columns import TABLES
 from vit_viz.surveys.names import shown
@@ -49,7 +49,7 @@ def manifest(
     """What _survey.json holds.
 
     Args:
-        identity: what tells this survey from others: all of `_COMPARED`, and `names`, see `digest_of`.
+        identity: what tells this survey from others: all of `_COMPARED`; `names`, see `digest_of`; `linear`, see `kernel_of`.
         request: the command, as it was given.
         classes: names of the model's classes.
         proof: what was shown about the model's attention.
@@ -118,14 +118,12 @@ def extended(
     return changed
 
 
-def upgraded(folder: Path, there: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """The manifest of a survey of format 1 in this format, once all its batches are; else as it is."""
+def upgrade(folder: Path, there: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Put the manifest of a survey of format 1 into this format, once all its batches are."""
     if (folder / OLD_FILE).exists():
-        there = there | {key: wanted[key] for key in ("format", "names", "tables")}
-        _write(folder, there)
+        _write(folder, there | {key: wanted[key] for key in ("format", "names", "tables")})
         for name in (OLD_FILE, _LOCKS[1]):
             (folder / name).unlink(missing_ok=True)
-    return there
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -147,6 +145,16 @@ def read(folder: Path) -> dict[str, Any]:
             f"{shown(str(folder))} is a survey of format {_short(version)}, and this version of vit_viz reads 1 to {FORMAT}."
         )
     return content
+
+
+def kernel_of(folder: Path) -> str | None:
+    """Which linear kernel computes the survey that was begun in a folder: rows of one survey are not rounded in two ways.
+
+    Raises:
+        ParameterError: the folder's manifest cannot be read.
+    """
+    kernel = read(folder).get("linear") if _file(folder).exists() else None
+    return kernel if kernel in ("oneDNN", "torch") else None
 
 
 def settings(there: dict[str, Any]) -> str:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+MOST_NAMED = 5
+"""Things that a sentence names; the others are counted."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FIRST_BYTE = 0xDC00
@@ -32,6 +36,17 @@ def shown(text: str) -> str:
         'a\\nb\\x1b[31m.png'
     """
     return "".join(one if one.isprintable() else _escape(one) for one in text)
+
+
+def several(names: Sequence[str]) -> str:
+    """The first names of a list, and how many more there are.
+
+    Example:
+        >>> several(["a", "b", "c", "d", "e", "f", "g"])
+        'a, b, c, d, e and 2 more'
+    """
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _escape(character: str) -> str:

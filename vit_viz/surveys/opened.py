@@ -7,7 +7,6 @@ neither files nor network: its tables are read first, then external access is sw
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,15 +14,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from vit_viz.errors import BusyError, Cancelled, ParameterError
 from vit_viz.lazy import extra
-from vit_viz.surveys import filters, manifest
+from vit_viz.surveys import filters, manifest, spoken
 from vit_viz.surveys.checking import check
-from vit_viz.surveys.columns import TABLES, Column, Level
+from vit_viz.surveys.columns import HEAD_COLUMNS, MEASURES, TABLES, Column, Level, photo_columns, photos_sql
 from vit_viz.surveys.parquet import batch_folder, file_of
-from vit_viz.surveys.photo_columns import HEAD_COLUMNS, MEASURES, photo_columns, photos_sql
 
 with extra("survey", needed_for="The Survey tab"):
     import duckdb
@@ -62,6 +61,8 @@ class OpenedSurvey:
         map_sums: by (layer, head, rows, cols) the number of maps, their sum and the sum of their squared lengths.
         digests: SHA-256 of each photo's file.
         batch_of: number of the batch that each photo is in.
+        has_thumbnail: of which photos a small picture is kept, [photos].
+        words: what each column is called on the screen, which a filter may call it too.
     """
 
     folder: Path
@@ -75,9 +76,11 @@ class OpenedSurvey:
     map_sums: dict[tuple[int, int, int, int], tuple[int, NDArray[np.float64], float]]
     digests: tuple[str, ...]
     batch_of: tuple[int, ...]
+    has_thumbnail: NDArray[np.bool_]
+    words: dict[str, tuple[str, ...]]
     _database: duckdb.DuckDBPyConnection = field(repr=False)
     _asking: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(_AT_ONCE))
-    _kept: OrderedDict[tuple[str, int, int], Rows] = field(default_factory=OrderedDict)
+    _kept: LRUCache[tuple[str, int, int], Rows] = field(default_factory=lambda: LRUCache(_KEPT))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -127,7 +130,7 @@ class OpenedSurvey:
         """The photos of which an expression of SQL is true.
 
         Args:
-            where: what stands behind WHERE, of the columns of photos; "" means all.
+            where: what stands behind WHERE, of the columns of photos by name or by their `words`; "" means all.
             layer, head: the head that the columns head_... are of.
 
         Raises:
@@ -138,17 +141,16 @@ class OpenedSurvey:
         layer, head = self.checked(layer, head)
         if not where.strip():
             return np.arange(self.num_photos)
-        checked = filters.checked(where, self._serialized, [column.name for column in self.columns])
+        if len(where) <= filters.LONGEST:
+            where = spoken.with_columns(where, self.words)
+        checked = filters.checked(where, self._serialized, self.words)
         key = (checked, layer, head) if filters.HEAD_PREFIX in checked else (checked, 0, 0)
         with self._lock:
             if key in self._kept:
-                self._kept.move_to_end(key)
                 return self._kept[key]
         rows = self._evaluated(checked, layer, head)
         with self._lock:
             self._kept[key] = rows
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
         return rows
 
     def _evaluated(self, checked: str, layer: int, head: int) -> Rows:
@@ -229,11 +231,7 @@ def open_survey(folder: str | Path) -> OpenedSurvey:
 
 
 def _load(database: duckdb.DuckDBPyConnection, folder: Path, numbers: Sequence[int]) -> None:
-    """The tables as they lie in the folder, with a number for each photo.
-
-    Raises:
-        ParameterError: there is nothing in it, or too much.
-    """
+    """The tables as they lie in the folder, with a number for each photo."""
 
     def files(level: str) -> list[str]:
         return [str(file_of(batch_folder(folder, number), cast(Level, level))) for number in numbers]
@@ -252,12 +250,23 @@ def _load(database: duckdb.DuckDBPyConnection, folder: Path, numbers: Sequence[i
         for table, query in _TABLES.items():
             level = "photos" if table == "raw_photos" else table
             database.execute(f"CREATE TABLE {table} AS {query}", {"files": files(level)})
+        _load_thumbnails(database, [file for file in files("thumbnails") if Path(file).is_file()])
     except duckdb.Error as error:
         raise ParameterError(
             f"The tables of the survey in {folder} cannot be read: {filters.first_line(str(error))}"
         ) from error
     if not count:
         raise ParameterError(f"The survey in {folder} has no photos that could be read.")
+
+
+def _load_thumbnails(database: duckdb.DuckDBPyConnection, files: list[str]) -> None:
+    """The numbers of the photos of which a small picture is kept."""
+    database.execute("CREATE TABLE thumbnails (row INTEGER)")
+    if files:
+        database.execute(
+            f"INSERT INTO thumbnails SELECT p.row FROM {_READ}) t JOIN raw_photos p USING (photo)",
+            {"files": files},
+        )
 
 
 def _names(level: str) -> str:
@@ -296,6 +305,8 @@ def _read(
     where = {name: _floats(values) for name, values in places.items()}
     files = database.execute("SELECT sha256, file FROM grids ORDER BY row").fetchall()
     digests = tuple(digest for digest, _file in files)
+    has_thumbnail = np.zeros(shape[0], bool)
+    has_thumbnail[database.execute("SELECT row FROM thumbnails").fetchnumpy()["row"]] = True
     batch_of = tuple(int(Path(file).parent.name.removeprefix("batch=")) for _digest, file in files)
     return OpenedSurvey(
         folder=folder,
@@ -309,6 +320,8 @@ def _read(
         map_sums=_map_sums(database),
         digests=digests,
         batch_of=batch_of,
+        has_thumbnail=has_thumbnail,
+        words=spoken.words_of([one.name for one in columns], methods),
         _database=database,
     )
 

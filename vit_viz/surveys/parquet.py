@@ -163,7 +163,7 @@ def table(folder: Path, level: Level, columns: Iterable[str] | None = None) -> p
     """
     wanted = None if columns is None else list(columns)
     parts = [table_of(folder, number, level, wanted) for number in sorted(batches(folder))]
-    return pa.concat_tables(parts) if parts else _chosen(level, wanted).empty_table()
+    return pa.concat_tables(parts) if parts else _schema_of(level, wanted).empty_table()
 
 
 def table_of(folder: Path, number: int, level: Level, columns: Iterable[str] | None = None) -> pa.Table:
@@ -173,7 +173,7 @@ def table_of(folder: Path, number: int, level: Level, columns: Iterable[str] | N
         ParameterError: it is damaged; the sentence says how.
     """
     place = batch_folder(folder, number)
-    schema = _chosen(level, columns)
+    schema = _schema_of(level, columns)
     try:
         rows = _rows(place, level, record_of(place), schema.names)
     except ParameterError as fault:
@@ -208,13 +208,9 @@ def thumbnails(folder: Path, number: int) -> dict[str, bytes]:
     return dict(zip(rows["photo"], rows["webp"], strict=True))
 
 
-def schema_of(level: Level) -> pa.Schema:
-    """The columns of a level, with unit and meaning in their metadata."""
-    return pa.schema([_field(column) for column in TABLES[level]])
-
-
-def _chosen(level: Level, columns: Iterable[str] | None) -> pa.Schema:
-    schema = schema_of(level)
+def _schema_of(level: Level, columns: Iterable[str] | None = None) -> pa.Schema:
+    """The columns of a level, or some of them, with unit and meaning in their metadata."""
+    schema = pa.schema([_field(column) for column in TABLES[level]])
     return schema if columns is None else pa.schema([schema.field(name) for name in columns])
 
 
@@ -249,7 +245,7 @@ def _field(column: Column) -> pa.Field:
 
 
 def _encoded(level: Level, rows: Rows) -> bytes:
-    schema = schema_of(level)
+    schema = _schema_of(level)
     arrays = [pa.array(rows.get(field.name, ()), type=field.type) for field in schema]
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_arrays(arrays, schema=schema), sink, compression="zstd")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
+from cachetools import LRUCache
 from PIL import Image
 
 from vit_viz.errors import ImageError, ParameterError
@@ -22,7 +22,7 @@ _KEPT_BATCHES = 16
 
 
 class PhotoFiles:
-    """A `Library` (vit_viz.session.library) of a survey's photos, and their thumbnails.
+    """A `Library` (vit_viz.session.uploads) of a survey's photos, and their thumbnails.
 
     Args:
         read: makes a picture of a file's bytes; that of the app reads in a process of its own.
@@ -34,8 +34,17 @@ class PhotoFiles:
         self._prefix = f"survey-{str(survey.manifest.get('digest', ''))[:8]}-"
         self._root = root_of(survey)
         self._lock = threading.Lock()
-        self._pictures: OrderedDict[int, tuple[Image.Image, str]] = OrderedDict()
-        self._batches: OrderedDict[int, dict[str, bytes]] = OrderedDict()
+        self._pictures: LRUCache[int, tuple[Image.Image, str]] = LRUCache(_KEPT_PICTURES)
+        self._batches: LRUCache[int, dict[str, bytes]] = LRUCache(_KEPT_BATCHES)
+
+    @property
+    def are_there(self) -> bool:
+        """Whether the folder of the photos is still there; one photo or another may be gone all the same."""
+        return self._root is not None
+
+    def is_there(self, row: int) -> bool:
+        """Whether the file of a photo is still there; it may be another one now."""
+        return self._root is not None and (self._root / self.survey.texts["photo"][row]).is_file()
 
     def name_of(self, row: int) -> str:
         """What a photo is called in links."""
@@ -68,14 +77,11 @@ class PhotoFiles:
             raise ImageError("The survey has no such photo.")
         with self._lock:
             if row in self._pictures:
-                self._pictures.move_to_end(row)
                 return self._pictures[row]
         picture = self.read(self._bytes(row))
         kept = picture, image_hash(picture)
         with self._lock:
             self._pictures[row] = kept
-            while len(self._pictures) > _KEPT_PICTURES:
-                self._pictures.popitem(last=False)
         return kept
 
     def thumbnail(self, row: int) -> bytes:
@@ -89,9 +95,6 @@ class PhotoFiles:
         with self._lock:
             if batch not in self._batches:
                 self._batches[batch] = parquet.thumbnails(self.survey.folder, batch)
-            self._batches.move_to_end(batch)
-            while len(self._batches) > _KEPT_BATCHES:
-                self._batches.popitem(last=False)
             webp = self._batches[batch].get(name)
         if webp is None:
             raise ImageError("This survey keeps no thumbnails.")

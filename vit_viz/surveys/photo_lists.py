@@ -37,13 +37,9 @@ def elsewhere(survey: OpenedSurvey, rows: Rows, *, count: int) -> Rows:
     numbers = survey.numbers
     score = numbers["confidence"][rows] * numbers["outside_box"][rows]
     is_wrong = numbers["is_right"][rows] == 0
-    return _best(rows, np.where(is_wrong, score, np.nan), count)
-
-
-def by(survey: OpenedSurvey, rows: Rows, column: str, *, count: int, lowest: bool = False) -> Rows:
-    """The photos with the highest or the lowest number in a column."""
-    values = column_of(survey, column)[rows]
-    return _best(rows, -values if lowest else values, count)
+    chosen = is_wrong & np.isfinite(score)
+    best: Rows = rows[chosen][np.argsort(-score[chosen], kind="stable")[:count]]
+    return best
 
 
 def column_of(survey: OpenedSurvey, column: str, *, layer: int = 0, head: int = 0) -> NDArray[np.float64]:
@@ -87,11 +83,6 @@ def classes(survey: OpenedSurvey, rows: Rows) -> tuple[ClassLine, ...]:
         for at, label in enumerate(names)
     ]
     return tuple(sorted(lines, key=lambda line: -line.photos))  # np.unique sorted the names
-
-
-def _best(rows: Rows, score: NDArray[np.float64], count: int) -> Rows:
-    known = np.isfinite(score)
-    return rows[known][np.argsort(-score[known], kind="stable")[:count]]
 
 
 def _means(values: NDArray[np.float64], places: NDArray[np.int64], count: int) -> NDArray[np.float64]:

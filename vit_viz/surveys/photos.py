@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from glob import glob, has_magic
 from pathlib import Path
+from typing import Literal
 
 from vit_viz.analyses.localisation import Box
 from vit_viz.errors import ParameterError
 from vit_viz.labels import Labels
-from vit_viz.surveys.finding import Search, Skipped
-from vit_viz.surveys.names import as_text, is_text, shown
+from vit_viz.surveys import manifest
+from vit_viz.surveys.names import as_text, is_text, several, shown
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,13 @@ def photos_in(source: str | Path | Sequence[str | Path]) -> tuple[Photo, ...]:
     return search_photos(source)[0]
 
 
-def search_photos(
-    source: str | Path | Sequence[str | Path],
-) -> tuple[tuple[Photo, ...], tuple[Skipped, ...]]:
+def search_photos(source: str | Path | Sequence[str | Path]) -> tuple[tuple[Photo, ...], Skipped]:
     """The photos as `photos_in` has them, and what was passed over."""
-    sources = [source] if isinstance(source, str | Path) else list(source)
+    sources = list(source) if isinstance(source, Iterable) and not isinstance(source, str) else [source]
+    if not all(isinstance(one, str | Path) for one in sources):
+        raise ParameterError(
+            "A survey is of files: pass a folder, a pattern such as 'photos/*.jpg', files, or a list (CSV, JSON)."
+        )
     search = Search()
     for one in sources:
         _search(search, one)
@@ -70,7 +75,7 @@ def search_photos(
     root = Path(sources[0]) if are_folders and len(sources) == 1 else _common_folder(search.files)
     photos = _named(dict.fromkeys(search.files), root)
     said = ", ".join(map(str, sources))
-    return _checked(_of_classes(photos) if are_folders else photos, said), tuple(search.skipped)
+    return _checked(_of_classes(photos) if are_folders else photos, said), search.skipped
 
 
 def listed(notes: Mapping[str, Note], folder: Path) -> tuple[Photo, ...]:
@@ -108,9 +113,7 @@ def resolved(photos: Sequence[Photo], labels: Labels | None, classes: int) -> tu
     known = {label: class_of(label, labels, classes) for label in {photo.label for photo in photos}}
     return tuple(
         replace(
-            photo,
-            label=as_text(photo.label),
-            class_index=_class(photo, known[photo.label], labels, classes),
+            photo, label=as_text(photo.label), class_index=_class(photo, known[photo.label], labels, classes)
         )
         for photo in photos
     )
@@ -153,11 +156,7 @@ def _class(photo: Photo, index: int | None, labels: Labels | None, classes: int)
 
 
 def _search(search: Search, source: str | Path) -> None:
-    """Add the photos of a folder, the file of this name, or those that a pattern matches.
-
-    Raises:
-        ParameterError: there is no such folder or file.
-    """
+    """Add the photos of a folder, the file of this name, or those that a pattern matches."""
     place = Path(source)
     if place.is_dir():
         search.walk(place)
@@ -217,3 +216,99 @@ def _checked(photos: Sequence[Photo], source: str | Path) -> tuple[Photo, ...]:
     if not photos:
         raise ParameterError(f"There are no photos in {str(source)!r}.")
     return tuple(photos)
+
+
+ENDINGS = frozenset(
+    {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".heif", ".jfif"}
+)
+"""Of the files of a folder that are taken for photos; what a list names is taken whatever its ending."""
+
+Reason = Literal[
+    "not photos by their endings",
+    "links that lead nowhere",
+    "links back to a folder that they lie in",
+    "folders that cannot be read",
+    "neither files nor folders",
+    "folders that a pattern matches but does not enter",
+]
+
+Identity = tuple[int, int]
+
+
+Skipped = Mapping[Reason, Sequence[Path]]
+"""What was passed over."""
+
+
+@dataclass
+class Search:
+    """The photos of some folders, and what was passed over on the way."""
+
+    files: list[Path] = field(default_factory=list)
+    skipped: dict[Reason, list[Path]] = field(default_factory=dict)
+
+    def walk(self, folder: Path) -> None:
+        """Add the photos of a folder and of all folders in it, also of those that links lead to.
+
+        A link back to a folder that it lies in is not followed: its photos would never end. A survey's own folder is not entered.
+
+        Raises:
+            ParameterError: the folder itself cannot be read.
+        """
+        about = os.stat(folder)
+        left = [(folder, frozenset({(about.st_dev, about.st_ino)}))]
+        while left:
+            place, around = left.pop()
+            try:
+                inside = sorted(place.iterdir())
+            except OSError as error:
+                if place == folder:
+                    raise ParameterError(f"{shown(str(folder))} cannot be read: {error.strerror}.") from error
+                self._skip(place, "folders that cannot be read")
+                continue
+            for path in inside:
+                identity = self._visit(path)
+                if identity in around:
+                    self._skip(path, "links back to a folder that they lie in")
+                elif identity is not None:
+                    left.append((path, around | {identity}))
+
+    def _visit(self, path: Path) -> Identity | None:
+        """Take a file, or pass it over; returns what tells a folder that is to be entered from others."""
+        try:
+            about = path.stat()
+        except OSError:  # a photo that cannot be opened is a failure of the survey, no matter why
+            if _is_photo(path):
+                self.files.append(path)
+            else:
+                self._skip(path, "links that lead nowhere")
+            return None
+        if stat.S_ISDIR(about.st_mode):
+            return None if (path / manifest.FILE).exists() else (about.st_dev, about.st_ino)
+        if not stat.S_ISREG(about.st_mode):
+            self._skip(path, "neither files nor folders")
+        elif _is_photo(path):
+            self.files.append(path)
+        else:
+            self._skip(path, "not photos by their endings")
+        return None
+
+    def add_matches(self, matches: Iterable[str]) -> None:
+        """Add the files that a pattern matches, whatever their endings."""
+        for path in map(Path, matches):
+            if path.is_dir():
+                self._skip(path, "folders that a pattern matches but does not enter")
+            else:
+                self.files.append(path)
+
+    def _skip(self, path: Path, reason: Reason) -> None:
+        self.skipped.setdefault(reason, []).append(path)
+
+
+def passed_over(skipped: Skipped) -> Iterator[str]:
+    """What was passed over, a line for each reason, with the first names."""
+    for reason, paths in skipped.items():
+        yield f"passed over {len(paths):,}, {reason}: {several([shown(str(path)) for path in sorted(paths)])}"
+
+
+def _is_photo(path: Path) -> bool:
+    return path.suffix.lower() in ENDINGS

@@ -14,21 +14,19 @@ import platform
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from vit_viz.drawing.record import versions
 from vit_viz.errors import ParameterError, VitVizError
-from vit_viz.lazy import extra
+from vit_viz.figures.record import versions
+from vit_viz.lazy import extra, torch
 from vit_viz.progress import StopCheck, stop_if
 from vit_viz.surveys.columns import Files
 from vit_viz.surveys.leftovers import Leftovers
-from vit_viz.surveys.local import Batch, as_count, photos_per_pass
+from vit_viz.surveys.local import Batch, Recorded, as_count, photos_per_pass
 from vit_viz.surveys.photos import Photo
 from vit_viz.surveys.recording import Recording, of_batch
 from vit_viz.surveys.stages import Decoding, Failure, Shot, prepared
@@ -70,10 +68,8 @@ class RayCluster:
         decoding: Decoding,
         recording: Recording,
         *,
-        write: Callable[[int, Files], None],
-        progress: Callable[[int], None],
         cancelled: StopCheck | None = None,
-    ) -> None:
+    ) -> Generator[Recorded, None, None]:
         """Record batches, whichever is ready first; see `Machine.run`. `cancelled` is asked between batches.
 
         Raises:
@@ -86,8 +82,7 @@ class RayCluster:
         with _connected(self.address) as ray:
             stop_if(cancelled)
             for outcome in self._outcomes(ray, left, decoding, recording):
-                write(outcome.number, outcome.checked())
-                progress(outcome.photos)
+                yield outcome.photos, (outcome.number, outcome.checked())
                 stop_if(cancelled)
 
     def _outcomes(
@@ -111,11 +106,7 @@ class RayCluster:
                 yield pickle.loads(row["outcome"])
 
     def _gpus(self, there: float) -> float:
-        """What an actor takes of a GPU.
-
-        Raises:
-            ParameterError: it would wait for ever, as no machine can join a cluster of this machine alone.
-        """
+        """What an actor takes of a GPU."""
         share = min(1.0, there) if self.gpus_per_actor is None else self.gpus_per_actor
         if not self.address and share > there:
             raise ParameterError(
@@ -143,12 +134,7 @@ class _Outcome:
     version: str
 
     def checked(self) -> Files:
-        """The files.
-
-        Raises:
-            ParameterError: the machine has another version, or does not see the photos.
-            VitVizError: the model cannot be recorded.
-        """
+        """The files."""
         if self.version != _version():
             raise ParameterError(
                 f"{self.host} has vit_viz {self.version}, and here is {_version()}: all machines need the same version."
@@ -233,11 +219,7 @@ class _Recorder:
 
 
 def _put(ray: Any, recording: Recording) -> Any:
-    """A reference to the model, from where every machine reads it; the weights are in memory, and may have no file.
-
-    Raises:
-        ParameterError: the model cannot be sent.
-    """
+    """A reference to the model, from where every machine reads it; the weights are in memory, and may have no file."""
     model = recording.model
     if model.device.type != "cpu":
         model = model.copied_to(torch.device("cpu"))
@@ -249,12 +231,7 @@ def _put(ray: Any, recording: Recording) -> Any:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    """Ray, connected as long as this lasts; where the process is connected already, that is used and stays.
-
-    Raises:
-        ParameterError: there is no such cluster.
-        VitVizError: Ray is not installed.
-    """
+    """Ray, connected as long as this lasts; where the process is connected already, that is used and stays."""
     for name, value in (_SETTINGS if address else _SETTINGS | _ONLY_HERE).items():
         os.environ.setdefault(name, value)
     with extra("survey", needed_for="The engine 'ray'"):
@@ -336,11 +313,7 @@ def _quiet(contexts: Any) -> Iterator[None]:
 
 @contextmanager
 def _in_one_sentence(kind: type[Exception]) -> Iterator[None]:
-    """What Ray says of an exception on another machine ends with that exception's own line.
-
-    Raises:
-        VitVizError: instead of Ray's.
-    """
+    """What Ray says of an exception on another machine ends with that exception's own line."""
     try:
         yield
     except kind as error:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from vit_viz.analyses.localisation import object_at_centres, object_share
-from vit_viz.analyses.many_photos import PhotoNumbers, photo_numbers
-from vit_viz.capture import trace
-from vit_viz.capture.edits import standing
+from vit_viz.analyses.explain import explain_subject
+from vit_viz.analyses.faithfulness import RandomBand, faithfulness_of, random_band
+from vit_viz.analyses.localisation import Box, localisation, object_at_centres, object_share
+from vit_viz.analyses.many_photos import PhotoNumbers, begun_numbers
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.capture import standing, trace
 from vit_viz.capture.interventions import Edits
 from vit_viz.capture.report import Structure
 from vit_viz.checkpoints import Model
 from vit_viz.geometry import TokenLayout
+from vit_viz.lazy import Tensor, torch
+from vit_viz.results import PatchMap
 from vit_viz.session.edits import NO_EDITS, ModelEdits
 from vit_viz.surveys.columns import Rows, Tables, joined
-from vit_viz.surveys.methods import method_rows
 from vit_viz.surveys.photos import Photo
 from vit_viz.surveys.stages import Failure, Shot, Thumbnail
 
@@ -36,14 +37,12 @@ class Recording:
     Args:
         methods: explanation methods that are scored, too.
         deletion: whether their scores include deletion and insertion.
-        batched: whether photos go through the model together, where it allows that.
         edits: of the model's inside; everything is recorded of the edited model.
     """
 
     model: Model
     methods: tuple[str, ...] = ()
     deletion: bool = True
-    batched: bool = True
     edits: ModelEdits = NO_EDITS
     _known: dict[torch.Size, _Known] = field(default_factory=dict, init=False)
 
@@ -53,38 +52,58 @@ class Recording:
         Raises:
             CaptureError: the model's attention cannot be recorded, or would mislead.
         """
+        return self.begun(shots)()
+
+    def begun(self, shots: Sequence[Shot | Failure]) -> Callable[[], Tables]:
+        """As `rows`, but what is returned waits for the device: until it is called, a GPU computes while the caller goes on."""
         good = [shot for shot in shots if isinstance(shot, Shot)]
-        bad = [shot for shot in shots if isinstance(shot, Failure)]
+        failures = [shot for shot in shots if isinstance(shot, Failure)]
         by_shape: dict[tuple[int, ...], list[Shot]] = {}
         for shot in good:
             by_shape.setdefault(shot.levels.shape, []).append(shot)
-        of_photo: dict[str, Tables] = {}
-        sums: list[Tables] = []
-        for alike in by_shape.values():
-            levels = torch.from_numpy(np.stack([shot.levels for shot in alike]))
-            pixels = self.model.preprocess.normalised(levels.to(self.model.device))
-            with self.edited(pixels):
-                numbers = self._numbers(pixels)
+        parts = [(alike, *self._begun(alike)) for alike in by_shape.values()]
+
+        def rows() -> Tables:
+            of_photo: dict[str, Tables] = {}
+            sums: list[Tables] = []
+            for alike, waiting, methods in parts:
+                numbers = waiting()
                 sums.append({"maps": _map_rows(numbers)})
+                heads = _head_columns(numbers)
                 for index, shot in enumerate(alike):
-                    of_photo[shot.photo.name] = self._of_photo(shot, numbers, index)
-        failed: Rows = {
-            "photo": [one.photo.name for one in bad],
-            "sentence": [one.sentence for one in bad],
-        }
-        return joined([*(of_photo[shot.photo.name] for shot in good), *sums, {"failures": failed}])
+                    tables: Tables = {
+                        "photos": _photo_row(shot, numbers, index, self.model),
+                        "heads": _head_rows(shot, numbers, index, heads),
+                        "methods": methods[index],
+                    }
+                    if shot.thumbnail is not None:
+                        tables["thumbnails"] = _thumbnail_row(shot.photo, shot.thumbnail)
+                    of_photo[shot.photo.name] = tables
+            failed: Rows = {
+                "photo": [one.photo.name for one in failures],
+                "sentence": [one.sentence for one in failures],
+            }
+            return joined([*(of_photo[shot.photo.name] for shot in good), *sums, {"failures": failed}])
 
-    def _of_photo(self, shot: Shot, numbers: PhotoNumbers, index: int) -> Tables:
-        tables: Tables = {
-            "photos": _photo_row(shot, numbers, index, self.model),
-            "heads": _head_rows(shot, numbers, index),
-            "methods": method_rows(self.model, shot, self.methods, numbers.layout, deletion=self.deletion),
-        }
-        if shot.thumbnail is None:
-            return tables
-        return tables | {"thumbnails": _thumbnail_row(shot.photo, shot.thumbnail)}
+        return rows
 
-    def _numbers(self, pixels: Tensor) -> PhotoNumbers:
+    def _begun(self, alike: Sequence[Shot]) -> tuple[Callable[[], PhotoNumbers], list[Rows]]:
+        """The numbers of photos of one size, which may still be on their way, and the rows of their methods."""
+        device = self.model.device
+        levels = torch.empty(
+            (len(alike), *alike[0].levels.shape), dtype=torch.uint8, pin_memory=device.type == "cuda"
+        )
+        np.stack([shot.levels for shot in alike], out=levels.numpy())
+        pixels = self.model.preprocess.normalised(levels.to(device, non_blocking=True))
+        with self.edited(pixels):
+            numbers = self._numbers(pixels)
+            layout = self._known_of(pixels).layout
+            methods = [
+                method_rows(self.model, shot, self.methods, layout, deletion=self.deletion) for shot in alike
+            ]
+        return numbers, methods
+
+    def _numbers(self, pixels: Tensor) -> Callable[[], PhotoNumbers]:
         """The numbers of photos of one size; where a GPU has no room for all at once, of one half after the other."""
         known = self._known_of(pixels)
         module = self.model.model
@@ -92,16 +111,14 @@ class Recording:
         while True:
             try:
                 parts = [
-                    photo_numbers(
-                        module, part, layout=known.layout, structure=known.structure, batched=self.batched
-                    )
+                    begun_numbers(module, part, layout=known.layout, structure=known.structure)
                     for part in torch.split(pixels, size)
                 ]
             except torch.OutOfMemoryError:
                 if size == 1:
                     raise
             else:
-                return PhotoNumbers.joined(parts)
+                return lambda: PhotoNumbers.joined([numbers() for numbers in parts])
             size = -(-size // 2)  # here, where the exception no longer holds on to the batch's memory
 
     def edited(self, pixels: Tensor) -> AbstractContextManager[None]:
@@ -204,15 +221,24 @@ def _outliers(numbers: PhotoNumbers, index: int) -> dict[str, object]:
     return {"outlier_tokens": tokens, "outlier_patches": len(patches), "first_outlier_state": first}
 
 
-def _head_rows(shot: Shot, numbers: PhotoNumbers, index: int) -> Rows:
-    layers, heads = numbers.maps.shape[1:3]
-    layer, head = np.divmod(np.arange(layers * heads), heads)
-    rows: dict[str, NDArray[np.generic]] = {"layer": layer, "head": head}
-    rows |= {name: values[index].ravel() for name, values in numbers.tables.items()}
+def _head_columns(numbers: PhotoNumbers) -> dict[str, NDArray[np.generic]]:
+    """What each head of each photo is noted with, [photos, layers * heads]."""
+    photos, layers, heads = numbers.maps.shape[:3]
+    places = np.broadcast_to(np.arange(layers * heads), (photos, layers * heads))
+    layer, head = np.divmod(places, heads)
+    columns: dict[str, NDArray[np.generic]] = {"layer": layer, "head": head}
+    columns |= {str(name): values for name, values in numbers.tables.items()}
+    columns |= {"concentration": numbers.concentrations}
+    columns |= {"peak_row": numbers.peaks[..., 0], "peak_col": numbers.peaks[..., 1]}
+    return {name: values.reshape(photos, -1) for name, values in columns.items()}
+
+
+def _head_rows(
+    shot: Shot, numbers: PhotoNumbers, index: int, columns: dict[str, NDArray[np.generic]]
+) -> Rows:
+    rows = {name: values[index] for name, values in columns.items()}
     peaks = numbers.peaks[index].reshape(-1, 2)
-    rows |= {"concentration": numbers.concentrations[index].ravel()}
-    rows |= {"peak_row": peaks[:, 0], "peak_col": peaks[:, 1]}
-    return {"photo": [shot.photo.name] * layers * heads, **rows, **_inside(shot, numbers, index, peaks)}
+    return {"photo": [shot.photo.name] * len(peaks), **rows, **_inside(shot, numbers, index, peaks)}
 
 
 def _inside(shot: Shot, numbers: PhotoNumbers, index: int, peaks: NDArray[np.int64]) -> Rows:
@@ -244,3 +270,71 @@ def _map_rows(numbers: PhotoNumbers) -> Rows:
 def _thumbnail_row(photo: Photo, thumbnail: Thumbnail) -> Rows:
     width, height = thumbnail.size
     return {"photo": [photo.name], "width": [width], "height": [height], "webp": [thumbnail.webp]}
+
+
+def method_rows(
+    model: Model, shot: Shot, methods: Sequence[str], layout: TokenLayout, *, deletion: bool
+) -> Rows:
+    """One row per method.
+
+    Pointing and energy are of the map towards the label's class, as benchmarks of pointing have it; deletion and insertion follow
+    the model's first class, by the map towards it.
+
+    Args:
+        deletion: whether deletion and insertion are computed.
+    """
+    if not methods:
+        return {}
+    levels = torch.from_numpy(shot.levels)[None].to(model.device)
+    subject = replace(
+        PreparedImage.of(model, model.preprocess.normalised(levels), layout=layout),
+        crop_box=shot.crop_box,
+        preprocess=model.preprocess,
+        provenance=model.provenance,
+    )
+    first = _first_class(subject)
+    true = first if shot.photo.class_index is None else shot.photo.class_index
+    located = explain_subject(subject, methods=methods, target=true)
+    tested = (
+        located if true == first or not deletion else explain_subject(subject, methods=methods, target=first)
+    )
+    band = random_band(subject, target=first) if deletion else None
+    rows = [
+        {"photo": shot.photo.name, "method": name, "target": true}
+        | _place(located[name], shot.photo.boxes)
+        | _faith(subject, tested[name], band, first)
+        for name in methods
+    ]
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _first_class(subject: PreparedImage) -> int | None:
+    """The model's first class; None where its outputs are no classes."""
+    if not subject.has_classes:
+        return None
+    with torch.no_grad():
+        return int(subject.outputs(subject.pixels)[0].argmax())
+
+
+def _place(patch_map: PatchMap, boxes: Sequence[Box]) -> dict[str, object]:
+    if not boxes:
+        return {"pointing": None, "energy": None}
+    place = localisation(patch_map, boxes=boxes)
+    return {"pointing": place.pointing, "energy": place.energy}
+
+
+def _faith(
+    subject: PreparedImage, patch_map: PatchMap, band: RandomBand | None, target: int | None
+) -> dict[str, object]:
+    if band is None:
+        return dict.fromkeys(_FAITH)
+    followed = faithfulness_of(subject, patch_map, band, target=target)
+    areas = (followed.deletion_auc, followed.insertion_auc)
+    means = (band.interval("deletion")[0], band.interval("insertion")[0])
+    return dict(zip(_FAITH, (*areas, *means, *followed.beats_random), strict=True))
+
+
+_FAITH = (
+    *("deletion", "insertion", "random_deletion", "random_insertion"),
+    *("beats_deletion", "beats_insertion"),
+)

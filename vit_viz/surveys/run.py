@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from torch import nn
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from vit_viz import samples
 from vit_viz.analyses.methods import METHODS
 from vit_viz.capture import trace
 from vit_viz.capture.given import as_model
-from vit_viz.checkpoints import Model
+from vit_viz.checkpoints import LoadedModel, Model
 from vit_viz.errors import ExportError, ParameterError
 from vit_viz.images import Mode
-from vit_viz.lazy import extra
-from vit_viz.progress import StopCheck
+from vit_viz.lazy import nn
+from vit_viz.progress import CountProgress, StopCheck, counting
 from vit_viz.session.edits import NO_EDITS, EditsLike, ModelEdits
-from vit_viz.surveys import finding, lists, manifest
-from vit_viz.surveys.columns import Files, Level
-from vit_viz.surveys.engine import Engine, Word, engine_of
-from vit_viz.surveys.finding import Skipped
-from vit_viz.surveys.local import Batch, as_count
-from vit_viz.surveys.photos import Photo, annotated, digest, listed, resolved, search_photos
+from vit_viz.surveys import lists, manifest
+from vit_viz.surveys.columns import Level
+from vit_viz.surveys.local import Batch, Machine, as_count
+from vit_viz.surveys.photos import (
+    Photo,
+    Skipped,
+    annotated,
+    digest,
+    listed,
+    passed_over,
+    resolved,
+    search_photos,
+)
+from vit_viz.surveys.ray_engine import RayCluster
 from vit_viz.surveys.recording import Recording
 from vit_viz.surveys.stages import Decoding
 
@@ -38,11 +43,29 @@ if TYPE_CHECKING:
 
     from vit_viz.surveys.checking import SurveyCheck
 
+EngineName = Literal["local", "ray"]
+SurveyEngine = Machine | RayCluster
+"""Each has a `run` of the same signature, and writes the same rows."""
+
+
+def engine_of(given: SurveyEngine | EngineName) -> SurveyEngine:
+    """The engine that a word means, with its usual numbers.
+
+    Raises:
+        ParameterError: there is none of that name.
+    """
+    if isinstance(given, SurveyEngine):
+        return given
+    if given in get_args(EngineName):
+        return Machine() if given == "local" else RayCluster()
+    raise ParameterError(
+        f"The engine is {' or '.join(map(repr, get_args(EngineName)))}, a Machine or a RayCluster, not {given!r}."
+    )
+
+
 BATCH = 128
 """Photos per batch: what is lost at most when the process is killed."""
 
-Counted = Callable[[int, int], None]
-"""Called with (photos that are recorded, photos in all)."""
 Source = str | Path | Sequence[str | Path]
 
 
@@ -65,14 +88,14 @@ class Survey:
 
     def table(self, level: Level, columns: Sequence[str] | None = None) -> pa.Table:
         """One level of it as an Arrow table: "photos", "heads", "methods", "maps", "failures" or "thumbnails"."""
-        with extra("survey", needed_for="A survey"):
-            from vit_viz.surveys import parquet
+        from vit_viz.surveys import parquet
+
         return parquet.table(self.folder, level, columns)
 
     def check(self) -> SurveyCheck:
         """Read all of it and compare it with what was written: damaged batches, missing photos, files that are no part of it."""
-        with extra("survey", needed_for="A survey"):
-            from vit_viz.surveys.checking import check
+        from vit_viz.surveys.checking import check
+
         return check(self.folder)
 
     @property
@@ -108,10 +131,10 @@ def survey(
     edits: EditsLike = NO_EDITS,
     thumbnails: bool = True,
     batch: int = BATCH,
-    engine: Engine | Word = "local",
+    engine: SurveyEngine | EngineName = "local",
     extend: bool = False,
     verify: bool = False,
-    progress: Counted | None = None,
+    progress: CountProgress | bool | None = None,
     cancelled: StopCheck | None = None,
 ) -> Survey:
     """Where a model looks in each of many photos, and whether it is right: tables in a folder, as Parquet.
@@ -128,11 +151,11 @@ def survey(
         size: short side of that input in patches; 0 is the checkpoint's own.
         methods: names of explanation methods that are scored, see `METHODS`.
         deletion: whether their scores include deletion and insertion, which take some hundred forward passes per photo.
-        edits: of the model's inside, such as "off 3.1;temperature 4=0.5"; the survey is of the edited model.
+        edits: of the model's inside, such as "off 3.1;temperature 4=0.5", as `run` takes them; the survey is of the edited model.
         thumbnails, batch: whether a small picture of each photo is kept; how many photos are written together.
         engine: "local" or "ray", or a `Machine` or a `RayCluster`, which say how much runs at a time, and where.
         extend, verify: whether new photos are added to what is there; whether changed ones are found by hashes, not size and time.
-        progress: told (photos recorded, photos in all).
+        progress: told (photos recorded, photos in all); None shows a bar at a terminal or in a notebook, False nothing.
         cancelled: asked between forward passes; True ends with `Cancelled`, and whole batches stay.
 
     Raises:
@@ -148,12 +171,12 @@ def survey(
         ...     vv.survey("mini", folder, f"{folder}/survey").table("photos")["top_names"].to_pylist()[0][0]
         'lion'
     """
-    model = _with_preprocessing(loaded)
+    model = _as_begun(_with_preprocessing(loaded), Path(out))
     decoding = Decoding(model.preprocess, mode, size, thumbnails)
     recording = Recording(model, _named(methods), deletion=deletion, edits=ModelEdits.parse(edits))
     everything, skipped = _listing(model, photos, annotations)
     plan = _Plan(Path(out), everything, batch, decoding, recording, engine_of(engine), extend, verify)
-    notes = plan.run(_described(plan, photos, annotations), progress or (lambda *_: None), cancelled)
+    notes = plan.run(_described(plan, photos, annotations), progress, cancelled)
     return Survey(plan.folder, (*skipped, *notes))
 
 
@@ -166,7 +189,7 @@ class _Plan:
     batch: int
     decoding: Decoding
     recording: Recording
-    engine: Engine
+    engine: SurveyEngine
     extend: bool
     verify: bool
 
@@ -174,25 +197,29 @@ class _Plan:
         as_count("batch", self.batch)
 
     def run(
-        self, described: dict[str, Any], progress: Counted, cancelled: StopCheck | None
+        self, described: dict[str, Any], progress: CountProgress | bool | None, cancelled: StopCheck | None
     ) -> tuple[str, ...]:
         """Record what is not there yet; returns what was found of an earlier run, a line each."""
-        with extra("survey", needed_for="A survey"):
-            from vit_viz.surveys import parquet
-            from vit_viz.surveys.resuming import resume
-        with self._room_on_disk(parquet.batches), manifest.alone(self.folder):
+        from vit_viz.surveys import parquet
+        from vit_viz.surveys.checking import resume
+
+        shown = counting("photos", progress)
+        with self._room_on_disk(), manifest.alone(self.folder), shown as told:
             there = resume(
                 self.folder, described, self.photos, self.decoding, extend=self.extend, verify=self.verify
             )
             left = [photo for photo in self.photos if photo.name not in there.recorded]
-            self.engine.run(
-                self._batches(left, there.kept),
-                self.decoding,
-                self.recording,
-                write=partial(self._write, manifest.settings(described)),
-                progress=_Counter(len(self.photos), len(left), progress).add,
-                cancelled=cancelled,
+            done, total = len(self.photos) - len(left), len(self.photos)
+            recorded = self.engine.run(
+                self._batches(left, there.kept), self.decoding, self.recording, cancelled=cancelled
             )
+            with closing(recorded):
+                for photos, batch in chain([(0, None)], recorded):
+                    if batch is not None:
+                        parquet.write_batch(self.folder, *batch, of=manifest.settings(described))
+                    done += photos
+                    if told is not None:
+                        told(done, total)
         return there.notes
 
     def _batches(self, left: Sequence[Photo], kept: Collection[int]) -> list[Batch]:
@@ -203,55 +230,35 @@ class _Plan:
             (number, left[start : start + self.batch]) for start, number in zip(starts, numbers, strict=False)
         ]
 
-    def _write(self, settings: str, number: int, files: Files) -> None:
+    @contextmanager
+    def _room_on_disk(self) -> Iterator[None]:
+        """A full disk ends the survey with a sentence; whole batches stay."""
         from vit_viz.surveys import parquet
 
-        parquet.write_batch(self.folder, number, files, of=settings)
-
-    @contextmanager
-    def _room_on_disk(self, batches: Callable[[Path], set[int]]) -> Iterator[None]:
-        """A full disk ends the survey with a sentence; whole batches stay.
-
-        Raises:
-            ExportError: the disk is full.
-        """
         try:
             yield
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            done = min(len(batches(self.folder)) * self.batch, len(self.photos))
+            done = min(len(parquet.batches(self.folder)) * self.batch, len(self.photos))
             raise ExportError(
                 f"The disk of {self.folder} is full: {done:,} of {len(self.photos):,} photos are saved; make room, and the same "
                 "command goes on from there."
             ) from error
 
 
-class _Counter:
-    """Tells how many photos are recorded, those of an earlier run included."""
-
-    def __init__(self, total: int, left: int, progress: Counted) -> None:
-        self._done, self._total, self._progress = total - left, total, progress
-        progress(self._done, total)
-
-    def add(self, photos: int) -> None:
-        """Note photos that are newly recorded."""
-        self._done += photos
-        self._progress(self._done, self._total)
-
-
 def _listing(
     model: Model, photos: Source, annotations: str | Path | None
 ) -> tuple[tuple[Photo, ...], tuple[str, ...]]:
     """The photos with all that is known of them, and what was passed over on the way to them, a line for each reason."""
-    skipped: tuple[Skipped, ...] = ()
+    skipped: Skipped = {}
     if isinstance(photos, str | Path) and Path(photos).suffix.lower() in lists.ENDINGS:
         listing = listed(lists.notes_in(photos), Path(photos).parent)
     else:
         listing, skipped = search_photos(photos)
     if annotations is not None:
         listing = annotated(listing, lists.notes_in(annotations))
-    return resolved(listing, model.labels, _num_classes(model)), tuple(finding.sentences(skipped))
+    return resolved(listing, model.labels, _num_classes(model)), tuple(passed_over(skipped))
 
 
 def _named(methods: Sequence[str]) -> tuple[str, ...]:
@@ -284,6 +291,7 @@ def _described(plan: _Plan, photos: Source, annotations: str | Path | None) -> d
         "edits": str(plan.recording.edits) or None,
         "batch": plan.batch,
         "thumbnails": decoding.thumbnails,
+        "linear": dict(model.provenance.parameters).get("linear"),
     }
     request = asked | {"mode": decoding.mode, "size": decoding.size}
     classes = [] if model.labels is None else list(model.labels.names)
@@ -291,11 +299,7 @@ def _described(plan: _Plan, photos: Source, annotations: str | Path | None) -> d
 
 
 def _proof(plan: _Plan) -> dict[str, Any]:
-    """What a trace of a drawing shows about the model's attention.
-
-    Raises:
-        CaptureError: it cannot be recorded, or would mislead.
-    """
+    """What a trace of a drawing shows about the model's attention."""
     model, picture, decoding = plan.recording.model, samples.sample(_DRAWING), plan.decoding
     pixels = decoding.recipe.apply(picture, mode=decoding.mode, size=decoding.size).pixels
     with plan.recording.edited(pixels):
@@ -307,10 +311,16 @@ def _proof(plan: _Plan) -> dict[str, Any]:
 _DRAWING = "shapes"
 
 
+def _as_begun(model: Model, folder: Path) -> Model:
+    """The model with the linear kernel of the survey that is there: another process may have timed another one as the faster."""
+    kernel = manifest.kernel_of(folder)
+    return model if kernel is None or not isinstance(model, LoadedModel) else model.with_linear(kernel)
+
+
 def _with_preprocessing(loaded: Model | str | Path) -> Model:
     model = as_model(loaded)
     if isinstance(model, nn.Module):
         raise ParameterError(
-            "A survey needs a model with its preprocessing: pass what vit_viz.load returns, or its name."
+            "A survey may go on in another process, where a module has no name: pass what vit_viz.load returns, a name or a path."
         )
     return model

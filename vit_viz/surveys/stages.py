@@ -9,7 +9,7 @@ import hashlib
 import io
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +86,7 @@ class Shot:
     crop_box: CropBox
     digest: str
     thumbnail: Thumbnail | None
-    file: FileState | None = None
+    file: FileState | None
 
 
 @dataclass(frozen=True)
@@ -102,40 +102,19 @@ def prepared(photos: Sequence[Photo], decoding: Decoding) -> list[Shot | Failure
     return [_prepared(photo, decoding) for photo in photos]
 
 
-def read(photo: Photo) -> bytes:
-    """The content of a photo's file.
-
-    Raises:
-        ImageError: there is no such file, or it is too large.
-    """
-    return read_source(photo.path, MAX_BYTES)
-
-
-def decoded(photo: Photo, content: bytes, decoding: Decoding) -> Shot:
-    """The model's input.
-
-    Raises:
-        ImageError: this is no picture that can be read.
-    """
-    image = decode(content)
-    received, crop_box = decoding.recipe.cut(image, mode=decoding.mode, size=decoding.size)
-    return Shot(
-        photo,
-        levels_of(received, decoding.recipe.channels).numpy(),
-        crop_box,
-        hashlib.sha256(content).hexdigest(),
-        _thumbnail(image) if decoding.thumbnails else None,
-    )
-
-
 def _prepared(photo: Photo, decoding: Decoding) -> Shot | Failure:
     if photo.fault:
         return Failure(photo, photo.fault)
     before = FileState.of(photo.path)  # a file that changes while it is read then differs from what is noted
     try:
-        return replace(decoded(photo, read(photo), decoding), file=before)
+        content = read_source(photo.path, MAX_BYTES)
+        image = decode(content)
+        received, crop_box = decoding.recipe.cut(image, mode=decoding.mode, size=decoding.size)
     except VitVizError as error:
         return Failure(photo, as_text(str(error).replace(photo.path, photo.name)))
+    levels = levels_of(received, decoding.recipe.channels).numpy()
+    thumbnail = _thumbnail(image) if decoding.thumbnails else None
+    return Shot(photo, levels, crop_box, hashlib.sha256(content).hexdigest(), thumbnail, before)
 
 
 def _thumbnail(image: Image.Image) -> Thumbnail:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vit_viz.surveys.columns import column_of
 from vit_viz.surveys.opened import OpenedSurvey, Rows
-from vit_viz.surveys.photo_columns import column_of
 
 RESAMPLES = 1000
 SEED = 0

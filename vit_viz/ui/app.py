@@ -6,32 +6,53 @@ import logging
 import os
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from vit_viz.capture.given import as_model
+from vit_viz.checkpoints import LoadedModel, Model
+from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.checkpoints.strangers import HUB_BYTES
+from vit_viz.geometry import TokenLayout
+from vit_viz.images import Preprocess
 from vit_viz.images.decoder import DecoderProcess
+from vit_viz.labels import Labels
+from vit_viz.lazy import nn
 from vit_viz.memory import bytes_from_environment
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import sweep_every
 from vit_viz.surface import Surface
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.guarding import guarded
-from vit_viz.ui.edge.request_log import log_with_request_numbers
-from vit_viz.ui.edge.user_errors import GuardedBlocks, notice
+from vit_viz.ui.edge.http_guard import guarded
+from vit_viz.ui.edge.user_errors import GuardedBlocks, log_with_request_numbers, notice
+from vit_viz.ui.explain import view as explain
 from vit_viz.ui.header import view as header
-from vit_viz.ui.kit import FigureDialog, Plots, TabRow
+from vit_viz.ui.heads import view as heads
+from vit_viz.ui.help import LISTING, listing
+from vit_viz.ui.kit import FigureDialog, Help, Plots, TabRow, Tour
+from vit_viz.ui.look import view as look
 from vit_viz.ui.page import QUICK, Page, Room, Tab
-from vit_viz.ui.preview.head import ICON, TITLE
+from vit_viz.ui.palette.view import build_panel
+from vit_viz.ui.patches import view as patches
+from vit_viz.ui.positions import view as positions
+from vit_viz.ui.preview import ICON, TITLE
 from vit_viz.ui.routes import routes
-from vit_viz.ui.style import stylesheet
-from vit_viz.ui.tabs import TABS
-from vit_viz.ui.theme import theme
+from vit_viz.ui.scripts import file_address
+from vit_viz.ui.theme import stylesheet, theme
+from vit_viz.ui.tokens import view as tokens
+from vit_viz.ui.walkthrough import view as walkthrough
 from vit_viz.views import choices
 from vit_viz.views.state import ViewState
 
 logger = logging.getLogger(__name__)
+
+TABS: tuple[Tab, ...] = (
+    *(look.TAB, walkthrough.TAB, explain.TAB, heads.TAB),
+    *(tokens.TAB, positions.TAB, patches.TAB),
+)
+"""The tabs of the page, in their order; each is declared in its room."""
 
 QUEUE_SECONDS = 0.01
 """Between two looks of Gradio at its queue. By itself it looks every millisecond, which takes a tenth of a core from a laptop that
@@ -41,7 +62,7 @@ MAX_THREADS = 64  # more than may wait for a device, so that what is at hand is 
 
 
 def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
-    """The page for a session: laid out first, wired second; it opens with the first tab."""
+    """The page for a session; it opens with the first tab."""
     session.notice = notice
     demo = GuardedBlocks(
         title=TITLE,
@@ -54,20 +75,21 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     demo.space_id = None  # a Space's page is ours alone: else Gradio fetches a header for it from elsewhere
     with demo:
         page = Page.create(session, demo.files, tabs)
-        top = header.build(page)
-        views: dict[str, Any] = {}
+        header.build(page)
         with gr.Tabs(elem_id="vv-tabs", selected=tabs[0].name) as shown:
             for tab in tabs:
-                with gr.Tab(tab.label, id=tab.name, elem_id=f"vv-tab-{tab.name}") as leaf:
-                    views[tab.name] = tab.build()
-                page.action(leaf.select, _choose(tab.name, first=tabs[0].name))
+                with gr.Tab(tab.label, id=tab.name, elem_id=f"vv-tab-{tab.name}"):
+                    tab.build(page)
+        build_panel(page)
         FigureDialog(elem_id="vv-figure-dialog")
+        Tour(elem_id="vv-tour")
+        known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": page.controls}
+        Help(known, listing=file_address(LISTING, listing()), elem_id="vv-help")
         Plots(elem_id="vv-plots")
-        TabRow(elem_id="vv-tab-row")
-        header.wire(top, page)
-        for tab in tabs:
-            tab.wire(views[tab.name], page)
-        _select_tab_of_link(page, shown)
+        names = {tab.name for tab in tabs}
+        page.gesture(TabRow(elem_id="vv-tab-row").choose, partial(_choose, names), writes="tab")
+        # a link to a view opens its tab, as do Back and Forward; nothing else moves a visitor to another one
+        page.arrival.change(_opening(page), [page.view], [shown], **QUICK)
     # how much may wait is decided before Gradio's queue: see vit_viz.ui.edge.admission
     demo.queue(max_size=None, api_open=False, default_concurrency_limit=8)
     demo.poll_queue(every=QUEUE_SECONDS)
@@ -167,24 +189,52 @@ def _server_name(host: str | None) -> str:
     return host or os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
 
 
-def _choose(name: str, *, first: str) -> Any:
-    """The view with another tab, where a visitor chose it."""
+def _opening(page: Page) -> Any:
+    """What opens the tab of the newest view."""
 
-    def choose(view: ViewState) -> ViewState:
-        if view.revision > 1:
-            return view if view.tab == name else view.after_action(tab=name)
-        # Gradio selects the first tab by itself while the page opens, and then the one of the link: neither is a choice
-        if view.tab == name:
-            return view if name == first else view.after_action()
-        return view if name == first else view.after_action(tab=name)
+    def opened(request: gr.Request, seen: ViewState) -> gr.Tabs:
+        return gr.Tabs(selected=page.newest(request, seen).tab)
 
-    return choose
+    return opened
 
 
-def _select_tab_of_link(page: Page, tabs: gr.Tabs) -> None:
-    """A link to a view opens its tab, as do Back and Forward; nothing else moves a visitor to another one."""
+def _choose(names: set[str], view: ViewState, _owner: str, data: dict[str, Any]) -> ViewState:
+    """The view with the tab that its visitor chose."""
+    name = str(data.get("tab", ""))
+    return view.after_action(tab=name) if name in names and name != view.tab else view
 
-    def select(view: ViewState) -> gr.Tabs:
-        return gr.Tabs(selected=view.tab)
 
-    page.arrival.change(select, [page.view], [tabs], **QUICK)
+def session_of(
+    model: LoadedModel | nn.Module | str | Path,
+    *,
+    preprocess: Preprocess | None = None,
+    labels: Labels | None = None,
+    layout: TokenLayout | None = None,
+) -> Session:
+    """A session whose own model is this one.
+
+    Raises:
+        ParameterError: a module without `preprocess` that does not say how pictures become its input.
+    """
+    meant = as_model(model)
+    if isinstance(meant, nn.Module):
+        shown: Model = plain_module(meant, preprocess=preprocess, labels=labels, layout=layout)
+    else:
+        shown = meant
+    session = Session(model=shown.name)
+    session.add_model(shown)
+    return session
+
+
+def serve(
+    model: LoadedModel | nn.Module | str | Path,
+    *,
+    preprocess: Preprocess | None = None,
+    labels: Labels | None = None,
+    layout: TokenLayout | None = None,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+) -> None:
+    """Open the app in the browser on this model; see `vit_viz.serve`."""
+    session = session_of(model, preprocess=preprocess, labels=labels, layout=layout)
+    launch(session, host=host, port=port, inbrowser=True)

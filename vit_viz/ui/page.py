@@ -8,24 +8,28 @@ the last one runs.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import gradio as gr
+from cachetools import LRUCache
 from starlette.routing import BaseRoute
 
+from vit_viz.errors import ParameterError
+from vit_viz.geometry import format_query
 from vit_viz.session.handles import OWNER
 from vit_viz.session.session import Session
 from vit_viz.ui.edge.admission import SLOW
-from vit_viz.ui.edge.upload_files import UploadFiles
-from vit_viz.ui.edge.user_errors import guarded
-from vit_viz.ui.kit import Address
-from vit_viz.ui.visit.view_store import ViewStore
+from vit_viz.ui.edge.uploads import UploadFiles
+from vit_viz.ui.kit import Address, Picture, Stage
+from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 
 Reducer = Callable[..., ViewState]
 Listener = Callable[..., Any]
+Answer = Callable[[ViewState, str, dict[str, Any]], Any]
 Drawing = Callable[["Page", ViewState, str], Iterator[Any]]
 
 QUICK: dict[str, Any] = {  # through the queue all the same: beside it a refusal would be an HTTP 500
@@ -46,6 +50,8 @@ LONG: dict[str, Any] = DRAWING | {
     "concurrency_id": SLOW,  # a queue of their own: see vit_viz.ui.edge.admission
 }
 
+MAX_PAGES = 10_000
+
 
 @dataclass(frozen=True)
 class Tab:
@@ -54,16 +60,16 @@ class Tab:
     Args:
         name: as it stands in links.
         label: as it stands on the screen.
-        build: lays it out and returns its components; called inside `gr.Blocks`.
-        wire: makes the components answer.
+        build: lays it out, and then makes its components answer; called inside `gr.Blocks`.
         shows: from a view, everything that the tab draws: equal values need no new drawing.
+        about: one sentence, on what it is for.
     """
 
     name: str
     label: str
-    build: Callable[[], Any]
-    wire: Callable[[Any, Page], None]
+    build: Callable[[Page], object]
     shows: Callable[[ViewState], Hashable]
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,11 +80,67 @@ class Room:
     routes: Sequence[BaseRoute]
 
 
+class ViewStore:
+    """The newest view of every open page, so that of two actions at the same moment neither undoes the other.
+
+    Gradio hands each handler the view as it was when the event arrived. Two handlers that overlap would both start from that view,
+    and the one that ends last would overwrite the other. Here each starts from what is known of its page, and one that was
+    overtaken is applied again to what the other made. Of too many pages, the one that was quiet for longest is forgotten.
+
+    Args:
+        max_pages: pages that are remembered at most; one that was forgotten behaves as if it had just been opened.
+    """
+
+    def __init__(self, *, max_pages: int = MAX_PAGES) -> None:
+        self._lock = threading.Lock()
+        self._views: LRUCache[str, ViewState] = LRUCache(max_pages)
+        self._shown: LRUCache[str, str] = LRUCache(max_pages)
+        self._left: LRUCache[str, ViewState] = LRUCache(max_pages)
+
+    def newest(self, page: str, seen: ViewState) -> ViewState:
+        """The view of a page after all that was done on it; `seen` where nothing is known of it."""
+        with self._lock:
+            return self._views.get(page, seen)
+
+    def apply(
+        self, page: str, seen: ViewState, change: Callable[[ViewState], ViewState]
+    ) -> tuple[ViewState, ViewState]:
+        """Change the newest view of a page; returns what it was and what it became.
+
+        Args:
+            page: identity of one opened page.
+            seen: the view that the action started from, for a page of which nothing is known.
+            change: may be slow; no lock is held meanwhile. It runs again where another action came first.
+        """
+        while True:
+            before = self.newest(page, seen)
+            changed = change(before)
+            with self._lock:
+                if self._views.get(page, before) is before:
+                    self._views[page] = changed
+                    if before.about != changed.about and before.about == self._shown.get(page):
+                        self._left[page] = before
+                    return before, changed
+
+    def has_shown(self, page: str, about: str) -> None:
+        """Note that the pass of what a page is about was there, so that a later one that is cancelled leads back here."""
+        with self._lock:
+            self._shown[page] = about
+
+    def before_pass(self, page: str) -> ViewState | None:
+        """The view that a page left for one whose pass is not there yet; None where its pass is, or where there was none before."""
+        with self._lock:
+            newest, left = self._views.get(page), self._left.get(page)
+            is_there = newest is None or newest.about == self._shown.get(page)
+            return None if is_there or left is None or left.about != self._shown.get(page) else left
+
+
 @dataclass(frozen=True)
 class Page:
     """One visit: its view, and a state per part that wakes it when it changes.
 
-    `arrival` changes when the page opens and when Back or Forward was pressed, and at no other time.
+    `arrival` changes when the page opens, when Back or Forward was pressed and when a question leads elsewhere: then the tab of the
+    view is opened. `controls` says what a control of Gradio is for, by its elem_id: see `explain`.
     """
 
     session: Session
@@ -89,11 +151,12 @@ class Page:
     address: Address
     wake: dict[str, gr.State]
     views: ViewStore = field(default_factory=ViewStore)
+    controls: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def create(cls, session: Session, files: UploadFiles, tabs: tuple[Tab, ...]) -> Page:
         """The states of a visit; call inside `gr.Blocks`, whose uploaded files these are."""
-        wake = {part: gr.State(None) for part in ("subject", *(tab.name for tab in tabs))}
+        wake = {part: gr.State(None) for part in ("subject", "panel", *(tab.name for tab in tabs))}
         return cls(session, files, tabs, gr.State(ViewState()), gr.State(0), Address(), wake)
 
     @property
@@ -105,13 +168,17 @@ class Page:
         """The values for `outputs` once `view` has followed `before`.
 
         Args:
-            push: whether Back should lead to `before`; None means where another query, image or model was chosen.
+            push: whether Back should lead to `before`; None means where that is another place.
         """
         if view == before and push is None:
             return tuple(gr.skip() for _ in self.outputs)
         if push is None:
-            push = _place(before) != _place(view)
+            push = before.place != view.place
         return view, {"set": _link(before, view), "push": push, "revision": view.revision}, *self._wakes(view)
+
+    def newest(self, request: gr.Request, seen: ViewState) -> ViewState:
+        """The view of this page, which a slower answer may have overwritten in the page's state."""
+        return self.views.newest(request.session_hash or "", seen)
 
     def changed(
         self, request: gr.Request, seen: ViewState, change: Callable[[ViewState], ViewState]
@@ -128,47 +195,142 @@ class Page:
     def action(self, listener: Listener, reduce: Reducer, *, inputs: Sequence[Any] = ()) -> None:
         """Let an event with inputs lead to a new view: reduce(view, *values) -> view."""
 
-        @guarded
         def handle(request: gr.Request, view: ViewState, *values: Any) -> tuple[Any, ...]:
             return self.changed(request, view, lambda newest: reduce(newest, *values))
 
         listener(handle, [self.view, *inputs], self.outputs, **QUICK)
 
-    def gesture(self, listener: Listener, reduce: Reducer) -> None:
-        """Let an event of one of our own components lead to a new view: reduce(view, owner, data) -> view."""
+    def option(self, control: Any, name: str) -> None:
+        """Let a control of Gradio choose an option of the view."""
 
-        @guarded
+        def reduce(view: ViewState, value: Any) -> ViewState:
+            return view.after_action().with_options({name: value})
+
+        self.explain(control, name)
+        self.action(control.input, reduce, inputs=[control])
+
+    def explain(self, control: Any, words: str) -> None:
+        """Say what a control of Gradio is for.
+
+        Args:
+            words: an option of the view or of a method, by its name, or a sentence.
+        """
+        control.elem_id = control.elem_id or f"vv-option-{words.replace('.', '-')}"
+        self.controls[control.elem_id] = words if " " in words else words.rpartition(".")[2]
+
+    def gesture(self, listener: Listener, reduce: Reducer, *, writes: str = "") -> None:
+        """Let an event of one of our own components lead to a new view: reduce(view, owner, data) -> view.
+
+        Args:
+            writes: the part of the link that the component has written by itself, with an entry of the history: an answer that came
+                late would write an older one over it.
+        """
+
         def handle(request: gr.Request, view: ViewState, event: gr.EventData) -> tuple[Any, ...]:
             data, owner = dict(event._data or {}), OWNER.get()
-            return self.changed(request, view, lambda newest: reduce(newest, owner, data))
+            newest, address, *wakes = self.changed(request, view, lambda newest: reduce(newest, owner, data))
+            if writes in address.get("set", ()):
+                rest = {name: value for name, value in address["set"].items() if name != writes}
+                address |= {"set": rest, "push": False}
+            return newest, address, *wakes
 
         listener(handle, [self.view], self.outputs, **QUICK)
+
+    def choices(self, listener: Listener, *names: str) -> None:
+        """Let an event of one of our own components choose options of the view, by their names."""
+        self.gesture(listener, lambda view, _owner, data: with_choices(view, data, names))
+
+    def reply(self, listener: Listener, answer: Answer, outputs: Sequence[Any] = ()) -> None:
+        """Let an event of one of our own components be answered, the view as it is: answer(view, owner, data) -> `outputs`."""
+
+        def handle(request: gr.Request, seen: ViewState, event: gr.EventData) -> Any:
+            return answer(self.newest(request, seen), OWNER.get(), dict(event._data or {}))
+
+        listener(handle, [self.view], list(outputs) or None, **QUICK)
+
+    def job(self, listener: Listener, run: Answer, outputs: Sequence[Any]) -> None:
+        """Let such an event start something long: run(view, owner, data) yields values for `outputs`, once or more."""
+
+        def follow(request: gr.Request, seen: ViewState, event: gr.EventData) -> Iterator[Any]:
+            yield from run(self.newest(request, seen), OWNER.get(), dict(event._data or {}))
+
+        listener(follow, [self.view], list(outputs), **LONG)
 
     def drawing(self, part: str, draw: Drawing, outputs: Sequence[Any]) -> None:
         """Draw a part whenever it is woken: draw(page, view, owner) yields values for `outputs`, once or more."""
 
-        @guarded
-        def steps(view: ViewState) -> Iterator[Any]:
-            yield from draw(self, view, OWNER.get())
+        def steps(request: gr.Request, seen: ViewState) -> Iterator[Any]:
+            yield from draw(self, self.newest(request, seen), OWNER.get())
 
         self.wake[part].change(steps, [self.view], list(outputs), **DRAWING)
 
     def _wakes(self, view: ViewState) -> tuple[Any, ...]:
         """The keys of all parts: a part that is not on the screen sleeps on."""
         keys = (tab.shows(view) if tab.name == view.tab else gr.skip() for tab in self.tabs)
-        return (subject_in(view), *keys)
+        return (view.about, _panel_in(view), *keys)
 
 
-def _place(view: ViewState) -> Hashable:
-    return view.about, view.query, view.walkthrough.step
+def with_choices(view: ViewState, data: dict[str, Any], names: Sequence[str]) -> ViewState:
+    """The view with what an event says of these options."""
+    return view.with_options({name: data[name] for name in names if name in data}).after_action()
 
 
 def _link(before: ViewState, view: ViewState) -> dict[str, str | None]:
     """The part of the link that changed; the explorer keeps its own options there by itself."""
     old, new = before.to_link(), view.to_link()
-    return {name: text for name, text in new.items() if text != old.get(name)}
+    return {name: new.get(name) for name in old | new if new.get(name) != old.get(name)}
 
 
-def subject_in(view: ViewState) -> Hashable:
-    """What the page is about."""
-    return view.about
+def _panel_in(view: ViewState) -> Hashable:
+    """Everything that the panel shows; None where there is none."""
+    if view.panel is None:
+        return None
+    question = view.panel.question
+    return (
+        *(view.about, view.panel, view.drawing),
+        *(question.takes_query and view.query, question.takes_target and view.target),
+    )
+
+
+def choose_query(picture: Picture | Stage, page: Page) -> None:
+    """Let a picture choose the query of the whole page."""
+    page.gesture(picture.pick, lambda view, owner, data: pick(page.session, view, owner, data))
+    page.gesture(picture.step, lambda view, owner, data: step(page.session, view, owner, data))
+
+
+def pick(session: Session, view: ViewState, owner: str, data: dict[str, Any]) -> ViewState:
+    """The view with the patch at a point of the original photo as its query; a point that no patch covers changes nothing.
+
+    Args:
+        data: y and x in pixels of the original.
+
+    Raises:
+        ParameterError: the point is not two numbers.
+    """
+    trace = session.trace_of(subject_of(session, view, owner))
+    try:
+        y, x = float(data["y"]), float(data["x"])
+    except (KeyError, TypeError, ValueError):
+        raise ParameterError("A click needs a row and a column in pixels of the photo.") from None
+    finite = abs(y) + abs(x) < float("inf")
+    patch = trace.crop_box.locate(y, x, trace.layout.grid) if trace.crop_box and finite else None
+    return view if patch is None else view.after_action(query=format_query(patch))
+
+
+def step(session: Session, view: ViewState, owner: str, data: dict[str, Any]) -> ViewState:
+    """The view with its query moved by one patch; from a token that is not a patch it goes to the centre of the photo."""
+    trace = session.trace_of(subject_of(session, view, owner))
+    rows, cols = trace.layout.grid
+    tokens = trace.layout.tokens(view.query_of(trace.layout)) if view.query else ()
+    patches = [place for place in map(trace.layout.place, tokens) if place]
+    if len(patches) != 1:
+        return view.after_action(query=format_query((rows // 2, cols // 2)))
+    row, col = patches[0]
+    row = min(max(row + _direction(data, "down"), 0), rows - 1)
+    col = min(max(col + _direction(data, "across"), 0), cols - 1)
+    return view.after_action(query=format_query((row, col)))
+
+
+def _direction(data: dict[str, Any], name: str) -> int:
+    value = data.get(name, 0)
+    return value if value in (-1, 0, 1) else 0

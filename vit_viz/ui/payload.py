@@ -5,72 +5,87 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from urllib.parse import parse_qsl
 
-import torch
-
 from vit_viz import samples
 from vit_viz.analyses.opening import Opening, opening
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
-from vit_viz.drawing.pictures import screen_photo
-from vit_viz.explorer.value import Value, trace_value
+from vit_viz.explorer.value import CHECKING, Value, proof_value, trace_value
+from vit_viz.figures.colormaps import Table
+from vit_viz.figures.colormaps import table as colour_table
+from vit_viz.figures.lettering import number
+from vit_viz.figures.screen import screen_photo
+from vit_viz.figures.styles import Look, bar, unsuitable
 from vit_viz.geometry import CropBox, format_query
-from vit_viz.render.colormaps import Table
-from vit_viz.render.colormaps import table as colour_table
-from vit_viz.render.lettering import number
-from vit_viz.render.styles import Style, bar, unsuitable
-from vit_viz.results import PatchMap
+from vit_viz.lazy import torch
+from vit_viz.results import PatchMap, Ranking
 from vit_viz.samples import sample_names
-from vit_viz.session.handles import Subject
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.header.badge import badge_value
 from vit_viz.ui.pictures import FIGURES
-from vit_viz.ui.routes import PREFIX
+from vit_viz.ui.scripts import PREFIX
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
+
+_EDITED = (
+    "The model is edited, and this holds for the edited model: what is drawn is what its own kernels computed under the edits. Of "
+    "a head that is off or at its mean, what it looks at is drawn; what it says is replaced after that."
+)
 
 
 def explorer_value(session: Session, view: ViewState, owner: str, *, notes: tuple[str, ...] = ()) -> Value:
     """The value of the explorer: the shape of the trace, where to fetch it, and the view to show."""
     subject = subject_of(session, view, owner)
     trace = session.trace_of(subject)
-    begins = opening_of(session, subject, trace)
-    is_placed = view.layer is not None
-    if not is_placed:
-        head = begins.head if view.head == ViewState().head else view.head
-        view = replace(view, layer=begins.layer, head=head)
-    view, more = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
-    screen = screen_photo(session, subject)
+    begins, is_placed = opening_of(session, subject, trace), view.layer is not None
+    view, more = placed(session, subject, view)
     assert trace.crop_box is not None  # a session traces photos, which have one
-    photo = session.handles.issue(subject.photo)
     return {
         "seq": view.revision,
         "trace": session.handles.issue(subject),
         "model": view.model,
         "image": view.image,
-        "name": session.name_of(subject.image, owner=owner),
         "mode": view.mode,
         "size": view.size,
         "part": view.part,
         "whole": _whole(session, subject, trace.crop_box),
         **trace_value(trace),
-        "photo": f"{PREFIX}/photo/{photo}",
-        "photo_size": [screen.height, screen.width],
+        **photo_value(session, subject),
         "figure": f"{PREFIX}/figure/{session.handles.issue(subject)}",
-        "unlit": unsuitable(screen),
+        "unlit": unsuitable(screen_photo(session, subject)),
         "opening": {"layer": begins.layer, "head": begins.head},
         "is_placed": is_placed,
         "tour": list(begins.tour) if view.image in samples.sample_names() else [],
-        "view": _explorer_view(view, trace),
+        "view": explorer_view(view, trace) | {"seq": view.last_event},
         "proof": None,  # the header has the badge
         "note": " ".join((*notes, *more, *trace.problems)),
+    }
+
+
+def photo_value(session: Session, subject: Subject) -> Value:
+    """The photo under the maps of a room: where it is fetched, its (height, width) in pixels, its name."""
+    screen = screen_photo(session, subject)
+    return {
+        "photo": f"{PREFIX}/photo/{session.handles.issue(subject.photo)}",
+        "photo_size": [screen.height, screen.width],
+        "name": session.name_of(subject.image, owner=subject.owner),
     }
 
 
 def opening_of(session: Session, subject: Subject, trace: Trace) -> Opening:
     """Where a first look at a subject begins, worked out once for each."""
     digest = session.digest(subject.image, owner=subject.owner)
-    key = "opening", digest, subject.key
+    key = "opening", digest, replace(subject, owner="")
     return session.kept(key, lambda: opening(trace), subject.image, digest, size_of=lambda _: 256)
+
+
+def placed(session: Session, subject: Subject, view: ViewState) -> tuple[ViewState, tuple[str, ...]]:
+    """The view on a layer and a head that the model has, where nobody chose those of a first look; a sentence for each change."""
+    trace = session.trace_of(subject)
+    if view.layer is None:
+        begins = opening_of(session, subject, trace)
+        head = begins.head if view.head == ViewState().head else view.head
+        view = replace(view, layer=begins.layer, head=head)
+    return view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
 
 
 def _whole(session: Session, subject: Subject, box: CropBox) -> Value | None:
@@ -78,12 +93,12 @@ def _whole(session: Session, subject: Subject, box: CropBox) -> Value | None:
     if subject.part is None:
         return None
     everything = replace(subject, part=None)
-    original, screen = session.photo_of(everything), screen_photo(session, everything)
+    original, whole = session.photo_of(everything), photo_value(session, everything)
     return {
         "part": list(subject.part),
         "crop": box.within(subject.part, (original.height, original.width)).to_dict(),
-        "photo": f"{PREFIX}/photo/{session.handles.issue(everything.photo)}",
-        "photo_size": [screen.height, screen.width],
+        "photo": whole["photo"],
+        "photo_size": whole["photo_size"],
     }
 
 
@@ -93,18 +108,35 @@ def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[s
     loaded = session.model(subject.model)
     trace = session.trace_of(subject)
     ranking = session.top_classes_of(subject)
-    top = [] if ranking is None else zip(ranking.names, ranking.scores.tolist(), strict=True)
     _, problems = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
     rows, cols = trace.layout.grid
     return {
         "revision": view.revision,
-        "top": [{"name": name, "probability": probability} for name, probability in top],
+        "top": [] if ranking is None else ranking_value(ranking),
         "short": _short(trace, loaded),
         "own": view.image not in sample_names(),
         "card": f"{loaded.card} · this image: {rows} x {cols} patches · {device_words(trace.device)}",
         "proof": badge_value(subject, trace) | {"trace": session.handles.issue(subject)},
         "notes": [*notes, *problems, *trace.problems],
     }
+
+
+def ranking_value(ranking: Ranking) -> list[Value]:
+    """Classes with their probabilities, the most probable first."""
+    pairs = zip(ranking.names, ranking.scores.tolist(), strict=True)
+    return [{"name": name, "probability": probability} for name, probability in pairs]
+
+
+def badge_value(subject: Subject, trace: Trace) -> Value:
+    """The badge, of an edited model with what "verified" means there; "checking" while it is not known what it will say.
+
+    Raises:
+        CaptureError: it is known that the pictures would mislead.
+    """
+    if trace.is_being_checked:
+        return CHECKING
+    badge = proof_value(trace)
+    return badge | {"title": f"{badge['title']} {_EDITED}"} if subject.edits else badge
 
 
 def _short(trace: Trace, loaded: Model) -> str:
@@ -121,10 +153,11 @@ def device_words(device: torch.device) -> str:
     return {"cpu": "CPU", "mps": "Apple GPU"}.get(device.type, device.type)
 
 
-def _explorer_view(view: ViewState, trace: Trace) -> Value:
+def explorer_view(view: ViewState, trace: Trace) -> Value:
+    """What the explorer shows of a trace: layer, head, query and its options."""
     query = view.query or format_query(trace.layout.default_query)
-    chosen = asdict(view.attention) | asdict(view.drawing)
-    return {"layer": view.layer, "head": view.head, "query": query, "seq": view.last_event, **chosen}
+    chosen = asdict(view.attention) | asdict(view.drawing) | asdict(view.mosaic)
+    return {"layer": view.layer, "head": view.head, "query": query, **chosen}
 
 
 def picture_value(
@@ -133,7 +166,7 @@ def picture_value(
     *,
     caption: str,
     trace: Trace,
-    area: tuple[float, float, float, float],
+    area: tuple[float, float, float, float] | None = None,
     bar: Value | None = None,
     note: str = "",
     pick: bool = True,
@@ -142,9 +175,12 @@ def picture_value(
 
     Args:
         address: of the picture as a file, as `picture_address` gives it.
-        area: (top, left, bottom, right) of the original photo that the picture shows, in pixels.
+        area: (top, left, bottom, right) of the original photo that the picture shows, in pixels; None for the whole.
         pick: whether a click chooses a patch.
     """
+    if area is None and trace.crop_box is not None:
+        height, width = trace.crop_box.original_size
+        area = (0.0, 0.0, float(height), float(width))
     rings: list[list[float]] = []
     if pick and trace.crop_box is not None and view.query[:1].isdigit():
         places = map(trace.layout.place, trace.layout.tokens(view.query_of(trace.layout)))
@@ -156,7 +192,7 @@ def picture_value(
         "figure": figure_address(address),
         "alt": caption,
         "caption": caption,
-        "area": list(area),
+        "area": area and list(area),
         "rings": rings,
         "bar": bar,
         "note": note,
@@ -194,7 +230,7 @@ def cells_value(patch_map: PatchMap) -> Value:
     }
 
 
-def bar_value(low: float, high: float, *, table: Table, unit: str, style: Style = "heat") -> Value:
+def bar_value(low: float, high: float, *, table: Table, unit: str, style: Look = "heat") -> Value:
     """A scale bar for the page: numbers at its ends, and how values look between them."""
     colours = bar(style, colour_table(table))[::15]
     stops = [f"rgb({r}, {g}, {b})" for r, g, b in colours.tolist()]

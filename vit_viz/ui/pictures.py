@@ -3,54 +3,67 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from vit_viz.analyses.attention import LOOK
-from vit_viz.analyses.explanations import EXPLAIN_ALL, parameters_of
+from vit_viz.analyses.explain import EXPLAIN_ALL, parameters_of
+from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.mosaic import MOSAIC
 from vit_viz.analyses.patches import PATCHES as PATCHES_OF
 from vit_viz.analyses.patches import SEQUENCE
-from vit_viz.drawing import pictures as drawn
-from vit_viz.drawing.asked import figure_for
-from vit_viz.drawing.figures import file_of
-from vit_viz.drawing.pictures import Encoded
-from vit_viz.drawing.request import FigureRequest, Kind, check_kind
-from vit_viz.errors import ParameterError
-from vit_viz.render.colormaps import Limits
-from vit_viz.render.lettering import Theme
-from vit_viz.render.styles import Style
-from vit_viz.results import PatchMap
-from vit_viz.session.handles import Subject
+from vit_viz.analyses.positions import POSITIONS
+from vit_viz.analyses.share_maps import CLASS_DIFFERENCE, OWN_PART
+from vit_viz.analyses.spec import AnyMethod, AnyQuestion
+from vit_viz.answer import arrays_of
+from vit_viz.errors import ExportError, ParameterError
+from vit_viz.figures import maps, screen
+from vit_viz.figures.answers import Answered, as_file, check_format
+from vit_viz.figures.colormaps import Limits
+from vit_viz.figures.files import MEDIA_TYPES, Encoded, file_name, file_of, named
+from vit_viz.figures.lettering import Theme
+from vit_viz.figures.request import FigureRequest, Output, figure_for
+from vit_viz.geometry import Grid, format_query, parse_query
+from vit_viz.results import PatchMap, TokenMatrix
+from vit_viz.service import MOST_NUMBERS
 from vit_viz.session.questions import request_for
-from vit_viz.session.request import Request
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.explain.methods import card_named, target_of
-from vit_viz.ui.positions import figures as positions
+from vit_viz.views.places import shown_on
 from vit_viz.views.state import ViewState
 
-PATCHES: tuple[Kind, ...] = ("patches", "numbered", "sequence")
+KINDS = ("map", "mosaic", "explain", "card", "patches", "numbered", "sequence")
+"""What is drawn of a view, beside its positions; a card is an explanation as small as it stands beside others."""
 
-FIGURES = ("map", "mosaic", "explain", *PATCHES, *positions.KINDS)
+POSITION_KINDS = ("positions", "position", "prefix")
+"""All positions, the chosen one, that of a prefix token."""
+
+ASKED, SHOWN = "asked", "shown"
+"""The kinds of figure of the question in the panel, and of the one that the tab answers as it stands."""
+
+Target = int | tuple[int, int] | None
+
+FIGURES = (*(kind for kind in KINDS if kind != "card"), *POSITION_KINDS, ASKED, SHOWN)
 """What can be saved as a figure, in a format and size to choose."""
 
 
 def picture(
-    session: Session, subject: Subject, view: ViewState, kind: Kind, *, bare: bool, theme: Theme = "light"
+    session: Session, subject: Subject, view: ViewState, kind: str, *, bare: bool, theme: Theme = "light"
 ) -> Encoded:
     """Draw one picture of a view.
 
     Args:
-        bare: for the screen, without text; else the complete figure with its provenance, as PNG.
+        bare: for the screen, without words; else the figure that the dialog saves, as PNG.
         theme: of the page around it.
 
     Raises:
         VitVizError: the subject is gone, or the view asks for what this model does not have.
     """
-    check_kind(kind)
     figure = figure_of(session, subject, view, kind)
-    if not bare and kind in PATCHES:
+    if not bare or kind == "mosaic":  # whose axes are part of the picture
         return file_of(session, figure)
-    return drawn.picture(session, figure, bare=bare, theme=theme)
+    side = screen.CARD_SIDE if kind == "card" else screen.SCREEN_SIDE
+    return screen.screen_picture(session, figure, side=side, theme=theme)
 
 
 def figure_of(session: Session, subject: Subject, view: ViewState, kind: str) -> FigureRequest:
@@ -59,16 +72,17 @@ def figure_of(session: Session, subject: Subject, view: ViewState, kind: str) ->
     Raises:
         ParameterError: there is no such kind, or the view asks for what this model does not have.
     """
-    if kind in positions.KINDS:
-        return figure_for(positions.request_of(session, subject, view, kind))
-    check_kind(kind)
-    view, problems = fit_view(session, subject, view)
-    if problems:
-        raise ParameterError(problems[0])
-    if kind == "explain":
+    if kind == SHOWN:
+        view, kind = replace(view, panel=shown_on(view)), ASKED
+    if kind == ASKED:
+        return figure_for(asked_request(session, subject, view), view.drawing)
+    if kind in POSITION_KINDS:
+        return figure_for(position_request(session, subject, view, kind))
+    if kind not in KINDS:
+        raise ParameterError(f"A picture is one of {', '.join(KINDS)}, not {kind[:40]!r}.")
+    view = fitting(session, subject, view)
+    if kind in ("explain", "card"):
         return explanation_figure(session, subject, view)
-    if kind == "card":
-        return replace(explanation_figure(session, subject, view), kind="card")
     if kind == "mosaic":
         ringed = (view.layer or 0, view.head) if isinstance(view.head, int) else None
         return figure_for(mosaic_request(session, subject, view), view.drawing, ringed=ringed)
@@ -79,12 +93,48 @@ def figure_of(session: Session, subject: Subject, view: ViewState, kind: str) ->
     return figure_for(request_for(session, subject, PATCHES_OF.name, numbers=kind == "numbered"))
 
 
+def answer_file(
+    session: Session, subject: Subject, view: ViewState, *, form: str, width_cm: float, dpi: int
+) -> Encoded:
+    """The answer to the question in the panel as a file.
+
+    Raises:
+        ExportError: such an answer has no such format.
+        VitVizError: as `asked_request` and the answer say.
+    """
+    figure = named(session, figure_of(session, subject, view, ASKED))
+    check_format(figure.request.question, form)
+    answered = Answered(session, figure.request, session.run(figure.request))
+    if form == "json" and sum(array.size for array in arrays_of(answered.answer).values()) > MOST_NUMBERS:
+        raise ExportError("This answer has too many numbers for JSON; please save it as NPZ.")
+    data = as_file(answered, form, figure=figure, width_cm=width_cm, dpi=dpi)
+    name = file_name(session, figure, Output()).removesuffix("png") + form
+    return Encoded(data, MEDIA_TYPES.get(form, "application/json"), name)
+
+
+def asked_request(session: Session, subject: Subject, view: ViewState) -> Request:
+    """What the question in the panel asks, of the query and the target of the view.
+
+    Raises:
+        ParameterError: there is no question in the panel, or the model does not have what is asked for.
+    """
+    if view.panel is None:
+        raise ParameterError("This link asks no question.")
+    question, asked = view.panel.question, dict[str, Any](view.panel.options.values())
+    if question.takes_query and view.query:
+        asked["query"] = parse_query(view.query)
+    if question.takes_target:
+        asked["target"] = target_of(view)
+    return request_for(session, subject, question.name, **asked)
+
+
 def explanation_figure(session: Session, subject: Subject, view: ViewState) -> FigureRequest:
     """What is drawn of a map of the Explain tab."""
-    figure = figure_for(explanation_request(session, subject, view), view.drawing)
-    if view.explain.map_scale == "own":
+    request = explanation_request(session, subject, view)
+    figure = figure_for(request, view.drawing)
+    if view.explain.map_scale != "share" or request.question != view.method:
         return figure
-    beside = subject.request(EXPLAIN_ALL.name, target=target_of(view), mirror=False)
+    beside = subject.request(EXPLAIN_ALL.name, target=side_of(view), mirror=False)
     return replace(figure, beside=beside)
 
 
@@ -109,11 +159,35 @@ def mosaic_request(session: Session, subject: Subject, view: ViewState) -> Reque
 
 
 def explanation_request(session: Session, subject: Subject, view: ViewState) -> Request:
-    """What is asked for a map of the Explain tab; only methods that can follow any token follow the pinned query."""
+    """What is asked for a map of the Explain tab: a method's own, two classes' subtracted, or what only this method says."""
+    if is_subtracted(view):
+        return _shares_request(session, subject, view, CLASS_DIFFERENCE, target_of(view))
+    if view.explain.map_scale == "only":
+        return _shares_request(session, subject, view, OWN_PART, side_of(view))
+    return map_request(session, subject, view)
+
+
+def map_request(session: Session, subject: Subject, view: ViewState) -> Request:
+    """What is asked for the map of a method; only methods that can follow any token follow the pinned query."""
     method, trace = card_named(view.method), session.trace_of(subject)
     options = view.options_of(method.name).for_layers(trace.num_layers)
     query = view.query_of(trace.layout)
-    return subject.request(method.name, **parameters_of(method, options, query=query, target=target_of(view)))
+    return subject.request(method.name, **parameters_of(method, options, query=query, target=side_of(view)))
+
+
+def _shares_request(
+    session: Session, subject: Subject, view: ViewState, question: AnyQuestion, target: Target
+) -> Request:
+    """What is asked for a map that is made of the shares of others; the method keeps its options."""
+    method, trace = card_named(view.method), session.trace_of(subject)
+    changed = view.options_of(method.name).for_layers(trace.num_layers).changed()
+    also = {"options": changed} if changed else {}
+    return subject.request(question.name, method=method.name, target=target, **also)
+
+
+def is_subtracted(view: ViewState) -> bool:
+    """Whether a view shows the maps of two classes subtracted."""
+    return view.explain.sides == "difference" and isinstance(target_of(view), tuple)
 
 
 def attention(session: Session, subject: Subject, view: ViewState) -> PatchMap:
@@ -132,17 +206,84 @@ def on_scale(
     session: Session, subject: Subject, view: ViewState, patch_map: PatchMap
 ) -> tuple[PatchMap, Limits, str]:
     """A map of the Explain tab as it is drawn: the map, the ends of its scale, and the scale in words."""
-    return drawn.on_scale(session, explanation_figure(session, subject, view), patch_map)
+    figure = explanation_figure(session, subject, view)
+    beside = None if figure.beside is None else session.run(figure.beside)
+    return maps.scaled(patch_map, beside, figure.drawing, figure.parameters)
 
 
-def style_of(
-    session: Session, subject: Subject, view: ViewState, *, signed: bool = False
-) -> tuple[Style, str]:
-    """The style in which a map is drawn over the subject's photo, and why it is another than the view asks for."""
-    return drawn.style_of(session, subject, view.drawing.style, signed=signed)
+def fitting(session: Session, subject: Subject, view: ViewState) -> ViewState:
+    """The view on this subject, where nothing has to give way.
 
-
-def fit_view(session: Session, subject: Subject, view: ViewState) -> tuple[ViewState, tuple[str, ...]]:
-    """The view as this subject allows it, with a sentence for each change."""
+    Raises:
+        ParameterError: it asks for what this model does not have.
+    """
     trace = session.trace_of(subject)
-    return view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
+    view, problems = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
+    if problems:
+        raise ParameterError(problems[0])
+    return view
+
+
+def position_request(session: Session, subject: Subject, view: ViewState, kind: str) -> Request:
+    """What is asked for one of the figures of a view; positions are of the model alone, whatever the photo.
+
+    Raises:
+        ParameterError: the model has no positions to show, or no prefix token with one.
+    """
+    image_grid = session.trace_of(subject).layout.grid
+    grid = format_query(image_grid) if view.positions.position_grid == "image" else ""
+    ask = partial(request_for, session, subject, POSITIONS.name, grid=grid)
+    everything = ask()
+    if kind == "positions":
+        return everything
+    matrix: TokenMatrix = session.run(everything)
+    if kind == "position":
+        return ask(place=format_query(place_of(view, image_grid, matrix.grid)))
+    if not matrix.extra:
+        raise ParameterError("No prefix token of this model has a position of its own.")
+    return ask(place=prefix_of(view, matrix))
+
+
+def place_of(view: ViewState, image_grid: Grid, grid: Grid) -> tuple[int, int]:
+    """The position to enlarge: that of the pinned patch, scaled to the grid shown; else the centre."""
+    first = view.query.split(";")[0]
+    if first[:1].isdigit():
+        row, col = (int(n) for n in first.split(","))
+        return (
+            min(row * grid[0] // image_grid[0], grid[0] - 1),
+            min(col * grid[1] // image_grid[1], grid[1] - 1),
+        )
+    return grid[0] // 2, grid[1] // 2
+
+
+def prefix_of(view: ViewState, matrix: TokenMatrix) -> str:
+    """The prefix token whose position is shown: the query where it has one, else the first that has."""
+    return view.query if view.query in matrix.extra else next(iter(matrix.extra))
+
+
+def target_of(view: ViewState) -> Target:
+    """The target of a view as analyses take it: a class, a pair of classes, or None for the model's own."""
+    classes = [int(part) for part in view.target.split("-") if part]
+    if len(classes) == 2:
+        return classes[0], classes[1]
+    return classes[0] if classes else None
+
+
+def side_of(view: ViewState) -> Target:
+    """The target of a view, or the one of its two classes that is looked at."""
+    target = target_of(view)
+    if isinstance(target, tuple) and view.explain.sides in ("one", "other"):
+        return target[view.explain.sides == "other"]
+    return target
+
+
+def card_named(name: str) -> AnyMethod:
+    """The method of a card.
+
+    Raises:
+        ParameterError: the tab has no such card.
+    """
+    method = METHODS.titled(name)
+    if not method.is_card:
+        raise ParameterError(f"“{method.words.label}” has no card on the Explain tab.")
+    return method

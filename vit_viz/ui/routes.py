@@ -1,11 +1,13 @@
 """What the browser fetches beside Gradio's own traffic: our scripts, binary layers, rows, numbers, the photo, pictures.
 
     GET /vit_viz/js/<digest>/<module>      text/javascript, see `vit_viz.ui.scripts`
-    GET /vit_viz/page/<digest>/<file>      icon and picture of the page, see `vit_viz.ui.preview.head`
+    GET /vit_viz/page/<digest>/<file>      icon and picture, see `vit_viz.ui.preview`; the palette's list of questions
     GET /vit_viz/layer/<handle>/<layer>    q, k of a layer (or its attention), see `vit_viz.explorer.packing`
     GET /vit_viz/tokens/<handle>/<state>   ?role=   float16 [tokens, dim] of length 1, see `vit_viz.ui.tokens.answers`
     GET /vit_viz/token_numbers/<handle>    ?kind=components|norms|lens|...&role=&...   JSON
     GET /vit_viz/head_numbers/<handle>     ?kind=measures, or kind=importance&target=&how=   JSON, see `vit_viz.ui.heads.answers`
+    GET /vit_viz/parts/<handle>            ?target=   float32 [layers, heads, patches], see `vit_viz.ui.explain.parts`
+    GET /vit_viz/positions/<handle>        ?places=   float16 [places, rows, cols], see `vit_viz.ui.positions.answers`
     GET /vit_viz/rows/<handle>/<layer>     ?query=&direction=   float32 [heads, tokens]
     GET /vit_viz/numbers/<handle>          ?layer=&head=&query=&direction=&at=row,col   JSON, in full precision
     GET /vit_viz/proof/<handle>            JSON: the badge, which says "checking" until the model's structure is known
@@ -17,7 +19,7 @@
 
 A handle is unguessable, expires, and is worth nothing in another browser. Every refusal is a 4xx with one plain sentence. Of all
 answers browsers keep only scripts and the files of the page, because the others belong to a visitor, and because browsers remember
-refusals otherwise (vit_viz.ui.edge.headers).
+refusals otherwise (vit_viz.ui.edge.passage).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -34,34 +37,38 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from vit_viz.analyses.mosaic import HEAD_ROWS, HeadRows
-from vit_viz.capture import Trace
-from vit_viz.drawing.asked import as_command, as_python
-from vit_viz.drawing.figures import Output, file_of, named
-from vit_viz.drawing.pictures import Encoded, photo_jpeg
-from vit_viz.drawing.request import FigureRequest
 from vit_viz.errors import BusyError, Cancelled, CaptureError, ExportError, ImageError, ParameterError
 from vit_viz.explorer.packing import has_norms, layer_bytes, plain_bytes
+from vit_viz.figures.files import Encoded, file_of, named
+from vit_viz.figures.lettering import Theme
+from vit_viz.figures.recipes import as_command, as_python
+from vit_viz.figures.request import FigureRequest, Output
+from vit_viz.figures.screen import photo_jpeg
 from vit_viz.geometry import parse_query
-from vit_viz.render.lettering import Theme
-from vit_viz.session.handles import Subject, visitor_in
+from vit_viz.session.handles import visitor_in
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui import pictures, scripts
+from vit_viz.ui import help as control_help
+from vit_viz.ui import pictures, preview, scripts
 from vit_viz.ui.edge.answer_turns import spending
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.header.badge import badge_value
+from vit_viz.ui.explain.parts import term_bytes
 from vit_viz.ui.heads import answers as heads
-from vit_viz.ui.look.file import explorer_file
-from vit_viz.ui.preview import head
+from vit_viz.ui.look.view import explorer_file
+from vit_viz.ui.palette import view as palette
+from vit_viz.ui.payload import badge_value
+from vit_viz.ui.positions.answers import tile_bytes
+from vit_viz.ui.scripts import PREFIX
 from vit_viz.ui.tokens import answers
 from vit_viz.views.state import ViewState
 
-PREFIX = "/vit_viz"
 GONE = "This picture is no longer kept; please reload the page."
 NOTHING_HERE = "There is nothing at this address; please reload the page."
 ONLY_GET = "This address only answers GET; please reload the page."
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 
-Answer = Callable[[HttpRequest, Subject], Response]
+_TYPES = {"svg": "image/svg+xml", "jpg": "image/jpeg", "json": "application/json"}
+
 About = TypeVar("About")
 
 
@@ -72,31 +79,18 @@ class Gone(Exception):  # noqa: N818
 def routes(session: Session) -> list[BaseRoute]:
     """The routes, for `launch(app_kwargs={"routes": ...})`."""
 
-    def route(path: str, answer: Answer) -> Route:
-        return fetched(path, lambda request: _subject(session, request), answer)
+    def subject_of(request: HttpRequest) -> Subject:
+        return _found(session, request, request.path_params["handle"])
 
     return [
         Route(scripts.ADDRESS + "/{digest}/{name:path}", _script, methods=["GET"]),
-        Route(head.ADDRESS + "/{digest}/{name}", _page_file, methods=["GET"]),
-        route("/layer/{handle}/{layer}", lambda r, s: _layer(session, r, s)),
-        route("/tokens/{handle}/{state}", lambda r, s: _tokens(session, r, s)),
-        route("/token_numbers/{handle}", lambda r, s: _token_numbers(session, r, s)),
-        route("/head_numbers/{handle}", lambda r, s: _head_numbers(session, r, s)),
-        route("/rows/{handle}/{layer}", lambda r, s: _rows(session, r, s)),
-        route("/numbers/{handle}", lambda r, s: _numbers(session, r, s)),
-        route("/proof/{handle}", lambda _, s: _proof(session, s)),
+        Route(scripts.FILES + "/{digest}/{name}", _page_file, methods=["GET"]),
         fetched(
             "/photo/{handle}",
-            lambda r: _photo(session, r),
-            lambda _, s: _picture_response(photo_jpeg(session, s), save=False),
+            lambda request: _of_handle(session, request, request.path_params["handle"]),
+            partial(_photo, session),
         ),
-        route("/picture/{handle}.png", lambda r, s: _picture(session, r, s)),
-        route("/figure/{handle}", lambda r, s: _figure(session, r, s)),
-        route("/recipe/{handle}", lambda r, s: _recipe(session, r, s)),
-        route(
-            "/explorer/{handle}.html",
-            lambda r, s: _picture_response(explorer_file(session, s, _view(r)), save=True),
-        ),
+        *(fetched(path, subject_of, partial(answer, session)) for path, answer in _ANSWERS.items()),
         Route(
             PREFIX + "/{rest:path}", _nothing_here, methods=_METHODS
         ),  # the last, so that it takes what is left
@@ -131,8 +125,13 @@ def _script(request: HttpRequest) -> Response:
 
 
 def _page_file(request: HttpRequest) -> Response:
-    """The icon or the picture of the page, the same for every visitor."""
-    return head.serve(request) or _nothing_here(request)
+    """The icon or the picture of the page, or a list of what there is, the same for every visitor."""
+    digest, name = request.path_params["digest"], request.path_params["name"]
+    listings = {control_help.LISTING: control_help.listing, palette.LISTING: palette.listing}
+    content = listings[name]() if name in listings else preview.files().get(name)
+    if content is None or scripts.file_address(name, content) != f"{scripts.FILES}/{digest}/{name}":
+        return _nothing_here(request)
+    return Response(content, 200, scripts.FOR_GOOD, _TYPES[name.rpartition(".")[2]])
 
 
 def _nothing_here(request: HttpRequest) -> Response:
@@ -153,20 +152,12 @@ def refusal(error: Exception) -> Response:
     return Response(text, status, media_type="text/plain; charset=utf-8")
 
 
-def _subject(session: Session, request: HttpRequest) -> Subject:
-    return _found(session, request, request.path_params["handle"])
-
-
 def _found(session: Session, request: HttpRequest, handle: str) -> Subject:
     """What a model made of a photo; the handle of a photo alone opens nothing but that photo."""
     subject = _of_handle(session, request, handle)
     if not subject.model:
         raise Gone
     return subject
-
-
-def _photo(session: Session, request: HttpRequest) -> Subject:
-    return _of_handle(session, request, request.path_params["handle"])
 
 
 def _of_handle(session: Session, request: HttpRequest, handle: str) -> Subject:
@@ -176,19 +167,19 @@ def _of_handle(session: Session, request: HttpRequest, handle: str) -> Subject:
     return subject
 
 
-def _trace(session: Session, subject: Subject) -> Trace:
-    return session.trace_of(subject)
+def _photo(session: Session, _request: HttpRequest, subject: Subject) -> Response:
+    return _picture_response(photo_jpeg(session, subject), save=False)
 
 
 def _layer(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    trace = _trace(session, subject)
-    kind, data = layer_bytes(trace, _whole(request.path_params["layer"], "layer"))
+    trace = session.trace_of(subject)
+    kind, data = layer_bytes(trace, whole(request.path_params["layer"], "layer"))
     headers = {"X-Vit-Viz-Kind": kind, "X-Vit-Viz-Norms": str(has_norms(trace)).lower()}
     return Response(data, 200, headers, "application/octet-stream")
 
 
 def _tokens(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    state, role = _whole(request.path_params["state"], "state"), request.query_params.get("role", "tokens")
+    state, role = whole(request.path_params["state"], "state"), request.query_params.get("role", "tokens")
     vectors = answers.vector_bytes(session, subject, state, role)
     return Response(vectors, media_type="application/octet-stream")
 
@@ -198,12 +189,17 @@ def _token_numbers(session: Session, request: HttpRequest, subject: Subject) -> 
     kind, also = asked.pop("kind", ""), asked.pop("also", "")
     second = _found(session, request, also) if also else None
     told = answers.numbers(session, subject, kind, asked, second=second)
-    return Response(json.dumps(told), media_type="application/json")
+    return as_json(told)
 
 
 def _head_numbers(session: Session, request: HttpRequest, subject: Subject) -> Response:
     told = heads.numbers(session, subject, _view(request), request.query_params.get("kind", ""))
-    return Response(json.dumps(told), media_type="application/json")
+    return as_json(told)
+
+
+def _positions(session: Session, request: HttpRequest, subject: Subject) -> Response:
+    tiles = tile_bytes(session, subject, _view(request))
+    return Response(tiles, media_type="application/octet-stream")
 
 
 def _rows(session: Session, request: HttpRequest, subject: Subject) -> Response:
@@ -211,18 +207,20 @@ def _rows(session: Session, request: HttpRequest, subject: Subject) -> Response:
     rows: HeadRows = session.run(
         subject.request(
             HEAD_ROWS.name,
-            layer=_whole(request.path_params["layer"], "layer"),
-            query=view.query_of(_trace(session, subject).layout),
+            layer=whole(request.path_params["layer"], "layer"),
+            query=view.query_of(session.trace_of(subject).layout),
             direction=view.attention.direction,
         )
     )
     return Response(plain_bytes(rows.values, np.float32), media_type="application/octet-stream")
 
 
+def _parts(session: Session, request: HttpRequest, subject: Subject) -> Response:
+    return Response(term_bytes(session, subject, _view(request)), media_type="application/octet-stream")
+
+
 def _numbers(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    view, problems = pictures.fit_view(session, subject, _view(request))
-    if problems:
-        raise ParameterError(problems[0])
+    view = pictures.fitting(session, subject, _view(request))
     patch_map = pictures.attention(session, subject, view)
     answer: dict[str, object] = {
         "unit": patch_map.unit,
@@ -243,31 +241,38 @@ def _numbers(session: Session, request: HttpRequest, subject: Subject) -> Respon
             "share": value / patch_map.total if patch_map.total else 0.0,
         }
     finite = {k: v for k, v in answer.items() if not (isinstance(v, float) and not math.isfinite(v))}
-    return Response(json.dumps(finite), media_type="application/json")
+    return as_json(finite)
 
 
-def _proof(session: Session, subject: Subject) -> Response:
+def _proof(session: Session, _request: HttpRequest, subject: Subject) -> Response:
     """The badge as it is now; asking for it keeps the check going."""
-    return Response(json.dumps(badge_value(subject, _trace(session, subject))), media_type="application/json")
+    return as_json(badge_value(subject, session.trace_of(subject)))
 
 
 def _picture(session: Session, request: HttpRequest, subject: Subject) -> Response:
     kind = request.query_params.get("kind", "map")
     bare = request.query_params.get("bare") == "1"
     theme: Theme = "dark" if request.query_params.get("theme") == "dark" else "light"
-    drawn = pictures.picture(session, subject, _view(request), kind, bare=bare, theme=theme)  # type: ignore[arg-type]  # checked there
+    drawn = pictures.picture(session, subject, _view(request), kind, bare=bare, theme=theme)
     return _picture_response(drawn, save=not bare)
 
 
 def _figure(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    drawn = file_of(session, _figure_request(session, request, subject), _output(request))
+    given = request.query_params
+    if given.get("kind") == pictures.ASKED:
+        size = _output(request, without="format")
+        form = given.get("format", "png")
+        drawn = pictures.answer_file(
+            session, subject, _view(request), form=form, width_cm=size.width_cm, dpi=size.dpi
+        )
+    else:
+        drawn = file_of(session, _figure_request(session, request, subject), _output(request))
     return _picture_response(drawn, save=True)
 
 
 def _recipe(session: Session, request: HttpRequest, subject: Subject) -> Response:
     figure, output = named(session, _figure_request(session, request, subject)), _output(request)
-    lines = {"python": as_python(figure, output), "command": as_command(figure, output)}
-    return Response(json.dumps(lines), media_type="application/json")
+    return as_json({"python": as_python(figure, output), "command": as_command(figure, output)})
 
 
 def _figure_request(session: Session, request: HttpRequest, subject: Subject) -> FigureRequest:
@@ -275,15 +280,41 @@ def _figure_request(session: Session, request: HttpRequest, subject: Subject) ->
     return pictures.figure_of(session, subject, _view(request), kind)
 
 
-def _output(request: HttpRequest) -> Output:
-    """The format and size that the address asks for."""
+def _output(request: HttpRequest, *, without: str = "") -> Output:
+    """The format and size that the address asks for, but for one of them."""
     given = request.query_params
     read = {
         field.name: field.read(field.name, given[field.name])
         for field in Output.schema()
-        if field.name in given
+        if field.name in given and field.name != without
     }
     return Output.of(read.items())
+
+
+def _explorer(session: Session, request: HttpRequest, subject: Subject) -> Response:
+    return _picture_response(explorer_file(session, subject, _view(request)), save=True)
+
+
+_ANSWERS: dict[str, Callable[[Session, HttpRequest, Subject], Response]] = {
+    "/layer/{handle}/{layer}": _layer,
+    "/tokens/{handle}/{state}": _tokens,
+    "/token_numbers/{handle}": _token_numbers,
+    "/head_numbers/{handle}": _head_numbers,
+    "/parts/{handle}": _parts,
+    "/positions/{handle}": _positions,
+    "/rows/{handle}/{layer}": _rows,
+    "/numbers/{handle}": _numbers,
+    "/proof/{handle}": _proof,
+    "/picture/{handle}.png": _picture,
+    "/figure/{handle}": _figure,
+    "/recipe/{handle}": _recipe,
+    "/explorer/{handle}.html": _explorer,
+}
+
+
+def as_json(told: object) -> Response:
+    """Plain values as the page reads them."""
+    return Response(json.dumps(told), media_type="application/json")
 
 
 def _picture_response(drawn: Encoded, *, save: bool) -> Response:
@@ -301,8 +332,13 @@ def _view(request: HttpRequest) -> ViewState:
     return view
 
 
-def _whole(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 6):
+def whole(text: str, name: str, *, longest: int = 6) -> int:
+    """A whole number of an address, of so many digits at most.
+
+    Raises:
+        ParameterError: it is none.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= longest):
         raise ParameterError(f"The {name} is a whole number, not {text[:40]!r}.")
     return int(text)
 

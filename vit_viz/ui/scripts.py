@@ -1,7 +1,7 @@
-"""The page's JavaScript: every module of the package, each under an address that holds a digest of them all.
+"""Addresses that browsers keep for good, as each holds a digest of what is there; and the page's JavaScript, served at such ones.
 
-Nothing else is served there: the table is made of the files that are there when the app starts. An address never changes what it
-means, so browsers keep it for good; and as all addresses begin alike, modules import each other by their relative paths.
+Every module of the package is served, and nothing else: the table is made of the files that are there when the app starts. All
+modules have one digest, so that they import each other by their relative paths.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from pathlib import Path
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
-ADDRESS = "/vit_viz/js"
+PREFIX = "/vit_viz"
+"""Under which all that the page fetches from us is served."""
+
+ADDRESS = f"{PREFIX}/js"
+FILES = f"{PREFIX}/page"
 FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable"}
 NOT_LOADED = "This part of the page could not be loaded; please reload the page."
 
@@ -22,9 +26,14 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _LOADER = """\
 import((window.gradio_config?.root ?? "").replace(/[/]$/, "") + %s).then(
   (module) => module.%s(element, trigger, props, watch),
-  () => (element.textContent = %s),
+  () => document.querySelector(".vv-lost") || (element.textContent = %s),
 ); // events: %s
 """
+
+
+def file_address(name: str, content: bytes) -> str:
+    """Where a file of the page is served, without the prefix under which a proxy may serve the app; it changes with the file."""
+    return f"{FILES}/{hashlib.sha256(content).hexdigest()[:16]}/{name}"
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import gradio as gr
 
 _ROLES = {
@@ -90,6 +92,9 @@ _SHAPES = {
     "input_shadow_focus": "var(--vv-selected)",
 }
 
+_HERE = Path(__file__).parent
+_SHARED = ("tokens.css", "kit/system.css", "kit/kit.css", "page.css")
+
 
 def theme() -> gr.themes.Base:
     """The theme of the page, in the fonts of the reader's system: nothing is fetched from elsewhere."""
@@ -112,3 +117,10 @@ def _with_dark(values: dict[str, str]) -> dict[str, str]:
     """The same for the dark look, whose tokens have the same names; Gradio has other defaults there."""
     known = vars(gr.themes.Default())
     return values | {f"{role}_dark": value for role, value in values.items() if f"{role}_dark" in known}
+
+
+def stylesheet() -> str:
+    """The rules of the page, for `launch(css=...)`."""
+    shared = [_HERE / name for name in _SHARED]
+    rooms = [file for file in sorted(_HERE.glob("*/*.css")) if file not in shared]
+    return "\n".join(file.read_text("utf-8") for file in (*shared, *rooms, _HERE / "phone.css"))

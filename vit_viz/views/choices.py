@@ -13,17 +13,18 @@ from vit_viz.checkpoints.source import is_hub_id
 from vit_viz.errors import ParameterError
 from vit_viz.images.part import parse_part
 from vit_viz.session.edits import ModelEdits
-from vit_viz.session.handles import Subject
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.views.state import ViewState
 
+MODES = [("fit: whole image", "fit"), ("crop: as evaluated", "crop"), ("stretch to the input", "stretch")]
+"""What the ways are called in which a photo becomes the model's input, and each way."""
 
-def model_choices(session: Session) -> list[tuple[str, str]]:
-    """Pairs (words, name) for the model picker, the session's own model first."""
+
+def model_names(session: Session) -> list[str]:
+    """The models that are offered, the session's own first."""
     own = default_name(session)
-    others = [(f"{entry.title} ({entry.megabytes} MB)", entry.name) for entry in CATALOG if entry.name != own]
-    bundled = [(name, name) for name in BUNDLED if name != own]
-    return [(own, own), *bundled, *others]
+    return [own, *(name for name in (*BUNDLED, *(entry.name for entry in CATALOG)) if name != own)]
 
 
 def default_name(session: Session) -> str:
@@ -47,7 +48,7 @@ def model_reference(session: Session, name: str) -> str:
         return session.default_model
     if own_hub_ids() and is_hub_id(name):
         return name
-    if name not in {offered for _words, offered in model_choices(session)}:
+    if name not in model_names(session):
         own = ", or type a Hub id as owner/name" if own_hub_ids() else ""
         raise ParameterError(f"The model {name[:60]!r} is not offered here; choose one of the list{own}.")
     return name
@@ -68,7 +69,9 @@ def settled(session: Session, view: ViewState) -> tuple[ViewState, tuple[str, ..
         problems.append(f"The model {view.model[:60]!r} is not offered here; {shown} is shown instead.")
         view = view.on_subject(model="")
     if view.method not in {method.name for method in METHODS.cards}:
-        problems.append(f"There is no method {view.method[:40]!r}; {ViewState().method} is shown instead.")
+        problems.append(
+            f"There is no method {view.method[:40]!r}; “{METHODS.usual.words.label}” is shown instead."
+        )
         view = view.after_action(method=ViewState().method)
     if not view.image:
         view = view.after_action(image=first_image())

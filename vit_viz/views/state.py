@@ -7,48 +7,38 @@ What depends on the model (does layer 9 exist?) is checked by `fitted`, when the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar, get_args
+from typing import Any, Generic, TypeVar, get_args
 from urllib.parse import parse_qsl, urlencode
 
 from vit_viz.analyses.attention import AttentionOptions, HeadFusion
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.opening import first_of_last_third
 from vit_viz.analyses.options import OptionField, Options, read_choice, read_whole
-from vit_viz.drawing.options import BEFORE_STYLES, DrawingOptions
 from vit_viz.errors import ParameterError
+from vit_viz.figures.request import BEFORE_STYLES, DrawingOptions
 from vit_viz.geometry import Query, TokenLayout, format_query, parse_query
 from vit_viz.images import Mode
 from vit_viz.images.part import format_part, parse_part
 from vit_viz.images.recipe_values import MAX_INPUT_SIDE
 from vit_viz.session.edits import ModelEdits
-from vit_viz.views.tab_options import (
-    ExplainOptions,
-    HeadsOptions,
-    MatrixOptions,
-    PatchesOptions,
-    PositionsOptions,
-    SurveyOptions,
-    TokensOptions,
-    WalkthroughOptions,
-)
+from vit_viz.views import tab_options
+from vit_viz.views.panel import Panel, is_of_panel, panel_after
 
 SomeOptions = TypeVar("SomeOptions", bound=Options)
 
-GROUPS: dict[str, type[Options]] = {
-    "look": AttentionOptions,
-    "drawing": DrawingOptions,
-    "explain": ExplainOptions,
-    "heads": HeadsOptions,
-    "matrix": MatrixOptions,
-    "positions": PositionsOptions,
-    "tokens": TokensOptions,
-    "patches": PatchesOptions,
-    "survey": SurveyOptions,
-    "walkthrough": WalkthroughOptions,
-}
-"""The options of a view that belong to no method; a group bears the name of what it is about, and no method's."""
+
+class _Group(Generic[SomeOptions]):
+    """Options of a view that belong to no method, under the name of what they are about; no method bears it."""
+
+    def __init__(self, name: str, kind: type[SomeOptions]) -> None:
+        self.name, self.kind = name, kind
+
+    def __get__(self, view: ViewState, _owner: type[ViewState]) -> SomeOptions:
+        chosen = view.options_of(self.name)
+        assert isinstance(chosen, self.kind)
+        return chosen
+
 
 _LONGEST = 16_000
 _MANY_PATCHES = 1024
@@ -70,8 +60,10 @@ class ViewState:
         method: the map of the Explain tab that is looked at closely.
         target: the class that is explained, "291", or "291-292" for why the one and not the other; "" means the model's first.
         options: pairs (name, options), sorted, of the groups and the methods whose options are not all at their defaults.
+        panel: the question that is looked at by itself, in front of the tab; None for none.
         notes: sentences about what a link asked for and did not get; never in a link.
         last_event: number of the explorer's last event that is in this view; sent back, so that it knows an echo of an older one.
+        arrival: number of the page's last arrival at an address, by opening, Back or Forward, that is in this view.
         awaits_upload: the link is to a picture that is not here; once it is brought, the rest of the link still holds.
         revision: counts the user's actions, so that an answer to an older one can be recognised; never in a link.
     """
@@ -89,10 +81,29 @@ class ViewState:
     method: str = METHODS.usual.name
     target: str = ""
     options: tuple[tuple[str, Options], ...] = ()
+    panel: Panel | None = None
     notes: tuple[str, ...] = ()
     awaits_upload: bool = False
     revision: int = 0
     last_event: int = 0
+    arrival: int = 0
+
+    attention = _Group("look", AttentionOptions)
+    drawing = _Group("drawing", DrawingOptions)
+    mosaic = _Group("mosaic", tab_options.LookTabOptions)
+    explain = _Group("explain", tab_options.ExplainTabOptions)
+    heads = _Group("heads", tab_options.HeadsTabOptions)
+    matrix = _Group("matrix", tab_options.MatrixTabOptions)
+    positions = _Group("positions", tab_options.PositionsTabOptions)
+    tokens = _Group("tokens", tab_options.TokensTabOptions)
+    patches = _Group("patches", tab_options.PatchesTabOptions)
+    survey = _Group("survey", tab_options.SurveyTabOptions)
+    walkthrough = _Group("walkthrough", tab_options.WalkthroughTabOptions)
+
+    @classmethod
+    def groups(cls) -> tuple[type[Options], ...]:
+        """The options that a view has beside those of its methods."""
+        return tuple(group.kind for group in vars(cls).values() if isinstance(group, _Group))
 
     @classmethod
     def from_address(
@@ -110,11 +121,14 @@ class ViewState:
             return view, ("The link holds more options than a view has; it was not read.",)
         if {"colors", "style"} & {name for name, _ in pairs} == {"colors"}:
             pairs = [*BEFORE_STYLES.items(), *pairs]
-        for name, text in pairs:
+        pairs = [*_face_before_faces(dict(pairs)), *pairs]
+        panel = {name: text for name, text in pairs if is_of_panel(name)}
+        others = ({name: text} for name, text in pairs if not is_of_panel(name))
+        for part in ({"ask": panel.pop("ask", "")}, panel, *others):
             try:
-                if name == "tab" and tabs is not None:
-                    text = _choice(*tabs)(name, text)
-                view = view.with_options({name: text})
+                if "tab" in part and tabs is not None:
+                    _choice(*tabs)("tab", part["tab"])
+                view = view.with_options(part)
             except ParameterError as error:
                 problems.append(str(error))
         return view, tuple(problems)
@@ -126,10 +140,14 @@ class ViewState:
             if field.name in _READERS:
                 value = getattr(self, field.name)
                 name = "q" if field.name == "query" else field.name
-                link[name] = None if value == field.default else _written(value)
+                link[name] = None if value == field.default else written(value)
         for name, (owner, option) in link_options().items():
             value = getattr(self.options_of(owner), option.name)
-            link[name] = None if value == option.default else _written(value)
+            link[name] = None if value == option.default else written(value)
+        link |= {name: written(value) for name, value in self.panel.to_link().items()} if self.panel else {}
+        said = {name: text for name, text in link.items() if text is not None and name != "face"}
+        implied = dict(_face_before_faces(said)).get("face", "atlas")  # by what the rest of the link says
+        link["face"] = None if self.heads.face == implied else self.heads.face
         if link["colors"] is not None:  # else it would be read as a link from before there were styles
             link["style"] = self.drawing.style
         return link
@@ -146,12 +164,12 @@ class ViewState:
         """
         options = {"query" if name == "q" else name: value for name, value in options.items()}
         read = {name: _READERS[name](name, value) for name, value in options.items() if name in _READERS}
-        view, known = replace(self, **read), _known_options()
+        asked = {name: value for name, value in options.items() if is_of_panel(name)}
+        view, known = replace(self, panel=panel_after(self.panel, asked), **read), _known_options()
         for name, value in options.items():
             if name in known:
                 owner, option = known[name]
-                said = option.name if owner in GROUPS else name
-                view = view.with_option(owner, option.name, option.read(said, value))
+                view = view.with_option(owner, option.name, option.read(_in_words(owner, option), value))
         return view
 
     def options_of(self, owner: str) -> Options:
@@ -164,60 +182,13 @@ class ViewState:
         options = dict(self.options) | {owner: replace(self.options_of(owner), **{name: value})}
         return replace(self, options=tuple(sorted((k, v) for k, v in options.items() if v.changed())))
 
-    @property
-    def attention(self) -> AttentionOptions:
-        """Which numbers the Look tab shows."""
-        return self._group("look", AttentionOptions)
-
-    @property
-    def drawing(self) -> DrawingOptions:
-        """How maps are drawn."""
-        return self._group("drawing", DrawingOptions)
-
-    @property
-    def explain(self) -> ExplainOptions:
-        """Of the Explain tab."""
-        return self._group("explain", ExplainOptions)
-
-    @property
-    def heads(self) -> HeadsOptions:
-        """Of the Heads tab."""
-        return self._group("heads", HeadsOptions)
-
-    @property
-    def matrix(self) -> MatrixOptions:
-        """Of the matrix and its links, on the Heads tab."""
-        return self._group("matrix", MatrixOptions)
-
-    @property
-    def positions(self) -> PositionsOptions:
-        """Of the Positions tab."""
-        return self._group("positions", PositionsOptions)
-
-    @property
-    def tokens(self) -> TokensOptions:
-        """Of the Tokens tab."""
-        return self._group("tokens", TokensOptions)
-
-    @property
-    def patches(self) -> PatchesOptions:
-        """Of the Patches tab."""
-        return self._group("patches", PatchesOptions)
-
-    @property
-    def survey(self) -> SurveyOptions:
-        """Of the Survey tab."""
-        return self._group("survey", SurveyOptions)
-
-    @property
-    def walkthrough(self) -> WalkthroughOptions:
-        """Of the Walkthrough tab."""
-        return self._group("walkthrough", WalkthroughOptions)
-
-    def _group(self, name: str, kind: type[SomeOptions]) -> SomeOptions:
-        chosen = self.options_of(name)
-        assert isinstance(chosen, kind)
-        return chosen
+    def held(self, name: str) -> str | None:
+        """What the view has under a name of links, as text; None where links have no such name."""
+        known = _known_options()
+        if name in known:
+            owner, option = known[name]
+            return written(getattr(self.options_of(owner), option.name))
+        return written(getattr(self, name)) if name in _READERS else None
 
     def after_action(self, **changes: Any) -> ViewState:
         """A copy after one more action of the user."""
@@ -245,6 +216,14 @@ class ViewState:
         """What all tabs show, as text: equal for equal model, image, mode, size, part and edits."""
         return f"{self.model}|{self.image}|{self.mode}|{self.size}|{self.part}|{self.edits}"
 
+    @property
+    def place(self) -> tuple[object, ...]:
+        """Where on the page its visitor is: Back leads from one place to the one before. No slider leads to another place."""
+        edits = replace(ModelEdits.parse(self.edits), temperatures=())
+        options = (self.held(name) for name, (_, field) in link_options().items() if field.option.is_place)
+        about = replace(self, edits=str(edits)).about
+        return (about, self.tab, self.query, self.panel and self.panel.name, *options)
+
     def query_of(self, layout: TokenLayout) -> Query:
         """The query that is pinned; the model's own where none is."""
         return parse_query(self.query) if self.query else layout.default_query
@@ -270,22 +249,19 @@ class ViewState:
         return replace(self, **changes), tuple(problems)
 
 
-def opened(view: ViewState, chosen: Mapping[str, Any]) -> ViewState:
-    """The view with what a request asks for, by names in links; a value that the page does not offer stays as it is.
+GROUPS: dict[str, type[Options]] = {
+    group.name: group.kind for group in vars(ViewState).values() if isinstance(group, _Group)
+}
+"""By the names that pairs in `ViewState.options` have for them."""
 
-    Args:
-        chosen: also a query and a target as a request holds them.
-    """
-    for name, value in chosen.items():
-        if value is None:
-            continue
-        if name == "target" and isinstance(value, tuple):
-            value = "-".join(map(str, value))
-        if name == "query":
-            value = format_query(value)
-        with suppress(ParameterError):
-            view = view.with_options({name: value})
-    return view
+
+def _face_before_faces(link: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What a link to the Heads tab meant before its faces had names: the matrix or the switches where it names them."""
+    if "face" in link or link.get("tab") != "heads":
+        return []
+    if {"matrix_scale", "links", "strongest", "zoom"} & set(link):
+        return [("face", "matrix")]
+    return [("face", "surgery")] if "edits" in link else []
 
 
 def link_options() -> dict[str, tuple[str, OptionField]]:
@@ -302,11 +278,17 @@ def _known_options() -> dict[str, tuple[str, OptionField]]:
     return own | link_options()
 
 
+def _in_words(owner: str, option: OptionField) -> str:
+    """What the page calls an option of a group or a method."""
+    return option.in_words if owner in GROUPS else METHODS[owner].option_in_words(option)
+
+
 def _options_type(owner: str) -> type[Options]:
     return GROUPS[owner] if owner in GROUPS else METHODS[owner].options
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
+    """A value as links have it."""
     if isinstance(value, bool):
         return str(int(value))
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -346,9 +328,7 @@ def _target(_name: str, value: Any) -> str:
     text = str(value)
     parts = text.split("-")
     if text and not (len(parts) <= 2 and all(p.isascii() and p.isdigit() and len(p) <= 6 for p in parts)):
-        raise ParameterError(
-            f"The option target is a class like 291, or a pair like 291-292, not {text[:40]!r}."
-        )
+        raise ParameterError(f"The target is a class like 291, or a pair like 291-292, not {text[:40]!r}.")
     return text
 
 
@@ -360,23 +340,15 @@ def _edits(_name: str, value: Any) -> str:
     return str(ModelEdits.parse(value or ""))
 
 
-def _size(_name: str, value: Any) -> int:
-    return read_whole("size", value, 0, MAX_INPUT_SIDE)
-
-
-def _layer(_name: str, value: Any) -> int:
-    return read_whole("layer", value, 0, 4095)
-
-
 _READERS: dict[str, Callable[[str, Any], Any]] = {
     "model": _text,
     "image": _text,
     "mode": _choice(*get_args(Mode)),
-    "size": _size,
+    "size": lambda name, value: read_whole(name, value, 0, MAX_INPUT_SIDE),
     "part": _part,
     "edits": _edits,
     "tab": _text,
-    "layer": _layer,
+    "layer": lambda name, value: read_whole(name, value, 0, 4095),
     "head": _head,
     "query": _query,
     "method": _text,

@@ -1,4 +1,4 @@
-"""What can be chosen on single tabs, as links hold it; what several tabs share stands in `vit_viz.drawing.options`."""
+"""What can be chosen on single tabs, as links hold it; what several tabs share stands in `vit_viz.figures.request`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from vit_viz.analyses.norms import OUTLIER_FACTOR
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.tokens import Role
 
-MapScale = Literal["own", "share"]
+MapScale = Literal["own", "share", "only"]
+Sides = Literal["lead", "one", "other", "difference"]
+ExplainFace = Literal["why", "parts"]
 PositionGrid = Literal["image", "trained"]
 HeadMeasure = Literal[Measure, "estimate", "effect"]
 HeadOrder = Literal["head", "value"]
+HeadFace = Literal["atlas", "surgery", "matrix", "depth"]
 MatrixScale = Literal["log", "linear"]
 MatrixLinks = Literal["query", "head"]
 PositionPart = Literal["similarity", "resampled", "periods", "components", "filters"]
@@ -29,26 +32,66 @@ ZOOM = r"|[1-9]\d{0,3}(\.\d{1,2})?(,[01](\.\d{1,4})?){2}"
 
 
 @dataclass(frozen=True)
-class ExplainOptions(Options):
+class LookTabOptions(Options):
+    """Of the Look tab."""
+
+    extremes: Annotated[
+        bool,
+        Option(
+            "max and min",
+            "Whether the mosaic has columns for the largest and the smallest of all heads, beside their mean.",
+            link="extremes",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class ExplainTabOptions(Options):
     """Of the Explain tab."""
 
     map_scale: Annotated[
         MapScale,
         Option(
             "scale of the maps",
-            "Whether each map has its own scale, or all are shares of their sum on one scale.",
+            "Whether each map has its own scale, all are shares of their sum on one scale, or each is less the mean of all.",
             link="ruler",
         ),
     ] = "own"
+    sides: Annotated[
+        Sides,
+        Option(
+            "of two classes",
+            "Of one class set against another: the map of how far it leads, the map of either class, or the two subtracted.",
+            link="sides",
+        ),
+    ] = "lead"
+    explain_face: Annotated[
+        ExplainFace,
+        Option(
+            "face",
+            "Why the model says it, by maps, or what its number is made of.",
+            link="explain",
+            is_place=True,
+        ),
+    ] = "why"
 
 
 @dataclass(frozen=True)
-class HeadsOptions(Options):
+class HeadsTabOptions(Options):
     """Of the Heads tab."""
 
+    face: Annotated[
+        HeadFace,
+        Option(
+            "face",
+            "What is seen of the heads: all as pictures, all as switches, one as a matrix, or a measure by depth.",
+            link="face",
+            is_place=True,
+        ),
+    ] = "atlas"
     measure: Annotated[
         HeadMeasure,
-        Option("measure", "What is measured of each head.", link="measure"),
+        Option("measure", "What is measured of each head.", link="measure", is_place=True),
     ] = "distance"
     how: Annotated[
         Ablation,
@@ -65,7 +108,7 @@ class HeadsOptions(Options):
 
 
 @dataclass(frozen=True)
-class MatrixOptions(Options):
+class MatrixTabOptions(Options):
     """Of the matrix and its links, on the Heads tab."""
 
     matrix_scale: Annotated[
@@ -85,14 +128,14 @@ class MatrixOptions(Options):
 
 
 @dataclass(frozen=True)
-class PatchesOptions(Options):
+class PatchesTabOptions(Options):
     """Of the Patches tab."""
 
     numbers: Annotated[bool, Option("numbers", "Whether the patches are numbered.", link="numbers")] = False
 
 
 @dataclass(frozen=True)
-class PositionsOptions(Options):
+class PositionsTabOptions(Options):
     """Of the Positions tab."""
 
     position_grid: Annotated[
@@ -100,17 +143,17 @@ class PositionsOptions(Options):
         Option("grid", "Whether positions are shown on the grid of the image or on that of the training.", link="places"),
     ] = "image"  # fmt: skip
     position_part: Annotated[
-        PositionPart, Option("show", "What is shown of the positions.", link="positions")
+        PositionPart, Option("show", "What is shown of the positions.", link="positions", is_place=True)
     ] = "similarity"
 
 
 @dataclass(frozen=True)
-class TokensOptions(Options):
+class TokensTabOptions(Options):
     """Of the Tokens tab."""
 
-    token_measure: Annotated[TokenMeasure, Option("shown", "What is shown of the tokens.", link="tokens")] = (
-        "similarity"
-    )
+    token_measure: Annotated[
+        TokenMeasure, Option("shown", "What is shown of the tokens.", link="tokens", is_place=True)
+    ] = "similarity"
     token_role: Annotated[
         Role, Option("vectors", "Which vectors are compared: tokens, queries or keys.", link="vectors")
     ] = "tokens"
@@ -154,8 +197,11 @@ class TokensOptions(Options):
     ] = ""  # fmt: skip
 
 
+SurveyList = Literal["high", "elsewhere", "all", "changed"]
+
+
 @dataclass(frozen=True)
-class SurveyOptions(Options):
+class SurveyTabOptions(Options):
     """Of the Survey tab."""
 
     survey_where: Annotated[
@@ -171,13 +217,25 @@ class SurveyOptions(Options):
     survey_measure: Annotated[
         str, Option("measure", "What is measured of each head.", pattern=NAME, link="of_heads")
     ] = "concentration"
+    survey_list: Annotated[SurveyList, Option("list", "Which photos are listed.", link="photos")] = "high"
+    survey_second: Annotated[
+        str,
+        Option(
+            "compared with",
+            "Another survey of the same photos, by its name: which heads moved, and which photos changed their answer.",
+            pattern=r"[^\x00-\x1f]{0,200}",
+            link="compared_with",
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True)
-class WalkthroughOptions(Options):
+class WalkthroughTabOptions(Options):
     """Of the Walkthrough tab."""
 
-    step: Annotated[int, Option("step", "The step that is shown, from 1.", low=1, high=8, link="step")] = 1
+    step: Annotated[
+        int, Option("step", "The step that is shown, from 1.", low=1, high=8, link="step", is_place=True)
+    ] = 1
     step_option: Annotated[
         int,
         Option("play", "The value of the step's own control; -1: its default.", low=-1, high=65_535, link="play"),

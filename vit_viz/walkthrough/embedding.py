@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.capture.forward import undisturbed
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid, TokenLayout
+from vit_viz.lazy import F, Tensor, nn, torch, without_gradients
 from vit_viz.model import VisionTransformer
 
 Array = NDArray[Any]
@@ -57,10 +55,10 @@ class Walk:
         pixels = pixels.detach().to(model.patch_embed.proj.weight)
         with torch.no_grad(), undisturbed(model):
             x = model.tokens(pixels)
-            rotary = model.rotary(model.grid_of(*pixels.shape[-2:]))
+            places = model.places(model.grid_of(*pixels.shape[-2:]))
             stream = [x]
             for block in model.blocks:
-                stream.append(block(stream[-1], rotary))
+                stream.append(block(stream[-1], places))
         return cls(model, pixels, torch.cat(stream))
 
     @property
@@ -72,11 +70,6 @@ class Walk:
     def grid(self) -> Grid:
         """Patches as (rows, cols)."""
         return self.layout.grid
-
-    @property
-    def nbytes(self) -> int:
-        """Memory that this holds beside the model."""
-        return self.pixels.nbytes + self.stream.nbytes
 
 
 def own_transformer(model: nn.Module) -> VisionTransformer:
@@ -129,9 +122,9 @@ def patch_step(walk: Walk, *, place: Size) -> PatchStep:
     embed, config = walk.model.patch_embed, walk.model.config
     index = patch_index(walk, place)
     flat = embed.patches(walk.pixels)[0, index]
-    padded = embed.whole_patches(walk.pixels).shape[-2:]
+    (height, width), padded = walk.pixels.shape[-2:], embed.whole_patches(walk.pixels).shape[-2:]
     return PatchStep(
-        size=_size(walk.pixels),
+        size=(int(height), int(width)),
         padded=(int(padded[0]), int(padded[1])),
         patch_size=config.patch_size,
         channels=config.in_chans,
@@ -149,25 +142,22 @@ class Cut:
 
     size: Size
     patch: int
-    grid: Grid
-    remainder: Size
+
+    @property
+    def grid(self) -> Grid:
+        """Whole patches as (rows, cols)."""
+        return self.size[0] // self.patch, self.size[1] // self.patch
+
+    @property
+    def remainder(self) -> Size:
+        """Pixels at the end of each side that fit into no patch."""
+        return self.size[0] % self.patch, self.size[1] % self.patch
 
     @property
     def left_out(self) -> float:
         """Share of the pixels that fit into no whole patch."""
         inside = self.grid[0] * self.grid[1] * self.patch**2
         return 1 - inside / (self.size[0] * self.size[1])
-
-
-def cut(size: Size, *, patch: int) -> Cut:
-    """Divide both sides of an input by a patch size, with remainder."""
-    (height, width) = size
-    return Cut(
-        size=size,
-        patch=patch,
-        grid=(height // patch, width // patch),
-        remainder=(height % patch, width % patch),
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +187,7 @@ class EmbeddingStep:
     shape: tuple[int, int]
 
 
-@torch.no_grad()
+@without_gradients()
 def embedding_step(walk: Walk, *, place: Size, number: int = 0) -> EmbeddingStep:
     """The embedding of the patch at (row, col), and how one of its numbers comes about.
 
@@ -210,7 +200,9 @@ def embedding_step(walk: Walk, *, place: Size, number: int = 0) -> EmbeddingStep
             f"Number {number} does not exist: an embedding has numbers 0-{config.embed_dim - 1}."
         )
     index = patch_index(walk, place)
-    weight, bias = _linear_map(model)
+    projection = model.patch_embed.proj
+    weight = projection.weight.detach().flatten(1).clone()  # a step does not change when the model does
+    bias = None if projection.bias is None else projection.bias.detach().clone()
     flat = model.patch_embed.patches(walk.pixels)[0]  # [n, channels * P * P]
     linear = F.linear(flat, weight, bias)  # [n, dim]
     kernel = weight.reshape(-1, config.in_chans, *config.patch_size)
@@ -232,17 +224,6 @@ def embedding_step(walk: Walk, *, place: Size, number: int = 0) -> EmbeddingStep
     )
 
 
-def _linear_map(model: VisionTransformer) -> tuple[Tensor, Tensor | None]:
-    """Weight [dim, channels * P * P] and bias of the patch embedding, whichever way it is stored."""
-    projection = model.patch_embed.proj
-    weight = projection.weight.detach().flatten(1).clone()  # a step does not change when the model does
-    return weight, None if projection.bias is None else projection.bias.detach().clone()
-
-
 def patch_index(walk: Walk, place: Size) -> int:
     """Index of the patch (row, col) among the patches."""
     return walk.layout.token(place) - walk.layout.patch_slice.start
-
-
-def _size(pixels: Tensor) -> Size:
-    return int(pixels.shape[-2]), int(pixels.shape[-1])

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.errors import ParameterError
-from vit_viz.model import VisionTransformer
+from vit_viz.indices import checked_index
+from vit_viz.lazy import F, Tensor, torch, without_gradients
+from vit_viz.model import Block, Mlp, PackedSwiGLU, SwiGLU, VisionTransformer
 from vit_viz.model.positions import rotate
-from vit_viz.model.vit import Block, Mlp, PackedSwiGLU, SwiGLU
 from vit_viz.walkthrough.embedding import Array, Walk
 
 CURVE_POINTS = 161
@@ -33,7 +29,8 @@ class AttentionStep:
         keys: of all tokens in this head, [tokens, head_dim]; `values` likewise.
         scale: factor on the dot products.
         products: query times each key, [tokens].
-        scores: the same times the scale.
+        bias: what the model adds to the scores for the offset of each key, [tokens]; None where it adds nothing.
+        scores: products times the scale, plus the bias.
         weights: softmax of the scores along the keys; the sum is 1.
         unscaled: softmax of the products without the scale; the sum is 1, too.
         over_queries: the weights if the softmax ran along the queries, the wrong axis; the sum is anything.
@@ -50,6 +47,7 @@ class AttentionStep:
     values: Array
     scale: float
     products: Array
+    bias: Array | None
     scores: Array
     weights: Array
     unscaled: Array
@@ -59,7 +57,7 @@ class AttentionStep:
     turned: bool
 
 
-@torch.no_grad()
+@without_gradients()
 def attention_step(walk: Walk, *, layer: int, head: int, token: int) -> AttentionStep:
     """What one token looks at in one head, from its projections to what it gathers.
 
@@ -67,13 +65,14 @@ def attention_step(walk: Walk, *, layer: int, head: int, token: int) -> Attentio
         ParameterError: there is no such layer, head or token.
     """
     attn = block_of(walk.model, layer).attn
-    _check("Head", head, attn.num_heads)
+    checked_index("Head", head, attn.num_heads)
     name = walk.layout.name(token)
-    qkv, q, k, v = _operands(walk, layer)
+    qkv, q, k, v, bias = _operands(walk, layer)
     q, k, v = q[head], k[head], v[head]  # each [tokens, head_dim]
     products = q @ k.T  # [queries, keys]
-    row = products[token]
-    weights = (row * attn.scale).softmax(-1)
+    added = torch.zeros_like(products) if bias is None else bias[head]
+    row, scores = products[token], products * attn.scale + added
+    weights = scores[token].softmax(-1)
     return AttentionStep(
         layer=layer,
         head=head,
@@ -85,13 +84,14 @@ def attention_step(walk: Walk, *, layer: int, head: int, token: int) -> Attentio
         values=to_numpy(v),
         scale=float(attn.scale),
         products=to_numpy(row),
-        scores=to_numpy(row * attn.scale),
+        bias=None if bias is None else to_numpy(added[token]),
+        scores=to_numpy(scores[token]),
         weights=to_numpy(weights),
-        unscaled=to_numpy(row.softmax(-1)),
-        over_queries=to_numpy((products * attn.scale).softmax(0)[token]),
+        unscaled=to_numpy((row + added[token]).softmax(-1)),
+        over_queries=to_numpy(scores.softmax(0)[token]),
         output=to_numpy(weights @ v),
         num_heads=attn.num_heads,
-        turned=walk.model.config.position == "rotary",
+        turned=walk.model.places(walk.grid).rotary is not None,
     )
 
 
@@ -122,7 +122,7 @@ class HeadsStep:
     remaining: Array
 
 
-@torch.no_grad()
+@without_gradients()
 def heads_step(walk: Walk, *, layer: int, token: int, left_out: int = 0) -> HeadsStep:
     """What all heads of a layer gather for one token, and what one of them adds.
 
@@ -130,10 +130,11 @@ def heads_step(walk: Walk, *, layer: int, token: int, left_out: int = 0) -> Head
         ParameterError: there is no such layer, head or token.
     """
     attn = block_of(walk.model, layer).attn
-    _check("Head", left_out, attn.num_heads)
+    checked_index("Head", left_out, attn.num_heads)
     name = walk.layout.name(token)
-    _, q, k, v = _operands(walk, layer)
-    weights = (q[:, token : token + 1] @ k.transpose(-1, -2) * attn.scale).softmax(-1)  # [heads, 1, tokens]
+    _, q, k, v, bias = _operands(walk, layer)
+    scores = q[:, token : token + 1] @ k.transpose(-1, -2) * attn.scale  # [heads, 1, tokens]
+    weights = (scores if bias is None else scores + bias[:, token : token + 1]).softmax(-1)
     outputs = (weights @ v)[:, 0]  # [heads, head_dim]
     mixed = attn.norm(outputs.flatten())  # [dim]; most models have no norm here
     matrix = attn.proj.weight.reshape(-1, attn.num_heads, attn.head_dim)  # [dim, heads, head_dim]
@@ -180,7 +181,6 @@ class BlockStep:
     middle: Array
     thought: Array
     after: Array
-    normed: Array
     activation: str
     hidden: Array
     active: tuple[float, float]
@@ -192,7 +192,7 @@ class BlockStep:
     added: Array
 
 
-@torch.no_grad()
+@without_gradients()
 def block_step(walk: Walk, *, layer: int, token: int) -> BlockStep:
     """One token on its way through one block.
 
@@ -201,7 +201,7 @@ def block_step(walk: Walk, *, layer: int, token: int) -> BlockStep:
     """
     block, name = block_of(walk.model, layer), walk.layout.name(token)
     before = walk.stream[layer]
-    attended = block.ls1(block.attn(block.norm1(before)[None], walk.model.rotary(walk.grid)))[0]
+    attended = block.ls1(block.attn(block.norm1(before)[None], walk.model.places(walk.grid)))[0]
     middle = before + attended
     normed = block.norm2(middle)
     hidden = hidden_inputs(block, normed)  # [tokens, hidden]
@@ -221,7 +221,6 @@ def block_step(walk: Walk, *, layer: int, token: int) -> BlockStep:
         middle=to_numpy(middle[token]),
         thought=to_numpy(thought[token]),
         after=to_numpy((middle + thought)[token]),
-        normed=to_numpy(block.norm1(before)[token]),
         activation=activation,
         hidden=to_numpy(hidden[token]),
         active=(float((hidden[token] > 0).float().mean()), float((hidden > 0).float().mean())),
@@ -278,7 +277,7 @@ class ClassStep:
     agreement: Array
 
 
-@torch.no_grad()
+@without_gradients()
 def class_step(walk: Walk) -> ClassStep:
     """The answer, and how it grows through the layers (logit lens)."""
     model, config = walk.model, walk.model.config
@@ -300,17 +299,19 @@ def class_step(walk: Walk) -> ClassStep:
     )
 
 
-def _operands(walk: Walk, layer: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The three projections in one row [tokens, 3 * dim], and query, key, value of each head [heads, tokens, head_dim]."""
+def _operands(walk: Walk, layer: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
+    """The three projections in one row [tokens, 3 * dim]; query, key, value of each head [heads, tokens, head_dim]; and what is
+    added to the scores, [heads, tokens, tokens], where anything is."""
     block = block_of(walk.model, layer)
     attn = block.attn
     qkv = attn.qkv(block.norm1(walk.stream[layer]))  # [tokens, 3 * dim]
     q, k, v = qkv.reshape(len(qkv), 3, attn.num_heads, attn.head_dim).permute(1, 2, 0, 3).unbind(0)
     q, k = attn.q_norm(q), attn.k_norm(k)
-    rotary = walk.model.rotary(walk.grid)
-    if rotary is not None:
-        q, k = rotate(q, *rotary), rotate(k, *rotary)
-    return qkv, q, k, v
+    places = walk.model.places(walk.grid)
+    if places.rotary is not None:
+        q, k = rotate(q, *places.rotary), rotate(k, *places.rotary)
+    bias = places.bias(attn.relative_position_bias_table)
+    return qkv, q, k, v, None if bias is None else bias[0]
 
 
 def block_of(model: VisionTransformer, layer: int) -> Block:
@@ -319,12 +320,7 @@ def block_of(model: VisionTransformer, layer: int) -> Block:
     Raises:
         ParameterError: there is no such layer.
     """
-    _check("Layer", layer, len(model.blocks))
+    checked_index("Layer", layer, len(model.blocks))
     block = model.blocks[layer]
     assert isinstance(block, Block)
     return block
-
-
-def _check(what: str, index: int, count: int) -> None:
-    if not 0 <= index < count:
-        raise ParameterError(f"{what} {index} does not exist: this model has {what.lower()}s 0-{count - 1}.")

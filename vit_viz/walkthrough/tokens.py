@@ -9,16 +9,14 @@ import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.capture import Trace
 from vit_viz.capture.forward import undisturbed
 from vit_viz.geometry import Grid
+from vit_viz.lazy import F, Tensor, torch, without_gradients
 from vit_viz.model import VisionTransformer
-from vit_viz.model.positions import rotary_angles, sinusoidal_1d
+from vit_viz.model.positions import angles_of, sinusoidal_1d
 from vit_viz.walkthrough.embedding import Array, Size, Walk, patch_index
 
 
@@ -46,7 +44,7 @@ class PrefixStep:
     pooling: str
 
 
-@torch.no_grad()
+@without_gradients()
 def prefix_step(walk: Walk, trace: Trace, *, layer: int) -> PrefixStep:
     """The prefix tokens, and how much of the patches' attention they draw in a layer."""
     model, layout = walk.model, walk.layout
@@ -76,9 +74,9 @@ class PositionStep:
     """How the model knows where a patch was, and what it answers when it does not.
 
     Args:
-        kind: as the configuration calls it.
+        kind: as `ViTConfig.position_kind` calls it.
         trained_grid: grid that the positions were made for.
-        table: position of each patch of this image, [n, dim]; None for rotary positions and for none.
+        table: position of each patch of this image, [n, dim]; None where nothing is added to the patches.
         trained_table: the same on the trained grid.
         waves: for comparison, the sine and cosine table of n places, [n, dim].
         angles: for rotary positions, the angle of each pair of numbers at each patch, [n, head_dim / 2].
@@ -116,7 +114,7 @@ class PositionStep:
         return self.trained_table is not None and self.grid != self.trained_grid
 
 
-@torch.no_grad()
+@without_gradients()
 def position_step(walk: Walk, *, place: Size, seed: int = 1) -> PositionStep:
     """Positions at the patch (row, col), and the model's answer to the same patches in another order.
 
@@ -129,19 +127,21 @@ def position_step(walk: Walk, *, place: Size, seed: int = 1) -> PositionStep:
     if seed:
         order = order[torch.randperm(len(order), generator=torch.Generator().manual_seed(seed))]
     without = copy.copy(model)  # shares every parameter; only its configuration is another
-    without.config = replace(config, position="none")
+    without.config = replace(
+        config, position="none", rotary_grid=None, relative_bias=False, shared_bias=False
+    )
     mixed = _rearranged(walk, order.to(walk.pixels.device))
     with undisturbed(model):
         output, shuffled = model.classify(walk.stream[-1:])[0], model(mixed)[0]
-        unplaced, unplaced_shuffled = without(torch.cat((_padded(walk), mixed)))
+        unplaced, unplaced_shuffled = without(
+            torch.cat((model.patch_embed.whole_patches(walk.pixels), mixed))
+        )
     has_table = config.position not in ("rotary", "none")
     table = model.position_table(grid)[own:] if has_table else None
-    angles = (
-        rotary_angles(grid, config.head_dim, base=config.rotary_base) if config.position == "rotary" else None
-    )
+    angles = angles_of(config, grid)
     embedded = model.patch_embed(walk.pixels)[0, index]
     return PositionStep(
-        kind=config.position,
+        kind=config.position_kind,
         grid=grid,
         trained_grid=config.grid,
         variant=config.resample,
@@ -184,7 +184,7 @@ class PositionColours:
         return colours
 
 
-@torch.no_grad()
+@without_gradients()
 def position_colours(model: VisionTransformer) -> PositionColours | None:
     """Colours for the positions of a model; None where it has learned none."""
     if model.config.position != "learned":
@@ -208,11 +208,6 @@ def _similarity(table: Tensor | None, angles: Tensor | None, index: int, grid: G
     else:
         return None
     return to_numpy(values.float().reshape(grid))
-
-
-def _padded(walk: Walk) -> Tensor:
-    """The input with the zeros that some models add, or without the pixels that some leave out, so that the grid divides it."""
-    return walk.model.patch_embed.whole_patches(walk.pixels)
 
 
 def _rearranged(walk: Walk, order: Tensor) -> Tensor:

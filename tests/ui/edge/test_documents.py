@@ -21,12 +21,10 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from tests.ui.edge.test_http_guard import Blocks
-from vit_viz.ui.edge.documents import MOST_KEPT, Documents, _encoding
+from vit_viz.ui.edge.documents import LARGE, MOST_KEPT, PERMISSIONS, Documents, _encoding, page_policy, parted
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.guarding import guarded
-from vit_viz.ui.edge.headers import PERMISSIONS, page_policy
-from vit_viz.ui.edge.page_parts import LARGE, parted
-from vit_viz.ui.edge.upload_files import UploadFiles
+from vit_viz.ui.edge.http_guard import guarded
+from vit_viz.ui.edge.uploads import UploadFiles
 
 FRAME = "https://frame.example"
 PAGE = (

@@ -9,12 +9,8 @@ import pytest
 from starlette.datastructures import MutableHeaders
 from starlette.types import Message
 
-from vit_viz.ui.edge.headers import (
-    add_headers,
-    inline_scripts,
-    page_policy,
-    without_base,
-)
+from vit_viz.ui.edge.documents import inline_scripts, page_policy, without_base
+from vit_viz.ui.edge.passage import add_headers
 
 HTML = (
     b'<html><head><base href="./"><script>let a = "1 < 2";\n</script>'

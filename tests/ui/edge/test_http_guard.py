@@ -28,21 +28,16 @@ from tests.waiting import until
 from vit_viz.errors import BusyError
 from vit_viz.session.handles import new_visitor
 from vit_viz.turns import Turns
-from vit_viz.ui.edge import bodies, guarding, passage, tending
-from vit_viz.ui.edge.admission import OTHERS, SLOW, YOURS
-from vit_viz.ui.edge.entry import FOREIGN_PAGE, NO_SUCH_HOST, NOTHING_HERE
+from vit_viz.ui.edge import bodies, http_guard, passage
+from vit_viz.ui.edge.addresses import FOREIGN_PAGE, NO_ROOM, NO_SUCH_HOST, NOTHING_HERE
+from vit_viz.ui.edge.admission import OTHERS, SLOW, YOURS, Buckets
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.guarding import guarded
-from vit_viz.ui.edge.http_guard import HttpGuard
-from vit_viz.ui.edge.pacing import Pace
+from vit_viz.ui.edge.http_guard import HttpGuard, drop_abandoned, guarded
 from vit_viz.ui.edge.pages import NOT_YOURS as NOT_YOUR_PAGE
 from vit_viz.ui.edge.pages import Pages
 from vit_viz.ui.edge.passage import ALIVE, MOST_STREAMS, NOT_ALIVE, NOT_YOURS
-from vit_viz.ui.edge.refusals import NO_ROOM
 from vit_viz.ui.edge.shared_limits import TOO_QUICKLY
-from vit_viz.ui.edge.tending import drop_abandoned
-from vit_viz.ui.edge.upload_files import UploadFiles
-from vit_viz.ui.edge.uploading import NO_PICTURE, TOO_LARGE
+from vit_viz.ui.edge.uploads import NO_PICTURE, TOO_LARGE, UploadFiles
 from vit_viz.ui.edge.user_errors import NOT_READABLE
 
 QUICK_FN, SLOW_FN = SimpleNamespace(concurrency_id="1"), SimpleNamespace(concurrency_id=SLOW)
@@ -464,7 +459,7 @@ def test_a_page_of_another_site_does_not_learn_it(client: TestClient) -> None:
 def test_a_queue_that_failed_is_started_again_and_again(
     blocks: Blocks, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(tending, "REVIVE_SECONDS", 0.001)
+    monkeypatch.setattr(http_guard, "REVIVE_SECONDS", 0.001)
     with TestClient(Behind(blocks, LOCAL)):
         assert blocks.questions.revivals == 0
         blocks.questions.has_failed = True
@@ -597,7 +592,7 @@ def test_a_full_disk_is_one_sentence(
 def test_the_progress_of_an_upload_is_told_to_its_own_page(
     client: TestClient, open_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vit_viz.ui.edge.uploading._FOLLOW_SECONDS", 0.2)
+    monkeypatch.setattr("vit_viz.ui.edge.uploads._FOLLOW_SECONDS", 0.2)
     assert client.post("/gradio_api/upload?upload_id=one", files={"files": ("a.png", picture())}).is_success
     told = client.get("/gradio_api/upload_progress?upload_id=one").text
     assert '"orig_name": "a.png"' in told
@@ -634,7 +629,7 @@ def test_an_answer_that_breaks_off_ends_quietly(client: TestClient) -> None:
 def test_what_fails_while_the_app_is_tended_does_not_end_the_tending(
     blocks: Blocks, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(tending, "TEND_SECONDS", 0.001)
+    monkeypatch.setattr(http_guard, "TEND_SECONDS", 0.001)
     swept: list[int] = []
 
     def sweep() -> None:
@@ -644,7 +639,7 @@ def test_what_fails_while_the_app_is_tended_does_not_end_the_tending(
     monkeypatch.setattr(blocks.files, "sweep", sweep)
 
     async def play() -> None:
-        task = asyncio.create_task(tending.tend(blocks))  # type: ignore[arg-type]
+        task = asyncio.create_task(http_guard.tend(blocks))  # type: ignore[arg-type]
         while len(swept) < 3:
             await asyncio.sleep(0.001)
         task.cancel()
@@ -690,7 +685,7 @@ def test_whoever_is_refused_again_and_again_hears_it_later_and_others_do_not(
         pauses.append(seconds)
 
     client, other = open_client(), open_client()
-    client.app.middleware_stack.refusals = Pace(burst=2, per_second=2, clock=lambda: 0.0)  # type: ignore[attr-defined]
+    client.app.middleware_stack.refusals = Buckets(burst=2, per_second=2, clock=lambda: 0.0)  # type: ignore[attr-defined]
     other.app.middleware_stack = client.app.middleware_stack  # type: ignore[attr-defined]
     for one in (client, other):
         one.get("/")
@@ -714,7 +709,7 @@ def test_new_pages_of_one_visitor_come_only_so_fast(open_client: Callable[..., T
     """By any door; the pages that are open go on, other visitors open theirs, and what was refused does not count."""
     client, other, now = open_client(), open_client(), [100.0]
     guard: Any = client.app.middleware_stack  # type: ignore[attr-defined]
-    guard.openings = Pace(burst=3, per_second=0.5, clock=lambda: now[0])
+    guard.openings = Buckets(burst=3, per_second=0.5, clock=lambda: now[0])
     other.app.middleware_stack = guard  # type: ignore[attr-defined]
     for one in (client, other):
         one.get("/")
@@ -739,7 +734,7 @@ def test_new_pages_from_one_address_come_only_so_fast_where_addresses_are_known(
     """A cookie is to be had by whoever drops the last one."""
     client = open_client(Exposure.of("0.0.0.0", environment={"VIT_VIZ_ADDRESS_HEADER": "x-real-ip"}))
     guard: Any = client.app.middleware_stack  # type: ignore[attr-defined]
-    guard.openings_from = Pace(burst=2, per_second=1, clock=lambda: 0.0)
+    guard.openings_from = Buckets(burst=2, per_second=1, clock=lambda: 0.0)
 
     def opens(address: str) -> int:
         client.cookies.clear()
@@ -852,7 +847,7 @@ def test_what_the_first_page_need_not_wait_for_begins_once_the_app_is_up(
     """And not where the app has ended before."""
     begun: list[str] = []
     for name, seconds, is_up in (("soon", 0.0, True), ("never", 3600.0, True), ("not up", 0.0, False)):
-        monkeypatch.setattr(guarding, "BEGIN_SECONDS", seconds)
+        monkeypatch.setattr(http_guard, "BEGIN_SECONDS", seconds)
         app = Behind(blocks, LOCAL, begin=lambda name=name: begun.append(name))
         with TestClient(app, base_url="http://127.0.0.1:7860") if is_up else ExitStack() as client:
             if is_up:

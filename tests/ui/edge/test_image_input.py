@@ -16,7 +16,7 @@ from PIL import Image
 from vit_viz.errors import ImageError
 from vit_viz.session.handles import VISITOR
 from vit_viz.ui.edge.image_input import GONE, NO_FILE, UploadedImage, read_upload
-from vit_viz.ui.edge.upload_files import UploadFiles
+from vit_viz.ui.edge.uploads import UploadFiles
 
 ADA, EVE = "a" * 32, "e" * 32
 

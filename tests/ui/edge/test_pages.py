@@ -17,7 +17,7 @@ from vit_viz.ui.edge.pages import (
     REMEMBERED_SECONDS,
     TOO_MANY,
     TOO_MANY_OF_YOURS,
-    Page,
+    OpenPage,
     Pages,
 )
 
@@ -39,7 +39,7 @@ class Watched:
             clock=lambda: self.now,
         )
 
-    def admit(self, name: str, visitor: str = "ada") -> Page:
+    def admit(self, name: str, visitor: str = "ada") -> OpenPage:
         return self.pages.admit(name, visitor, visitor)
 
     def open(self, name: str, visitor: str = "ada") -> contextlib.ExitStack:

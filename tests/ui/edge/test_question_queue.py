@@ -17,8 +17,8 @@ from gradio.server_messages import ProcessCompletedMessage, ProcessGeneratingMes
 from starlette.requests import Request
 
 from tests.ui.loops import played
+from vit_viz.ui.edge.http_guard import keep_queue_running
 from vit_viz.ui.edge.question_queue import PageSession, QuestionQueue
-from vit_viz.ui.edge.tending import keep_queue_running
 from vit_viz.ui.edge.user_errors import GuardedBlocks
 
 SECONDS = 30  # after which a test that would hang ends

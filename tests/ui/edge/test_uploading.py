@@ -16,14 +16,16 @@ from starlette.types import Message, Receive
 
 from tests.ui.loops import played
 from vit_viz.errors import BusyError, ParameterError
-from vit_viz.ui.edge import bodies, uploading
+from vit_viz.ui.edge import bodies, uploads
 from vit_viz.ui.edge.bodies import TooLarge
-from vit_viz.ui.edge.upload_files import FULL, TOO_MANY_OF_YOURS, UploadFiles
-from vit_viz.ui.edge.uploading import (
+from vit_viz.ui.edge.uploads import (
+    FULL,
     NO_PICTURE,
+    TOO_MANY_OF_YOURS,
     UPLOAD_BYTES,
     Progress,
     Progresses,
+    UploadFiles,
     progress_events,
     receive_upload,
 )
@@ -75,7 +77,7 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.files = UploadFiles(lambda: str(folder))
-        self.progress = Progress("ada")
+        self.progress = Progress()
 
     def receive(self, receive: Receive, *, content_type: str = TYPE) -> list[str]:
         paths: list[str] = played(self.receiving(receive, content_type=content_type))
@@ -276,12 +278,12 @@ def events_of(
 
 @pytest.fixture
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploading, "_POLL_SECONDS", 0.005)
+    monkeypatch.setattr(uploads, "_POLL_SECONDS", 0.005)
 
 
 @pytest.mark.usefixtures("_quick")
 def test_a_page_hears_how_many_bytes_have_come_and_that_it_is_done() -> None:
-    progress = Progress("ada")
+    progress = Progress()
 
     async def arrive() -> None:
         for body in pieces(GOOD, 300):
@@ -297,7 +299,7 @@ def test_a_page_hears_how_many_bytes_have_come_and_that_it_is_done() -> None:
 
 
 def test_who_follows_late_hears_all_at_once() -> None:
-    progress = Progress("ada")
+    progress = Progress()
     progress.note(GOOD)
     progress.is_done = True
     assert events_of(progress) == [
@@ -308,8 +310,8 @@ def test_who_follows_late_hears_all_at_once() -> None:
 
 @pytest.mark.usefixtures("_quick")
 def test_an_upload_that_never_comes_is_followed_for_a_while_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploading, "_FOLLOW_SECONDS", 0.02)
-    assert events_of(Progress("ada")) == [{"msg": "done"}]
+    monkeypatch.setattr(uploads, "_FOLLOW_SECONDS", 0.02)
+    assert events_of(Progress()) == [{"msg": "done"}]
 
 
 @pytest.mark.parametrize(
@@ -325,7 +327,7 @@ def test_an_upload_that_never_comes_is_followed_for_a_while_only(monkeypatch: py
     ],
 )
 def test_the_name_is_the_one_that_the_form_says(body: bytes, name: str) -> None:
-    progress = Progress("ada")
+    progress = Progress()
     progress.note(body)
     progress.note(b'filename="later.png"' if name else b"")
     assert (progress.name, progress.is_done) == (name, False)
@@ -345,15 +347,15 @@ def test_an_upload_and_its_follower_meet_whoever_comes_first() -> None:
 def test_of_too_many_uploads_that_one_visitor_follows_the_oldest_is_forgotten() -> None:
     known = Progresses()
     bobs = known.of("bob", "0")
-    adas = [known.of("ada", str(n)) for n in range(uploading.MOST_FOLLOWED + 1)]
+    adas = [known.of("ada", str(n)) for n in range(uploads.MOST_FOLLOWED + 1)]
     assert known.of("bob", "0") is bobs
-    assert known.of("ada", str(uploading.MOST_FOLLOWED)) is adas[-1]
+    assert known.of("ada", str(uploads.MOST_FOLLOWED)) is adas[-1]
     assert known.of("ada", "0") is not adas[0]
-    assert len(known._known) == uploading.MOST_FOLLOWED + 1
+    assert len(known._known) == uploads.MOST_FOLLOWED + 1
 
 
 def test_of_too_many_uploads_of_all_the_oldest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploading, "_MOST_KNOWN", 5)
+    monkeypatch.setattr(uploads, "_MOST_KNOWN", 5)
     known = Progresses()
     first, second = known.of("v0", "x"), known.of("v1", "x")
     for n in range(2, 6):
@@ -364,7 +366,7 @@ def test_of_too_many_uploads_of_all_the_oldest_is_forgotten(monkeypatch: pytest.
 
 
 def test_an_upload_is_followed_once() -> None:
-    progress = Progress("ada", is_done=True)
+    progress = Progress(is_done=True)
 
     async def followed() -> list[bytes]:
         return [event async for event in progress_events(progress)]
@@ -390,7 +392,7 @@ def test_who_sends_too_slowly_gives_the_room_back(tmp_path: Path, monkeypatch: p
         "headers": [(b"content-type", b"multipart/form-data; boundary=b")],
     }
     with pytest.raises((TimeoutError, asyncio.TimeoutError)):
-        played(receive_upload(request, receive, files, visitor="ada", progress=Progress("ada")))
+        played(receive_upload(request, receive, files, visitor="ada", progress=Progress()))
     assert now[0] < 4 * bodies.IDLE_SECONDS
     assert files.used_bytes == 0
 
@@ -423,7 +425,7 @@ def test_each_second_of_the_slowest_rate_buys_one_more(
         "headers": [(b"content-type", b"multipart/form-data; boundary=b")],
     }
     with pytest.raises(TimeoutError):
-        played(receive_upload(request, receive, files, visitor="ada", progress=Progress("ada")))
+        played(receive_upload(request, receive, files, visitor="ada", progress=Progress()))
     assert allowed == pytest.approx([idle, idle, 2.0, 3.5])
 
 

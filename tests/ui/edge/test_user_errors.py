@@ -15,16 +15,16 @@ from starlette.requests import Request as HttpRequest
 from tests.ui.loops import played
 from vit_viz.errors import BusyError, ImageError, ParameterError
 from vit_viz.session.handles import OWNER, PAGE, VISITOR, new_visitor
-from vit_viz.ui.edge.request_log import NUMBER, REQUEST
-from vit_viz.ui.edge.upload_files import UploadFiles
+from vit_viz.ui.edge.uploads import UploadFiles
 from vit_viz.ui.edge.user_errors import (
     GENERIC,
     NO_FILES_HERE,
     NOT_OFFERED,
     NOT_READABLE,
+    NUMBER,
+    REQUEST,
     GuardedBlocks,
     escaped,
-    guarded,
     sentence,
     toast,
 )
@@ -59,33 +59,6 @@ def test_a_sentence_is_one_readable_line(text: str) -> None:
     said = sentence(ParameterError(text))
     assert said.isprintable()
     assert 0 < len(said) <= 400
-
-
-def test_a_guarded_handler_raises_the_sentence_as_a_toast() -> None:
-    @guarded
-    def handler() -> None:
-        raise BusyError(HOSTILE)
-
-    with pytest.raises(gr.Error) as caught:
-        handler()
-    assert "<img" not in str(caught.value.message)
-
-
-def test_a_guarded_generator_raises_the_sentence_after_what_it_yielded() -> None:
-    @guarded
-    def steps():  # type: ignore[no-untyped-def]
-        yield 1
-        raise ValueError("inner detail")
-
-    iterator = steps()
-    assert next(iterator) == 1
-    with pytest.raises(gr.Error) as caught:
-        next(iterator)
-    assert caught.value.message == gr.Error(escaped(RuntimeError())).message
-
-
-def test_a_guarded_handler_returns_what_it_returns() -> None:
-    assert guarded(lambda x: x + 1)(2) == 3
 
 
 class Door(gr.Textbox):
@@ -162,6 +135,34 @@ def test_a_handler_that_fails_unguarded_ends_in_the_generic_sentence() -> None:
         call("yes", lambda _: 1 / 0)
     assert "went wrong" in caught.value.message
     assert not caught.value.print_exception
+
+
+def test_a_handler_that_fails_raises_the_sentence_as_a_toast() -> None:
+    def fail(_: object) -> None:
+        raise BusyError(HOSTILE)
+
+    with pytest.raises(gr.Error) as caught:
+        call("yes", fail)
+    assert caught.value.message == escaped(BusyError(HOSTILE))
+    assert "<img" not in caught.value.message
+
+
+def test_a_generator_that_fails_raises_the_sentence_after_what_it_yielded() -> None:
+    def steps():  # type: ignore[no-untyped-def]
+        yield "1"
+        raise ValueError("inner detail")
+
+    async def play() -> None:
+        with GuardedBlocks() as blocks:
+            box = gr.Textbox()
+            box.change(steps, [], box)
+        answer = await blocks.process_api(blocks.fns[0], [], state=None)
+        assert answer["data"] == ["1"]
+        with pytest.raises(gr.Error) as caught:
+            await blocks.process_api(blocks.fns[0], [], state=None, iterator=answer["iterator"])
+        assert caught.value.message == escaped(RuntimeError())
+
+    played(play())
 
 
 def test_a_message_of_gradio_itself_is_escaped() -> None:

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from vit_viz.analyses.methods import METHODS
-from vit_viz.ui.explain import sanity
+from vit_viz.ui.explain import trust
 from vit_viz.views.state import ViewState
 
 
@@ -16,7 +16,7 @@ def test_a_method_that_takes_long_is_refused_for_the_view_that_asked() -> None:
     assert slow
     for revision, method in enumerate(slow, 3):
         view = ViewState(method=method.name, revision=revision)
-        ((meter, *_),) = list(sanity._checked(page, view, "", threading.Event()))
+        ((meter, *_),) = list(trust._checked(page, view, "", threading.Event()))
         assert meter["revision"] == revision
         assert meter["error"].startswith(f"{method.words.label} would have to be recomputed")
 
@@ -24,6 +24,6 @@ def test_a_method_that_takes_long_is_refused_for_the_view_that_asked() -> None:
 def test_a_check_that_fails_is_told_for_the_view_that_asked() -> None:
     page: Any = None  # which has no session
     view = ViewState(method=next(method.name for method in METHODS.cards if not method.is_slow), revision=5)
-    *_, (meter, _, _, _) = sanity._checked(page, view, "", threading.Event())
+    *_, (meter, _, _, _) = trust._checked(page, view, "", threading.Event())
     assert meter["revision"] == 5
     assert meter["error"]

@@ -26,17 +26,16 @@ from vit_viz.capture import Trace
 from vit_viz.errors import CaptureError
 from vit_viz.results import HeadTable
 from vit_viz.session.engine import Engine
-from vit_viz.session.handles import Subject
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.explain.questions import Questions, found_classes
+from vit_viz.ui.explain.questions import Questions, class_matches
 from vit_viz.ui.heads import answers
-from vit_viz.ui.heads.causal import STOPPED, cost_words, followed
-from vit_viz.ui.heads.matrix import _draw
-from vit_viz.ui.heads.view import TAB, _reducer, room_value
-from vit_viz.ui.heads.words import MEASURES
+from vit_viz.ui.heads.answers import MEASURES
+from vit_viz.ui.heads.view import STOPPED, TAB, _draw_matrix, cost_words, followed, room_value
+from vit_viz.ui.jobs import News
+from vit_viz.ui.page import with_choices
 from vit_viz.ui.payload import explorer_value
 from vit_viz.ui.routes import GONE, PREFIX, routes
-from vit_viz.ui.visit.jobs import News
 from vit_viz.views.state import ViewState
 from vit_viz.views.tab_options import HeadMeasure
 
@@ -155,7 +154,11 @@ def test_the_importance_is_that_of_the_function(
         ("HANDLE?kind=beauty", 400, "The Heads tab shows measures and importance, not 'beauty'."),
         ("HANDLE", 400, "The Heads tab shows"),
         ("HANDLE?kind=importance&target=999", 400, "Class 999 does not exist"),
-        ("HANDLE?kind=importance&how=half", 400, "The how is one of zero, mean, uniform, not 'half'."),
+        (
+            "HANDLE?kind=importance&how=half",
+            400,
+            "The option “how” is one of zero, mean, uniform, not 'half'.",
+        ),
         ("nothing?kind=measures", 404, GONE),
     ],
 )
@@ -172,18 +175,20 @@ def test_the_value_says_what_is_shown_and_chosen(page: Any) -> None:
     ]
     value = room_value(page, view, "ada")
     assert (value["layers"], value["heads"], value["layer"], value["head"]) == (6, 6, 3, 2)
-    assert value["options"] == {"measure": "entropy", "how": "zero", "head_order": "value"}
+    assert value["options"] == {"face": "atlas", "measure": "entropy", "how": "zero", "head_order": "value"}
     assert (value["query"], value["target"]["chosen"], value["target"]["link"]) == ("2,3", 5, "5")
     assert value["cost"].startswith("switches off 36 heads, one after the other, at about half a pass each")
 
 
 def test_a_choice_is_in_the_link_and_wakes_the_tab() -> None:
     view = ViewState(image=PHOTO)
-    changed = _reducer(("measure", "how", "head_order"))(
-        view, "ada", {"measure": "effect", "how": "mean", "head_order": "value", "layer": 5}
+    changed = with_choices(
+        view,
+        {"measure": "effect", "how": "mean", "head_order": "value", "layer": 5},
+        ("measure", "how", "head_order"),
     )
     assert changed.to_address() == "image=shapes&measure=effect&how=mean&order=value"
-    chosen = _reducer(("layer", "head"))(view, "ada", {"layer": 5, "head": 1})
+    chosen = with_choices(view, {"layer": 5, "head": 1}, ("layer", "head"))
     assert (chosen.layer, chosen.head) == (5, 1)
     assert len({TAB.shows(one) for one in (view, changed, chosen, view.with_options({"q": "1,1"}))}) == 4
     assert TAB.shows(view) == TAB.shows(view.with_options({"style": "heat", "step": 3}))
@@ -214,13 +219,13 @@ def test_where_nobody_has_chosen_it_begins_with_the_head_that_the_look_tab_begin
     assert (look["view"]["layer"], look["view"]["head"]) == begins
     value = room_value(page, view, "ada")
     assert (value["layer"], value["head"]) == begins
-    (matrix,) = _draw(page, view, "ada")
+    (matrix,) = _draw_matrix(page, view.with_options({"face": "matrix"}), "ada")
     assert (matrix["view"]["layer"], matrix["view"]["head"]) == begins
     assert matrix["matrix"] == asdict(view.matrix)
 
 
 def test_any_class_can_be_searched_for(page: Any) -> None:
-    found = found_classes(page, ViewState(image=PHOTO), "ada", {"text": "lion", "seq": 3})
+    found = class_matches(page, ViewState(image=PHOTO), "ada", {"text": "lion", "seq": 3})
     assert found["seq"] == 3
     assert "lion" in [hit["name"] for hit in found["hits"]]
     assert room_value(page, ViewState(image=PHOTO), "ada")["target"]["single"]

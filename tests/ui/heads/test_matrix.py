@@ -30,7 +30,7 @@ PLACE_OF = """([query, key]) => {
 
 @pytest.fixture
 def matrix(visit: Callable[..., Any], app_url: str) -> Any:
-    page = visit(f"{app_url}?tab=heads&image=cheetah&layer={LAYER}&head={HEAD}&q=6,7")
+    page = visit(f"{app_url}?tab=heads&face=matrix&image=cheetah&layer={LAYER}&head={HEAD}&q=6,7")
     ready(page, f"{LAYER}.{HEAD}")
     page.locator(f"{ROOM} .vv-matrix-plot").scroll_into_view_if_needed()
     return page
@@ -137,8 +137,10 @@ def test_another_head_and_another_scale(matrix: Any) -> None:
     ready(matrix, f"{LAYER}.max")
     said(matrix, "caption", "Layer 4, max over heads: ")
     matrix.wait_for_url(re.compile("head=max"))
+    matrix.locator("#vv-heads [data-face=atlas]").click()
     matrix.locator("#vv-heads td[data-layer='2'][data-head='3']").click()
-    ready(matrix, "2.3")  # the table above chooses the head of the matrix
+    matrix.locator("#vv-heads [data-face=matrix]").click()
+    ready(matrix, "2.3")  # a head that is chosen on another face
 
 
 def test_what_is_seen_is_in_the_address_and_a_link_opens_it(
@@ -166,7 +168,7 @@ def test_what_is_seen_is_in_the_address_and_a_link_opens_it(
 def test_two_fingers_zoom_the_matrix_and_not_the_page(browser: Any, app_url: str) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     page = context.new_page()
-    page.goto(f"{app_url}?tab=heads&image=cheetah&layer={LAYER}&head={HEAD}")
+    page.goto(f"{app_url}?tab=heads&face=matrix&image=cheetah&layer={LAYER}&head={HEAD}")
     ready(page, f"{LAYER}.{HEAD}")
     page.locator(f"{ROOM} .vv-matrix-plot").scroll_into_view_if_needed()
     x, y = page.evaluate(PLACE_OF, [130, 130])

@@ -11,9 +11,10 @@ import vit_viz as vv
 from tests.comparing import assert_same
 from tests.ui.desk import odd_session
 from vit_viz.errors import ParameterError
-from vit_viz.session.handles import Subject
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.positions.tables import part_value
+from vit_viz.ui.positions import answers
+from vit_viz.ui.positions.answers import every, part_value, parts_of, similarity_value, tile_bytes
 from vit_viz.ui.positions.view import TAB
 from vit_viz.views.state import ViewState
 
@@ -93,3 +94,70 @@ def test_what_a_model_has_nothing_of_is_one_sentence(session: Session) -> None:
 def test_another_part_wakes_the_tab() -> None:
     view = ViewState(image="shapes")
     assert TAB.shows(view) != TAB.shows(view.with_options({"position_part": "filters"}))
+
+
+KINDS: list[tuple[dict[str, object], list[str]]] = [
+    ({}, ["similarity", "resampled", "components", "filters"]),
+    ({"position": "sinusoidal_2d"}, ["similarity", "components", "filters"]),
+    ({"position": "sinusoidal_1d"}, ["similarity", "components", "filters"]),
+    ({"position": "rotary"}, ["similarity", "periods", "filters"]),
+    ({"position": "none"}, ["filters"]),
+    ({"position": "none", "relative_bias": True, "reg_tokens": 0}, ["filters"]),
+]
+
+
+@pytest.mark.parametrize(("changes", "parts"), KINDS)
+def test_the_parts_that_are_offered_are_those_that_can_be_drawn(
+    changes: dict[str, object], parts: list[str]
+) -> None:
+    session, subject = odd_session(**changes), Subject("odd", "shapes", "fit", "ada")
+    assert parts_of(session, subject) == parts
+    view = ViewState(model="odd", image="shapes")
+    for part in ("similarity", "resampled", "periods", "components", "filters"):
+        if part in parts:
+            part_value(session, subject, part, (3, 7))
+        elif part != "similarity":
+            with pytest.raises(ParameterError):
+                part_value(session, subject, part, (3, 7))  # type: ignore[arg-type]
+    if "similarity" in parts:
+        assert similarity_value(session, subject, view)["title"].startswith("Positions ")
+    else:
+        with pytest.raises(ParameterError, match=r"^This model has no position embedding"):
+            similarity_value(session, subject, view)
+
+
+def test_the_small_maps_are_the_similarity_and_the_pinned_place_is_exact() -> None:
+    session, subject = odd_session(), Subject("odd", "tower", "fit", "ada")
+    view = ViewState(model="odd", image="tower", query="2,1")
+    grid = session.trace_of(subject).layout.grid
+    expected = vv.position_similarity(session.model("odd"), grid=grid)
+    tiles = np.frombuffer(tile_bytes(session, subject, view), "<f2").reshape(*grid, *grid)
+    np.testing.assert_allclose(tiles, expected.values.reshape(*grid, *grid), atol=5e-4)
+    told = similarity_value(session, subject, view)
+    assert (told["place"], told["every"], told["photo"]["grid"]) == ([2, 1], 1, list(grid))
+    assert_same(floats(told["row"]), expected.tile(2, 1).ravel())
+    assert told["about"].startswith("Resampled from the 4 x 6 positions")
+    assert told["prefix"]["name"] == "class"
+    assert_same(floats(told["prefix"]["values"]), expected.extra["class"])
+    trained = similarity_value(session, subject, view.with_options({"position_grid": "trained"}))
+    assert trained["photo"]["grid"] == [4, 6]
+    assert trained["about"].startswith(
+        f"The positions were trained at 4 x 6; this photo has {grid[0]} x {grid[1]}"
+    )
+
+
+def test_too_many_places_are_thinned_out(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = ViewState(image="shapes", query="3,5")
+    assert (every((24, 24)), every((16, 39)), every((32, 32)), every((64, 64))) == (1, 1, 2, 8)
+    monkeypatch.setattr(answers, "MOST_CELLS", 8 * 8 * 256 - 1)
+    told = similarity_value(session, SUBJECT, view)
+    tiles = np.frombuffer(tile_bytes(session, SUBJECT, view), "<f2").reshape(6, 6, 16, 16)
+    assert told["every"] == 3
+    similar = vv.position_similarity("mini")
+    np.testing.assert_allclose(tiles[5, 1], similar.tile(15, 3), atol=5e-4)
+    assert_same(floats(told["row"]), similar.tile(3, 5).ravel())  # the pinned place has no small map
+
+
+def test_who_has_no_position_is_said(session: Session) -> None:
+    about = similarity_value(session, SUBJECT, ViewState(image="shapes"))["about"]
+    assert about.endswith("The class token and the registers have no position of their own.")

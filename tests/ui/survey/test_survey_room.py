@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from collections.abc import Iterator
@@ -24,11 +25,13 @@ from vit_viz.surveys import atlas
 from vit_viz.surveys.opened import open_survey
 from vit_viz.surveys.photo_files import PhotoFiles
 from vit_viz.ui import pictures
+from vit_viz.ui.app import TABS
+from vit_viz.ui.page import with_choices
 from vit_viz.ui.routes import PREFIX, routes
+from vit_viz.ui.survey import answers
 from vit_viz.ui.survey import view as survey_view
-from vit_viz.ui.survey.opened_room import OTHER_MODEL, OpenedRoom, open_room
-from vit_viz.ui.survey.routes import survey_routes
-from vit_viz.ui.tabs import TABS
+from vit_viz.ui.survey.answers import OTHER_MODEL, OpenedRoom, open_room
+from vit_viz.ui.survey.view import survey_routes
 
 PHOTOS = 23
 LAYERS = HEADS = 6
@@ -95,8 +98,7 @@ def test_the_ring_of_a_card_is_the_middle_of_the_highest_patch(client, opened):
 @pytest.mark.parametrize(
     ("path", "asked", "says"),
     [
-        ("chosen", {"where": "getenv('HOME') = ''"}, "cannot use the function"),
-        ("chosen", {"where": "row in (select 1)"}, "query of its own"),
+        ("methods", {"where": "getenv('HOME') = ''"}, "cannot use the function"),
         ("methods", {"where": "true; drop table photos"}, "without a semicolon"),
         ("chosen", {"layer": 6}, "no head 0 of layer 6"),
         ("chosen", {"layer": "-1"}, "whole number"),
@@ -116,6 +118,35 @@ def test_what_cannot_be_is_refused_with_a_sentence(client, path, asked, says):
     assert answer.headers["content-type"].startswith("text/plain")
     assert says in answer.text
     assert "\n" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ("getenv('HOME') = ''", "cannot use the function"),
+        ("row in (select 1)", "query of its own"),
+        ("confidence >", "it ends too early, after 'confidence >'."),
+        ("mean entropi > 2", 'near "entropi".'),
+        ("mean_entropi > 2", "did you mean 'mean_entropy'?"),
+    ],
+)
+def test_a_filter_that_is_none_is_answered_by_what_is_wrong_with_it(client, where, says):
+    answer = get(client, "chosen", where=where)
+    assert answer.status_code == 200  # anything else would stand in the browser's console
+    assert list(answer.json()) == ["refused"]
+    assert says in answer.json()["refused"]
+
+
+def test_a_filter_knows_columns_by_the_words_of_the_table(client, opened):
+    told = get(client, "chosen", where="Not right and mean entropy > 0.2")
+    assert told.json()["count"] == len(opened.survey.select("not is_right and mean_entropy > 0.2")) > 0
+    for column in answers.opened_value(opened.survey)["columns"]:
+        if column["kind"] == "text":
+            continue
+        for words in column["words"]:
+            known = opened.survey.select(f"{column['name']} is not null", layer=2, head=3)
+            assert opened.survey.select(f"{words} is not null", layer=2, head=3).tolist() == known.tolist()
+    assert not len(opened.survey.select("label = 'mean entropy'"))
 
 
 def test_the_dots_are_the_numbers_of_all_photos(client, opened):
@@ -155,7 +186,54 @@ def test_the_photos_of_an_edited_model_are_lit_by_the_edited_model(opened, clien
     monkeypatch.setitem(opened.survey.manifest, "edits", "temperature 4=0.25")
     assert str(opened.subject(5, "").edits) == "temperature 4=0.25"
     assert get(client, "lit/5", layer=4, head=1).content != plain
-    assert survey_view._open(opened, view_with(), "ada", {"row": 5}).edits == "temperature 4=0.25"
+    assert (
+        survey_view._open(opened, view_with(), "ada", {"row": 5, "layer": 4, "head": 1}).edits
+        == "temperature 4=0.25"
+    )
+
+
+def test_a_list_goes_on_where_it_stopped_and_is_saved_whole(client, opened):
+    asked = {"where": "margin > 0.01", "layer": 2, "head": 3, "measure": "distance"}
+    told = get(client, "chosen", **asked).json()
+    for which in ("high", "low", "all"):
+        total = told["totals"][which]
+        assert len(told["lists"][which]) == 12 < total < 24
+        more = get(client, "cards", **asked, list=which, **{"from": 12}).json()
+        rows = [card["row"] for card in told["lists"][which] + more]
+        assert len(set(rows)) == len(rows) == total
+        lines = list(csv.DictReader(io.StringIO(get(client, "photos.csv", **asked, list=which).text)))
+        assert [line["photo"] for line in lines] == [opened.survey.texts["photo"][row] for row in rows]
+    first = get(client, "photos.csv", **asked, list="low").text.splitlines()[0]
+    assert first == 'photo,label,answer,is_right,confidence,"distance of layer 2, head 3"'
+    assert get(client, "cards", **asked, list="high", **{"from": 99}).json() == []
+    assert get(client, "photos.csv", **asked, list="best").status_code == 400
+
+
+def test_a_photo_opens_with_the_head_under_the_outline(opened):
+    before = view_with(head="mean", layer=None)
+    shown = survey_view.room_value(opened, before)
+    assert shown["look"] == ""
+    view = survey_view._open(
+        opened, before, "ada", {"row": 5, "layer": shown["layer"], "head": shown["head"]}
+    )
+    assert (view.layer, view.head) == (shown["layer"], shown["head"]) == (LAYERS - 1, 0)
+    assert survey_view.room_value(opened, view)["look"] == f"5/{LAYERS - 1}/0"
+    assert survey_view.room_value(opened, view.on_subject(model="other"))["look"] == ""
+
+
+def test_the_tab_says_through_which_model_a_photo_opens(opened, monkeypatch):
+    assert opened.jump_words(view_with()) == ""
+    assert opened.jump_words(view_with(model="vit_tiny")) == (
+        "A photo opens in Look through mini, as it was surveyed; the page now shows vit_tiny."
+    )
+    monkeypatch.setitem(opened.survey.manifest, "edits", "off 3.1")
+    assert "through mini with its edits (off 3.1)" in opened.jump_words(view_with())
+    monkeypatch.setitem(opened.survey.manifest, "weights", "others")
+    assert "whose weights are not those of the survey" in opened.jump_words(view_with())
+    monkeypatch.setitem(opened.survey.manifest, "model", "nobody's")
+    assert "nobody's, is not offered here: a photo opens in Look through mini" in opened.jump_words(
+        view_with()
+    )
 
 
 def test_a_photo_of_another_model_is_not_lit(session, folder, tmp_path):
@@ -237,7 +315,9 @@ def test_a_survey_without_thumbnails_says_so(tmp_path):
 
 
 def test_a_photo_opens_as_the_model_of_the_survey_saw_it(opened):
-    view = survey_view._open(opened, view_with(query="2,3", part="", mode="fit", size=9), "ada", {"row": 3})
+    view = survey_view._open(
+        opened, view_with(query="2,3", part="", mode="fit", size=9), "ada", {"layer": 2, "head": 1, "row": 3}
+    )
     assert (view.image, view.model, view.mode, view.size, view.query) == (
         opened.files.name_of(3),
         "mini",
@@ -252,12 +332,12 @@ def test_a_photo_opens_as_the_model_of_the_survey_saw_it(opened):
 @pytest.mark.parametrize("row", [PHOTOS, -1, "3", True, None, "../../etc/passwd"])
 def test_only_a_number_opens_a_photo(opened, row):
     with pytest.raises(ParameterError):
-        survey_view._open(opened, view_with(), "ada", {"row": row})
+        survey_view._open(opened, view_with(), "ada", {"layer": 2, "head": 1, "row": row})
 
 
 def test_what_is_chosen_stands_in_the_link(opened):
-    view = survey_view._chosen(
-        view_with(), "", {"survey_where": "margin > 0.1", "survey_up": "margin", "else": 1}
+    view = with_choices(
+        view_with(), {"survey_where": "margin > 0.1", "survey_up": "margin", "else": 1}, survey_view._OPTIONS
     )
     assert "where=margin+%3E+0.1" in view.to_address()
     again, problems = type(view).from_address(view.to_address())
@@ -287,7 +367,7 @@ def test_the_command_line_opens_a_survey(folder, monkeypatch):
     assert main(["serve", "--device", "cpu"]) == 0
     (room,) = given[0]["rooms"]
     assert (room.tab.label, given[0]["of"]) == ("Survey", "mini")
-    assert len(room.routes) == 6
+    assert len(room.routes) == 10
     assert given[1]["rooms"] == []
 
 

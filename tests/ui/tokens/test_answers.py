@@ -17,14 +17,18 @@ from tests.comparing import assert_same
 from vit_viz import samples
 from vit_viz.analyses.components import colours_of
 from vit_viz.analyses.key_segments import segment_overlap
+from vit_viz.analyses.opening import opening
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
-from vit_viz.session.handles import Subject
+from vit_viz.figures.screen import screen_photo
+from vit_viz.figures.styles import unsuitable
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.explain.questions import found_classes
+from vit_viz.ui.explain.questions import class_matches
+from vit_viz.ui.page import with_choices
 from vit_viz.ui.routes import GONE, PREFIX, routes
 from vit_viz.ui.tokens import answers
-from vit_viz.ui.tokens.view import TAB, asked_about, chosen, computed, room_value
+from vit_viz.ui.tokens.view import DRAWING, OPTIONS, TAB, asked_about, computed, room_value
 from vit_viz.views.state import ViewState
 
 
@@ -204,7 +208,7 @@ def test_a_register_is_told_with_norms_and_attention_before_and_after(
         (
             "token_numbers/HANDLE?kind=norms&factor=1",
             400,
-            "The token_norms's factor is a number from 1.5 to 100",
+            "The token norms's factor is a number from 1.5 to 100",
         ),
         ("token_numbers/HANDLE?kind=norms&colour=1", 400, "'token_norms' has no option 'colour'"),
         ("token_numbers/HANDLE?kind=lens&target=99999", 400, "Class 99999 does not exist"),
@@ -233,7 +237,6 @@ def test_the_value_says_what_the_tokens_are_of(session: Session) -> None:
     value = room_value(_Page(session), ViewState(image="shapes", query="2,3"), "ada")  # type: ignore[arg-type]
     assert value["grid"] == list(session.trace("mini", "shapes").layout.grid)
     assert value["query"] == "2,3"
-    assert value["travels"]
     assert value["roles"] == ["tokens", "queries", "keys"]
     assert value["classes"] is None
     assert value["second"] is None
@@ -241,8 +244,8 @@ def test_the_value_says_what_the_tokens_are_of(session: Session) -> None:
 
 
 def test_what_is_chosen_is_in_the_value_and_in_the_link(session: Session) -> None:
-    view = chosen(
-        ViewState(image="shapes", tab="tokens"), {"token_measure": "lens", "token_state": 3, "x": 1}
+    view = with_choices(
+        ViewState(image="shapes", tab="tokens"), {"token_measure": "lens", "token_state": 3, "x": 1}, OPTIONS
     )
     assert view.to_address() == "image=shapes&tab=tokens&tokens=lens&state=3"
     view = asked_about(view, {"index": 9})
@@ -250,12 +253,14 @@ def test_what_is_chosen_is_in_the_value_and_in_the_link(session: Session) -> Non
     assert (value["chosen"]["token_measure"], value["chosen"]["token_state"]) == ("lens", 3)
     assert (value["target"], value["classes"]["chosen"], value["classes"]["single"]) == ("9", 9, True)
     with pytest.raises(ParameterError):
-        chosen(view, {"token_count": 99})
+        with_choices(view, {"token_count": 99}, OPTIONS)
 
 
 def test_the_second_photo_has_a_handle_of_its_own_or_a_sentence(session: Session) -> None:
     for image, has_handle in (("lion", True), ("gone", False)):
-        view = chosen(ViewState(image="shapes"), {"token_measure": "components", "token_second": image})
+        view = with_choices(
+            ViewState(image="shapes"), {"token_measure": "components", "token_second": image}, OPTIONS
+        )
         second = room_value(_Page(session), view, "ada")["second"]  # type: ignore[arg-type]
         assert bool(second["handle"]) is has_handle
         assert has_handle or second["note"].endswith(".")
@@ -263,7 +268,7 @@ def test_the_second_photo_has_a_handle_of_its_own_or_a_sentence(session: Session
 
 def test_classes_are_found_by_name(session: Session) -> None:
     page = _Page(session)
-    hits = found_classes(page, ViewState(image="shapes"), "ada", {"text": "lion", "seq": 4})  # type: ignore[arg-type]
+    hits = class_matches(page, ViewState(image="shapes"), "ada", {"text": "lion", "seq": 4})  # type: ignore[arg-type]
     assert hits["seq"] == 4
     assert "lion" in [hit["name"] for hit in hits["hits"]]
 
@@ -290,13 +295,29 @@ def test_a_computation_that_is_stopped_says_so(session: Session) -> None:
     assert "error" in said[-1]
 
 
-def test_vectors_that_are_too_many_do_not_travel(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    trace = session.trace("mini", "shapes")
-    size = 2 * 7 * trace.num_tokens * trace.num_heads * trace.head_dim
-    for limit, travels in ((size, True), (size - 1, False)):
-        monkeypatch.setattr("vit_viz.ui.tokens.view.LAYER_BYTES", limit)
-        value = room_value(_Page(session), ViewState(image="shapes"), "ada")  # type: ignore[arg-type]
-        assert value["travels"] is travels
+def test_a_patch_that_is_worth_a_visit_is_looked_at_first(session: Session) -> None:
+    for image in ("shapes", "lion"):
+        value = room_value(_Page(session), ViewState(image=image), "ada")  # type: ignore[arg-type]
+        trace = session.trace("mini", image)
+        assert value["query"] == ",".join(map(str, divmod(opening(trace).tour[0], trace.layout.grid[1])))
+        named = room_value(_Page(session), ViewState(image=image, query="class"), "ada")  # type: ignore[arg-type]
+        assert named["query"] == "class"
+
+
+def test_photos_are_drawn_in_the_style_of_the_page(session: Session) -> None:
+    view = with_choices(ViewState(image="shapes"), {"style": "tint", "alpha": 0.5, "smooth": False}, DRAWING)
+    chosen = room_value(_Page(session), view, "ada")["chosen"]  # type: ignore[arg-type]
+    assert (chosen["style"], chosen["alpha"], chosen["smooth"]) == ("tint", 0.5, True)
+    assert TAB.shows(view) != TAB.shows(ViewState(image="shapes"))
+    value = room_value(_Page(session), ViewState(image="shapes"), "ada")  # type: ignore[arg-type]
+    assert value["unlit"] == unsuitable(screen_photo(session, Subject("mini", "shapes", "fit", "ada")))
+
+
+def test_no_class_is_chosen_until_somebody_chooses_one(session: Session) -> None:
+    view = with_choices(ViewState(image="shapes"), {"token_measure": "lens"}, OPTIONS)
+    value = room_value(_Page(session), view, "ada")  # type: ignore[arg-type]
+    assert (value["target"], value["classes"]["chosen"]) == ("", None)
+    assert asked_about(asked_about(view, {"index": 9}), {"index": ""}).target == ""
 
 
 def test_another_query_or_picture_wakes_the_tab_and_another_layer_does_not() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
-from vit_viz.ui.visit.view_store import ViewStore
+from vit_viz.ui.page import ViewStore
 from vit_viz.views.state import ViewState
 
 
@@ -53,6 +54,14 @@ def test_many_actions_at_once_all_count() -> None:
     assert before.layer == 8
 
 
+def test_what_the_explorer_says_counts_although_it_is_no_action_of_its_own() -> None:
+    latest, seen = ViewStore(), ViewState(revision=4)
+    latest.apply("page", seen, lambda view: replace(view, layer=2))
+    _, late = latest.apply("page", seen, lambda view: replace(view, head=3))
+    assert (late.layer, late.head, late.revision) == (2, 3, 4)
+    assert latest.newest("page", seen) == late
+
+
 def test_pages_know_nothing_of_each_other() -> None:
     latest, seen = ViewStore(), ViewState()
     latest.apply("one", seen, lambda view: view.after_action(query="2,3"))
@@ -66,3 +75,38 @@ def test_of_too_many_pages_the_quietest_is_forgotten() -> None:
         latest.apply(page, seen, lambda view: view.after_action(query="2,3"))
     assert latest.apply("one", seen, lambda view: view)[0] == seen
     assert latest.apply("three", seen, lambda view: view)[0].query == "2,3"
+
+
+def test_an_answer_that_is_written_late_does_not_bring_back_an_older_view() -> None:
+    latest, looking = ViewStore(), ViewState(tab="look", revision=4)
+    _, late = latest.apply("page", looking, lambda view: replace(view, layer=2))
+    latest.apply("page", late, lambda view: view.after_action(tab="patches"))
+    assert latest.newest("page", late).tab == "patches"
+    assert latest.newest("other", late) == late
+
+
+def test_a_pass_that_is_cancelled_leads_back_to_the_last_view_that_was_shown() -> None:
+    latest, seen = ViewStore(), ViewState(image="lion")
+    assert latest.before_pass("page") is None
+    latest.apply("page", seen, lambda view: view.after_action())
+    assert latest.before_pass("page") is None  # its own pass runs: it has left nothing
+    latest.has_shown("page", seen.about)
+    _, kept = latest.apply("page", seen, lambda view: view.after_action(query="2,3"))
+    latest.apply("page", seen, lambda view: view.on_subject(image="tower"))
+    assert latest.before_pass("page") == kept
+    latest.apply("page", seen, lambda view: view.on_subject(size=48))  # before the tower was there
+    assert latest.before_pass("page") == kept
+    assert latest.before_pass("another page") is None
+
+
+def test_nothing_leads_back_once_the_pass_is_there() -> None:
+    latest, seen = ViewStore(), ViewState(image="lion")
+    latest.apply("page", seen, lambda view: view.after_action())
+    latest.has_shown("page", seen.about)
+    _, tower = latest.apply("page", seen, lambda view: view.on_subject(image="tower"))
+    latest.has_shown("page", tower.about)
+    assert latest.before_pass("page") is None
+    latest.apply("page", seen, lambda view: view.on_subject(image="lion"))
+    left = latest.before_pass("page")
+    assert left is not None
+    assert left.image == "tower"

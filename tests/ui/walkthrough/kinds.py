@@ -8,13 +8,15 @@ from typing import Any
 import torch
 
 from tests.walkthrough.test_numbers import RANDOM_MODELS
+from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.results import Provenance
 from vit_viz.session.session import Session
-from vit_viz.ui.walkthrough import STEPS, Scene, Screen, screen_of
+from vit_viz.ui.walkthrough.scene import StepInput
+from vit_viz.ui.walkthrough.screen import STEPS, Screen
+from vit_viz.ui.walkthrough.view import screen_of
 from vit_viz.views.state import ViewState
 
 SIZES: dict[str, Any] = {
@@ -32,6 +34,7 @@ KINDS: dict[str, dict[str, Any]] = RANDOM_MODELS | {
     "class token alone, squares": {"patch_size": (4, 4), "img_size": (16, 36)},
     "class and mean, concatenated": {"pool_concat": True},
     "waves of rows and columns": {"position": "sinusoidal_2d", "class_token": False, "pooling": "mean"},
+    "biases resampled": {"position": "none", "relative_bias": True, "input_size": LARGER},
     "padded": {"pad": True, "input_size": UNEVEN},
     "remainder dropped": {"drop_remainder": True, "input_size": UNEVEN},
     "gated MLP in two parts": {"mlp": "swiglu", "depth": 4},
@@ -57,25 +60,25 @@ def loaded(seed: int = 0, *, input_size: tuple[int, int] | None = None, **option
         std=(0.5,),
     )
     return LoadedModel(
-        model,
-        config,
-        recipe,
-        Labels(tuple(f"class {i}" for i in range(7))),
-        Provenance("random", f"seed {seed}"),
-        f"random {seed}",
-        "ours",
-        "bundled",
-        torch.device("cpu"),
+        model=model,
+        config=config,
+        preprocess=recipe,
+        labels=Labels(tuple(f"class {i}" for i in range(7))),
+        provenance=Provenance("random", f"seed {seed}"),
+        name=f"random {seed}",
+        family="ours",
+        origin="bundled",
+        device=torch.device("cpu"),
     )
 
 
 @cache
-def scene_of_kind(kind: str) -> Scene:
+def scene_of_kind(kind: str) -> StepInput:
     """The scene of a kind of model."""
     model = loaded(**KINDS[kind])
     session = Session(model=model.name, device="cpu")
     session.add_model(model)
-    return Scene.of(session, ViewState(image="shapes", mode="stretch", layer=1, head=2), "")
+    return StepInput.of(session, ViewState(image="shapes", mode="stretch", layer=1, head=2), "")
 
 
 @cache

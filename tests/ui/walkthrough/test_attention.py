@@ -7,12 +7,15 @@ import re
 import numpy as np
 import pytest
 
-from vit_viz.ui.walkthrough import Scene, attention
+from vit_viz.ui.walkthrough import attention
 from vit_viz.ui.walkthrough import drawings as draw
+from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.walkthrough.layers import AttentionStep
 
 
-def test_query_and_key_share_a_scale_that_holds_both(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_and_key_share_a_scale_that_holds_both(
+    scene: StepInput, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drawn = {}
     honest = draw.strip
 
@@ -28,7 +31,7 @@ def test_query_and_key_share_a_scale_that_holds_both(scene: Scene, monkeypatch: 
     assert scale == other == (-largest, largest)
 
 
-def test_the_sums_are_those_of_the_best_key(scene: Scene) -> None:
+def test_the_sums_are_those_of_the_best_key(scene: StepInput) -> None:
     step = scene.step(AttentionStep, layer=scene.layer, head=scene.head, token=scene.token)
     best = int(step.weights.argmax())
     assert f"softmax: {float(step.weights[best]):.2%}" in attention.screen(scene).figures

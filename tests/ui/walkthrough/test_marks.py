@@ -14,11 +14,11 @@ import pytest
 import torch
 
 from tests.ui.walkthrough.kinds import KINDS, scene_of_kind, screens_of_kind
-from vit_viz.ui.walkthrough import STEPS, Scene
-from vit_viz.ui.walkthrough.screen import Code, code_html
+from vit_viz.ui.walkthrough.scene import StepInput
+from vit_viz.ui.walkthrough.screen import STEPS, Code, code_html
 
 
-def lines_run(scene: Scene) -> dict[CodeType, set[int]]:
+def lines_run(scene: StepInput) -> dict[CodeType, set[int]]:
     """Numbers of the lines that a plain forward pass runs, by function."""
     pixels = scene.loaded.preprocess.apply(scene.session.image(scene.subject.image), mode="stretch").pixels
     seen: dict[CodeType, set[int]] = defaultdict(set)

@@ -12,8 +12,9 @@ import torch
 
 from tests.ui.walkthrough.conftest import pictures_in, scene_of
 from tests.ui.walkthrough.kinds import scene_of_kind
-from vit_viz.render.colormaps import table as colour_table
-from vit_viz.ui.walkthrough import Scene, positions
+from vit_viz.figures.colormaps import table as colour_table
+from vit_viz.ui.walkthrough import positions
+from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.walkthrough.tokens import PositionStep
 
 TALL, WIDE, ROWS, COLS = 8, 6, 4, 9
@@ -25,18 +26,18 @@ def patches_of(picture: np.ndarray) -> np.ndarray:
     return cut.reshape(ROWS * COLS, TALL, WIDE, -1)
 
 
-def ordered(scene: Scene, seed: int) -> Scene:
+def ordered(scene: StepInput, seed: int) -> StepInput:
     return replace(scene, view=scene.view.with_options({"step_option": seed}))
 
 
-def test_the_shape_of_the_table_is_that_of_the_grid(scene: Scene) -> None:
+def test_the_shape_of_the_table_is_that_of_the_grid(scene: StepInput) -> None:
     dim = scene.config.embed_dim
     assert ("positions", f"[{ROWS} · {COLS}, {dim}]", "one per place") in positions.screen(scene).shapes
     assert ("tokens", f"[{ROWS * COLS}, {dim}]", "patches") in positions.screen(scene).shapes
 
 
 @pytest.mark.parametrize("seed", [0, 3])
-def test_each_place_shows_the_patch_that_stands_there(scene: Scene, seed: int) -> None:
+def test_each_place_shows_the_patch_that_stands_there(scene: StepInput, seed: int) -> None:
     mixed, *_ = pictures_in(positions.screen(ordered(scene, seed)).figures)
     order = scene.step(PositionStep, place=scene.place, seed=seed).order
     assert (order.tolist() == list(range(ROWS * COLS))) == (seed == 0)
@@ -46,7 +47,7 @@ def test_each_place_shows_the_patch_that_stands_there(scene: Scene, seed: int) -
     np.testing.assert_array_equal(patches_of(np.asarray(mixed)), expected)
 
 
-def test_the_answer_beside_the_photo_is_the_models_own(scene: Scene) -> None:
+def test_the_answer_beside_the_photo_is_the_models_own(scene: StepInput) -> None:
     figures = html.unescape(positions.screen(ordered(scene, 2)).reveals)
     ((photo, _),) = re.findall(r"<td>with positions</td><td>(.*?)</td><td>(.*?)</td>", figures)
     photo_of = scene.session.image(scene.subject.image)

@@ -9,10 +9,11 @@ import pytest
 from PIL import Image
 
 from tests.ui.walkthrough.conftest import scene_of
-from vit_viz.ui.walkthrough import Scene, papers, prefix_tokens
+from vit_viz.ui.walkthrough import prefix_tokens
+from vit_viz.ui.walkthrough.scene import StepInput
 
 
-def test_each_extra_token_says_what_it_is_for(scene: Scene) -> None:
+def test_each_extra_token_says_what_it_is_for(scene: StepInput) -> None:
     rows = re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td>", prefix_tokens.screen(scene).reveals)
     assert rows == [
         ("class", "gathers what the answer is read from"),
@@ -20,7 +21,7 @@ def test_each_extra_token_says_what_it_is_for(scene: Scene) -> None:
     ]
 
 
-def test_a_model_with_extra_tokens_shows_them_and_what_they_draw(scene: Scene) -> None:
+def test_a_model_with_extra_tokens_shows_them_and_what_they_draw(scene: StepInput) -> None:
     screen = prefix_tokens.screen(scene)
     figures = screen.figures
     titles = re.findall(r"<h3>(.*?)</h3>", figures)
@@ -61,7 +62,7 @@ def test_the_sequence_begins_with_whole_lines_of_at_most_48_patches(
     assert f"The first {lines * cols} of {size[0] // 8 * cols} patches" in figures
 
 
-def test_the_table_of_tokens_and_what_is_said_of_it_are_those_of_the_model(scene: Scene) -> None:
+def test_the_table_of_tokens_and_what_is_said_of_it_are_those_of_the_model(scene: StepInput) -> None:
     screen = prefix_tokens.screen(scene)
     assert screen.title == "Tokens that are not patches"
     assert "e_p" in screen.formula
@@ -71,7 +72,7 @@ def test_the_table_of_tokens_and_what_is_said_of_it_are_those_of_the_model(scene
         ("tokens", "[38, 40]", "2 extra + 36 patches"),
     )
     assert screen.terms
-    assert papers.REGISTERS in screen.papers
+    assert "registers" in screen.papers
     assert screen.hides.startswith("what an extra token holds in the end")
 
 
@@ -82,7 +83,7 @@ def test_of_a_model_without_extra_tokens_nothing_is_said_that_it_lacks() -> None
     assert "here $n$ = 36; $D$: numbers per token, here 40." in screen.letters
     assert screen.shapes[1][1] == "[36, 40]"
     assert (screen.terms, screen.reveals) == ((), "")
-    assert papers.REGISTERS not in screen.papers
+    assert "registers" not in screen.papers
     assert screen.hides.startswith("why this model does without extra tokens")
     assert screen.question == "How many tokens of this sequence are not patches?"
     assert screen.answer == "None: all 36 tokens are patches."

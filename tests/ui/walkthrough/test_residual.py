@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.ui.walkthrough.kinds import scene_of_kind
-from vit_viz.render.lettering import number
+from vit_viz.figures.lettering import number
 from vit_viz.ui.walkthrough.block import residual_picture
 from vit_viz.walkthrough.layers import BlockStep
 

@@ -10,9 +10,10 @@ import pytest
 
 from tests.ui.desk import HEIGHT, WIDTH
 from tests.ui.walkthrough.conftest import opened
-from vit_viz.render.colormaps import table as colour_table
-from vit_viz.render.styles import bar, chosen
-from vit_viz.ui.walkthrough import screen_of, view
+from vit_viz.figures.colormaps import table as colour_table
+from vit_viz.figures.styles import bar, chosen
+from vit_viz.ui.walkthrough import view
+from vit_viz.ui.walkthrough.view import screen_of
 
 MIDDLE = [2 * HEIGHT / 4, 4 * WIDTH / 9, 3 * HEIGHT / 4, 5 * WIDTH / 9]
 PINNED = [1 * HEIGHT / 4, 7 * WIDTH / 9, 2 * HEIGHT / 4, 8 * WIDTH / 9]
@@ -21,10 +22,10 @@ PINNED = [1 * HEIGHT / 4, 7 * WIDTH / 9, 2 * HEIGHT / 4, 8 * WIDTH / 9]
 @pytest.mark.parametrize(
     ("follows", "query", "ring", "caption"),
     [
-        ("patch", "", MIDDLE, "followed: patch (2, 4); click a patch to follow it"),
-        ("patch", "1,7", PINNED, "followed: patch (1, 7); click a patch to follow it"),
-        ("token", "", None, "followed: the class token; click a patch to follow it"),
-        ("token", "1,7", PINNED, "followed: patch (1, 7); click a patch to follow it"),
+        ("patch", "", MIDDLE, "followed: patch (2, 4); choose a patch to follow it"),
+        ("patch", "1,7", PINNED, "followed: patch (1, 7); choose a patch to follow it"),
+        ("token", "", None, "followed: the class token; choose a patch to follow it"),
+        ("token", "1,7", PINNED, "followed: patch (1, 7); choose a patch to follow it"),
         ("nothing", "1,7", None, "4 x 9 patches"),
     ],
 )

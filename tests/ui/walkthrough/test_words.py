@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.ui.kit.test_mathematics import check
+from tests.ui.kit.test_words import check
 from tests.ui.walkthrough.kinds import KINDS, scene_of_kind, screens_of_kind
-from vit_viz.ui.kit.mathematics import typeset
-from vit_viz.ui.walkthrough import STEPS, screen_of
-from vit_viz.ui.walkthrough.screen import html_of
+from vit_viz.ui.kit.words import typeset
+from vit_viz.ui.walkthrough.screen import STEPS, html_of
+from vit_viz.ui.walkthrough.view import screen_of
 
 TERMS = (
     "patch(es)?", "tokens?", "vectors?", "embeddings?", "bias", "filters?", "linear maps?", "convolution",

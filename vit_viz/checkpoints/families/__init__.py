@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from vit_viz.checkpoints.families import (
+    beit,
     dino,
     dinov3,
     timm,
     torchvision,
+    transformers_beit,
     transformers_clip,
     transformers_dinov3,
     transformers_vit,
@@ -18,9 +20,11 @@ from vit_viz.errors import UnknownFamily
 __all__ = ["FAMILIES", "family_of", "refuse_strangers"]
 
 FAMILIES: tuple[Family, ...] = (
+    beit,  # before dino, whose mask token its authors' files have, too
     dino,  # before timm, whose block names it shares
     dinov3,
     timm,
+    transformers_beit,  # before ViT, whose names it shares
     transformers_vit,
     transformers_dinov3,
     transformers_clip,

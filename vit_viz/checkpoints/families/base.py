@@ -8,15 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import torch
-from torch import Tensor
-
 from vit_viz.errors import KeyMismatch, UnknownFamily
+from vit_viz.lazy import Tensor, torch
 from vit_viz.model import ViTConfig
+from vit_viz.model.places import num_biases
 
 State = dict[str, Tensor]
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+BIASES = "blocks.0.attn.relative_position_bias_table", "rel_pos_bias.relative_position_bias_table"
+"""Tables of relative position biases: of a block, and of all blocks."""
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Mean and standard deviation of the channels, likewise:"""
+CLIP = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,6 @@ class Recipe:
     mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
     std: tuple[float, float, float] = (0.5, 0.5, 0.5)
     crop_fraction: float = 0.9
-    squash: bool = False
 
 
 class Family(Protocol):
@@ -72,9 +73,8 @@ def rename(
     for name, tensor in state.items():
         if any(pattern.match(name) for pattern in dropped):
             continue
-        if not tensor.numel() and _REGISTERS.search(
-            name
-        ):  # a model without registers may keep an empty table of them
+        # a model without registers may keep an empty table of them
+        if not tensor.numel() and _REGISTERS.search(name):
             continue
         for pattern, new in compiled:
             name = pattern.sub(new, name)
@@ -115,7 +115,7 @@ def infer(
 
     Args:
         img_size: input size that came with the checkpoint, where one did; used only where it fits the position table.
-        num_heads: where it is known; else heads of 64 are assumed, and said.
+        num_heads: where it is known and no table of biases says it; else heads of 64 are assumed, and said.
         assumed: what the family had to assume itself.
         known: entries of ViTConfig that the family or the checkpoint's configuration settles.
 
@@ -127,11 +127,14 @@ def infer(
     dim, channels, *patch = weight.shape
     depth = 1 + max((int(m[1]) for name in state if (m := re.match(r"blocks\.(\d+)\.", name))), default=-1)
     guesses = list(assumed)
+    tables = [_need(state, name, 2) for name in BIASES if name in state]
+    if tables:
+        num_heads = tables[0].shape[1]
     if num_heads is None:
         if dim % 64:
             raise KeyMismatch(
                 f"No shape tells how many heads share the {dim} numbers of a token, and nothing that came with the file says it: "
-                "put a config.json with num_heads beside it."
+                "put a config.json that says the number of heads beside it."
             )
         num_heads = dim // 64
         guesses.append(f"{num_heads} heads of 64, because the file does not say how many")
@@ -170,6 +173,8 @@ def _parts(state: State) -> dict[str, Any]:
         "dist_head": "head_dist.weight" in state,
         "patch_bias": "patch_embed.proj.bias" in state,
         "patch_norm": "patch_embed.norm.weight" in state,
+        "relative_bias": BIASES[0] in state,
+        "shared_bias": BIASES[1] in state,
         "pre_norm": "norm_pre.weight" in state,
         "final_norm": "norm.weight" in state,
         "fc_norm": "fc_norm.weight" in state,
@@ -209,7 +214,9 @@ def _positions(
     """The input size and which tokens have positions, from the length of the table; `img_size` decides where it fits."""
     hinted = _hinted_grid(img_size, patch)
     if "pos_embed" not in state:
-        size = _input_size(hinted or (14, 14), patch, img_size)
+        tables = [state[name] for name in BIASES if name in state]
+        own = _grid_of_biases(len(tables[0]), hinted) if tables else hinted or (14, 14)
+        size = _input_size(own, patch, img_size)
         return {"position": known.get("position", "none"), **size}
     length = _need(state, "pos_embed", 3).shape[1]
     for patches, patches_only in ((length - prefix, False), (length, True)):
@@ -218,8 +225,21 @@ def _positions(
             return {**_input_size(grid, patch, img_size), "no_embed_class": patches_only and prefix > 0}
     raise KeyMismatch(
         f"The position table has {length} entries, which fit no square patch grid with {prefix} prefix tokens; "
-        "a configuration that states img_size is needed."
+        "a config.json that says the size of the pictures is needed."
     )
+
+
+def _grid_of_biases(length: int, hinted: tuple[int, int] | None) -> tuple[int, int]:
+    """The grid that a table of so many biases was made for: the hinted one where it fits, else a square one."""
+    if hinted and num_biases(hinted) == length:
+        return hinted
+    side = _square(length - 3)
+    if side is None or side[0] % 2 == 0:
+        raise KeyMismatch(
+            f"The table of relative positions has {length} entries, which fit no square patch grid; a config.json that says "
+            "the size of the pictures is needed."
+        )
+    return (side[0] + 1) // 2, (side[1] + 1) // 2
 
 
 def activation(name: Any, default: str = "gelu") -> str:
@@ -237,7 +257,7 @@ def activation(name: Any, default: str = "gelu") -> str:
     }
     if name not in known:
         raise UnknownFamily(
-            f"The model's activation {name[:40]!r} is not one of those that we have: {', '.join(known)}."
+            f"The model's activation {name[:40]!r} is not one of those that we have: GELU, its tanh form and quick GELU."
         )
     return known[name]
 

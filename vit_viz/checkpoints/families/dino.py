@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from vit_viz.checkpoints.families.base import (
-    IMAGENET_MEAN,
-    IMAGENET_STD,
-    Checkpoint,
-    Inferred,
-    Recipe,
-    State,
-    infer,
-    rename,
-)
+from vit_viz.checkpoints.families.base import IMAGENET, Checkpoint, Inferred, Recipe, State, infer, rename
 
 NAME = "DINO / DINOv2 (original)"
-RECIPE = Recipe(mean=IMAGENET_MEAN, std=IMAGENET_STD, crop_fraction=0.875)
+RECIPE = Recipe(*IMAGENET, crop_fraction=0.875)
 
 
 def matches(checkpoint: Checkpoint) -> bool:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import torch
-
 from vit_viz.checkpoints.architectures import architecture
-from vit_viz.checkpoints.families.base import (
-    IMAGENET_MEAN,
-    IMAGENET_STD,
-    Checkpoint,
-    Inferred,
-    Recipe,
-    State,
-    infer,
-    rename,
-)
+from vit_viz.checkpoints.families.base import IMAGENET, Checkpoint, Inferred, Recipe, State, infer, rename
 from vit_viz.checkpoints.families.timm import hub_settings
+from vit_viz.lazy import torch
 
 NAME = "DINOv3"
-RECIPE = Recipe(mean=IMAGENET_MEAN, std=IMAGENET_STD, crop_fraction=1.0)
+RECIPE = Recipe(*IMAGENET, crop_fraction=1.0)
 
 
 def matches(checkpoint: Checkpoint) -> bool:

@@ -10,29 +10,30 @@ from vit_viz.checkpoints.architectures import architecture
 from vit_viz.checkpoints.families.base import Checkpoint
 from vit_viz.errors import UnknownFamily
 
-KINDS = (  # model_type of transformers
-    "vit",
-    "deit",
-    "vit_msn",
-    "vit_mae",
-    "ijepa",
-    "dinov2",
-    "dinov2_with_registers",
-    "dinov3_vit",
-    "dpt",
-    "depth_anything",
-    "clip",
-    "clip_vision_model",
-    "siglip",
-    "siglip_vision_model",
-    "blip",
-    "blip_vision_model",
-    "internvl_vision",
-    "intern_vit_6b",
-)
+KINDS = {  # model_type of transformers -> what it is
+    "vit": "ViT",
+    "deit": "DeiT",
+    "vit_msn": "MSN",
+    "vit_mae": "MAE",
+    "ijepa": "I-JEPA",
+    "dinov2": "DINOv2",
+    "dinov2_with_registers": "DINOv2",
+    "dinov3_vit": "DINOv3",
+    "dpt": "DPT",
+    "depth_anything": "Depth Anything",
+    "clip": "CLIP",
+    "clip_vision_model": "CLIP",
+    "siglip": "SigLIP",
+    "siglip_vision_model": "SigLIP",
+    "blip": "BLIP",
+    "blip_vision_model": "BLIP",
+    "internvl_vision": "InternViT",
+    "intern_vit_6b": "InternViT",
+    "beit": "BEiT",
+    "data2vec-vision": "Data2Vec",
+}
 
 _TRACE = "build it with its own library and look at it with vv.trace(module, pixels)"
-_RELATIVE = f"its blocks add a learned bias per pair of patches to the scores, which our model does not have: {_TRACE}"
 _SUFFIX = f"its detection tokens come after the patches, where our model has no tokens: {_TRACE}"
 _NAFLEX = (
     "it takes a list of patches with a mask instead of a picture: choose a checkpoint of a fixed size, such as "
@@ -40,11 +41,9 @@ _NAFLEX = (
 )
 _HYBRID = "its patches come from a ResNet, not from the picture"
 _WIDE_NORM = f"it normalises queries and keys across all heads at once, and our model head by head: {_TRACE}"
-_ROTARY = f"its rotary positions are not those of DINOv3: {_TRACE}"
+_ROTARY = f"its rotary positions are neither those of DINOv3 nor those of EVA-02: {_TRACE}"
 
 REFUSED = {  # model_type of transformers -> what it is, and why not
-    "beit": ("BEiT", _RELATIVE),
-    "data2vec-vision": ("data2vec-vision", _RELATIVE),
     "yolos": ("YOLOS", _SUFFIX),
     "siglip2": ("SigLIP 2 NaFlex", _NAFLEX),
     "siglip2_vision_model": ("SigLIP 2 NaFlex", _NAFLEX),
@@ -54,26 +53,15 @@ REFUSED = {  # model_type of transformers -> what it is, and why not
 _ARCHITECTURES = (  # pattern of a timm name -> what it is, and why not
     (r"naflexvit_", "NaFlexViT", _NAFLEX),
     (r"vit_pe_", "a Perception Encoder", _ROTARY),
-    (r"eva02_|vit_\w*_rope_", "a ViT with rotary positions", _ROTARY),
-    (r"beitv?2?_", "BEiT", _RELATIVE),
+    (r"vit_\w*_rope_", "a ViT with rotary positions", _ROTARY),
 )
 
 _PARAMETERS = (  # pattern of a parameter's name -> what has such a parameter, and why not
     (r"(.*\.)?embeddings\.detection_tokens$", *REFUSED["yolos"]),
     (r"embeds\.proj\.weight$", "NaFlexViT", _NAFLEX),
-    (r"beit\..*relative_position_bias", *REFUSED["beit"]),
-    (r"data2vec_vision\..*relative_position_bias", *REFUSED["data2vec-vision"]),
-    (
-        r"(backbone\.)?(encoder\.)?layers?\.0\..*relative_position_bias_table",
-        "BEiT or data2vec-vision",
-        _RELATIVE,
-    ),
-    (r"blocks\.0\.attn\.relative_position_bias_table", "BEiT", _RELATIVE),
     (r"dpt\.embeddings\.backbone\.", "a hybrid DPT", _HYBRID),
     (r"encoder\.layers?\.0\.(attention|attn)\.q_norm\.weight$", "InternViT-6B", _WIDE_NORM),
 )
-
-_SWIN = re.compile(r"layers\.\d+\.blocks\.\d+\.|(.*\.)?encoder\.layers\.\d+\.blocks\.")
 
 _STRANGERS = (  # part of a parameter's name -> what has such parameters
     ("relative_position_bias", "a windowed or relative-position transformer (Swin)"),
@@ -103,7 +91,7 @@ def refuse_known(checkpoint: Checkpoint) -> None:
         if isinstance(known, str):
             _refuse_architecture(known, name)
     for pattern, what, why in _PARAMETERS:
-        if any(re.match(pattern, key) and not _SWIN.match(key) for key in checkpoint.state):
+        if any(re.match(pattern, key) for key in checkpoint.state):
             raise UnknownFamily(f"{name!r} is {what}: {why}.")
     patches = [v for key, v in checkpoint.state.items() if key.endswith("embeddings.patch_embedding.weight")]
     if patches and patches[0].ndim == 2:
@@ -120,7 +108,7 @@ def refuse_strangers(settings: Mapping[str, Any], name: str) -> None:
     _refuse_kind(kind, name)
     if isinstance(kind, str) and kind not in KINDS:
         raise UnknownFamily(
-            f"{name!r} is a {kind[:40]!r} model, not a Vision Transformer that we know: {', '.join(KINDS)}."
+            f"{name!r} is a {kind[:40]!r} model, not a Vision Transformer that we know: {', '.join(dict.fromkeys(KINDS.values()))}."
         )
     if isinstance(timm_name, str):
         _refuse_architecture(timm_name, name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from vit_viz.checkpoints import quick_gelu
 from vit_viz.checkpoints.architectures import architecture
-from vit_viz.checkpoints.families.base import Checkpoint, Inferred, Recipe, State, infer
+from vit_viz.checkpoints.families.base import BIASES, Checkpoint, Inferred, Recipe, State, infer
 from vit_viz.model import ViTConfig
 
 NAME = "timm ViT"
@@ -18,15 +18,16 @@ _POOLING = {"token": "class", "avg": "mean", "map": "attention"}
 
 
 def matches(checkpoint: Checkpoint) -> bool:
-    """Blocks with a fused qkv and either MLP, and nothing that belongs to DINOv3 or the original DINOv2."""
+    """Blocks with a fused qkv and either MLP, and nothing that belongs to DINOv3, the original DINOv2, BEiT or EVA."""
     state = checkpoint.state
     fused = "blocks.0.attn.qkv.weight" in state
     others = (
+        *BIASES,
+        "blocks.0.attn.q_bias",
         "blocks.0.gamma_1",
         "storage_tokens",
         "mask_token",
         "register_tokens",
-        "blocks.0.attn.relative_position_bias_table",
     )
     return fused and "patch_embed.proj.weight" in state and not any(name in state for name in others)
 

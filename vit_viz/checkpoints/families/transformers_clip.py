@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from torch import Tensor
-
 from vit_viz.checkpoints import quick_gelu
 from vit_viz.checkpoints.families.base import (
-    CLIP_MEAN,
-    CLIP_STD,
+    CLIP,
     Checkpoint,
     Inferred,
     Recipe,
@@ -24,9 +21,10 @@ from vit_viz.checkpoints.families.base import (
     rename,
 )
 from vit_viz.checkpoints.families.transformers_vit import common
+from vit_viz.lazy import Tensor
 
 NAME = "transformers CLIP / SigLIP / BLIP"
-RECIPE = Recipe(mean=CLIP_MEAN, std=CLIP_STD, crop_fraction=1.0)
+RECIPE = Recipe(*CLIP, crop_fraction=1.0)
 
 _MARK = "embeddings.patch_embedding.weight"
 _RULES = [
@@ -75,9 +73,8 @@ def convert(checkpoint: Checkpoint) -> State:
     if (table := state.get("pos_embed")) is not None and table.ndim == 2:
         state["pos_embed"] = table[None]
     if "visual_projection.weight" in checkpoint.state and _kind(checkpoint.state, state) == "blip":
-        state |= {
-            f"fc_norm.{kind}": state[f"norm.{kind}"] for kind in ("weight", "bias")
-        }  # BlipModel norms twice
+        # BlipModel norms twice
+        state |= {f"fc_norm.{kind}": state[f"norm.{kind}"] for kind in ("weight", "bias")}
     for kind in ("weight", "bias"):
         joined = state.pop(f"attn_pool.in_proj.{kind}", None)
         if joined is not None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vit_viz.checkpoints.families.base import (
-    IMAGENET_MEAN,
-    IMAGENET_STD,
+    IMAGENET,
     Checkpoint,
     Inferred,
     Recipe,
@@ -16,17 +15,12 @@ from vit_viz.checkpoints.families.base import (
     infer,
     rename,
 )
-from vit_viz.checkpoints.families.transformers_vit import RULES, common
+from vit_viz.checkpoints.families.transformers_vit import GATED, RULES, common
 from vit_viz.errors import UnknownFamily
 
 NAME = "transformers DINOv3"
-RECIPE = Recipe(mean=IMAGENET_MEAN, std=IMAGENET_STD, crop_fraction=1.0)
+RECIPE = Recipe(*IMAGENET, crop_fraction=1.0)
 
-_GATED = [
-    (r"\.mlp\.gate_proj\.", ".mlp.fc1_g."),
-    (r"\.mlp\.up_proj\.", ".mlp.fc1_x."),
-    (r"\.mlp\.down_proj\.", ".mlp.fc2."),
-]
 _PLAIN = [(r"\.mlp\.up_proj\.", ".mlp.fc1."), (r"\.mlp\.down_proj\.", ".mlp.fc2.")]
 
 
@@ -39,7 +33,7 @@ def matches(checkpoint: Checkpoint) -> bool:
 def convert(checkpoint: Checkpoint) -> State:
     """timm's names; keys have no bias, so theirs becomes zero."""
     gated = any(".mlp.gate_proj." in name for name in checkpoint.state)
-    rules = [*RULES, *(_GATED if gated else _PLAIN)]
+    rules = [*RULES, *(GATED if gated else _PLAIN)]
     return fuse_qkv(rename(checkpoint.state, rules, drop=[r"embeddings\.mask_token$", r"rope_embeddings\."]))
 
 

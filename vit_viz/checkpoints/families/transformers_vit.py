@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vit_viz.checkpoints.families.base import (
-    IMAGENET_MEAN,
-    IMAGENET_STD,
+    IMAGENET,
     Checkpoint,
     Inferred,
     Recipe,
@@ -20,7 +19,7 @@ from vit_viz.checkpoints.families.base import (
 from vit_viz.checkpoints.families.dino import merge_class_position
 
 NAME = "transformers ViT / DeiT / DINOv2 / I-JEPA / InternViT"
-RECIPE = Recipe(mean=IMAGENET_MEAN, std=IMAGENET_STD, crop_fraction=0.875)
+RECIPE = Recipe(*IMAGENET, crop_fraction=0.875)
 
 _MARK = "embeddings.patch_embeddings.projection.weight"
 RULES = [  # the names of version 4 first, those of version 5 beside them
@@ -35,9 +34,7 @@ RULES = [  # the names of version 4 first, those of version 5 beside them
     (r"^embeddings\.position_embeddings$", "pos_embed"),
     (r"^embeddings\.patch_embeddings\.(projection\.)?", "patch_embed.proj."),
     (r"^(encoder\.|model\.)?layers?\.(\d+)\.", r"blocks.\2."),
-    (r"\.attention\.attention\.(q)uery\.", r".attn.\1."),
-    (r"\.attention\.attention\.(k)ey\.", r".attn.\1."),
-    (r"\.attention\.attention\.(v)alue\.", r".attn.\1."),
+    (r"\.attention\.attention\.([qkv])(?:uery|ey|alue)\.", r".attn.\1."),
     (r"\.attention\.output\.dense\.", ".attn.proj."),
     (r"\.attention\.([qkv])_proj\.", r".attn.\1."),
     (r"\.attention\.(o_proj|projection_layer)\.", ".attn.proj."),
@@ -53,7 +50,7 @@ RULES = [  # the names of version 4 first, those of version 5 beside them
     (r"^(cls_)?classifier\.", "head."),
     (r"^distillation_classifier\.", "head_dist."),
 ]
-_GATED = [
+GATED = [
     (r"\.mlp\.gate_proj\.", ".mlp.fc1_g."),
     (r"\.mlp\.up_proj\.", ".mlp.fc1_x."),
     (r"\.mlp\.down_proj\.", ".mlp.fc2."),
@@ -74,7 +71,7 @@ def matches(checkpoint: Checkpoint) -> bool:
 def convert(checkpoint: Checkpoint) -> State:
     """timm's names, with q, k and v joined; of a depth model only the backbone."""
     drop = [*_DROPPED, *_DENSE] if _is_dense(checkpoint) else _DROPPED
-    return merge_class_position(fuse_qkv(rename(checkpoint.state, [*RULES, *_GATED], drop=drop)))
+    return merge_class_position(fuse_qkv(rename(checkpoint.state, [*RULES, *GATED], drop=drop)))
 
 
 def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:

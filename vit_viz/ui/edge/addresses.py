@@ -1,14 +1,30 @@
-"""Which addresses there are, by method and shape: what the page uses. Everything else answers 404, whatever Gradio would do there.
+"""Which addresses there are, by method and shape, and who may ask them; everything else is refused, whatever Gradio would do there.
 
-A test lists the routes of the installed Gradio and fails when one is neither here nor in its own list of closed ones.
+A request is let in by host name, address, method, length and origin; what is refused there has cost nothing yet. What fails behind
+the guard ends here, too: as a sentence and a status that says whose fault it is. A test lists the routes of the installed Gradio
+and fails when one is neither here nor in its own list of closed ones.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from vit_viz.errors import BusyError, ParameterError
+from vit_viz.surface import BODY_BYTES
+from vit_viz.ui.edge.bodies import TooLarge
+from vit_viz.ui.edge.exposure import Exposure
+from vit_viz.ui.edge.uploads import STOPPED, TOO_LARGE
+from vit_viz.ui.edge.user_errors import NOT_READABLE, sentence
+
+logger = logging.getLogger(__name__)
 
 API = "/gradio_api/"
 
@@ -40,9 +56,22 @@ _ANY = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CO
 """Of addresses whose routes say themselves which methods they answer."""
 _NAME = r"(?!\.\.?(?:/|$))[\w@+.,-]+"  # a part of a path that is neither . nor ..
 
+NO_ROOM = (
+    "The server cannot keep this picture now, because its disk is full or locked; please try again later."
+)
+REQUEST_BYTES = 2 * 2**20  # of a request that is no upload: the values of a few controls
+NOTHING_HERE = "There is nothing at this address; please reload the page."
+NO_SUCH_HOST = (
+    "The app is not served under this host name; whoever runs it can allow the name in VIT_VIZ_HOSTS."
+)
+FOREIGN_PAGE = "A page of another site cannot use this app; please open it in a window of its own."
+_FOR_EVERY_PAGE: tuple[Kind, ...] = ("page", "static", "fact")
+"""Kinds of addresses that a page of another site may request: a link to the page, and what reveals nothing about any visitor."""
+_PORTS = {"http": ":80", "https": ":443"}
+
 
 @dataclass(frozen=True)
-class Address:
+class Endpoint:
     """Addresses of one kind: the methods that they answer and the shape of their paths."""
 
     kind: Kind
@@ -55,24 +84,24 @@ class Address:
 
 
 ADDRESSES = (
-    Address("page", _READ, r"/"),
-    Address("static", ("GET",), rf"/(?:assets|static|svelte)(?:/{_NAME})+"),
-    Address("static", ("GET",), rf"/(?:theme\.css|favicon\.ico|manifest\.json|robots\.txt)|{API}theme\.css"),
-    Address("static", ("GET",), rf"/vit_viz/(?:js|page)(?:/{_NAME})+"),
-    Address(
+    Endpoint("page", _READ, r"/"),
+    Endpoint("static", ("GET",), rf"/(?:assets|static|svelte)(?:/{_NAME})+"),
+    Endpoint("static", ("GET",), rf"/(?:theme\.css|favicon\.ico|manifest\.json|robots\.txt)|{API}theme\.css"),
+    Endpoint("static", ("GET",), rf"/vit_viz/(?:js|page)(?:/{_NAME})+"),
+    Endpoint(
         "fact", ("GET",), rf"{API}(?:app_id|startup-events)"
     ),  # a page that reconnects asks, and the app when it starts
-    Address("heartbeat", ("GET",), rf"{API}heartbeat/[^/]*"),
-    Address("join", ("POST",), rf"{API}queue/join"),
-    Address("messages", ("GET",), rf"{API}queue/data"),
-    Address("cancel", ("POST",), rf"{API}cancel"),
-    Address("upload", ("POST",), rf"{API}upload"),
-    Address("upload progress", ("GET",), rf"{API}upload_progress"),
-    Address("file", _READ, rf"{API}file=.+"),
-    Address("health", _READ, r"/health"),
-    Address("api", _ANY, r"/api/v1(?:/[a-z0-9_]{1,60}(?:\.json)?)?"),
-    Address("mcp", ("GET", "POST", "DELETE"), r"/mcp"),
-    Address("ours", _ANY, r"/vit_viz/(?!(?:js|page)/).*"),
+    Endpoint("heartbeat", ("GET",), rf"{API}heartbeat/[^/]*"),
+    Endpoint("join", ("POST",), rf"{API}queue/join"),
+    Endpoint("messages", ("GET",), rf"{API}queue/data"),
+    Endpoint("cancel", ("POST",), rf"{API}cancel"),
+    Endpoint("upload", ("POST",), rf"{API}upload"),
+    Endpoint("upload progress", ("GET",), rf"{API}upload_progress"),
+    Endpoint("file", _READ, rf"{API}file=.+"),
+    Endpoint("health", _READ, r"/health"),
+    Endpoint("api", _ANY, r"/api/v1(?:/[a-z0-9_]{1,60}(?:\.json)?)?"),
+    Endpoint("mcp", ("GET", "POST", "DELETE"), r"/mcp"),
+    Endpoint("ours", _ANY, r"/vit_viz/(?!(?:js|page)/).*"),
 )
 
 
@@ -95,3 +124,96 @@ def methods_at(path: str, offered: Collection[Kind]) -> tuple[Kind, tuple[str, .
         if is_there and address.matches(address.methods[0], path):
             return address.kind, address.methods
     return None
+
+
+# --- refusals
+
+
+async def answer_fault(request: HTTPConnection, error: Exception) -> Response:
+    """What a visitor reads where Gradio, or a route of ours, fails."""
+    path = str(request.scope["path"])
+    return failure(error, kind_of(request.scope["method"], path), path)
+
+
+def failure(error: Exception, kind: Kind | None, path: str) -> Response:
+    """The answer to a request that failed: one sentence, and a status that says whose fault it is."""
+    answers: tuple[tuple[type[Exception], int, str], ...] = (
+        (TooLarge, 413, TOO_LARGE),
+        (ClientDisconnect, 408, STOPPED),  # the client has hung up
+        (TimeoutError, 408, STOPPED),
+        (BusyError, 429, str(error)),
+        (ParameterError, 400, str(error)),
+    )
+    for expected, status, text in answers:
+        if isinstance(error, expected):
+            return refusal(status, text, kind, path)
+    if kind == "upload" and isinstance(error, OSError):
+        logger.error("the upload folder cannot be written: %s", error.strerror)
+        return refusal(507, NO_ROOM, kind, path)
+    if kind in ("page", "ours", *OPTIONAL):
+        return refusal(500, sentence(error), kind, path)
+    logger.info("refused a request: %s", type(error).__name__)  # handlers end in `GuardedBlocks`
+    return refusal(400, NOT_READABLE, kind, path)
+
+
+def refusal(status: int, text: str, kind: Kind | None, path: str) -> Response:
+    """A sentence as Gradio's own script reads it: plain for uploads, JSON elsewhere in the API."""
+    if kind in OPTIONAL:
+        return JSONResponse({"error": text}, status)
+    if path.startswith(API) and kind != "upload":
+        return JSONResponse({"error": text, "detail": text}, status)
+    return PlainTextResponse(text, status)
+
+
+def refused_entry(
+    connection: HTTPConnection, kind: Kind | None, *, exposure: Exposure, offered: Collection[Kind]
+) -> Response | None:
+    """Why a request is not let in; None where it is.
+
+    Args:
+        kind: of its address; None where that is not there, or does not answer its method.
+        offered: kinds of addresses beside those of the page.
+    """
+    headers, path = connection.headers, str(connection.scope["path"])
+    if not exposure.serves(headers.get("host", "")):
+        return PlainTextResponse(NO_SUCH_HOST, 421)
+    if kind is None:
+        return _nothing_here(path, offered)
+    length = headers.get("content-length", "0")
+    if not (length.isascii() and length.isdigit()):
+        return refusal(400, NOT_READABLE, kind, path)
+    most = BODY_BYTES if kind in OPTIONAL else REQUEST_BYTES
+    if kind != "upload" and int(length) > most:
+        return refusal(413, TOO_LARGE, kind, path)
+    if kind not in _FOR_EVERY_PAGE and is_of_another_site(headers):
+        return refusal(403, FOREIGN_PAGE, kind, path)
+    return None
+
+
+def is_of_another_site(headers: Headers) -> bool:
+    """Whether a page of another site sends a request: browsers say so, older ones and those on plain HTTP by its origin alone.
+
+    A program that is no browser sends neither, and can say what it likes.
+    """
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site in ("cross-site", "same-site")
+    if "origin" not in headers:
+        return False
+    scheme, _, host = headers["origin"].lower().partition("://")
+    port = _PORTS.get(scheme, "")
+    named = (headers.get(name, "").partition(",")[0] for name in ("host", "x-forwarded-host"))
+    own = {name.strip().lower().removesuffix(port) for name in named}
+    return host.removesuffix(port) not in own - {""}
+
+
+def _nothing_here(path: str, offered: Collection[Kind]) -> Response:
+    """The answer where there is no address, or one that does not answer this method."""
+    there = methods_at(path, offered)
+    if not there:
+        return refusal(404, NOTHING_HERE, None, path)
+    kind, methods = there
+    said = f"This address only answers {' and '.join(methods)}; please reload the page."
+    answer = refusal(405, said, kind, path)
+    answer.headers["Allow"] = ", ".join(methods)
+    return answer

@@ -24,8 +24,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from vit_viz.errors import BusyError
-from vit_viz.ui.edge.admission import ANSWERS, LANES
-from vit_viz.ui.edge.pacing import MOST_KNOWN, Pace
+from vit_viz.ui.edge.admission import ANSWERS, LANES, MOST_KNOWN, Buckets
 
 MAKING = 8
 """Answers that are made at once; of one visitor, and of one network address where that is known:"""
@@ -110,7 +109,7 @@ class AnswerTurns:
         self._making: Counter[str] = Counter()  # of them, those being made
         self._unread: Counter[str] = Counter()  # bytes, by visitor
         self._clock = clock
-        self._pace = Pace(burst=BURST_SECONDS, per_second=SHARE, clock=clock)
+        self._pace = Buckets(burst=BURST_SECONDS, per_second=SHARE, clock=clock)
         self._rests: LRUCache[str, float] = LRUCache(MOST_KNOWN)  # until when, by who has used much
         self._came: OrderedDict[str, float] = OrderedDict()  # when whom was seen last, of those seen lately
 

@@ -1,19 +1,19 @@
 """Bodies of requests: read whole, in a bounded time and up to a bounded size, before anything else is taken for them.
 
 A sender who stops in the middle must cost nothing that others need. So no place is taken before a body is there, and only what
-arrives buys time for the rest of it.
+arrives buys time for the rest of it. Answers leave part by part, as fast as they are read: what is not read yet is held here, where
+it counts, and not in a socket.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Protocol
 
 from starlette.requests import ClientDisconnect
-from starlette.types import Message, Receive
+from starlette.types import Message, Receive, Send
 
 IDLE_SECONDS = 20.0
 """A body of which nothing arrives for so long has ended, as has an answer of which nothing is read."""
@@ -25,15 +25,11 @@ MOST_DISCARDED = 64 * 2**20
 """Bytes of a refused body that are still taken, so that its sender comes to read why."""
 
 
+PART_BYTES = 64 * 2**10
+
+
 class TooLarge(Exception):  # noqa: N818
     """A body holds more than it may."""
-
-
-class Counted(Protocol):
-    """Where the bytes of a body count while it arrives."""
-
-    def take(self, count: int) -> float:
-        """Count bytes that have arrived; returns the seconds after which more may be read."""
 
 
 class Patience:
@@ -90,11 +86,11 @@ async def parts_of(receive: Receive) -> AsyncIterator[bytes]:
         more = bool(message.get("more_body"))
 
 
-async def read_body(receive: Receive, *, counted: Counted | None = None) -> bytes:
+async def read_body(receive: Receive, *, counted: Callable[[int], float] | None = None) -> bytes:
     """The whole of a body.
 
     Args:
-        counted: where its bytes count while they arrive.
+        counted: told how many bytes have arrived; returns the seconds after which more may be read.
 
     Raises:
         BusyError: there is no room for it.
@@ -104,7 +100,7 @@ async def read_body(receive: Receive, *, counted: Counted | None = None) -> byte
     async for part in parts_of(receive):
         body += part
         if counted is not None:
-            await asyncio.sleep(counted.take(len(part)))
+            await asyncio.sleep(counted(len(part)))
     return bytes(body)
 
 
@@ -128,3 +124,23 @@ def replayed(body: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return take
+
+
+def paced(send: Send) -> Send:
+    """A line whose reader has to go on reading; what it returns raises TimeoutError where that ends, as `Patience` says."""
+    patience = Patience()
+
+    async def give(message: Message) -> None:
+        body: bytes = message.get("body", b"")
+        for start in range(0, max(1, len(body)), PART_BYTES):
+            part = body[start : start + PART_BYTES]
+            is_last = start + PART_BYTES >= len(body)
+            async with patience.waiting():
+                await send(message if is_last and not start else _part(message, part, is_last=is_last))
+            patience.moved(len(part))
+
+    return give
+
+
+def _part(message: Message, part: bytes, *, is_last: bool) -> Message:
+    return {**message, "body": part, "more_body": not is_last or message.get("more_body", False)}

@@ -3,14 +3,30 @@
 Nothing in it is a visitor's. What a link says is read by the page's script, in the browser; a visitor's cookie is set beside the
 page (`passage`). So Gradio is asked for it without a query, a cookie or any header of a visitor's, at an address that stands for
 any; then only the address under which a visitor reaches the app is put in, which anybody can make up, so it has to cost little.
+
+What of it is large stands in a script of its own, which browsers keep: styles, and templates, scripts and texts of components.
+Without those, and the schemas of an API that is not offered here, the page is a third as large. The script runs before Gradio's
+own and puts everything back where that looks for it.
+
+The page loads nothing from other hosts (on a Space its script may ask the Space's host how the Space is), runs no plugins and no
+script that is not its own: each script that stands in the page is named in the policy by its hash, so that a handler in an image
+that slipped through is not run. `unsafe-eval` stays, because Gradio makes functions of the text of gr.HTML; `unsafe-inline` stays
+for styles, because Gradio and plotly set them.
+
+Source: Content Security Policy Level 3, section 2.3.1 (source lists) and 6.7 (hashes).
 """
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
+import json
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import brotli
 from cachetools import LRUCache
@@ -21,11 +37,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Scope
 
-from vit_viz.ui.edge import page_parts
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.headers import PERMISSIONS, page_policy, without_base
-from vit_viz.ui.preview.head import with_head
-from vit_viz.ui.scripts import FOR_GOOD
+from vit_viz.ui.preview import with_head
+from vit_viz.ui.scripts import FILES, FOR_GOOD, file_address
+from vit_viz.ui.scripts import address as script_address
+
+PERMISSIONS = ", ".join(
+    [
+        "camera=(self)",
+        *(f"{name}=()" for name in ("microphone", "geolocation", "payment", "usb", "serial", "hid", "midi")),
+        *(f"{name}=()" for name in ("display-capture", "accelerometer", "gyroscope", "magnetometer")),
+    ]
+)
 
 MOST_KEPT = 32
 """Documents that are kept: of each address and of the script, one for each encoding."""
@@ -39,6 +62,33 @@ _ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
 
 _SERVER = ("type", "asgi", "http_version", "root_path", "app")
 """What of a request is the server's, and not a visitor's."""
+
+LARGE = 300
+"""Characters of JSON beyond which a value of a component stands in the script."""
+NAME = "parts.js"
+_FIRST = "ui/visit/photo_aspect.js"
+"""The module that runs before Gradio's, so that the page is laid out for the photo that comes."""
+_CONFIG = b"window.gradio_config = "
+_API = (
+    "api_info",
+    "api_info_as_input",
+    "api_info_as_output",
+    "example_inputs",
+    "skip_api",
+    "component_class_id",
+)
+"""Of a component: read by Gradio's page about its API, and for components of other packages."""
+_SCRIPT = """\
+(({ css, props }) => {
+  const config = window.gradio_config;
+  config.css = css;
+  for (const component of config.components) Object.assign(component.props, props[component.id]);
+})(%s);
+"""
+
+
+_INLINE = re.compile(rb"<script(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.DOTALL | re.IGNORECASE)
+_BASE = re.compile(rb"<base\b[^>]*>", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -66,14 +116,6 @@ class Document:
         return Response(b"" if method == "HEAD" else self.content, 200, headers)
 
 
-class NotRendered(Exception):  # noqa: N818
-    """Gradio answers something else than the page."""
-
-    def __init__(self, answer: Response) -> None:
-        super().__init__(answer.status_code)
-        self.answer = answer
-
-
 class Documents:
     """The page of one app, for every address at which it is reached.
 
@@ -96,14 +138,14 @@ class Documents:
             app: what renders it.
             version: of the page; another object where it was built anew.
         """
-        is_page = scope["path"] == "/"
-        if not is_page and not page_parts.is_script(scope["path"]):
+        path = scope["path"]
+        is_page = path == "/"
+        if not is_page and not (path.startswith(f"{FILES}/") and path.endswith(f"/{NAME}")):
             return None
-        try:
-            rendering = await self._rendered(app, scope, version)
-        except NotRendered as error:
-            return error.answer if is_page else None
-        if not is_page and scope["path"] != page_parts.address(rendering.script):
+        rendering = await self._rendered(app, scope, version)
+        if isinstance(rendering, Response):
+            return rendering if is_page else None
+        if not is_page and path != file_address(NAME, rendering.script):
             return None
         encoding = _encoding(Headers(scope=scope).get("accept-encoding", ""))
         key = _address_of(scope) if is_page else "", encoding
@@ -111,7 +153,8 @@ class Documents:
             self._kept[key] = await run_in_threadpool(self._document, rendering, *key)
         return self._kept[key].answer(scope["method"])
 
-    async def _rendered(self, app: ASGIApp, scope: Scope, version: object) -> Rendering:
+    async def _rendered(self, app: ASGIApp, scope: Scope, version: object) -> Rendering | Response:
+        """The page, as it was rendered once; or what else Gradio answers."""
         if version is not self._version:
             self._version, self._rendering = version, None
             self._kept.clear()
@@ -119,8 +162,8 @@ class Documents:
             stand_in = _without_visitor(scope)
             answer, address = await _asked(app, stand_in), _address_of(stand_in)
             if answer.status_code != 200:
-                raise NotRendered(answer)
-            html, script = await run_in_threadpool(page_parts.parted, bytes(answer.body), address)
+                return answer
+            html, script = await run_in_threadpool(parted, bytes(answer.body), address)
             self._rendering = Rendering(html, address, script)
         return self._rendering
 
@@ -129,7 +172,7 @@ class Documents:
         if not address:
             headers = {**FOR_GOOD, "Content-Type": "text/javascript; charset=utf-8"}
             return Document(_ENCODINGS[encoding](rendering.script), encoding, headers)
-        stand_in, mine = (page_parts.inside(one)[1:-1] for one in (rendering.stand_in, address))
+        stand_in, mine = (inside(one)[1:-1] for one in (rendering.stand_in, address))
         html = rendering.html.replace(stand_in, mine)
         html = with_head(without_base(html), address)
         policy = page_policy(html, frames=self.exposure.frames, connects=self.exposure.connects)
@@ -176,3 +219,87 @@ def _encoding(accepted: str) -> str:
     offers = (one.replace(" ", "").lower().partition(";q=") for one in accepted.split(","))
     names = {name for name, _, weight in offers if not weight or weight.strip("0.")}
     return next(name for name in _ENCODINGS if name in names or not name)
+
+
+def parted(html: bytes, stand_in: str) -> tuple[bytes, bytes]:
+    """A page without its large parts, and the script that puts them back; the script is empty where the page is none of Gradio's.
+
+    Args:
+        stand_in: what depends on who asks; whatever holds it stays in the page.
+    """
+    before, marker, rest = html.partition(_CONFIG)
+    if not marker:
+        return html, b""
+    text = rest.decode()
+    config, end = json.JSONDecoder().raw_decode(text)
+    script = (_SCRIPT % _json(_taken(config, stand_in))).encode()
+    close = "</script>"
+    start = text.index(close, end) + len(close)
+    loads = f'<script src=".{file_address(NAME, script)}"></script>'
+    loads += f'<script type="module" src=".{script_address(_FIRST)}"></script>'
+    head = marker + inside(config) + text[end:start].encode() + loads.encode()
+    return before + head + text[start:].encode(), script
+
+
+def _taken(config: dict[str, Any], stand_in: str) -> dict[str, Any]:
+    """The large parts of a configuration, which has them no longer."""
+    props = {}
+    for component in config["components"]:
+        for name in _API:
+            component.pop(name, None)
+        texts = {name: _json(value) for name, value in component["props"].items()}
+        large = [name for name, text in texts.items() if len(text) > LARGE and stand_in not in text]
+        props[component["id"]] = {name: component["props"].pop(name) for name in large}
+    return {"css": config.pop("css", None), "props": {number: of for number, of in props.items() if of}}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def inside(value: Any) -> bytes:
+    """A value as it stands in a script of the page; Gradio writes it so, too."""
+    text = _json(value)
+    for sign in "<>&'":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text.encode()
+
+
+# --- the policy of the page
+
+
+def page_policy(html: bytes, *, frames: tuple[str, ...] = (), connects: tuple[str, ...] = ()) -> str:
+    """The Content-Security-Policy of a page with these scripts in it.
+
+    Args:
+        frames: sources beside the page's own whose pages may show it in a frame.
+        connects: sources beside the page's own that its scripts may ask.
+    """
+    digests = (base64.b64encode(hashlib.sha256(text).digest()).decode() for text in inline_scripts(html))
+    hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
+    rules = (
+        "default-src 'none'",
+        f"script-src 'self' 'unsafe-eval' {hashes}".rstrip(),
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "media-src 'self' blob: mediastream:",
+        "font-src 'self' data:",
+        " ".join(["connect-src 'self' data: blob:", *connects]),
+        "worker-src 'self' blob:",
+        "manifest-src 'self'",
+        "form-action 'none'",
+        "base-uri 'none'",
+        "object-src 'none'",
+        " ".join(["frame-ancestors 'self'", *frames]),
+    )
+    return "; ".join(rules)
+
+
+def inline_scripts(html: bytes) -> list[bytes]:
+    """The text of each script that stands in a page itself."""
+    return [match["text"] for match in _INLINE.finditer(html) if b"src=" not in match["attributes"]]
+
+
+def without_base(html: bytes) -> bytes:
+    """A page without <base>: Gradio's says "./", which is where the page is anyway, and the policy allows none."""
+    return _BASE.sub(b"", html, count=1)

@@ -17,7 +17,7 @@ from PIL import Image
 from vit_viz.errors import ImageError
 from vit_viz.images import decode
 from vit_viz.session.handles import VISITOR
-from vit_viz.ui.edge.upload_files import UploadFiles
+from vit_viz.ui.edge.uploads import UploadFiles
 from vit_viz.ui.edge.user_errors import toast
 
 PREVIEW_SECONDS = 10.0

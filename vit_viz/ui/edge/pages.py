@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from vit_viz.errors import BusyError, ParameterError
@@ -38,7 +38,7 @@ TOO_MANY = "Too many visitors are here at the moment; please try again in a few 
 
 
 @dataclass(eq=False)
-class Page:
+class OpenPage:
     """One opened page.
 
     Args:
@@ -111,9 +111,9 @@ class Pages:
         self.most_of_address = most_of_address
         self._clock = clock
         self._lock = threading.Lock()
-        self._pages: OrderedDict[str, Page] = OrderedDict()
+        self._pages: OrderedDict[str, OpenPage] = OrderedDict()
 
-    def admit(self, name: str, visitor: str, owner: str, address: str = "") -> Page:
+    def admit(self, name: str, visitor: str, owner: str, address: str = "") -> OpenPage:
         """The page of a name, for its visitor; a new one takes the place of an old one that is closed and waits for nothing.
 
         Raises:
@@ -127,7 +127,7 @@ class Pages:
                 if page is None:
                     gone = self._make_room(visitor, address)
                     now = self._clock()
-                    page = self._pages[name] = Page(
+                    page = self._pages[name] = OpenPage(
                         name, visitor, owner, address, left_at=now, stopped_listening_at=now
                     )
                 if page.visitor != visitor:
@@ -138,20 +138,16 @@ class Pages:
             for other in gone:
                 self.on_forgotten(other)
 
-    @contextmanager
-    def heartbeat(self, page: Page) -> Iterator[None]:
+    def heartbeat(self, page: OpenPage) -> AbstractContextManager[None]:
         """While the page is open in a browser."""
-        with self._connected(page, "heartbeats"):
-            yield
+        return self._connected(page, "heartbeats")
 
-    @contextmanager
-    def listening(self, page: Page) -> Iterator[None]:
+    def listening(self, page: OpenPage) -> AbstractContextManager[None]:
         """While the page takes messages."""
-        with self._connected(page, "listeners"):
-            yield
+        return self._connected(page, "listeners")
 
     @contextmanager
-    def asking(self, page: Page) -> Iterator[None]:
+    def asking(self, page: OpenPage) -> Iterator[None]:
         """While a question of the page is taken in, for whose answer it will listen."""
         self._asked(page, 1)
         try:
@@ -159,11 +155,11 @@ class Pages:
         finally:
             self._asked(page, -1)
 
-    def find(self, name: str) -> Page | None:
+    def find(self, name: str) -> OpenPage | None:
         """The page of a name, where it is known."""
         return self._pages.get(name)
 
-    def abandoned(self) -> list[Page]:
+    def abandoned(self) -> list[OpenPage]:
         """Pages that no longer listen, though they may have asked something."""
         with self._lock:
             now = self._clock()
@@ -193,7 +189,7 @@ class Pages:
     def __len__(self) -> int:
         return len(self._pages)
 
-    def _asked(self, page: Page, joining: int) -> None:
+    def _asked(self, page: OpenPage, joining: int) -> None:
         with self._lock:
             page.joining += joining
             page.asked_at = self._clock()
@@ -212,7 +208,7 @@ class Pages:
             return [self._drop_idle(sorted(pages, key=lambda page: -held[page.visitor]), TOO_MANY)]
         return []
 
-    def _drop_idle(self, pages: list[Page], otherwise: str) -> str:
+    def _drop_idle(self, pages: list[OpenPage], otherwise: str) -> str:
         waiting = self.with_questions()
         for page in pages:
             if _is_idle(page, waiting):
@@ -221,7 +217,7 @@ class Pages:
         raise BusyError(otherwise)
 
     @contextmanager
-    def _connected(self, page: Page, kind: str) -> Iterator[None]:
+    def _connected(self, page: OpenPage, kind: str) -> Iterator[None]:
         with self._lock:
             setattr(page, kind, getattr(page, kind) + 1)
         try:
@@ -239,6 +235,6 @@ class Pages:
                 self.on_left(page.owner)
 
 
-def _is_idle(page: Page, waiting: Container[str]) -> bool:
+def _is_idle(page: OpenPage, waiting: Container[str]) -> bool:
     """Whether nothing is lost when a page is forgotten: it is closed, and waits for nothing."""
     return not page.is_open and not page.joining and page.name not in waiting

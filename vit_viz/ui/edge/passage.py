@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import math
@@ -10,9 +11,9 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, nullcontext
 from typing import Any
-from urllib.parse import parse_qsl
 
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
@@ -21,30 +22,38 @@ from vit_viz.errors import BusyError, ParameterError
 from vit_viz.images.signatures import readable_format
 from vit_viz.session.handles import COOKIE, new_visitor, owner_of, visitor_in
 from vit_viz.surface import BODY_BYTES, OWNER
-from vit_viz.ui.edge.addresses import API, OPTIONAL, Kind, kind_of
+from vit_viz.ui.edge.addresses import (
+    API,
+    OPTIONAL,
+    REQUEST_BYTES,
+    Kind,
+    failure,
+    kind_of,
+    refusal,
+    refused_entry,
+)
 from vit_viz.ui.edge.admission import FOLLOWED, SLOW, STREAMS, lane_of
 from vit_viz.ui.edge.answer_turns import PASSING, Passing
-from vit_viz.ui.edge.bodies import TooLarge, discard, read_body, replayed
-from vit_viz.ui.edge.entry import REQUEST_BYTES, refused_entry
-from vit_viz.ui.edge.headers import NOTHING_INSIDE, add_headers
-from vit_viz.ui.edge.pages import Page
-from vit_viz.ui.edge.refusals import failure, refusal
-from vit_viz.ui.edge.sending import paced
+from vit_viz.ui.edge.bodies import TooLarge, discard, paced, read_body, replayed
+from vit_viz.ui.edge.pages import OpenPage
 from vit_viz.ui.edge.shared_limits import SharedLimits
-from vit_viz.ui.edge.tending import keep_alive
-from vit_viz.ui.edge.uploading import progress_events, receive_upload
+from vit_viz.ui.edge.uploads import progress_events, receive_upload
 from vit_viz.ui.edge.user_errors import NOT_READABLE
 
 logger = logging.getLogger(__name__)
 
 MOST_STREAMS = 4  # of messages, for one page: it needs one, and for a moment two while it reconnects
 
+HEARTBEAT_SECONDS = 15.0
 LONGEST_PAUSE_SECONDS = 5.0
 """How long whoever is refused again and again waits to hear it: a refusal costs little, but thousands a second cost time."""
 
 NOT_YOURS = "This file is not here any more; please choose the picture again."
 ALIVE = "Questions are answered."
 NOT_ALIVE = "Questions are not answered."
+
+NOTHING_INSIDE = "default-src 'none'; frame-ancestors 'none'"
+"""The policy of everything but pages: a picture or a number that is opened by itself can load nothing and run nothing."""
 
 _PAGE_NAME = re.compile(r"[a-z0-9]{4,32}")
 _NOT_THE_PAGE_S = (
@@ -96,15 +105,11 @@ class Passage:
 
     # --- what is let in
 
-    def _page(self, name: str) -> Page:
+    def _page(self, name: str) -> OpenPage:
         """The page of a name, as far as it is this visitor's."""
         if not _PAGE_NAME.fullmatch(name):
             raise ParameterError(NOT_READABLE)
         return self.guard.page(name, self.visitor, owner_of(self.cookie, name), self.address)
-
-    def _parameter(self, name: str) -> str:
-        query: bytes = self.scope.get("query_string", b"")
-        return dict(parse_qsl(query.decode("latin-1"))).get(name, "")
 
     async def _take(self) -> Message:
         """The next part of the request, as long as it is not too large."""
@@ -155,13 +160,13 @@ class Passage:
         """A question by its name, from somebody without a page."""
         owner = f"{self.kind} {self.visitor}"
         self.scope = {**self.scope, OWNER: owner}
-        asker = Page("", self.cookie or owner, owner, self.address)  # pages without a cookie count apart
+        asker = OpenPage("", self.cookie or owner, owner, self.address)  # pages without a cookie count apart
         if self.scope["method"] != "POST":
             with self.guard.place(STREAMS, asker) if self.kind == "mcp" else nullcontext():
                 await self._pass_on()
             return
         with self.guard.blocks.files.arriving(self.visitor, most=math.inf) as arrival:
-            body = await read_body(self._take, counted=arrival)
+            body = await read_body(self._take, counted=arrival.take)
             async with self.guard.answer_turns.beside(self.visitor, self.address) as self._passing:
                 with self._places:
                     self._places.enter_context(self.guard.place(SLOW, asker))
@@ -182,7 +187,7 @@ class Passage:
         is_alive = self.guard.blocks.questions.is_alive
         await self._reply(PlainTextResponse(ALIVE if is_alive else NOT_ALIVE, 200 if is_alive else 503))
 
-    async def _asked(self) -> tuple[bytes, dict[str, Any], Page]:
+    async def _asked(self) -> tuple[bytes, dict[str, Any], OpenPage]:
         """What a page of this visitor sends as JSON: as it came, as it reads, and from which page."""
         body = await read_body(self._take)
         try:
@@ -196,7 +201,7 @@ class Passage:
 
     async def _messages(self) -> None:
         """The stream on which a page hears the answers to its questions."""
-        page = self._page(self._parameter("session_hash"))
+        page = self._page(self.connection.query_params.get("session_hash", ""))
         if page.listeners >= MOST_STREAMS:
             raise BusyError("This page is already connected; please reload it.")
         with self.guard.blocks.open_pages.listening(page):
@@ -208,11 +213,12 @@ class Passage:
         if page.heartbeats >= MOST_STREAMS:
             raise BusyError("This page is open already; please reload it.")
         with self.guard.blocks.open_pages.heartbeat(page):
-            await self._stream(keep_alive(self.guard.gradio_app.stop_event))
+            await self._stream(_keep_alive(self.guard.gradio_app.stop_event))
 
     async def _upload(self) -> None:
         """A picture that arrives."""
-        progress = self.guard.progresses.of(self.visitor, self._parameter("upload_id"))
+        upload_id = self.connection.query_params.get("upload_id", "")
+        progress = self.guard.progresses.of(self.visitor, upload_id)
         paths = await receive_upload(
             self.scope, self._take, self.guard.blocks.files, visitor=self.cookie, progress=progress
         )
@@ -220,8 +226,8 @@ class Passage:
 
     async def _upload_progress(self) -> None:
         """How far an upload is."""
-        upload_id = self._parameter("upload_id")
-        asker = Page("", self.visitor, self.visitor, self.address)
+        upload_id = self.connection.query_params.get("upload_id", "")
+        asker = OpenPage("", self.visitor, self.visitor, self.address)
         try:
             with self.guard.place(FOLLOWED, asker):
                 await self._stream(progress_events(self.guard.progresses.of(self.visitor, upload_id)))
@@ -233,7 +239,7 @@ class Passage:
         path = self.path.removeprefix(f"{API}file=")
         content = await run_in_threadpool(self.guard.blocks.files.read, path, self.cookie)
         if content is None:
-            await self._reply(self._sentence(404, NOT_YOURS))
+            await self._reply(refusal(404, NOT_YOURS, self.kind, self.path))
             return
         kind = readable_format(content)
         await self._reply(
@@ -323,8 +329,31 @@ class Passage:
 
         await response(self.scope, self._receive, linger)
 
-    def _sentence(self, status: int, text: str) -> Response:
-        return refusal(status, text, self.kind, self.path)
+
+def add_headers(message: Message, *, is_static: bool) -> MutableHeaders:
+    """Add to the start of an answer the headers that every answer has; returns them.
+
+    Args:
+        is_static: the same for every visitor, so that a browser may keep it.
+    """
+    headers = MutableHeaders(raw=message["headers"])
+    message["headers"] = headers.raw
+    headers["X-Content-Type-Options"] = "nosniff"
+    headers["Referrer-Policy"] = "same-origin"
+    headers["Cross-Origin-Resource-Policy"] = "same-origin"
+    for name in [name for name in headers if name.startswith("access-control-")]:
+        del headers[name]
+    if not is_static:
+        headers["Cache-Control"] = "no-store"
+    return headers
+
+
+async def _keep_alive(stopped: asyncio.Event) -> AsyncIterator[bytes]:
+    """Keep-alive messages until the server stops."""
+    while not stopped.is_set():
+        yield b"data: ALIVE\n\n"
+        with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
+            await asyncio.wait_for(stopped.wait(), HEARTBEAT_SECONDS)
 
 
 _ANSWERS: dict[Kind, Callable[[Passage], Awaitable[None]]] = {

@@ -2,7 +2,7 @@
 
 Gradio looks up the page of each question that waits, and when one is gone, the search ends the processing for everybody, and for
 good. Here a page that is gone has no messages and no questions, and that is all; a page takes its questions along when it is
-forgotten; and what has ended all the same is started again (`vit_viz.ui.edge.tending`).
+forgotten; and what has ended all the same is started again (`vit_viz.ui.edge.http_guard`).
 """
 
 from __future__ import annotations

@@ -1,25 +1,22 @@
-"""What all requests to one app share: how it is reached, the page behind it, and the places, turns and paces of its visitors."""
+"""Limits that requests to one app share: how it is reached, the page behind it, and the places, turns and paces of its visitors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.types import ASGIApp
 
 from vit_viz.errors import BusyError
 from vit_viz.ui.edge.addresses import Kind
-from vit_viz.ui.edge.admission import LANES, SLOW, lane_of
+from vit_viz.ui.edge.admission import LANES, SLOW, Buckets, lane_of
 from vit_viz.ui.edge.answer_turns import AnswerTurns
 from vit_viz.ui.edge.documents import Documents
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.pacing import Pace
-from vit_viz.ui.edge.pages import Page
-from vit_viz.ui.edge.uploading import Progresses
-
-if TYPE_CHECKING:
-    from vit_viz.ui.edge.user_errors import GuardedBlocks
+from vit_viz.ui.edge.pages import OpenPage
+from vit_viz.ui.edge.uploads import Progresses
+from vit_viz.ui.edge.user_errors import GuardedBlocks
 
 REFUSALS_AT_ONCE = 32
 REFUSALS_PER_SECOND = 8
@@ -56,10 +53,12 @@ class SharedLimits:
         self.documents = Documents(exposure)
         self.progresses = Progresses()
         self.answer_turns = AnswerTurns()
-        self.refusals = Pace(burst=REFUSALS_AT_ONCE, per_second=REFUSALS_PER_SECOND)
-        self.openings = Pace(burst=PAGES_AT_ONCE, per_second=PAGES_PER_SECOND)
-        self.openings_from = Pace(burst=PAGES_AT_ONCE_FROM_ADDRESS, per_second=PAGES_PER_SECOND_FROM_ADDRESS)
-        self._joining: list[tuple[str, Page]] = []  # let in, and not yet in Gradio's queue
+        self.refusals = Buckets(burst=REFUSALS_AT_ONCE, per_second=REFUSALS_PER_SECOND)
+        self.openings = Buckets(burst=PAGES_AT_ONCE, per_second=PAGES_PER_SECOND)
+        self.openings_from = Buckets(
+            burst=PAGES_AT_ONCE_FROM_ADDRESS, per_second=PAGES_PER_SECOND_FROM_ADDRESS
+        )
+        self._joining: list[tuple[str, OpenPage]] = []  # let in, and not yet in Gradio's queue
 
     @property
     def blocks(self) -> GuardedBlocks:
@@ -72,7 +71,7 @@ class SharedLimits:
         events = list(self.blocks.questions.event_ids_to_events.values())
         return self.answer_turns.is_busy or any(lane_of(event.fn) != SLOW for event in events)
 
-    def _questions(self, lane: str) -> list[Page]:
+    def _questions(self, lane: str) -> list[OpenPage]:
         """The page of each question that waits in a lane or is being answered."""
         events = list(self.blocks.questions.event_ids_to_events.values())
         pages = [
@@ -80,7 +79,7 @@ class SharedLimits:
         ]
         return [page for page in pages if page] + [page for kind, page in self._joining if kind == lane]
 
-    def page(self, name: str, visitor: str, owner: str, address: str) -> Page:
+    def page(self, name: str, visitor: str, owner: str, address: str) -> OpenPage:
         """The page of a name, for its visitor; one that is new costs more than a question, so they come only so fast.
 
         Raises:
@@ -95,7 +94,7 @@ class SharedLimits:
         return pages.admit(name, visitor, owner, address)
 
     @contextmanager
-    def place(self, lane: str, page: Page) -> Iterator[None]:
+    def place(self, lane: str, page: OpenPage) -> Iterator[None]:
         """Let one more question in; inside it counts, though it is not in Gradio's queue, or not yet.
 
         Raises:

@@ -1,17 +1,17 @@
-"""Where exceptions end: one plain, escaped sentence for the user, the traceback for the log.
+"""Exceptions as the user reads them, one plain, escaped sentence; the traceback goes to the log, with the number of its request.
 
-Every handler and every route of the user interface passes through here and nowhere else. What comes before and after a handler is
-Gradio's own: `GuardedBlocks` stands around it, because Gradio would show the bare word "Error" and log what was sent.
+`GuardedBlocks` stands around every handler and what Gradio does before and after it, because Gradio would show the bare word
+"Error" and log what was sent.
 """
 
 from __future__ import annotations
 
-import functools
 import html
-import inspect
+import itertools
 import logging
-from collections.abc import Callable, Iterator
-from typing import Any, Self, TypeVar, cast
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Self, cast
 
 import gradio as gr
 from gradio.context import LocalContext
@@ -23,8 +23,7 @@ from vit_viz.sentences import sentence as sentence
 from vit_viz.session.handles import OWNER, PAGE, VISITOR, owner_of, visitor_in
 from vit_viz.ui.edge.pages import Pages
 from vit_viz.ui.edge.question_queue import QuestionQueue
-from vit_viz.ui.edge.request_log import NUMBER, REQUEST
-from vit_viz.ui.edge.upload_files import UploadFiles
+from vit_viz.ui.edge.uploads import UploadFiles
 
 logger = logging.getLogger(__name__)
 
@@ -33,39 +32,16 @@ NOT_READABLE = "The page sent something that cannot be read; please reload it an
 NOT_OFFERED = "This choice is not offered here; please reload the page and choose another one."
 NO_FILES_HERE = "The page sent a file where none belongs; please reload it and try again."
 
-Handler = TypeVar("Handler", bound=Callable[..., Any])
+REQUEST: ContextVar[int] = ContextVar("request", default=0)
+"""Number of the request that is being handled, counted from 1 since the app started; 0 outside of any."""
+NUMBER = "vit_viz.request"
+"""Where the number stands in the scope of a request."""
+_counter = itertools.count(1)
 
 
 def escaped(error: BaseException) -> str:
     """The sentence with every character that HTML gives a meaning to replaced."""
     return html.escape(sentence(error), quote=True)
-
-
-def guarded(handler: Handler) -> Handler:
-    """Make a Gradio handler, plain or generator, end in one escaped sentence instead of an exception."""
-    if inspect.isgeneratorfunction(handler):
-
-        @functools.wraps(handler)
-        def steps(*args: Any, **kwargs: Any) -> Iterator[Any]:
-            try:
-                yield from handler(*args, **kwargs)
-            except gr.Error:
-                raise
-            except Exception as error:
-                raise _toast(error) from None
-
-        return cast(Handler, steps)
-
-    @functools.wraps(handler)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return handler(*args, **kwargs)
-        except gr.Error:
-            raise
-        except Exception as error:
-            raise _toast(error) from None
-
-    return cast(Handler, call)
 
 
 class GuardedBlocks(gr.Blocks):
@@ -174,7 +150,7 @@ class GuardedBlocks(gr.Blocks):
         except gr.Error as error:
             raise _quiet(error) from None
         except Exception as error:
-            raise _toast(error) from None
+            raise toast(sentence(error)) from None
         finally:
             VISITOR.reset(before[0])
             OWNER.reset(before[1])
@@ -201,10 +177,6 @@ def notice(text: str) -> None:
     logger.warning(text)
     if LocalContext.event_id.get(None) is not None:
         gr.Warning(html.escape(one_line(text), quote=True), title="This takes longer")
-
-
-def _toast(error: BaseException) -> gr.Error:
-    return toast(sentence(error))
 
 
 def _quiet(error: gr.Error) -> gr.Error:
@@ -243,3 +215,29 @@ def _holds_file(value: Any) -> bool:
         elif isinstance(part, list):
             waiting += part
     return False
+
+
+def next_number() -> int:
+    """The number of a request that has just arrived."""
+    return next(_counter)
+
+
+class _Numbered(logging.Formatter):
+    """Time, level, request and message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line of the log."""
+        number = REQUEST.get()
+        record.request = f" [request {number}]" if number else ""
+        return super().format(record)
+
+
+def log_with_request_numbers() -> None:
+    """Let the app's own log lines go to stderr with the number of their request; for the start of the app."""
+    logger = logging.getLogger("vit_viz")
+    if any(isinstance(handler.formatter, _Numbered) for handler in logger.handlers):
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Numbered("%(asctime)s %(levelname)s%(request)s %(name)s: %(message)s"))
+    handler.setLevel(logging.WARNING)
+    logger.addHandler(handler)

@@ -1,19 +1,17 @@
 // Taking patches away from the stage by mouse, finger and keys; or choosing the query there, where the map follows one.
 
-import { ARROWS, pointerIn } from '../../explorer/geometry.js';
+import { ARROWS } from '../../explorer/elements.js';
+import { pointerIn } from '../../explorer/geometry.js';
 import { attachFinger, isFinger } from '../../explorer/long_press.js';
+/** @import { Stage } from './stage.js' */
 
-/**
- * @typedef {import('./stage.js').Stage} Stage
- * @typedef {[number, number]} Cell row, col
- */
+/** @typedef {[number, number]} Cell row, col */
 
 const FINE = 24; // rows or columns from which on the brush is three patches wide
 
 /**
  * Every patch on the straight way between two, so that a fast stroke leaves no gaps; three patches wide on fine grids.
- * @param {Cell} from
- * @param {Cell} to
+ * @param {Cell} from @param {Cell} to
  * @param {[number, number]} grid rows, cols
  */
 export function stroke(from, to, [rows, cols]) {
@@ -114,5 +112,8 @@ export function listenToKeys(/** @type {Stage} */ stage) {
     if (stage.tool !== 'choose') stage.moveCursor(step);
     else if (step) stage.trigger('step', { down: step[0], across: step[1] });
   });
-  element.addEventListener('blur', () => stage.hideCursor());
+  element.addEventListener('blur', () => {
+    stage.cursor = null;
+    stage.paint();
+  });
 }

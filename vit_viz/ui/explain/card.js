@@ -1,7 +1,8 @@
 // One method in the gallery: its map or how to get it, and its place beside random orders of patches.
 
+import { clamp } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
-import { make, showText } from '../kit/elements.js';
+import { having, make, showShare, showText } from '../kit/elements.js';
 
 /**
  * @typedef {{caption: string}} Map
@@ -20,8 +21,8 @@ import { make, showText } from '../kit/elements.js';
  * @property {number} ratio width over height
  * @property {string} options with which the map was made
  *
- * @typedef {{area: number, low: number, high: number, mean: number}} Place the area under the map's curve, the middle of those of random
- *     orders of patches, and between which 95% of them lie
+ * @typedef {{area: number, low: number, high: number, mean: number, floor?: number}} Place the area under the map's curve, the middle of
+ *     those of random orders of patches, and between which 95% of them lie; floor: where its line begins, if not at 0
  *
  * @typedef {object} Trust how far a map can be trusted
  * @property {string} options of the map that was tested
@@ -31,7 +32,11 @@ import { make, showText } from '../kit/elements.js';
  * @property {string} [title] the areas in words
  * @property {Place} [place]
  * @property {string[]} [sentences]
- * @property {Record<string, import('./belief.js').Fall>} [curves]
+ * @property {Record<string, import('./fall.js').Curve>} [curves]
+ * @property {string} [what] is followed, if not the answer: the lead of one class over another
+ * @property {string} [axis] what the curves count
+ * @property {[string, string]} [names] of two classes whose maps were subtracted
+ * @property {boolean} [grows] whether the lead grows at first as the patches of the other class go
  *
  * @typedef {import('../kit/elements.js').Job & {map?: Map}} Slow what is known of a slow method
  *
@@ -43,30 +48,21 @@ import { make, showText } from '../kit/elements.js';
 export class Card {
   /** @param {string} name @param {Actions} actions */
   constructor(name, actions) {
-    this.name = name;
-    this.element = make('article', 'vv-way');
-    this.element.dataset.method = name;
     this.title = make('span', 'vv-card-name');
     this.tag = make('span', 'vv-tag vv-small');
-    this.open = make('button', 'vv-open');
-    this.image = make('img', 'vv-card-image');
+    this.image = having(make('img', 'vv-card-image'), { alt: '' });
+    this.open = make('button', 'vv-open vv-bare', this.image);
     this.blank = new Blank(
       () => actions.compute(name),
       () => actions.stop(name),
     );
     this.strip = new Strip();
     this.falls = make('p', 'vv-falls vv-small');
-    this.assemble();
+    const title = make('h4', 'vv-card-title', this.title, this.tag);
+    const parts = [this.open, this.blank.element, title, this.strip.element, this.falls];
+    this.element = having(make('article', 'vv-way', ...parts), { 'data-method': name });
     this.open.addEventListener('click', () => actions.open(name));
     this.image.onload = () => this.element.classList.remove('vv-busy');
-  }
-
-  assemble() {
-    const title = make('h4', 'vv-card-title');
-    title.append(this.title, this.tag);
-    this.image.alt = '';
-    this.open.append(this.image);
-    this.element.append(this.open, this.blank.element, title, this.strip.element, this.falls);
   }
 
   /**
@@ -111,15 +107,14 @@ export class Card {
 class Blank {
   /** @param {() => void} compute @param {() => void} stop */
   constructor(compute, stop) {
-    this.element = make('div', 'vv-blank');
     this.words = make('p', 'vv-blank-words');
-    this.go = make('button', 'vv-go');
-    this.progress = make('progress', 'vv-progress');
-    this.progress.max = 1;
+    this.go = make('button', 'vv-go vv-bare');
+    this.go.title = 'Computes this map, which takes a while.';
+    this.progress = having(make('progress', 'vv-progress'), { max: 1 });
     this.stop = make('button', 'vv-stop vv-button', 'Cancel');
+    this.element = make('div', 'vv-blank', this.words, this.go, this.progress, this.stop);
     this.go.addEventListener('click', compute);
     this.stop.addEventListener('click', stop);
-    this.element.append(this.words, this.go, this.progress, this.stop);
   }
 
   /** @param {Method} method @param {Slow} job */
@@ -129,27 +124,25 @@ class Blank {
     showText(this.words, error || (isRunning ? words : method.words));
     showText(this.go, method.slow && !isRunning ? 'compute' : '');
     this.go.setAttribute('aria-label', `Compute ${method.label}`);
-    this.progress.hidden = this.stop.hidden = !isRunning;
+    this.stop.hidden = !isRunning;
     this.stop.setAttribute('aria-label', `Cancel ${method.label}`);
-    this.progress.value = share || 0;
+    showShare(this.progress, isRunning ? share : null);
   }
 }
 
-/** A line from 0 to the same end for all methods: where 95% of random orders lie, and where the map is. Left is better. */
+/** A line that begins and ends at the same numbers for all methods: where 95% of random orders lie, and where the map is. Left is better. */
 class Strip {
-  constructor() {
-    this.element = make('div', 'vv-place');
-    this.band = make('span', 'vv-band');
-    this.dot = make('span', 'vv-dot');
-    this.element.append(this.band, this.dot);
-  }
+  band = make('span', 'vv-band');
+  dot = make('span', 'vv-dot');
+  element = make('div', 'vv-place', this.band, this.dot);
 
   draw(/** @type {Trust | undefined} */ trust, /** @type {number} */ end) {
     const place = trust?.place;
     this.band.hidden = this.dot.hidden = !place;
     this.element.title = trust?.title ?? '';
     if (!place) return;
-    const at = (/** @type {number} */ x) => 100 * Math.min(1, Math.max(0, x / end));
+    const { floor = 0 } = place;
+    const at = (/** @type {number} */ x) => 100 * clamp((x - floor) / (end - floor));
     this.band.style.left = `${at(place.low)}%`;
     this.band.style.width = `${at(place.high) - at(place.low)}%`;
     this.dot.style.left = `${at(place.area)}%`;
@@ -158,6 +151,10 @@ class Strip {
 
 /** Where the strips of all cards end: beyond each map and well beyond the random orders; 0 while nothing is known. */
 export function endOfStrips(/** @type {Trust[]} */ known) {
-  const ends = known.flatMap(({ place }) => (place ? [1.6 * place.high, 1.05 * place.area] : []));
-  return Math.max(0, ...ends);
+  const beyond = (/** @type {number} */ at, /** @type {number} */ times, floor = 0) =>
+    floor + times * (at - floor);
+  const ends = known.flatMap(({ place }) =>
+    place ? [beyond(place.high, 1.6, place.floor), beyond(place.area, 1.05, place.floor)] : [],
+  );
+  return ends.length ? Math.max(...ends) : 0;
 }

@@ -2,16 +2,15 @@
 // their names, and 'trust' the test of all maps. Each says in 'key' what it is about; what is about something else is not shown, but
 // for a test of the same photo towards another class, which is shown as that class's until this one is tested.
 
-import { finder, showText } from '../kit/elements.js';
+import { drawValue, finder, onPress, press, showJob, showText } from '../kit/elements.js';
+import { showError } from '../kit/notes.js';
+import { drawAgreement, firstChoice } from './agree.js';
 import { Belief } from './belief.js';
 import { Card, endOfStrips } from './card.js';
+/** @import { Job, Mount, Trigger } from '../kit/elements.js' */
+/** @import { Method, Slow, Trust } from './card.js' */
 
 /**
- * @typedef {import('./card.js').Method} Method
- * @typedef {import('./card.js').Slow} Slow
- * @typedef {import('./card.js').Trust} Trust
- * @typedef {import('../kit/elements.js').Trigger} Trigger
- *
  * @typedef {object} Base
  * @property {number} [revision] counts what was asked for, so that an older answer is known
  * @property {boolean} [busy]
@@ -21,19 +20,15 @@ import { Card, endOfStrips } from './card.js';
  * @property {string} [target] the class in words; empty for an embedding
  * @property {Method[]} [cards]
  * @property {string} [map_scale]
+ * @property {string} [rule] what the cards show, while that is not their own map
+ * @property {import('./agree.js').Agreement | null} [agreement]
  *
  * @typedef {Slow & {seq: number}} SlowNews
  *
  * @typedef {{key: string, of: Record<string, SlowNews>}} Progress
  *
- * @typedef {object} TestNews
- * @property {string} key
- * @property {boolean} [running]
- * @property {string} [words]
- * @property {number} [share]
- * @property {string} [error]
- * @property {string[]} [order] methods, the most trusted first
- * @property {Record<string, Trust>} [cards]
+ * @typedef {{key: string, running?: boolean, words?: string, share?: number, error?: string, order?: string[],
+ *   cards?: Record<string, Trust>}} TestNews order: methods, the most trusted first
  *
  * What a test found of the maps for one class: how far each can be trusted, and which comes first.
  * @typedef {{target: string, trust: Record<string, Trust>, order: string[]}} Tested
@@ -46,9 +41,10 @@ import { Card, endOfStrips } from './card.js';
 
 const QUESTION = 'Which are the most faithful?';
 const UNSORTED = 'Compares each with random orders of patches.';
-const NUMBERS = 'No One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve'.split(' ');
+const NUMBERS =
+  'No One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen Fifteen'.split(' ');
 
-/** @type {import('../kit/elements.js').Mount<Props>} */
+/** @type {Mount<Props>} */
 export function mount(element, trigger, props, watch) {
   const gallery = new Gallery(element, trigger);
   const follow = () => gallery.follow(props.progress);
@@ -58,11 +54,10 @@ export function mount(element, trigger, props, watch) {
     gallery.followTest(props.trust);
     gallery.hear(props.weights);
   };
-  watch('value', show);
   watch('progress', follow);
   watch('trust', () => gallery.followTest(props.trust));
   watch('weights', () => gallery.hear(props.weights));
-  show();
+  drawValue(watch, show);
 }
 
 /** What is known of the methods, and their cards. */
@@ -87,13 +82,12 @@ class Gallery {
     this.element = element;
     this.trigger = trigger;
     this.find = finder(element);
-    this.scales = /** @type {HTMLElement[]} */ ([...element.querySelectorAll('[data-map-scale]')]);
-    this.testing = new Testing(element);
+    this.job = /** @type {HTMLElement} */ (element.querySelector('[data-job=trust]'));
     this.belief = new Belief(element);
-    for (const chip of this.scales)
-      chip.addEventListener('click', () => trigger('map_scale', { map_scale: chip.dataset.mapScale }));
-    this.testing.button.addEventListener('click', () => this.askForTest());
-    this.testing.stop.addEventListener('click', () => trigger('stop', { name: 'trust' }));
+    onPress(element, 'map-scale', (scale) => trigger('map_scale', { map_scale: scale }));
+    const find = finder(this.job);
+    find('test').addEventListener('click', () => this.askForTest());
+    find('stop').addEventListener('click', () => trigger('stop', { name: 'trust' }));
   }
 
   /** Takes a new base; returns whether it has cards. */
@@ -104,16 +98,21 @@ class Gallery {
     this.element.classList.toggle('vv-busy', Boolean(base.busy));
     if (base.busy) return false;
     this.find('gallery-wait').hidden = true;
-    showText(this.find('gallery-error'), base.error);
+    showError(this.find('gallery-error'), base.error, { stays: true });
     for (const part of ['cards', 'gallery-head', 'rule']) this.find(part).hidden = Boolean(base.error);
-    if (base.error) this.belief.draw(undefined, undefined);
+    if (base.error) {
+      this.belief.draw(undefined, undefined);
+      drawAgreement(this.element, null);
+      for (const part of ['rule-words', 'first-choice']) this.find(part).hidden = true;
+    }
     if (base.error || !base.cards) return false;
     if (base.key !== this.key) this.begin(base);
     this.methods = Object.fromEntries(base.cards.map((method) => [method.name, method]));
     this.forgetOtherOptions();
     this.draw();
-    for (const chip of this.scales)
-      chip.setAttribute('aria-pressed', String(chip.dataset.mapScale === base.map_scale));
+    drawAgreement(this.element, base.agreement);
+    showText(this.find('rule-words'), base.rule);
+    press(this.element, 'map-scale', base.map_scale);
     return true;
   }
 
@@ -209,6 +208,9 @@ class Gallery {
       : '';
     this.find('gallery-title').textContent = `${count} ways to ask${sortedFor}`;
     this.find('legend').hidden = !end;
+    const ranked = order.flatMap((name) => this.methods[name] ?? []);
+    const known = ranked.map(({ name, label }) => ({ label, trust: this.trustIn(trust, name) }));
+    showText(this.find('first-choice'), firstChoice(known, of));
     this.drawTest();
     const chosen = names.find((name) => this.methods[name].chosen) ?? '';
     const isAbout = this.weights?.key === this.key && this.weights?.method === chosen;
@@ -221,12 +223,19 @@ class Gallery {
     return trust[name]?.options === this.methods[name]?.options ? trust[name] : undefined;
   }
 
+  /** The button that tests all maps, how far that is, and a button that ends it. */
   drawTest() {
-    this.testing.draw(this.test, {
-      isNeeded: this.untested().length > 0,
-      isTold: this.tested === this.key && !this.test?.running && !this.test?.error,
-      hasSome: Object.keys(this.trust).length > 0,
-    });
+    const find = finder(this.job);
+    const button = /** @type {HTMLButtonElement} */ (find('test'));
+    const { running = false, words, share, error } = this.test ?? {};
+    const isNeeded = this.untested().length > 0;
+    const hasSome = Object.keys(this.trust).length > 0;
+    button.hidden = running || !isNeeded;
+    button.disabled = this.tested === this.key && !running && !error;
+    button.textContent = hasSome ? 'Test the new maps too' : QUESTION;
+    this.job.hidden = !running && !isNeeded && !error;
+    if (running) showJob(find, { words, error, share: share ?? 0 });
+    else showJob(find, { words: hasSome ? '' : UNSORTED, error });
   }
 
   /** @param {string} name @param {Trust | undefined} trust @param {number} end of all strips @param {string} of which class else */
@@ -249,46 +258,16 @@ class Gallery {
   }
 }
 
-/** The button that tests all maps, how far that is, and a button that ends it. */
-class Testing {
-  /** @param {HTMLElement} element */
-  constructor(element) {
-    this.job = /** @type {HTMLElement} */ (element.querySelector('[data-job=trust]'));
-    const find = finder(this.job);
-    this.button = /** @type {HTMLButtonElement} */ (find('test'));
-    this.words = find('job-words');
-    this.progress = /** @type {HTMLProgressElement} */ (find('progress'));
-    this.stop = find('stop');
-  }
-
-  /**
-   * @param {TestNews | null} test
-   * @param {{isNeeded: boolean, isTold: boolean, hasSome: boolean}} state whether maps are untested, the server was just asked,
-   *     and some maps are tested
-   */
-  draw(test, { isNeeded, isTold, hasSome }) {
-    const isRunning = Boolean(test?.running);
-    this.button.hidden = isRunning || !isNeeded;
-    this.job.hidden = !isRunning && !isNeeded && !test?.error;
-    this.button.disabled = isTold;
-    this.button.textContent = hasSome ? 'Test the new maps too' : QUESTION;
-    const words = isRunning ? test?.words : hasSome ? '' : UNSORTED;
-    this.words.textContent = test?.error || words || '';
-    this.progress.hidden = this.stop.hidden = !isRunning;
-    this.progress.value = isRunning ? (test?.share ?? 0) : 0;
-  }
-}
-
 /** Brings the stage onto the screen where it has scrolled out, as on a phone. */
 function scrollToStage() {
-  document.getElementById('vv-explain-picture')?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
+  document
+    .querySelector('#vv-explain-picture .vv-play-stage')
+    ?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
 }
 
-/**
- * @typedef {import('../kit/elements.js').Job & {label?: string}} Meter
- */
+/** @typedef {Job & {label?: string}} Meter */
 
-/** @type {import('../kit/elements.js').Mount<{value: Meter | null}>} */
+/** @type {Mount<{value: Meter | null}>} */
 export function mountMeter(element, trigger, props, watch) {
   const find = finder(element);
   const go = /** @type {HTMLButtonElement} */ (find('go'));
@@ -297,20 +276,10 @@ export function mountMeter(element, trigger, props, watch) {
     trigger('start', {});
   });
   find('stop').addEventListener('click', () => trigger('stop', {}));
-  watch('value', () => drawMeter(element, props.value || {}));
-  drawMeter(element, props.value || {});
-}
-
-/** @param {HTMLElement} element @param {Meter} value */
-function drawMeter(element, { label, words, error, share }) {
-  const find = finder(element);
-  const running = share !== null && share !== undefined;
-  const go = /** @type {HTMLButtonElement} */ (find('go'));
-  go.textContent = label || 'Start';
-  go.hidden = running;
-  go.disabled = false;
-  find('job-words').textContent = error || words || '';
-  const progress = /** @type {HTMLProgressElement} */ (find('progress'));
-  progress.hidden = find('stop').hidden = !running;
-  progress.value = share || 0;
+  drawValue(watch, () => {
+    const { label, ...job } = props.value || {};
+    go.textContent = label || 'Start';
+    go.hidden = showJob(find, job);
+    go.disabled = false;
+  });
 }

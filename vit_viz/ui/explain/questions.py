@@ -5,17 +5,127 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import gradio as gr
+
+from vit_viz.analyses.removal import WithoutPatches
 from vit_viz.analyses.spec import AnyMethod
-from vit_viz.analyses.without import WithoutPatches
 from vit_viz.capture import Trace
-from vit_viz.session.handles import Subject
-from vit_viz.session.request import Request
+from vit_viz.errors import ParameterError
+from vit_viz.labels import Labels
+from vit_viz.session.request import Request, Subject
+from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.explain.methods import changed_options, target_of
-from vit_viz.ui.explain.target import TargetedView, matching_classes, with_target
+from vit_viz.ui.kit import HeadRoom, TargetChips, TokenRoom
 from vit_viz.ui.page import Page
+from vit_viz.ui.pictures import target_of
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
+
+MOST_HITS = 12
+_CHIPS = 3  # classes that are offered at once; the search has all
+_LONGEST = 8000  # characters of a list of patches
+_BEST = 3  # classes of the whole photo that stand beside the target
+_NEW = 2  # of the best classes now, those that are shown even where they were not listed
+_ALIKE = "similarity to the whole photo"
+
+
+@dataclass(frozen=True)
+class TargetedView:
+    """A view whose target is fixed and exists in its model.
+
+    Args:
+        view: with the model's first class where none was chosen.
+        words: the target in words; "" for the image's own embedding.
+        problem: one sentence where the chosen target does not exist.
+        labels: names of the classes, or None where they have none.
+        classes: how many there are; 0 for a model without a head.
+    """
+
+    view: ViewState
+    words: str
+    problem: str
+    labels: Labels | None
+    classes: int
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """The class that is explained, then the one that it is set against, if any; none for an embedding."""
+        return tuple(int(part) for part in self.view.target.split("-") if part)
+
+    def name(self, index: int) -> str:
+        """What a class is called."""
+        return class_name(self.labels, index)
+
+
+def class_name(labels: Labels | None, index: int) -> str:
+    """What a class is called; its number where names are not known."""
+    return labels.name(index) if labels else f"class {index}"
+
+
+def with_target(session: Session, subject: Subject, view: ViewState) -> TargetedView:
+    """Fix the target of a view: the model's first class unless one that exists was chosen."""
+    trace = session.trace_of(subject)
+    prepared = session.prepared(subject)
+    labels = session.model(subject.model).labels
+    if trace.logits is None:
+        raise ParameterError("This model returns no scores of classes, so there is nothing to explain.")
+    classes = trace.logits.numel() if prepared.has_classes else 0
+    wanted = target_of(view)
+    chosen: tuple[int, ...] = () if wanted is None else (wanted,) if isinstance(wanted, int) else wanted
+    problem = ""
+    if any(index >= classes for index in chosen) or len(set(chosen)) < len(chosen):
+        problem = _refused(chosen, classes)
+        chosen = ()
+    if not classes:
+        return TargetedView(replace(view, target=""), "", problem, None, 0)
+    if not chosen:
+        chosen = (int(trace.logits.argmax()),)
+    words = " and not ".join(class_name(labels, index) for index in chosen)
+    fixed = replace(view, target="-".join(map(str, chosen)))
+    return TargetedView(fixed, words, problem, labels, classes)
+
+
+def target_value(session: Session, subject: Subject, targeted: TargetedView) -> dict[str, Any]:
+    """The value of the component of targets: the first classes, those that are chosen, and what this means."""
+    if not targeted.classes:
+        words = (
+            "This model has no classes. The maps explain its own embedding of this photo: what makes the embedding what it is. "
+            "Whether a map changes with the class cannot be measured without classes."
+        )
+        return {"classes": [], "words": f"{words} {targeted.problem}".strip()}
+    trace = session.trace_of(subject)
+    assert trace.logits is not None
+    probabilities = trace.logits.float().softmax(-1).cpu()
+    best = probabilities.topk(min(_CHIPS, targeted.classes)).indices.tolist()
+    chosen = targeted.chosen
+    shown = list(dict.fromkeys([*best, *chosen]))
+    entries = [{"index": i, "name": targeted.name(i), "probability": float(probabilities[i])} for i in shown]
+    return {
+        "classes": entries,
+        "chosen": chosen[0],
+        "other": chosen[1] if len(chosen) == 2 else None,
+        "words": targeted.problem,
+    }
+
+
+def matching_classes(labels: Labels | None, classes: int, text: str) -> list[dict[str, Any]]:
+    """Classes that a text means, the best first."""
+    if labels is None:
+        number = text.strip()
+        indices: tuple[int, ...] = (
+            (int(number),) if number.isascii() and number.isdigit() and len(number) < 7 else ()
+        )
+    else:
+        indices = labels.search(text, limit=MOST_HITS)
+    return [{"index": i, "name": class_name(labels, i)} for i in indices if i < classes]
+
+
+def _refused(chosen: tuple[int, ...], classes: int) -> str:
+    if not classes:
+        return "A class was asked for, but this model has none."
+    if len(set(chosen)) < len(chosen):
+        return "A class cannot be set against itself; the first class is explained."
+    return f"This model has classes 0-{classes - 1}; its first class is explained instead."
 
 
 @dataclass(frozen=True)
@@ -45,45 +155,157 @@ class Questions:
 
     def view(self, method: AnyMethod) -> ViewState:
         """The view of one card: every card explains the output, whatever token is pinned."""
-        return replace(self.targeted.view, method=method.name, query="")
+        view = replace(self.targeted.view, method=method.name, query="")
+        return view.with_option("explain", "sides", "lead")
 
     def request(self, method: AnyMethod) -> Request:
         """What is asked for the map of a card."""
-        return pictures.explanation_request(self.page.session, self.subject, self.view(method))
+        return pictures.map_request(self.page.session, self.subject, self.view(method))
 
     def options(self, method: AnyMethod) -> tuple[tuple[str, Any], ...]:
         """The options of a method that are not at their defaults."""
-        return changed_options(method, self.targeted.view, self.trace)
+        options = self.targeted.view.options_of(method.name)
+        return options.for_layers(self.trace.num_layers).changed()
 
     def trust_request(self, method: AnyMethod) -> Request:
         """What is asked for the trust of a card."""
         options = self.options(method)
         follows = {"query": self.view(method).query_of(self.trace.layout)} if method.takes_query else {}
         target = target_of(self.targeted.view)
-        return self._request(
+        return self.subject.request(
             "trust", method=method.name, target=target, options=options, **(follows if options else {})
         )
 
     def band_request(self) -> Request:
         """What is asked for the random orders that all cards are compared with."""
-        return self._request("random band", target=target_of(self.targeted.view))
+        return self.subject.request("random band", target=target_of(self.targeted.view))
 
     def randomised_request(self, method: AnyMethod) -> Request:
         """What is asked for the map of a model that unlearns, block by block."""
-        return self._request("randomisation", method=method.name, target=target_of(self.targeted.view))
-
-    def without(self, gone: list[tuple[int, int]], *, asked: tuple[int, ...] = ()) -> WithoutPatches:
-        """What the model says without patches (row, col): of the classes that are asked for, and of the best ones."""
-        about = {"asked": asked} if asked else {}
-        answer: WithoutPatches = self.page.session.run(self._request("without patches", gone=gone, **about))
-        return answer
-
-    def _request(self, analysis: str, **parameters: Any) -> Request:
-        return self.subject.request(analysis, **parameters)
+        return self.subject.request("randomisation", method=method.name, target=target_of(self.targeted.view))
 
 
-def found_classes(page: Page, view: ViewState, owner: str, data: dict[str, Any]) -> dict[str, Any]:
+def class_index(data: dict[str, Any], classes: int) -> int:
+    """The class that an event names.
+
+    Raises:
+        ParameterError: there is no such class.
+    """
+    index = data.get("index")
+    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < classes:
+        raise ParameterError(f"A class is a whole number from 0 to {classes - 1}.")
+    return index
+
+
+def answer_search(room: TargetChips | HeadRoom | TokenRoom, page: Page) -> None:
+    """Let a room's search for a class be answered."""
+    page.reply(
+        room.search,
+        lambda view, owner, data: gr.update(matches=class_matches(page, view, owner, data)),
+        [room],
+    )
+
+
+def class_matches(page: Page, view: ViewState, owner: str, data: dict[str, Any]) -> dict[str, Any]:
     """The classes that the text of a search means, under the number of its question."""
     targeted = Questions.of(page, view, owner).targeted
     hits = matching_classes(targeted.labels, targeted.classes, str(data.get("text", ""))[:100])
     return {"seq": data.get("seq"), "hits": hits}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One class, or the similarity of an embedding: its score with all patches, and without those that are gone."""
+
+    name: str
+    before: float
+    now: float
+    is_target: bool
+
+    def value(self, *, whole: bool, is_share: bool) -> dict[str, Any]:
+        """As the page shows it; of the whole photo there is nothing to compare with."""
+        show = percent if is_share else "{:.2f}".format
+        text = show(self.now) if whole else f"{show(self.before)} → {show(self.now)}"
+        line = {"name": self.name, "now": self.now, "text": text, "target": self.is_target}
+        return line if whole else line | {"before": self.before}
+
+
+def percent(share: float) -> str:
+    """A probability for people, with a decimal where it is small or almost certain: 96%, 2.5%, <0.1%."""
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    return f"{share:.0%}" if 0.0995 <= share <= 0.99 else f"{share:.1%}"
+
+
+def whole_value(questions: Questions) -> dict[str, Any]:
+    """What the model says of the whole photo."""
+    logits = questions.trace.logits
+    assert logits is not None  # `with_target` refuses what has none
+    if not questions.targeted.classes:
+        return {"top": [Line(_ALIKE, 1.0, 1.0, True).value(whole=True, is_share=False)], "words": ""}
+    scores = logits.float().softmax(-1).cpu().flatten().tolist()
+    name, targets = questions.targeted.name, questions.targeted.chosen
+    lines = [Line(name(i), scores[i], scores[i], i in targets) for i in _listed(questions)]
+    words = f"With all patches: {lines[0].name} {percent(lines[0].now)}."
+    return {"top": [line.value(whole=True, is_share=True) for line in lines], "words": words}
+
+
+def answer_value(questions: Questions, gone: str) -> dict[str, Any]:
+    """What the model says without these patches, given as numbers row by row with commas between.
+
+    Raises:
+        ParameterError: a patch does not exist, or nothing would be left.
+    """
+    rows, cols = questions.trace.layout.grid
+    parts = [part for part in gone[:_LONGEST].split(",") if part]
+    if not all(part.isascii() and part.isdigit() and int(part[:7]) < rows * cols for part in parts):
+        raise ParameterError(f"Patches are numbered from 0 to {rows * cols - 1}.")
+    patches = sorted({int(part) for part in parts})
+    if not patches:
+        return whole_value(questions)
+    asked = _listed(questions) if questions.targeted.classes else ()
+    request = questions.subject.request(
+        "without patches",
+        gone=[divmod(patch, cols) for patch in patches],
+        **({"asked": asked} if asked else {}),
+    )
+    answer: WithoutPatches = questions.page.session.run(request)
+    is_share = answer.top.unit == "probability"
+    lines = _lines(answer, questions.targeted.chosen, len(asked))
+    return {
+        "top": [line.value(whole=False, is_share=is_share) for line in lines],
+        "words": _sentence(lines, len(patches) / (rows * cols)) if is_share else "",
+    }
+
+
+def _listed(questions: Questions) -> tuple[int, ...]:
+    """The target, what it is set against, and the best classes of the whole photo."""
+    logits = questions.trace.logits
+    assert logits is not None
+    best = logits.flatten().topk(min(_BEST, questions.targeted.classes)).indices.tolist()
+    return tuple(dict.fromkeys([*questions.targeted.chosen, *best]))
+
+
+def _lines(answer: WithoutPatches, targets: tuple[int, ...], asked: int) -> list[Line]:
+    """Those that were asked for, and others that are among the best now."""
+    scores, indices = answer.top.scores.tolist(), answer.top.indices or (-1,)
+    best = sorted(range(len(scores)), key=lambda place: -scores[place])[:_NEW]
+    shown = [place for place in range(len(scores)) if place < asked or place in best]
+    before = answer.before.tolist()
+    return [
+        Line(answer.top.names[i], before[i], scores[i], not asked or indices[i] in targets) for i in shown
+    ]
+
+
+def _sentence(lines: list[Line], gone: float) -> str:
+    """What became of the target, and what comes first."""
+    target, first = lines[0], max(lines, key=lambda line: line.now)
+    came_first = max(lines, key=lambda line: line.before) is target
+    old, new = percent(target.before), percent(target.now)
+    way = "falls" if target.now < target.before else "rises"
+    change = f"stays at {new}" if old == new else f"{way} from {old} to {new}"
+    if first is target:
+        rest = " and still comes first" if came_first else " and comes first"
+    else:
+        rest = f"; {first.name} comes first" + (" now" if came_first else "")
+    return f"Without {percent(gone)} of the photo, {target.name} {change}{rest}."

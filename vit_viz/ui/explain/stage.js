@@ -2,18 +2,27 @@
 // answers 'remove' with the classes. One question is under way at a time; of those that wait, the last one is asked. What is taken by
 // the slider is told to whoever draws the curve, by the event 'vv-taken' of the window.
 
-import { cellAt, movedPatch, patchRect, pointerIn, shareOf } from '../../explorer/geometry.js';
-import { finder, make, makeSvg, showText } from '../kit/elements.js';
+import {
+  cellAt,
+  centreOf,
+  clamp,
+  movedPatch,
+  patchRect,
+  pointerIn,
+  shareOf,
+} from '../../explorer/geometry.js';
+import { routeUrl } from '../../explorer/source.js';
+import { drawValue, finder, having, make, makeSvg, showText } from '../kit/elements.js';
+import { showError } from '../kit/notes.js';
 import { Picture, showTip } from '../kit/picture.js';
 import { listenToFingers, listenToKeys, listenToMouse, stroke } from './brush.js';
+import { Lead } from './lead.js';
+/** @import { Mount, Trigger } from '../kit/elements.js' */
+/** @import { Cell } from './brush.js' */
 
 /**
- * @typedef {object} Answer
- * @property {string} [key] of the picture, the model and the target
- * @property {number} [seq] of the question
- * @property {string} [error]
- * @property {string} words
- * @property {import('./stage.js').AnswerLine[]} top
+ * @typedef {{key?: string, seq?: number, error?: string, words: string, top: import('./stage.js').AnswerLine[]}}
+ *   Answer key: of the picture, the model and the target; seq: of the question
  *
  * @typedef {object} Map
  * @property {string} key of the picture and the model; another one begins anew
@@ -23,38 +32,44 @@ import { listenToFingers, listenToKeys, listenToMouse, stroke } from './brush.js
  * @property {[number, number, number, number]} region of the photo that the model received: top, left, height, width
  * @property {[number, number]} photo_size height, width
  * @property {string} [order] patches, the best first, as "7,3,20"
+ * @property {string} [said] what two classes' maps say when they are subtracted
+ * @property {boolean} [is_own] whether the map is the one of the card, whose curve is drawn
+ * @property {Side[]} [sides] the maps of two classes that can be chosen
+ * @property {import('./lead.js').Known | null} [lead] how far the difference of two maps can be trusted
  * @property {Answer} whole what the model says of the whole photo
  *
+ * @typedef {{side: string, label: string, chosen: boolean, src: string}} Side
  * @typedef {import('../kit/picture.js').Drawn & Map} Photo
- * @typedef {import('../kit/elements.js').Trigger} Trigger
- * @typedef {import('./brush.js').Cell} Cell
  * @typedef {'erase' | 'restore' | 'choose'} Tool
  */
 
 const PATIENCE = 10_000; // milliseconds after which an answer counts as lost
 const TOOLS = /** @type {const} */ (['erase', 'restore', 'choose']);
 
-/** @type {import('../kit/elements.js').Mount<{value: Photo | null, answer: Answer | null}>} */
+/** @type {Mount<{value: Photo | null, answer: Answer | null, lead: import('./lead.js').News | null}>} */
 export function mount(element, trigger, props, watch) {
   const stage = new Stage(element, trigger);
   listenToMouse(stage);
   listenToFingers(stage);
   listenToKeys(stage);
-  listenToTools(stage);
-  watch('value', () => stage.show(props.value));
+  for (const name of TOOLS) stage.find(name).addEventListener('click', () => stage.choose(name));
+  stage.find('all').addEventListener('click', () => stage.putAllBack());
+  stage.slider.addEventListener('input', () => stage.takeMost());
   watch('answer', () => stage.answered(props.answer));
-  stage.show(props.value);
+  watch('lead', () => stage.lead.hear(props.lead));
+  drawValue(watch, () => stage.show(props.value));
 }
 
 /** Asks the server what the model makes of the rest, one question at a time. */
 class Questions {
-  /** @param {(seq: number) => void} ask */
-  constructor(ask) {
-    this.send = ask;
-    this.seq = 0;
-    this.answered = 0;
-    this.again = false;
-    this.since = 0;
+  seq = 0;
+  answered = 0;
+  again = false;
+  since = 0;
+
+  /** @param {(seq: number) => void} send */
+  constructor(send) {
+    this.send = send;
   }
 
   ask() {
@@ -96,6 +111,7 @@ export class Stage {
     this.find = finder(element);
     this.picture = new Picture(this.find('play-picture'));
     this.slider = /** @type {HTMLInputElement} */ (this.find('most'));
+    this.lead = new Lead(this.find('lead'), trigger);
     this.questions = new Questions((seq) => {
       element.classList.add('vv-waiting');
       trigger('remove', { gone: [...this.gone].join(','), seq, key: this.about });
@@ -126,7 +142,11 @@ export class Stage {
   }
 
   /** What depends on the map and not on the patches that are gone. */
-  dress(/** @type {Photo} */ { photo_size: [height, width], method, alt, pick }) {
+  dress(/** @type {Photo} */ { photo_size: [height, width], method, alt, pick, said, sides = [], lead }) {
+    this.lead.show(lead);
+    showText(this.find('sides-words'), said);
+    this.find('sides').hidden = !sides.length;
+    drawSides(this.find('sides'), sides, width / height, (side) => this.trigger('sides', { sides: side }));
     this.find('play-marks').setAttribute('viewBox', `0 0 ${width} ${height}`);
     this.find('choose').hidden = !pick;
     if (!pick && this.tool === 'choose') this.choose('erase');
@@ -149,12 +169,14 @@ export class Stage {
     this.find('slider-words').textContent = words;
     this.slider.setAttribute('aria-valuetext', words);
     const share = this.order.length ? Number(this.slider.value) / this.order.length : 0;
+    this.lead.fall.mark(share);
     this.slider.style.setProperty(
       '--share',
       `${(100 * Number(this.slider.value)) / Math.max(1, this.order.length - 1)}%`,
     );
     /** @type {HTMLButtonElement} */ (this.find('all')).disabled = !this.gone.size;
-    window.dispatchEvent(new window.CustomEvent('vv-taken', { detail: share }));
+    const detail = this.photo.is_own === false ? 0 : share; // the curve there is of the card's map
+    window.dispatchEvent(new window.CustomEvent('vv-taken', { detail }));
   }
 
   /** Paints, and asks about the rest; of the whole photo it is known what the model says. */
@@ -206,15 +228,9 @@ export class Stage {
   moveCursor(/** @type {[number, number] | undefined} */ step) {
     if (!this.photo) return;
     const { grid } = this.photo;
-    const centre = Math.floor(grid[0] / 2) * grid[1] + Math.floor(grid[1] / 2);
-    this.cursor = this.cursor === null ? centre : movedPatch(this.cursor, step ?? [0, 0], grid);
+    this.cursor = this.cursor === null ? centreOf(grid) : movedPatch(this.cursor, step ?? [0, 0], grid);
     if (step) this.paint();
     else this.toggle(this.cursor);
-  }
-
-  hideCursor() {
-    this.cursor = null;
-    this.paint();
   }
 
   choose(/** @type {Tool} */ tool) {
@@ -230,7 +246,8 @@ export class Stage {
   }
 
   say(/** @type {Answer} */ { error, words, top }) {
-    showText(this.find('play-error'), error);
+    showError(this.find('play-error'), ''); // another answer
+    showError(this.find('play-error'), error);
     if (error) return;
     showText(this.find('play-words'), words);
     this.find('play-top').replaceChildren(...answerLines(top));
@@ -252,6 +269,31 @@ export class Stage {
   }
 }
 
+/**
+ * The maps of two classes as small pictures, which choose what lies on the photo. The buttons stay, so that the focus does.
+ * @param {HTMLElement} box @param {Side[]} sides @param {number} ratio @param {(side: string) => void} choose
+ */
+function drawSides(box, sides, ratio, choose) {
+  while (box.children.length > sides.length) box.lastElementChild?.remove();
+  sides.forEach(({ side, label, chosen, src }, i) => {
+    const button = /** @type {HTMLButtonElement} */ (box.children[i] ?? makeSide(choose));
+    if (!button.parentElement) box.append(button);
+    having(button, { type: 'button', 'data-side': side, 'aria-pressed': String(chosen) });
+    const [image, words] = /** @type {[HTMLImageElement, HTMLElement]} */ ([...button.children]);
+    if (image.getAttribute('src') !== routeUrl(src)) image.setAttribute('src', routeUrl(src));
+    image.style.aspectRatio = String(ratio);
+    words.textContent = label;
+  });
+}
+
+/** A button of a small map. @param {(side: string) => void} choose */
+function makeSide(choose) {
+  const image = having(make('img', 'vv-card-image'), { alt: '' });
+  const button = make('button', 'vv-side vv-bare', image, make('span', 'vv-small'));
+  button.addEventListener('click', () => choose(button.dataset.side ?? ''));
+  return button;
+}
+
 /** How many patches are gone, in words. */
 function goneWords(/** @type {number} */ gone, /** @type {number} */ all, /** @type {boolean} */ best) {
   const share = Math.round((100 * gone) / all) || '< 1';
@@ -269,13 +311,6 @@ function mark(patch, kind, photo) {
   return makeSvg('rect', { x: left, y: top, width: right - left, height: bottom - top, class: kind });
 }
 
-function listenToTools(/** @type {Stage} */ stage) {
-  const { find, slider } = stage;
-  for (const name of TOOLS) find(name).addEventListener('click', () => stage.choose(name));
-  find('all').addEventListener('click', () => stage.putAllBack());
-  slider.addEventListener('input', () => stage.takeMost());
-}
-
 /**
  * @typedef {object} AnswerLine
  * @property {string} name
@@ -288,24 +323,13 @@ function listenToTools(/** @type {Stage} */ stage) {
 /** The lines of an answer. */
 export function answerLines(/** @type {AnswerLine[]} */ top) {
   return top.map(({ name, now, before, text, target }) => {
-    const line = make('li', target ? 'vv-answer vv-target-answer' : 'vv-answer');
-    const words = make('span', 'vv-class', name);
-    words.title = name;
-    const track = make('span', 'vv-answer-track');
+    const words = having(make('span', 'vv-class', name), { title: name });
     const bar = make('span', 'vv-answer-bar');
-    bar.style.width = percent(now);
-    track.append(bar);
-    if (before !== undefined) {
-      const tick = make('span', 'vv-answer-tick');
-      tick.style.left = percent(before);
-      track.append(tick);
-    }
-    line.append(words, track, make('span', 'vv-number', text));
-    return line;
+    bar.style.width = `${100 * clamp(now)}%`;
+    const tick = make('span', 'vv-answer-tick');
+    if (before !== undefined) tick.style.left = `${100 * clamp(before)}%`;
+    const track = make('span', 'vv-answer-track', bar, before === undefined ? '' : tick);
+    const kind = target ? 'vv-answer vv-target-answer' : 'vv-answer';
+    return make('li', kind, words, track, make('span', 'vv-number', text));
   });
-}
-
-/** A share as a length, inside the track whatever it is. */
-function percent(/** @type {number} */ share) {
-  return `${100 * Math.min(1, Math.max(0, share))}%`;
 }

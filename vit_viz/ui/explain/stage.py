@@ -3,37 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from typing import Any, get_args
 
 import gradio as gr
 
 from vit_viz.analyses.faithfulness import patch_order
 from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.options import OptionField
 from vit_viz.analyses.spec import AnyMethod
 from vit_viz.capture import Trace
-from vit_viz.drawing.options import DrawingOptions, Table
+from vit_viz.figures.lettering import number
+from vit_viz.figures.maps import drawn_words
+from vit_viz.figures.request import DrawingOptions, Table
+from vit_viz.figures.screen import style_of
+from vit_viz.figures.styles import STRENGTHS, STYLES
 from vit_viz.geometry import TokenLayout
-from vit_viz.render.captioned import drawn_words
-from vit_viz.render.lettering import number
-from vit_viz.render.styles import STRENGTHS, STYLES
 from vit_viz.results import PatchMap
-from vit_viz.session.handles import OWNER
+from vit_viz.session.handles import PAGE
 from vit_viz.ui import pictures
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.explain import option_controls
-from vit_viz.ui.explain.answers import answer_value, whole_value
-from vit_viz.ui.explain.methods import card_named
-from vit_viz.ui.explain.option_controls import OptionControl
-from vit_viz.ui.explain.questions import Questions
+from vit_viz.ui.explain import lead, parts, sides
+from vit_viz.ui.explain.questions import Questions, answer_value, whole_value
+from vit_viz.ui.explain.sides import Shown
+from vit_viz.ui.jobs import Stops
 from vit_viz.ui.kit import Stage, words
-from vit_viz.ui.kit.queries import pick, step
-from vit_viz.ui.page import QUICK, Page
+from vit_viz.ui.page import Page, choose_query
 from vit_viz.ui.payload import bar_value, cells_value, picture_address, picture_value
+from vit_viz.ui.pictures import card_named
 from vit_viz.views.state import ViewState
 
+_LEAD = "lead"
 _CONTROLS = ("query", "suffix", "style", "alpha", "table", "smooth")
+
+
+@dataclass(frozen=True)
+class OptionControl:
+    """The control of one option of a method."""
+
+    method: str
+    field: OptionField
+    component: Any
+
+    @property
+    def link_name(self) -> str:
+        """What links, and so the view, call the option."""
+        return self.field.link_name(self.method)
+
+    def update(self, view: ViewState, layers: int, *, visible: bool) -> dict[str, Any]:
+        """The control as it holds for a view of a model with so many layers."""
+        value = getattr(view.options_of(self.method).for_layers(layers), self.field.name)
+        if not self.field.option.is_layer:
+            return gr.update(value=value, visible=visible)
+        return gr.update(value=range(layers)[value], maximum=max(layers - 1, 1), visible=visible)
+
+
+def _option_controls() -> Iterator[OptionControl]:
+    """Lay out the controls of all methods: numbers beside each other, choices in lines of their own."""
+    for method in METHODS.cards:
+        for is_number, fields in groupby(
+            method.options.schema(), key=lambda field: field.kind in (int, float)
+        ):
+            with gr.Row() if is_number else nullcontext():
+                yield from [OptionControl(method.name, field, _component(field)) for field in fields]
+
+
+def _component(field: OptionField) -> Any:
+    option, default = field.option, field.default
+    if field.choices:
+        return gr.Radio(list(field.choices), value=default, label=option.label, elem_classes="vv-inline")
+    if field.kind is bool:
+        return gr.Checkbox(bool(default), label=option.label)
+    if option.is_layer:  # of two layers, until a model is known
+        return gr.Slider(0, 1, range(2)[default], step=1, label=option.label)
+    return gr.Slider(option.low, option.high, default, step=option.step, label=option.label)
 
 
 @dataclass(frozen=True)
@@ -54,7 +100,7 @@ class Staged:
 def build() -> Staged:
     """Lay out the stage and, in a fold below it, the controls."""
     start = METHODS.usual.words
-    stage = Stage(None, answer=None, elem_id="vv-explain-picture")
+    stage = Stage(None, answer=None, lead=None, elem_id="vv-explain-picture")
     with gr.Accordion("Options and formula of this map", open=False, elem_classes="vv-formula"):
         formula = gr.HTML(words.formulas((start.formula, start.source)), apply_default_css=False)
         query = gr.Radio(
@@ -63,8 +109,10 @@ def build() -> Staged:
             label="from which token (or “choose the query” on the photo)",
             elem_classes="vv-inline",
         )
-        suffix = gr.Dropdown([], label="or from a token after the patches", visible=False)
-        options = option_controls.build()
+        suffix = gr.Dropdown(
+            [], label="or from a token after the patches", visible=False, elem_id="vv-suffix"
+        )
+        options = tuple(_option_controls())
         start_drawing = DrawingOptions()
         style = gr.Radio(list(STYLES), value=start_drawing.style, label="style", elem_classes="vv-inline")
         with gr.Row():
@@ -78,35 +126,43 @@ def build() -> Staged:
 def wire(tab: Staged, page: Page) -> None:
     """Let the controls change the view, draw it, and answer what is taken away."""
     for name in ("query", "alpha", "table", "smooth"):
-        control = getattr(tab, name)
-        page.action(control.input, _option(name), inputs=[control])
+        page.option(getattr(tab, name), name)
+    page.option(tab.suffix, "query")
+    page.explain(tab.style, "style")
     page.action(tab.style.input, _with_style, inputs=[tab.style])
     for option in tab.options:
-        page.action(option.component.input, _option(option.link_name), inputs=[option.component])
-    page.action(tab.suffix.input, _option("query"), inputs=[tab.suffix])
-    page.gesture(tab.stage.pick, lambda view, owner, data: pick(page.session, view, owner, data))
-    page.gesture(tab.stage.step, lambda view, owner, data: step(page.session, view, owner, data))
+        page.option(option.component, option.link_name)
+    choose_query(tab.stage, page)
 
-    def remove(view: ViewState, event: gr.EventData) -> Any:
-        data = dict(event._data or {})
+    def remove(view: ViewState, owner: str, data: dict[str, Any]) -> Any:
         said = {"seq": data.get("seq"), "key": str(data.get("key", ""))[:600]}
         try:
-            questions = Questions.of(page, view, OWNER.get())
+            questions = Questions.of(page, view, owner)
             return gr.update(answer=said | answer_value(questions, str(data.get("gone", ""))))
         except Exception as error:
             return gr.update(answer=said | {"error": sentence(error)})
 
-    tab.stage.remove(remove, [page.view], [tab.stage], **QUICK)
+    page.reply(tab.stage.remove, remove, [tab.stage])
+    stops = _wire_lead(tab.stage, page)
     controls = [tab.formula, *(getattr(tab, name) for name in _CONTROLS)]
     outputs = [tab.stage, *controls, *(option.component for option in tab.options)]
-    page.drawing("explain", partial(_draw, tab.options), outputs)
+    page.drawing("explain", partial(_draw, stops, tab.options), outputs)
 
 
-def _option(name: str) -> Any:
-    def reduce(view: ViewState, value: Any) -> ViewState:
-        return view.after_action().with_options({name: value})
+def _wire_lead(stage: Stage, page: Page) -> Stops:
+    """Let two classes' maps subtracted be put to the test; returns what ends that."""
+    stops = Stops()
 
-    return reduce
+    def measure(view: ViewState, owner: str, data: dict[str, Any]) -> Iterator[Any]:
+        try:
+            shown = _shown(Questions.of(page, view, owner))
+            yield from lead.measured(shown, stops.start(PAGE.get(), _LEAD, shown.questions.key))
+        except Exception as error:
+            yield gr.update(lead={"key": str(data.get("key", ""))[:600], "error": sentence(error)})
+
+    page.job(stage.measure, measure, [stage])
+    page.reply(stage.halt, lambda _view, _owner, _data: stops.stop(PAGE.get(), _LEAD))
+    return stops
 
 
 def _with_style(view: ViewState, style: Any) -> ViewState:
@@ -116,35 +172,28 @@ def _with_style(view: ViewState, style: Any) -> ViewState:
 
 
 def _draw(
-    options: tuple[OptionControl, ...], page: Page, view: ViewState, owner: str
+    stops: Stops, options: tuple[OptionControl, ...], page: Page, view: ViewState, owner: str
 ) -> Iterator[tuple[Any, ...]]:
     """Dim, then the map with its caption, and the controls as they hold for this model."""
     others = [gr.skip()] * (1 + len(_CONTROLS) + len(options))
+    if parts.is_shown(view):
+        yield gr.skip(), *others
+        return
     yield {"revision": view.revision, "busy": True}, *others
     try:
-        yield _drawn(options, page, view, owner)
+        shown = _shown(Questions.of(page, view, owner))
+        stops.keep_only(PAGE.get(), shown.questions.key)
+        yield _drawn(options, shown)
     except Exception as error:
         yield {"revision": view.revision, "error": sentence(error)}, *others
 
 
-def _drawn(options: tuple[OptionControl, ...], page: Page, view: ViewState, owner: str) -> tuple[Any, ...]:
-    shown = _shown(Questions.of(page, view, owner))
+def _drawn(options: tuple[OptionControl, ...], shown: Shown) -> tuple[Any, ...]:
     method, view, trace = shown.method, shown.view, shown.questions.trace
     updates = [
         option.update(view, trace.num_layers, visible=option.method == method.name) for option in options
     ]
     return stage_value(shown), *_controls(view, method, trace.layout), *updates
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What stands on the stage: the method, which may not be the chosen one, its map, and what had to give way in sentences."""
-
-    questions: Questions
-    view: ViewState
-    method: AnyMethod
-    patch_map: PatchMap
-    problems: tuple[str, ...]
 
 
 def _shown(questions: Questions) -> Shown:
@@ -154,12 +203,14 @@ def _shown(questions: Questions) -> Shown:
         layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout
     )
     method = card_named(view.method)
-    if method.is_slow and not session.keeps(pictures.explanation_request(session, subject, view)):
+    if method.is_slow and not session.keeps(pictures.map_request(session, subject, view)):
         usual = METHODS.usual
         problems += (
             f"{method.words.label} takes longer: its card computes it. {usual.words.label} is shown instead.",
         )
         method, view = usual, replace(view, method=usual.name)
+    view, why = sides.fitted(view, method)
+    problems += (why,) if why else ()
     return Shown(questions, view, method, pictures.explanation(session, subject, view), problems)
 
 
@@ -168,7 +219,7 @@ def stage_value(shown: Shown) -> dict[str, Any]:
     questions, view, patch_map = shown.questions, shown.view, shown.patch_map
     session, subject, trace = questions.page.session, questions.subject, questions.trace
     drawn, (low, high), scale = pictures.on_scale(session, subject, view, patch_map)
-    style, why = pictures.style_of(session, subject, view, signed=drawn.signed)
+    style, why = style_of(session, subject, view.drawing.style, signed=drawn.signed)
     box = trace.crop_box
     assert box is not None  # a session traces photos, which have one
     height, width = box.original_size
@@ -177,9 +228,12 @@ def stage_value(shown: Shown) -> dict[str, Any]:
         picture_address(session, subject, view, "explain"),
         caption=_caption(shown, scale, why or style),
         trace=trace,
-        area=(0.0, 0.0, float(height), float(width)),
         bar=bar_value(
-            low, high, table="diverging" if drawn.signed else view.drawing.table, unit=drawn.unit, style=style
+            low,
+            high,
+            table="diverging" if drawn.signed else view.drawing.table,
+            unit=sides.unit(shown, drawn.unit),
+            style=style,
         ),
         note=" ".join([*shown.problems, patch_map.note, _prefix_words(patch_map)]).strip(),
         pick=shown.method.takes_query,
@@ -194,17 +248,21 @@ def stage_value(shown: Shown) -> dict[str, Any]:
         "photo_size": [height, width],
         "order": ",".join(str(patch) for patch in patch_order(patch_map).tolist()),
         "whole": whole_value(questions),
+        "said": sides.sentence(shown),
+        "sides": sides.value(shown),
+        "lead": lead.value(shown),
+        "is_own": pictures.explanation_request(session, subject, view) == questions.request(shown.method),
     }
 
 
 def _caption(shown: Shown, scale: str, style: str) -> str:
     view, method, how = shown.view, shown.method, shown.view.drawing
-    target = shown.questions.targeted.words or "its own embedding"
+    target = sides.words(shown) or "its own embedding"
     parts = [
         view.model,
         shown.patch_map.caption.split(", towards the ")[0],
         view.options_of(method.name).caption(),
-        "the same for every class" if method.words.class_blind else f"for {target}",
+        "the same for every class" if shown.patch_map.class_blind else f"for {target}",
         _not_followed(view, method, shown.questions.trace),
         f"scale: {scale}",
         drawn_words(style, smooth=how.smooth, alpha=how.alpha),
@@ -240,11 +298,7 @@ def _controls(view: ViewState, method: AnyMethod, layout: TokenLayout) -> tuple[
     query = view.query or layout.default_query
     return (
         words.formulas((method.words.formula, method.words.source)),
-        gr.update(
-            choices=queries,
-            value=query if query in queries else None,
-            visible=method.takes_query,
-        ),
+        gr.update(choices=queries, value=query if query in queries else None, visible=method.takes_query),
         gr.update(
             choices=suffix,
             value=query if query in suffix else None,

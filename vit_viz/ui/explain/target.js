@@ -1,36 +1,49 @@
 // What is explained: a class ('why'), optionally set against another ('unlike'), found among the first or by its name
 // ('search'). Names are untrusted text and are written with textContent only.
 
-import { finder, make, showText } from '../kit/elements.js';
+import { drawValue, finder, having, make, onPress, press, showText } from '../kit/elements.js';
+/** @import { Mount, Trigger, Watch } from '../kit/elements.js' */
 
 /**
  * @typedef {{name: string, index?: number, probability?: number | null}} Entry
- * @typedef {object} Target
- * @property {Entry[]} [classes]
- * @property {number} [chosen]
- * @property {number | null} [other]
- * @property {string} [words]
- * @property {boolean} [single] whether a class is chosen alone, with nothing to set against it
+ * @typedef {{classes?: Entry[], chosen?: number, other?: number | null, words?: string, single?: boolean}}
+ *   Target single: whether a class is chosen alone, with nothing to set against it
+ *
+ * @typedef {keyof typeof TITLES} Face
  *
  * @typedef {{seq: number, hits: {name: string, index: number}[]}} Matches
- * @typedef {import('../kit/elements.js').Trigger} Trigger
  */
 
-/** @type {import('../kit/elements.js').Mount<{value: Target | null, matches: Matches | null}>} */
+const TITLES = { why: 'Why', parts: 'What it is made of' };
+
+/** @type {Mount<{value: (Target & {face?: Face}) | null, matches: Matches | null}>} */
 export function mount(element, trigger, props, watch) {
-  const search = new Search(element, trigger);
-  const draw = () => {
-    drawChips(element, trigger, props.value);
-    if (props.value) search.close();
-  };
-  watch('value', draw);
-  watch('matches', () => search.show(props.matches, props.value?.single));
-  draw();
+  onPress(element, 'face', (face) => trigger('face', { explain_face: face }));
+  drawValue(watch, () => {
+    const face = props.value?.face ?? 'why';
+    press(element, 'face', face);
+    finder(element)('why-title').textContent = TITLES[face];
+  });
+  chooseTarget(element, trigger, watch, { value: () => props.value, matches: () => props.matches });
 }
 
-/** @param {HTMLElement} element @param {Trigger} trigger @param {Target | null} value */
+/**
+ * @param {HTMLElement} element @param {Trigger} trigger @param {Watch} watch
+ * @param {{value: () => Target | null | undefined, matches: () => Matches | null}} now
+ */
+export function chooseTarget(element, trigger, watch, { value, matches }) {
+  const search = new Search(element, trigger);
+  watch('matches', () => search.show(matches(), value()?.single));
+  drawValue(watch, () => {
+    const target = value();
+    if (!target) return;
+    drawChips(element, trigger, target);
+    search.close();
+  });
+}
+
+/** @param {HTMLElement} element @param {Trigger} trigger @param {Target} value */
 function drawChips(element, trigger, value) {
-  if (!value) return;
   const find = finder(element);
   const { chosen, other } = value;
   const classes = value.classes ?? [];
@@ -119,13 +132,11 @@ class Search {
   }
 
   hit(/** @type {Matches['hits'][number]} */ { name, index }, /** @type {boolean} */ single) {
-    const line = make('li');
-    const words = make('span', 'vv-class', name);
-    words.title = `class ${index}`;
+    const words = having(make('span', 'vv-class', name), { title: `class ${index}` });
     const choice = (/** @type {string} */ label, /** @type {string} */ event) =>
       makeChip({ name: label }, false, () => this.trigger(event, { index }));
-    if (single) line.append(words, choice('show', 'why'));
-    else line.append(words, choice('why', 'why'), choice('and not', 'unlike'));
+    const choices = single ? [choice('show', 'why')] : [choice('why', 'why'), choice('and not', 'unlike')];
+    const line = make('li', '', words, ...choices);
     line.addEventListener('click', () => {
       this.input.value = '';
       this.close();

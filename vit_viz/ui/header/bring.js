@@ -1,51 +1,41 @@
-// A picture that is dropped or pasted anywhere on the page: uploaded as Gradio uploads, then told to Python ('bring').
+// Pictures that are dropped or pasted anywhere on the page, or chosen together: uploaded as Gradio uploads, then told to Python
+// ('bring'), which opens the first and keeps the others in the tray.
 
 import { routeUrl } from '../../explorer/source.js';
+import { listenToButton, listenToDrops, listenToPastes, makeDropHere, picturesIn } from '../kit/carried.js';
 import { finder, make, showText } from '../kit/elements.js';
-
-/**
- * @typedef {import('../kit/elements.js').Trigger} Trigger
- * @typedef {{files: Iterable<File>}} Carried what a paste or a drop carries
- */
+/** @import { Carried } from '../kit/carried.js' */
+/** @import { Mount, Trigger } from '../kit/elements.js' */
 
 const PATIENCE = 20_000; // milliseconds after which an answer of Python counts as lost
 const READING_TIME = 8_000; // milliseconds for which a sentence stays
 const QUICK = 300; // milliseconds in which nothing needs to be said of an upload
-const FORMATS = 'Pictures are JPEG, PNG, WebP, GIF, BMP, TIFF and AVIF files.';
-const NOTHING = 'There is no picture in the clipboard. Copy a picture, or drop a file anywhere on the page.';
-const NOT_ALLOWED = 'The browser does not let this page read the clipboard; press Ctrl+V instead.';
 const UNREACHED = 'The picture could not be sent; please try again.';
 
-/** @type {import('../kit/elements.js').Mount<{value: {seq: number} | null}>} */
+/** @type {Mount<{value: {seq: number} | null}>} */
 export function mount(element, trigger, props, watch) {
   const place = document.querySelector('.gradio-container') ?? document.body;
   const note = make('p', 'vv-bring-note');
   note.setAttribute('role', 'status');
   note.hidden = true;
-  const drop = make('div', 'vv-drop-here', 'Drop it to look at it');
-  drop.hidden = true;
+  const drop = makeDropHere();
   place.append(note, drop);
   const bringer = new Bringer(trigger, note);
   listenToPastes(bringer);
   listenToDrops(bringer, drop);
   listenToButton(bringer, finder(element)('paste'));
+  listenToBox(bringer);
+  nameBox(element.closest('#vv-bring'));
+  listenToCamera(bringer);
   watch('value', () => bringer.answered(props.value?.seq ?? 0));
 }
 
-/** The first picture of what was carried here, or one sentence that says why there is none. */
-export function pictureIn(/** @type {Carried} */ { files }) {
-  const all = [...files];
-  const picture = all.find(({ type }) => type.startsWith('image/')) ?? all.find(({ type }) => !type);
-  if (picture) return picture; // of a type that the browser does not know, the server will say what it is
-  return all.length ? `${all[0].name} is no picture. ${FORMATS}` : NOTHING;
-}
-
-/** Sends one picture at a time: a newer one ends the upload before it, and is told once Python has taken the one before. */
+/** Sends the pictures of one gesture: a newer one ends the uploads before it, and is told once Python has taken those before. */
 export class Bringer {
-  seq = 0; // of the picture that Python was told last
-  taken = 0; // of the picture that Python has taken last
-  /** @type {string | null} path of a picture that waits until Python has taken the one before */ waiting =
-    null;
+  seq = 0; // of the pictures that Python was told last
+  taken = 0; // of the pictures that Python has taken last
+  /** @type {string[]} paths of pictures that wait until Python has taken those before */ waiting = [];
+  problem = ''; // what is said of the files that were not sent
   /** @type {AbortController | null} of the upload that is under way */ upload = null;
   patience = 0;
   timer = 0;
@@ -58,44 +48,57 @@ export class Bringer {
 
   /** Takes what a paste or a drop carries. */
   async take(/** @type {Carried} */ carried) {
-    const picture = pictureIn(carried);
-    if (typeof picture === 'string') this.say(picture);
-    else await this.bring(picture);
+    const { pictures, problems } = picturesIn(carried);
+    if (pictures.length) await this.bring(pictures, problems);
+    else this.say(problems.join(' '));
   }
 
-  async bring(/** @type {File} */ file) {
+  /** @param {File[]} files @param {string[]} [problems] of those that came with them */
+  async bring(files, problems = []) {
     this.upload?.abort();
-    this.waiting = null;
+    this.waiting = [];
+    this.problem = '';
     const upload = new AbortController();
     this.upload = upload;
-    this.say(`Bringing ${file.name || 'your picture'} …`, QUICK);
-    try {
-      const path = await send(file, upload.signal);
+    const [paths, refused] = [/** @type {string[]} */ ([]), [...problems]];
+    for (const [place, file] of files.entries()) {
+      const one = file.name || 'your picture';
+      this.say(
+        files.length > 1 ? `Bringing ${one}, ${place + 1} of ${files.length} …` : `Bringing ${one} …`,
+        QUICK,
+      );
+      try {
+        paths.push(await send(file, upload.signal));
+      } catch (error) {
+        if (upload.signal.aborted) return;
+        const words = error instanceof Refused ? error.message : UNREACHED;
+        refused.unshift(files.length > 1 ? `${one}: ${words}` : words);
+      }
       if (this.upload !== upload) return;
-      this.upload = null;
-      this.waiting = path;
-      this.tell();
-    } catch (error) {
-      if (!upload.signal.aborted) this.say(error instanceof Refused ? error.message : UNREACHED);
     }
+    this.upload = null;
+    this.waiting = paths;
+    this.problem = refused.join(' ');
+    if (this.problem) this.say(this.problem);
+    this.tell();
   }
 
-  /** Tells Python of the picture that waits, unless it is still busy with another. */
+  /** Tells Python of the pictures that wait, unless it is still busy with others. */
   tell() {
-    if (this.waiting === null || this.seq > this.taken) return;
+    if (!this.waiting.length || this.seq > this.taken) return;
     this.seq += 1;
-    this.trigger('bring', { upload: this.waiting, seq: this.seq });
-    this.waiting = null;
+    this.trigger('bring', { uploads: this.waiting, seq: this.seq });
+    this.waiting = [];
     clearTimeout(this.patience);
     this.patience = window.setTimeout(() => this.answered(this.seq), PATIENCE);
   }
 
-  /** Python has taken a picture, or refused it and said why. */
+  /** Python has taken the pictures, or refused them and said why. */
   answered(/** @type {number} */ seq) {
     if (seq <= this.taken) return;
     this.taken = seq;
     clearTimeout(this.patience);
-    if (!this.upload && this.waiting === null) this.say('');
+    if (!this.upload && !this.waiting.length && !this.problem) this.say('');
     this.tell();
   }
 
@@ -126,69 +129,48 @@ async function send(/** @type {File} */ file, /** @type {AbortSignal} */ signal)
   return paths[0];
 }
 
-/** Whether somebody types there: their paste is text, and theirs. */
-function isTyping(/** @type {EventTarget | null} */ target) {
-  if (!(target instanceof HTMLElement)) return false;
-  const kinds = ['checkbox', 'radio', 'range', 'button', 'submit', 'file'];
-  if (target instanceof HTMLInputElement) return !kinds.includes(target.type);
-  return target.isContentEditable || target.tagName === 'TEXTAREA';
+/** Lets the box of files take several at once; Gradio's own takes one, and goes on doing so. */
+function listenToBox(/** @type {Bringer} */ bringer) {
+  const chooser = (/** @type {Event} */ { target }) =>
+    target instanceof HTMLInputElement && target.type === 'file' && target.closest('#vv-upload')
+      ? target
+      : null;
+  const allowSeveral = (/** @type {HTMLInputElement | null} */ input) =>
+    void (input && (input.multiple = true));
+  window.addEventListener('click', (event) => allowSeveral(chooser(event)), true);
+  window.addEventListener(
+    'change',
+    (event) => {
+      const files = [...(chooser(event)?.files ?? [])];
+      if (files.length < 2) return;
+      event.stopPropagation();
+      void bringer.take({ files });
+    },
+    true,
+  );
 }
 
-function listenToPastes(/** @type {Bringer} */ bringer) {
-  document.addEventListener('paste', (event) => {
-    if (!event.clipboardData || isTyping(event.target)) return;
+/** Lets the box be called what is read on it: Gradio gives it another name, also when it draws it anew. */
+function nameBox(/** @type {Element | null} */ place) {
+  if (!place) return;
+  const name = () => place.querySelector('button[aria-dropeffect]')?.removeAttribute('aria-label');
+  new MutationObserver(name).observe(place, { childList: true, subtree: true });
+  name();
+}
+
+/** Says why there is no camera: Gradio leaves it to the console. */
+function listenToCamera(/** @type {Bringer} */ bringer) {
+  window.addEventListener('unhandledrejection', (event) => {
+    if (!(event.reason instanceof DOMException) || !document.querySelector('#vv-upload video')) return;
     event.preventDefault();
-    void bringer.take(event.clipboardData);
+    bringer.say(cameraWords(event.reason.name));
   });
 }
 
-/** Listens before anything else on the page, so that a file means the same wherever it falls. */
-function listenToDrops(/** @type {Bringer} */ bringer, /** @type {HTMLElement} */ drop) {
-  let isOurs = false; // a part of the page is dragged
-  const listen = (/** @type {string} */ name, /** @type {(event: DragEvent) => void} */ then) =>
-    window.addEventListener(name, (event) => then(/** @type {DragEvent} */ (event)), true);
-  const files = (/** @type {DragEvent} */ event) => {
-    if (isOurs || !event.dataTransfer?.types.includes('Files')) return null;
-    event.preventDefault();
-    event.stopPropagation();
-    return event.dataTransfer;
-  };
-  const over = (/** @type {DragEvent} */ event) => {
-    const carried = files(event);
-    if (!carried) return;
-    carried.dropEffect = 'copy';
-    drop.hidden = false;
-  };
-  listen('dragstart', () => (isOurs = true));
-  listen('dragend', () => (isOurs = false));
-  listen('dragenter', over);
-  listen('dragover', over);
-  listen('dragleave', (event) => (drop.hidden ||= event.relatedTarget === null));
-  listen('drop', (event) => {
-    const carried = files(event);
-    drop.hidden = true;
-    if (carried) void bringer.take(carried);
-  });
-}
-
-/** The clipboard for those who have no Ctrl+V. */
-function listenToButton(/** @type {Bringer} */ bringer, /** @type {HTMLElement} */ button) {
-  button.hidden = !navigator.clipboard?.read;
-  button.addEventListener('click', async () => {
-    try {
-      await bringer.take({ files: await copied() });
-    } catch {
-      bringer.say(NOT_ALLOWED);
-    }
-  });
-}
-
-/** The pictures in the clipboard, as files. */
-async function copied() {
-  const files = [];
-  for (const item of await navigator.clipboard.read()) {
-    const type = item.types.find((one) => one.startsWith('image/'));
-    if (type) files.push(new File([await item.getType(type)], `pasted.${type.slice(6)}`, { type }));
-  }
-  return files;
+/** Why the camera cannot be used, from the name of the browser's error. */
+export function cameraWords(/** @type {string} */ name) {
+  if (name === 'NotAllowedError')
+    return 'The browser does not let this page use the camera; allow it beside the address, and try again.';
+  if (name === 'NotFoundError') return 'This machine has no camera; choose a file instead.';
+  return 'The camera cannot be used now, perhaps because something else uses it; choose a file instead.';
 }

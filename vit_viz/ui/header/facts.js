@@ -1,8 +1,10 @@
 // The right end of the header: whether the attention was verified, with the model's facts behind it; the link; where to start; help.
 
 import { routeUrl } from '../../explorer/source.js';
-import { finder, opens } from '../kit/elements.js';
 import { wholeAddress } from '../visit/address.js';
+import { drawValue, finder, opens } from '../kit/elements.js';
+import { START as WHAT } from '../help/help.js';
+import { START, isSeen } from '../tour/tour.js';
 
 /** @typedef {{text: string, title: string, state: string, trace?: string}} Proof */
 
@@ -18,8 +20,7 @@ const TRIES = 8; // questions in a row that may fail
 
 /**
  * Asks until the badge is known, and shows it; ends when the signal says so.
- * @param {Proof} proof
- * @param {(proof: Proof) => void} show
+ * @param {Proof} proof @param {(proof: Proof) => void} show
  * @param {() => void} refused called where it turns out that the pictures mislead
  * @param {AbortSignal} signal
  */
@@ -46,39 +47,36 @@ const COPIED_WITHOUT = 'Copied, without your photo';
 const COPIED_WITHOUT_MORE = 'Your photo stays here: the link opens this view, and asks for the picture.';
 
 /**
- * @typedef {object} Facts
- * @property {string} [busy] what is being done
- * @property {string} [error]
- * @property {string} [card]
- * @property {boolean} [own] whether the picture is the visitor's own, which no link shows
- * @property {import('./facts.js').Proof | null} [proof]
+ * @typedef {{busy?: string, error?: string, card?: string, own?: boolean,
+ *   proof?: import('./facts.js').Proof | null}}
+ *   Facts busy: what is being done; own: whether the picture is the visitor's own, which no link shows
  */
 
 /** @type {import('../kit/elements.js').Mount<{value: Facts | null}>} */
 export function mount(element, trigger, props, watch) {
   const find = finder(element);
   find('share').addEventListener('click', () => copyLink(find('share'), props.value?.own ?? false));
-  find('start').addEventListener('click', () =>
-    document.getElementById('vv-tab-walkthrough-button')?.click(),
-  );
+  if (isSeen()) find('start').textContent = 'Tour';
+  find('start').addEventListener('click', () => begin(START));
+  find('what').addEventListener('click', () => begin(WHAT));
   opens(find('proof'), () => find('details'));
   opens(find('help'), () => find('help-words'));
   let asking = new AbortController();
-  const update = () => {
+  drawValue(watch, () => {
     asking.abort();
     asking = new AbortController();
     draw(element, props.value, () => trigger('refused', {}), asking.signal);
-  };
-  watch('value', update);
-  update();
+  });
 }
 
-/**
- * @param {HTMLElement} element
- * @param {Facts | null} value
- * @param {() => void} refused
- * @param {AbortSignal} signal
- */
+/** Begins what an event of the window begins; on a phone the button is in the menu, which closes. @param {string} event */
+function begin(event) {
+  const menu = document.querySelector('#vv-menu [aria-expanded=true]');
+  if (menu instanceof HTMLElement) menu.click();
+  window.dispatchEvent(new window.CustomEvent(event));
+}
+
+/** @param {HTMLElement} element @param {Facts | null} value @param {() => void} refused @param {AbortSignal} signal */
 function draw(element, value, refused, signal) {
   if (!value) return;
   const find = finder(element);
@@ -94,11 +92,12 @@ function draw(element, value, refused, signal) {
   void follow(value.proof ?? UNKNOWN, show, refused, signal);
 }
 
-async function copyLink(/** @type {HTMLElement} */ button, /** @type {boolean} */ isOwn) {
+/** Copies the link of the page, and says on the button what it holds. */
+export async function copyLink(/** @type {HTMLElement} */ button, /** @type {boolean} */ isOwn) {
   try {
     await navigator.clipboard.writeText(wholeAddress());
     button.textContent = isOwn ? COPIED_WITHOUT : COPIED;
-    button.title = isOwn ? COPIED_WITHOUT_MORE : '';
+    if (isOwn) button.title = COPIED_WITHOUT_MORE;
   } catch {
     button.textContent = 'See the address bar';
   }

@@ -1,22 +1,32 @@
 // The parts of the header: what the model says, a model on its way, the pictures, the row of tabs, and the badge of an edited model.
 // Names come from strangers and are written as plain text.
 
-import { classLine, finder, make, opens, showText } from '../kit/elements.js';
+import {
+  classLine,
+  drawValue,
+  finder,
+  having,
+  make,
+  onPress,
+  opens,
+  showShare,
+  showText,
+} from '../kit/elements.js';
+import { showError } from '../kit/notes.js';
+import { write } from '../visit/address.js';
+import { expectPhoto } from '../visit/photo_aspect.js';
+/** @import { Job, Mount, Trigger } from '../kit/elements.js' */
 
 const LONGEST_BAR = 112; // pixels
 
 /**
- * @typedef {object} Top
- * @property {string} [busy] what is being done
- * @property {string[]} [notes]
- * @property {string} [error]
- * @property {{name: string, probability: number}[]} [top]
+ * @typedef {{busy?: string, notes?: string[], error?: string, top?: {name: string, probability: number}[]}}
+ *   Top busy: what is being done
  */
 
-/** @type {import('../kit/elements.js').Mount<{value: Top | null}>} */
+/** @type {Mount<{value: Top | null}>} */
 export function mountTop(element, _trigger, props, watch) {
-  watch('value', () => drawTop(element, props.value));
-  drawTop(element, props.value);
+  drawValue(watch, () => drawTop(element, props.value));
 }
 
 /** @param {HTMLElement} element @param {Top | null} value */
@@ -24,8 +34,8 @@ function drawTop(element, value) {
   if (!value) return;
   const find = finder(element);
   element.classList.toggle('vv-busy', Boolean(value.busy));
-  showText(find('status'), value.busy || (value.notes || []).join(' '));
-  showText(find('error'), value.error);
+  showError(find('status'), value.busy || (value.notes || []).join(' '), { stays: Boolean(value.busy) });
+  showError(find('error'), value.error);
   if (value.busy) return;
   const top = value.top || [];
   find('says').hidden = !top.length;
@@ -48,19 +58,16 @@ export function percent(/** @type {number} */ probability) {
   return `${share >= 1 && share < 99.5 ? share.toFixed(0) : Number(share.toFixed(1))}%`;
 }
 
-/**
- * @typedef {import('../kit/elements.js').Job & {amount?: string, stop?: boolean}} Loading
- */
+/** @typedef {Job & {amount?: string, stop?: boolean}} Loading */
 
-/** @type {import('../kit/elements.js').Mount<{value: Loading | null}>} */
+/** @type {Mount<{value: Loading | null}>} */
 export function mountLoading(element, trigger, props, watch) {
   const stop = /** @type {HTMLButtonElement} */ (finder(element)('stop'));
   stop.addEventListener('click', () => {
     stop.disabled = true;
     trigger('stop', {});
   });
-  watch('value', () => drawLoading(element, props.value || {}));
-  drawLoading(element, props.value || {});
+  drawValue(watch, () => drawLoading(element, props.value || {}));
 }
 
 /** @param {HTMLElement} element @param {Loading} value */
@@ -70,28 +77,27 @@ function drawLoading(element, { words, amount, share, stop, error }) {
   find('job').hidden = !words;
   if (said.textContent !== (words || '')) said.textContent = words || ''; // what is the same is not said again
   find('job-amount').textContent = amount || '';
-  const progress = /** @type {HTMLProgressElement} */ (find('progress'));
-  progress.hidden = share === null || share === undefined;
-  progress.value = share || 0;
+  showShare(find('progress'), share);
   const button = /** @type {HTMLButtonElement} */ (find('stop'));
   button.hidden = !stop;
   button.disabled = false;
-  showText(find('error'), error);
+  showError(find('error'), error);
 }
 
 /**
  * @typedef {{id: string, name: string, thumbnail: string, own?: boolean}} Picture
- * @typedef {{pictures: Picture[], chosen: string}} Pictures
+ * @typedef {{pictures: Picture[], chosen: string, aspects?: Record<string, number>}} Pictures aspects: width over height, by id
  */
 
-/** @type {import('../kit/elements.js').Mount<{value: Pictures | null}>} */
+/** @type {Mount<{value: Pictures | null}>} */
 export function mountSamples(element, trigger, props, watch) {
   const box = finder(element)('samples');
   /** @type {Map<string, HTMLElement>} */ const buttons = new Map();
   let shown = '';
-  const draw = () => {
+  drawValue(watch, () => {
     if (!props.value) return;
-    const { pictures, chosen } = props.value;
+    const { pictures, chosen, aspects } = props.value;
+    if (chosen && aspects) expectPhoto(chosen, aspects);
     const ids = pictures.map(({ id }) => id);
     for (const id of buttons.keys()) if (!ids.includes(id)) buttons.delete(id);
     for (const picture of pictures)
@@ -103,69 +109,76 @@ export function mountSamples(element, trigger, props, watch) {
     if (shown && shown !== chosen)
       buttons.get(chosen)?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' });
     shown = chosen;
-  };
-  watch('value', draw);
-  draw();
+  });
 }
 
-/** @param {Picture} picture @param {import('../kit/elements.js').Trigger} trigger */
+/** @param {Picture} picture @param {Trigger} trigger */
 function sampleButton({ id, name, thumbnail, own }, trigger) {
-  const node = make('button', 'vv-sample');
-  node.title = name;
-  node.setAttribute('aria-label', own ? `Your picture ${name}` : `Sample image ${name}`);
-  const image = make('img');
-  image.src = thumbnail;
-  image.alt = '';
-  node.append(image);
+  const node = make('button', 'vv-sample', having(make('img'), { src: thumbnail, alt: '' }));
+  having(node, { title: name, 'aria-label': own ? `Your picture ${name}` : `Sample image ${name}` });
   node.addEventListener('click', () => trigger('choose', { id }));
   return node;
 }
 
-export function mountTabRow() {
+const TAB_BUTTON = /^vv-tab-(.+)-button$/;
+
+/** @type {Mount<{value: null}>} */
+export function mountTabRow(_element, trigger) {
   const row = document.querySelector('#vv-tabs > .tab-wrapper');
   if (!row) return;
+  const choose = (/** @type {Element | null | undefined} */ button) => {
+    const tab = TAB_BUTTON.exec(button?.id ?? '')?.[1];
+    if (!tab) return;
+    write({ set: { tab: button === row.querySelector('[role=tab]') ? null : tab }, push: true }); // also where no server answers
+    trigger('choose', { tab });
+  };
+  row.addEventListener('click', ({ target }) =>
+    choose(/** @type {Element} */ (target).closest('[role=tab]')),
+  );
+  choose(row.querySelector('[aria-selected=true]:not(:first-child)')); // it was chosen before this module was there
   new MutationObserver(() => showTab(row)).observe(row, {
     attributeFilter: ['aria-selected'],
     subtree: true,
   });
   showTab(row);
+  stayBelow(document.querySelector('#vv-header'));
 }
+
+/** Tells the page how high the header is, below which the row of tabs stays on a phone. */
+function stayBelow(/** @type {HTMLElement | null} */ header) {
+  if (!header) return;
+  const tell = () => document.documentElement.style.setProperty('--vv-header', `${header.offsetHeight}px`);
+  new ResizeObserver(tell).observe(header);
+}
+
+/** How much of its neighbours is seen beside the chosen tab: that there is more. */
+const BESIDE = 28;
 
 /** Moves the row, and never the page, until the chosen tab is whole. */
 export function showTab(/** @type {Element} */ row) {
   const tab = row.querySelector('[aria-selected=true]');
   if (!tab) return;
   const [own, all] = [tab, row].map((one) => one.getBoundingClientRect());
-  if (own.right > all.right) row.scrollLeft += own.right - all.right;
-  if (own.left < all.left) row.scrollLeft += own.left - all.left;
+  if (own.right > all.right) row.scrollLeft += own.right - all.right + BESIDE;
+  if (own.left < all.left) row.scrollLeft += own.left - all.left - BESIDE;
 }
 
 /**
  * @typedef {{name: string, probability: number}} Line
- * @typedef {object} Edited
- * @property {string} words in short, "" where nothing is changed
- * @property {{words: string, said: string}[]} each
- * @property {Line[]} [before]
- * @property {Line[]} [after]
- * @property {string} [moved] of a model without classes
- * @property {string} [error]
+ * @typedef {{words: string, each: {words: string, said: string}[], before?: Line[], after?: Line[], moved?: string,
+ *   error?: string}} Edited words: in short, "" where nothing is changed; moved: of a model without classes
  */
 
-/** @type {import('../kit/elements.js').Mount<{value: Edited | null}>} */
+/** @type {Mount<{value: Edited | null}>} */
 export function mountEdited(element, trigger, props, watch) {
   const find = finder(element);
   const close = opens(find('edited-badge'), () => find('edited-panel'));
   find('edited-undo').addEventListener('click', () => trigger('undo', { words: '' }));
-  find('edited-each').addEventListener('click', (event) => {
-    const { words } = /** @type {HTMLElement} */ (event.target).dataset;
-    if (words) trigger('undo', { words });
-  });
-  const show = () => {
+  onPress(find('edited-each'), 'words', (words) => trigger('undo', { words }));
+  drawValue(watch, () => {
     drawEdited(find, props.value);
     if (!props.value?.words) close();
-  };
-  watch('value', show);
-  show();
+  });
 }
 
 /** @param {(name: string) => HTMLElement} find @param {Edited | null} value */
@@ -173,18 +186,15 @@ function drawEdited(find, value) {
   find('edited').hidden = !value?.words;
   if (!value?.words) return;
   find('edited-words').textContent = value.words;
-  showText(find('edited-error'), value.error);
+  showError(find('edited-error'), value.error);
   showText(find('edited-moved'), value.moved);
   find('edited-answers').hidden = !value.before;
   find('edited-before').replaceChildren(...lines(value.before));
   find('edited-after').replaceChildren(...lines(value.after));
   find('edited-each').replaceChildren(
     ...value.each.map(({ words, said }) => {
-      const [line, undo] = [make('li', '', said), make('button', 'vv-button vv-plain', 'Undo')];
-      undo.dataset.words = words;
-      undo.setAttribute('aria-label', `Undo: ${said}`);
-      line.append(undo);
-      return line;
+      const undo = make('button', 'vv-button vv-plain', 'Undo');
+      return make('li', '', said, having(undo, { 'data-words': words, 'aria-label': `Undo: ${said}` }));
     }),
   );
 }

@@ -12,14 +12,13 @@ from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.images import Mode
 from vit_viz.session.handles import OWNER
+from vit_viz.session.models import relative_work
 from vit_viz.session.session import Session
-from vit_viz.session.work import relative_work
 from vit_viz.ui.kit import Opener
 from vit_viz.ui.page import Page
-from vit_viz.views.choices import subject_of
+from vit_viz.views.choices import MODES, subject_of
 from vit_viz.views.state import ViewState
 
-MODES = [("fit: whole image", "fit"), ("crop: as evaluated", "crop"), ("stretch to the input", "stretch")]
 OWN = "0"
 DINO = "dino"
 DINO_SIDE = 480
@@ -30,21 +29,8 @@ _UNKNOWN = [("the model's own size", OWN)]
 _COST = "The work is counted from the model's shape: 2 P N + 4 N² D for N tokens of D numbers and P weights per block."
 
 
-@dataclass(frozen=True)
-class SizeControl:
-    """The components of the control."""
-
-    mode: gr.Dropdown
-    patches: gr.Radio
-
-    @property
-    def outputs(self) -> list[Any]:
-        """What `updates` gives values for."""
-        return [self.mode, self.patches]
-
-
-def build() -> SizeControl:
-    """Lay out the control, behind a small button."""
+def build(page: Page) -> list[Any]:
+    """Lay out the control, behind a small button, and let it choose mode and size; returns what `updates` gives values for."""
     with gr.Column(elem_id="vv-size-place", elem_classes="vv-anchor", min_width=0):
         Opener(
             {"words": "Size", "label": "Size of the photo for the model", "panel": "vv-size"},
@@ -52,24 +38,15 @@ def build() -> SizeControl:
         )
         with gr.Column(elem_id="vv-size", elem_classes=["vv-panel", "vv-popover"], min_width=0):
             patches = gr.Radio(_UNKNOWN, value=OWN, label="patches", info=_COST, elem_id="vv-patches-count")
-            return SizeControl(gr.Dropdown(MODES, value="fit", label="shape", elem_id="vv-mode"), patches)
-
-
-def wire(control: SizeControl, page: Page) -> None:
-    """Let the control choose mode and size."""
-    page.action(control.patches.input, chosen, inputs=[control.patches])
-    page.action(
-        control.mode.input, lambda view, mode: reshaped(page.session, view, mode), inputs=[control.mode]
-    )
+            mode = gr.Dropdown(MODES, value="fit", label="shape", elem_id="vv-mode")
+    page.action(patches.input, chosen, inputs=[patches])
+    page.action(mode.input, lambda view, value: reshaped(page.session, view, value), inputs=[mode])
+    return [mode, patches]
 
 
 def updates(session: Session, view: ViewState, owner: str) -> tuple[Any, Any]:
     """The control for a view: its sizes with what they cost, where the model and the photo are known."""
-    size, choices, most = (
-        str(view.size),
-        _UNKNOWN,
-        f"Up to {session.max_patches:,} patches are computed here.",
-    )
+    size, most = str(view.size), f"Up to {session.max_patches:,} patches are computed here."
     try:
         choices = offered(session, view, owner)
     except VitVizError:

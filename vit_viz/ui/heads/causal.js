@@ -1,14 +1,13 @@
 // The causal map: the button with its cost, what replaces a head, for which class, how far it is.
 
-import { showText } from '../kit/elements.js';
-import { agreementWords } from './words.js';
+import { press, showShare, showText } from '../kit/elements.js';
+import { agreementWords, capital } from './words.js';
+/** @import { Table } from './words.js' */
 
 /**
- * @typedef {import('./words.js').Table} Table
- *
  * A causal map as far as it is computed.
  * @typedef {{table?: Table, estimate?: number[][], correlation?: number, done?: number, running?: boolean,
- *   share?: number, error?: string, seq?: number}} Effect
+ *   share?: number, left?: string, error?: string, seq?: number}} Effect
  *
  * @typedef {{key: string, of: Record<string, Effect>}} News
  *
@@ -18,11 +17,8 @@ import { agreementWords } from './words.js';
 
 /** What is known of the causal maps of one subject and one class, by the way of switching off. */
 export class Effects {
-  constructor() {
-    this.key = '';
-    /** @type {Record<string, Effect>} */
-    this.of = {};
-  }
+  key = '';
+  /** @type {Record<string, Effect>} */ of = {};
 
   /** Another subject or class: nothing of the former holds. @param {string} key @param {Record<string, Effect>} kept */
   begin(key, kept) {
@@ -53,21 +49,19 @@ export function drawCausal(
   start.hidden = isRunning || isDone;
   start.disabled = !target;
   start.textContent = effect?.done ? 'Start again' : 'Switch off each head';
-  find('heads-stop').hidden = find('heads-progress').hidden = !isRunning;
-  /** @type {HTMLProgressElement} */ (find('heads-progress')).value = effect?.share ?? 0;
-  showText(
-    find('heads-cost'),
-    note || (isDone || isRunning ? '' : `${cost[0].toUpperCase()}${cost.slice(1)}.`),
-  );
+  find('heads-stop').hidden = !isRunning;
+  showShare(find('heads-progress'), isRunning ? (effect?.share ?? 0) : null);
+  showText(find('heads-cost'), note || (isDone || isRunning ? '' : `${capital(cost)}.`));
   showText(find('heads-job'), jobWords(effect, heads));
-  for (const button of find('heads-hows').querySelectorAll('button'))
-    button.setAttribute('aria-pressed', String(button.dataset.how === how));
+  press(find('heads-hows'), 'how', how);
 }
 
 /** How far it is, what went wrong, and how well the estimate foretold it. */
 export function jobWords(/** @type {Effect | undefined} */ effect, /** @type {number} */ heads) {
   if (!effect) return '';
-  const { done = 0, correlation = 0, running, error = '' } = effect;
-  const far = running ? `${done} of ${heads} heads are done, what the estimate says matters most first.` : '';
+  const { done = 0, correlation = 0, running, left, error = '' } = effect;
+  const far = running
+    ? `${done} of ${heads} heads are done, what the estimate says matters most first${left ? `; ${left}` : ''}.`
+    : '';
   return [far, error, agreementWords({ done, correlation }, heads)].filter(Boolean).join(' ');
 }

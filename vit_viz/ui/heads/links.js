@@ -6,9 +6,11 @@ import { rowInto, Strongest } from '../../explorer/matrix.js';
 import { makeSvg, showText } from '../kit/elements.js';
 import { Stage } from '../kit/stage.js';
 import { linkWords, weightText } from './matrix_words.js';
+/** @import { Trace } from '../../explorer/geometry.js' */
+/** @import { Link } from '../../explorer/matrix.js' */
+/** @import { Matrix } from './matrix.js' */
 
 /**
- * @typedef {import('../../explorer/matrix.js').Link} Link
  * @typedef {[number, number]} Point across, down
  * @typedef {{line: string, tip: string, width: number, opacity: number}} Arrow
  */
@@ -23,8 +25,7 @@ export function strokeOf(/** @type {number} */ share) {
 
 /**
  * An arrow from one point to another, with its tip on the second.
- * @param {Point} from
- * @param {Point} to
+ * @param {Point} from @param {Point} to
  * @param {number} share of the strongest link
  * @returns {Arrow}
  */
@@ -92,11 +93,6 @@ function dotMark([x, y], share) {
   });
 }
 
-/**
- * @typedef {import('../../explorer/geometry.js').Trace} Trace
- * @typedef {import('./matrix.js').Matrix} Matrix
- */
-
 /** Links that are kept of a head or a query. */
 export const MOST_LINKS = 100;
 
@@ -110,11 +106,6 @@ export class LinkedPhoto {
     this.size = [1, 1]; // pixels of the photo on the page: across, down
   }
 
-  /** Another photo. */
-  begin(/** @type {Trace} */ trace) {
-    this.stage.place(trace);
-  }
-
   /** Lengths in the drawing are pixels of the page. */
   fit() {
     const { clientWidth, clientHeight } = this.find('matrix-stage');
@@ -122,7 +113,7 @@ export class LinkedPhoto {
     this.find('matrix-links').setAttribute('viewBox', `0 0 ${this.size[0]} ${this.size[1]}`);
   }
 
-  /** @returns {import('../../explorer/matrix.js').Link[]} the links that are drawn */
+  /** @returns {Link[]} the links that are drawn */
   show() {
     this.mark();
     return this.drawLinks();
@@ -159,7 +150,7 @@ export class LinkedPhoto {
     return { strongest, of: { query, tokens: tokens.length, isPlaced } };
   }
 
-  /** Arrows, their legend, and what they hold of the attention. @returns {import('../../explorer/matrix.js').Link[]} */
+  /** Arrows, their legend, and what they hold of the attention. @returns {Link[]} */
   drawLinks() {
     const chosen = this.strongest();
     const links = chosen?.strongest.best(this.matrix.options.now.matrix_count) ?? [];

@@ -1,45 +1,72 @@
-// What pointer and keys do in the Heads tab.
+// What pointer and keys do on the Heads tab.
 
-import { ARROWS, movedPatch, queryPatches } from '../../explorer/geometry.js';
+import { queryPatches } from '../../explorer/geometry.js';
+import { dataAt, onArrows, onPress } from '../kit/elements.js';
+import { askForShown } from '../kit/parts.js';
 import { placeOf } from './grid.js';
-
-/** @typedef {import('./table.js').HeadRoom} HeadRoom */
+/** @import { HeadRoom } from './table.js' */
+/** @import { Place } from './words.js' */
 
 /** Lets a room answer. */
 export function listen(/** @type {HeadRoom} */ room) {
   listenToTable(room);
+  listenToDrags(room);
   listenToControls(room);
-  listenToPhoto(room);
 }
 
-/** The table, the dots of the plot and the chips of names all stand for heads. */
+/** The grid and the dots of the plot stand for heads. */
 function listenToTable(/** @type {HeadRoom} */ room) {
   const { element, find } = room;
   element.addEventListener('pointermove', (event) => {
     if (event.pointerType !== 'touch') room.hover(placeOf(event.target));
   });
   element.addEventListener('pointerleave', () => room.hover(null));
-  for (const part of ['heads-table', 'heads-dots'])
-    find(part).addEventListener('click', (event) => {
-      const place = placeOf(event.target);
-      if (place) room.choose(place);
-    });
+  find('heads-dots').addEventListener('click', ({ target }) => {
+    const place = placeOf(target);
+    if (place) room.choose(place);
+  });
+  onArrows(find('heads-plot-box'), (step) => {
+    const place = room.plot.beside(room.chosen, step);
+    if (place) room.choose(place);
+  });
+  room.grid.onChoice((place) => {
+    if (room.isShown('surgery')) room.surgery.toggle([nameOf(place)]);
+    room.choose(place);
+  });
+  onPress(find('heads-table'), 'all', (layer) => {
+    const heads = Array.from({ length: room.subject?.heads ?? 0 }, (_, head) => `${layer}.${head}`);
+    room.surgery.toggle(heads);
+  });
   element.addEventListener('focusin', (event) => {
     const place = placeOf(event.target);
     if (place) room.hover(place);
   });
   element.addEventListener('focusout', () => room.hover(null));
-  find('heads-table').addEventListener('keydown', (event) => {
-    const place = placeOf(event.target);
-    if (!place) return;
-    if (event.key === 'Enter' || event.key === ' ') {
-      event.preventDefault();
-      room.choose(place);
-    } else if (event.key in ARROWS) {
-      event.preventDefault();
-      room.grid.cellOf(room.grid.moved(place, event.key))?.focus();
-    }
+}
+
+function nameOf(/** @type {Place} */ { layer, head }) {
+  return `${layer}.${head}`;
+}
+
+/** A drag across switches gives all of them what a click would make of the first; a finger scrolls. */
+function listenToDrags(/** @type {HeadRoom} */ room) {
+  const table = room.find('heads-table');
+  /** @type {{first: Place, state: import('./photo_grid.js').State, isMoving: boolean} | null} */
+  let drag = null;
+  table.addEventListener('pointerdown', (event) => {
+    const place = room.isShown('surgery') && event.pointerType !== 'touch' ? placeOf(event.target) : null;
+    drag = place && { first: place, state: room.surgery.stateFor([nameOf(place)]), isMoving: false };
   });
+  table.addEventListener('pointerover', (event) => {
+    const place = placeOf(event.target);
+    if (!drag || !place || !(event.buttons & 1)) return;
+    const isFirst = nameOf(place) === nameOf(drag.first);
+    if (isFirst && !drag.isMoving) return;
+    if (!drag.isMoving) room.surgery.remember('heads');
+    room.surgery.set(drag.isMoving ? [nameOf(place)] : [nameOf(drag.first), nameOf(place)], drag.state);
+    drag.isMoving = true;
+  });
+  window.addEventListener('pointerup', () => (drag = null));
 }
 
 function listenToControls(/** @type {HeadRoom} */ room) {
@@ -47,28 +74,30 @@ function listenToControls(/** @type {HeadRoom} */ room) {
   const select = /** @type {HTMLSelectElement} */ (find('heads-measure'));
   select.addEventListener('change', () => room.set({ measure: select.value }));
   find('heads-start').addEventListener('click', () => room.trigger('start', { how: room.options.how }));
+  find('heads-save').addEventListener('click', () => {
+    const { measure, how } = room.options;
+    askForShown(room.element, room.subject?.trace ?? '', { tab: 'heads', face: 'atlas', measure, how });
+  });
   find('heads-stop').addEventListener('click', () => room.trigger('stop', {}));
-  for (const part of ['heads-orders', 'heads-hows'])
-    find(part).addEventListener('click', (event) => {
-      const button = event.target instanceof Element ? event.target.closest('button') : null;
-      const { order, how } = button?.dataset ?? {};
-      if (order) room.set({ head_order: order });
-      if (how) room.set({ how });
-    });
-}
-
-function listenToPhoto(/** @type {HeadRoom} */ room) {
-  const stage = room.find('heads-stage');
-  stage.addEventListener('click', (event) => {
-    const patch = room.lit.stage.patchAt(event);
-    if (patch !== null) room.pin(patch);
+  onPress(find('heads-faces'), 'face', (face) => room.set({ face }));
+  find('heads-enlarge').addEventListener('click', () => room.set({ face: 'matrix' }));
+  find('heads-open').addEventListener('click', () => document.getElementById('vv-tab-look-button')?.click());
+  find('heads-switch').addEventListener('click', () => {
+    const place = nameOf(room.chosen);
+    room.surgery.remember('heads');
+    room.surgery.set([place], room.surgery.heads.has(place) ? 'on' : 'off');
+    room.set({ face: 'surgery' });
   });
-  stage.addEventListener('keydown', (event) => {
-    if (!(event.key in ARROWS) || !room.subject) return;
-    event.preventDefault();
-    const { grid, query } = room.subject;
-    const [patch] = queryPatches(query, room.subject);
-    const centre = Math.floor(grid[0] / 2) * grid[1] + Math.floor(grid[1] / 2);
-    room.pin(patch === undefined ? centre : movedPatch(patch, ARROWS[event.key], grid));
+  find('heads-kin').addEventListener('click', (event) => {
+    const kin = dataAt(event, 'kin');
+    if (!kin) return;
+    const [layer, head] = kin.split('.').map(Number);
+    room.choose({ layer, head });
   });
+  onPress(find('heads-orders'), 'order', (order) => room.set({ head_order: order }));
+  onPress(find('heads-hows'), 'how', (how) => room.set({ how }));
+  room.lit.stage.onChoice(
+    (patch) => room.pin(patch),
+    () => (room.subject ? queryPatches(room.subject.query, room.subject)[0] : undefined),
+  );
 }

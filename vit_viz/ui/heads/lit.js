@@ -1,36 +1,32 @@
 // The photo as one head sees it: lit where the query looks. Rows come layer by layer from the server; what is here is painted at once.
 
 import { CLIPPED } from '../../explorer/frame.js';
-import { Picture, paintMap } from '../../explorer/paint.js';
+import { Picture } from '../../explorer/paint.js';
 import { PhotoScreen } from '../../explorer/screen.js';
 import { STRENGTHS, layerTable, suited } from '../../explorer/styles.js';
 import { Stage } from '../kit/stage.js';
 import { SERVER } from '../look/server_source.js';
-
-/**
- * @typedef {import('./words.js').Place} Place
- * @typedef {import('./table.js').Subject} Subject
- */
+/** @import { Subject } from './table.js' */
+/** @import { Place } from './words.js' */
 
 /** Rows of all layers are fetched ahead where they are no more bytes than this. */
-const AHEAD_BYTES = 4e6;
+const AHEAD_BYTES = 16e6;
 
 export class Lit {
+  /** @type {Subject | null} */ subject = null;
+  /** @type {Map<number, Float32Array>} */ rows = new Map();
+  map = new Picture();
+  abort = new AbortController();
+  wanted = 0;
+  isFetching = false;
+  error = '';
+
   /** @param {HTMLElement} stage @param {Uint32Array} table @param {() => void} arrived */
   constructor(stage, table, arrived) {
     this.stage = new Stage(stage);
     this.table = table;
     this.arrived = arrived;
     this.screen = new PhotoScreen(/** @type {HTMLCanvasElement} */ (stage.querySelector('canvas')));
-    this.map = new Picture(document.createElement('canvas'));
-    /** @type {Map<number, Float32Array>} */
-    this.rows = new Map();
-    this.abort = new AbortController();
-    this.wanted = 0;
-    this.isFetching = false;
-    this.error = '';
-    /** @type {Subject | null} */
-    this.subject = null;
     this.stage.image.addEventListener('load', () => this.arrived());
   }
 
@@ -92,20 +88,27 @@ export class Lit {
   /** Lights the photo; returns what was drawn. */
   draw(/** @type {Place} */ place) {
     const map = this.mapOf(place);
-    if (!map || !this.subject || !this.map.pixels) {
+    if (!map || !this.subject) {
       if (!this.error) void this.fetch(place.layer);
       return null;
     }
-    const [rows, cols] = this.subject.grid;
-    const style = suited('light', this.subject.unlit);
-    this.map.resize(cols, rows);
-    const colours = layerTable(style, STRENGTHS[style], this.table);
-    paintMap(this.map.pixels, { at: 0, stride: cols, rows, cols }, map.values, colours, [0, map.lit, 0]);
-    this.map.show();
-    const box = this.stage.box.getBoundingClientRect();
-    if (box.width < 1) return map;
-    this.screen.fit(box, window.devicePixelRatio || 1);
-    this.screen.show(this.map.canvas, this.stage.image, this.subject, { style, smooth: true });
+    lightPhoto(this, map.values, map.lit, this.subject, this.table);
     return map;
   }
+}
+
+/**
+ * Lights a photo by a number per patch, fully from `top` on.
+ * @param {{stage: Stage, screen: PhotoScreen, map: Picture}} on
+ * @param {Float32Array} values @param {number} top @param {Subject} subject @param {Uint32Array} table
+ */
+export function lightPhoto({ stage, screen, map }, values, top, subject, table) {
+  const [rows, cols] = subject.grid;
+  const style = suited('light', subject.unlit);
+  map.resize(cols, rows);
+  map.paint(values, layerTable(style, STRENGTHS[style], table), [0, top]);
+  const box = { width: stage.box.offsetWidth, height: stage.box.offsetHeight }; // also while it is shown smaller
+  if (box.width < 1) return;
+  screen.fit(box, window.devicePixelRatio || 1);
+  screen.show(map.canvas, stage.image, subject, { style, smooth: true });
 }

@@ -2,11 +2,12 @@
 // between two frames of the screen; while the pointer moves, nothing is asked of the server.
 
 import { FUSIONS } from '../../explorer/attention.js';
-import { patchQuery, queryPatches, queryTokens } from '../../explorer/geometry.js';
+import { centreOf, clamp, patchQuery, queryPatches, queryTokens } from '../../explorer/geometry.js';
 import { LAYER_BUDGET, LayerStore } from '../../explorer/layers.js';
 import { Axis, Filling, endsOf } from '../../explorer/matrix.js';
-import { decodeTable } from '../../explorer/paint.js';
-import { finder, make, showText } from '../kit/elements.js';
+import { decodeTable, measure } from '../../explorer/paint.js';
+import { byPointer, drawValue, finder, make, press, showText } from '../kit/elements.js';
+import { showError } from '../kit/notes.js';
 import { SERVER } from '../look/server_source.js';
 import { showBar } from '../kit/numbers.js';
 import { LinkedPhoto, MOST_LINKS } from './links.js';
@@ -14,21 +15,23 @@ import { listen } from './matrix_listen.js';
 import { MatrixOptions } from './matrix_options.js';
 import { Panes, Sheet } from './matrix_sheet.js';
 import { matrixTitle, mostWords, pairWords, sizeWords, tooLargeWords, weightText } from './matrix_words.js';
+/** @import { Trace } from '../../explorer/geometry.js' */
+/** @import { Mount, Trigger } from '../kit/elements.js' */
+/** @import { Option } from '../../explorer/state.js' */
+/** @import { Options } from './matrix_options.js' */
 
 /**
- * @typedef {import('../../explorer/geometry.js').Trace} Trace
  * @typedef {{layer: number, head: number | string, query: string}} Chosen
  * @typedef {[number, number | null]} Pair cells of the query and of the key, where there is one
  */
 
 const BUDGET = 8; // milliseconds of a frame in which rows are computed
 
-/** @type {import('../kit/elements.js').Mount<{value: Trace | null, tables: Record<string, string>, options: import('../../explorer/state.js').Option[]}>} */
+/** @type {Mount<{value: Trace | null, tables: Record<string, string>, options: Option[]}>} */
 export function mount(element, trigger, props, watch) {
   const matrix = new Matrix(element, trigger, decodeTable(props.tables.viridis), props.options);
   listen(matrix);
-  watch('value', () => matrix.show(props.value));
-  matrix.show(props.value);
+  drawValue(watch, () => matrix.show(props.value));
 }
 
 /** What the component shows. */
@@ -46,12 +49,7 @@ export class Matrix {
   isStale = false; // whether the canvas shows another place or scale
   statusTimer = 0;
 
-  /**
-   * @param {HTMLElement} element
-   * @param {import('../kit/elements.js').Trigger} trigger
-   * @param {Uint32Array} table
-   * @param {import('../../explorer/state.js').Option[]} schema
-   */
+  /** @param {HTMLElement} element @param {Trigger} trigger @param {Uint32Array} table @param {Option[]} schema */
   constructor(element, trigger, table, schema) {
     this.element = element;
     this.find = finder(element);
@@ -66,10 +64,10 @@ export class Matrix {
   /** Another picture, another model, another head or another query. */
   show(/** @type {Trace | null} */ trace) {
     if (!trace) return;
-    showText(this.find('matrix-error'), '');
+    showError(this.find('matrix-error'), '');
     this.find('matrix-main').hidden = !trace.trace;
     if (!trace.trace || !trace.view) return;
-    this.options.settle(/** @type {{matrix?: import('./matrix_options.js').Options}} */ (trace).matrix);
+    this.options.settle(/** @type {{matrix?: Options}} */ (trace).matrix);
     if (trace.trace !== this.trace?.trace) this.begin(trace);
     this.trace = trace;
     this.panes.see(this.options.now.matrix_zoom);
@@ -89,7 +87,7 @@ export class Matrix {
     this.panes = new Panes(this.axis);
     this.pointed = null;
     this.wanted = '';
-    this.photo.begin(trace);
+    this.photo.stage.place(trace);
     const options = (/** @type {string} */ name, /** @type {(number | string)[]} */ values) =>
       this.find(name).replaceChildren(...values.map((value) => make('option', '', String(value))));
     const first = (/** @type {number} */ count) => Array.from({ length: count }, (_, i) => i);
@@ -115,14 +113,21 @@ export class Matrix {
       if (wanted !== this.wanted) return;
       this.filling = new Filling(layer, chosen.head, this.axis, MOST_LINKS);
       this.sheet.begin(this.axis.cells);
-      showText(this.find('matrix-error'), '');
+      showError(this.find('matrix-error'), '');
     } catch (error) {
       if (wanted !== this.wanted || store.abort.signal.aborted) return;
       this.isRefused = true;
       this.element.toggleAttribute('data-refused', true); // nothing empty stands below the words
-      showText(this.find('matrix-error'), /** @type {Error} */ (error).message);
+      showError(this.find('matrix-error'), /** @type {Error} */ (error).message, {
+        again: () => this.retry(),
+      });
     }
     this.redraw();
+  }
+
+  retry() {
+    this.wanted = '';
+    void this.start();
   }
 
   /** The canvas takes the size of its place. */
@@ -144,7 +149,7 @@ export class Matrix {
 
   // --- what pointer and keys do
 
-  /** Another scale, other links. @param {Partial<import('./matrix_options.js').Options>} changed */
+  /** Another scale, other links. @param {Partial<Options>} changed */
   set(changed) {
     this.options.choose(changed);
     this.press();
@@ -177,7 +182,7 @@ export class Matrix {
   movePair([down, right]) {
     const start = this.axis.cellOf[this.pinnedTokens()[0] ?? 0];
     const [query, key] = this.pointed ?? [start, start];
-    const inside = (/** @type {number} */ cell) => Math.min(this.axis.cells - 1, Math.max(0, cell));
+    const inside = (/** @type {number} */ cell) => clamp(cell, this.axis.cells - 1);
     /** @type {[number, number]} */
     const pair = this.pointed ? [inside(query + down), inside((key ?? query) + right)] : [query, start];
     this.panes.reveal(pair[0], 0);
@@ -236,9 +241,8 @@ export class Matrix {
 
   /** The pinned patch; of a query that is none, the middle one. */
   pinnedPatch() {
-    const [rows, cols] = this.axis.grid;
     const patches = this.trace ? queryPatches(this.chosen.query, this.trace) : [];
-    return patches[0] ?? Math.floor(rows / 2) * cols + Math.floor(cols / 2);
+    return patches[0] ?? centreOf(this.axis.grid);
   }
 
   /** @returns {number[]} tokens of the pinned query; none of a pool that only the server knows */
@@ -256,11 +260,8 @@ export class Matrix {
     if (![...select.options].some((option) => Number(option.value) === count))
       select.append(make('option', '', String(count))); // a link may ask for any number
     select.value = String(count);
-    const pressed = { scale, links };
-    for (const [name, value] of Object.entries(pressed)) {
-      for (const button of this.element.querySelectorAll(`[data-${name}]`))
-        button.setAttribute('aria-pressed', String(button.getAttribute(`data-${name}`) === value));
-    }
+    press(this.element, 'scale', scale);
+    press(this.element, 'links', links);
   }
 
   /** Draws everything again in the next frame. */
@@ -285,7 +286,7 @@ export class Matrix {
     this.say(this.photo.show());
     if (filling?.isDone) this.finished();
     else if (filling) this.schedule();
-    note(start, filling?.isDone ? 'painted' : 'filling');
+    measure('vit_viz:matrix', start, filling?.isDone ? 'painted' : 'filling');
   }
 
   /** The whole matrix is there; who followed a link to it finds it in sight. */
@@ -344,12 +345,16 @@ export class Matrix {
       readout.textContent = pairWords(filling, [pointed[0], pointed[1]]);
     } else if (pointed && this.links === 'query') readout.textContent = mostWords(axis, pointed[0], links[0]);
     else if (!filling.isDone) readout.textContent = `Computing: row ${filling.next} of ${axis.cells} …`;
-    else readout.textContent = 'Point at the matrix or at the photo; click to choose the query.';
+    else
+      readout.textContent = byPointer(
+        'Point at the matrix or at the photo; click to choose the query.',
+        'Tap the matrix or the photo to choose the query.',
+      );
   }
 }
 
 /** A layer, fetched once. @param {LayerStore} store @param {number} layer */
-async function layerOf(store, layer) {
+export async function layerOf(store, layer) {
   const known = store.get(layer);
   if (known) return known;
   if (store.trace.source[layer] === 'rows' || !store.fits(layer))
@@ -358,11 +363,4 @@ async function layerOf(store, layer) {
   const fetched = await store.fetchLayer(layer);
   store.keep(layer, fetched);
   return fetched;
-}
-
-/** A repaint as a `performance.measure` entry "vit_viz:matrix", for tests and for the browser's own profiler. */
-function note(/** @type {number} */ start, /** @type {string} */ detail) {
-  performance.measure('vit_viz:matrix', { start, end: performance.now(), detail });
-  if (performance.getEntriesByName('vit_viz:matrix').length > 600)
-    performance.clearMeasures('vit_viz:matrix');
 }

@@ -1,8 +1,9 @@
 // What pointer, wheel, fingers and keys do with the matrix and its photo.
 
-import { ARROWS, movedPatch, pointerIn } from '../../explorer/geometry.js';
-
-/** @typedef {import('./matrix.js').Matrix} Matrix */
+import { ARROWS } from '../../explorer/elements.js';
+import { pointerIn } from '../../explorer/geometry.js';
+import { onPress } from '../kit/elements.js';
+/** @import { Matrix } from './matrix.js' */
 
 const STEP = 1.5; // of a zoom by button or key
 const DRAG = 4; // pixels from which a press is a drag
@@ -130,35 +131,23 @@ function key(/** @type {Matrix} */ matrix, /** @type {KeyboardEvent} */ event) {
 /** Pointer and keys over the photo: the patch under the pointer is the query. */
 function listenToPhoto(/** @type {Matrix} */ matrix) {
   const stage = matrix.find('matrix-stage');
-  const patchAt = (/** @type {MouseEvent} */ event) => matrix.photo.stage.patchAt(event);
   stage.addEventListener('pointermove', (event) => {
-    const patch = patchAt(event);
+    const patch = matrix.photo.stage.patchAt(event);
     matrix.point(patch === null ? null : [matrix.cellOfPatch(patch), null]);
   });
   stage.addEventListener('pointerleave', () => matrix.point(null));
-  stage.addEventListener('click', (event) => {
-    const patch = patchAt(event);
-    if (patch !== null) matrix.pinPatches([patch]);
-  });
-  stage.addEventListener('keydown', (event) => {
-    const step = ARROWS[event.key];
-    if (!step || !matrix.trace || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    matrix.pinPatches([movedPatch(matrix.pinnedPatch(), step, matrix.trace.grid)]);
-  });
+  matrix.photo.stage.onChoice(
+    (patch) => matrix.pinPatches([patch]),
+    () => matrix.pinnedPatch(),
+  );
 }
 
 /** Buttons and choosers. */
 function listenToControls(/** @type {Matrix} */ matrix) {
   const { element, find } = matrix;
-  element.addEventListener('click', (event) => {
-    const button = /** @type {Element} */ (event.target).closest('button');
-    if (!button) return;
-    const { scale, links, zoom } = button.dataset;
-    if (zoom) matrix.zoomBy(zoom === 'in' ? STEP : zoom === 'out' ? 1 / STEP : 0);
-    if (scale) matrix.set({ matrix_scale: scale });
-    if (links) matrix.set({ matrix_links: links });
-  });
+  onPress(element, 'zoom', (zoom) => matrix.zoomBy(zoom === 'in' ? STEP : zoom === 'out' ? 1 / STEP : 0));
+  onPress(element, 'scale', (scale) => matrix.set({ matrix_scale: scale }));
+  onPress(element, 'links', (links) => matrix.set({ matrix_links: links }));
   const count = /** @type {HTMLSelectElement} */ (find('matrix-count'));
   count.addEventListener('change', () => matrix.set({ matrix_count: Number(count.value) }));
   for (const name of ['matrix-layer', 'matrix-head']) {

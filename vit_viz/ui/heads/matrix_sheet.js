@@ -1,7 +1,9 @@
 // The matrix on its canvas: which part of it is in sight (Panes), and cells as pixels with the names beside them (Sheet).
 
+import { clamp } from '../../explorer/geometry.js';
 import { endsOf, paintWeights, pixelTable } from '../../explorer/matrix.js';
 import { Picture } from '../../explorer/paint.js';
+/** @import { Axis, Filling } from '../../explorer/matrix.js' */
 
 /**
  * A run of cells on the screen: cells `from` to `to`, parts of cells included, from pixel `at` to pixel `end`.
@@ -61,20 +63,16 @@ export class Panes {
   }
 
   clamp() {
-    this.zoom = Math.min(this.largestZoom, Math.max(1, this.zoom));
+    this.zoom = clamp(this.zoom, this.largestZoom, 1);
     const most = this.cells - this.room / this.cell;
-    this.offset = [this.inside(this.offset[0], most), this.inside(this.offset[1], most)];
-  }
-
-  inside(/** @type {number} */ value, /** @type {number} */ most) {
-    return Math.min(Math.max(0, most), Math.max(0, value));
+    this.offset = [clamp(this.offset[0], Math.max(0, most)), clamp(this.offset[1], Math.max(0, most))];
   }
 
   /** Zooms about a point, which stays where it is. @param {number} factor @param {[number, number]} [point] down, across */
   zoomBy(factor, point = [this.size / 2, this.size / 2]) {
     const start = this.inner[0];
     const under = point.map((pixel, i) => this.offset[i] + (pixel - start) / this.cell);
-    this.zoom = Math.min(this.largestZoom, Math.max(1, this.zoom * factor));
+    this.zoom = clamp(this.zoom * factor, this.largestZoom, 1);
     this.offset = [under[0] - (point[0] - start) / this.cell, under[1] - (point[1] - start) / this.cell];
     this.clamp();
   }
@@ -154,9 +152,7 @@ export class Panes {
 
 /**
  * What stands beside a direction: the names of named tokens, rows of patches, and each patch where there is room.
- * @param {Panes} panes
- * @param {import('../../explorer/matrix.js').Axis} axis
- * @param {0 | 1} direction
+ * @param {Panes} panes @param {Axis} axis @param {0 | 1} direction
  * @returns {{text: string, at: number}[]} with the pixel of the middle
  */
 export function labelsOf(panes, axis, direction) {
@@ -176,7 +172,7 @@ export function labelsOf(panes, axis, direction) {
   return [...placed(namedLabels(panes, axis)), ...apart];
 }
 
-/** @param {Panes} panes @param {import('../../explorer/matrix.js').Axis} axis */
+/** @param {Panes} panes @param {Axis} axis */
 function namedLabels({ named, before, cells, unit }, { prefix, suffix }) {
   const step = Math.max(1, Math.ceil((TIGHTEST * unit) / Math.max(named, 1e-9)));
   const some = (/** @type {string[]} */ names, /** @type {number} */ first) =>
@@ -184,7 +180,7 @@ function namedLabels({ named, before, cells, unit }, { prefix, suffix }) {
   return [...some(prefix, 0), ...some(suffix, before + cells)];
 }
 
-/** @param {Panes} panes @param {import('../../explorer/matrix.js').Axis} axis @param {0 | 1} direction */
+/** @param {Panes} panes @param {Axis} axis @param {0 | 1} direction */
 function patchLabels(panes, axis, direction) {
   const { before, cell, offset, room } = panes;
   const tightest = TIGHTEST * panes.unit;
@@ -199,11 +195,6 @@ function patchLabels(panes, axis, direction) {
   return labels;
 }
 
-/**
- * @typedef {import('../../explorer/matrix.js').Axis} Axis
- * @typedef {import('../../explorer/matrix.js').Filling} Filling
- */
-
 /** Pixels beside and above the matrix, for names in a text of 12 pixels. */
 const MARGIN = 64;
 const TEXT = 12;
@@ -215,7 +206,7 @@ export class Sheet {
     this.canvas = canvas;
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
     this.table = table;
-    this.cells = new Picture(document.createElement('canvas'));
+    this.cells = new Picture();
     this.pixels = table;
     this.scale = ''; // that `pixels` are for
     this.painted = 0; // rows
@@ -234,15 +225,13 @@ export class Sheet {
   /** Another matrix. */
   begin(/** @type {number} */ cells) {
     this.cells.resize(cells, cells);
-    this.cells.pixels?.fill(0);
-    this.cells.show();
+    this.cells.clear();
     this.painted = 0;
   }
 
   /** Paints what has been computed since, or everything where the scale has changed. @param {Filling} filling @param {boolean} log */
   paint(filling, log) {
     const { data, pixels, context } = this.cells;
-    if (!data || !pixels) return;
     const ends = endsOf(filling, log);
     const scale = `${ends}|${log}`;
     if (scale !== this.scale) {

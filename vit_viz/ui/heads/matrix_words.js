@@ -2,12 +2,7 @@
 
 import { headWords } from '../../explorer/labels.js';
 import { percent } from '../kit/numbers.js';
-
-/**
- * @typedef {import('../../explorer/matrix.js').Axis} Axis
- * @typedef {import('../../explorer/matrix.js').Filling} Filling
- * @typedef {import('../../explorer/matrix.js').Link} Link
- */
+/** @import { Axis, Filling, Link } from '../../explorer/matrix.js' */
 
 /** An attention weight in two digits that count. */
 export function weightText(/** @type {number} */ weight) {
@@ -55,10 +50,8 @@ export function sizeWords({ tokens, cells, block }, head) {
 
 /**
  * What the drawn links hold of the attention.
- * @param {Link[]} links
- * @param {{total: number, pairs: number}} strongest
- * @param {{query: string, tokens: number, isPlaced: boolean} | null} of the query in words and its number of tokens; null for the
- *     whole head
+ * @param {Link[]} links @param {{total: number, pairs: number}} strongest
+ * @param {{query: string, tokens: number, isPlaced: boolean} | null} of the query in words and its number of tokens; null for the whole head
  * @param {number | string} head
  */
 export function linkWords(links, { total, pairs }, of, head) {

@@ -1,26 +1,18 @@
 // A dot for every head: a measure against depth with the mean of each layer (Dosovitskiy et al. 2021, Fig. 7), or estimate against truth.
 
-import { make } from '../kit/elements.js';
+import { having, make } from '../kit/elements.js';
 import { short } from '../kit/numbers.js';
-import { headWords, layerMeans } from './words.js';
+import { capital, headWords, layerMeans } from './words.js';
+/** @import { Place, Table } from './words.js' */
 
-/**
- * @typedef {import('./words.js').Place} Place
- * @typedef {import('./words.js').Table} Table
- * @typedef {Place & {x: number, y: number}} Dot in shares of the width and height of the plot
- */
+/** @typedef {Place & {x: number, y: number}} Dot in shares of the width and height of the plot */
 
 /** Shares of the way from one end to the other; the middle where both are one. */
 function shareOf(/** @type {number} */ value, /** @type {[number, number]} */ [low, high]) {
   return high > low ? (value - low) / (high - low) : 0.5;
 }
 
-/**
- * Every known head by layer and value.
- * @param {Table} table
- * @param {[number, number]} ends of the values
- * @returns {Dot[]}
- */
+/** Every known head by layer and value. @param {Table} table @param {[number, number]} ends of the values @returns {Dot[]} */
 export function depthDots({ values }, ends) {
   const deepest = Math.max(1, values.length - 1);
   return values.flatMap((row, layer) =>
@@ -32,10 +24,7 @@ export function depthDots({ values }, ends) {
 
 /**
  * Every known head by what was estimated and what is true, on one scale for both.
- * @param {number[][]} estimate
- * @param {Table} truth
- * @param {[number, number]} ends
- * @returns {Dot[]}
+ * @param {number[][]} estimate @param {Table} truth @param {[number, number]} ends @returns {Dot[]}
  */
 export function agreementDots(estimate, truth, ends) {
   return depthDots(truth, ends).map((dot) => ({
@@ -55,6 +44,8 @@ export function meanPath(table, ends) {
   return points.length ? `M${points.join('L')}` : '';
 }
 
+const DIAGONAL = 'M0 100L100 0'; // on which an estimate is true
+
 /** The plot with its axes. */
 export class Plot {
   /** @param {(name: string) => HTMLElement} find */
@@ -62,30 +53,26 @@ export class Plot {
     this.find = find;
     /** @type {HTMLElement[]} */
     this.dots = [];
+    /** @type {Dot[]} */
+    this.places = [];
   }
 
   /** @param {string} label @param {Table} table @param {[number, number]} ends */
   drawDepth(label, table, ends) {
-    const means = layerMeans(table);
-    this.find('heads-plot').classList.toggle('vv-square', false);
-    this.place(depthDots(table, ends), ends);
-    this.line('mean', meanPath(table, ends));
-    this.write({
-      title: `${label[0].toUpperCase()}${label.slice(1)} by depth`,
+    const means = layerMeans(table).map((mean) => (mean === null ? 'unknown' : short(mean)));
+    this.draw(depthDots(table, ends), ends, meanPath(table, ends), {
+      title: `${capital(label)} by depth`,
       axis: 'layer',
       first: '0',
       last: String(table.values.length - 1),
       words: 'A dot for each head; the line is the mean of each layer.',
-      said: `${label} by layer, mean over the heads: ${means.map((mean) => (mean === null ? 'unknown' : short(mean))).join(', ')}`,
+      said: `${label} by layer, mean over the heads: ${means.join(', ')}`,
     });
   }
 
   /** @param {number[][]} estimate @param {Table} truth @param {[number, number]} ends @param {string} words */
   drawAgreement(estimate, truth, ends, words) {
-    this.find('heads-plot').classList.toggle('vv-square', true);
-    this.place(agreementDots(estimate, truth, ends), ends);
-    this.line('mean', 'M0 100L100 0');
-    this.write({
+    this.draw(agreementDots(estimate, truth, ends), ends, DIAGONAL, {
       title: 'What was estimated, and what is true',
       axis: 'estimate',
       first: short(ends[0]),
@@ -96,36 +83,39 @@ export class Plot {
     });
   }
 
-  /** @param {Dot[]} dots @param {[number, number]} ends */
-  place(dots, [low, high]) {
+  /**
+   * @param {Dot[]} dots @param {[number, number]} ends @param {string} path
+   * @param {Record<'title' | 'axis' | 'first' | 'last' | 'words' | 'said', string>} texts
+   */
+  draw(dots, [low, high], path, { title, axis, first, last, words, said }) {
+    const { find } = this;
+    this.places = dots;
     this.dots = dots.map((dot) => {
-      const node = make('span', 'vv-heads-dot');
-      node.dataset.layer = String(dot.layer);
-      node.dataset.head = String(dot.head);
-      node.title = headWords(dot);
+      const { layer, head } = dot;
+      const names = { 'data-layer': layer, 'data-head': head, title: headWords(dot) };
+      const node = having(make('span', 'vv-heads-dot'), names);
       node.style.left = `${100 * dot.x}%`;
       node.style.bottom = `${100 * dot.y}%`;
       return node;
     });
-    this.find('heads-dots').replaceChildren(...this.dots);
-    this.find('heads-top').textContent = short(high);
-    this.find('heads-bottom').textContent = short(low);
+    find('heads-dots').replaceChildren(...this.dots);
+    find('heads-plot').classList.toggle('vv-square', path === DIAGONAL);
     const zero = (100 - 100 * shareOf(0, [low, high])).toFixed(2);
-    this.line('zero', low < 0 && high > 0 ? `M0 ${zero}H100` : '');
+    find('heads-zero').setAttribute('d', low < 0 && high > 0 ? `M0 ${zero}H100` : '');
+    find('heads-mean').setAttribute('d', path);
+    find('heads-plot-box').setAttribute('aria-label', said);
+    const [top, bottom] = [short(high), short(low)];
+    const texts = { top, bottom, axis, first, last, 'plot-title': title, 'plot-words': words };
+    for (const [name, text] of Object.entries(texts)) find(`heads-${name}`).textContent = text;
   }
 
-  line(/** @type {string} */ name, /** @type {string} */ path) {
-    this.find(`heads-${name}`).setAttribute('d', path);
-  }
-
-  /** @param {Record<'title' | 'axis' | 'first' | 'last' | 'words' | 'said', string>} texts */
-  write({ title, axis, first, last, words, said }) {
-    this.find('heads-plot-title').textContent = title;
-    this.find('heads-axis').textContent = axis;
-    this.find('heads-first').textContent = first;
-    this.find('heads-last').textContent = last;
-    this.find('heads-plot-words').textContent = words;
-    this.find('heads-plot-box').setAttribute('aria-label', said);
+  /** The head that an arrow leads to: up and down the next one of its layer, to the sides the nearest one of the next layer. @param {Place} from @param {[number, number]} step */
+  beside({ layer, head }, [down, right]) {
+    const here = this.places.find((dot) => dot.layer === layer && dot.head === head);
+    const wanted = this.places.filter((dot) => dot.layer === layer + right).sort((a, b) => a.y - b.y);
+    if (!here || !right) return wanted[here ? wanted.indexOf(here) - down : 0];
+    const far = (/** @type {Dot} */ { y }) => Math.abs(y - here.y);
+    return wanted.sort((a, b) => far(a) - far(b))[0];
   }
 
   /** Marks the chosen head and the one under the pointer. */

@@ -1,46 +1,22 @@
 // Surgery: a switch for each head, a temperature for each layer, views that are forbidden. What is clicked is sent at once, in words.
 
-import { ARROWS } from '../../explorer/geometry.js';
-import { finder, make, showText } from '../kit/elements.js';
+import { make, onPress, press, showText } from '../kit/elements.js';
+import { showError } from '../kit/notes.js';
 import { Views } from './surgery_views.js';
+/** @import { Trigger } from '../kit/elements.js' */
+/** @import { State } from './photo_grid.js' */
+/** @import { Answer } from './findings.js' */
 
 /** How long clicks are gathered before they are sent. */
 const PAUSE = 250;
-/** A temperature is 2 to the power of its slider. */
-const SPAN = 3;
 
 /**
- * @typedef {'off' | 'mean' | 'uniform' | 'on'} State
- * @typedef {object} Panel what there is to edit, and what is edited
- * @property {number} revision
- * @property {number} layers 0: nothing can be edited
- * @property {number} heads
- * @property {[number, number]} grid
- * @property {import('../../explorer/geometry.js').Trace['crop']} crop
- * @property {string} photo
- * @property {[number, number]} photo_size
- * @property {string} name
- * @property {{value: string, label: string}[]} tokens
- * @property {[number, number, State][]} off
- * @property {[number, number][]} temperatures
- * @property {string[]} forbidden
- * @property {string} error
+ * @typedef {{revision: number, layers: number, heads: number, grid: [number, number],
+ *   crop: import('../../explorer/geometry.js').Trace['crop'], photo: string, photo_size: [number, number],
+ *   name: string, tokens: {value: string, label: string}[], off: [number, number, State][], temperatures: [number,
+ *   number][], forbidden: string[], error: string, trace: string, before: Answer[], now: Answer[]}} Panel what there is to edit,
+ *   and what is edited; layers: 0: nothing can be edited; trace: of the unedited model, whose answers are `before`
  */
-
-/** @type {Record<State, [string, string]>} what stands in a cell, and what is said of it */
-const STATES = {
-  off: ['off', 'off'],
-  mean: ['mean', 'at its mean'],
-  uniform: ['uni', 'uniform'],
-  on: ['on', 'on'],
-};
-
-/** @type {import('../kit/elements.js').Mount<{value: Panel | null}>} */
-export function mount(element, trigger, props, watch) {
-  const surgery = new Surgery(element, trigger);
-  watch('value', () => surgery.take(props.value));
-  surgery.take(props.value);
-}
 
 /** The words of edits, as Python reads them. */
 export function wordsOf(
@@ -62,21 +38,33 @@ export function temperatureOf(/** @type {number} */ power) {
   return Number((2 ** power).toPrecision(3));
 }
 
-class Surgery {
-  /** @param {HTMLElement} element @param {import('../kit/elements.js').Trigger} trigger */
-  constructor(element, trigger) {
-    this.find = finder(element);
+/** @typedef {{heads: Map<string, State>, temperatures: Map<number, number>, forbidden: string[]}} Edits */
+
+/** Edits as text that is equal for equal edits. */
+function sorted(/** @type {Edits} */ { heads, temperatures, forbidden }) {
+  const warm = [...temperatures].filter(([, value]) => value !== 1);
+  return JSON.stringify([[...heads].sort(), warm.sort(), [...forbidden].sort()]);
+}
+
+/** What is edited, which the switches of the grid and the controls beside it change, step by step. */
+export class Surgery {
+  /** @type {Panel | null} */ panel = null;
+  /** @type {State} */ brush = 'off';
+  /** @type {Map<string, State>} by layer and head, such as "3.1" */ heads = new Map();
+  /** @type {Map<number, number>} */ temperatures = new Map();
+  /** @type {string[]} */ forbidden = [];
+  /** @type {Edits[]} what was before each step */ past = [];
+  step = ''; // what the last step changed, so that one movement of a slider is one step
+  timer = 0;
+  awaited = 0; // the first revision that knows all that was sent
+  layer = 0; // whose temperature is shown
+
+  /** @param {(name: string) => HTMLElement} find @param {Trigger} trigger @param {() => void} drawn */
+  constructor(find, trigger, drawn) {
+    this.find = find;
     this.trigger = trigger;
-    /** @type {Panel | null} */ this.panel = null;
-    /** @type {State} */ this.brush = 'off';
-    /** @type {Map<string, State>} */ this.heads = new Map();
-    /** @type {Map<number, number>} */ this.temperatures = new Map();
-    /** @type {string[]} */ this.forbidden = [];
-    /** @type {Map<string, HTMLElement>} the switch of each head, by its name */ this.cells = new Map();
-    this.timer = 0;
-    this.awaited = 0; // the first revision that knows all that was sent
-    this.shape = '';
-    this.views = new Views(this.find, (change) => this.viewed(change));
+    this.drawn = drawn;
+    this.views = new Views(find, (change) => this.viewed(change));
     this.listen();
   }
 
@@ -84,64 +72,127 @@ class Surgery {
   take(/** @type {Panel | null} */ panel) {
     if (!panel) return;
     this.find('surgery').hidden = !panel.layers;
-    showText(this.find('surgery-error'), panel.error);
+    showError(this.find('surgery-error'), panel.error, { stays: !panel.layers });
     if (!panel.layers || this.timer || (!panel.error && panel.revision < this.awaited)) return;
     this.awaited = 0;
+    const isKnown = panel.trace === this.panel?.trace;
+    if (!isKnown) this.past = []; // another photo or model
+    if (panel.error) this.past.pop(); // the step that was refused
     this.panel = panel;
     const there = panel.off.filter(([layer, head]) => layer < panel.layers && head < panel.heads);
+    const before = this.edits;
     this.heads = new Map(there.map(([layer, head, state]) => [`${layer}.${head}`, state]));
     this.temperatures = new Map(panel.temperatures);
     this.forbidden = panel.forbidden;
-    if (this.shape !== `${panel.layers} ${panel.heads}`) this.layOut(panel);
+    if (isKnown && !panel.error && sorted(before) !== sorted(this)) this.remember('elsewhere', before);
     this.views.take(panel);
+    this.offerLayers(panel.layers);
     this.draw();
   }
 
   listen() {
     const { find } = this;
-    find('surgery-states').addEventListener('click', (event) => {
-      const state = datasetOf(event).state;
-      if (state) this.choose(/** @type {State} */ (state));
-    });
-    const table = find('surgery-table');
-    table.addEventListener('click', (event) => {
-      const { place, all } = datasetOf(event);
-      if (place) this.toggle([place]);
-      if (all) this.toggle(Array.from({ length: this.panel?.heads ?? 0 }, (_, head) => `${all}.${head}`));
-    });
-    table.addEventListener('keydown', (event) => this.move(event));
-    table.addEventListener('input', (event) => {
-      const slider = /** @type {HTMLInputElement} */ (event.target);
-      if (slider.dataset.layer) this.warm(Number(slider.dataset.layer), Number(slider.value));
-    });
+    onPress(find('surgery-states'), 'state', (state) => this.choose(/** @type {State} */ (state)));
+    find('surgery-undo').addEventListener('click', () => this.undo());
+    find('surgery-all').addEventListener('click', () => this.clear());
+    const slider = this.slider;
+    slider.addEventListener('input', () => this.warm(this.layer, Number(slider.value)));
+    const layers = /** @type {HTMLSelectElement} */ (find('surgery-layer'));
+    layers.addEventListener('change', () => this.see(Number(layers.value)));
+    window.addEventListener('keydown', (event) => this.key(event));
+  }
+
+  /** Ctrl+Z takes the last step back, where the switches are seen and nothing is typed. */
+  key(/** @type {KeyboardEvent} */ event) {
+    const { key, ctrlKey, metaKey, shiftKey, altKey, target } = event;
+    if (key.toLowerCase() !== 'z' || !(ctrlKey || metaKey) || shiftKey || altKey) return;
+    const isTyping = target instanceof Element && target.closest('input:not([type=range]), textarea, select');
+    if (isTyping || !this.find('surgery').clientWidth || !this.past.length) return;
+    event.preventDefault();
+    this.undo();
+  }
+
+  get slider() {
+    return /** @type {HTMLInputElement} */ (this.find('surgery-warmth'));
+  }
+
+  get words() {
+    return wordsOf(this.heads, this.temperatures, this.forbidden);
+  }
+
+  /** @returns {Edits} a copy */
+  get edits() {
+    const { heads, temperatures, forbidden } = this;
+    return { heads: new Map(heads), temperatures: new Map(temperatures), forbidden };
+  }
+
+  /** Keeps what is about to change. @param {string} step what changes it @param {Edits} edits */
+  remember(step, edits = this.edits) {
+    if (!step.startsWith('warm') || step !== this.step) this.past.push(edits);
+    this.step = step;
+  }
+
+  undo() {
+    const before = this.past.pop();
+    if (!before) return;
+    this.step = '';
+    Object.assign(this, before);
+    this.changed();
+  }
+
+  /** All heads on, all temperatures as they were, every view allowed. */
+  clear() {
+    if (!this.words) return;
+    this.remember('clear');
+    Object.assign(this, { heads: new Map(), temperatures: new Map(), forbidden: [] });
+    this.changed();
   }
 
   choose(/** @type {State} */ state) {
     this.brush = state;
-    for (const button of this.find('surgery-states').querySelectorAll('button'))
-      button.setAttribute('aria-pressed', String(button.dataset.state === state));
+    press(this.find('surgery-states'), 'state', state);
+  }
+
+  /** What a click makes of heads: the state that is chosen; where all of them have it, they are on again. @returns {State} */
+  stateFor(/** @type {string[]} */ places) {
+    return places.every((place) => (this.heads.get(place) ?? 'on') === this.brush) ? 'on' : this.brush;
   }
 
   /** Heads get the state that is chosen; where all of them have it, they are on again. */
   toggle(/** @type {string[]} */ places) {
-    const have = places.every((place) => (this.heads.get(place) ?? 'on') === this.brush);
+    const state = this.stateFor(places);
+    this.remember('heads');
+    this.set(places, state);
+  }
+
+  /** @param {string[]} places @param {State} state */
+  set(places, state) {
     for (const place of places) {
-      if (have || this.brush === 'on') this.heads.delete(place);
-      else this.heads.set(place, this.brush);
+      if (state === 'on') this.heads.delete(place);
+      else this.heads.set(place, state);
     }
     this.changed();
   }
 
   warm(/** @type {number} */ layer, /** @type {number} */ power) {
+    this.remember(`warm ${layer}`);
     this.temperatures.set(layer, temperatureOf(power));
     this.changed();
   }
 
+  /** Shows the temperature of another layer. */
+  see(/** @type {number} */ layer) {
+    this.layer = Math.max(0, Math.min(layer, (this.panel?.layers ?? 1) - 1));
+    this.drawTemperature();
+  }
+
   viewed(/** @type {{forbid?: string, allow?: string, error?: string}} */ { forbid, allow, error }) {
-    showText(this.find('surgery-error'), error);
+    showError(this.find('surgery-error'), error);
+    if (!forbid && !allow) return;
+    this.remember('view');
     if (forbid) this.forbidden = [...this.forbidden.filter((one) => one !== forbid), forbid];
     if (allow) this.forbidden = this.forbidden.filter((one) => one !== allow);
-    if (forbid || allow) this.changed();
+    this.changed();
   }
 
   /** Shows it at once, and tells the server when the clicks pause. */
@@ -151,94 +202,38 @@ class Surgery {
     this.timer = window.setTimeout(() => {
       this.timer = 0;
       this.awaited = Math.max(this.awaited, this.panel?.revision ?? 0) + 1;
-      this.trigger('edit', { edits: wordsOf(this.heads, this.temperatures, this.forbidden) });
+      this.trigger('edit', { edits: this.words });
     }, PAUSE);
   }
 
-  /** The arrows go from head to head. */
-  move(/** @type {KeyboardEvent} */ event) {
-    const place = datasetOf(event).place;
-    if (!place || !(event.key in ARROWS) || !this.panel) return;
-    event.preventDefault();
-    const [down, right] = ARROWS[event.key];
-    const [layer, head] = place.split('.').map(Number);
-    const next = [
-      Math.min(this.panel.layers - 1, Math.max(0, layer + down)),
-      Math.min(this.panel.heads - 1, Math.max(0, head + right)),
-    ].join('.');
-    for (const [name, cell] of this.cells) cell.tabIndex = name === next ? 0 : -1;
-    this.cells.get(next)?.focus();
-  }
-
-  /** A table of so many layers and heads. */
-  layOut(/** @type {Panel} */ { layers, heads }) {
-    this.shape = `${layers} ${heads}`;
-    this.cells.clear();
-    const first = make('tr');
-    const names = ['layer', ...Array.from({ length: heads }, (_, head) => String(head)), 'temperature'];
-    first.append(...names.map((name) => headerCell(make('span', '', name), 'col')));
-    this.find('surgery-table').querySelector('thead')?.replaceChildren(first);
-    const rows = Array.from({ length: layers }, (_, layer) => this.row(layer, heads));
-    this.find('surgery-table')
-      .querySelector('tbody')
-      ?.replaceChildren(...rows);
-  }
-
-  row(/** @type {number} */ layer, /** @type {number} */ heads) {
-    const [row, all] = [make('tr'), make('button', 'vv-surgery-all', String(layer))];
-    all.dataset.all = String(layer);
-    all.setAttribute('aria-label', `all heads of layer ${layer}`);
-    row.append(headerCell(all, 'row'));
-    for (let head = 0; head < heads; head += 1) {
-      const [cell, button] = [make('td'), make('button', 'vv-surgery-cell')];
-      button.dataset.place = `${layer}.${head}`;
-      button.tabIndex = layer + head ? -1 : 0;
-      this.cells.set(`${layer}.${head}`, button);
-      cell.append(button);
-      row.append(cell);
+  offerLayers(/** @type {number} */ layers) {
+    const select = this.find('surgery-layer');
+    if (select.children.length !== layers) {
+      const names = Array.from({ length: layers }, (_, layer) => make('option', '', String(layer)));
+      select.replaceChildren(...names);
+      this.see(this.layer);
     }
-    row.append(temperatureCell(layer));
-    return row;
   }
 
   draw() {
-    for (const [place, cell] of this.cells) {
-      const [layer, head] = place.split('.');
-      const state = this.heads.get(place) ?? 'on';
-      if (cell.dataset.state === state) continue;
-      cell.dataset.state = state;
-      cell.textContent = STATES[state][0];
-      cell.setAttribute('aria-label', `layer ${layer}, head ${head}: ${STATES[state][1]}`);
-    }
-    for (const slider of this.find('surgery-table').querySelectorAll('input')) {
-      const value = this.temperatures.get(Number(slider.dataset.layer)) ?? 1;
-      if (temperatureOf(Number(slider.value)) !== value) slider.value = String(Math.log2(value));
-      const words = value === 1 ? '1' : `${value}, ${value < 1 ? 'sharper' : 'more even'}`;
-      slider.setAttribute('aria-valuetext', words);
-      if (slider.nextElementSibling) slider.nextElementSibling.textContent = String(value);
-    }
+    /** @type {HTMLButtonElement} */ (this.find('surgery-undo')).disabled = !this.past.length;
+    /** @type {HTMLButtonElement} */ (this.find('surgery-all')).disabled = !this.words;
+    this.drawTemperature();
     this.views.list(this.forbidden);
+    this.drawn();
   }
-}
 
-/** What the button under the pointer stands for. */
-function datasetOf(/** @type {Event} */ event) {
-  return /** @type {HTMLElement} */ (event.target).dataset;
-}
-
-function headerCell(/** @type {HTMLElement} */ inner, /** @type {string} */ scope) {
-  const cell = make('th');
-  cell.setAttribute('scope', scope);
-  cell.append(inner);
-  return cell;
-}
-
-/** The slider of a layer's temperature, with its value. */
-function temperatureCell(/** @type {number} */ layer) {
-  const [cell, slider] = [make('td', 'vv-surgery-temperature'), make('input')];
-  Object.assign(slider, { type: 'range', min: String(-SPAN), max: String(SPAN), step: '0.25', value: '0' });
-  slider.dataset.layer = String(layer);
-  slider.setAttribute('aria-label', `temperature of layer ${layer}`);
-  cell.append(slider, make('output', 'vv-number', '1'));
-  return cell;
+  /** The slider of the layer that is seen, and every layer whose temperature is another. */
+  drawTemperature() {
+    const { slider, layer } = this;
+    const value = this.temperatures.get(layer) ?? 1;
+    /** @type {HTMLSelectElement} */ (this.find('surgery-layer')).value = String(layer);
+    if (temperatureOf(Number(slider.value)) !== value) slider.value = String(Math.log2(value));
+    const words = value === 1 ? '1' : `${value}, ${value < 1 ? 'sharper' : 'more even'}`;
+    slider.setAttribute('aria-valuetext', words);
+    this.find('surgery-degree').textContent = words;
+    const others = [...this.temperatures].filter(([, degree]) => degree !== 1).sort(([a], [b]) => a - b);
+    const said = others.map(([one, degree]) => `layer ${one}: ${degree}`).join(', ');
+    showText(this.find('surgery-warm'), said && `Temperatures: ${said}.`);
+  }
 }

@@ -1,10 +1,10 @@
 // Views that are forbidden: which tokens, chosen by name, typed, or drawn on the photo, no longer see which others, in which layers.
 
+import { patchRect } from '../../explorer/geometry.js';
 import { offer } from '../kit/controls.js';
-import { make } from '../kit/elements.js';
+import { having, make, onPress } from '../kit/elements.js';
 import { Stage } from '../kit/stage.js';
-
-/** @typedef {import('./surgery.js').Panel} Panel */
+/** @import { Panel } from './surgery.js' */
 
 /** The choice that means patches by their place. */
 const PLACES = 'some patches';
@@ -45,10 +45,7 @@ export class Views {
       this.typed(side).addEventListener('input', () => this.show());
     }
     this.find('surgery-forbid').addEventListener('click', () => this.forbid());
-    this.find('surgery-forbidden').addEventListener('click', (event) => {
-      const { view } = /** @type {HTMLElement} */ (event.target).dataset;
-      if (view) this.changed({ allow: view });
-    });
+    onPress(this.find('surgery-forbidden'), 'view', (view) => this.changed({ allow: view }));
     const stage = this.find('surgery-stage');
     stage.addEventListener('pointerdown', (event) => {
       this.corner = this.stage.cellAt(event);
@@ -91,15 +88,9 @@ export class Views {
     const [first, last, left, right] = [match[1], match[2] ?? match[1], match[3], match[4] ?? match[3]].map(
       Number,
     );
-    const [rows, cols] = panel.grid;
-    const [top, start, height, width] = panel.crop.region;
-    const rectangle = /** @type {[number, number, number, number]} */ ([
-      top + (height * first) / rows,
-      start + (width * left) / cols,
-      top + (height * (last + 1)) / rows,
-      start + (width * (right + 1)) / cols,
-    ]);
-    Object.assign(box.style, this.stage.placeOf(rectangle));
+    const corner = patchRect(panel.crop, first, left, panel.grid);
+    const [, , bottom, end] = patchRect(panel.crop, last, right, panel.grid);
+    Object.assign(box.style, this.stage.placeOf([corner[0], corner[1], bottom, end]));
   }
 
   /** The rectangle from where the pointer went down to where it is. */
@@ -139,11 +130,8 @@ export class Views {
         const [regions, layers] = view.split('@');
         const [seeing, seen] = regions.split('>');
         const words = `${seeing} no longer sees ${seen}${layers ? `, in layers ${layers}` : ''}`;
-        const [line, button] = [make('li', '', words), make('button', 'vv-button vv-plain', 'Allow')];
-        button.dataset.view = view;
-        button.setAttribute('aria-label', `Allow again: ${words}`);
-        line.append(button);
-        return line;
+        const said = { 'data-view': view, 'aria-label': `Allow again: ${words}` };
+        return make('li', '', words, having(make('button', 'vv-button vv-plain', 'Allow'), said));
       }),
     );
   }

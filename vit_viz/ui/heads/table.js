@@ -1,143 +1,129 @@
-// The Heads tab: one measure of every head in a table, the photo as the head under the pointer sees it, and a name for each.
+// The Heads tab but for the matrix: every head as a small photo with one measure and a name, as a switch, or by depth; the head under
+// the pointer, or the chosen one, in detail.
 
 import { decodeTable } from '../../explorer/paint.js';
 import { patchQuery, queryPatches, queryWords } from '../../explorer/geometry.js';
 import { defaultsOf } from '../../explorer/state.js';
-import { finder, make, showText, fetched } from '../kit/elements.js';
-import { mount as mountTarget } from '../explain/target.js';
-import { short, showBar } from '../kit/numbers.js';
+import { drawValue, finder, press, showText } from '../kit/elements.js';
+import { showError } from '../kit/notes.js';
+import { fillChooser, markChooser } from './chooser.js';
+import { chooseTarget } from '../explain/target.js';
+import { short } from '../kit/numbers.js';
+import { BeforeNow } from './before_now.js';
 import { Effects, drawCausal } from './causal.js';
-import { Grid } from './grid.js';
-import { listen } from './listen.js';
+import { Detail } from './detail.js';
+import { findingOf } from './findings.js';
+import { PhotoGrid } from './photo_grid.js';
 import { Lit } from './lit.js';
+import { listen } from './listen.js';
 import { Names, nameWords } from './names.js';
+import { Numbers } from './numbers.js';
 import { Plot } from './plot.js';
-import { agreementWords, endsOf, headWords, scaleWords, valueWords } from './words.js';
+import { Surgery } from './surgery.js';
+import { Tiles } from './tiles.js';
+import { agreementWords, capital, endsOf, headWords, scaleWords, valueWords } from './words.js';
+/** @import { Place, Table } from './words.js' */
+/** @import { Effect, News, Target } from './causal.js' */
+/** @import { Named, Rule } from './names.js' */
+/** @import { Mount, Trigger } from '../kit/elements.js' */
 
 /**
- * @typedef {import('./words.js').Place} Place
- * @typedef {import('./words.js').Table} Table
- * @typedef {{measure: string, how: string, head_order: string}} Options
+ * @typedef {{face: string, measure: string, how: string, head_order: string}} Options
  * @typedef {{name: string, group: string, label: string, sentence: string}} MeasureWords
  *
- * @typedef {object} OfHeads
- * @property {number} revision
- * @property {string} trace
- * @property {string} name
- * @property {string} photo
- * @property {[number, number]} photo_size
- * @property {string} query
- * @property {number} layer
- * @property {number} head
- * @property {Options} options
- * @property {string} note
- * @property {string} key of the subject and the class
- * @property {import('./causal.js').Target | null} target
- * @property {string} cost
- * @property {string} causal_note
- * @property {Record<string, import('./causal.js').Effect>} effects
+ * @typedef {{revision: number, trace: string, name: string, photo: string, photo_size: [number, number],
+ *   query: string, layer: number, head: number, options: Options, note: string, long?: boolean, busy?: boolean, key: string, target: Target | null,
+ *   cost: string, causal_note: string, effects: Record<string, Effect>,
+ *   surgery?: import('./surgery.js').Panel}} OfHeads key: of the subject and the class
  * @typedef {import('../../explorer/geometry.js').Trace & OfHeads} Subject
  *
- * @typedef {object} Told
- * @property {Record<string, Table>} measures
- * @property {import('./names.js').Named[]} names
- * @property {import('./names.js').Rule[]} rules
- * @property {number} [margin]
- * @property {string} unnamed why no head has a name
- * @property {string} note what is not known
+ * @typedef {{measures: Record<string, Table>, names: Named[], rules: Rule[], margin?: number, unnamed: string,
+ *   note: string}} Told unnamed: why no head has a name; note: what is not known
  *
- * @typedef {object} Props
- * @property {Subject | null} value
- * @property {import('./causal.js').News | null} causal
- * @property {Record<string, string>} tables
- * @property {MeasureWords[]} measures
- * @property {import('../../explorer/state.js').Option[]} options
- * @property {any} matches classes that were searched
+ * @typedef {{value: Subject | null, causal: News | null, job: import('../kit/jobs.js').Job | null, tables: Record<string, string>, measures: MeasureWords[],
+ *   options: import('../../explorer/state.js').Option[], matches: any, surgery: import('./surgery.js').Panel | null}} Props
+ *   matches: classes that were searched; surgery: an edit that was refused
  */
 
 /** Measures that depend on the class. */
 const OF_THE_CLASS = ['estimate', 'effect'];
 
-/** @type {import('../kit/elements.js').Mount<Props>} */
+/** @type {Mount<Props>} */
 export function mount(element, trigger, props, watch) {
   const room = new HeadRoom(element, trigger, props);
   listen(room);
-  const target = {
-    get value() {
-      return /** @type {any} */ (props.value?.target ?? null);
-    },
-    get matches() {
-      return props.matches;
-    },
-  };
-  mountTarget(room.find('heads-classes'), trigger, target, watch);
-  watch('value', () => room.show(props.value));
+  chooseTarget(room.find('heads-classes'), trigger, watch, {
+    value: () => props.value?.target,
+    matches: () => props.matches,
+  });
   watch('causal', () => room.follow(props.causal));
-  room.show(props.value);
+  watch('job', () => room.numbers.jobs.hear(props.job));
+  watch('surgery', () => room.surgery.take(props.surgery));
+  drawValue(watch, () => {
+    room.show(props.value);
+    room.surgery.take(props.value?.surgery ?? null);
+  });
 }
 
 /** What the component shows. */
 export class HeadRoom {
-  /** @param {HTMLElement} element @param {import('../kit/elements.js').Trigger} trigger @param {Props} props */
+  effects = new Effects();
+  /** @type {Record<string, string | number>} what was chosen here and the server has not answered yet */ pending =
+    {};
+  /** @type {Subject | null} */ subject = null;
+  /** @type {Place} */ chosen = { layer: 0, head: 0 };
+  /** @type {Place | null} */ hovered = null;
+  frame = 0;
+
+  /** @param {HTMLElement} element @param {Trigger} trigger @param {Props} props */
   constructor(element, trigger, { tables, measures, options }) {
     this.element = element;
     this.find = finder(element);
     this.trigger = trigger;
     this.words = measures;
     this.colours = { plain: decodeTable(tables.viridis), signed: decodeTable(tables.diverging) };
-    this.grid = new Grid(this.find('heads-table'));
+    this.grid = new PhotoGrid(this.find('heads-table'));
     this.plot = new Plot(this.find);
-    this.lit = new Lit(this.find('heads-stage'), this.colours.plain, () => this.drawPhoto());
-    this.names = new Names(this.find('heads-kinds'), (place) => this.choose(place));
-    this.effects = new Effects();
+    this.tiles = new Tiles(
+      this.find('heads-grid'),
+      /** @type {HTMLCanvasElement} */ (this.find('heads-tiles')),
+      this.colours.plain,
+    );
+    this.lit = new Lit(this.find('heads-stage'), this.colours.plain, () => this.arrived());
+    this.names = new Names(this.find('heads-kinds'), this.find('heads-names-words'), () =>
+      this.names.fade(this),
+    );
+    this.numbers = new Numbers(this);
+    this.detail = new Detail(this);
+    this.compared = new BeforeNow(this.find, this.colours);
+    this.surgery = new Surgery(this.find, trigger, () => this.draw());
     this.options = /** @type {Options} */ (defaultsOf(options));
-    /** @type {Record<string, string | number>} what was chosen here and the server has not answered yet */
-    this.pending = {};
-    /** @type {Subject | null} */
-    this.subject = null;
-    /** @type {Told | null} */
-    this.told = null;
-    /** @type {Record<string, Table>} by class and way of switching off */
-    this.importance = {};
-    /** @type {Set<string>} which of them are on their way */
-    this.coming = new Set();
-    this.abort = new AbortController();
-    /** @type {Place} */
-    this.chosen = { layer: 0, head: 0 };
-    /** @type {Place | null} */
-    this.hovered = null;
-    this.frame = 0;
-    this.fillChooser();
-  }
-
-  /** The measures, in their groups. */
-  fillChooser() {
-    const groups = new Map(this.words.map(({ group }) => [group, make('optgroup')]));
-    for (const [label, group] of groups) group.setAttribute('label', label);
-    for (const { name, group, label } of this.words) {
-      const option = make('option', '', label);
-      option.value = name;
-      groups.get(group)?.append(option);
-    }
-    this.find('heads-measure').append(...groups.values());
+    fillChooser(this.chooser, measures);
+    new ResizeObserver(() => this.fit()).observe(this.find('heads-scroll'));
+    new ResizeObserver(() => this.fit()).observe(this.find('heads-stage'));
   }
 
   show(/** @type {Subject | null} */ subject) {
     if (!subject || subject.revision < (this.subject?.revision ?? -1)) return;
-    showText(this.find('heads-error'), subject.note);
-    for (const part of ['heads-main', 'heads-names']) this.find(part).hidden = !subject.trace;
-    if (!subject.trace) {
-      this.find('heads-wait').hidden = true;
-      return;
-    }
+    this.dim(Boolean(subject.busy));
+    if (subject.busy) return;
+    if (subject.note || this.find('heads-main').hidden)
+      showError(this.find('heads-error'), subject.note, { stays: !subject.trace });
+    this.find('heads-main').hidden = !subject.trace;
+    this.showFace(subject.options?.face ?? this.options.face);
+    if (!subject.trace) return void (this.find('heads-wait').hidden = true);
     const before = this.subject;
     this.subject = subject;
     this.settle(subject);
     this.effects.begin(subject.key, subject.effects);
     const isNew = before?.trace !== subject.trace;
     if (isNew || before?.query !== subject.query) this.lit.begin(subject);
-    if (isNew) void this.begin(subject);
+    if (isNew) {
+      this.detail.begin();
+      this.numbers.begin(subject);
+    }
     this.draw();
+    this.fit();
   }
 
   /** Takes what the view says is chosen, but for what was chosen here meanwhile, until the view says that, too. */
@@ -151,39 +137,32 @@ export class HeadRoom {
     this.options = /** @type {Options} */ (others);
   }
 
-  /** Another photo or model: its numbers. */
-  async begin(/** @type {Subject} */ subject) {
-    this.abort.abort();
-    this.abort = new AbortController();
-    Object.assign(this, { told: null, importance: {}, coming: new Set(), hovered: null });
-    const told = await this.get('kind=measures', 'Measuring the heads …');
-    if (!told || subject.trace !== this.subject?.trace) return;
-    this.told = told;
-    this.names.draw(told.names, told.rules, told.margin ?? 0.1);
-    this.draw();
-  }
-
-  /** Fetches numbers; says what goes wrong. @param {string} search @param {string} words */
-  async get(search, words) {
-    const { signal } = this.abort;
-    showText(this.find('heads-wait'), words);
-    try {
-      const answer = await fetched(`/vit_viz/head_numbers/${this.subject?.trace}?${search}`, signal);
-      return await answer.json();
-    } catch (error) {
-      if (!signal.aborted) showText(this.find('heads-error'), /** @type {Error} */ (error).message);
-      return null;
-    } finally {
-      if (!signal.aborted) showText(this.find('heads-wait'), '');
-    }
-  }
-
-  follow(/** @type {import('./causal.js').News | null} */ news) {
+  follow(/** @type {News | null} */ news) {
     if (this.effects.follow(news)) this.draw();
+  }
+
+  /** What is seen is of what was there before, while that of the next is on its way. */
+  dim(isBusy = false) {
+    const isOld = isBusy || this.numbers.isOld;
+    this.find('heads').toggleAttribute('data-old', isOld);
+    this.find('heads-main').setAttribute('aria-busy', String(isOld && !this.find('heads-work').hidden));
+  }
+
+  get told() {
+    return this.numbers.told;
   }
 
   get effect() {
     return this.effects.of[this.options.how];
+  }
+
+  get chooser() {
+    return /** @type {HTMLSelectElement} */ (this.find('heads-measure'));
+  }
+
+  /** Whether the measure depends on the class. */
+  get isOfClass() {
+    return OF_THE_CLASS.includes(this.options.measure);
   }
 
   get heads() {
@@ -192,9 +171,9 @@ export class HeadRoom {
 
   /** The numbers of the chosen measure; null while they are on their way. @returns {Table | null} */
   get table() {
-    const { measure, how } = this.options;
+    const { measure } = this.options;
     if (measure === 'effect') return this.effect?.table ?? this.nothing();
-    if (measure === 'estimate') return this.importance[`${this.subject?.target?.link}|${how}`] ?? null;
+    if (measure === 'estimate') return this.numbers.estimate;
     return this.told?.measures[measure] ?? null;
   }
 
@@ -205,56 +184,51 @@ export class HeadRoom {
     return { values, unit: '', signed: true, range: [null, null] };
   }
 
-  /** Fetches the importance for the chosen class, once. */
-  async fetchImportance() {
-    const { subject, options, coming } = this;
-    const link = subject?.target?.link ?? '';
-    const key = `${link}|${options.how}`;
-    if (!subject?.target || key in this.importance || coming.has(key)) return;
-    coming.add(key);
-    const search = new URLSearchParams({ kind: 'importance', how: options.how });
-    if (link) search.set('target', link);
-    const importance = await this.get(String(search), 'One pass forwards and one back …');
-    coming.delete(key);
-    if (!importance || subject.trace !== this.subject?.trace) return;
-    this.importance[key] = importance;
-    this.draw();
-  }
-
   /** Everything that depends on the measure, the class and the chosen head. */
   draw() {
     const { subject, options, told } = this;
     if (!subject) return;
-    if (options.measure === 'estimate' && !this.table) void this.fetchImportance();
+    if (options.measure === 'estimate' && !this.table) void this.numbers.fetchImportance();
+    this.dim();
+    this.showFace(options.face);
     this.drawHead();
     const table = this.table;
     const isKnown = Boolean(table?.values.flat().some((value) => value !== null));
-    this.find('heads-scroll').hidden = !table;
     this.find('bar').hidden = this.find('heads-plot').hidden = !isKnown;
-    if (table) this.drawTable({ ...table, unit: this.unitOf(table) });
-    this.find('heads-names').hidden = !told;
-    if (told) this.find('heads-names-words').textContent = told.unnamed || `${NAMES} ${told.note}`.trim();
+    this.drawTable(table ?? this.nothing());
+    for (const part of ['heads-kinds', 'heads-names-words']) this.find(part).hidden = !told;
     this.mark();
-    this.element.dataset.ready = table && told ? options.measure : '';
+    if (this.isShown('surgery')) this.compared.show(this);
+    this.find('heads-save').hidden = !isKnown;
+    if (told || subject.long || !this.find('heads-error').hidden) this.find('heads').dataset.drawn = '';
+    this.element.dataset.ready = table && told && !this.numbers.isOld ? options.measure : '';
+  }
+
+  /** The face that is seen, also for what stands beside this component. */
+  showFace(/** @type {string} */ face) {
+    press(this.find('heads-faces'), 'face', face);
+    this.find('heads').dataset.face = face;
+    /** @type {HTMLElement | null} */ (this.element.closest('#vv-heads-faces'))?.setAttribute(
+      'data-face',
+      face,
+    );
+  }
+
+  /** Whether one of these faces is seen. */
+  isShown(/** @type {string[]} */ ...faces) {
+    return faces.includes(this.options.face);
   }
 
   /** The chooser, the sentence, and the panel of the causal map. */
   drawHead() {
     const { options, subject } = this;
     const said = this.words.find(({ name }) => name === options.measure);
-    const select = /** @type {HTMLSelectElement} */ (this.find('heads-measure'));
-    select.value = options.measure;
-    for (const option of select.querySelectorAll('option')) {
-      const known = this.told?.measures;
-      option.disabled =
-        Boolean(known) && !(option.value in (known ?? {})) && !OF_THE_CLASS.includes(option.value);
-    }
-    for (const button of this.find('heads-orders').querySelectorAll('button'))
-      button.setAttribute('aria-pressed', String(button.dataset.order === options.head_order));
+    const known = this.told && [...Object.keys(this.told.measures), ...OF_THE_CLASS];
+    markChooser(this.chooser, options.measure, known);
+    press(this.find('heads-orders'), 'order', options.head_order);
     showText(this.find('heads-sentence'), said?.sentence);
-    const isOfClass = OF_THE_CLASS.includes(options.measure);
-    this.find('heads-causal').hidden = !isOfClass;
-    if (!isOfClass || !subject) return;
+    this.find('heads-causal').hidden = !this.isOfClass;
+    if (!this.isOfClass || !subject) return;
     const { cost, causal_note: note, target } = subject;
     const effect = options.measure === 'effect' ? this.effect : undefined;
     drawCausal(this.find, { effect, how: options.how, target, cost, note, heads: this.heads });
@@ -262,25 +236,53 @@ export class HeadRoom {
     if (options.measure === 'estimate') showText(this.find('heads-cost'), note);
   }
 
-  /** The painted table, its colour bar, and the plot. */
-  drawTable(/** @type {Table} */ table) {
+  /** The grid with the scale of its bars, and the plot. */
+  drawTable(/** @type {Table} */ numbers) {
     const { layers, heads } = /** @type {Subject} */ (this.subject);
+    const table = { ...numbers, unit: this.unitOf(numbers) };
     const ends = endsOf(table);
-    const colours = table.signed ? this.colours.signed : this.colours.plain;
+    const from = /** @type {[number, number]} */ (
+      table.signed ? ends : [Math.min(0, ends[0]), Math.max(0, ends[1])]
+    );
     const label = this.words.find(({ name }) => name === this.options.measure)?.label ?? '';
     this.grid.lay(layers, heads);
-    const nameOf = (/** @type {Place} */ place) => nameWords(this.names.of(place));
-    this.grid.paint(table, { colours, ends, order: this.options.head_order, nameOf });
+    this.grid.switchRows(this.isShown('surgery'));
+    this.grid.show(table, {
+      ends: from,
+      order: this.options.head_order,
+      nameOf: (place) => nameWords(this.names.of(place)),
+      kindOf: (place) => this.names.of(place)?.name ?? '',
+      stateOf: ({ layer, head }) => this.surgery.heads.get(`${layer}.${head}`) ?? 'on',
+    });
+    this.names.fade(this);
     this.find('heads-table').setAttribute(
       'aria-label',
       `${label}: a row for each layer, a cell for each head`,
     );
-    showBar(this.find, [short(ends[0]), short(ends[1])], table.unit, colours);
+    const bar = { low: short(from[0]), high: short(from[1]), unit: table.unit };
+    for (const [part, text] of Object.entries(bar)) this.find(part).textContent = text;
+    this.find('strip').toggleAttribute('data-signed', table.signed);
+    this.find('heads-found').textContent = findingOf(this, table, label);
     const { estimate, done = 0, correlation = 0 } = this.effect ?? {};
     if (this.options.measure === 'effect' && estimate) {
       const both = endsOf({ ...table, values: [...table.values, ...estimate] });
       this.plot.drawAgreement(estimate, table, both, agreementWords({ done, correlation }, this.heads));
     } else this.plot.drawDepth(label, table, ends);
+  }
+
+  /** Follows the width of its column. */
+  fit() {
+    if (!this.subject?.trace) return;
+    this.tiles.fit(this.subject);
+    this.arrived();
+    this.compared.paint();
+  }
+
+  /** Maps or the photo have come. */
+  arrived() {
+    this.tiles.paint(this.lit, this.grid.orders);
+    this.drawPhoto();
+    this.detail.show();
   }
 
   /** The unit, with the name of the class in place of its number. */
@@ -300,6 +302,7 @@ export class HeadRoom {
     this.plot.mark(this.chosen, this.hovered);
     this.drawPhoto();
     this.say();
+    this.detail.show();
   }
 
   drawPhoto() {
@@ -319,12 +322,14 @@ export class HeadRoom {
     const { place, table } = this;
     const subject = /** @type {Subject} */ (this.subject);
     const title = `${headWords(place)}: what the ${queryWords(subject.query, subject)} looks at`;
-    showText(this.find('heads-caption'), title[0].toUpperCase() + title.slice(1));
+    showText(this.find('heads-caption'), capital(title));
     const value = table?.values[place.layer]?.[place.head];
     const said = this.words.find(({ name }) => name === this.options.measure)?.label ?? '';
-    const number = table && value !== undefined ? `${said}: ${valueWords(value, this.unitOf(table))}` : '';
-    const name = nameWords(this.names.of(place));
-    showText(this.find('heads-readout'), [number, name && `name: ${name}`].filter(Boolean).join('; '));
+    const number =
+      table && value !== undefined && !this.numbers.isOld
+        ? `${said}: ${valueWords(value, this.unitOf(table))}`
+        : '';
+    showText(this.find('heads-readout'), number);
   }
 
   /** At most once per frame of the screen. */
@@ -342,6 +347,7 @@ export class HeadRoom {
     this.chosen = place;
     Object.assign(this.pending, place);
     this.hovered = null;
+    this.surgery.see(place.layer);
     this.mark();
     this.trigger('choose', { ...place });
   }
@@ -351,6 +357,7 @@ export class HeadRoom {
     this.options = { ...this.options, ...changed };
     Object.assign(this.pending, changed);
     this.draw();
+    this.fit();
     this.trigger('option', changed);
   }
 
@@ -359,7 +366,3 @@ export class HeadRoom {
     if (this.subject) this.trigger('pin', { query: patchQuery([patch], this.subject.grid[1]) });
   }
 }
-
-const NAMES =
-  'A head has the first name whose numbers pass their thresholds, on this photo alone. Each chip is a head, layer · head, and opens ' +
-  'the numbers that named it; a dashed one lies so close to a threshold that the evidence is thin.';

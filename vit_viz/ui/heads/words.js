@@ -7,16 +7,18 @@ import { short } from '../kit/numbers.js';
  * @typedef {{layer: number, head: number}} Place
  *
  * One number per head; null where it is not known.
- * @typedef {object} Table
- * @property {(number | null)[][]} values [layers][heads]
- * @property {string} unit
- * @property {boolean} signed
- * @property {(number | null)[]} range the ends of what is possible
+ * @typedef {{values: (number | null)[][], unit: string, signed: boolean, range: (number | null)[]}}
+ *   Table values: [layers][heads]; range: the ends of what is possible
  */
 
 /** A head in words. */
 export function headWords(/** @type {Place} */ { layer, head }) {
   return `layer ${layer}, head ${head}`;
+}
+
+/** A text that begins with a capital letter. */
+export function capital(/** @type {string} */ text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** A number with its unit; shares in percent. */
@@ -48,8 +50,7 @@ export function cellText(/** @type {number | null} */ value) {
 
 /**
  * The ends of the colours: of a signed table as far from zero on both sides, else its smallest and its largest value.
- * @param {Table} table
- * @returns {[number, number]}
+ * @param {Table} table @returns {[number, number]}
  */
 export function endsOf({ values, signed }) {
   const known = values.flat().filter((value) => value !== null);
@@ -83,8 +84,7 @@ export function layerMeans(/** @type {Table} */ { values }) {
 
 /**
  * How far the causal map is and how well the estimate foretold it.
- * @param {{done: number, correlation: number}} causal
- * @param {number} heads
+ * @param {{done: number, correlation: number}} causal @param {number} heads
  */
 export function agreementWords({ done, correlation }, heads) {
   if (done < 3) return '';

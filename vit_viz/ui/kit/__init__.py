@@ -9,14 +9,20 @@ stub in place of the module.
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from vit_viz.explorer import colour_tables, style, template
 from vit_viz.ui.scripts import loader
 
 _ROOMS = Path(__file__).resolve().parents[1]
+
+EXPLORER_EVENTS = ("pin", "view", "recompute", "closer")
+"""What the explorer tells Python; see `Explorer`."""
+_instances = itertools.count()
 
 
 class Component(gr.HTML):
@@ -55,29 +61,12 @@ class FigureDialog(Component):
     template = "kit/figure_dialog"
 
 
-class FigureButton(Component):
-    """A button that saves the figure at the address that is its value, by the dialog; None hides it."""
-
-    template = "kit/figure_button"
-    html = '<button type="button" class="vv-button vv-figure-button" hidden>Save figure</button>'
-    script = ("kit/parts", "mountFigureButton")
-
-
 class Opener(Component):
     """A button that opens the part of the page that its value names: {"words", "label", "panel"}; a new value closes it."""
 
     template = "kit/opener"
     html = '<button type="button" class="vv-button vv-opener" aria-expanded="false"></button>'
     script = ("kit/parts", "mountOpener")
-
-
-class PlotClicks(Component):
-    """Says which point of a plotly figure was clicked, event `point`. Its value names the figure."""
-
-    template = "kit/plot_clicks"
-    html = '<span class="vv-plot-clicks" hidden></span>'
-    script = ("kit/parts", "mountPlotClicks")
-    tells = ("point",)
 
 
 class Plots(Component):
@@ -88,23 +77,55 @@ class Plots(Component):
     script = ("kit/parts", "mountPlots")
 
 
-class Surgery(Component):
-    """A switch for each head, a temperature for each layer, and views that are forbidden; event `edit` (edits, in words)."""
+class Tour(Component):
+    """A tour of the page in five stops, which the event `vv-tour` of the browser begins."""
 
-    template = "heads/surgery"
-    tells = ("edit",)
+    template = "tour/tour"
+
+
+class Help(Component):
+    """Says what a control is for, when it is pointed at; the event `vv-what` of the browser or the key "?" begins it.
+
+    Its value says what each tab is for, and which option a control of Gradio chooses, by its elem_id; the prop `listing` where
+    what options do is fetched.
+    """
+
+    template = "help/help"
+
+
+class Palette(Component):
+    """Finds any question by its words; event `ask` (name).
+
+    Its value says what the tabs are called, the prop `questions` where the list is fetched.
+    """
+
+    template = "palette/palette"
+    tells = ("ask",)
+
+
+class QuestionPanel(Component):
+    """One question by itself: its controls, its progress, its figure and facts; in front of the page, or as a part of a tab.
+
+    Events: `choose` (options by name), `run`, `start`, `stop` and `close`. The prop `job` follows the answer, `refused` says
+    which options are not possible.
+    """
+
+    template = "palette/panel"
+    tells = ("choose", "run", "start", "stop", "close")
 
 
 class HeadRoom(Component):
-    """All heads as a table of one measure, the photo as one of them sees it, and a name for each.
+    """All heads as small photos with one measure, the chosen one in detail, and switches that edit the model.
 
-    Events: `choose` (layer, head), `option` (measure, how or head_order), `pin` (query), `why` (index of a class), `search`
-    of a class, which the prop `matches` answers, `start` and `stop` of the causal map, which the prop `causal` follows. The
-    props `tables` and `measures` have the colour tables, as the explorer's, and the measures in words.
+    Events: `choose` (layer, head), `option` (face, measure, how or head_order), `pin` (query), `why` (index of a class), `search`
+    of a class, which the prop `matches` answers, `start` and `stop` of the causal map, which the prop `causal` follows, `compute`
+    (kind, options) of numbers that take a while, which the prop `job` follows, and `edit` (edits, in words), which the prop
+    `surgery` refuses. The props `tables` and `measures` have the colour tables,
+    as the explorer's, and the measures in words.
     """
 
     template = "heads/table"
-    tells = ("choose", "option", "pin", "why", "search", "start", "stop")
+    tells = ("choose", "option", "pin", "why", "search", "start", "stop", "compute", "edit")
 
 
 class HeadMatrix(Component):
@@ -118,16 +139,26 @@ class HeadMatrix(Component):
 
 
 class Bring(Component):
-    """Takes what is dropped or pasted anywhere on the page; event `bring` says the path that its upload was answered with."""
+    """Takes what is dropped or pasted anywhere on the page; event `bring` says the paths that its uploads were answered with."""
 
     template = "header/bring"
     html = """
 <div class="vv-bring vv-row">
   <button type="button" class="vv-button vv-paste" hidden>Paste a picture</button>
-  <p class="vv-small">or Ctrl+V, or drop a picture anywhere on the page</p>
+  <p class="vv-small">or Ctrl+V, or drop pictures anywhere on the page</p>
 </div>
 """
     tells = ("bring",)
+
+
+class Models(Component):
+    """The model that is shown, and the list of those that are offered; event `choose` (name, seq, agreed to a download).
+
+    The prop `question` asks before a download.
+    """
+
+    template = "header/models"
+    tells = ("choose",)
 
 
 class Edited(Component):
@@ -139,15 +170,15 @@ class Edited(Component):
 
 
 class Loading(Component):
-    """Which model is on its way, how far it is, and a button that ends it; event `stop`."""
+    """Which model is on its way or runs, how far it is, and a button that ends it; event `stop`."""
 
     template = "header/loading"
     html = """
 <div class="vv-job vv-row" hidden>
   <span class="vv-job-words vv-quiet" role="status" aria-live="polite"></span>
   <span class="vv-job-amount vv-number"></span>
-  <progress class="vv-progress" max="1" aria-label="download"></progress>
-  <button type="button" class="vv-stop">Cancel</button>
+  <progress class="vv-progress" max="1" aria-label="progress"></progress>
+  <button type="button" class="vv-button vv-stop">Cancel</button>
 </div>
 <p class="vv-error" role="alert" hidden></p>
 """
@@ -169,7 +200,6 @@ class Samples(Component):
     """The tray: thumbnails of the samples and of this visit's pictures; event `choose`."""
 
     template = "header/samples"
-    html = '<div class="vv-samples" role="group" aria-label="Pictures"></div>'
     script = ("header/parts", "mountSamples")
     tells = ("choose",)
 
@@ -178,24 +208,19 @@ class Top(Component):
     """The most probable classes, what is being done, and what went wrong."""
 
     template = "header/top"
-    html = """
-<div class="vv-answers">
-  <span class="vv-says" hidden>The model says</span>
-  <ol class="vv-top" aria-label="Most probable classes with their probability"></ol>
-  <p class="vv-nothing" hidden></p>
-</div>
-<p class="vv-status vv-quiet" role="status" aria-live="polite" hidden></p>
-<p class="vv-error" role="alert" hidden></p>
-"""
     script = ("header/parts", "mountTop")
 
 
 class TabRow(Component):
-    """Keeps the chosen tab in sight where the row of tabs is wider than the screen."""
+    """Says which tab was chosen, event `choose`, and keeps it in sight where the row is wider than the screen.
+
+    Gradio's own event of a tab comes also where the page has opened one, on Back or by a link.
+    """
 
     template = "header/tab_row"
     html = '<span class="vv-tab-row" hidden></span>'
     script = ("header/parts", "mountTabRow")
+    tells = ("choose",)
 
 
 class Meter(Component):
@@ -204,7 +229,7 @@ class Meter(Component):
     template = "explain/meter"
     html = """
 <div class="vv-job vv-row">
-  <button type="button" class="vv-go"></button>
+  <button type="button" class="vv-go vv-bare"></button>
   <span class="vv-job-words vv-quiet" aria-live="polite"></span>
   <progress class="vv-progress" max="1" value="0" hidden></progress>
   <button type="button" class="vv-stop" hidden>Cancel</button>
@@ -214,11 +239,21 @@ class Meter(Component):
     tells = ("start", "stop")
 
 
-class Target(Component):
-    """What is explained: chips of classes and a search; events `why`, `unlike`, `search`; the prop `matches` answers a search."""
+class TargetChips(Component):
+    """What is explained: chips of classes and a search, and how; events `why`, `unlike`, `search` and `face` (explain_face).
+
+    The prop `matches` answers a search.
+    """
 
     template = "explain/target"
-    tells = ("why", "unlike", "search")
+    tells = ("why", "unlike", "search", "face")
+
+
+class PartsRoom(Component):
+    """What the answer is made of: the photo with what each patch gave, all heads, and bars; event `switch` (place of a head)."""
+
+    template = "explain/parts"
+    tells = ("switch",)
 
 
 class Gallery(Component):
@@ -233,13 +268,14 @@ class Gallery(Component):
 
 
 class Stage(Component):
-    """The chosen map on the photo, whose patches can be taken away; events `remove`, `pick` and `step`.
+    """The chosen map on the photo, whose patches can be taken away; events `remove`, `pick`, `step` and `sides` (of two classes).
 
-    The prop `answer` says what the model makes of the rest.
+    The prop `answer` says what the model makes of the rest. Of two classes' maps subtracted `measure` asks how far they can be
+    trusted and `halt` ends that; the prop `lead` follows it.
     """
 
     template = "explain/stage"
-    tells = ("remove", "pick", "step")
+    tells = ("remove", "pick", "step", "sides", "measure", "halt")
 
 
 class SurveyRoom(Component):
@@ -254,13 +290,13 @@ class SurveyRoom(Component):
 
 
 class PositionTables(Component):
-    """What is shown of the positions, and all of it but their similarity; event `show` (part).
+    """What is shown of the positions; events `show` (options of the view) and `pin` (row, col of a place).
 
     The prop `tables` has the colour tables, as the explorer's.
     """
 
     template = "positions/tables"
-    tells = ("show",)
+    tells = ("show", "pin")
 
 
 class TokenRoom(Component):
@@ -281,3 +317,35 @@ class Address(Component):
     template = "visit/address"
     html = '<span class="vv-address" hidden></span>'
     tells = ("arrive",)
+
+
+class Explorer(gr.HTML):
+    """The explorer as a Gradio component; its value describes one trace, as `vit_viz.ui.routes` serves it.
+
+    Events (`evt._data` is a dict with seq, trace, model, image, mode and the whole view: layer, head, query, direction, scale,
+    clip, alpha, table, smooth, mask, norm, extremes):
+        pin: another query was pinned.
+        view: layer, head or an option changed.
+        closer: a part was drawn, or the whole is wanted again: part.
+        recompute: the server had dropped the trace; sent at most once per picture.
+
+    The prop `busy` (a text, "" for no) dims the pictures while the server works on new ones.
+
+    Args:
+        value: the trace to show, or None.
+        busy: what the server is doing at the start.
+    """
+
+    def __init__(self, value: Any = None, *, busy: str = "", **options: Any) -> None:
+        instance = f"vv{next(_instances)}"
+        options.setdefault("elem_classes", ["vit-viz-explorer"])
+        super().__init__(
+            value,
+            html_template=template(instance),
+            css_template=style(),
+            js_on_load=loader(_ROOMS / "look/explorer.js", EXPLORER_EVENTS),
+            apply_default_css=False,
+            busy=busy,
+            tables=colour_tables(),
+            **options,
+        )

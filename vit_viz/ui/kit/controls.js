@@ -1,11 +1,70 @@
 // The controls of a room: data-option says which option of the view one sets, data-for which measures have it. Which options there are,
 // their defaults and their limits come from the server, where they are declared.
 
-import { make } from './elements.js';
+import { having, make, optionOf, press } from './elements.js';
+import { showError } from './notes.js';
+/** @import { Option } from '../../explorer/state.js' */
 
-/** @typedef {import('../../explorer/state.js').Option} Option */
+/**
+ * An option with what is said of it, and what is chosen.
+ * @typedef {Option & {label: string, sentence: string, value: any}} Described
+ */
 
 const PAUSE = 200; // ms: while a slider is moved, what it asks for is asked once it rests
+
+const MOST_STEPS = 256; // of a slider; a number of a wider range is typed
+const MOST_BUTTONS = 4;
+
+/** A control for an option, with what it does in words and a place for one sentence about a value that is not possible. */
+export function makeControl(/** @type {Described} */ option, /** @type {string} */ prefix) {
+  const { name, label, sentence } = option;
+  const [control, around] = controlOf(option);
+  const ids = ['words', 'refusal'].map((what) => `${prefix}-${name}-${what}`);
+  const words = having(make('p', 'vv-small', sentence), { id: ids[0] });
+  const refusal = having(make('p', 'vv-error vv-refusal'), { id: ids[1], role: 'alert' });
+  refusal.hidden = true;
+  having(control, { 'data-option': name, 'aria-label': label, 'aria-describedby': ids.join(' ') });
+  return make('div', 'vv-stack vv-option', around, words, refusal);
+}
+
+/** What is set by hand, and what stands around it. @returns {[HTMLElement, HTMLElement]} */
+function controlOf(/** @type {Described} */ { label, choices, default: usual, low = 0, high = 0, step = 1 }) {
+  if (typeof usual === 'boolean') {
+    const button = make('button', 'vv-button', label);
+    return [button, button];
+  }
+  if (choices && choices.length <= MOST_BUTTONS) {
+    const buttons = choices.map((choice) => having(make('button', '', choice), { 'data-value': choice }));
+    const group = having(make('div', 'vv-toggle', ...buttons), { role: 'group' });
+    return [group, make('div', 'vv-field', label, group)];
+  }
+  const field = make('label', 'vv-field', label);
+  if (choices) {
+    const select = make('select', 'vv-control', ...choices.map((value) => optionOf(value)));
+    field.append(select);
+    return [select, field];
+  }
+  const input = make('input', 'vv-control');
+  const slides = typeof usual === 'number' && (high - low) / step <= MOST_STEPS;
+  input.type = slides ? 'range' : 'text';
+  field.append(input, ...(slides ? [make('output')] : []));
+  return [input, field];
+}
+
+/** Says beside each control why its value is not possible, or nothing. */
+export function showRefusals(
+  /** @type {HTMLElement} */ element,
+  /** @type {Record<string, string>} */ refusals,
+) {
+  for (const control of element.querySelectorAll('[data-option]')) {
+    if (!(control instanceof HTMLElement)) continue;
+    const words = refusals[control.dataset.option ?? ''];
+    const place = control.closest('.vv-option')?.querySelector('.vv-refusal');
+    if (place instanceof HTMLElement) showError(place, words);
+    if (words) control.setAttribute('aria-invalid', 'true');
+    else control.removeAttribute('aria-invalid');
+  }
+}
 
 /** Gives every slider the limits of its option. @param {HTMLElement} element @param {Option[]} schema */
 export function limit(element, schema) {
@@ -18,8 +77,7 @@ export function limit(element, schema) {
 
 /**
  * Shows what is chosen.
- * @param {HTMLElement} element
- * @param {Record<string, any>} options
+ * @param {HTMLElement} element @param {Record<string, any>} options
  * @param {string} measure whose controls are shown
  * @param {(control: HTMLElement) => boolean} fits
  */
@@ -34,11 +92,7 @@ export function showOptions(element, options, measure, fits) {
     if (control instanceof HTMLInputElement || control instanceof HTMLSelectElement)
       showValue(control, value);
     else if (control instanceof HTMLButtonElement) control.setAttribute('aria-pressed', String(value));
-    for (const button of control.querySelectorAll('[data-value]'))
-      button.setAttribute(
-        'aria-pressed',
-        String(/** @type {HTMLElement} */ (button).dataset.value === value),
-      );
+    press(control, 'value', value);
   }
 }
 
@@ -62,7 +116,7 @@ export function chosenBy(/** @type {Event} */ event) {
   if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) {
     if (event.type === 'click') return null;
     const number = target instanceof HTMLInputElement && target.type === 'range';
-    return { [name]: number ? Number(target.value) : target.value.replace(/\s/g, '') };
+    return { [name]: number ? Number(target.value) : target.value.trim() };
   }
   if (event.type !== 'click') return null;
   if (target.dataset.value) return { [name]: target.dataset.value };
@@ -98,10 +152,5 @@ export function offer(
 ) {
   const here = [...select.options].map(({ value, text }) => `${value} ${text}`).join();
   if (here === choices.map(({ value, label }) => `${value} ${label}`).join()) return;
-  const options = choices.map(({ value, label }) => {
-    const option = make('option', '', label);
-    option.value = value;
-    return option;
-  });
-  select.replaceChildren(...options);
+  select.replaceChildren(...choices.map(({ value, label }) => optionOf(value, label)));
 }

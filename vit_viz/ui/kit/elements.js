@@ -1,6 +1,9 @@
 // What the scripts of the small components share. Texts may come from strangers: they are written with textContent only.
 
+import { ARROWS, byPointer, make, optionOf } from '../../explorer/elements.js';
 import { routeUrl } from '../../explorer/source.js';
+
+export { byPointer, make, optionOf };
 
 /**
  * How Gradio runs a component: it tells Python of events, and says when a prop has a new value.
@@ -20,10 +23,15 @@ import { routeUrl } from '../../explorer/source.js';
  * @typedef {(element: HTMLElement, trigger: Trigger, props: Props, watch: Watch) => void} Mount
  */
 
+/** Draws what a component is told, now and whenever it is told another. @param {Watch} watch @param {() => void} draw */
+export function drawValue(watch, draw) {
+  watch('value', draw);
+  draw();
+}
+
 /**
  * What a route of the server answers; its words, at most so many letters, where it refuses.
- * @param {string} path
- * @param {AbortSignal} [signal]
+ * @param {string} path @param {AbortSignal} [signal]
  */
 export async function fetched(path, signal, letters = 300) {
   const answer = await fetch(routeUrl(path), { signal, credentials: 'same-origin' });
@@ -42,27 +50,87 @@ export function showText(/** @type {HTMLElement} */ node, /** @type {string | nu
   node.hidden = !words;
 }
 
-/**
- * A new element of these classes.
- * @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {string} [classes]
- * @param {string} [words]
- * @returns {HTMLElementTagNameMap[Tag]}
- */
-export function make(tag, classes = '', words = '') {
-  const node = document.createElement(tag);
-  node.className = classes;
-  if (words) node.textContent = words;
-  if (tag === 'button') /** @type {HTMLButtonElement} */ (/** @type {HTMLElement} */ (node)).type = 'button';
+/** An element with attributes. @template {Element} E @param {E} node @param {Record<string, unknown>} attributes */
+export function having(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
   return node;
+}
+
+/** Fills the body of a table: the first cell of each line is its heading. @param {Element} table @param {(string | Node)[][]} lines */
+export function fillRows(table, lines) {
+  const rows = lines.map((line) => make('tr', '', ...line.map((words, i) => cellOf(words, i ? '' : 'row'))));
+  table.querySelector('tbody')?.replaceChildren(...rows);
+  return rows;
+}
+
+/** Fills a table with headings. @param {Element} table @param {(string | Node)[]} heads @param {(string | Node)[][]} lines */
+export function fillTable(table, heads, lines) {
+  const first = make('tr', '', ...heads.map((words) => cellOf(words, 'col')));
+  table.querySelector('thead')?.replaceChildren(first);
+  return fillRows(table, lines);
+}
+
+/** A cell, unless it is one. @param {string | Node} words @param {string} scope of a heading; '' where it is none */
+function cellOf(words, scope) {
+  if (/^T[DH]$/.test(/** @type {Element} */ (words).tagName ?? '')) return words;
+  return scope ? having(make('th', '', words), { scope }) : make('td', '', words);
 }
 
 /** A new element of a drawing. @param {string} tag @param {Record<string, string | number>} attributes */
 export function makeSvg(tag, attributes) {
-  const node = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  return node;
+  return having(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes);
+}
+
+/** The data-... of the element that an event is about, or of one around it; null where none has it. */
+export function dataAt(/** @type {Event} */ { target }, /** @type {string} */ name) {
+  return (
+    /** @type {Element | null} */ (target)?.closest(`[data-${name}]`)?.getAttribute(`data-${name}`) ?? null
+  );
+}
+
+/** Tells what was clicked in an element, by its data-... @param {Element} element @param {string} name @param {(value: string) => void} tell */
+export function onPress(element, name, tell) {
+  element.addEventListener('click', (event) => {
+    const value = dataAt(event, name);
+    if (value !== null) tell(value);
+  });
+}
+
+/** Shows which of the buttons in an element is chosen, by its data-... @param {Element} element @param {string} name @param {unknown} value */
+export function press(element, name, value) {
+  for (const button of element.querySelectorAll(`[data-${name}]`))
+    button.setAttribute('aria-pressed', String(button.getAttribute(`data-${name}`) === value));
+}
+
+/**
+ * Lets the arrow keys do something, unless it returns false: Ctrl, Alt and Meta leave them to the browser.
+ * @param {HTMLElement} element
+ * @param {(step: [number, number], event: KeyboardEvent) => unknown} move told the step down and to the right
+ */
+export function onArrows(element, move) {
+  element.addEventListener('keydown', (event) => {
+    const step = ARROWS[event.key];
+    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (move(step, event) !== false) event.preventDefault();
+  });
+}
+
+/** How far something is, from 0 to 1; nothing where it does not run. @param {HTMLElement} progress @param {number | null | undefined} share */
+export function showShare(progress, share) {
+  progress.hidden = share === null || share === undefined;
+  /** @type {HTMLProgressElement} */ (progress).value = share || 0;
+}
+
+/**
+ * How far a job is: its words, or what went wrong, and while it runs its share and what stops it. Returns whether it runs.
+ * @param {ReturnType<typeof finder>} find @param {Job} job
+ */
+export function showJob(find, { words, error, share }) {
+  const isRunning = share !== null && share !== undefined;
+  find('job-words').textContent = error || words || '';
+  find('stop').hidden = !isRunning;
+  showShare(find('progress'), share);
+  return isRunning;
 }
 
 /** The line of a class in a list: a bar, the name, and a number. */
@@ -71,17 +139,26 @@ export function classLine(
   /** @type {number} */ probability,
   /** @type {string} */ number,
 ) {
-  const line = make('li');
+  const words = having(make('span', 'vv-class', name), { title: name });
+  const line = make('li', '', words, make('span', 'vv-number', number));
   line.style.setProperty('--share', `${100 * probability}%`);
-  const words = make('span', 'vv-class', name);
-  words.title = name;
-  line.append(words, make('span', 'vv-number', number));
   return line;
 }
 
 /** The colours of a bar as a background. */
 export function gradient(/** @type {string[]} */ stops) {
   return `linear-gradient(to right, ${stops.join(', ')})`;
+}
+
+/** @type {WeakMap<Element, HTMLElement>} the button that opened a panel last */
+const openers = new WeakMap();
+
+/** Gives the focus back; where that place is folded away by now, to the button that unfolds it. */
+export function giveFocus(/** @type {HTMLElement | null | undefined} */ place) {
+  let seen = place;
+  for (let around = /** @type {Element | null} */ (place ?? null); around; around = around.parentElement)
+    if (openers.has(around) && !seen?.checkVisibility?.()) seen = openers.get(around);
+  seen?.focus();
 }
 
 /**
@@ -95,6 +172,7 @@ export function opens(button, find, show = (panel, isOpen) => void (panel.hidden
   const set = (/** @type {boolean} */ wanted) => {
     const panel = find();
     if (!panel) return;
+    openers.set(panel, button);
     button.setAttribute('aria-expanded', String(wanted));
     show(panel, wanted);
   };
@@ -106,7 +184,9 @@ export function opens(button, find, show = (panel, isOpen) => void (panel.hidden
   window.addEventListener('pointerdown', leave);
   window.addEventListener('focusin', leave);
   window.addEventListener('keydown', (event) => {
-    if (event.key !== 'Escape' || !isOpen()) return;
+    if (event.key !== 'Escape' || !isOpen() || event.defaultPrevented) return;
+    if (find()?.querySelector('button[aria-expanded=true]')) return; // what is open in it closes first
+    event.preventDefault();
     set(false);
     button.focus();
   });

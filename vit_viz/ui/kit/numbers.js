@@ -1,7 +1,7 @@
 // Numbers as vectors, as colours and as words.
 
 import { gradient } from './elements.js';
-import { unpackHalf } from '../../explorer/attention.js';
+import { extent, unpackHalf } from '../../explorer/attention.js';
 
 /**
  * The tokens of one state.
@@ -11,12 +11,7 @@ import { unpackHalf } from '../../explorer/attention.js';
  * @typedef {Float32Array[]} Maps
  */
 
-/**
- * Reads little-endian fp16 [tokens, dim].
- * @param {ArrayBuffer} buffer
- * @param {number} tokens
- * @returns {Vectors}
- */
+/** Reads little-endian fp16 [tokens, dim]. @param {ArrayBuffer} buffer @param {number} tokens @returns {Vectors} */
 export function readVectors(buffer, tokens) {
   const count = buffer.byteLength / 2;
   if (!count || count % tokens) throw new Error('These vectors do not fit the tokens of the picture.');
@@ -25,8 +20,7 @@ export function readVectors(buffer, tokens) {
 
 /**
  * Cosine of one token with every patch.
- * @param {Vectors} vectors
- * @param {number} token
+ * @param {Vectors} vectors @param {number} token
  * @param {number} first index of the first patch
  * @param {Float32Array} out [patches]
  */
@@ -40,43 +34,18 @@ export function cosines({ data, dim }, token, first, out) {
   return out;
 }
 
-/** Cosine of two tokens. */
-export function cosine(
-  /** @type {Vectors} */ { data, dim },
-  /** @type {number} */ one,
-  /** @type {number} */ other,
-) {
+/** Cosine of two tokens. @param {Vectors} vectors @param {number} one @param {number} other */
+export function cosine({ data, dim }, one, other) {
   let sum = 0;
   for (let i = 0; i < dim; i++) sum += data[one * dim + i] * data[other * dim + i];
   return sum;
 }
 
-/**
- * Smallest and largest value of some maps.
- * @param {Maps} maps
- * @returns {[number, number]}
- */
+/** Smallest and largest value of some maps. @param {Maps} maps @returns {[number, number]} */
 export function rangeOf(maps) {
-  let low = Infinity;
-  let high = -Infinity;
-  for (const map of maps) {
-    for (const value of map) {
-      if (value < low) low = value;
-      if (value > high) high = value;
-    }
-  }
+  const ends = maps.map((map) => extent(map));
+  const [low, high] = [Math.min(...ends.map((one) => one[0])), Math.max(...ends.map((one) => one[1]))];
   return low <= high ? [low, high] : [0, 1];
-}
-
-/** Colours of patches, base64 of 3 bytes each, as pixels of one opacity. */
-export function colourPixels(/** @type {string} */ text, opacity = 255) {
-  const bytes = atob(text);
-  const pixels = new Uint8ClampedArray((bytes.length / 3) * 4);
-  for (let i = 0, at = 0; i < bytes.length; at += 4) {
-    for (let channel = 0; channel < 3; channel++) pixels[at + channel] = bytes.charCodeAt(i++);
-    pixels[at + 3] = opacity;
-  }
-  return new Uint32Array(pixels.buffer);
 }
 
 /** A number as people read it: three digits that count. */
@@ -98,16 +67,10 @@ export function stopsOf(/** @type {Uint32Array} */ table) {
   return Array.from({ length: 18 }, (_, i) => `rgb(${bytes.subarray(60 * i, 60 * i + 3).join(' ')})`);
 }
 
-/**
- * The colour bar of a room.
- * @param {(name: string) => HTMLElement} find
- * @param {[string, string]} ends
- * @param {string} unit
- * @param {Uint32Array} table
- */
-export function showBar(find, [low, high], unit, table) {
+/** A colour bar. @param {(name: string) => HTMLElement} find @param {[string, string]} ends @param {string} unit @param {string[] | Uint32Array} colours */
+export function showBar(find, [low, high], unit, colours) {
   find('low').textContent = low;
   find('high').textContent = high;
   find('unit').textContent = unit;
-  find('strip').style.background = gradient(stopsOf(table));
+  find('strip').style.background = gradient(Array.isArray(colours) ? colours : stopsOf(colours));
 }

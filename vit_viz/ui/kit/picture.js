@@ -1,9 +1,12 @@
 // A picture with its caption, colour bar and rings around the pinned patches. The picture comes from the server by its address;
 // a click says where in the ORIGINAL photo it was ('pick'), arrow keys move the query ('step').
 
-import { ARROWS, cellAt, movedPatch, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
+import { cellAt, movedPatch, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
 import { askForFigure, routeUrl } from '../../explorer/source.js';
-import { finder, gradient, make, showText } from './elements.js';
+import { drawValue, finder, having, onArrows, showText } from './elements.js';
+import { showBar } from './numbers.js';
+import { ringAt } from './stage.js';
+/** @import { ColourBar, Mount, Trigger } from './elements.js' */
 
 /**
  * @typedef {[number, number, number, number]} Rect top, left, bottom, right in pixels of the original photo
@@ -22,21 +25,19 @@ import { finder, gradient, make, showText } from './elements.js';
  * @property {boolean} [pick] whether it can be clicked
  * @property {Rect} area what of the photo it shows
  * @property {Rect[] | null} [rings]
- * @property {import('./elements.js').ColourBar & {unit: string}} [bar]
+ * @property {ColourBar & {unit: string}} [bar]
  * @property {{grid: [number, number], region: [number, number, number, number], texts: string[]}} [cells] what each patch says
  *
- * @typedef {import('./elements.js').Trigger} Trigger
  * @typedef {{value: Drawn | null}} Props
  */
 
 const NOT_FETCHED = 'This picture could not be fetched; please reload the page.';
 
-/** @type {import('./elements.js').Mount<Props>} */
+/** @type {Mount<Props>} */
 export function mount(element, trigger, props, watch) {
   const picture = new Picture(element);
   listen(picture, trigger);
-  watch('value', () => picture.show(props.value));
-  picture.show(props.value);
+  drawValue(watch, () => picture.show(props.value));
 }
 
 /** @param {Picture} picture @param {Trigger} trigger */
@@ -55,31 +56,19 @@ function listen(picture, trigger) {
     if (drawn?.cells && !element.classList.contains('vv-busy')) showTip(find, event, drawn);
   });
   image.addEventListener('pointerleave', () => (find('tip').hidden = true));
-  find('frame').addEventListener('keydown', (event) => {
-    const step = ARROWS[event.key];
-    if (!step || !value()) return;
-    event.preventDefault();
-    trigger('step', { down: step[0], across: step[1] });
-  });
+  onArrows(find('frame'), ([down, across]) => value() !== null && trigger('step', { down, across }));
 }
 
 /**
  * Where a pointer is on a picture, in pixels of the original photo.
- * @param {MouseEvent} event
- * @param {Element} image
- * @param {Rect} area
+ * @param {MouseEvent} event @param {Element} image @param {Rect} area
  */
 function pointIn(event, image, [top, left, bottom, right]) {
   const [down, across] = pointerIn(event, image);
   return /** @type {[number, number]} */ ([top + down * (bottom - top), left + across * (right - left)]);
 }
 
-/**
- * Says the number under the pointer.
- * @param {ReturnType<typeof finder>} find
- * @param {PointerEvent} event
- * @param {Drawn} value
- */
+/** Says the number under the pointer. @param {ReturnType<typeof finder>} find @param {PointerEvent} event @param {Drawn} value */
 export function showTip(find, event, { cells, area }) {
   const tip = find('tip');
   const cell = cells && cellAt(shareOf(pointIn(event, find('image'), area), cells.region), cells.grid);
@@ -140,10 +129,12 @@ export class Picture {
     const loaded = () => {
       if (!isNewest()) return;
       this.element.classList.remove('vv-busy');
-      this.find('rings').replaceChildren(...(rings ?? []).map((rect) => ring(rect, area)));
+      this.find('rings').replaceChildren(...(rings ?? []).map((rect) => ringAt(placeIn(rect, area))));
     };
     image.onload = loaded;
-    image.onerror = () => isNewest() && this.fail(NOT_FETCHED);
+    const failed = () => isNewest() && this.fail(NOT_FETCHED);
+    // a server that does not answer is told of once, for the whole page: then this request waits
+    image.onerror = () => void fetch(routeUrl(src), { credentials: 'same-origin' }).then(failed, failed);
     image.hidden = false;
     if (image.getAttribute('src') === routeUrl(src)) loaded();
     else image.setAttribute('src', routeUrl(src));
@@ -167,7 +158,7 @@ export class Picture {
     this.bar(bar);
     const save = /** @type {HTMLAnchorElement} */ (this.find('save'));
     save.hidden = !file;
-    save.textContent = figure ? 'Save figure' : 'Save PNG';
+    save.textContent = figure ? 'Save' : 'Save PNG';
     this.figure = figure ?? '';
     if (file) save.href = routeUrl(file);
   }
@@ -175,18 +166,8 @@ export class Picture {
   bar(/** @type {Drawn['bar']} */ scale) {
     this.find('bar').hidden = !scale;
     if (!scale) return;
-    this.find('low').textContent = scale.low;
-    this.find('high').textContent = scale.high;
-    this.find('unit').textContent = scale.unit;
-    this.find('strip').style.background = gradient(scale.stops);
+    showBar(this.find, [scale.low, scale.high], scale.unit, scale.stops);
   }
-}
-
-/** @param {Rect} rect @param {Rect} area */
-function ring(rect, area) {
-  const node = make('span', 'vv-ring');
-  Object.assign(node.style, placeIn(rect, area));
-  return node;
 }
 
 /**
@@ -198,30 +179,21 @@ function ring(rect, area) {
  */
 export function letReadCells(element, grid, label, read) {
   const [rows, cols] = grid;
-  const marker = make('span', 'vv-ring');
+  const marker = ringAt(placeIn([0, 0, 1, 1], [0, 0, rows, cols]));
   let at = 0;
   marker.hidden = true;
   const show = (/** @type {number} */ cell) => {
     at = cell;
     const [row, col] = [Math.floor(cell / cols), cell % cols];
-    const style = { top: row / rows, left: col / cols, width: 1 / cols, height: 1 / rows };
-    for (const [name, share] of Object.entries(style)) marker.style.setProperty(name, `${100 * share}%`);
+    Object.assign(marker.style, placeIn([row, col, row + 1, col + 1], [0, 0, rows, cols]));
     marker.hidden = false;
     read(row, col);
   };
   element.classList.add('vv-cells');
-  element.tabIndex = 0;
-  element.setAttribute('role', 'application');
-  element.setAttribute('aria-label', label);
-  element.append(marker);
+  having(element, { tabindex: 0, role: 'application', 'aria-label': label }).append(marker);
   element.addEventListener('pointermove', (event) => {
     const cell = cellAt(pointerIn(event, element), grid);
     if (cell) show(cell[0] * cols + cell[1]);
   });
-  element.addEventListener('keydown', (event) => {
-    const step = ARROWS[event.key];
-    if (!step) return;
-    event.preventDefault();
-    show(movedPatch(at, step, grid));
-  });
+  onArrows(element, (step) => show(movedPatch(at, step, grid)));
 }

@@ -1,9 +1,17 @@
 // A photo with layers over it: the map of the model's patches in a box, and rings. The one way from a pointer to a patch.
 
-import { cellAt, patchRect, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
-import { paintMap, Picture } from '../../explorer/paint.js';
+import {
+  cellAt,
+  centreOf,
+  movedPatch,
+  patchRect,
+  placeIn,
+  pointerIn,
+  shareOf,
+} from '../../explorer/geometry.js';
+import { Picture } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
-import { finder, make } from './elements.js';
+import { finder, having, make, onArrows } from './elements.js';
 
 /**
  * A photo, and where the model's patches lie on it.
@@ -23,7 +31,7 @@ export class Stage {
     this.image = /** @type {HTMLImageElement} */ (find('photo'));
     this.box = find('box');
     this.rings = find('rings');
-    this.picture = map && new Picture(map);
+    this.picture = new Picture(map ?? undefined); // on no page where the stage shows no map
   }
 
   /** Shows another photo; the same one is not loaded again. */
@@ -35,27 +43,24 @@ export class Stage {
     this.element.style.setProperty('--vv-aspect', String(size[1] / size[0]));
     const [top, left, height, width] = crop.region;
     if (this.box) Object.assign(this.box.style, this.placeOf([top, left, top + height, left + width]));
-    this.picture?.resize(grid[1], grid[0]);
+    this.picture.resize(grid[1], grid[0]);
   }
 
-  /** @param {Float32Array} map @param {Uint32Array} table @param {[number, number]} range */
-  paint(map, table, [low, high]) {
-    if (!this.photo || !this.picture?.pixels) return;
-    const [rows, cols] = this.photo.grid;
-    paintMap(this.picture.pixels, { at: 0, stride: cols, rows, cols }, map, table, [low, high, 0]);
-    this.picture.show();
-  }
-
-  /** One pixel per patch, ready to be written. */
-  paintPixels(/** @type {Uint32Array} */ pixels) {
-    this.picture?.pixels?.set(pixels);
-    this.picture?.show();
-  }
-
-  /** Nothing over the photo. */
-  clear() {
-    this.picture?.pixels?.fill(0);
-    this.picture?.show();
+  /**
+   * Lets a click choose a patch, and the arrow keys one beside the pinned patch; the centre where no patch is pinned.
+   * @param {(patch: number, event: Event) => void} choose @param {() => number | undefined} pinned
+   */
+  onChoice(choose, pinned) {
+    this.element.addEventListener('click', (event) => {
+      const patch = this.patchAt(event);
+      if (patch !== null) choose(patch, event);
+    });
+    onArrows(this.element, (step, event) => {
+      if (!this.photo) return false;
+      const { grid } = this.photo;
+      const patch = pinned();
+      return choose(patch === undefined ? centreOf(grid) : movedPatch(patch, step, grid), event);
+    });
   }
 
   /** Rings around patches, by their class, and rectangles in pixels of the original. */
@@ -66,12 +71,7 @@ export class Stage {
       ...patches.map(([patch, kind]) => /** @type {any} */ ([this.rectOf(patch), kind])),
       ...rects,
     ];
-    const nodes = all.map(([rect, kind]) => {
-      const node = make('span', kind);
-      Object.assign(node.style, this.placeOf(rect));
-      return node;
-    });
-    this.rings.replaceChildren(...nodes);
+    this.rings.replaceChildren(...all.map(([rect, kind]) => ringAt(this.placeOf(rect), kind)));
   }
 
   /** A patch in pixels of the original: top, left, bottom, right. */
@@ -106,15 +106,18 @@ export class Stage {
   }
 }
 
+/** A ring at a place. @param {ReturnType<typeof placeIn>} place */
+export function ringAt(place, kind = 'vv-ring') {
+  const node = make('span', kind);
+  Object.assign(node.style, place);
+  return node;
+}
+
 /** A smaller stage with a caption under it. */
 export function newStage(/** @type {string} */ words) {
-  const figure = make('figure', 'vv-room-figure vv-stack');
-  const element = make('div', 'vv-stage vv-room-plate');
-  const box = make('div', 'vv-box');
-  const rings = make('div', 'vv-rings vv-layer');
-  rings.setAttribute('aria-hidden', 'true');
-  box.append(make('canvas', 'vv-map vv-layer'));
-  element.append(make('img', 'vv-photo vv-layer'), box, rings);
-  figure.append(element, make('figcaption', 'vv-small', words));
+  const box = make('div', 'vv-box', make('canvas', 'vv-map vv-layer'));
+  const rings = having(make('div', 'vv-rings vv-layer'), { 'aria-hidden': true });
+  const element = make('div', 'vv-stage vv-room-plate', make('img', 'vv-photo vv-layer'), box, rings);
+  const figure = make('figure', 'vv-room-figure vv-stack', element, make('figcaption', 'vv-small', words));
   return { figure, stage: new Stage(element) };
 }

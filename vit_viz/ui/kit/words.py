@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import html
+import re
+from collections.abc import Iterable
+from functools import cache
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import gradio as gr
+from latex2mathml.converter import convert
 
-from vit_viz.ui.kit.mathematics import typeset
+from vit_viz.errors import ParameterError
+
+_NAMESPACE = "http://www.w3.org/1998/Math/MathML"
+_SAID = {
+    "msub": "{} sub {}",
+    "munder": "{} under {}",
+    "msup": "{} super {}",
+    "mover": "{} with {} above",
+    "mfrac": "({}) over ({})",
+    "msqrt": "root of ({})",
+    "msubsup": "{} sub {} super {}",
+    "munderover": "{} from {} to {}",
+}
 
 
 def explain(*, shows: str, hides: str) -> gr.HTML:
     """The two sentences above a view."""
-    return gr.HTML(sentences(shows=shows, hides=hides), elem_classes="vv-words", apply_default_css=False)
-
-
-def sentences(*, shows: str, hides: str) -> str:
-    """The two sentences as HTML."""
-    return f"<p><b>Shows</b> {html.escape(shows)}</p><p><b>Does not show</b> {html.escape(hides)}</p>"
+    said = f"<p><b>Shows</b> {html.escape(shows)}</p><p><b>Does not show</b> {html.escape(hides)}</p>"
+    return gr.HTML(said, elem_classes="vv-words", apply_default_css=False)
 
 
 def formula(*parts: tuple[str, str], title: str = "? formula and paper") -> gr.HTML:
@@ -33,3 +47,53 @@ def formulas(*parts: tuple[str, str]) -> str:
 def plain(text: str) -> str:
     """Text as one paragraph of HTML."""
     return f"<p>{html.escape(text)}</p>"
+
+
+def steps(shapes: Iterable[tuple[str, str, str]]) -> str:
+    """Shapes of the data as HTML, in its order: (name, shape, what it is)."""
+    cells = [
+        f"<div class=vv-step><b>{html.escape(name)}</b><code>{html.escape(shape)}</code><span>{html.escape(what)}</span></div>"
+        for name, shape, what in shapes
+    ]
+    return f"<div class='vv-steps'>{'<i aria-hidden=true>→</i>'.join(cells)}</div>"
+
+
+@cache
+def typeset(text: str) -> str:
+    """Text as HTML, escaped, its mathematics as MathML that also says itself in words.
+
+    Raises:
+        ParameterError: a dollar sign has no partner, or a command is not known.
+    """
+    pieces = text.split("$")
+    if len(pieces) % 2 == 0:
+        raise ParameterError(f"A formula has its mathematics between two dollar signs each, not {text!r}.")
+    page = "".join(
+        _mathml(piece) if place % 2 else html.escape(piece, quote=False) for place, piece in enumerate(pieces)
+    )
+    return re.sub(r"(<math\b(?:(?!</math>).)*</math>[,.;:)]+)", r"<span class=vv-math-bound>\1</span>", page)
+
+
+def _parsed(latex: str) -> Element:
+    """The tree of an expression, its tags without their namespace."""
+    converted = convert(latex)
+    if "\\" in converted:
+        raise ParameterError(f"Some command of the formula {latex!r} is not known.")
+    return ElementTree.fromstring(converted.replace(f' xmlns="{_NAMESPACE}"', "", 1))
+
+
+def _mathml(latex: str) -> str:
+    tree = _parsed(latex)
+    tree.set("aria-label", _said(tree))
+    return ElementTree.tostring(tree, encoding="unicode")
+
+
+def _said(node: Element) -> str:
+    """A part of the tree in words."""
+    parts = [_said(child) for child in node]
+    if node.tag == "mover" and parts[1] == "¯":
+        return f"{parts[0]} bar"
+    if node.tag in _SAID:
+        return _SAID[node.tag].format(*parts)
+    letters = node.tag == "mrow" and all(child.get("mathvariant") == "normal" for child in node)
+    return (node.text or "").strip() if not parts else ("" if letters else " ").join(filter(None, parts))

@@ -4,12 +4,8 @@ import { Explorer } from '../../explorer/explorer.js';
 import { formatLink, linkChange, linkMatches, parseLink } from '../../explorer/state.js';
 import { currentLink, onReturn, writeLink } from '../visit/address.js';
 import { SERVER } from './server_source.js';
-
-/**
- * @typedef {import('../../explorer/geometry.js').Trace} Trace
- * @typedef {import('../../explorer/state.js').View} View
- * @typedef {import('../../explorer/state.js').Link} Link
- */
+/** @import { Trace } from '../../explorer/geometry.js' */
+/** @import { Link, View } from '../../explorer/state.js' */
 
 /** Says what the link should hold, and keeps the one that the page was opened with until its picture is there. */
 export class ExplorerLink {
@@ -18,7 +14,11 @@ export class ExplorerLink {
     /** @type {Link | null} */
     this.pending = currentLink() ? parseLink(currentLink()) : null;
     this.timer = 0;
-    this.ignore = onReturn((search) => returned(parseLink(search)));
+    this.isAwaiting = false; // the picture of a link that the visitor went Back to
+    this.ignore = onReturn((search) => {
+      clearTimeout(this.timer); // of the view that was left
+      returned(parseLink(search));
+    });
   }
 
   /**
@@ -31,12 +31,14 @@ export class ExplorerLink {
     const now = parseLink(currentLink());
     const change = linkChange(linkMatches(now, trace) ? now : this.pending, trace);
     this.pending = null;
+    this.isAwaiting = false;
     return change;
   }
 
   /** The visitor went to a link whose picture is not there yet. */
   await(/** @type {Link} */ link) {
     this.pending = link;
+    this.isAwaiting = true;
   }
 
   /** Whether the address bar names this picture and model already. */
@@ -46,21 +48,17 @@ export class ExplorerLink {
   }
 
   /**
-   * @param {View} view
-   * @param {Trace} trace
+   * @param {View} view @param {Trace} trace
    * @param {{push?: boolean, byUser?: boolean}} [how] push: a new entry of the history
    */
   write(view, trace, { push = false, byUser = true } = {}) {
     if (this.pending && !byUser) return; // the opened link still waits for its picture
+    if (push && this.isAwaiting) return; // a picture of before, which comes late
     this.pending = null;
     clearTimeout(this.timer);
-    if (push) this.put(view, trace, true);
-    else this.timer = window.setTimeout(() => this.put(view, trace, false), 200); // browsers limit writes per second
-  }
-
-  /** @param {View} view @param {Trace} trace @param {boolean} push */
-  put(view, trace, push) {
-    writeLink(formatLink(view, trace, currentLink()), { push });
+    const put = () => writeLink(formatLink(view, trace, currentLink()), { push });
+    if (push) put();
+    else this.timer = window.setTimeout(put, 200); // browsers limit writes per second
   }
 
   close() {

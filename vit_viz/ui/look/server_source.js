@@ -3,15 +3,10 @@
 import { parseLayer } from '../../explorer/attention.js';
 import { Gone, routeUrl } from '../../explorer/source.js';
 import { formatLink } from '../../explorer/state.js';
+/** @import { Trace } from '../../explorer/geometry.js' */
 
 /**
- * @typedef {import('../../explorer/geometry.js').Trace} Trace
- * @typedef {import('../../explorer/state.js').View} View
- */
-
-/**
- * @param {string} path
- * @param {AbortSignal} signal
+ * @param {string} path @param {AbortSignal} signal
  * @param {number} [tries] a dropped connection is tried once more
  * @returns {Promise<Response>}
  */

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
 
 from vit_viz.explorer.value import explorer_options
-from vit_viz.ui.edge.user_errors import guarded, sentence
-from vit_viz.ui.kit import words
-from vit_viz.ui.look.explorer import Explorer
+from vit_viz.figures.files import Encoded, slug
+from vit_viz.figures.screen import screen_photo
+from vit_viz.offline import page_of
+from vit_viz.session.request import Subject
+from vit_viz.session.session import Session
+from vit_viz.ui import pictures
+from vit_viz.ui.edge.user_errors import sentence
+from vit_viz.ui.kit import Explorer, words
 from vit_viz.ui.page import QUICK, Page, Tab
-from vit_viz.ui.payload import explorer_value
+from vit_viz.ui.payload import explorer_value, explorer_view
 from vit_viz.views.state import ViewState
 
-
-@dataclass(frozen=True)
-class Look:
-    """The components of the tab."""
-
-    explorer: Explorer
+_FOLLOWED = frozenset(("layer", "head", "query", *(field.name for field in explorer_options())))
+MOST_BYTES = 40_000_000
+"""Bytes of layers in a page that is made for a visitor, whom others wait beside; Python makes larger ones."""
 
 
-def build() -> Look:
-    """Lay out the tab."""
+def build(page: Page) -> None:
+    """Lay out the tab, let the explorer pin queries for the whole page, and follow what is chosen elsewhere."""
     explorer = Explorer(elem_id="vv-explorer")
     words.explain(
-        shows="how one token, the query, spreads its attention over the photo in each head of each layer; point at a patch to "
-        "make it the query, click to pin it.",
+        shows="how one token, the query, spreads its attention over the photo in each head of each layer; point at a patch, "
+        "or tap it, to make it the query.",
         hides="what the model did with what it saw: attention weights are not importance, and what falls on tokens that are not "
         "patches (class, registers, detection) is outside the photo (see the bars).",
     )
@@ -50,23 +52,17 @@ def build() -> Look:
             "Caron et al. 2021 (DINO), arXiv:2104.14294.",
         ),
     )
-    return Look(explorer)
 
-
-def wire(look: Look, page: Page) -> None:
-    """Let the explorer pin queries for the whole page, and follow what is chosen elsewhere."""
-
-    @guarded
     def follow(request: gr.Request, view: ViewState, event: gr.EventData) -> ViewState:
         data = dict(event._data or {})
         page_id = request.session_hash or ""
         return page.views.apply(page_id, view, lambda newest: followed(newest, data))[1]
 
-    for listener in (look.explorer.pin, look.explorer.view):
+    for listener in (explorer.pin, explorer.view):
         listener(follow, [page.view], [page.view], **QUICK)
-    page.gesture(look.explorer.closer, lambda view, _owner, data: looked_closer(view, data))
-    page.gesture(look.explorer.recompute, lambda view, _owner, _data: view.after_action())
-    page.drawing("look", _draw, [look.explorer])
+    page.gesture(explorer.closer, lambda view, _owner, data: looked_closer(view, data))
+    page.gesture(explorer.recompute, lambda view, _owner, _data: view.after_action())
+    page.drawing("look", _draw, [explorer])
 
 
 def _draw(page: Page, view: ViewState, owner: str) -> Iterator[Any]:
@@ -100,7 +96,33 @@ def followed(view: ViewState, data: dict[str, Any]) -> ViewState:
     return replace(view, last_event=number) if isinstance(number, int) and 0 <= number < 2**53 else view
 
 
-_FOLLOWED = frozenset(("layer", "head", "query", *(field.name for field in explorer_options())))
+TAB = Tab(
+    "look",
+    "Look",
+    build,
+    shows=lambda view: ("look", view.revision),
+    about="Where every head of every layer looks from the patch under the pointer.",
+)
 
 
-TAB = Tab("look", "Look", build, wire, shows=lambda view: ("look", view.revision))
+def explorer_file(session: Session, subject: Subject, view: ViewState) -> Encoded:
+    """The live explorer of a subject as one HTML file, opening with this view.
+
+    Raises:
+        ParameterError: the view asks for what this model does not have.
+        ExportError: the layers do not fit into a page.
+        VitVizError: the subject is gone.
+    """
+    view = pictures.fitting(session, subject, view)
+    trace = session.checked_trace_of(subject)
+    name = session.name_of(subject.image, owner=subject.owner)
+    page = page_of(
+        trace,
+        screen_photo(session, subject),
+        name=name,
+        mode=subject.mode,
+        view=explorer_view(view, trace),
+        most_bytes=MOST_BYTES,
+    )
+    parts = ("vit_viz", slug(name) or "photo", slug(trace.provenance.model) or "model")
+    return Encoded(page, "text/html", "_".join(parts) + ".html")

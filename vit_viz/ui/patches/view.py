@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
+from vit_viz.figures.patches import visible_area
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Preprocess
-from vit_viz.render.patches import visible_area
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.kit import Picture, words
-from vit_viz.ui.kit.queries import pick, step
-from vit_viz.ui.page import Page, Tab, subject_in
+from vit_viz.ui.page import Page, Tab, choose_query
 from vit_viz.ui.payload import picture_address, picture_value
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 
 
-@dataclass(frozen=True)
-class Patches:
-    """The components of the tab."""
-
-    shapes: gr.HTML
-    grid: Picture
-    sequence: Picture
-    numbers: gr.Checkbox
-
-
-def build() -> Patches:
-    """Lay out the tab."""
+def build(page: Page) -> None:
+    """Lay out the tab, draw it, and let a click in it pin the query for all views."""
     with gr.Row(elem_classes="vv-view", elem_id="vv-patches"):
         with gr.Column(min_width=280):
             grid = Picture(elem_id="vv-grid-picture")
@@ -56,19 +44,9 @@ def build() -> Patches:
             "Dosovitskiy et al. 2021, An Image is Worth 16x16 Words, arXiv:2010.11929, section 3.1.",
         )
     )
-    return Patches(shapes, grid, sequence, numbers)
-
-
-def wire(tab: Patches, page: Page) -> None:
-    """Draw the tab, and let a click in it pin the query for all views."""
-    page.gesture(tab.grid.pick, lambda view, owner, data: pick(page.session, view, owner, data))
-    page.gesture(tab.grid.step, lambda view, owner, data: step(page.session, view, owner, data))
-    page.action(
-        tab.numbers.input,
-        lambda view, on: view.after_action().with_options({"numbers": bool(on)}),
-        inputs=[tab.numbers],
-    )
-    page.drawing("patches", _draw, [tab.grid, tab.sequence, tab.shapes, tab.numbers])
+    choose_query(grid, page)
+    page.option(numbers, "numbers")
+    page.drawing("patches", _draw, [grid, sequence, shapes, numbers])
 
 
 def _draw(page: Page, view: ViewState, owner: str) -> Iterator[tuple[Any, ...]]:
@@ -103,7 +81,6 @@ def _drawn(page: Page, view: ViewState, owner: str) -> tuple[Any, ...]:
         picture_address(session, subject, view, "sequence"),
         caption=f"{view.model} · the sequence: {_sequence_words(trace.layout)}",
         trace=trace,
-        area=(0.0, 0.0, 1.0, 1.0),
         pick=False,
     )
     sequence |= {"area": None, "themed": True}
@@ -130,11 +107,7 @@ def shapes_html(loaded: Model, trace: Trace) -> str:
             f"{prefix} prefix + {count} patches" + (f" + {suffix} suffix" if suffix else ""),
         ),
     ]
-    cells = [
-        f"<div class=vv-step><b>{name}</b><code>{shape}</code><span>{what}</span></div>"
-        for name, shape, what in steps
-    ]
-    return f"<div class='vv-steps'>{'<i aria-hidden=true>→</i>'.join(cells)}</div>"
+    return words.steps(steps)
 
 
 def left_out(box: CropBox, recipe: Preprocess) -> str:
@@ -143,15 +116,11 @@ def left_out(box: CropBox, recipe: Preprocess) -> str:
     seen = "the whole photo" if share < 0.0005 else f"{share:.1%} of the photo left out"
     (height, width), (tall, wide) = box.original_size, box.input_size
     if share >= 0.0005 and (tall, wide) == recipe.covered_size != recipe.input_size:
-        down, across = recipe.input_size[0] - tall, recipe.input_size[1] - wide
+        rows, cols = recipe.input_size
         seen += (
-            f": the last {down} rows and {across} columns of its {_times(recipe.input_size)} px fill no patch"
+            f": the last {rows - tall} rows and {cols - wide} columns of its {rows} x {cols} px fill no patch"
         )
     return f"photo {height} x {width} px to input {tall} x {wide} px, {seen}"
-
-
-def _times(size: tuple[int, int]) -> str:
-    return f"{size[0]} x {size[1]}"
 
 
 def _sequence_words(layout: TokenLayout) -> str:
@@ -167,5 +136,9 @@ def _sequence_words(layout: TokenLayout) -> str:
 
 
 TAB = Tab(
-    "patches", "Patches", build, wire, shows=lambda view: (subject_in(view), view.query, view.patches.numbers)
+    "patches",
+    "Patches",
+    build,
+    shows=lambda view: (view.about, view.query, view.patches.numbers),
+    about="How the photo becomes the sequence of tokens that the model receives.",
 )

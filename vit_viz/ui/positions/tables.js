@@ -1,10 +1,12 @@
-// What the Positions tab shows beside similarity: the table on another grid in each family's way, rotary periods, and components of
-// positions and of patch filters, as small pictures whose cells can be read.
+// The Positions tab: what there is of this model to choose from, and beside similarity (places.js) the table on another grid in each
+// family's way, rotary periods, and components of positions and of patch filters, as small pictures whose cells can be read.
 
-import { decodeTable, paintMap, Picture } from '../../explorer/paint.js';
-import { finder, make, showText } from '../kit/elements.js';
+import { decodeTable, Picture } from '../../explorer/paint.js';
+import { drawValue, finder, having, make, onPress, press, showText } from '../kit/elements.js';
+import { showError } from '../kit/notes.js';
 import { letReadCells } from '../kit/picture.js';
-import { colourPixels, percent, short } from '../kit/numbers.js';
+import { percent, short } from '../kit/numbers.js';
+import { Places, readFloats } from './places.js';
 
 /**
  * @typedef {{name: string, colours: string, difference: string, overall: number}} Variant
@@ -14,46 +16,33 @@ import { colourPixels, percent, short } from '../kit/numbers.js';
  * @typedef {{periods: number[], rows: Axis, cols: Axis}} Periods
  * @typedef {{grid: [number, number], colours: string, shares: number[]}} Components
  * @typedef {{grid: [number, number], filters: string[], shares: number[]}} Filters
- * @typedef {{part: string, note?: string, drawn?: any}} Value
+ * @typedef {{revision: number, busy?: boolean, part: string, parts: string[], places?: string, note?: string, drawn?: any}} Value
  *
  * What the parts draw with: the colour tables, and where the cell that is pointed at is told.
  * @typedef {{viridis: Uint32Array, signed: Uint32Array, tell: (words: string) => void}} Pens
  */
 
-/** Numbers from base64 of little-endian fp32. */
-export function readFloats(/** @type {string} */ text) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  return new Float32Array(bytes.buffer);
-}
-
 /** A picture with a caption. @param {HTMLElement} cells @param {string} words @param {string} kind */
 function figureOf(cells, words, kind = '') {
-  const figure = make('figure', `vv-tables-figure vv-stack ${kind}`);
-  figure.append(cells, make('figcaption', 'vv-small', words));
-  return figure;
+  return make('figure', `vv-tables-figure vv-stack ${kind}`, cells, make('figcaption', 'vv-small', words));
 }
 
-/** A picture of one pixel per cell. @param {[number, number]} grid @param {(pixels: Uint32Array) => void} paint */
+/** A picture of one pixel per cell. @param {[number, number]} grid @param {(picture: Picture) => void} paint */
 function cellsOf([rows, cols], paint) {
-  const cells = make('div', 'vv-cells');
-  const canvas = make('canvas');
-  const picture = new Picture(canvas);
-  picture.resize(cols, rows);
-  if (picture.pixels) paint(picture.pixels);
-  picture.show();
-  cells.append(canvas);
+  const picture = new Picture(make('canvas'), cols, rows);
+  paint(picture);
+  const cells = make('div', 'vv-cells', picture.canvas);
   cells.style.aspectRatio = `${cols} / ${rows}`;
   return cells;
 }
 
 /** @param {[number, number]} grid @param {Float32Array} values @param {Uint32Array} table @param {[number, number]} range */
-function mapOf(grid, values, table, [low, high]) {
-  const place = { at: 0, stride: grid[1], rows: grid[0], cols: grid[1] };
-  return cellsOf(grid, (pixels) => paintMap(pixels, place, values, table, [low, high, 0]));
+function mapOf(grid, values, table, range) {
+  return cellsOf(grid, (picture) => picture.paint(values, table, range));
 }
 
 const coloursOf = (/** @type {[number, number]} */ grid, /** @type {string} */ text) =>
-  cellsOf(grid, (pixels) => pixels.set(colourPixels(text)));
+  cellsOf(grid, (picture) => picture.set(decodeTable(text)));
 
 /** How a variant differs, in words. @param {Variant} variant @param {string} own */
 export function variantWords({ name, overall }, own) {
@@ -113,7 +102,7 @@ function drawPeriods({ periods, rows, cols }, { signed, tell }) {
 /** @param {Components} components @param {Pens} pens */
 function drawComponents({ grid, colours, shares }, { tell }) {
   const cells = coloursOf(grid, colours);
-  const pixels = colourPixels(colours);
+  const pixels = decodeTable(colours);
   letReadCells(cells, grid, 'Positions in three components', (row, col) => {
     const pixel = pixels[row * grid[1] + col];
     const levels = [0, 8, 16].map((shift) => percent(((pixel >> shift) & 255) / 255));
@@ -142,37 +131,74 @@ const PARTS = {
   filters: drawFilters,
 };
 
+/** What the parts are called, in their order. @type {Record<string, string>} */
+const LABELS = {
+  similarity: 'similarity',
+  resampled: 'on another grid',
+  periods: 'rotary periods',
+  components: 'in colours',
+  filters: 'patch filters',
+};
+
 /** @type {import('../kit/elements.js').Mount<{value: Value | null, tables: Record<string, string>}>} */
 export function mount(element, trigger, props, watch) {
   const find = finder(element);
+  const signed = decodeTable(props.tables.diverging);
   const pens = {
     viridis: decodeTable(props.tables.viridis),
-    signed: decodeTable(props.tables.diverging),
+    signed,
     tell: (/** @type {string} */ words) => (find('tables-cell').textContent = words),
   };
-  const draw = () => drawValue(element, props.value, pens);
-  element.addEventListener('click', (event) => {
-    const button = /** @type {Element} */ (event.target).closest('[data-show]');
-    if (button instanceof HTMLElement) trigger('show', { part: button.dataset.show });
+  const places = new Places(element, signed, (place) => trigger('pin', place));
+  onPress(element, 'show', (part) => trigger('show', { position_part: part }));
+  onPress(element, 'places', (grid) => trigger('show', { position_grid: grid }));
+  let newest = -1;
+  drawValue(watch, async () => {
+    const { value } = props;
+    if (!value || value.revision < newest) return; // an answer to an older question
+    newest = value.revision;
+    having(find('tables'), { 'aria-busy': true });
+    if (value.busy) return;
+    const isStill = () => value === props.value || value.revision === newest;
+    await drawPart(element, value, pens, places, isStill);
+    if (isStill()) having(find('tables'), { 'aria-busy': false, 'data-revision': value.revision });
   });
-  watch('value', draw);
-  draw();
 }
 
-/** @param {HTMLElement} element @param {Value | null} value @param {Pens} pens */
-function drawValue(element, value, pens) {
-  if (!value) return;
+/** @param {HTMLElement} element @param {Value} value @param {Pens} pens @param {Places} places @param {() => boolean} isStill */
+async function drawPart(element, value, pens, places, isStill) {
   const find = finder(element);
-  find('tables').dataset.part = value.part;
-  for (const button of element.querySelectorAll('[data-show]')) {
-    const isOn = /** @type {HTMLElement} */ (button).dataset.show === value.part;
-    button.setAttribute('aria-pressed', String(isOn));
+  const isSimilarity = value.part === 'similarity';
+  try {
+    if (isSimilarity && value.drawn) await places.show(value.drawn, isStill);
+  } catch (error) {
+    value = { ...value, drawn: null, note: /** @type {Error} */ (error).message };
   }
-  showText(find('tables-note'), value.note);
-  find('tables-main').hidden = !value.drawn;
-  if (!value.drawn) return find('tables-figures').replaceChildren();
+  if (!isStill()) return;
+  find('tables').dataset.part = value.part;
+  showChoices(element, value);
+  showError(find('tables-note'), value.note, { stays: true });
+  find('places').hidden = !value.drawn || !isSimilarity;
+  find('tables-main').hidden = !value.drawn || isSimilarity;
+  if (!value.drawn || isSimilarity) return find('tables-figures').replaceChildren();
   const { words, figures } = PARTS[value.part](value.drawn, pens);
   showText(find('tables-words'), words);
   pens.tell(value.part === 'filters' ? '' : 'Point at a cell, or move with the arrow keys, to read it.');
   find('tables-figures').replaceChildren(...figures);
+}
+
+/** What this model has something of, and the grid where there are two. @param {HTMLElement} element @param {Value} value */
+function showChoices(element, { part, parts, places, drawn }) {
+  const toggle = finder(element)('tables-parts');
+  const isSame = parts.join() === toggle.dataset.parts; // buttons that stay keep the focus
+  if (!isSame) toggle.replaceChildren(...parts.map((name) => buttonOf(name)));
+  toggle.dataset.parts = parts.join();
+  toggle.hidden = parts.length === 0 || parts.join() === part;
+  press(element, 'show', part);
+  finder(element)('tables-grids').hidden = !places || !drawn;
+  press(element, 'places', places);
+}
+
+function buttonOf(/** @type {string} */ part) {
+  return having(make('button', '', LABELS[part]), { type: 'button', 'data-show': part });
 }

@@ -1,15 +1,18 @@
 // What pointer and keys do in the Survey tab.
 
-import { ARROWS } from '../../explorer/geometry.js';
+import { wholeAddress } from '../visit/address.js';
 import { placeOf } from '../heads/grid.js';
-
-/** @typedef {import('./room.js').SurveyRoom} SurveyRoom */
+import { onPress, press, showText } from '../kit/elements.js';
+import { selectionLink } from './lists.js';
+/** @import { ListName } from './groups.js' */
+/** @import { SurveyRoom } from './room.js' */
 
 /** Lets a room answer. */
 export function listen(/** @type {SurveyRoom} */ room) {
   const { find } = room;
   listenToFilter(room);
   listenToHeads(room);
+  listenToComparison(room);
   for (const name of ['across', 'up', 'measure']) {
     const select = /** @type {HTMLSelectElement} */ (find(`survey-${name}`));
     select.addEventListener('change', () => {
@@ -18,31 +21,42 @@ export function listen(/** @type {SurveyRoom} */ room) {
       room.choose({ [name]: value });
     });
   }
-  find('survey-brush').addEventListener('click', (event) => {
-    const { brush } = buttonOf(event)?.dataset ?? {};
-    if (!brush) return;
-    room.dots.use(/** @type {'select' | 'lasso' | 'off'} */ (brush));
-    showBrush(room);
+  const showBrush = () => press(find('survey-brush'), 'brush', room.dots.mode);
+  onPress(find('survey-brush'), 'brush', (mode) => {
+    room.dots.use(/** @type {'select' | 'lasso' | 'off'} */ (mode));
+    showBrush();
   });
-  showBrush(room);
+  showBrush();
   find('survey-unbrush').addEventListener('click', () => {
     room.dots.forget();
     room.filter({ brushed: '' });
   });
-  find('survey-which').addEventListener('click', (event) => {
-    const { list } = buttonOf(event)?.dataset ?? {};
-    if (!list) return;
-    Object.assign(room, { list, picked: null });
-    room.drawLists();
+  onPress(find('survey-which'), 'list', (list) => {
+    room.picked = null;
+    if (list === room.choice.list) room.drawLists();
+    else room.choose({ list: /** @type {ListName} */ (list) });
   });
-  find('survey-cards').addEventListener('click', (event) => {
-    const { row } = buttonOf(event)?.dataset ?? {};
-    if (row) room.open(Number(row));
+  onPress(find('survey-cards'), 'row', (row) => room.open(Number(row)));
+  onPress(find('survey-cards'), 'more', (name) => void room.more(/** @type {'high'} */ (name)));
+  find('survey-link').addEventListener('click', () => void copySelection(room));
+  room.element.dataset.shows = 'heads';
+  onPress(find('survey-faces'), 'face', (face) => {
+    room.element.dataset.shows = face;
+    press(find('survey-faces'), 'face', face);
   });
-  find('survey-class-table').addEventListener('click', (event) => {
-    const { label } = buttonOf(event)?.dataset ?? {};
-    if (label !== undefined) room.filter({ typed: `label = '${label.replaceAll("'", "''")}'` });
-  });
+  onPress(find('survey-class-table'), 'label', (label) =>
+    room.filter({ typed: `label = '${label.replaceAll("'", "''")}'` }),
+  );
+}
+
+/** Copies the address of the photos that are listed, and says so on the button. */
+async function copySelection(/** @type {SurveyRoom} */ room) {
+  const button = room.find('survey-link');
+  const link = selectionLink(wholeAddress(), room.choice);
+  await navigator.clipboard.writeText(link).then(
+    () => (button.textContent = 'Copied'),
+    () => showText(room.find('survey-note'), link), // not every page may write to the clipboard
+  );
 }
 
 function listenToFilter(/** @type {SurveyRoom} */ room) {
@@ -69,10 +83,7 @@ function listenToFilter(/** @type {SurveyRoom} */ room) {
     room.filter({ typed, brushed: '' });
   };
   room.find('survey-clear').addEventListener('click', () => clear(''));
-  room.find('survey-chips').addEventListener('click', (event) => {
-    const { where } = buttonOf(event)?.dataset ?? {};
-    if (where) clear(where === room.typed ? '' : where);
-  });
+  onPress(room.find('survey-chips'), 'where', (where) => clear(where === room.typed ? '' : where));
 }
 
 function listenToHeads(/** @type {SurveyRoom} */ room) {
@@ -81,32 +92,31 @@ function listenToHeads(/** @type {SurveyRoom} */ room) {
   table.addEventListener('pointerleave', () => room.read(room.choice));
   table.addEventListener('focusin', (event) => room.read(placeOf(event.target) ?? room.choice));
   table.addEventListener('focusout', () => room.read(room.choice));
-  const choose = (/** @type {EventTarget | null} */ target) => {
-    const place = placeOf(target);
-    if (!place) return;
-    Object.assign(room, { list: 'high', picked: null });
-    room.choose(place);
-  };
-  table.addEventListener('click', (event) => choose(event.target));
-  table.addEventListener('keydown', (event) => {
-    const place = placeOf(event.target);
-    if (!place) return;
-    if (event.key === 'Enter' || event.key === ' ') {
-      event.preventDefault();
-      choose(event.target);
-    } else if (event.key in ARROWS) {
-      event.preventDefault();
-      room.grid.cellOf(room.grid.moved(place, event.key))?.focus();
-    }
+  room.grid.onChoice((place) => chooseHead(room, place));
+}
+
+/** Another head: its exemplars, or the photos that changed their answer, now lit by it. @param {SurveyRoom} room @param {{layer: number, head: number}} place */
+function chooseHead(room, place) {
+  room.picked = null;
+  if (!['high', 'changed'].includes(room.choice.list)) room.choose({ list: 'high' });
+  room.choose(place);
+}
+
+function listenToComparison(/** @type {SurveyRoom} */ room) {
+  const { find } = room;
+  const select = /** @type {HTMLSelectElement} */ (find('survey-second'));
+  select.addEventListener('change', async () => {
+    const { value: second } = select;
+    if (!second) void room.comparison.show('');
+    else if (!(await room.comparison.ask(second))) return;
+    room.picked = null;
+    room.choose({ second, list: second ? 'changed' : 'high' });
   });
-}
-
-function showBrush(/** @type {SurveyRoom} */ room) {
-  for (const button of room.find('survey-brush').querySelectorAll('button'))
-    button.setAttribute('aria-pressed', String(button.dataset.brush === room.dots.mode));
-}
-
-/** The button that was pressed. @param {Event} event */
-function buttonOf(event) {
-  return event.target instanceof Element ? event.target.closest('button') : null;
+  find('survey-moved-more').addEventListener('click', () => room.comparison.more());
+  onPress(find('survey-moved-table'), 'moved', (place) => {
+    const [layer, head, statistic] = place.split('/');
+    if (statistic !== room.choice.measure && room.survey.measures.some(({ name }) => name === statistic))
+      room.choose({ measure: statistic });
+    chooseHead(room, { layer: Number(layer), head: Number(head) });
+  });
 }

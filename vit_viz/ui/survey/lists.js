@@ -1,12 +1,37 @@
 // What the Survey tab says: filters and numbers in words, photos as cards, classes and methods as tables. Texts are the owner's file names
 // and labels: they are written with textContent only.
 
+import { bytesOf } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
-import { make } from '../kit/elements.js';
+import { fillTable, having, make } from '../kit/elements.js';
 import { percent, short } from '../kit/numbers.js';
+
+/** Filters that are often asked for. @type {[string, string, 'labels' | 'boxes'][]} */
+export const OFTEN = [
+  ['right', 'is_right', 'labels'],
+  ['wrong', 'not is_right', 'labels'],
+  ['wrong and sure', 'not is_right and confidence > 0.5', 'labels'],
+  ['looks outside the boxes', 'outside_box > 0.5', 'boxes'],
+];
 
 /** Corners of a lasso that a filter holds at most. */
 export const MOST_CORNERS = 40;
+
+export const PAGE = 12; // photos that the server adds to a list
+
+/**
+ * The address that opens the same photos again.
+ * @param {string} address @param {{layer: number, head: number, where: string, across: string, up: string, measure: string, list: string,
+ *   second: string}} choice
+ */
+export function selectionLink(address, { measure, list, second, ...choice }) {
+  const link = new URL(address);
+  for (const [name, value] of Object.entries({ tab: 'survey', ...choice, of_heads: measure, photos: list }))
+    link.searchParams.set(name, String(value));
+  if (second) link.searchParams.set('compared_with', second);
+  else link.searchParams.delete('compared_with');
+  return link.href;
+}
 
 /** A column as it is read: "mean_entropy" is "mean entropy". */
 export function columnWords(/** @type {string} */ name) {
@@ -32,12 +57,7 @@ function written(/** @type {number} */ value) {
   return String(Number(value.toPrecision(5)));
 }
 
-/**
- * The expression of a box.
- * @param {string} across
- * @param {string} up
- * @param {{x: number[], y: number[]}} range
- */
+/** The expression of a box. @param {string} across @param {string} up @param {{x: number[], y: number[]}} range */
 export function boxFilter(across, up, { x, y }) {
   const between = (/** @type {string} */ name, /** @type {number[]} */ ends) => {
     const [low, high] = [Math.min(...ends), Math.max(...ends)].map(written);
@@ -48,9 +68,7 @@ export function boxFilter(across, up, { x, y }) {
 
 /**
  * The expression of a lasso, with every k-th corner where there are more than a filter holds.
- * @param {string} across
- * @param {string} up
- * @param {{x: number[], y: number[]}} points
+ * @param {string} across @param {string} up @param {{x: number[], y: number[]}} points
  */
 export function lassoFilter(across, up, { x, y }) {
   const every = Math.max(1, Math.ceil(x.length / MOST_CORNERS));
@@ -96,7 +114,7 @@ export function intervalWords(/** @type {{mean: number, low: number, high: numbe
 
 /** The photos that pass, from one bit each. @returns {Uint8Array} 1 where a photo passes */
 export function readBits(/** @type {string} */ text, /** @type {number} */ count) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const bytes = bytesOf(text);
   const passes = new Uint8Array(count);
   for (let row = 0; row < count; row++) passes[row] = (bytes[row >> 3] >> (row & 7)) & 1;
   return passes;
@@ -139,90 +157,119 @@ export function methodWords({ lines, resamples }) {
 }
 
 /**
- * @typedef {object} Card
- * @property {number} row
- * @property {string} photo
- * @property {string} label
- * @property {string} answer
- * @property {number | null} confidence
- * @property {boolean | null} right
- * @property {number | null} value
- * @property {[number, number]} size
- * @property {[number, number]} peak shares of the height and the width
+ * @typedef {{kind: string, was: string, now: string, confidences: [number, number]}} Change
+ * @typedef {{row: number, photo: string, label: string, answer: string, confidence: number | null,
+ *   right: boolean | null, value: number | null, size: [number, number], peak: [number, number],
+ *   small: boolean, there: boolean, change?: Change}}
+ *   Card peak: shares of the height and the width; small: whether a small picture is kept; there: whether its file is
  *
  * @typedef {{label: string, photos: number, accuracy: number | null, means: Record<string, number | null>}} ClassLine
  * @typedef {{mean: number, low: number, high: number, photos: number}} Estimate
- * @typedef {{lines: Record<string, Record<string, Estimate>>, conclusion: string, resamples: number}} Methods
+ * @typedef {{lines: Record<string, Record<string, Estimate>>, scores: Record<string, string>, conclusion: string,
+ *   resamples: number}} Methods scores: what each is called
  */
 
-/** What a score of a method is called. */
-const SCORES = {
-  pointing: 'points at the object',
-  energy: 'map on the object',
-  insertion: 'insertion over random',
-  deletion: 'deletion below random',
-};
-
-/**
- * A photo that opens in Look.
- * @param {Card} card
- * @param {string} named what its value is
- */
-export function photoCard(card, named) {
-  const button = make('button', 'vv-survey-card');
-  button.dataset.row = String(card.row);
+/** The small picture of a photo with its ring, or words where none is kept: what is not there is not asked for. */
+function cardStage(/** @type {Card} */ { row, size: [height, width], peak, small, there }) {
   const stage = make('span', 'vv-survey-stage');
-  const image = make('img');
-  image.alt = '';
-  image.loading = 'lazy';
-  image.src = routeUrl(`/vit_viz/survey/thumbnail/${card.row}`);
+  stage.style.aspectRatio = `${width} / ${height}`;
+  if (!small) {
+    const words = there ? 'no small picture was kept' : 'no picture: its file is gone';
+    stage.append(make('span', 'vv-survey-none vv-small', words));
+    return stage;
+  }
+  const src = routeUrl(`/vit_viz/survey/thumbnail/${row}`);
+  const image = having(make('img'), { alt: '', loading: 'lazy', src });
   image.addEventListener('error', () => stage.classList.add('vv-gone'));
   const ring = make('span', 'vv-survey-ring');
-  const [height, width] = card.size;
-  stage.style.aspectRatio = `${width} / ${height}`;
-  [ring.style.top, ring.style.left] = card.peak.map((share) => `${100 * share}%`);
+  [ring.style.top, ring.style.left] = peak.map((share) => `${100 * share}%`);
   stage.append(image, ring);
-  const answer = make('span', 'vv-survey-answer vv-class', card.answer || 'no answer');
-  if (card.right !== null) answer.dataset.right = String(card.right);
-  const words = [
+  return stage;
+}
+
+/** What became of an answer: "was lion, is now cougar", how sure it was and is, and what it should be where both are wrong. */
+export function changeWords(/** @type {Card} */ { change, label }) {
+  if (!change) return [];
+  const { kind, was, now, confidences } = change;
+  const sure = confidences.map((share) => percent(share)).join(', then ');
+  const isNeither = kind === 'other class' && label && label !== was && label !== now;
+  return [`was ${was}, is now ${now}`, isNeither ? `${sure}; neither is right: ${label}` : sure];
+}
+
+/** What a card says below its photo, the answer first. @param {Card} card @param {string} named */
+function cardWords(card, named) {
+  const gone = card.there || !card.small ? [] : ['its file is gone'];
+  if (card.change) return [...changeWords(card), ...gone];
+  const sure = [
     card.confidence === null ? '' : percent(card.confidence),
     card.right === false ? `is ${card.label}` : '',
   ];
-  const says = make('span', 'vv-small vv-class', words.filter(Boolean).join(', '));
-  const value = make(
-    'span',
-    'vv-small vv-class',
-    card.value === null ? card.photo : `${named} ${short(card.value)}`.trim(),
-  );
-  const file = make('span', 'vv-survey-file');
-  file.append(answer, says, value);
-  button.append(stage, file);
-  button.title = `Open ${card.photo} in Look`;
-  return button;
+  const value = card.value === null ? card.photo : `${named} ${short(card.value)}`.trim();
+  return [card.answer || 'no answer', sure.filter(Boolean).join(', '), value, ...gone];
 }
 
-/** Photos under a title. @param {string} title @param {Card[]} cards @param {string} named */
-export function cardGroup(title, cards, named) {
-  const group = make('div', 'vv-survey-group vv-stack');
-  if (title) group.append(make('h4', 'vv-small', title));
-  const line = make('div', 'vv-survey-line');
-  line.append(...cards.map((card) => photoCard(card, named)));
-  if (!cards.length) line.append(make('p', 'vv-quiet', 'No photo.'));
-  group.append(line);
-  return group;
+/** Whether the answer is right; of one that changed, whether it is now; null where that is not known or neither. */
+function isRight(/** @type {Card} */ { change, right }) {
+  if (!change) return right;
+  return change.kind === 'other class' ? null : change.kind === 'wrong to right';
+}
+
+/** A photo that opens in Look. @param {Card} card @param {string} named what its value is */
+export function photoCard(card, named) {
+  const [first, ...says] = cardWords(card, named);
+  const answer = make('span', 'vv-survey-answer vv-class', first);
+  const right = isRight(card);
+  if (right !== null) answer.dataset.right = String(right);
+  const lines = says.map((line) => make('span', 'vv-small vv-class', line));
+  const file = make('span', 'vv-survey-file', answer, ...lines);
+  const button = make('button', 'vv-survey-card vv-bare', cardStage(card), file);
+  button.toggleAttribute('data-changed', Boolean(card.change));
+  button.toggleAttribute('data-gone', !card.there);
+  const title = card.there ? `Open ${card.photo} in Look` : `${card.photo}: its file is gone`;
+  return having(button, { 'data-row': card.row, title });
+}
+
+/** What more of a list is offered by. */
+export function moreWords(/** @type {number} */ shown, /** @type {number} */ total) {
+  return `${Math.min(PAGE, total - shown)} more (${shown} of ${total.toLocaleString('en')} shown)`;
+}
+
+/** Adds photos to a group, the first of them in focus. @param {HTMLElement} group @param {Card[]} cards @param {string} named @param {number} shown @param {number} total */
+export function growGroup(group, cards, named, shown, total) {
+  const nodes = cards.map((card) => photoCard(card, named));
+  group.querySelector('.vv-survey-line')?.append(...nodes);
+  nodes[0]?.focus();
+  const button = /** @type {HTMLElement} */ (group.querySelector('.vv-survey-more'));
+  button.textContent = moreWords(shown, total);
+  button.hidden = shown >= total;
+}
+
+/**
+ * Photos under a title, with a button for the next ones where the list is longer.
+ * @param {string} title @param {Card[]} cards @param {string} named @param {{name: string, total: number}} [list]
+ */
+export function cardGroup(title, cards, named, list) {
+  const photos = cards.length
+    ? cards.map((card) => photoCard(card, named))
+    : [make('p', 'vv-quiet', 'No photo.')];
+  const line = make('div', 'vv-survey-line', ...photos);
+  const group = make('div', 'vv-survey-group vv-stack', title && make('h4', 'vv-small', title), line);
+  if (!list || list.total <= cards.length) return group;
+  const more = make('button', 'vv-button vv-plain vv-survey-more', moreWords(cards.length, list.total));
+  group.append(having(more, { 'data-more': list.name }));
+  return having(group, { 'data-group': list.name });
 }
 
 /** Lights cards one after the other; a newer list ends it. */
 export class Lighter {
-  constructor() {
-    this.number = 0;
-  }
+  number = 0;
 
   /** @param {HTMLElement[]} cards @param {(row: string) => string} address */
   async light(cards, address) {
     const mine = ++this.number;
     for (const card of cards) {
       if (mine !== this.number) return;
+      if (card.hasAttribute('data-gone') || card.querySelector('.vv-survey-lit')) continue;
       const lit = new Image();
       lit.src = address(card.dataset.row ?? '');
       try {
@@ -245,42 +292,14 @@ export class Lighter {
   }
 }
 
-/** @param {HTMLElement} table @param {string[]} heads @param {(string | HTMLElement)[][]} lines */
-function fillTable(table, heads, lines) {
-  const line = make('tr');
-  for (const words of heads) {
-    const cell = make('th', '', words);
-    cell.setAttribute('scope', 'col');
-    line.append(cell);
-  }
-  const rows = lines.map(([first, ...others]) => {
-    const row = make('tr');
-    const name = make('th');
-    name.setAttribute('scope', 'row');
-    name.append(first);
-    row.append(
-      name,
-      ...others.map((words) => {
-        const cell = make('td');
-        cell.append(words);
-        return cell;
-      }),
-    );
-    return row;
-  });
-  table.querySelector('thead')?.replaceChildren(line);
-  table.querySelector('tbody')?.replaceChildren(...rows);
-}
-
 /** Count, accuracy and means of every class; the name filters by it. @param {HTMLElement} table @param {ClassLine[]} classes */
 export function drawClasses(table, classes) {
   const known = Object.keys(classes[0]?.means ?? {}).filter((name) =>
     classes.some(({ means }) => means[name] !== null),
   );
   const lines = classes.map(({ label, photos, accuracy, means }) => {
-    const name = make('button', 'vv-survey-class', label);
-    name.dataset.label = label;
-    name.title = `Filter by ${label}`;
+    const says = { 'data-label': label, title: `Filter by ${label}` };
+    const name = having(make('button', 'vv-survey-class vv-bare', label), says);
     const numbers = known.map((one) => (means[one] === null ? '' : short(Number(means[one]))));
     return [name, String(photos), accuracy === null ? '' : `${(100 * accuracy).toFixed(0)}%`, ...numbers];
   });
@@ -289,17 +308,20 @@ export function drawClasses(table, classes) {
 
 /** What each method scores. @param {HTMLElement} table @param {Methods} methods @returns {string} what its numbers are */
 export function drawMethods(table, methods) {
-  const { lines } = methods;
+  const { lines, scores } = methods;
   table.hidden = !Object.keys(lines).length;
-  const known = Object.keys(SCORES).filter((score) => Object.values(lines).some((line) => line[score]));
+  const known = Object.keys(scores).filter((score) => Object.values(lines).some((line) => line[score]));
   const rows = Object.entries(lines).map(([method, line]) => [
     method,
     ...known.map((score) => intervalWords(line[score])),
   ]);
-  fillTable(
-    table,
-    ['method', ...known.map((score) => SCORES[/** @type {keyof typeof SCORES} */ (score)])],
-    rows,
-  );
+  fillTable(table, ['method', ...known.map((score) => scores[score])], rows);
   return methodWords(methods);
+}
+
+/** A line in a cell. @param {HTMLElement} cell @param {number | null} mean @param {number | null} spread @param {[number, number]} ends */
+export function drawSpread(cell, mean, spread, [low, high]) {
+  const at = (/** @type {number} */ value) => `${(100 * (value - low)) / (high - low || 1)}%`;
+  cell.style.setProperty('--from', mean === null ? '0%' : at(mean - (spread ?? 0)));
+  cell.style.setProperty('--to', mean === null ? '0%' : at(mean + (spread ?? 0)));
 }

@@ -2,42 +2,62 @@
 
 import { decodeTable } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
-import { offer } from '../kit/controls.js';
-import { finder, make, showText, fetched } from '../kit/elements.js';
+import {
+  drawValue,
+  fetched,
+  fillRows,
+  finder,
+  having,
+  make,
+  optionOf,
+  press,
+  showText,
+} from '../kit/elements.js';
+import { showError } from '../kit/notes.js';
 import { Grid } from '../heads/grid.js';
 import { showBar, short } from '../kit/numbers.js';
+import { Comparison } from './compared.js';
+import { groupsOf, listWords, NAMED } from './groups.js';
 import { listen } from './listen.js';
 import {
   cardGroup,
   drawClasses,
   drawMethods,
+  drawSpread,
   Lighter,
   columnWords,
   countWords,
   endsOf,
+  growGroup,
   headLine,
   joined,
   nameLine,
+  OFTEN,
   readBits,
 } from './lists.js';
 import { Dots } from './scatter.js';
+/** @import { GroupName, ListName } from './groups.js' */
+/** @import { Card, ClassLine, Methods } from './lists.js' */
+/** @import { Mount, Trigger } from '../kit/elements.js' */
 
 /**
  * @typedef {{name: string, label: string, unit: string, meaning: string}} Measure
- * @typedef {{name: string, kind: string, unit: string, meaning: string}} Column
+ * @typedef {{name: string, kind: string, unit: string, meaning: string, words: string[]}} Column words: its names on the screen
  * @typedef {{photos: number, model: string, layers: number, heads: number, has_boxes: boolean, has_labels:
- *   boolean, measures: Measure[], numbers: string[], columns: Column[]}} Opened
+ *   boolean, measures: Measure[], numbers: string[], columns: Column[], others: string[]}} Opened others: can be compared with
  *
- * @typedef {{layer: number, head: number, where: string, across: string, up: string, measure: string}} Choice
- * @typedef {Choice & {revision: number, image: string, prefix: string, lit: boolean, note: string}} Value
+ * @typedef {{layer: number, head: number, where: string, across: string, up: string, measure: string,
+ *   list: ListName, second: string}} Choice second: the survey that this one is compared with
+ * @typedef {Choice & {revision: number, look: string, lit: boolean, note: string, jump: string}} Value look: the photo and
+ *   the head that the page shows, as "row/layer/head"; jump: what a photo opens through, where the page shows another model
  *
  * @typedef {{measure: string, unit: string, mean: (number | null)[][], spread: (number | null)[][], photos:
  *   number, names: {name: string, sentence: string, evidence: number | null, thin: boolean}[], unknown:
  *   string}} Atlas
  *
  * @typedef {{count: number, labelled: number, accuracy: number | null, bits: string, atlas: Atlas, lists:
- *   Record<'high' | 'low' | 'elsewhere' | 'all', import('./lists.js').Card[]>, classes:
- *   import('./lists.js').ClassLine[]}} Chosen
+ *   Record<GroupName, Card[]>, totals: Record<GroupName | ListName, number>,
+ *   classes: ClassLine[]}} Chosen
  *
  * @typedef {{value: Value | null, survey: Opened, tables: Record<string, string>}} Props
  */
@@ -45,25 +65,37 @@ import { Dots } from './scatter.js';
 const TELL_WAIT = 250; // milliseconds after which the page hears of a choice: Gradio takes 70 of them, and the answer comes first
 const METHODS_WAIT = 250; // milliseconds that a filter stands before the methods are resampled
 
-/** Filters that are often asked for. @type {[string, string, 'labels' | 'boxes'][]} */
-const OFTEN = [
-  ['right', 'is_right', 'labels'],
-  ['wrong', 'not is_right', 'labels'],
-  ['wrong and sure', 'not is_right and confidence > 0.5', 'labels'],
-  ['looks outside the boxes', 'outside_box > 0.5', 'boxes'],
-];
-
-/** @type {import('../kit/elements.js').Mount<Props>} */
+/** @type {Mount<Props>} */
 export function mount(element, trigger, props, watch) {
   const room = new SurveyRoom(element, trigger, props);
   listen(room);
-  watch('value', () => room.show(props.value));
-  room.show(props.value);
+  drawValue(watch, () => room.show(props.value));
 }
 
 /** What the component shows. */
 export class SurveyRoom {
-  /** @param {HTMLElement} element @param {import('../kit/elements.js').Trigger} trigger @param {Props} props */
+  lighter = new Lighter();
+  /** @type {Choice} */ choice = {
+    layer: 0,
+    head: 0,
+    where: '',
+    across: '',
+    up: '',
+    measure: '',
+    list: 'high',
+    second: '',
+  };
+  typed = '';
+  brushed = '';
+  /** @type {Value | null} */ value = null;
+  /** @type {Chosen | null} */ chosen = null;
+  /** @type {Card | null} the photo whose dot was clicked */ picked = null;
+  opening = '';
+  sent = 0;
+  timer = 0;
+  abort = new AbortController();
+
+  /** @param {HTMLElement} element @param {Trigger} trigger @param {Props} props */
   constructor(element, trigger, { survey, tables }) {
     this.find = finder(element);
     this.element = element;
@@ -71,27 +103,12 @@ export class SurveyRoom {
     this.survey = survey;
     this.colours = decodeTable(tables.viridis);
     this.grid = new Grid(this.find('survey-heads'));
-    this.lighter = new Lighter();
     this.dots = new Dots('vv-survey-dots', {
       brush: (filter) => this.filter({ brushed: filter }),
       pick: (row) => void this.pick(row),
     });
-    /** @type {Choice} */
-    this.choice = { layer: 0, head: 0, where: '', across: '', up: '', measure: '' };
-    this.typed = '';
-    this.brushed = '';
-    /** @type {Value | null} */
-    this.value = null;
-    /** @type {Chosen | null} */
-    this.chosen = null;
-    /** @type {'high' | 'elsewhere' | 'all'} */
-    this.list = 'high';
-    /** @type {import('./lists.js').Card | null} the photo whose dot was clicked */
-    this.picked = null;
-    this.opening = -1;
-    this.sent = 0;
-    this.timer = 0;
-    this.abort = new AbortController();
+    this.dots.beside = this.find('survey-atlas');
+    this.comparison = new Comparison(this.find, survey.others);
     this.lay();
   }
 
@@ -99,34 +116,27 @@ export class SurveyRoom {
   lay() {
     const { photos, model, measures, numbers, columns } = this.survey;
     this.find('survey-what').textContent = `${photos.toLocaleString('en')} photos through ${model}`;
-    fillSelect(
-      this.find('survey-measure'),
-      measures.map(({ name, label }) => [name, label]),
-    );
+    this.find('survey-measure').replaceChildren(...measures.map(({ name, label }) => optionOf(name, label)));
     for (const axis of ['across', 'up'])
-      fillSelect(
-        this.find(`survey-${axis}`),
-        numbers.map((name) => [name, columnWords(name)]),
+      this.find(`survey-${axis}`).replaceChildren(
+        ...numbers.map((name) => optionOf(name, columnWords(name))),
       );
     const often = OFTEN.filter(([, , needs]) =>
       needs === 'labels' ? this.survey.has_labels : this.survey.has_boxes,
     );
-    const chips = often.map(([words, where]) => {
-      const chip = make('button', 'vv-chip', words);
-      chip.dataset.where = where;
-      return chip;
-    });
+    const chips = often.map(([words, where]) =>
+      having(make('button', 'vv-chip', words), { 'data-where': where }),
+    );
     this.find('survey-chips').replaceChildren(...chips);
-    const lines = columns.map(({ name, unit, meaning }) => {
-      const line = make('tr');
-      const head = make('th', '', name);
-      head.setAttribute('scope', 'row');
-      line.append(head, make('td', '', unit ? `${meaning} (${unit})` : meaning));
-      return line;
-    });
-    this.find('survey-names')
-      .querySelector('tbody')
-      ?.replaceChildren(...lines);
+    fillRows(
+      this.find('survey-names'),
+      columns.map(({ name, unit, meaning, words }) => [
+        having(make('th', '', words.join(', '), ...(words[0] === name ? [] : [make('code', '', name)])), {
+          scope: 'row',
+        }),
+        unit ? `${meaning} (${unit})` : meaning,
+      ]),
+    );
     this.grid.lay(this.survey.layers, this.survey.heads);
   }
 
@@ -136,17 +146,15 @@ export class SurveyRoom {
     const isFirst = !this.value;
     this.value = value;
     showText(this.find('survey-note'), value.note);
-    if (this.opening >= 0 && value.image === `${value.prefix}${this.opening}`) {
-      this.opening = -1;
-      document.getElementById('vv-tab-look-button')?.click();
-    }
+    showText(this.find('survey-jump'), value.jump);
+    if (this.opening && value.look === this.opening) this.jump();
     if (this.sent > 0) {
       this.sent -= 1;
       return;
     }
-    const { layer, head, where, across, up, measure } = value;
+    const { layer, head, where, across, up, measure, list, second } = value;
     if (where !== this.choice.where) Object.assign(this, { typed: where, brushed: '' });
-    this.change({ layer, head, where, across, up, measure }, { isFirst });
+    this.change({ layer, head, where, across, up, measure, list, second }, { isFirst });
   }
 
   /** Another choice: fetches what it changes. @param {Partial<Choice>} choice @param {{isFirst?: boolean}} [how] */
@@ -160,7 +168,9 @@ export class SurveyRoom {
     const axes = [this.choice.across, this.choice.up];
     if (isNew(['across', 'up']) || (ofHead && axes.some((name) => name.startsWith('head_'))))
       void this.place();
-    if (ofHead || isNew(['where', 'measure'])) void this.ask();
+    if (isNew(['second'])) void this.compare();
+    if (ofHead || isNew(['where', 'measure', 'second'])) void this.ask();
+    else if (isNew(['list'])) this.drawLists();
   }
 
   /** A choice of the user: the view is told. @param {Partial<Choice>} choice */
@@ -184,7 +194,15 @@ export class SurveyRoom {
 
   get search() {
     const { where, layer, head, measure } = this.choice;
-    return new URLSearchParams({ where, layer: String(layer), head: String(head), measure }).toString();
+    const { second } = this.comparison;
+    const search = new URLSearchParams({ where, layer: String(layer), head: String(head), measure });
+    if (second) search.set('second', second);
+    return search.toString();
+  }
+
+  /** The second survey, which takes a while: all else is there before. */
+  async compare() {
+    if (await this.comparison.show(this.choice.second)) void this.ask();
   }
 
   /** Everything that depends on the filter. */
@@ -196,23 +214,31 @@ export class SurveyRoom {
     this.lighter.stop(); // photos of the answer before would keep the server from this one
     this.element.dataset.waits = 'true';
     try {
-      this.chosen = /** @type {Chosen} */ (
-        await (await fetched(`/vit_viz/survey/chosen?${this.search}`, signal, 400)).json()
-      );
-      showText(this.find('survey-error'), '');
+      const answer = await fetched(`/vit_viz/survey/chosen?${this.search}`, signal, 400);
+      const chosen = /** @type {Chosen & {refused?: string}} */ (await answer.json());
+      if (chosen.refused) throw new Error(chosen.refused);
+      this.chosen = chosen;
+      this.say('');
       this.draw();
       this.timer = window.setTimeout(() => void this.askMethods(signal), METHODS_WAIT);
     } catch (error) {
-      if (!signal.aborted) showText(this.find('survey-error'), /** @type {Error} */ (error).message);
+      if (!signal.aborted) this.say(/** @type {Error} */ (error).message);
     } finally {
       if (!signal.aborted) delete this.element.dataset.waits;
     }
   }
 
+  /** Says why the filter was refused: what is shown of the one before is dimmed. */
+  say(/** @type {string} */ refusal) {
+    showError(this.find('survey-error'), refusal);
+    this.element.toggleAttribute('data-stale', Boolean(refusal));
+    this.find('survey-where').setAttribute('aria-invalid', String(Boolean(refusal)));
+  }
+
   async askMethods(/** @type {AbortSignal} */ signal) {
     try {
       const answer = await fetched(`/vit_viz/survey/methods?${this.search}`, signal);
-      const methods = /** @type {import('./lists.js').Methods} */ (await answer.json());
+      const methods = /** @type {Methods} */ (await answer.json());
       this.find('survey-conclusion').textContent = methods.conclusion;
       const words = drawMethods(this.find('survey-method-table'), methods);
       showText(this.find('survey-method-words'), words);
@@ -230,7 +256,7 @@ export class SurveyRoom {
       const points = new Float32Array(await answer.arrayBuffer());
       if (across === this.choice.across && up === this.choice.up) this.dots.fill(points, across, up);
     } catch (error) {
-      showText(this.find('survey-error'), /** @type {Error} */ (error).message);
+      showError(this.find('survey-error'), /** @type {Error} */ (error).message);
     }
   }
 
@@ -238,7 +264,7 @@ export class SurveyRoom {
   async pick(/** @type {number} */ row) {
     const { layer, head } = this.choice;
     const answer = await fetched(`/vit_viz/survey/photo/${row}?layer=${layer}&head=${head}`);
-    this.picked = /** @type {import('./lists.js').Card} */ (await answer.json());
+    this.picked = /** @type {Card} */ (await answer.json());
     this.drawLists();
   }
 
@@ -250,11 +276,7 @@ export class SurveyRoom {
       /** @type {HTMLSelectElement} */ (this.find(`survey-${name}`)).value = value;
     this.find('survey-clear').hidden = !where;
     this.find('survey-unbrush').hidden = !this.brushed;
-    for (const chip of this.element.querySelectorAll('.vv-survey-chips .vv-chip'))
-      chip.setAttribute(
-        'aria-pressed',
-        String(/** @type {HTMLElement} */ (chip).dataset.where === this.typed),
-      );
+    press(this.find('survey-chips'), 'where', this.typed);
     this.grid.mark({ layer, head }, null);
   }
 
@@ -267,6 +289,7 @@ export class SurveyRoom {
     this.drawLists();
     drawClasses(this.find('survey-class-table'), chosen.classes);
     this.find('survey-classes').hidden = !chosen.classes.length;
+    this.dots.fit();
   }
 
   drawAtlas(/** @type {Atlas} */ atlas) {
@@ -299,37 +322,26 @@ export class SurveyRoom {
   }
 
   drawLists() {
-    const { chosen, choice, list, survey } = this;
+    const { chosen, choice, survey } = this;
+    const { list } = choice;
     if (!chosen) return;
     const label = survey.measures.find(({ name }) => name === choice.measure)?.label ?? '';
-    const [named, words] = {
-      high: [
-        '',
-        `Where the ${label} of layer ${choice.layer}, head ${choice.head} is highest, then lowest. ${this.litWords}`,
-      ],
-      elsewhere: [
-        'outside',
-        survey.has_boxes && survey.has_labels
-          ? `Wrong answers, by confidence times what of the last layer's map falls outside the boxes. ${this.litWords}`
-          : 'This list needs photos with labels and boxes.',
-      ],
-      all: ['', `The first photos that pass the filter, in the survey's order. ${this.litWords}`],
-    }[list];
-    this.find('survey-list-words').textContent = words;
-    const groups =
-      list === 'high'
-        ? [
-            ['highest', chosen.lists.high],
-            ['lowest', chosen.lists.low],
-          ]
-        : [['', chosen.lists[list]]];
-    if (this.picked) groups.unshift(['the dot that was clicked', [this.picked]]);
-    const nodes = /** @type {[string, import('./lists.js').Card[]][]} */ (groups).map(([title, cards]) =>
-      cardGroup(title, cards, named),
+    const isKnown = survey.has_boxes && survey.has_labels;
+    this.find('survey-list-words').textContent = listWords(
+      list,
+      { ...choice, label, isKnown, second: this.comparison.second },
+      this.litWords,
     );
+    const nodes = groupsOf(list, chosen.totals).map(([title, name]) =>
+      cardGroup(title, chosen.lists[name], NAMED[name] ?? '', { name, total: chosen.totals[name] }),
+    );
+    if (this.picked) nodes.unshift(cardGroup('the dot that was chosen', [this.picked], ''));
     this.find('survey-cards').replaceChildren(...nodes);
-    for (const button of this.element.querySelectorAll('[data-list]'))
-      button.setAttribute('aria-pressed', String(/** @type {HTMLElement} */ (button).dataset.list === list));
+    const file = /** @type {HTMLAnchorElement} */ (this.find('survey-csv'));
+    file.href = routeUrl(`/vit_viz/survey/photos.csv?${this.search}&list=${list}`);
+    file.textContent = `Save ${chosen.totals[list].toLocaleString('en')} paths (CSV)`;
+    file.hidden = !chosen.totals[list];
+    press(this.element, 'list', list);
     this.light();
   }
 
@@ -349,25 +361,36 @@ export class SurveyRoom {
     );
   }
 
-  open(/** @type {number} */ row) {
-    this.opening = row;
-    if (this.value?.image === `${this.value?.prefix}${row}`)
-      document.getElementById('vv-tab-look-button')?.click();
-    else this.trigger('look', { row });
+  /** The next photos of a list. */
+  async more(/** @type {GroupName} */ name) {
+    const { chosen } = this;
+    if (!chosen) return;
+    const cards = chosen.lists[name];
+    const from = cards.length;
+    try {
+      const path = `/vit_viz/survey/cards?${this.search}&list=${name}&from=${from}`;
+      const more = /** @type {Card[]} */ (await (await fetched(path, this.abort.signal)).json());
+      if (chosen !== this.chosen || cards.length !== from) return;
+      cards.push(...more);
+      const groups = /** @type {HTMLElement[]} */ ([...this.element.querySelectorAll('[data-group]')]);
+      const group = groups.find(({ dataset }) => dataset.group === name);
+      if (group) growGroup(group, more, NAMED[name] ?? '', cards.length, chosen.totals[name]);
+      this.light();
+    } catch (error) {
+      if (chosen === this.chosen) showError(this.find('survey-error'), /** @type {Error} */ (error).message);
+    }
   }
-}
 
-/** @param {HTMLElement} select @param {string[][]} choices */
-function fillSelect(select, choices) {
-  offer(
-    /** @type {HTMLSelectElement} */ (select),
-    choices.map(([value, label]) => ({ value, label })),
-  );
-}
+  /** A photo in Look, with the head under the outline. */
+  open(/** @type {number} */ row) {
+    const { layer, head } = this.choice;
+    this.opening = `${row}/${layer}/${head}`;
+    if (this.value?.look === this.opening) this.jump();
+    else this.trigger('look', { row, layer, head });
+  }
 
-/** A line in a cell. @param {HTMLElement} cell @param {number | null} mean @param {number | null} spread @param {[number, number]} ends */
-function drawSpread(cell, mean, spread, [low, high]) {
-  const at = (/** @type {number} */ value) => `${(100 * (value - low)) / (high - low || 1)}%`;
-  cell.style.setProperty('--from', mean === null ? '0%' : at(mean - (spread ?? 0)));
-  cell.style.setProperty('--to', mean === null ? '0%' : at(mean + (spread ?? 0)));
+  jump() {
+    this.opening = '';
+    document.getElementById('vv-tab-look-button')?.click();
+  }
 }

@@ -1,6 +1,7 @@
-// The scatter of photos. Axes, legend and brush are one of plotly's figures (vit_viz/render/figures.py lays it out; it comes with
+// The scatter of photos. Axes, legend and brush are one of plotly's figures (vit_viz/figures/plots.py lays it out; it comes with
 // gr.Plot). The dots are painted on a canvas of our own: plotly takes most of a second for ten thousand without a graphics card.
 
+import { extent } from '../../explorer/attention.js';
 import { make } from '../kit/elements.js';
 import { short } from '../kit/numbers.js';
 import { boxFilter, columnWords, lassoFilter, traceRows } from './lists.js';
@@ -9,6 +10,8 @@ const SHOWN = 0.85; // how opaque a dot is whose photo passes
 const FADED = 0.06; // and one whose photo does not
 const RADIUS = 3; // in pixels
 const REACH = 8; // how far from the pointer a dot may be, in pixels
+const ALONE = 340; // height of the figure where nothing stands beside it, in pixels
+const LEAST = 300; // and where something does
 const ROOM = 0.04; // around the outermost dots, as a share of the axis
 
 /** What the three kinds of dots say, in the order of the figure's traces. */
@@ -20,11 +23,7 @@ export const KINDS = ['right', 'wrong', 'no label'];
  * @returns {[number, number]}
  */
 export function axisEnds(values) {
-  let [low, high] = [Infinity, -Infinity];
-  for (const value of values) {
-    if (value < low) low = value;
-    if (value > high) high = value;
-  }
+  const [low, high] = extent(values);
   if (low > high) return [0, 1];
   const room = ROOM * (high - low) || Math.abs(low) / 2 || 0.5;
   return [low - room, high + room];
@@ -46,8 +45,7 @@ export function pixelsOf(values, low, high, length) {
  * @param {Float32Array} across pixels of each photo, NaN where it has no dot
  * @param {Float32Array} up
  * @param {Uint8Array | null} passes null: all
- * @param {number} x
- * @param {number} y
+ * @param {number} x @param {number} y
  */
 export function nearestDot(across, up, passes, x, y) {
   let [best, least] = [-1, REACH * REACH];
@@ -117,7 +115,7 @@ function stampOf(/** @type {number} */ kind, /** @type {string} */ colour, /** @
  * @typedef {{x: number[], y: number[]}} Line
  * @typedef {{range?: Line, lassoPoints?: Line} | undefined} Brushed
  * @typedef {{range: [number, number], _offset: number, _length: number}} Axis as plotly laid it out, in pixels of the page
- * @typedef {{data: {marker: {color: string}}[], _fullLayout: {xaxis: Axis, yaxis: Axis}, layout: {xaxis:
+ * @typedef {{data: {marker: {color: string}}[], _fullLayout: {xaxis: Axis, yaxis: Axis, height?: number}, layout: {xaxis:
  *   {title?: {text?: string}}, yaxis: {title?: {text?: string}}}, on: (event: string, listener: (told: any)
  *   => void) => void}} GraphParts
  * @typedef {HTMLElement & GraphParts} Graph
@@ -129,6 +127,18 @@ const MODES = { select: 'select', lasso: 'lasso', off: false };
 const STILL = 4; // pixels that a pointer may move between down and up and still point at a dot
 
 export class Dots {
+  /** @type {Graph | null} */ graph = null;
+  canvas = make('canvas', 'vv-survey-canvas');
+  says = make('div', 'vv-survey-dot-words');
+  /** @type {HTMLElement | null} what the figure stands beside, where there is room */ beside = null;
+  /** @type {Float32Array | null} */ points = null;
+  /** @type {number[][]} rows of the photos of each kind */ rows = [[], [], []];
+  /** @type {Uint8Array | null} null: every photo passes */ passes = null;
+  /** @type {[string, string]} */ axes = ['', ''];
+  /** Where each photo's dot is, in pixels of the plot's area. */
+  places = [new Float32Array(), new Float32Array()];
+  /** @type {keyof typeof MODES} */ mode = matchMedia('(pointer: coarse)').matches ? 'off' : 'select';
+
   /**
    * @param {string} holder id of the element with the figure
    * @param {{brush: (filter: string) => void, pick: (row: number) => void}} tell
@@ -136,23 +146,7 @@ export class Dots {
   constructor(holder, tell) {
     this.holder = holder;
     this.tell = tell;
-    /** @type {Graph | null} */
-    this.graph = null;
-    this.canvas = make('canvas', 'vv-survey-canvas');
-    this.says = make('div', 'vv-survey-dot-words');
     this.says.hidden = true;
-    /** @type {Float32Array | null} */
-    this.points = null;
-    /** @type {number[][]} rows of the photos of each kind */
-    this.rows = [[], [], []];
-    /** @type {Uint8Array | null} null: every photo passes */
-    this.passes = null;
-    /** @type {[string, string]} */
-    this.axes = ['', ''];
-    /** @type {[Float32Array, Float32Array]} where each photo's dot is, in pixels of the plot's area */
-    this.places = [new Float32Array(), new Float32Array()];
-    /** @type {keyof typeof MODES} */
-    this.mode = matchMedia('(pointer: coarse)').matches ? 'off' : 'select';
     new MutationObserver(() => this.find()).observe(document.body, { childList: true, subtree: true });
     this.find();
   }
@@ -224,6 +218,19 @@ export class Dots {
     });
   }
 
+  /** Lets the figure end where what stands beside it ends. */
+  fit() {
+    const { graph, beside } = this;
+    const now = graph?._fullLayout.height;
+    if (!graph || !beside || !now) return;
+    const [own, other] = [graph, beside].map((one) => one.getBoundingClientRect());
+    const below =
+      (document.getElementById(this.holder)?.getBoundingClientRect().bottom ?? own.bottom) - own.bottom;
+    const isBeside = own.left >= other.right && other.height > 0;
+    const height = isBeside ? Math.max(LEAST, Math.round(other.bottom - own.top - below)) : ALONE;
+    if (Math.abs(height - now) > 1) void this.plotly?.relayout(graph, { height });
+  }
+
   /** Plotly has drawn: the dots have their places. Where the theme changes, Gradio lays the figure out anew, without our axes. */
   laidOut() {
     const { graph, points } = this;
@@ -233,6 +240,7 @@ export class Dots {
       this.lay();
       return;
     }
+    this.fit();
     const count = points.length / 3;
     const [[left, right], [bottom, top]] = [xaxis.range, yaxis.range];
     this.places = [

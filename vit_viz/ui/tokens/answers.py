@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
-import torch.nn.functional as F
-from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.components import TOKEN_COMPONENTS, TokenComponents, colours_of, token_components
@@ -26,29 +24,26 @@ from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.analyses.tokens import TOKEN_CHANGE, Role, token_states
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
+from vit_viz.lazy import F
 from vit_viz.results import Segments, StateMatrix, TokenMaps
-from vit_viz.session.handles import Subject
 from vit_viz.session.questions import request_for
-from vit_viz.session.request import Request
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
-
-Numbers = dict[str, Any]
+from vit_viz.ui.heads.answers import Numbers, rounded
 
 
 @dataclass(frozen=True)
-class Asked:
+class Measured:
     """One measure of one subject, and its answer.
 
     Args:
         target: index of the class that is asked about; "" where none is.
-        options: of the question, by name, as text.
     """
 
     session: Session
     subject: Subject
     target: str
-    options: Mapping[str, str]
-    answer: Any = None
+    answer: Any
 
     @property
     def first_patch(self) -> int:
@@ -87,9 +82,8 @@ def numbers(
     request = request_of(session, subject, kind, asked)
     if second is not None and kind == "components":
         return _told_together(session, (subject, second), dict(request.parameters))
-    options = {name: text for name, text in asked.items() if name != "target"}
     answer = session.run(request)
-    return _MEASURES[kind].told(Asked(session, subject, asked.get("target", ""), options, answer))
+    return _MEASURES[kind][1](Measured(session, subject, asked.get("target", ""), answer))
 
 
 def request_of(session: Session, subject: Subject, kind: str, asked: Mapping[str, str]) -> Request:
@@ -101,7 +95,7 @@ def request_of(session: Session, subject: Subject, kind: str, asked: Mapping[str
     if kind not in _MEASURES:
         raise ParameterError(f"The Tokens tab shows {', '.join(_MEASURES)}, not {kind[:40]!r}.")
     options = {name: text for name, text in asked.items() if name != "target"}
-    question = _MEASURES[kind].question
+    question, _ = _MEASURES[kind]
     target = asked.get("target") or None
     return request_for(
         session, subject, question.name, target=target if question.takes_target else None, **options
@@ -123,10 +117,6 @@ def _token_trace(session: Session, subject: Subject) -> Trace:
 # --- measures
 
 
-def _components(asked: Asked) -> Numbers:
-    return _coloured(asked.answer)
-
-
 def _told_together(session: Session, subjects: tuple[Subject, ...], options: dict[str, Any]) -> Numbers:
     """One basis for two photos. Not kept: what is kept of a picture goes with it, and this belongs to two."""
     return _coloured(token_components([_token_trace(session, one) for one in subjects], **options))
@@ -140,13 +130,9 @@ def _coloured(components: TokenComponents) -> Numbers:
     return {
         "colours": colours[0],
         "second": colours[1] if len(colours) > 1 else None,
-        "explained": _rounded(components.explained),
-        "overall": _rounded(components.overall),
+        "explained": rounded(components.explained),
+        "overall": rounded(components.overall),
     }
-
-
-def _norms(asked: Asked) -> Numbers:
-    return _normed(asked.answer, asked.first_patch)
 
 
 def _normed(norms: TokenNorms, first: int) -> Numbers:
@@ -154,25 +140,25 @@ def _normed(norms: TokenNorms, first: int) -> Numbers:
     values = norms.maps.values
     states, count = len(values), values[0].size
     return {
-        "values": _rounded(values.reshape(states, -1)),
-        "others": {name: _rounded(row) for name, row in norms.maps.named.items()},
-        "thresholds": _rounded(norms.thresholds),
+        "values": rounded(values.reshape(states, -1)),
+        "others": {name: rounded(row) for name, row in norms.maps.named.items()},
+        "thresholds": rounded(norms.thresholds),
         "outliers": [[t - first for t in tokens if 0 <= t - first < count] for tokens in norms.outliers],
         "named": [
             [name for name, row in norms.maps.named.items() if row[state] > norms.thresholds[state]]
             for state in range(states)
         ],
-        "received": _rounded(norms.received),
-        "fair": _rounded(norms.fair),
+        "received": rounded(norms.received),
+        "fair": rounded(norms.fair),
     }
 
 
-def _register(asked: Asked) -> Numbers:
-    register: AddedRegister = asked.answer
-    first = asked.first_patch
+def _register(measured: Measured) -> Numbers:
+    register: AddedRegister = measured.answer
+    first = measured.first_patch
     return {
         "norms": [_normed(register.before, first), _normed(register.after, first + 1)],
-        "attention": [_rounded(one.values.ravel()) for one in register.attention],
+        "attention": [rounded(one.values.ravel()) for one in register.attention],
         "patches": list(register.outlier_patches),
         "state": register.state,
         "name": register.name,
@@ -180,12 +166,12 @@ def _register(asked: Asked) -> Numbers:
     }
 
 
-def _lens(asked: Asked) -> Numbers:
-    lens: Lens = asked.answer
+def _lens(measured: Measured) -> Numbers:
+    lens: Lens = measured.answer
     states = len(lens.maps.values)
-    target = _target_name(asked)
+    target = _target_name(measured)
     told: Numbers = {
-        "values": _rounded(lens.maps.values.reshape(states, -1)),
+        "values": rounded(lens.maps.values.reshape(states, -1)),
         "unit": lens.maps.unit,
         "target": target,
         "title": f"What speaks for {target}" if target else "Likeness to the image's own embedding",
@@ -195,71 +181,58 @@ def _lens(asked: Asked) -> Numbers:
         return told
     return told | {
         "top": lens.top.reshape(states, -1).tolist(),
-        "top_probability": _rounded(lens.top_probability.reshape(states, -1)),
+        "top_probability": rounded(lens.top_probability.reshape(states, -1)),
         "words": {str(index): name for index, name in lens.words.items()},
     }
 
 
-def _target_name(asked: Asked) -> str:
+def _target_name(measured: Measured) -> str:
     """What the class of the maps is called; "" for a model without classes."""
-    ranking = asked.session.top_classes_of(asked.subject)
+    ranking = measured.session.top_classes_of(measured.subject)
     if ranking is None:
         return ""
-    labels = asked.session.model(asked.subject.model).labels
-    if not asked.target:
+    labels = measured.session.model(measured.subject.model).labels
+    if not measured.target:
         return ranking.names[0]
-    return labels.name(int(asked.target)) if labels else f"class {asked.target}"
+    return labels.name(int(measured.target)) if labels else f"class {measured.target}"
 
 
-def _change(asked: Asked) -> Numbers:
-    maps: TokenMaps = asked.answer
+def _change(measured: Measured) -> Numbers:
+    maps: TokenMaps = measured.answer
     return {
-        "values": _rounded(maps.values.reshape(len(maps.values), -1)),
-        "others": {name: _rounded(row) for name, row in maps.named.items()},
+        "values": rounded(maps.values.reshape(len(maps.values), -1)),
+        "others": {name: rounded(row) for name, row in maps.named.items()},
         "unit": maps.unit,
     }
 
 
-def _layers(asked: Asked) -> Numbers:
-    matrix: StateMatrix = asked.answer
+def _layers(measured: Measured) -> Numbers:
+    matrix: StateMatrix = measured.answer
     return {
-        "matrix": _rounded(matrix.values),
+        "matrix": rounded(matrix.values),
         "names": list(matrix.names),
         "unit": matrix.unit,
         "note": matrix.note,
     }
 
 
-def _segments(asked: Asked) -> Numbers:
-    segments: Segments = asked.answer
+def _segments(measured: Measured) -> Numbers:
+    segments: Segments = measured.answer
     return {
         "labels": segments.labels.ravel().tolist(),
-        "shares": _rounded(np.bincount(segments.labels.ravel()) / segments.labels.size),
-        "overlap": None if segments.overlap is None else _rounded(segments.overlap),
+        "shares": rounded(np.bincount(segments.labels.ravel()) / segments.labels.size),
+        "overlap": None if segments.overlap is None else rounded(segments.overlap),
         "method": segments.method,
     }
 
 
-@dataclass(frozen=True)
-class _Measure:
-    """The question of a measure, and its answer as the page reads it."""
-
-    question: AnyQuestion
-    told: Callable[[Asked], Numbers]
-
-
-_MEASURES = {
-    "components": _Measure(TOKEN_COMPONENTS, _components),
-    "norms": _Measure(TOKEN_NORMS, _norms),
-    "lens": _Measure(LOGIT_LENS, _lens),
-    "change": _Measure(TOKEN_CHANGE, _change),
-    "layers": _Measure(LAYER_SIMILARITY, _layers),
-    "segments": _Measure(SEGMENTS, _segments),
-    "register": _Measure(ADDED_REGISTER, _register),
+_MEASURES: dict[str, tuple[AnyQuestion, Callable[[Measured], Numbers]]] = {
+    "components": (TOKEN_COMPONENTS, lambda measured: _coloured(measured.answer)),
+    "norms": (TOKEN_NORMS, lambda measured: _normed(measured.answer, measured.first_patch)),
+    "lens": (LOGIT_LENS, _lens),
+    "change": (TOKEN_CHANGE, _change),
+    "layers": (LAYER_SIMILARITY, _layers),
+    "segments": (SEGMENTS, _segments),
+    "register": (ADDED_REGISTER, _register),
 }
-
-
-def _rounded(values: NDArray[Any]) -> Any:
-    """As nested lists, to five digits."""
-    flat = [float(f"{value:.5g}") for value in np.asarray(values, np.float64).ravel()]
-    return np.array(flat).reshape(np.shape(values)).tolist()
+"""The question of each measure, and its answer as the page reads it."""

@@ -1,37 +1,58 @@
 // What pointer and keys do in the Tokens tab; a box on the photo is drawn, or typed as left,top,right,bottom.
 
-import { ARROWS, cellAt, pointerIn } from '../../explorer/geometry.js';
+import { cellAt, clamp, pointerIn } from '../../explorer/geometry.js';
 import { listenToOptions } from '../kit/controls.js';
-
-/** @typedef {import('./room.js').Room} Room */
+import { onPress } from '../kit/elements.js';
+import { askForShown } from '../kit/parts.js';
+/** @import { Room } from './room.js' */
+/** @import { Measure } from './views.js' */
 
 /** Lets a room answer. */
 export function listen(/** @type {Room} */ room) {
-  const { element, stage } = room;
-  listenToOptions(element, (chosen) => room.choose(chosen));
+  const { element } = room;
+  listenToOptions(element, (chosen) => {
+    if ('token_box' in chosen) chosen.token_box = chosen.token_box.replace(/\s/g, '');
+    room.choose(chosen);
+  });
   const wasDrawn = listenToBox(room);
   element.addEventListener('pointermove', (event) => hover(room, event));
   element.addEventListener('pointerleave', () => {
     room.hovered = null;
     room.repaint();
   });
-  stage.addEventListener('click', (event) => {
-    const patch = room.big.patchAt(event);
-    if (patch !== null && !wasDrawn()) room.pin(patch);
+  room.big.onChoice(
+    (patch, { type }) => (type === 'keydown' || !wasDrawn()) && room.pinPatch(patch),
+    () => room.patchOf(room.pinned),
+  );
+  room
+    .find('room-save')
+    .addEventListener('click', () => askForShown(element, room.subject?.handle ?? '', room.shown));
+  onPress(room.find('room-named'), 'token', (name) =>
+    room.pin(room.subject?.prefix.indexOf(name) ?? 0, name),
+  );
+  room.find('room-likeliest').addEventListener('click', () => room.trigger('why', { index: '' }));
+  listenToTable(room);
+}
+
+/** Lets a small photo become the large one, and rows be folded. */
+function listenToTable(/** @type {Room} */ room) {
+  const { table } = room;
+  onPress(table.box, 'cell', (cell) => {
+    const [token_measure, state] = /** @type {[Measure, string]} */ (cell.split(' '));
+    room.choose({ token_measure, token_state: Number(state) });
   });
-  stage.addEventListener('keydown', (event) => {
-    const step = ARROWS[event.key];
-    if (!step) return;
-    event.preventDefault();
-    room.step(step);
+  onPress(table.box, 'fold', (name) => {
+    const measure = /** @type {Measure} */ (name);
+    table.fold(measure, !table.isFolded(measure));
+    room.load();
   });
-  room.find('room-strip').addEventListener('click', (event) => {
-    const tile = /** @type {Element} */ (event.target).closest('.vv-room-tile');
-    if (tile instanceof HTMLElement) room.choose({ token_state: Number(tile.dataset.state) });
+  window.addEventListener('resize', () => {
+    table.fit();
+    room.repaint();
   });
 }
 
-/** The patch under the pointer, over the photo or over a small map. */
+/** The patch under the pointer, over the photo or over a small one. */
 function hover(/** @type {Room} */ room, /** @type {PointerEvent} */ event) {
   const patch = patchAt(room, event);
   if (patch === room.hovered) return;
@@ -63,10 +84,9 @@ export function readBox(/** @type {string} */ text) {
  * @param {[number, number]} size height, width
  */
 export function boxText(from, to, size) {
-  const within = (/** @type {number} */ value, /** @type {number} */ most) =>
-    Math.round(Math.min(most, Math.max(0, value)));
-  const [top, bottom] = [from[0], to[0]].sort((a, b) => a - b).map((y) => within(y, size[0]));
-  const [left, right] = [from[1], to[1]].sort((a, b) => a - b).map((x) => within(x, size[1]));
+  const ends = (/** @type {0 | 1} */ axis) =>
+    [from[axis], to[axis]].sort((a, b) => a - b).map((at) => Math.round(clamp(at, size[axis])));
+  const [[top, bottom], [left, right]] = [ends(0), ends(1)];
   return left < right && top < bottom ? [left, top, right, bottom].join(',') : '';
 }
 
@@ -75,7 +95,7 @@ export function boxText(from, to, size) {
  * @returns {() => boolean} whether the last press on the photo began a box: its click chooses no patch
  */
 export function listenToBox(/** @type {Room} */ room) {
-  const { stage } = room;
+  const stage = room.big.element;
   const button = room.find('room-draw');
   /** @type {[number, number] | null} */
   let from = null;

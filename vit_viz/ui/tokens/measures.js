@@ -1,36 +1,13 @@
 // What the Tokens tab says of the tokens: for each measure its words.
 
 import { percent, short } from '../kit/numbers.js';
+/** @import { Change, Components, Lens, Norms, Register, Segments } from './store.js' */
 
-/**
- * @typedef {import('./store.js').Lens} Lens
- * @typedef {import('./store.js').Norms} Norms
- * @typedef {import('./store.js').Components} Components
- * @typedef {import('./store.js').Change} Change
- * @typedef {import('./store.js').Register} Register
- * @typedef {import('./store.js').Segments} Segments
- *
- * What a measure says of one patch in one state.
- * @typedef {{state: number, patch: number, cols: number, name: string}} Spot
- */
+/** What a measure says of one patch in one state. @typedef {{state: number, patch: number, cols: number, name: string}} Spot */
 
 /** A patch in words. */
 export function patchName(/** @type {Pick<Spot, 'patch' | 'cols'>} */ { patch, cols }) {
   return `patch (${Math.floor(patch / cols)}, ${patch % cols})`;
-}
-
-/** What stands under the small map of a state. */
-export function tileWords(
-  /** @type {string} */ measure,
-  /** @type {any} */ told,
-  /** @type {number} */ state,
-) {
-  if (measure === 'components') return `${percent(sum(told.explained[state]))} of what differs`;
-  if (measure === 'lens') return mostly(told, state);
-  if (measure === 'layers') return `mean ${short(sum(told.values[state]) / told.values[state].length)}`;
-  if (measure !== 'norms') return '';
-  const count = told.outliers[state].length + told.named[state].length;
-  return count ? `${count} outlier${count === 1 ? '' : 's'}` : 'no outliers';
 }
 
 /** What they add up to. */
@@ -38,24 +15,11 @@ function sum(/** @type {number[]} */ values) {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** What stands under a small map of the colours. */
+/** How much each of the three colours holds. */
 export function componentWords(/** @type {Components} */ told, /** @type {number} */ state) {
   const shares = told.explained[state];
-  const all = `all layers together: ${percent(sum(told.overall))}`;
-  return `${percent(sum(shares))} of what differs in this layer: red ${percent(shares[0])}, green ${percent(shares[1])}, blue ${percent(shares[2])}; ${all}`;
-}
-
-/** What the norm of a patch is, and which tokens stand out. */
-export function normWords(
-  /** @type {Norms} */ norms,
-  /** @type {Spot} */ spot,
-  /** @type {number} */ factor,
-) {
-  const { state, patch } = spot;
-  const value = norms.values[state][patch];
-  const median = norms.thresholds[state] / factor;
-  const times = median > 0 ? value / median : 0;
-  return `${patchName(spot)}: ${short(value)}, ${short(times)} x the median. ${outlierWords(norms, state, factor)}`;
+  const [red, green, blue] = shares.map(percent);
+  return `Red ${red}, green ${green}, blue ${blue} of what differs here; in all layers together ${percent(sum(told.overall))}. Brightness is the photo's own`;
 }
 
 /** How many outliers a state has, and what they receive in the layer that they enter. */
@@ -95,12 +59,6 @@ export function lensWords(/** @type {Lens} */ lens, /** @type {Spot} */ spot) {
   const first = lens.words[lens.top[state][patch]];
   const share = percent(lens.top_probability[state][patch]);
   return `${patchName(spot)}: ${first} ${share}${first === lens.target ? '' : `, ${lens.target} ${percent(value)}`}`;
-}
-
-/** The class that most patches of a state come out as, in words. */
-function mostly(/** @type {Lens} */ lens, /** @type {number} */ state) {
-  const name = commonest(lens, state);
-  return name && `mostly ${name}`;
 }
 
 /** The class that most patches of a state come out as. */

@@ -1,13 +1,14 @@
 // What stands beside the maps of the Tokens tab: a histogram, a matrix of layers, and a register that is added.
 
-import { paintMap, Picture } from '../../explorer/paint.js';
-import { gradient, make, makeSvg, showText } from '../kit/elements.js';
+import { Picture } from '../../explorer/paint.js';
+import { gradient, having, make, makeSvg } from '../kit/elements.js';
+import { showError } from '../kit/notes.js';
 import { letReadCells } from '../kit/picture.js';
 import { rangeOf, short, stopsOf } from '../kit/numbers.js';
 import { registerWords } from './measures.js';
 import { newStage } from '../kit/stage.js';
-
-/** @typedef {import('./store.js').Norms} Norms */
+/** @import { Room } from './room.js' */
+/** @import { Layers, Norms, Register } from './store.js' */
 
 const BINS = 32;
 const WIDTH = 320; // in units of the drawing
@@ -15,8 +16,7 @@ const HEIGHT = 96;
 
 /**
  * Counts of values between 0 and the largest, which falls into the last bin.
- * @param {number[]} values
- * @returns {{counts: number[], top: number}}
+ * @param {number[]} values @returns {{counts: number[], top: number}}
  */
 export function histogram(values, bins = BINS) {
   const top = Math.max(...values, 0);
@@ -57,17 +57,19 @@ export function drawHistogram(place, norms, state, factor) {
   const limit = (threshold / top) * WIDTH;
   if (threshold < top)
     picture.append(makeSvg('line', { x1: limit, x2: limit, y1: 0, y2: HEIGHT, class: 'vv-room-limit' }));
-  const ends = make('div', 'vv-room-ends vv-bar vv-small');
-  ends.append(make('span', '', '0'), make('span', '', 'norm'), make('span', '', short(top)));
   place.replaceChildren(
     make('h3', 'vv-title', 'Norms of this state'),
     picture,
-    ends,
+    ends('0', 'norm', short(top)),
     make('p', 'vv-small', `${words}.`),
   );
 }
 
-/** @typedef {import('./store.js').Layers} Layers */
+/** What stands below a drawing. @param {(string | HTMLElement)[]} parts */
+function ends(...parts) {
+  const nodes = parts.map((part) => (typeof part === 'string' ? make('span', '', part) : part));
+  return make('div', 'vv-room-ends vv-bar vv-small', ...nodes);
+}
 
 /** A cell in words. @param {Layers} told @param {number} cell */
 export function cellWords({ matrix, names }, cell) {
@@ -91,14 +93,13 @@ export function ticksOf(names) {
 
 /** One side's ticks. @param {string[]} names @param {'down' | 'across'} axis */
 function side(names, axis) {
-  const ticks = make('div', `vv-room-ticks vv-room-${axis} vv-small`);
-  ticks.setAttribute('aria-hidden', 'true'); // each cell names its layers when it is read
-  for (const { words, at } of ticksOf(names)) {
+  const ticks = ticksOf(names).map(({ words, at }) => {
     const tick = make('span', '', words);
     tick.style.setProperty('--at', `${100 * at}%`);
-    ticks.append(tick);
-  }
-  return ticks;
+    return tick;
+  });
+  const line = make('div', `vv-room-ticks vv-room-${axis} vv-small`, ...ticks);
+  return having(line, { 'aria-hidden': true }); // each cell names its layers when it is read
 }
 
 /** Draws the matrix; the same one is drawn once. @param {HTMLElement} place @param {Layers} told @param {Uint32Array} table */
@@ -109,15 +110,14 @@ export function drawMatrix(place, told, table) {
   place.dataset.drawn = key;
   const values = Float32Array.from(matrix.flat());
   const [low] = rangeOf([values]);
-  const square = make('div', 'vv-room-matrix');
+  const picture = new Picture(make('canvas'), names.length, names.length);
+  picture.paint(values, table, [low, 1]);
+  const square = make('div', 'vv-room-matrix', picture.canvas);
   const words = make('p', 'vv-quiet vv-room-cell', 'Point at a cell, or move with the arrow keys.');
   words.setAttribute('aria-live', 'polite');
-  square.append(canvasOf(values, names.length, table, low));
-  const sides = make('div', 'vv-room-sides');
-  sides.append(side(names, 'down'), square, side(names, 'across'));
   place.replaceChildren(
     make('h3', 'vv-title', 'How alike the layers are'),
-    sides,
+    make('div', 'vv-room-sides', side(names, 'down'), square, side(names, 'across')),
     scale(names, table, low),
     words,
     make('p', 'vv-small', `${unit}. ${note}`),
@@ -127,31 +127,12 @@ export function drawMatrix(place, told, table) {
   });
 }
 
-/** @param {Float32Array} values @param {number} count @param {Uint32Array} table @param {number} low */
-function canvasOf(values, count, table, low) {
-  const canvas = make('canvas');
-  const picture = new Picture(canvas);
-  picture.resize(count, count);
-  const place = { at: 0, stride: count, rows: count, cols: count };
-  if (picture.pixels) paintMap(picture.pixels, place, values, table, [low, 1, 0]);
-  picture.show();
-  return canvas;
-}
-
 /** @param {string[]} names @param {Uint32Array} table @param {number} low */
 function scale(names, table, low) {
-  const line = make('div', 'vv-room-ends vv-bar vv-small');
   const bar = make('span', 'vv-strip');
   bar.style.background = gradient(stopsOf(table));
-  const ends = make('span', '', `${names[0]}, then after each layer; down and across`);
-  line.append(ends, make('span', '', short(low)), bar, make('span', '', '1'));
-  return line;
+  return ends(`${names[0]}, then after each layer; down and across`, short(low), bar, '1');
 }
-
-/**
- * @typedef {import('./room.js').Room} Room
- * @typedef {import('./store.js').Register} Register
- */
 
 const WORDS = 'Adding a register: finding its neurons, then a pass without and one with it …';
 
@@ -185,7 +166,9 @@ export const register = {
     } catch (error) {
       if (!isStill()) return;
       place.hidden = false;
-      place.replaceChildren(make('p', 'vv-room-error vv-notice', /** @type {Error} */ (error).message));
+      const note = having(make('p', 'vv-room-error vv-notice'), { role: 'alert' });
+      place.replaceChildren(note);
+      showError(note, /** @type {Error} */ (error).message, { again: () => void room.load() });
       place.dataset.drawn = 'error';
     }
   },
@@ -203,29 +186,25 @@ export const register = {
     const key = `${room.subject?.handle}|${room.options.token_factor}|${state}`;
     if (place.dataset.drawn === key) return;
     place.dataset.drawn = key;
-    place.replaceChildren(make('h3', 'vv-title', 'Before and after a register was added'), said(told));
-    for (const pair of pairsOf(told, state, room.names[state])) place.append(drawn(room, pair));
+    place.replaceChildren(
+      make('h3', 'vv-title', 'Before and after a register was added'),
+      make('p', 'vv-quiet', registerWords(told)),
+      ...pairsOf(told, state, room.namesOf('norms')[state]).map((pair) => drawn(room, pair)),
+    );
   },
 };
 
-function said(/** @type {Register} */ told) {
-  const node = make('p', 'vv-quiet');
-  showText(node, registerWords(told));
-  return node;
-}
-
 /** @param {Room} room @param {{words: string, maps: Float32Array[], outliers: number[][]}} pair */
 function drawn(room, { words, maps, outliers }) {
-  const row = make('div', 'vv-room-pair');
   const [low, high] = rangeOf(maps);
-  maps.forEach((map, i) => {
+  const figures = maps.map((map, i) => {
     const { figure, stage } = newStage(
       `${words}, ${i ? 'after' : 'before'}: ${short(low)} to ${short(high)}`,
     );
     if (room.subject) stage.place(room.subject);
-    stage.paint(map, room.over, [low, high]);
+    stage.picture.paint(map, room.over, [low, high]);
     stage.ring(outliers[i].map((patch) => [patch, 'vv-ring vv-outlier']));
-    row.append(figure);
+    return figure;
   });
-  return row;
+  return make('div', 'vv-room-pair', ...figures);
 }

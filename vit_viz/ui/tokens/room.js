@@ -1,27 +1,35 @@
-// The Tokens tab: a measure of the tokens over the photo, in one state of the model, and small maps of all states. While the pointer
-// moves, nothing is asked of the server: the cosines of the pointed patch with all others are computed here.
+// The Tokens tab: a table of small photos, a row for each question and a column for each layer, and the chosen one large. While the
+// pointer moves, nothing is asked of the server: the cosines of the pointed patch with all others are computed here.
 
-import { movedPatch, patchQuery, queryTokens } from '../../explorer/geometry.js';
-import { decodeTable } from '../../explorer/paint.js';
+import { centreOf, patchQuery, queryTokens } from '../../explorer/geometry.js';
+import { decodeTable, measure as timed } from '../../explorer/paint.js';
 import { defaultsOf } from '../../explorer/state.js';
-import { layerTable } from '../../explorer/styles.js';
-import { finder, showText } from '../kit/elements.js';
-import { mount as mountTarget } from '../explain/target.js';
+import { STRENGTHS, layerTable, suited } from '../../explorer/styles.js';
+import { drawValue, finder, press, showText } from '../kit/elements.js';
+import { showError } from '../kit/notes.js';
+import { chooseTarget } from '../explain/target.js';
+import { tokenName, whose } from './findings.js';
+import { Large } from './large.js';
 import { readBox, listen } from './listen.js';
-import { Jobs, Store } from './store.js';
-import { tileWords } from './measures.js';
-import { limit, offer, showOptions } from '../kit/controls.js';
-import { Stage } from '../kit/stage.js';
-import { Strip } from './strip.js';
-import { showBar, rangeOf, short } from '../kit/numbers.js';
+import { Jobs } from '../kit/jobs.js';
+import { Store } from './store.js';
+import { Table } from './table.js';
+import { limit } from '../kit/controls.js';
+import { showControls } from './offers.js';
 import { VIEWS } from './views.js';
+/** @import { Job } from '../kit/jobs.js' */
+/** @import { Asked, Kind, Role } from './store.js' */
+/** @import { Measure, View } from './views.js' */
+/** @import { Style } from '../../explorer/styles.js' */
+/** @import { Mount, Trigger } from '../kit/elements.js' */
+/** @import { Option } from '../../explorer/state.js' */
 
 /**
  * @typedef {{token_measure: 'similarity' | 'components' | 'norms' | 'lens' | 'layers' | 'segments',
- *   token_role: import('./store.js').Role, token_state: number, token_scale: 'layer' | 'shared',
+ *   token_role: Role, token_state: number, token_scale: 'layer' | 'shared',
  *   token_foreground: boolean, token_whitened: boolean, token_second: string, token_factor: number,
- *   token_register: boolean, token_segment_role: import('./store.js').Role, token_method: 'k-means' | 'cut',
- *   token_count: number, token_box: string}} Options
+ *   token_register: boolean, token_segment_role: Role, token_method: 'k-means' | 'cut',
+ *   token_count: number, token_box: string, style: Style, alpha: number, smooth: boolean}} Options
  *
  * @typedef {import('../kit/stage.js').Photo & {handle: string}} Photo
  * @typedef {Photo & SubjectFacts} Subject
@@ -31,87 +39,60 @@ import { VIEWS } from './views.js';
  * @property {string[]} prefix
  * @property {string[]} suffix
  * @property {string} query
- * @property {boolean} travels whether the vectors may come to the browser
- * @property {import('./store.js').Role[]} roles
+ * @property {string} unlit why the photo cannot be lit; "" where it can
+ * @property {Role[]} roles
  * @property {Options} chosen
  * @property {string} target index of the class of the lens; "" is the model's first
- * @property {object | null} classes the value of the chooser of classes
+ * @property {{classes: unknown[]} | null} classes the value of the chooser of classes
  * @property {{id: string, name: string}[]} pictures that can share the colours
  * @property {Photo & {note?: string} | null} second
  * @property {string} note
- *
- * How one measure is fetched, painted and told; one file each.
- * @typedef {object} View
- * @property {(room: Room) => import('./store.js').Role} role whose states there are maps of
- * @property {boolean} [isPerLayer] whether there is no map before the first layer, whatever the role
- * @property {(room: Room, isStill: () => boolean) => Promise<void>} load
- * @property {(room: Room) => void} paint
- * @property {(room: Room, spot: import('./measures.js').Spot | null) => string} title
- * @property {(room: Room, spot: import('./measures.js').Spot | null) => string} readout
- * @property {(room: Room) => string} [unit]
- * @property {(room: Room) => number[]} [rings] patches that stand out
  */
 
-const OPACITY = 0.75; // of the big map over the photo
+const FLAT = 0.75; // opacity of the maps before and after a register
 
-/** @type {import('../kit/elements.js').Mount<{value: Subject | null, tables: Record<string, string>, options: import('../../explorer/state.js').Option[], job: import('./store.js').Job | null, matches: any}>} */
+/** @type {Mount<{value: Subject | null, tables: Record<string, string>, options: Option[], job: Job | null, matches: any}>} */
 export function mount(element, trigger, props, watch) {
   const room = new Room(element, trigger, decodeTable(props.tables.viridis), props.options);
   listen(room);
-  const target = {
-    get value() {
-      return /** @type {any} */ (props.value?.classes ?? null);
-    },
-    get matches() {
-      return props.matches;
-    },
-  };
-  mountTarget(room.find('room-classes'), trigger, target, watch);
-  watch('value', () => room.show(props.value));
+  chooseTarget(room.find('room-classes'), trigger, watch, {
+    value: () => /** @type {any} */ (props.value?.classes),
+    matches: () => props.matches,
+  });
   watch('job', () => room.jobs.hear(props.job));
-  room.show(props.value);
+  drawValue(watch, () => room.show(props.value));
 }
 
 /** What the component shows. */
 export class Room {
-  /**
-   * @param {HTMLElement} element
-   * @param {import('../kit/elements.js').Trigger} trigger
-   * @param {Uint32Array} table
-   * @param {import('../../explorer/state.js').Option[]} schema
-   */
+  /** @type {Subject | null} */ subject = null;
+  /** @type {Store | null} */ store = null;
+  expects = 0; // the revision from which on the server knows what was chosen here
+  pinned = 0; // index of a token
+  /** @type {number | null} index of a patch */ hovered = null;
+  /** @type {number | null} a segment */ lit = null;
+  drawing = ''; // the box that is being drawn
+  /** @type {Map<string, {token: number, values: Float32Array, range: [number, number]}>} */ alike =
+    new Map();
+  /** @type {Map<Measure, string>} */ errors = new Map();
+  unfolded = ''; // the question whose row was opened since it was chosen
+  round = 0; // of loading: a newer one ends the older
+  frame = 0;
+
+  /** @param {HTMLElement} element @param {Trigger} trigger @param {Uint32Array} table @param {Option[]} schema */
   constructor(element, trigger, table, schema) {
     this.element = element;
     this.find = finder(element);
     this.trigger = trigger;
-    this.table = table;
-    this.over = layerTable('heat', OPACITY, table);
-    this.stage = this.find('room-main-stage');
+    this.colours = table;
+    this.over = layerTable('heat', FLAT, table);
     this.panel = this.find('room-panel');
-    this.big = new Stage(this.stage);
-    this.second = new Stage(this.find('room-second-stage'));
-    this.strip = new Strip(this.find('room-strip'), table);
+    this.large = new Large(this);
+    this.big = this.large.sheet;
+    this.table = new Table(element, () => this.scrolled());
     this.jobs = new Jobs(this.find('room-job'), trigger);
-    /** @type {Subject | null} */
-    this.subject = null;
-    /** @type {Store | null} */
-    this.store = null;
-    this.options = /** @type {Options} */ (defaultsOf(schema));
+    this.options = /** @type {Options} */ ({ ...defaultsOf(schema), style: 'light', alpha: 1, smooth: true });
     limit(element, schema);
-    this.expects = 0; // the revision from which on the server knows what was chosen here
-    this.pinned = 0; // index of a token
-    /** @type {number | null} */
-    this.hovered = null; // index of a patch
-    /** @type {number | null} */
-    this.lit = null; // a segment
-    this.drawing = ''; // the box that is being drawn
-    /** @type {Float32Array[]} */
-    this.maps = [];
-    /** @type {any} */
-    this.told = null;
-    this.asked = ''; // what is on the screen, or on its way there
-    this.done = ''; // what has arrived
-    this.frame = 0;
   }
 
   /** @type {View} */
@@ -119,29 +100,55 @@ export class Room {
     return VIEWS[this.options.token_measure];
   }
 
-  /** Whose states there are maps of. */
-  get role() {
-    return this.view.role(this);
+  /** The questions that are answered: the chosen one first, none that is folded. */
+  get order() {
+    const { token_measure: chosen } = this.options;
+    const others = [...this.table.lines.keys()].filter((one) => one !== chosen && !this.table.isFolded(one));
+    return [chosen, ...others];
+  }
+
+  /** The columns before a question's first photo. */
+  offsetOf(/** @type {Measure} */ measure) {
+    return VIEWS[measure].isPerLayer || VIEWS[measure].role(this) !== 'tokens' ? 1 : 0;
+  }
+
+  /** The names of the states of a question. */
+  namesOf(/** @type {Measure} */ measure) {
+    const all = Array.from({ length: this.subject?.layers ?? 0 }, (_, i) => i);
+    if (measure === 'layers' || VIEWS[measure].role(this) !== 'tokens') return all.map((i) => `layer ${i}`);
+    const after = all.map((i) => `after layer ${i}`);
+    return VIEWS[measure].isPerLayer ? after : ['input', ...after];
   }
 
   /** The state that is over the photo. */
   get state() {
-    const { token_state: state } = this.options;
-    const { length } = this.names;
+    const { token_state: state, token_measure: chosen } = this.options;
+    const { length } = this.namesOf(chosen);
     return state >= 0 && state < length ? state : Math.floor((2 * length) / 3);
   }
 
-  /** The names of the states. */
-  get names() {
-    const layers = Array.from({ length: this.subject?.layers ?? 0 }, (_, i) => i);
-    if (this.role !== 'tokens') return layers.map((layer) => `layer ${layer}`);
-    const after = layers.map((layer) => `after layer ${layer}`);
-    return this.view.isPerLayer ? after : ['input', ...after];
+  /** The states of a question that are looked at: the large one, then those that the table shows. */
+  seenStates(/** @type {Measure} */ measure) {
+    const offset = this.offsetOf(measure);
+    const { length } = this.namesOf(measure);
+    const column = this.state + this.offsetOf(this.options.token_measure);
+    const states = [column, ...this.table.seen()].map((one) => one - offset);
+    return [...new Set(states)].filter((one) => one >= 0 && one < length);
+  }
+
+  /** What is shown that the link does not say: the tab, the token that asks and the layer. @returns {Record<string, string | number>} */
+  get shown() {
+    const { grid = /** @type {[number, number]} */ ([1, 1]), query = '' } = this.subject ?? {};
+    const q = query || patchQuery([centreOf(grid)], grid[1]);
+    return { tab: 'tokens', tokens: this.options.token_measure, q, layer: this.state };
+  }
+
+  get cols() {
+    return this.subject?.grid[1] ?? 1;
   }
 
   get patches() {
-    const [rows, cols] = this.subject?.grid ?? [1, 1];
-    return rows * cols;
+    return (this.subject?.grid[0] ?? 1) * this.cols;
   }
 
   /** Index of the token that all others are compared with. */
@@ -149,144 +156,168 @@ export class Room {
     return this.hovered === null ? this.pinned : (this.subject?.prefix.length ?? 0) + this.hovered;
   }
 
-  centre() {
-    const [rows, cols] = this.subject?.grid ?? [1, 1];
-    return Math.floor(rows / 2) * cols + Math.floor(cols / 2);
+  /** That token as a patch; undefined where it is none. */
+  get patch() {
+    return this.patchOf(this.token);
+  }
+
+  /** A token as a patch; undefined where it is none. */
+  patchOf(/** @type {number} */ token) {
+    const patch = token - (this.subject?.prefix.length ?? 0);
+    return patch >= 0 && patch < this.patches ? patch : undefined;
+  }
+
+  /** Which vector the large photo is about: "Patch (7, 7) after layer 4". */
+  who() {
+    const { token_measure: chosen } = this.options;
+    const name = tokenName(/** @type {Subject} */ (this.subject), this.token);
+    return whose(
+      name,
+      chosen === 'layers' ? 'tokens' : this.view.role(this),
+      this.namesOf(chosen)[this.state],
+    );
   }
 
   show(/** @type {Subject | null} */ subject) {
     if (!subject) return;
-    showText(this.find('room-error'), subject.note);
-    this.find('room-main').hidden = this.find('room-head').hidden = !subject.handle;
+    if (subject.note || !this.subject) showError(this.find('room-error'), subject.note, { stays: true });
+    this.find('room-main').hidden = !subject.handle;
+    this.find('room-save').hidden = !subject.handle;
     if (!subject.handle) return;
     const isNew = subject.handle !== this.subject?.handle;
     this.subject = subject;
-    if (subject.revision >= this.expects) this.options = possible(subject.chosen, subject.roles);
+    if (subject.revision >= this.expects)
+      this.options = { ...this.options, ...possible(subject.chosen, subject.roles) };
     const tokens = queryTokens(subject.query, { ...subject, pooling: '' });
-    this.pinned = Array.isArray(tokens) && tokens.length ? tokens[0] : subject.prefix.length + this.centre();
-    const select = /** @type {HTMLSelectElement} */ (
-      this.element.querySelector('[data-option=token_second]')
-    );
-    const pictures = subject.pictures.map(({ id, name }) => ({ value: id, label: name }));
-    offer(select, [{ value: '', label: 'no other photo' }, ...pictures]);
+    this.pinned =
+      Array.isArray(tokens) && tokens.length ? tokens[0] : subject.prefix.length + centreOf(subject.grid);
     if (isNew) this.begin(subject);
     this.load();
   }
 
   /** Another picture, or another model. */
   begin(/** @type {Subject} */ subject) {
-    this.store?.drop();
+    this.store?.abort.abort();
     this.jobs.end(new Error('Another photo was chosen.'));
-    const { grid, prefix, suffix, photo_size: size } = subject;
+    const { grid, prefix, suffix } = subject;
     this.store = new Store(subject.handle, prefix.length + grid[0] * grid[1] + suffix.length);
+    this.alike.clear();
+    for (const measure of this.errors.keys()) this.table.tell(measure);
+    this.errors.clear();
     this.hovered = null;
-    this.asked = '';
+    this.large.map.resize(grid[1], grid[0]);
     this.big.place(subject);
-    this.find('room-left').style.setProperty('--vv-aspect', String(size[1] / size[0]));
+    this.find('room-left').style.setProperty(
+      '--vv-aspect',
+      String(subject.photo_size[1] / subject.photo_size[0]),
+    );
   }
 
   /** Something is chosen here: shown at once, and told to the page. @param {Partial<Options>} chosen */
   choose(chosen) {
     if (chosen.token_box && !readBox(chosen.token_box)) {
-      showText(this.find('room-error'), 'A box is left,top,right,bottom in pixels, as 20,10,120,90.');
+      showError(this.find('room-error'), '');
+      showError(this.find('room-error'), 'A box is left,top,right,bottom in pixels, as 20,10,120,90.');
       return;
     }
+    const before = this.state + this.offsetOf(this.options.token_measure);
     this.options = { ...this.options, ...chosen };
+    const all = { ...chosen };
+    if (chosen.style) all.alpha = this.options.alpha = STRENGTHS[chosen.style];
+    const asksOther = 'token_measure' in chosen || 'token_role' in chosen || 'token_segment_role' in chosen;
+    if (asksOther && !('token_state' in chosen)) {
+      const state = Math.max(0, before - this.offsetOf(this.options.token_measure)); // the column stays
+      all.token_state = this.options.token_state = state;
+    }
     this.expects = Math.max(this.expects, this.subject?.revision ?? 0) + 1;
     this.load();
-    this.trigger('choose', chosen);
+    this.trigger('choose', all);
   }
 
-  /** What the numbers on the screen depend on. */
-  get asking() {
-    return JSON.stringify([
-      this.subject?.handle,
-      { ...this.options, token_state: 0, token_scale: '' },
-      this.subject?.target,
-      this.subject?.second?.handle ?? '',
-    ]);
-  }
-
-  /** Fetches what the chosen measure needs and is not here, and paints what is there. */
+  /** Fetches what the open questions need and is not here, the chosen one first, and draws what is there. */
   async load() {
-    const { asking } = this;
-    this.press();
-    if (asking === this.asked) return this.done === asking ? this.settle() : this.paint();
-    this.asked = asking;
-    this.told = null;
-    this.maps = [];
-    this.lit = null;
-    this.clearPanel();
+    const round = ++this.round;
+    const isStill = () => round === this.round;
     delete this.element.dataset.ready;
-    this.layTiles();
-    this.say();
-    showText(this.find('room-error'), '');
-    const isStill = () => asking === this.asked;
-    try {
-      await this.view.load(this, isStill);
-    } catch (error) {
-      if (isStill() && !this.store?.abort.signal.aborted) {
-        showText(this.find('room-error'), /** @type {Error} */ (error).message);
-        this.asked = ''; // so that it can be tried again
-      }
-    }
-    if (isStill()) this.done = asking;
-    if (isStill() || !this.asked) this.settle();
-  }
-
-  /** Everything that can be shown is here. */
-  settle() {
-    this.wait('');
+    const { token_measure: chosen } = this.options;
+    this.errors.delete(chosen);
+    this.table.tell(chosen);
+    showError(this.find('room-error'), this.subject?.note, { stays: true });
+    this.lay();
     this.paint();
-    if (this.asked) this.element.dataset.ready = this.options.token_measure;
+    let more = null;
+    for (const measure of this.order) {
+      if (this.errors.has(measure)) continue;
+      this.wait(measure);
+      await this.guarded(measure, () => VIEWS[measure].load(this, isStill));
+      if (!isStill()) return;
+      this.paint();
+      if (measure === chosen && this.view.more && !this.errors.has(chosen))
+        more = this.guarded(chosen, () => this.view.more?.(this, isStill));
+    }
+    this.wait(null);
+    await more;
+    if (!isStill()) return;
+    this.paint();
+    this.table.name(this);
+    if (!this.errors.has(chosen)) this.element.dataset.ready = chosen;
   }
 
-  clearPanel() {
+  /** Does something for a question; where it fails, the question says why. @param {Measure} measure @param {() => Promise<void> | undefined} act */
+  async guarded(measure, act) {
+    const { store } = this;
+    try {
+      await act();
+    } catch (error) {
+      if (store !== this.store || store?.abort.signal.aborted) return;
+      this.errors.set(measure, /** @type {Error} */ (error).message);
+      this.table.tell(measure, this.errors.get(measure));
+      if (measure === this.options.token_measure)
+        showError(this.find('room-error'), this.errors.get(measure), { again: () => void this.load() });
+    }
+  }
+
+  /** Everything in its place, before there are numbers. */
+  lay() {
+    const { subject, options } = this;
+    if (!subject) return;
+    const { token_measure: chosen } = options;
+    this.large.dress(suited(options.style, subject.unlit), options.alpha);
+    if (this.unfolded !== chosen) this.table.fold(chosen, false);
+    this.unfolded = chosen;
+    this.table.lay(this, subject.layers, subject.crop.region[3] / subject.crop.region[2]);
+    this.table.fit();
+    this.table.reveal(this.state + this.offsetOf(chosen));
+    showControls(this, subject);
+    this.clear();
+  }
+
+  /** Takes away what belongs to another question or state. */
+  clear() {
+    const { token_measure: chosen } = this.options;
+    const key = [this.subject?.handle, chosen, this.options.token_role].join();
+    if (this.panel.dataset.of === key) return;
+    this.panel.dataset.of = key;
     delete this.panel.dataset.drawn;
     this.panel.replaceChildren();
-    this.second.element.hidden = true;
+    this.lit = null;
+    this.large.second.element.hidden = true;
     this.find('room-register').hidden = true;
     delete this.find('room-register').dataset.drawn;
-    this.big.clear();
   }
 
-  /** The numbers of a measure, which become the maps where they are some. @param {import('./store.js').Kind} kind @param {import('./store.js').Asked} asked @param {() => boolean} isStill */
-  async fetch(kind, asked, isStill) {
-    if (!this.store?.known(kind, asked)) this.wait('Computing …');
-    const told = await this.store?.fetchNumbers(kind, asked);
-    if (!isStill()) return;
-    this.wait('');
-    this.told = told;
-    this.maps = (told.values ?? []).map((/** @type {number[]} */ map) => Float32Array.from(map));
-    this.paint();
-  }
-
-  /** Lets the server compute what takes a while, unless it is here. @param {import('./store.js').Kind} kind @param {import('./store.js').Asked} asked @param {string} words */
+  /** Lets the server compute what takes a while, unless it is here. @param {Kind} kind @param {Asked} asked @param {string} words */
   async compute(kind, asked, words) {
     if (!this.store || this.store.known(kind, asked)) return;
-    await this.jobs.compute(this.store.pathOf(kind, asked), words, kind, asked);
+    const path = this.store.pathOf(kind, asked);
+    await this.store.once(`job ${path}`, () => this.jobs.compute(path, words, kind, asked));
   }
 
-  wait(/** @type {string} */ words) {
-    showText(this.find('room-wait'), words);
-  }
-
-  /** Which controls there are, and what they say. */
-  press() {
-    const { subject } = this;
-    showOptions(this.element, this.options, this.options.token_measure, (part) => {
-      if (part.dataset.needs === 'roles') return (subject?.roles.length ?? 1) > 1;
-      if (part.dataset.needs === 'count') return this.options.token_method !== 'cut';
-      return true;
-    });
-    this.find('room-no-box').hidden ||= !this.options.token_box;
-  }
-
-  /** One small map per state. */
-  layTiles() {
-    if (!this.subject) return;
-    const { crop, grid } = this.subject;
-    this.strip.lay(this.names, grid, crop.region[3] / crop.region[2]);
+  /** Which question is being answered; null where all are. */
+  wait(/** @type {Measure | null} */ measure) {
+    const name = measure && this.table.lines.get(measure)?.querySelector('[data-value]')?.textContent;
+    this.table.box.setAttribute('aria-busy', String(measure !== null));
+    this.find('room-wait').textContent = name ? `Computing ${name} …` : '';
   }
 
   /** At most once per frame of the screen. */
@@ -295,84 +326,66 @@ export class Room {
       const start = performance.now();
       this.frame = 0;
       this.paint();
-      performance.measure('vit_viz:tokens', { start, end: performance.now() });
+      timed('vit_viz:tokens', start);
     });
+  }
+
+  /** Photos come into sight: those that are not here yet are fetched. */
+  scrolled() {
+    this.repaint();
+    const { token_role: role } = this.options;
+    const lacking = this.seenStates('similarity').some((state) => !this.store?.vectorsOf(role, state));
+    if (lacking && !this.errors.has('similarity') && this.element.dataset.ready) this.load();
   }
 
   paint() {
     if (!this.subject) return;
-    this.view.paint(this);
-    this.ring();
+    const start = performance.now();
+    const seen = this.table.seen(); // before anything is written: after that the browser would lay out the page once more
+    this.large.draw();
+    this.large.ring();
     this.say();
+    this.view.panel?.(this);
+    if (!this.table.draw(this, seen, start)) this.repaint();
   }
 
-  /** The maps of all states, and the chosen one over the photo. */
-  paintMaps() {
-    const { token_scale: scale } = this.options;
-    const shared = rangeOf(this.maps.filter(Boolean));
-    const rangeFor = (/** @type {number} */ state) =>
-      scale === 'layer' ? rangeOf([this.maps[state]]) : shared;
-    this.maps.forEach((map, state) => this.strip.paint(state, map, rangeFor(state)));
-    const map = this.maps[this.state];
-    if (!map) return this.bar(null);
-    this.big.paint(map, this.over, rangeFor(this.state));
-    this.bar(rangeFor(this.state));
+  /** What a photo depends on; "" while its numbers are not here. @param {Measure} measure @param {number} state */
+  keyOf(measure, state) {
+    const key = VIEWS[measure].keyOf(this, state);
+    const { alpha, smooth } = this.options;
+    return key && [key, this.subject?.photo, this.large.style, alpha, smooth].join('|');
   }
 
-  /** The scale of the big map; none where it has none. @param {[number, number] | null} range */
-  bar(range) {
-    this.find('room-bar').hidden = !range;
-    if (!range) return;
-    showBar(this.find, [short(range[0]), short(range[1])], this.view.unit?.(this) ?? '', this.table);
+  /** @param {Measure} measure @param {number} state */
+  drawingOf(measure, state) {
+    return VIEWS[measure].draw(this, state, false);
   }
 
-  /** The ring of the patch that is looked at, of the outliers, and the box. */
-  ring() {
-    const patch = this.token - (this.subject?.prefix.length ?? 0);
-    const outliers = this.view.rings?.(this) ?? [];
-    /** @type {[number, string][]} */
-    const marks = outliers.map((outlier) => [outlier, 'vv-ring vv-outlier']);
-    if (patch >= 0 && patch < this.patches) marks.push([patch, 'vv-ring']);
-    const isOn = this.options.token_measure === 'segments';
-    const box = isOn ? readBox(this.drawing || this.options.token_box) : null;
-    this.big.ring(marks, box ? [[box, 'vv-ring vv-object']] : []);
+  /** What stands under a small photo. @param {Measure} measure @param {number} state */
+  wordsOf(measure, state) {
+    return VIEWS[measure].words?.(this, state) ?? '';
   }
 
   say() {
-    const name = this.names[this.state];
-    const patch = this.token - (this.subject?.prefix.length ?? 0);
-    const isPatch = patch >= 0 && patch < this.patches;
-    const spot = isPatch ? { state: this.state, patch, cols: this.subject?.grid[1] ?? 1, name } : null;
-    showText(this.find('room-caption'), `${this.view.title(this, spot)}, ${name}`);
-    this.find('room-readout').textContent = this.view.readout(this, spot);
-    const measure = this.options.token_measure;
-    this.strip.say(this.state, (state) => (this.told ? tileWords(measure, this.told, state) : ''));
-    showText(this.find('room-note'), measure === 'lens' ? this.told?.note : '');
+    showText(this.find('room-caption'), this.view.title(this, this.state));
+    this.find('room-readout').textContent = this.view.readout(this, this.state);
+    press(this.find('room-named'), 'token', this.subject?.prefix[this.pinned]);
+    this.table.say(this);
   }
 
-  /** The pinned token in words, where it is no patch. */
-  namedToken() {
-    const { prefix, suffix } = /** @type {Subject} */ (this.subject);
-    const name = [...prefix, ...suffix][this.token < prefix.length ? this.token : this.token - this.patches];
-    return /\d$/.test(name) ? name : `${name} token`;
-  }
-
-  /** Pins a patch for the whole page. */
-  pin(/** @type {number} */ patch) {
+  /** Pins a token for the whole page. @param {number} token @param {string} query */
+  pin(token, query) {
     if (!this.subject) return;
-    this.pinned = this.subject.prefix.length + patch;
+    this.pinned = token;
     this.hovered = null;
     this.expects = Math.max(this.expects, this.subject.revision + 1); // its answer knows nothing of what is chosen after it
     this.paint();
-    this.trigger('pin', { query: patchQuery([patch], this.subject.grid[1]) });
+    this.trigger('pin', { query });
   }
 
-  /** Moves the pinned patch by the keys. */
-  step(/** @type {[number, number]} */ step) {
-    if (!this.subject) return;
-    const patch = this.pinned - this.subject.prefix.length;
-    const isPatch = patch >= 0 && patch < this.patches;
-    this.pin(isPatch ? movedPatch(patch, step, this.subject.grid) : this.centre());
+  /** Pins a patch. */
+  pinPatch(/** @type {number} */ patch) {
+    if (this.subject) this.pin(this.subject.prefix.length + patch, patchQuery([patch], this.cols));
   }
 }
 

@@ -1,10 +1,10 @@
 // What the Tokens tab has fetched of one picture in one model: vectors state by state, and the numbers of each measure.
 
-import { fetched, showText } from '../kit/elements.js';
+import { fetched } from '../kit/elements.js';
 import { readVectors } from '../kit/numbers.js';
+/** @import { Vectors } from '../kit/numbers.js' */
 
 /**
- * @typedef {import('../kit/numbers.js').Vectors} Vectors
  * @typedef {'tokens' | 'queries' | 'keys'} Role
  * @typedef {'components' | 'norms' | 'lens' | 'change' | 'layers' | 'segments' | 'register'} Kind
  * @typedef {Record<string, string | number | boolean>} Asked
@@ -18,15 +18,9 @@ import { readVectors } from '../kit/numbers.js';
  * @property {string[][]} named outliers that are no patches
  * @property {number[]} received share of the attention of each layer
  * @property {number[]} fair
- * @typedef {object} Lens
- * @property {number[][]} values
- * @property {string} unit
- * @property {string} title
- * @property {string} target the class that the maps are of; "" without classes
- * @property {string} note
- * @property {number[][]} [top]
- * @property {number[][]} [top_probability]
- * @property {Record<string, string>} [words]
+ * @typedef {{values: number[][], unit: string, title: string, target: string, note: string, top?: number[][],
+ *   top_probability?: number[][], words?: Record<string, string>}}
+ *   Lens target: the class that the maps are of; "" without classes
  * @typedef {{values: number[][], others: Record<string, number[]>, unit: string}} Change
  * @typedef {{matrix: number[][], names: string[], unit: string, note: string}} Layers
  * @typedef {{labels: number[], shares: number[], overlap: number[] | null, method: string}} Segments
@@ -39,43 +33,49 @@ import { readVectors } from '../kit/numbers.js';
  * @property {[number, number][]} neurons layer and index
  */
 
+/** Most bytes of vectors that are kept here, as 32-bit numbers. */
+export const MOST_BYTES = 64 * 2 ** 20;
+
 /** Fetches each thing once; a newer picture has a store of its own. */
 export class Store {
+  abort = new AbortController();
+  /** @type {Map<string, Vectors>} by role and state, what was fetched first before */ vectors = new Map();
+  /** @type {Map<string, any>} */ numbers = new Map();
+  /** @type {Map<string, Promise<any>>} */ under = new Map();
+
+  most = Infinity; // states that there is room for, once it is known how large one is
+
   /** @param {string} handle @param {number} tokens */
   constructor(handle, tokens) {
     this.handle = handle;
     this.tokens = tokens;
-    this.abort = new AbortController();
-    /** @type {Map<Role, (Vectors | undefined)[]>} */
-    this.vectors = new Map();
-    /** @type {Map<string, any>} */
-    this.numbers = new Map();
-    /** @type {Map<string, Promise<any>>} */
-    this.under = new Map();
   }
 
-  /** The vectors of a role that are here, by state. */
-  have(/** @type {Role} */ role) {
-    return this.vectors.get(role) ?? [];
+  /** The vectors of a state, where they are here. @param {Role} role @param {number} state */
+  vectorsOf(role, state) {
+    return this.vectors.get(`${role}/${state}`);
   }
 
   /**
-   * Fetches the vectors of all states of a role, one after the other, the chosen one first.
-   * @param {Role} role
-   * @param {number[]} order
-   * @param {() => void} arrived
+   * Fetches the vectors of states, one after the other, as many as there is room for; those of other roles and states make room.
+   * @param {Role} role @param {number[]} states the most wanted first @param {() => boolean} arrived whether to go on
    */
-  async fetchVectors(role, order, arrived) {
-    const known = this.vectors.get(role) ?? [];
-    this.vectors.set(role, known);
-    for (const state of order) {
-      if (known[state] || this.abort.signal.aborted) continue;
+  async fetchVectors(role, states, arrived) {
+    const kept = () => new Set(states.slice(0, this.most).map((state) => `${role}/${state}`));
+    for (const [place, state] of states.entries()) {
+      const key = `${role}/${state}`;
+      if (this.vectors.has(key) || this.abort.signal.aborted) continue;
+      if (place >= this.most) return;
       const path = `/vit_viz/tokens/${this.handle}/${state}?role=${role}`;
       const buffer = await this.once(path, async () =>
         (await fetched(path, this.abort.signal)).arrayBuffer(),
       );
-      known[state] ??= readVectors(buffer, this.tokens);
-      arrived();
+      this.most = Math.max(1, Math.floor(MOST_BYTES / (2 * buffer.byteLength)));
+      if (!this.vectors.has(key)) this.vectors.set(key, readVectors(buffer, this.tokens));
+      const wanted = kept();
+      for (const old of this.vectors.keys())
+        if (this.vectors.size > this.most && !wanted.has(old)) this.vectors.delete(old);
+      if (!arrived()) return;
     }
   }
 
@@ -106,76 +106,5 @@ export class Store {
     const under = this.under.get(path) ?? ask().finally(() => this.under.delete(path));
     this.under.set(path, under);
     return under;
-  }
-
-  drop() {
-    this.abort.abort();
-  }
-}
-
-/**
- * @typedef {import('../kit/elements.js').Trigger} Trigger
- * @typedef {{key: string, share?: number, done?: boolean, error?: string}} Job
- */
-
-/** At most one job: a newer one takes its place. */
-export class Jobs {
-  /** @param {HTMLElement} element @param {Trigger} trigger */
-  constructor(element, trigger) {
-    this.element = element;
-    this.trigger = trigger;
-    this.bar = /** @type {HTMLProgressElement} */ (element.querySelector('progress'));
-    this.words = /** @type {HTMLElement} */ (element.querySelector('.vv-room-job-words'));
-    /** @type {{key: string, words: string, done: () => void, failed: (error: Error) => void} | null} */
-    this.waiting = null;
-    element.querySelector('button')?.addEventListener('click', () => this.stop());
-  }
-
-  /**
-   * Resolves once the server has the numbers.
-   * @param {string} key where they can be fetched then
-   * @param {string} words what is computed
-   * @param {string} kind
-   * @param {import('./store.js').Asked} options
-   * @returns {Promise<void>}
-   */
-  compute(key, words, kind, options) {
-    this.end(new Error('Something else was asked for.'));
-    return new Promise((done, failed) => {
-      this.waiting = { key, words, done, failed };
-      this.show(0);
-      this.trigger('compute', { key, kind, options });
-    });
-  }
-
-  /** What the server said of a job. */
-  hear(/** @type {Job | null} */ job) {
-    if (!job || !this.waiting || job.key !== this.waiting.key) return;
-    if (job.error) this.end(new Error(job.error));
-    else if (job.done) this.end(null);
-    else this.show(job.share ?? 0);
-  }
-
-  show(/** @type {number} */ share) {
-    this.element.hidden = false;
-    if (share > 0) this.bar.value = share;
-    else this.bar.removeAttribute('value');
-    showText(
-      this.words,
-      share > 0 ? `${this.waiting?.words} ${Math.round(100 * share)}%` : this.waiting?.words,
-    );
-  }
-
-  stop() {
-    this.trigger('stop', {});
-    this.end(new Error('This was stopped; nothing of it was kept.'));
-  }
-
-  end(/** @type {Error | null} */ error) {
-    const waiting = this.waiting;
-    this.waiting = null;
-    this.element.hidden = true;
-    if (waiting && error) waiting.failed(error);
-    else waiting?.done();
   }
 }

@@ -1,151 +1,268 @@
-// The measures of the Tokens tab, each as a view: what it fetches, paints and says.
+// The questions of the Tokens tab, each as a view: what it fetches, draws and says.
 
-import { make } from '../kit/elements.js';
-import { colourPixels, cosine, cosines, percent, short } from '../kit/numbers.js';
+import { decodeTable } from '../../explorer/paint.js';
+import { cosine, cosines, percent, rangeOf, short } from '../kit/numbers.js';
 import {
-  changeWords,
-  componentWords,
-  lensWords,
-  normWords,
-  outlierWords,
-  patchName,
-  segmentWords,
-  spotSegment,
-} from './measures.js';
+  alikeFinding,
+  alikeWords,
+  changeFinding,
+  degrees,
+  lensFinding,
+  normFinding,
+  standOut,
+  surestWords,
+  timesMedian,
+} from './findings.js';
+import { changeWords, componentWords, lensWords, outlierWords } from './measures.js';
 import { drawHistogram, drawMatrix, register } from './panels.js';
+import { segments } from './segments.js';
+/** @import { Options, Room } from './room.js' */
+/** @import { Asked, Kind, Role } from './store.js' */
 
-/** @typedef {import('./room.js').Room} Room */
+/**
+ * @typedef {Options['token_measure']} Measure
+ *
+ * What lies over a photo: values on a scale, or pixels with their own colours.
+ * @typedef {{values: Float32Array, range: [number, number]} | {pixels: Uint32Array, how: 'colours' | 'heat'}} Drawing
+ *
+ * How one question is fetched, drawn and told.
+ * @typedef {object} View
+ * @property {(room: Room) => Role} role whose states there are photos of
+ * @property {boolean} [isPerLayer] whether there is none before the first layer, whatever the role
+ * @property {(room: Room, isStill: () => boolean) => Promise<void>} load what the small photos need
+ * @property {(room: Room, isStill: () => boolean) => Promise<void>} [more] what the chosen row needs beside them
+ * @property {(room: Room, state: number) => string} keyOf what a photo depends on; "" while its numbers are not here
+ * @property {(room: Room, state: number, isLarge: boolean) => Drawing} draw
+ * @property {(room: Room, state: number) => string} [words] under a small photo
+ * @property {(room: Room, state: number) => string} title
+ * @property {(room: Room, state: number) => string} readout
+ * @property {(room: Room) => string} [unit] of the scale
+ * @property {(room: Room) => void} [panel] what stands below the table
+ * @property {(room: Room) => number[]} [rings] patches that stand out
+ */
 
-const TOO_LARGE =
-  'There are too many tokens here to compare them under the pointer; please choose a smaller size.';
+const SAME_WORDS = 'The same direction: within 45°, a cosine of 0.71. Dark: no more alike than the average.';
 
-/** @type {import('./room.js').View} */
+/** The cosines of the token that is pointed at with all patches, in one state; null where its vectors are not here. */
+function alike(/** @type {Room} */ room, /** @type {number} */ state) {
+  const vectors = room.store?.vectorsOf(room.options.token_role, state);
+  if (!vectors) return null;
+  const key = `${room.options.token_role}/${state}`;
+  const before = room.alike.get(key);
+  if (before?.token === room.token) return before;
+  const first = room.subject?.prefix.length ?? 0;
+  const values = cosines(vectors, room.token, first, before?.values ?? new Float32Array(room.patches));
+  const one = { token: room.token, values, range: standOut(values, room.patch) };
+  room.alike.set(key, one);
+  return one;
+}
+
+/** One scale for some, or each its own. @param {Room} room @param {[number, number]} own @param {() => [number, number][]} all @returns {[number, number]} */
+function scaled({ options }, own, all) {
+  if (options.token_scale === 'layer') return own;
+  const ranges = all();
+  return [Math.min(...ranges.map(([low]) => low)), Math.max(...ranges.map(([, high]) => high))];
+}
+
+/** @type {View} */
 export const similarity = {
   role: (room) => room.options.token_role,
   unit: () => 'cosine',
 
   async load(room, isStill) {
-    const { store } = room;
-    if (!store) return;
-    if (!room.subject?.travels) throw new Error(TOO_LARGE);
-    const count = room.names.length;
-    const order = [room.state, ...Array.from({ length: count }, (_, i) => i)];
-    await store.fetchVectors(room.role, order, () => {
-      if (!isStill()) return;
-      const here = store.have(room.role).filter(Boolean).length;
-      room.wait(here < count ? `${here} of ${count} are here …` : '');
-      room.paint();
+    const count = room.namesOf('similarity').length;
+    const order = [...new Set([...room.seenStates('similarity'), ...Array(count).keys()])];
+    await room.store?.fetchVectors(room.options.token_role, order, () => {
+      if (isStill()) room.paint();
+      return isStill();
     });
   },
 
-  paint(room) {
-    const first = room.subject?.prefix.length ?? 0;
-    room.store?.have(room.role).forEach((vectors, state) => {
-      if (!vectors) return;
-      room.maps[state] ??= new Float32Array(room.patches);
-      cosines(vectors, room.token, first, room.maps[state]);
-    });
-    room.paintMaps();
+  keyOf(room, state) {
+    const { token_role: role, token_scale: scale } = room.options;
+    if (!room.store?.vectorsOf(role, state)) return '';
+    return [role, state, room.token, scale, scale === 'shared' && room.store.vectors.size].join();
   },
 
-  title: (room, spot) => `What resembles the ${spot ? patchName(spot) : room.namedToken()}`,
+  draw(room, state) {
+    const { values, range } = /** @type {any} */ (alike(room, state));
+    const all = () => room.namesOf('similarity').flatMap((_, i) => alike(room, i) ?? []);
+    return { values, range: scaled(room, range, () => all().map((one) => one.range)) };
+  },
 
-  /** The mean over all patches, and the class token. */
-  readout(room) {
-    const map = room.maps[room.state];
-    const vectors = room.store?.have(room.role)[room.state];
+  title(room, state) {
+    const map = alike(room, state);
+    return map ? alikeFinding(room.who(), map.values, room.patch) : 'Which patches carry the same direction';
+  },
+
+  readout(room, state) {
+    const map = alike(room, state);
+    const vectors = room.store?.vectorsOf(room.options.token_role, state);
     if (!map || !vectors) return '';
-    const mean = map.reduce((sum, value) => sum + value, 0) / map.length;
-    const named = (room.subject?.prefix ?? [])
-      .slice(0, 1)
-      .map((name, i) => `${name} token ${short(cosine(vectors, room.token, i))}`);
-    return [`cosine with all patches: mean ${short(mean)}`, ...named].join('; ');
+    const named = (room.subject?.prefix ?? []).slice(0, 1);
+    const others = named.map((name, i) => `; the ${name} token ${short(cosine(vectors, room.token, i))}`);
+    return `${alikeWords(map.values, room.cols, room.patch)}${others.join('')}. ${SAME_WORDS}`;
   },
 };
 
-const OPACITY = Math.round(255 * 0.9);
+/** A view of numbers that are fetched in one piece: what is here of them. @param {Kind} kind @param {(room: Room) => Asked} asked */
+function pieceOf(kind, asked) {
+  const told = (/** @type {Room} */ room) => room.store?.known(kind, asked(room));
+  return {
+    told,
+    load: async (/** @type {Room} */ room) => void (await room.store?.fetchNumbers(kind, asked(room))),
+    keyOf: (/** @type {Room} */ room, /** @type {number} */ state) =>
+      told(room) ? `${room.store?.pathOf(kind, asked(room))}|${state}|${room.options.token_scale}` : '',
+  };
+}
+
+/** From the smallest value up to the largest. @param {Room} room @param {number[][]} all @param {number} state @returns {Drawing} */
+function onScale(room, all, state) {
+  const rows = all.map((row) => Float32Array.from(row));
+  const range = scaled(room, rangeOf([rows[state]]), () => [rangeOf(rows)]);
+  return { values: rows[state], range };
+}
+
+/** What a question says of the token that is pointed at, patch or not. @param {Room} room @param {number} state @param {{values: number[][], others: Record<string, number[]>}} told @returns {number | undefined} */
+function valueOf({ patch, token, subject, patches }, state, { values, others }) {
+  if (patch !== undefined) return values[state][patch];
+  const { prefix, suffix } = /** @type {import('./room.js').Subject} */ (subject);
+  return others[[...prefix, ...suffix][token < prefix.length ? token : token - patches]]?.[state];
+}
 
 /** What is asked of the server. */
 function coloursAsked(/** @type {Room} */ room) {
-  const { token_foreground: foreground, token_whitened: whitened } = room.options;
-  const also = room.subject?.second?.handle ?? '';
-  return { role: room.role, foreground, whitened, also };
+  const { token_role: role, token_foreground: foreground, token_whitened: whitened } = room.options;
+  return { role, foreground, whitened, also: room.subject?.second?.handle ?? '' };
 }
 
-/** @type {import('./room.js').View} */
+const components = pieceOf('components', coloursAsked);
+
+/** @type {View} */
 export const colours = {
+  ...components,
   role: (room) => room.options.token_role,
 
-  async load(room, isStill) {
-    await room.fetch('components', coloursAsked(room), isStill);
+  draw: (room, state) => ({
+    pixels: decodeTable(components.told(room).colours[state]),
+    how: 'colours',
+  }),
+
+  title(room, state) {
+    const told = components.told(room);
+    const where = room.namesOf('components')[state];
+    if (!told) return `By what the patches differ most, ${where}`;
+    const share = told.explained[state].reduce(
+      (/** @type {number} */ sum, /** @type {number} */ one) => sum + one,
+      0,
+    );
+    return `Three directions hold ${percent(share)} of what differs between the patches, ${where}`;
   },
 
-  paint(room) {
-    const { told, second } = room;
-    room.bar(null);
-    const other = room.subject?.second;
-    second.element.hidden = !other?.handle;
-    if (!told) return;
-    room.strip.paintColours(told.colours);
-    room.big.paintPixels(colourPixels(told.colours[room.state], OPACITY));
-    if (!other?.handle || !told.second) return;
-    if (second.photo?.photo !== other.photo) second.place(other);
-    second.paintPixels(colourPixels(told.second[room.state], OPACITY));
-  },
-
-  title: () => 'Three components as colours',
-
-  readout(room) {
+  readout(room, state) {
+    const told = components.told(room);
     const gone = room.subject?.second?.note ?? '';
-    return room.told ? `${componentWords(room.told, room.state)}${gone ? `. ${gone}` : ''}` : '';
+    return told ? `${componentWords(told, state)}${gone ? `. ${gone}` : ''}` : '';
+  },
+
+  panel(room) {
+    const { subject } = room;
+    const { second } = room.large;
+    const told = components.told(room)?.second;
+    second.element.hidden = !subject?.second?.handle;
+    if (!subject?.second?.handle || !told) return;
+    if (second.photo?.photo !== subject.second.photo) second.place(subject.second);
+    room.large.drawSecond(decodeTable(told[room.state]));
   },
 };
 
-/** @type {import('./room.js').View} */
-export const norms = {
-  role: () => 'tokens',
-  unit: () => 'norm',
+const lengths = pieceOf('norms', (room) => ({ factor: room.options.token_factor }));
 
-  async load(room, isStill) {
-    await room.fetch('norms', { factor: room.options.token_factor }, isStill);
-    if (isStill() && room.options.token_register) await register.load(room, isStill);
+/** @type {View} */
+export const norms = {
+  ...lengths,
+  role: () => 'tokens',
+  unit: () => 'length',
+  draw: (room, state) => onScale(room, lengths.told(room).values, state),
+
+  async more(room, isStill) {
+    if (room.options.token_register) await register.load(room, isStill);
   },
 
-  paint(room) {
-    room.paintMaps();
-    if (room.told) drawHistogram(room.panel, room.told, room.state, room.options.token_factor);
+  words(room, state) {
+    const told = lengths.told(room);
+    const times = told && timesMedian(told, state, valueOf(room, state, told), room.options.token_factor);
+    return typeof times === 'number' ? `${times.toFixed(1)}x` : '';
+  },
+
+  title(room, state) {
+    const told = lengths.told(room);
+    return told
+      ? normFinding(room.who(), told, state, valueOf(room, state, told), room.options.token_factor)
+      : 'How long the tokens are';
+  },
+
+  readout(room, state) {
+    const told = lengths.told(room);
+    if (!told) return '';
+    const length = valueOf(room, state, told);
+    return `${length === undefined ? '' : `Length ${short(length)}. `}${outlierWords(told, state, room.options.token_factor)}`;
+  },
+
+  panel(room) {
+    const told = lengths.told(room);
+    if (told) drawHistogram(room.panel, told, room.state, room.options.token_factor);
     register.paint(room);
   },
 
-  title: () => 'How long the tokens are',
-
-  readout(room, spot) {
-    if (!room.told) return '';
-    const { state, options } = room;
-    return spot
-      ? normWords(room.told, spot, options.token_factor)
-      : outlierWords(room.told, state, options.token_factor);
-  },
-
-  rings: (room) => room.told?.outliers[room.state] ?? [],
+  rings: (room) => lengths.told(room)?.outliers[room.state] ?? [],
 };
 
-/** @type {import('./room.js').View} */
-export const lens = {
-  role: () => 'tokens',
-  unit: (room) => room.told?.unit ?? '',
+const said = pieceOf('lens', (room) => ({ target: room.subject?.target ?? '' }));
 
-  async load(room, isStill) {
-    await room.fetch('lens', { target: room.subject?.target ?? '' }, isStill);
+/** How sure the head is of its first class; of the chosen one where one is chosen. @param {Room} room @returns {number[][]} */
+function sureness(room) {
+  const told = said.told(room);
+  return room.subject?.target || !told.top_probability ? told.values : told.top_probability;
+}
+
+/** @type {View} */
+export const lens = {
+  ...said,
+  role: () => 'tokens',
+
+  unit(room) {
+    const target = room.subject?.target && said.told(room)?.target;
+    return said.told(room)?.words ? `probability of ${target || 'the likeliest class'}` : 'cosine';
   },
 
-  paint: (room) => room.paintMaps(),
+  draw(room, state) {
+    const all = sureness(room);
+    if (!said.told(room).words) return onScale(room, all, state);
+    const rows = all.map((row) => Float32Array.from(row));
+    return { values: rows[state], range: [0, rangeOf(rows)[1]] };
+  },
 
-  title: (room) => room.told?.title ?? 'Logit lens',
+  words(room, state) {
+    const told = said.told(room);
+    if (!told || room.patch === undefined) return '';
+    if (!told.words) return short(told.values[state][room.patch]);
+    const name = told.words[told.top[state][room.patch]].split(',')[0];
+    return `${name} ${percent(told.top_probability[state][room.patch])}`;
+  },
 
-  readout(room, spot) {
-    if (!room.told) return '';
-    return spot ? lensWords(room.told, spot) : 'Point at a patch to read what the head says of it.';
+  title(room, state) {
+    const told = said.told(room);
+    return told ? lensFinding(room.who(), told, state, room.patch) : 'What the head would say of each patch';
+  },
+
+  readout(room, state) {
+    const told = said.told(room);
+    if (!told) return '';
+    const { patch, cols } = room;
+    const spot = patch === undefined || !room.subject?.target ? null : { state, patch, cols, name: '' };
+    const first = spot ? `${lensWords(told, spot)}. ` : '';
+    return `${first}${surestWords(told, state, cols)}. ${told.note}`.replace(/^[.] /, '');
   },
 };
 
@@ -154,152 +271,48 @@ const COMPARING = 'Comparing all layers …';
 /** What is asked of the server. */
 const layersAsked = (/** @type {Room} */ room) => ({ role: room.options.token_role });
 
-/** @type {import('./room.js').View} */
-export const layers = {
-  role: () => 'keys', // a map for each layer: what it does to the tokens
-  unit: () => 'cosine before and after',
+const changed = pieceOf('change', () => ({}));
 
-  async load(room, isStill) {
-    await room.fetch('change', {}, isStill);
-    if (!isStill()) return;
-    room.paint();
+/** How far each patch was turned by each layer. @param {Room} room @returns {number[][]} */
+const turned = (room) => changed.told(room).values.map((/** @type {number[]} */ row) => row.map(degrees));
+
+/** @type {View} */
+export const layers = {
+  ...changed,
+  role: () => 'tokens',
+  isPerLayer: true,
+  unit: () => 'degrees turned',
+  draw: (room, state) => onScale(room, turned(room), state),
+
+  async more(room) {
     await room.compute('layers', layersAsked(room), COMPARING);
     await room.store?.fetchNumbers('layers', layersAsked(room));
   },
 
-  paint(room) {
-    room.paintMaps();
+  words(room, state) {
+    const told = changed.told(room);
+    const value = told && valueOf(room, state, told);
+    return value === undefined ? '' : `${Math.round(degrees(value))}°`;
+  },
+
+  title: (room, state) =>
+    changed.told(room)
+      ? changeFinding(`Layer ${state}`, turned(room)[state], room.cols, room.patch)
+      : 'How much each layer changes the tokens',
+
+  readout(room, state) {
+    const { patch, cols } = room;
+    const told = changed.told(room);
+    return told
+      ? changeWords(told, state, patch === undefined ? null : { state, patch, cols, name: '' })
+      : '';
+  },
+
+  panel(room) {
     const told = room.store?.known('layers', layersAsked(room));
-    if (told) drawMatrix(room.panel, told, room.table);
-  },
-
-  title: () => 'How much of each token stays as it was',
-
-  readout: (room, spot) => (room.told ? changeWords(room.told, room.state, spot) : ''),
-};
-
-/**
- * @typedef {import('./store.js').Segments} Segments
- */
-
-const TURN = 137.508; // degrees: the golden angle, so that neighbours in number are far apart in hue
-const OVER = 130; // opacity of a region over the photo, of 255
-const LIT = 190; // of the one that is pointed at
-
-/** The colour of a segment as red, green and blue. @returns {[number, number, number]} */
-export function segmentColour(/** @type {number} */ segment) {
-  const hue = (35 + TURN * segment) % 360;
-  const lightness = [0.6, 0.42, 0.75][segment % 3];
-  const spread = 0.72 * Math.min(lightness, 1 - lightness);
-  const channel = (/** @type {number} */ shift) => {
-    const k = (shift + hue / 30) % 12;
-    return Math.round(255 * (lightness - spread * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
-  };
-  return [channel(0), channel(8), channel(4)];
-}
-
-/** Regions as pixels. @param {number[]} labels @param {(segment: number) => number} opacity */
-export function segmentPixels(labels, opacity) {
-  const pixels = new Uint8ClampedArray(4 * labels.length);
-  labels.forEach((segment, i) => pixels.set([...segmentColour(segment), opacity(segment)], 4 * i));
-  return new Uint32Array(pixels.buffer);
-}
-
-/** What is asked of the server for the map of a layer. @param {Room} room @param {number} layer */
-function segmentsAsked({ options, role }, layer) {
-  const { token_method: method, token_count: count, token_box: box } = options;
-  return { layer, role, method, box, ...(method === 'cut' ? {} : { count }) };
-}
-
-/** @type {import('./room.js').View} */
-export const segments = {
-  role: (room) => room.options.token_segment_role,
-  isPerLayer: true,
-
-  async load(room, isStill) {
-    const { store, names } = room;
-    const order = [room.state, ...names.map((_, i) => i).filter((i) => i !== room.state)];
-    let here = 0;
-    for (const layer of order) {
-      if (!isStill()) return;
-      await store?.fetchNumbers('segments', segmentsAsked(room, layer));
-      here++;
-      if (!isStill()) return;
-      room.wait(here < order.length ? `${here} of ${order.length} are here …` : '');
-      room.paint();
-    }
-  },
-
-  paint(room) {
-    room.bar(null);
-    const all = room.names.map((_, layer) => room.store?.known('segments', segmentsAsked(room, layer)));
-    all.forEach((told, layer) => {
-      if (told)
-        room.strip.paintPixels(
-          layer,
-          segmentPixels(told.labels, () => 255),
-        );
-    });
-    const told = all[room.state];
-    if (!told) return room.big.clear();
-    room.told = told;
-    const lit = room.lit ?? spotSegment(told, room.hovered);
-    room.big.paintPixels(segmentPixels(told.labels, (segment) => (segment === lit ? LIT : OVER)));
-    drawLegend(room, told, lit);
-  },
-
-  title(room) {
-    const role = room.role === 'tokens' ? 'tokens' : room.role;
-    return `Segments by the ${role}`;
-  },
-
-  readout(room, spot) {
-    if (!room.told?.labels) return '';
-    return spot ? segmentWords(room.told, spot) : 'Point at a patch to read which segment it belongs to.';
+    if (told) drawMatrix(room.panel, told, room.colours);
   },
 };
 
-/** The segments by their colours. @param {Room} room @param {Segments} told @param {number | null} lit */
-function drawLegend(room, told, lit) {
-  const place = room.panel;
-  const key = `segments|${told.method}|${told.shares.join()}|${told.overlap?.join() ?? ''}`;
-  if (place.dataset.drawn !== key) {
-    place.dataset.drawn = key;
-    const list = make('ul', 'vv-room-legend vv-row');
-    list.append(...told.shares.map((share, segment) => entry(room, told, segment, share)));
-    place.replaceChildren(make('h3', 'vv-title', 'Segments'), list, note(told));
-  }
-  place.querySelectorAll('button').forEach((button, segment) => {
-    button.toggleAttribute('data-on', segment === lit);
-  });
-}
-
-/** @param {Room} room @param {Segments} told @param {number} segment @param {number} share */
-function entry(room, told, segment, share) {
-  const line = make('li');
-  const button = make('button', 'vv-button vv-plain');
-  const swatch = make('span', 'vv-room-swatch');
-  swatch.style.background = `rgb(${segmentColour(segment).join(' ')})`;
-  const overlap = told.overlap ? `, overlap ${short(told.overlap[segment])}` : '';
-  button.append(swatch, `segment ${segment}`, make('span', 'vv-quiet', `${percent(share)}${overlap}`));
-  const light = (/** @type {number | null} */ lit) => {
-    room.lit = lit;
-    room.repaint();
-  };
-  for (const event of ['pointerenter', 'focus']) button.addEventListener(event, () => light(segment));
-  for (const event of ['pointerleave', 'blur']) button.addEventListener(event, () => light(null));
-  line.append(button);
-  return line;
-}
-
-/** How the overlap is to be read. */
-function note(/** @type {Segments} */ { method, overlap }) {
-  const best = overlap ? overlap.indexOf(Math.max(...overlap)) : -1;
-  const words = overlap
-    ? `Overlap with the box: intersection over union, in areas of patches; segment ${best} comes closest.`
-    : 'Draw a box on the photo to read how far each segment overlaps with it.';
-  return make('p', 'vv-small', `${method}; the largest segment is 0. ${words}`);
-}
-
-/** @type {Record<import('./room.js').Options['token_measure'], import('./room.js').View>} */
+/** @type {Record<Options['token_measure'], View>} */
 export const VIEWS = { similarity, components: colours, norms, lens, layers, segments };

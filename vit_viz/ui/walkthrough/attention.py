@@ -1,31 +1,28 @@
-"""Step 5: each token gathers from all tokens: query, key, value, softmax."""
+"""Steps 5 and 6: each token gathers from all tokens, by query, key, value and softmax; and all heads side by side, mixed."""
 
 from __future__ import annotations
 
-import base64
 import html
-import io
 
 import numpy as np
 from PIL import Image
 
-from vit_viz.model import ViTConfig
-from vit_viz.model.vit import Attention
-from vit_viz.render.colormaps import apply
-from vit_viz.render.lettering import number
+from vit_viz.figures.colormaps import apply, limits
+from vit_viz.figures.lettering import number
+from vit_viz.model import Attention, ViTConfig
 from vit_viz.ui.walkthrough import drawings as draw
-from vit_viz.ui.walkthrough import papers
-from vit_viz.ui.walkthrough.scene import Scene
-from vit_viz.ui.walkthrough.screen import Choice, Code, Screen
+from vit_viz.ui.walkthrough.prefix_tokens import LENGTH
+from vit_viz.ui.walkthrough.scene import StepInput
+from vit_viz.ui.walkthrough.screen import Choice, Code, Screen, Slider
 from vit_viz.walkthrough.embedding import Array
-from vit_viz.walkthrough.layers import AttentionStep
+from vit_viz.walkthrough.layers import AttentionStep, HeadsStep
 
 _VARIANTS = ("as the model does", "without the scale", "softmax over the wrong axis")
-_TOP = 5
+_KEYS = 40  # rows of the table of keys
 
 
-def screen(scene: Scene) -> Screen:
-    """The screen of this step."""
+def screen(scene: StepInput) -> Screen:
+    """The screen of step 5: each token gathers from all tokens."""
     step = scene.step(AttentionStep, layer=scene.layer, head=scene.head, token=scene.token)
     tokens, head_dim = step.keys.shape
     dim, heads = len(step.qkv) // 3, step.num_heads
@@ -64,31 +61,35 @@ def screen(scene: Scene) -> Screen:
         reveals=_softmax(scene, step, variant),
         played=scene.option is not None,
         code=(Code(Attention.forward, ("qkv", "scaled_dot_product")),),
-        papers=(papers.ATTENTION,),
+        papers=("attention",),
         hides="importance: a large weight on a small value moves little, and most weights of one head are no "
         "explanation of the answer.",
         follows="map",
     )
 
 
-def _figures(scene: Scene, step: AttentionStep) -> str:
+def _figures(scene: StepInput, step: AttentionStep) -> str:
     reshaped = draw.part(
         f"The {len(step.qkv)} numbers of {scene.token_name}, cut into queries, keys and values of {step.num_heads} heads",
         reshape_picture(step.qkv, heads=step.num_heads, chosen=step.head),
     )
-    return reshaped + _scores(scene, step) + _gathered(step)
+    gathered = draw.strip(step.output, name=f"sum of {len(step.weights)} values, each times its weight")
+    return reshaped + _scores(scene, step) + draw.part("What the token gathers", gathered)
 
 
 def _formula(config: ViTConfig) -> str:
     scale = r" with $s = \frac{1}{\sqrt{d}}$" if config.scale is None else ""
-    return rf"$a_j = \mathrm{{softmax}}_j(s\, q \cdot k_j)${scale}; $o = \sum_j a_j v_j$"
+    bias = " + b_j" if config.relative_bias or config.shared_bias else ""
+    return rf"$a_j = \mathrm{{softmax}}_j(s\, q \cdot k_j{bias})${scale}; $o = \sum_j a_j v_j$"
 
 
 def _letters(config: ViTConfig, head_dim: int, scale: float) -> str:
     width = f" ($d$ = {head_dim} numbers per head)" if config.scale is None else ""
+    has_bias = config.relative_bias or config.shared_bias
+    bias = "$b_j$: a learned number for the offset from token $j$ to this one; " if has_bias else ""
     return (
         f"$q$: the query of this token; $k_j$ and $v_j$: key and value of token $j$; $s$: the scale, here {number(scale)}{width}; "
-        "$a_j$: the weight of token $j$; $o$: what is gathered."
+        f"{bias}$a_j$: the weight of token $j$; $o$: what is gathered."
     )
 
 
@@ -99,8 +100,8 @@ def _spread(step: AttentionStep) -> str:
     return f"{which}: with the scale, 90% of the weight lies on {scaled} of {len(step.weights)} tokens, without it on {unscaled}."
 
 
-def _scores(scene: Scene, step: AttentionStep) -> str:
-    best = np.argsort(-step.weights, kind="stable")[:_TOP]
+def _scores(scene: StepInput, step: AttentionStep) -> str:
+    best = np.argsort(-step.weights, kind="stable")[:_KEYS]
     ends = float(max(abs(step.query).max(), abs(step.keys[best[0]]).max()))
     turned = ", after their rotation by position" if step.turned else ""
     strips = draw.strip(
@@ -108,8 +109,10 @@ def _scores(scene: Scene, step: AttentionStep) -> str:
     ) + draw.strip(
         step.keys[best[0]], name=f"key of {scene.trace.layout.name(int(best[0]))}", scale=(-ends, ends)
     )
+    added = "" if step.bias is None else f" + {number(float(step.bias[best[0]]))} for its offset"
     sums = (
-        f"q · k = {number(float(step.products[best[0]]))};  x {number(step.scale)} = {number(float(step.scores[best[0]]))};  "
+        f"q · k = {number(float(step.products[best[0]]))};  x {number(step.scale)}{added} = "
+        f"{number(float(step.scores[best[0]]))};  "
         f"softmax: {float(step.weights[best[0]]):.2%}"
     )
     rows = [
@@ -130,7 +133,7 @@ def _scores(scene: Scene, step: AttentionStep) -> str:
     )
 
 
-def _softmax(scene: Scene, step: AttentionStep, variant: int) -> str:
+def _softmax(scene: StepInput, step: AttentionStep, variant: int) -> str:
     rows = [
         (_VARIANTS[0], *_statistics(step.weights)),
         (_VARIANTS[1], *_statistics(step.unscaled)),
@@ -141,7 +144,7 @@ def _softmax(scene: Scene, step: AttentionStep, variant: int) -> str:
     count = scene.trace.layout.num_prefix
     outside = f", {float(chosen[:count].sum()):.0%} on extra tokens" if count else ""
     heat = draw.heat(
-        scene.patch_map(chosen),
+        scene.trace.layout.patches(chosen),
         name=_VARIANTS[variant],
         width=150,
         caption=f"{_VARIANTS[variant]}: weights on patches{outside}",
@@ -154,13 +157,6 @@ def _softmax(scene: Scene, step: AttentionStep, variant: int) -> str:
     return draw.part(
         "What softmax makes of the scores",
         draw.row(heat, f"<div class=vv-w-fill>{table}{draw.line(words)}</div>"),
-    )
-
-
-def _gathered(step: AttentionStep) -> str:
-    return draw.part(
-        "What the token gathers",
-        draw.strip(step.output, name=f"sum of {len(step.weights)} values, each times its weight"),
     )
 
 
@@ -217,9 +213,7 @@ def reshape_picture(qkv: Array, *, heads: int, chosen: int) -> str:
 
 def _piece(colours: Array, start: tuple[float, float, float], end: tuple[float, float, float]) -> str:
     """A head's numbers where they begin, and a copy that moves to where they belong; (x, y, width)."""
-    file = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(colours[None])).save(file, "PNG")
-    data = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")
+    data = draw.data_uri(Image.fromarray(np.ascontiguousarray(colours[None])))
     still = _image(data, start)
     across, down, wider = start[0] - end[0], start[1] - end[1], start[2] / end[2]
     moves = f"--across:{across:.1f}px;--down:{down:.1f}px;--wider:{wider:.3f}"
@@ -231,4 +225,80 @@ def _image(data: str, place: tuple[float, float, float], attributes: str = "") -
     return (
         f'<image {attributes} x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_LINE}" preserveAspectRatio="none" '
         f'href="{data}"></image>'
+    )
+
+
+_TOLD_APART = 0.99  # share of the weights that the scale tells apart; a few peaks would leave all else black
+
+
+def heads_screen(scene: StepInput) -> Screen:
+    """The screen of step 6: all heads side by side, put in one row, and mixed."""
+    heads = scene.trace.num_heads
+    chosen = min(scene.option or 0, heads - 1)
+    step = scene.step(HeadsStep, layer=scene.layer, token=scene.token, left_out=chosen)
+    head_dim, dim = step.outputs.shape[1], step.concatenated.size
+    lengths = np.linalg.norm(step.contributions, axis=-1)
+    tokens = scene.trace.num_tokens
+    return Screen(
+        title="Several heads look at once",
+        words=(
+            f"The last step is done {heads} times side by side by {heads} heads, each with queries, keys and values of its own.",
+            "So one head can look at neighbours while another looks at the same colour far away.",
+            f"What the heads gather is put in one row of {heads} x {head_dim} = {dim} numbers, and one more linear map, "
+            "the *output projection*, mixes it.",
+        ),
+        terms=() if scene.trace.layout.num_prefix else (LENGTH,),
+        formula=r"$y = W_O [o_1; \dots; o_H] + b$, which is $\sum_h W_{O, h}\, o_h + b$",
+        letters=f"$o_h$: what head $h$ gathers, {head_dim} numbers; $H$: number of heads, here {heads}; $W_O$: the output "
+        f"projection, {dim} x {dim}; $W_{{O, h}}$: its columns for head $h$; $b$: its bias; $y$: what all heads add together.",
+        shapes=(
+            ("per head", f"[{heads}, {tokens}, {head_dim}]", "gathered values"),
+            ("one row", f"[{tokens}, {dim}]", f"{heads} x {head_dim}"),
+            ("projected", f"[{tokens}, {dim}]", "mixed by the projection"),
+        ),
+        figures=_heads_figures(scene, step),
+        control=Slider("head to leave out", 0, heads - 1, chosen),
+        shared=("layer",),
+        question=f"Which head of layer {step.layer} moves {scene.token_name} most?",
+        answer=f"Head {int(lengths.argmax())}: its part of the projected row has length "
+        f"{number(float(lengths.max()))}. It need not be the head with the most striking map.",
+        reveals=_moves(lengths),
+        code=(Code(Attention.forward, ("transpose(1, 2)", "self.proj")),),
+        papers=("heads",),
+        hides="what a head is for: nothing names it, and many heads do several things.",
+        follows="map",
+    )
+
+
+def _moves(lengths: Array) -> str:
+    """How much each head adds."""
+    largest = float(lengths.max()) or 1.0
+    bars = draw.bars(
+        [(f"head {h}", float(length) / largest, number(float(length))) for h, length in enumerate(lengths)]
+    )
+    return draw.part("How far each head moves the token (length of its part after the projection)", bars)
+
+
+def _heads_figures(scene: StepInput, step: HeadsStep) -> str:
+    maps = scene.trace.layout.patches(step.weights)  # [heads, rows, cols]
+    scale = (float(maps.min()), float(np.quantile(maps, _TOLD_APART)))
+    scale = scale if scale[0] < scale[1] else limits(maps)
+    side = 84 if len(maps) <= 8 else 66
+    pictures = draw.row(
+        *(
+            draw.heat(one, name=f"head {h}", width=side, scale=scale, caption=f"head {h}")
+            for h, one in enumerate(maps)
+        )
+    )
+    scale_words = draw.line(
+        f"What {scene.token_name} looks at in each head of layer {step.layer}; one scale for all, {number(scale[0])} to "
+        f"{number(scale[1])}, which {_TOLD_APART:.0%} of the weights do not exceed."
+    )
+    change = float(np.linalg.norm(step.projected - step.remaining) / (np.linalg.norm(step.projected) or 1))
+    return draw.part("The heads side by side", pictures, scale_words) + draw.part(
+        "In one row, and mixed",
+        draw.vector(step.concatenated, name="all heads in one row"),
+        draw.vector(step.projected, name="after the output projection"),
+        draw.vector(step.remaining, name=f"without head {step.left_out}"),
+        draw.line(f"Without head {step.left_out} the projected row changes by {change:.0%} of its length."),
     )

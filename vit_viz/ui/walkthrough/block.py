@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from vit_viz.model.vit import Block
-from vit_viz.render.lettering import number
+from vit_viz.figures.lettering import number
+from vit_viz.model import Block
 from vit_viz.ui.walkthrough import drawings as draw
-from vit_viz.ui.walkthrough import papers
 from vit_viz.ui.walkthrough.prefix_tokens import COSINE
-from vit_viz.ui.walkthrough.scene import Scene
+from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Code, Screen
 from vit_viz.walkthrough.embedding import Array
 from vit_viz.walkthrough.layers import BlockStep, block_of
@@ -36,7 +35,7 @@ _MARKS = {
 }
 
 
-def screen(scene: Scene) -> Screen:
+def screen(scene: StepInput) -> Screen:
     """The screen of this step."""
     step = scene.step(BlockStep, layer=scene.layer, token=scene.token)
     tokens, dim, hidden = scene.trace.num_tokens, step.before.size, step.hidden.size
@@ -74,17 +73,14 @@ def screen(scene: Scene) -> Screen:
         question=f"Which adds more to {scene.token_name} in block {step.layer}: attention or the MLP?",
         answer=_answer(step),
         reveals=_lengths(step, scene.token_name),
-        code=(
-            Code(Block.forward, ("x +",)),
-            Code(_forward_of(scene, step.layer), _MARKS[step.activation]),
-        ),
-        papers=(papers.VIT, papers.GELU, papers.PRE_NORM),
+        code=(Code(Block.forward, ("x +",)), Code(_forward_of(scene, step.layer), _MARKS[step.activation])),
+        papers=("vit", "gelu", "pre-norm"),
         hides="what the MLP has learned: none of its numbers has a name.",
         follows="token",
     )
 
 
-def _forward_of(scene: Scene, layer: int) -> Callable[..., Any]:
+def _forward_of(scene: StepInput, layer: int) -> Callable[..., Any]:
     """The source of the very MLP that this model has."""
     forward: Callable[..., Any] = type(block_of(scene.transformer, layer).mlp).forward
     return forward

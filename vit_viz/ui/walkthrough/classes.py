@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from vit_viz.model import ViTConfig
-from vit_viz.model.vit import VisionTransformer
-from vit_viz.render.lettering import number
+from vit_viz.figures.lettering import number
+from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.ui.walkthrough import drawings as draw
-from vit_viz.ui.walkthrough import papers
-from vit_viz.ui.walkthrough.scene import Scene
+from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Code, Screen, Slider
 from vit_viz.walkthrough.embedding import Array
 from vit_viz.walkthrough.layers import ClassStep
@@ -26,7 +24,7 @@ _READ = {
 }
 
 
-def screen(scene: Scene) -> Screen:
+def screen(scene: StepInput) -> Screen:
     """The screen of this step."""
     step = scene.step(ClassStep)
     layers = scene.trace.num_layers
@@ -69,7 +67,7 @@ def screen(scene: Scene) -> Screen:
         question=_question(scene, step),
         answer=_answer(step),
         code=_code(scene.config),
-        papers=(papers.VIT, papers.LENS),
+        papers=("vit", "lens"),
         hides=f"what the earlier blocks really hold: the {last} was trained on the last block only, so earlier answers are "
         "a guess.",
     )
@@ -98,7 +96,7 @@ def _code(config: ViTConfig) -> tuple[Code, ...]:
     )
 
 
-def _formula(scene: Scene, step: ClassStep) -> str:
+def _formula(scene: StepInput, step: ClassStep) -> str:
     if scene.config.num_classes == 0:
         return r"$y = \mathrm{norm}(x)$"
     if step.probabilities is None:
@@ -106,7 +104,7 @@ def _formula(scene: Scene, step: ClassStep) -> str:
     return r"$y = W\, \mathrm{norm}(x) + b$, $p = \mathrm{softmax}(y)$"
 
 
-def _letters(scene: Scene, step: ClassStep, dim: int) -> str:
+def _letters(scene: StepInput, step: ClassStep, dim: int) -> str:
     read = "$x$: what is read after the last block"
     if scene.config.num_classes == 0:
         return f"{read}; $y$: the output, {dim} numbers."
@@ -118,7 +116,7 @@ def _letters(scene: Scene, step: ClassStep, dim: int) -> str:
     )
 
 
-def _classes(scene: Scene, step: ClassStep, chosen: int) -> str:
+def _classes(scene: StepInput, step: ClassStep, chosen: int) -> str:
     assert step.lens_probabilities is not None
     lens = step.lens_probabilities
     layers = len(lens) - 1
@@ -134,16 +132,12 @@ def _classes(scene: Scene, step: ClassStep, chosen: int) -> str:
     best_logits = ", ".join(f"{scene.class_name(i)} {number(float(step.logits[i]))}" for i in step.top)
     return draw.part(f"Five most probable: {after}", top) + draw.part(
         "What the classifier reads",
-        draw.strip(
-            step.pooled,
-            name="the vector that is read, after the norm",
-            rows=2 if step.pooled.size > 256 else 1,
-        ),
+        draw.vector(step.pooled, name="the vector that is read, after the norm"),
         draw.line(f"Logits: {best_logits}, ... The largest of {step.logits.size} wins."),
     )
 
 
-def _through_blocks(scene: Scene, lens: Array, final: int, chosen: int) -> str:
+def _through_blocks(scene: StepInput, lens: Array, final: int, chosen: int) -> str:
     """The most probable class after each block, beside the class that the model ends on."""
     rows = []
     for layer, probabilities in enumerate(lens):
@@ -162,16 +156,15 @@ def _through_blocks(scene: Scene, lens: Array, final: int, chosen: int) -> str:
 
 
 def _embedding(step: ClassStep, chosen: int) -> str:
-    rows = 2 if step.logits.size > 256 else 1
     return draw.part(
         "The vector of this photo",
-        draw.strip(step.logits, name="output", rows=rows),
-        draw.strip(step.lens[chosen], name=f"output if the model stopped after {chosen} blocks", rows=rows),
+        draw.vector(step.logits, name="output"),
+        draw.vector(step.lens[chosen], name=f"output if the model stopped after {chosen} blocks"),
         draw.line(f"Cosine similarity of the two: {number(float(step.agreement[chosen]))}."),
     )
 
 
-def _journey(scene: Scene, step: ClassStep, chosen: int) -> str:
+def _journey(scene: StepInput, step: ClassStep, chosen: int) -> str:
     """The answer after each block."""
     lens = step.lens_probabilities
     table = "" if lens is None else _through_blocks(scene, lens, step.top[0], chosen)
@@ -198,7 +191,7 @@ def _settled(step: ClassStep) -> int:
     return int(wrong[-1]) + 1 if len(wrong) else 0
 
 
-def _question(scene: Scene, step: ClassStep) -> str:
+def _question(scene: StepInput, step: ClassStep) -> str:
     if step.probabilities is None:
         return "After which block is the vector already similar to the final one?"
     return f"After how many of the {len(step.lens) - 1} blocks does the answer settle on {scene.class_name(step.top[0])}?"

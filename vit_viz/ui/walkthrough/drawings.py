@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw
 
-from vit_viz.render.colormaps import Limits, Table, apply, limits
-from vit_viz.render.lettering import Theme, number
+from vit_viz.figures.colormaps import Limits, Table, apply, limits
+from vit_viz.figures.lettering import Theme, number
 
 _CURVE = (320, 120)  # units of a curve's own space; the page scales it
 
@@ -34,19 +34,13 @@ def picture(
         sharp: whether pixels stay squares when they are enlarged.
         look: of the page, the only one that shows this picture; None: both do.
     """
-    file = io.BytesIO()
-    photo = not sharp and image.width * image.height > 4096
-    if photo:
-        image.save(file, "JPEG", quality=88)
-    else:
-        image.save(file, "PNG", compress_level=3)
-    kind, data = "jpeg" if photo else "png", base64.b64encode(file.getvalue()).decode("ascii")
+    is_photo = not sharp and image.width * image.height > 4096
     style = f"width:{_grown(width)}" + (";image-rendering:pixelated" if sharp else "")
     words = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
     shown_in = f" vv-w-{look}" if look else ""
     return (
         f'<figure class="vv-w-picture{shown_in}"><img alt="{html.escape(alt)}" style="{style}" '
-        f'src="data:image/{kind};base64,{data}">{words}</figure>'
+        f'src="{data_uri(image, jpeg=88 if is_photo else 0)}">{words}</figure>'
     )
 
 
@@ -88,11 +82,16 @@ def strip(
     image = coloured(array, signed=True, scale=(low, high))
     words = f"{name}: {array.size} {unit} from {number(float(array.min()))} to {number(float(array.max()))}"
     height = 16 * rows
-    data = _png_uri(image)
+    data = data_uri(image)
     return (
         f'<figure class=vv-w-strip><img alt="{html.escape(words)}" src="{data}" style="height:{_grown(height)}">'
         f"<figcaption>{html.escape(words)}</figcaption></figure>"
     )
+
+
+def vector(values: NDArray[Any], *, name: str) -> str:
+    """A vector as a strip, of two lines where its numbers could not be told apart in one."""
+    return strip(values, name=name, rows=2 if values.size % 2 == 0 and values.size > 256 else 1)
 
 
 def row(*parts: str) -> str:
@@ -217,10 +216,15 @@ def sheet_of(pictures: Sequence[Image.Image], *, across: int, gap: int = 1) -> I
     return sheet
 
 
-def _png_uri(image: Image.Image) -> str:
+def data_uri(image: Image.Image, *, jpeg: int = 0) -> str:
+    """A picture as an address that holds it whole: as PNG, or as JPEG of this quality."""
     file = io.BytesIO()
-    image.save(file, "PNG", compress_level=3)
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")
+    if jpeg:
+        image.save(file, "JPEG", quality=jpeg)
+    else:
+        image.save(file, "PNG", compress_level=3)
+    data = base64.b64encode(file.getvalue()).decode("ascii")
+    return f"data:image/{'jpeg' if jpeg else 'png'};base64,{data}"
 
 
 def _cell(cell: Any) -> str:

@@ -7,12 +7,12 @@ import math
 import numpy as np
 from PIL import Image
 
-from vit_viz.model.positions import resample, rotate, sinusoidal_1d, sinusoidal_2d
-from vit_viz.model.vit import VisionTransformer
-from vit_viz.render.lettering import number
+from vit_viz.figures.lettering import number
+from vit_viz.model import VisionTransformer
+from vit_viz.model.places import relative_index
+from vit_viz.model.positions import resample, rotary_angles, rotate, sinusoidal_1d, sinusoidal_2d
 from vit_viz.ui.walkthrough import drawings as draw
-from vit_viz.ui.walkthrough import papers
-from vit_viz.ui.walkthrough.scene import Scene
+from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Code, Screen, Slider
 from vit_viz.walkthrough.embedding import Array
 from vit_viz.walkthrough.tokens import PositionStep
@@ -32,8 +32,11 @@ _KINDS = {
     "column, half the row.",
     "rotary": "This model adds nothing: in each layer it rotates the vectors that tokens are compared by (next step), by angles "
     "that depend on the place.",
+    "relative": "This model adds nothing here: where tokens are compared (next step), it adds a number that it has learned for how "
+    "far apart the two patches are, down and across.",
     "none": "This model has no positions at all: it can only guess where a patch was from what the patch shows.",
 }
+_TURNED = " It also rotates the vectors that tokens are compared by (next step), by angles that depend on the place."
 _ADDED = "$z_i$: the embedding of patch $i$; $p_i$: the position embedding of its place."
 _FORMULAS = {
     "learned": ("$x_i = z_i + p_i$", f"$x_i$: the token that enters the first layer; {_ADDED}"),
@@ -50,6 +53,11 @@ _FORMULAS = {
         r"$q_i \leftarrow R_i q_i$, $k_i \leftarrow R_i k_i$",
         "$q_i$ and $k_i$: the two vectors of token $i$ that the next step compares; $R_i$: a rotation by the angles of its place.",
     ),
+    "relative": (
+        r"$s_{ij} \leftarrow s_{ij} + b_{i - j}$",
+        "$s_{ij}$: how well token $j$ fits token $i$, which the next step computes; $b_{i - j}$: what is learned for how far "
+        "apart they are.",
+    ),
     "none": (
         "$x_i = z_i$",
         "$x_i$: the token that enters the first layer; $z_i$: the embedding of patch $i$.",
@@ -57,7 +65,7 @@ _FORMULAS = {
 }
 
 
-def screen(scene: Scene) -> Screen:
+def screen(scene: StepInput) -> Screen:
     """The screen of this step."""
     seed = 1 if scene.option is None else min(scene.option, _SEEDS)
     step = scene.step(PositionStep, place=scene.place, seed=seed)
@@ -66,7 +74,7 @@ def screen(scene: Scene) -> Screen:
         title="Each token is told where it was",
         words=(
             "The layers that follow treat the tokens as a set: nothing in them says which patch was where.",
-            _KINDS[step.kind],
+            _KINDS[step.kind] + (_TURNED if step.kind != "rotary" and step.angles is not None else ""),
             "To see what this is worth, the patches are shuffled, and the model answers twice: with its positions, and with "
             "positions switched off.",
         ),
@@ -75,11 +83,7 @@ def screen(scene: Scene) -> Screen:
         shapes=(
             ("tokens", f"[{len(step.order)}, {dim}]", "patches"),
             (
-                (
-                    "angles",
-                    f"[{len(step.order)}, {scene.config.head_dim // 2}]",
-                    "one per pair of numbers",
-                )
+                ("angles", f"[{len(step.order)}, {scene.config.head_dim // 2}]", "one per pair of numbers")
                 if step.kind == "rotary"
                 else (
                     "positions",
@@ -97,7 +101,7 @@ def screen(scene: Scene) -> Screen:
         reveals=_answers(scene, step),
         played=scene.option is not None,
         code=_code(step),
-        papers=(papers.VIT_POSITIONS, papers.WAVES, *((papers.ROTARY,) if step.kind == "rotary" else ())),
+        papers=("vit positions", "waves", *(("rotary",) if step.angles is not None else ())),
         hides="how much the layers make of positions. No model was trained with its positions switched off: that answer only "
         "shows that the order is lost.",
         follows="patch",
@@ -106,7 +110,9 @@ def screen(scene: Scene) -> Screen:
 
 def _code(step: PositionStep) -> tuple[Code, ...]:
     if step.kind == "rotary":
-        return Code(VisionTransformer.rotary, ("angles",)), Code(rotate, ("first *",))
+        return Code(rotary_angles, ("return",)), Code(rotate, ("first *",))
+    if step.kind == "relative":
+        return (Code(relative_index, ("index = ", "index[")),)
     if step.kind == "none":
         return (Code(VisionTransformer.tokens, ("if self.config.position not in",)),)
     tokens = Code(VisionTransformer.tokens, ("x = x + F.pad",))
@@ -115,7 +121,7 @@ def _code(step: PositionStep) -> tuple[Code, ...]:
     return tokens, Code(sinusoidal_2d if step.kind == "sinusoidal_2d" else sinusoidal_1d, ("sin()", "angle"))
 
 
-def _figures(scene: Scene, step: PositionStep) -> str:
+def _figures(scene: StepInput, step: PositionStep) -> str:
     mixed = draw.picture(
         _mixed(scene, step), alt="The input with its patches in this order", width=130, sharp=False
     )
@@ -123,27 +129,20 @@ def _figures(scene: Scene, step: PositionStep) -> str:
     return shuffled + _where(scene, step) + _grids(scene, step) + _waves(step)
 
 
-def _answers(scene: Scene, step: PositionStep) -> str:
+def _answers(scene: StepInput, step: PositionStep) -> str:
     """What the model says of the photo and of the shuffled patches."""
+    answers = (
+        ("with positions", step.output, step.shuffled),
+        ("without positions", step.unplaced, step.unplaced_shuffled),
+    )
     rows = [
-        (
-            "with positions",
-            _top(scene, step.output),
-            _top(scene, step.shuffled),
-            _largest(step.output, step.shuffled),
-        ),
-        (
-            "without positions",
-            _top(scene, step.unplaced),
-            _top(scene, step.unplaced_shuffled),
-            _largest(step.unplaced, step.unplaced_shuffled),
-        ),
+        (name, _top(scene, one), _top(scene, other), _largest(one, other)) for name, one, other in answers
     ]
     table = draw.grid(("", "photo", "patches in this order", "largest difference"), rows)
     return draw.part("Does the order of the patches matter?", table)
 
 
-def _where(scene: Scene, step: PositionStep) -> str:
+def _where(scene: StepInput, step: PositionStep) -> str:
     if step.similarity is None:
         return ""
     near = draw.heat(
@@ -163,24 +162,24 @@ def _where(scene: Scene, step: PositionStep) -> str:
     )
 
 
-def _grids(scene: Scene, step: PositionStep) -> str:
+def _grids(scene: StepInput, step: PositionStep) -> str:
     """Before and after resampling, in the three directions in which positions differ most."""
     if step.table is None or step.trained_table is None or scene.colours is None:
         return ""
     old, new = step.trained_grid, step.grid
-    before, after = scene.colours.of(step.trained_table), scene.colours.of(step.table)
+    tables = (
+        (step.trained_table, old, "Positions as trained", "as trained"),
+        (step.table, new, "Positions of this photo", "of this photo"),
+    )
     pictures = draw.row(
-        draw.picture(
-            Image.fromarray(before.reshape(*old, 3)),
-            alt="Positions as trained",
-            width=120,
-            caption=f"as trained: {old[0]} x {old[1]}",
-        ),
-        draw.picture(
-            Image.fromarray(after.reshape(*new, 3)),
-            alt="Positions of this photo",
-            width=120,
-            caption=f"of this photo: {new[0]} x {new[1]}",
+        *(
+            draw.picture(
+                Image.fromarray(scene.colours.of(table).reshape(rows, cols, 3)),
+                alt=alt,
+                width=120,
+                caption=f"{what}: {rows} x {cols}",
+            )
+            for table, (rows, cols), alt, what in tables
         ),
         draw.line(_resampling_words(step)),
     )
@@ -233,13 +232,12 @@ def _waves(step: PositionStep) -> str:
         )
         picture = draw.coloured(np.cos(step.angles[:64]), signed=True, scale=(-1, 1))
         return draw.part(
-            "The angles of this model",
-            draw.picture(picture, alt=turn, width=300, caption=turn),
+            "The angles of this model", draw.picture(picture, alt=turn, width=300, caption=turn)
         ) + draw.part(title, *parts)
     return draw.part(title, *parts)
 
 
-def _mixed(scene: Scene, step: PositionStep) -> Image.Image:
+def _mixed(scene: StepInput, step: PositionStep) -> Image.Image:
     """The input with its patches in the order of the experiment."""
     source, cols = scene.padded_input(), step.grid[1]
     tall, wide = scene.config.patch_size
@@ -251,7 +249,7 @@ def _mixed(scene: Scene, step: PositionStep) -> Image.Image:
     return sheet
 
 
-def _top(scene: Scene, output: Array) -> str:
+def _top(scene: StepInput, output: Array) -> str:
     if not scene.loaded.has_classes:
         return f"length {number(float(np.linalg.norm(output)))}"
     shifted = np.exp(output.astype(np.float64) - output.max())

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from vit_viz.model.vit import VisionTransformer
-from vit_viz.render.lettering import Theme, number
-from vit_viz.render.patches import patch_sequence
+from vit_viz.figures.lettering import Theme, number
+from vit_viz.figures.patches import patch_sequence
+from vit_viz.model import VisionTransformer
 from vit_viz.ui.walkthrough import drawings as draw
-from vit_viz.ui.walkthrough import papers
-from vit_viz.ui.walkthrough.scene import Scene
+from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Code, Screen
 from vit_viz.walkthrough.tokens import PrefixStep
 
@@ -29,7 +28,7 @@ _FOR = {
 }
 
 
-def screen(scene: Scene) -> Screen:
+def screen(scene: StepInput) -> Screen:
     """The screen of this step."""
     step = scene.step(PrefixStep, layer=scene.layer)
     count, total = len(step.names), len(step.names) + step.num_patches
@@ -52,7 +51,7 @@ def screen(scene: Scene) -> Screen:
         answer=_answer(step),
         reveals=_table(step) if count else "",
         code=(Code(VisionTransformer.tokens, ("prefix =", "torch.cat")),),
-        papers=(papers.VIT, *((papers.REGISTERS,) if count else ())),
+        papers=("vit", *(("registers",) if count else ())),
         hides="what an extra token holds in the end: it starts the same for every photo and is filled in the layers that follow."
         if count
         else "why this model does without extra tokens: others do well with them.",
@@ -106,7 +105,7 @@ def _register_words(step: PrefixStep) -> str:
     )
 
 
-def _figures(scene: Scene, step: PrefixStep) -> str:
+def _figures(scene: StepInput, step: PrefixStep) -> str:
     (tall, cols), shown = scene.trace.layout.grid, scene.padded_input()
     lines = min(tall, max(1, _PATCHES // cols))
     first = shown.crop((0, 0, shown.width, shown.height // tall * lines))

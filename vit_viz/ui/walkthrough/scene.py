@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
 from PIL import Image
 
 from vit_viz.analyses.patches import SEQUENCE, ReceivedImage
@@ -13,13 +12,12 @@ from vit_viz.analyses.position_tables import FilterComponents
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.session.handles import Subject
-from vit_viz.session.request import Request
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.session.walkthrough import LEARNED_INPUT, LearnedInput, Step
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
-from vit_viz.walkthrough.embedding import Array, own_transformer
+from vit_viz.walkthrough.embedding import own_transformer
 from vit_viz.walkthrough.tokens import PositionColours
 
 AnyStep = TypeVar("AnyStep", bound=Step)
@@ -28,7 +26,7 @@ _NAMED = ("class", "distillation")
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class StepInput:
     """One step's material.
 
     Args:
@@ -48,7 +46,7 @@ class Scene:
     colours: PositionColours | None
 
     @classmethod
-    def of(cls, session: Session, view: ViewState, owner: str) -> Scene:
+    def of(cls, session: Session, view: ViewState, owner: str) -> StepInput:
         """The scene of a view."""
         subject = subject_of(session, view, owner)
         loaded = session.model(subject.model)
@@ -124,11 +122,6 @@ class Scene:
     def class_name(self, index: int) -> str:
         """What an output is called."""
         return self.loaded.labels.name(index) if self.loaded.labels else f"output {index}"
-
-    def patch_map(self, values: Array) -> Array:
-        """The patch part of one number per token, [rows, cols]."""
-        patches: Array = self.trace.layout.patches(np.asarray(values))
-        return patches
 
     def padded_input(self) -> Image.Image:
         """The input with the zeros that some models add, so that the grid divides it."""

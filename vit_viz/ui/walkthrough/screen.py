@@ -11,18 +11,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from vit_viz.ui.kit.mathematics import typeset
+from vit_viz.ui.kit.words import steps, typeset
 
-STEPS = (
-    "Patches",
-    "Embedding",
-    "Extra tokens",
-    "Positions",
-    "Attention",
-    "Heads",
-    "Block",
-    "Class",
-)
+PAPERS = {
+    "vit": ("Dosovitskiy et al. 2021, section 3.1", "https://arxiv.org/abs/2010.11929"),
+    "vit filters": ("Dosovitskiy et al. 2021, section 4.5 and Fig. 7", "https://arxiv.org/abs/2010.11929"),
+    "vit positions": (
+        "Dosovitskiy et al. 2021, section 3.1 and appendix D.4",
+        "https://arxiv.org/abs/2010.11929",
+    ),
+    "attention": ("Vaswani et al. 2017, section 3.2.1", "https://arxiv.org/abs/1706.03762"),
+    "heads": ("Vaswani et al. 2017, section 3.2.2", "https://arxiv.org/abs/1706.03762"),
+    "waves": ("Vaswani et al. 2017, section 3.5 (waves)", "https://arxiv.org/abs/1706.03762"),
+    "rotary": ("Su et al. 2021, section 3 (rotary)", "https://arxiv.org/abs/2104.09864"),
+    "registers": ("Darcet et al. 2024, section 2.2 (registers)", "https://arxiv.org/abs/2309.16588"),
+    "gelu": ("Hendrycks & Gimpel 2016, section 2 (GELU)", "https://arxiv.org/abs/1606.08415"),
+    "pre-norm": ("Xiong et al. 2020, section 3 (pre-norm and post-norm)", "https://arxiv.org/abs/2002.04745"),
+    "lens": ("Belrose et al. 2023, section 2 (logit lens)", "https://arxiv.org/abs/2303.08112"),
+}
+"""The sections of papers that the steps point to, and their addresses; links only."""
+
+
+STEPS = ("Patches", "Embedding", "Extra tokens", "Positions", "Attention", "Heads", "Block", "Class")
 """Names of the steps, in the order of the data."""
 
 
@@ -73,7 +83,7 @@ class Screen:
         question, answer: to predict, before the answer is unfolded.
         reveals: the pictures that hold the answer; they are unfolded with it.
         played: whether the control decides what they show, and was moved: then they are unfolded.
-        papers: (words, address).
+        papers: keys of `PAPERS`.
         follows: what the photo beside the step shows: the followed patch, the followed token, what that token looks at, or nothing.
     """
 
@@ -86,7 +96,7 @@ class Screen:
     question: str
     answer: str
     code: tuple[Code, ...]
-    papers: tuple[tuple[str, str], ...]
+    papers: tuple[str, ...]
     hides: str
     terms: tuple[str, ...] = ()
     reveals: str = ""
@@ -108,12 +118,12 @@ def html_of(screen: Screen, number: int) -> str:
     terms = f"<p class=vv-w-terms>{_defining(' '.join(screen.terms))}</p>" if screen.terms else ""
     papers = "; ".join(
         f'<a href="{html.escape(address)}" target="_blank" rel="noopener noreferrer">{html.escape(text)}</a>'
-        for text, address in screen.papers
+        for text, address in map(PAPERS.__getitem__, screen.papers)
     )
     parts = [
         f"<h2>{number}. {html.escape(screen.title)}</h2>",
         f"<div class=vv-w-words>{words}</div>{terms}",
-        _shapes(screen.shapes),
+        steps(screen.shapes),
         f"<div class=vv-w-figures>{screen.figures}</div>",
         _LEGEND if "vv-w-strip" in screen.figures else "",
         _quiz(screen),
@@ -162,11 +172,3 @@ def _without_long_docstring(source: str) -> list[str]:
     if isinstance(first, ast.Expr) and first.end_lineno is not None and first.end_lineno > first.lineno:
         lines[first.lineno - 1 : first.end_lineno] = [f'{lines[first.lineno - 1]} ..."""']
     return lines
-
-
-def _shapes(shapes: tuple[tuple[str, str, str], ...]) -> str:
-    cells = [
-        f"<div class=vv-step><b>{html.escape(name)}</b><code>{html.escape(shape)}</code><span>{html.escape(what)}</span></div>"
-        for name, shape, what in shapes
-    ]
-    return f"<div class='vv-steps'>{'<i aria-hidden=true>→</i>'.join(cells)}</div>"

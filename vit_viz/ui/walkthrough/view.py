@@ -2,44 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
 
+from vit_viz.figures.colormaps import limits
+from vit_viz.figures.patches import visible_area
+from vit_viz.figures.screen import style_of
 from vit_viz.geometry import format_query
-from vit_viz.render.colormaps import limits
-from vit_viz.render.patches import visible_area
 from vit_viz.ui import pictures
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.kit import Picture, words
-from vit_viz.ui.kit.queries import pick, step
-from vit_viz.ui.page import Page, Tab, subject_in
+from vit_viz.ui.page import Page, Tab, choose_query
 from vit_viz.ui.payload import bar_value, picture_address, picture_value
-from vit_viz.ui.walkthrough import STEPS, Scene, Screen, screen_of
-from vit_viz.ui.walkthrough.screen import Choice, Slider, html_of
+from vit_viz.ui.walkthrough import attention, block, classes, patches, positions, prefix_tokens
+from vit_viz.ui.walkthrough.scene import StepInput
+from vit_viz.ui.walkthrough.screen import STEPS, Choice, Screen, Slider, html_of
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 
-
-@dataclass(frozen=True)
-class Walkthrough:
-    """The components of the tab."""
-
-    steps: gr.Radio
-    previous: gr.Button
-    next: gr.Button
-    photo: Picture
-    slider: gr.Slider
-    choice: gr.Radio
-    layer: gr.Slider
-    head: gr.Slider
-    content: gr.HTML
+_SCREENS: tuple[Callable[[StepInput], Screen], ...] = (
+    *(patches.screen, patches.embedding_screen, prefix_tokens.screen, positions.screen),
+    *(attention.screen, attention.heads_screen, block.screen, classes.screen),
+)
+"""In the order of `STEPS`."""
 
 
-def build() -> Walkthrough:
-    """Lay out the tab."""
+def build(page: Page) -> None:
+    """Lay out the tab, let the controls change the view, and draw the step."""
     with gr.Row(elem_classes="vv-w-nav"):
         previous = gr.Button("Previous", size="sm", elem_id="vv-w-previous", min_width=90, scale=0)
         steps = gr.Radio(
@@ -68,22 +60,17 @@ def build() -> Walkthrough:
         "chosen model from this photo.",
         hides="how the model was trained: its weights are taken as they are.",
     )
-    return Walkthrough(steps, previous, following, photo, slider, choice, layer, head, content)
-
-
-def wire(tab: Walkthrough, page: Page) -> None:
-    """Let the controls change the view, and draw the step."""
-    page.action(tab.steps.input, at_step, inputs=[tab.steps])
-    page.action(tab.previous.click, lambda view: at_step(view, view.walkthrough.step - 1))
-    page.action(tab.next.click, lambda view: at_step(view, view.walkthrough.step + 1))
-    for control in (tab.slider, tab.choice):
-        page.action(control.input, _option("step_option"), inputs=[control])
-    page.action(tab.layer.input, _option("layer"), inputs=[tab.layer])
-    page.action(tab.head.input, _option("head"), inputs=[tab.head])
-    page.gesture(tab.photo.pick, lambda view, owner, data: pick(page.session, view, owner, data))
-    page.gesture(tab.photo.step, lambda view, owner, data: step(page.session, view, owner, data))
-    outputs = [tab.photo, tab.content, tab.steps, tab.previous, tab.next]
-    page.drawing("walkthrough", _draw, [*outputs, tab.slider, tab.choice, tab.layer, tab.head])
+    page.explain(steps, "Goes to this step of the walkthrough.")
+    page.explain(previous, "Goes to the step before this one.")
+    page.explain(following, "Goes to the step after this one.")
+    page.action(steps.input, at_step, inputs=[steps])
+    page.action(previous.click, lambda view: at_step(view, view.walkthrough.step - 1))
+    page.action(following.click, lambda view: at_step(view, view.walkthrough.step + 1))
+    for control, name in ((slider, "step_option"), (choice, "step_option"), (layer, "layer"), (head, "head")):
+        page.option(control, name)
+    choose_query(photo, page)
+    shown = [photo, content, steps, previous, following]
+    page.drawing("walkthrough", _draw, [*shown, slider, choice, layer, head])
 
 
 def at_step(view: ViewState, number: Any) -> ViewState:
@@ -94,13 +81,6 @@ def at_step(view: ViewState, number: Any) -> ViewState:
         if number == view.walkthrough.step
         else view.after_action().with_options({"step": number, "step_option": -1})
     )
-
-
-def _option(name: str) -> Any:
-    def reduce(view: ViewState, value: Any) -> ViewState:
-        return view.after_action().with_options({name: value})
-
-    return reduce
 
 
 def _draw(page: Page, view: ViewState, owner: str) -> Iterator[tuple[Any, ...]]:
@@ -114,7 +94,7 @@ def _draw(page: Page, view: ViewState, owner: str) -> Iterator[tuple[Any, ...]]:
 
 
 def _drawn(page: Page, view: ViewState, owner: str) -> tuple[Any, ...]:
-    scene = Scene.of(page.session, view, owner)
+    scene = StepInput.of(page.session, view, owner)
     screen = screen_of(scene, view.walkthrough.step)
     return (
         _photo(page, scene, screen, owner),
@@ -126,7 +106,7 @@ def _drawn(page: Page, view: ViewState, owner: str) -> tuple[Any, ...]:
     )
 
 
-def _photo(page: Page, scene: Scene, screen: Screen, owner: str) -> dict[str, Any]:
+def _photo(page: Page, scene: StepInput, screen: Screen, owner: str) -> dict[str, Any]:
     """The photo beside the step: its patches with the followed one ringed, or what the token looks at."""
     session, trace = page.session, scene.trace
     subject = subject_of(session, scene.view, owner)
@@ -155,29 +135,28 @@ def _photo(page: Page, scene: Scene, screen: Screen, owner: str) -> dict[str, An
     return picture_value(
         view,
         picture_address(session, subject, view, "map"),
-        caption=f"{scene.token_name} looks at, layer {view.layer}, {heads}; click a patch to let it look",
+        caption=f"{scene.token_name} looks at, layer {view.layer}, {heads}; choose a patch to let it look",
         trace=trace,
-        area=(0.0, 0.0, float(box.original_size[0]), float(box.original_size[1])),
         bar=bar_value(
             low,
             high,
             table=view.drawing.table,
             unit=patch_map.unit,
-            style=pictures.style_of(session, subject, view)[0],
+            style=style_of(session, subject, view.drawing.style)[0],
         ),
     )
 
 
-def _followed(scene: Scene, screen: Screen) -> str:
+def _followed(scene: StepInput, screen: Screen) -> str:
     """The caption of the photo."""
     if screen.follows == "nothing":
         rows, cols = scene.trace.layout.grid
         return f"{rows} x {cols} patches"
     name = scene.patch_name if screen.follows == "patch" else scene.token_name
-    return f"followed: {name}; click a patch to follow it"
+    return f"followed: {name}; choose a patch to follow it"
 
 
-def _controls(scene: Scene, screen: Screen) -> tuple[Any, ...]:
+def _controls(scene: StepInput, screen: Screen) -> tuple[Any, ...]:
     """Updates for slider, choice, layer and head: what this step has, with its bounds and value."""
     own, shared = screen.control, screen.shared
     slider, choice = gr.update(visible=False), gr.update(visible=False)
@@ -197,7 +176,7 @@ def _controls(scene: Scene, screen: Screen) -> tuple[Any, ...]:
 
 def _shows(view: ViewState) -> Hashable:
     return (
-        subject_in(view),
+        view.about,
         view.query,
         view.walkthrough.step,
         view.walkthrough.step_option,
@@ -207,4 +186,15 @@ def _shows(view: ViewState) -> Hashable:
     )
 
 
-TAB = Tab("walkthrough", "Walkthrough", build, wire, shows=_shows)
+def screen_of(scene: StepInput, step: int) -> Screen:
+    """The screen of a step; steps count from 1."""
+    return _SCREENS[step - 1](scene)
+
+
+TAB = Tab(
+    "walkthrough",
+    "Walkthrough",
+    build,
+    shows=_shows,
+    about="The whole model, step by step, with the numbers of this photo.",
+)

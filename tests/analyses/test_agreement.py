@@ -1,0 +1,89 @@
+"""The agreement of methods: by hand, against SciPy, and with maps slid around the grid one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import spearmanr
+
+import vit_viz as vv
+from tests.analyses.test_correlation import patch_map
+from vit_viz.analyses.methods import METHODS
+from vit_viz.answer import Provenance
+from vit_viz.checkpoints import LoadedModel
+from vit_viz.errors import ParameterError
+from vit_viz.images.preprocess import Preprocess
+from vit_viz.model import VisionTransformer
+
+
+def test_maps_agree_wholly_with_themselves_and_not_with_their_opposite() -> None:
+    values = np.random.default_rng(2).random((4, 5)).astype(np.float32)
+    got = vv.agreement(
+        {"one": patch_map(values), "same": patch_map(3 * values), "opposite": patch_map(-values)}
+    )
+    assert got.names == ("one", "same", "opposite")
+    np.testing.assert_allclose(got.values, [[1, 1, -1], [1, 1, -1], [-1, -1, 1]], atol=1e-6)
+    np.testing.assert_allclose(got.top_fifth, [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+    np.testing.assert_allclose(got.by_chance, [[0.05, 0.05, 1], [0.05, 0.05, 1], [1, 1, 0.05]])
+
+
+def test_it_is_worked_by_hand() -> None:
+    one = np.zeros((3, 5), np.float32)  # 15 patches: the highest three
+    other = one.copy()
+    one[0, :3], other[0, 1:4] = (3, 2, 1), (5, 6, 7)
+    got = vv.agreement({"one": patch_map(one), "other": patch_map(other)})
+    assert got.top_fifth[0, 1] == pytest.approx(2 / 3)
+    # less their mean of 8, ranks are 7, 6, 5 and 12 times -1.5; over each other lie 6 and 5, 5 and 6, and 11 of -1.5
+    assert got.values[0, 1] == pytest.approx((30 + 30 - 1.5 * (7 + 7) + 11 * 1.5**2) / (110 + 12 * 1.5**2))
+    # slid by one place more, 7 * 5 + 6 * 6 + 5 * 7; by two, 7 * 6 + 6 * 7; nowhere else so much as 60
+    assert got.by_chance[0, 1] == pytest.approx(3 / 15)
+
+
+def test_it_is_scipys_correlation_and_its_chance_that_of_maps_slid_one_by_one() -> None:
+    random = np.random.default_rng(5)
+    smooth = random.random((3, 5, 7)).cumsum(1).cumsum(2).round(1).astype(np.float32)  # with ties
+    got = vv.agreement({str(i): patch_map(values) for i, values in enumerate(smooth)})
+    for a, one in enumerate(smooth):
+        for b, other in enumerate(smooth):
+            slid = [
+                spearmanr(np.roll(one, (down, right), (0, 1)).ravel(), other.ravel()).statistic
+                for down in range(5)
+                for right in range(7)
+            ]
+            assert got.values[a, b] == pytest.approx(slid[0], abs=1e-6)
+            assert got.by_chance[a, b] == pytest.approx(np.mean(np.array(slid) >= slid[0] - 1e-9))
+
+
+def test_maps_of_different_grids_are_not_compared() -> None:
+    with pytest.raises(ParameterError, match="one grid"):
+        vv.agreement({"one": patch_map(np.ones((2, 3))), "other": patch_map(np.ones((3, 2)))})
+    with pytest.raises(ParameterError, match="one at least"):
+        vv.agreement({})
+
+
+@pytest.mark.parametrize("methods", ["quick", "all"])
+def test_asked_by_name_it_compares_the_methods_of_the_explain_tab(
+    methods: str, make_model: Callable[..., VisionTransformer]
+) -> None:
+    model = make_model()
+    loaded = LoadedModel(
+        model=model,
+        config=model.config,
+        preprocess=Preprocess(input_size=(16, 36), patch_size=(4, 6)),
+        labels=None,
+        provenance=Provenance("random", "seed 0"),
+        name="random",
+        device=torch.device("cpu"),
+    )
+    got = vv.run(loaded, "lion", "agreement", methods=methods, target=5)
+    compared = [one for one in METHODS.cards if methods == "all" or not one.is_slow]
+    assert got.names == tuple(sorted((one.words.label for one in compared), key=got.names.index))
+    assert len(got.names) == len(compared)
+    place = {one.name: got.names.index(one.words.label) for one in compared}
+    maps = vv.explain(loaded, "lion", methods=("relevance", "legrad"), target=5)
+    expected = spearmanr(*(one.values.ravel() for one in maps.values())).statistic
+    assert got.values[place["relevance"], place["legrad"]] == pytest.approx(expected, abs=1e-4)
+    assert dict(got.provenance.parameters)["target"] == "5"

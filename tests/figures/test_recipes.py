@@ -1,0 +1,175 @@
+"""Figures by the name of their question: the bytes of the page, and the lines that make them again."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vit_viz as vv
+from tests.ui.desk import odd_picture, odd_session
+from tests.ui.views import view_with
+from vit_viz.analyses.options import Options
+from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.errors import ParameterError
+from vit_viz.figures.files import file_of, named
+from vit_viz.figures.recipes import as_command, as_python
+from vit_viz.figures.request import DrawingOptions, FigureRequest, Output, figure_for
+from vit_viz.session.questions import request_for
+from vit_viz.session.request import Subject
+from vit_viz.session.run import session_of
+from vit_viz.session.session import Session
+from vit_viz.ui import pictures
+
+SMALL = Output("svg", 5.0, 72)
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return odd_session()
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: Session) -> Path:
+    """A folder with the photo, and the odd model wherever the model "odd" is asked for."""
+    odd_picture().save(tmp_path / "mine.png")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("vit_viz.session.run.session_of", lambda _name: session)
+    return tmp_path
+
+
+def on_the_page(session: Session, kind: Any, **view: Any) -> FigureRequest:
+    """The figure that the page asks for."""
+    subject = Subject("odd", session.add_upload(odd_picture(), file_name="mine.png"), "crop", "")
+    asked = pictures.figure_of(session, subject, view_with(model="odd", mode="crop", **view), kind)
+    return named(session, asked)
+
+
+@pytest.mark.parametrize(
+    ("kind", "view"),
+    [
+        ("map", {"layer": 1, "head": 3, "query": "2,5"}),
+        (
+            "map",
+            {
+                "layer": 2,
+                "head": "max",
+                "query": "class",
+                "direction": "column",
+                "scale": "own",
+                "clip": False,
+            },
+        ),
+        ("mosaic", {"query": "1,1;2,5", "style": "heat", "alpha": 0.55, "table": "magma"}),
+        ("explain", {"method": "rollout", "query": "2,5", "discard": 0.5}),
+        ("explain", {"method": "relevance", "target": "3-5", "map_scale": "share"}),
+        ("explain", {"method": "legrad", "map_scale": "only"}),
+        ("explain", {"method": "legrad", "target": "3-5", "sides": "difference"}),
+        ("patches", {"style": "heat"}),
+        ("numbered", {}),
+        ("sequence", {}),
+        ("positions", {"position_grid": "trained"}),
+        ("position", {"query": "3,1"}),
+        ("prefix", {}),
+    ],
+)
+def test_copied_python_saves_the_bytes_of_the_page(
+    session: Session, in_folder: Path, kind: Any, view: dict[str, Any]
+) -> None:
+    asked = on_the_page(session, kind, **{key: value for key, value in view.items() if key != "discard"})
+    session.given_paths[asked.subject.image] = "mine.png"  # as Python is given it, and the page never
+    wanted = file_of(session, asked, SMALL)
+    code = as_python(asked, SMALL).replace("'mine'", "'mine.png'")
+    exec(code, {})
+    assert (in_folder / "figure.svg").read_bytes() == wanted.data
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("rollout", {"discard": 0.5}), ("value_rollout", {"value_rollout.attention_share": 0.3})],
+)
+def test_options_of_a_method_that_is_set_against_others_are_copied_with_it(
+    session: Session, in_folder: Path, method: str, options: dict[str, Any]
+) -> None:
+    asked = on_the_page(session, "explain", method=method, map_scale="only", **options)
+    session.given_paths[asked.subject.image] = "mine.png"
+    exec(as_python(asked, SMALL).replace("'mine'", "'mine.png'"), {})
+    assert (in_folder / "figure.svg").read_bytes() == file_of(session, asked, SMALL).data
+    usual = on_the_page(session, "explain", method=method, map_scale="only")
+    shown, other = (session.run(figure.request).values for figure in (asked, usual))
+    assert not np.allclose(shown, other)
+    assert as_command(asked, SMALL) == ""
+    assert as_command(usual, SMALL)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"), [("look", {"discard": 0.5}), ("trust", {"nothing": 1}), ("trust", 3)]
+)
+def test_options_of_a_method_are_refused_where_there_are_none(
+    session: Session, name: str, given: object
+) -> None:
+    subject = Subject("odd", session.add_upload(odd_picture()), "crop", "")
+    with pytest.raises(ParameterError, match="no option"):
+        request_for(session, subject, name, options=given)
+
+
+def test_the_command_says_the_same_as_the_lines_of_python(session: Session) -> None:
+    asked = on_the_page(session, "map", layer=1, head=3, query="2,5", style="tint", smooth=False)
+    words = shlex.split(as_command(asked, SMALL))
+    assert words[:5] == ["vit-viz", "look", "mine", "--model", "odd"]
+    words.remove("--no-smooth")
+    pairs = dict(zip(words[3::2], words[4::2], strict=True))
+    assert pairs == {
+        "--model": "odd",
+        "--layer": "1",
+        "--head": "3",
+        "--query": "2,5",
+        "--mode": "crop",
+        "--style": "tint",
+        "--width-cm": "5.0",
+        "--dpi": "72",
+        "-o": "figure.svg",
+    }
+
+
+def test_a_name_with_quotes_and_spaces_stays_one_word(session: Session) -> None:
+    name = "it's; rm -rf .png"
+    subject = Subject("odd", session.add_upload(odd_picture(3), file_name=name), "crop", "")
+    asked = figure_for(request_for(session, subject, "heads"))
+    photo = session.name_of(subject.image)
+    named = FigureRequest(**{**vars(asked), "photo": photo})
+    assert shlex.split(as_command(named, SMALL))[2] == photo
+    compile(as_python(named, SMALL), "copied", "exec")
+
+
+def test_no_option_of_a_question_is_called_as_one_of_the_drawing() -> None:
+    def names(options: type[Options]) -> set[str]:
+        return {field.name for field in options.schema()}
+
+    drawing = names(DrawingOptions) | names(Output) | {"shared_scale", "title", "mode", "size", "part"}
+    assert {
+        name: drawing & names(asked.options)
+        for name, asked in QUESTIONS.items()
+        if drawing & names(asked.options)
+    } == {}
+
+
+def test_a_figure_by_name_is_saved_under_its_own_name(tmp_path: Path) -> None:
+    saved = vv.figure("mini", "shapes", "heads", format="csv", measure="entropy")
+    file = saved.save(tmp_path)
+    assert file.name == "vit_viz_shapes_heads_mini.csv"
+    assert file.read_bytes() == saved.data
+    found = vv.run("mini", "shapes", "heads", measure="entropy")
+    assert repr(found) in (
+        f"HeadTable({found.method}: 6 layers x 6 heads, {found.values.min():.3g} to "  # type: ignore[union-attr]
+        f"{found.values.max():.3g} {found.unit})"
+    )  # type: ignore[union-attr]
+    session_of.cache_clear()
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(ParameterError, match="format"):
+        vv.figure("mini", "shapes", "heads", format="docx")

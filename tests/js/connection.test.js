@@ -1,0 +1,110 @@
+// A server that does not answer: what is asked of it waits, one bar says so, and the page opens again when it is back.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Connection, makeBar } from '../../vit_viz/ui/visit/connection.js';
+import { Browser, parse } from './browser.js';
+import { settle } from './visit.js';
+
+/** A page whose server is there or not. @param {any} context */
+function begin(context) {
+  const browser = new Browser();
+  browser.window.gradio_config = { root: '', app_id: 7 };
+  const server = { id: /** @type {number | null} */ (7), status: 200, asked: /** @type {string[]} */ ([]) };
+  const own = async (/** @type {any} */ target) => {
+    server.asked.push(String(target));
+    if (server.id === null) throw new TypeError('no network');
+    return { ok: server.status === 200, status: server.status, json: async () => ({ app_id: server.id }) };
+  };
+  const scope = { fetch: /** @type {any} */ (own) };
+  browser.install(context);
+  /** @type {boolean[]} */ const shown = [];
+  let reopened = 0;
+  const connection = new Connection(
+    scope,
+    (isLost) => shown.push(isLost),
+    () => void reopened++,
+  );
+  return { browser, server, scope, connection, shown, reopened: () => reopened };
+}
+
+test('what is asked of a lost server waits, and the page opens again once it answers', async (t) => {
+  const { browser, server, scope, connection, shown, reopened } = begin(t);
+  assert.equal((await scope.fetch('/vit_viz/layer')).status, 200);
+  server.id = null;
+  const leaving = new AbortController();
+  let ended = '';
+  void scope.fetch('/vit_viz/numbers').finally(() => (ended += 'numbers'));
+  void scope
+    .fetch('/vit_viz/rows', { signal: leaving.signal })
+    .catch((/** @type {Error} */ e) => (ended += e.name));
+  await settle();
+  assert.deepEqual([ended, shown.length > 0, connection.isLost], ['', true, true]);
+  leaving.abort();
+  await settle();
+  assert.equal(ended, 'AbortError');
+  const before = server.asked.length;
+  browser.pass(1000);
+  await settle();
+  assert.equal(server.asked.length, before + 1); // one question a second, whoever waits
+  server.status = 502; // of a proxy before it
+  server.id = 7;
+  browser.pass(1000);
+  await settle();
+  assert.equal(reopened(), 0);
+  server.status = 200;
+  browser.pass(1000);
+  await settle();
+  browser.pass(10_000);
+  assert.deepEqual([reopened(), ended], [1, 'AbortError']);
+});
+
+test('a request that fails by itself fails, and one that ends with its page says nothing', async (t) => {
+  const { server, scope, connection, shown } = begin(t);
+  const { ask } = connection;
+  connection.ask = async (target) => {
+    if (String(target.url ?? target).includes('broken')) throw new TypeError('no network');
+    return ask(target, {});
+  };
+  await assert.rejects(scope.fetch('/broken'), /no network/);
+  server.status = 429; // somebody is there
+  await assert.rejects(scope.fetch({ url: '/broken' }), /no network/);
+  server.id = null;
+  connection.isLeaving = true;
+  await assert.rejects(scope.fetch('/vit_viz/layer'), /no network/);
+  assert.deepEqual(shown, []);
+});
+
+test('another server in its place is noticed at the next question', async (t) => {
+  const { server, connection, shown, reopened } = begin(t);
+  assert.equal(await connection.answers(), true);
+  server.id = 8;
+  assert.equal(await connection.answers(), false);
+  assert.deepEqual([shown, reopened()], [[], 1]);
+});
+
+test('the bar stands above the page or in the dialog over it, and its button asks', (t) => {
+  const browser = new Browser();
+  const [page, dialog] = [parse('<p></p>'), parse('<p></p>')];
+  /** @type {any[]} */ const dialogs = [];
+  const body = parse('');
+  const document = Object.assign(browser.globals.document, {
+    body,
+    querySelector: () => page,
+    querySelectorAll: () => dialogs,
+  });
+  browser.install(t, { document });
+  let asked = 0;
+  const { bar, show } = makeBar(() => void asked++);
+  show();
+  assert.deepEqual([bar.parentElement, body.classList.contains('vv-is-lost')], [page, true]);
+  assert.match(bar.textContent ?? '', /^The server does not answer.*Reload$/);
+  dialogs.push(dialog);
+  show();
+  assert.equal(bar.parentElement, dialog);
+  bar.querySelector('button')?.click();
+  show();
+  assert.match(bar.textContent ?? '', /^Still no answer/);
+  assert.equal(asked, 1);
+});

@@ -1,0 +1,147 @@
+// The worker's messages: a model is loaded, pictures are traced, progress is told, and every mistake is a sentence.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { MessageChannel } from 'node:worker_threads';
+import { EngineClient } from '../../vit_viz/browser/client.js';
+import { checkedConfig } from '../../vit_viz/browser/config.js';
+import { serve } from '../../vit_viz/browser/serving.js';
+import { attentionInto } from '../../vit_viz/explorer/attention.js';
+import { CONFIG, fileOf as file, RECIPE } from './engine_file.js';
+
+const WASM = readFileSync(new URL('../../vit_viz/browser/kernels.wasm', import.meta.url));
+
+/** @param {(client: EngineClient) => Promise<void>} work */
+async function withClient(work) {
+  const { port1, port2 } = new MessageChannel();
+  serve(/** @type {any} */ (port1));
+  const client = new EngineClient(/** @type {any} */ (port2));
+  port1.start();
+  port2.start();
+  try {
+    await work(client);
+  } finally {
+    port1.close();
+    port2.close();
+  }
+}
+
+/** @param {number} height @param {number} width */
+function picture(height, width) {
+  const levels = Uint8ClampedArray.from({ length: height * width * 4 }, (_, i) => (i * 37) % 256);
+  return { height, width, channels: 4, levels };
+}
+
+test('a model is loaded, pictures are traced in their order, and what comes back is what an explorer takes', () =>
+  withClient(async (client) => {
+    /** @type {number[][]} */
+    const bytes = [];
+    const loaded = await client.load(file(CONFIG), WASM, (...told) => bytes.push(told));
+    assert.deepEqual(loaded.labels, ['a', 'b', 'c', 'd', 'e']);
+    assert.deepEqual([loaded.config, loaded.recipe], [CONFIG, RECIPE]);
+    assert.ok(bytes.length > 10 && bytes.every(([done], i) => i === 0 || done > bytes[i - 1][0]));
+    assert.equal(bytes.at(-1)?.[0], bytes.at(-1)?.[1]);
+
+    /** @type {number[][]} */
+    const blocks = [];
+    const [wide, tall] = await Promise.all([
+      client.trace(picture(9, 13), { mode: 'stretch' }, (...told) => blocks.push(told)),
+      client.trace(picture(20, 10)),
+    ]);
+    assert.deepEqual(blocks, [
+      [1, 2],
+      [2, 2],
+    ]);
+    assert.deepEqual([wide.grid, wide.tokens, wide.prefix, wide.heads], [[2, 3], 7, ['class'], 3]);
+    assert.deepEqual(wide.crop, { original: [9, 13], input: [8, 12], region: [0, 0, 9, 13] });
+    assert.deepEqual([tall.grid, tall.tokens, tall.logits.length], [[4, 2], 9, 5]);
+    const row = new Float32Array(7);
+    for (const { layer } of wide.layers) {
+      attentionInto(row, layer, 2, 5, 'row');
+      assert.ok(Math.abs(row.reduce((a, b) => a + b) - 1) < 1e-5);
+      const own = row[3];
+      attentionInto(row, layer, 2, 3, 'column'); // of the same pair, by the normaliser of its row
+      assert.ok(Math.abs(row[5] - own) < 1e-5 * own);
+    }
+  }));
+
+/** @type {Record<string, [ArrayBuffer, RegExp]>} */
+const BAD = {
+  'of another kind': [new ArrayBuffer(100), /^This is no safetensors file/],
+  'that says nothing of its model': [
+    file(CONFIG, { config: undefined }),
+    /^This file does not say what its model/,
+  ],
+  'of an unknown configuration': [
+    file(CONFIG, { config: { ...CONFIG, window: 7 } }),
+    /^The engine in the page does not know the entry "window" of a model's configuration\.$/,
+  ],
+  'of an unknown family': [
+    file(CONFIG, { config: { ...CONFIG, mlp: 'mixture' } }),
+    /^The engine in the page cannot compute a model whose mlp is "mixture"\.$/,
+  ],
+  'of a depth that asks for all memory': [
+    file(CONFIG, { config: { ...CONFIG, depth: 1e9 } }),
+    /whose depth is 1000000000/,
+  ],
+  'whose choices exclude each other': [
+    file(CONFIG, { config: { ...CONFIG, num_heads: 5 } }),
+    /cannot compute a model with an embed_dim that is no multiple of num_heads\.$/,
+  ],
+  'that lacks a parameter': [
+    file(CONFIG, {}, (name) => name !== 'blocks.1.mlp.fc2.bias'),
+    /^This file lacks the parameter "blocks\.1\.mlp\.fc2\.bias", which its model needs\.$/,
+  ],
+  'with a parameter of another shape': [
+    file(CONFIG, { config: { ...CONFIG, mlp_hidden: 11 } }),
+    /^The parameter "blocks\.0\.mlp\.fc1\.weight" of this file is \[10,12\], but its model needs \[11,12\]\.$/,
+  ],
+  'with a parameter too many': [
+    file(CONFIG, { config: { ...CONFIG, depth: 1 } }),
+    /^This file has a parameter "blocks\.1\.norm1\.weight", which its model does not use\.$/,
+  ],
+  'without preprocessing': [
+    file(CONFIG, { preprocess: undefined }),
+    /^The preprocessing that came with this model/,
+  ],
+  'with another preprocessing': [
+    file(CONFIG, { preprocess: { ...RECIPE, channels: 1, mean: [0], std: [1] } }),
+    /^The preprocessing of this file gives other channels/,
+  ],
+  'with a name too few': [file(CONFIG, { labels: ['a'] }), /one name for each class/],
+};
+
+test('every file that is no model is refused in a sentence, and the next is loaded all the same', () =>
+  withClient(async (client) => {
+    const none = /^There is no model yet: please load one first\.$/;
+    await assert.rejects(client.trace(picture(8, 8)), { message: none });
+    for (const [kind, [bytes, message]] of Object.entries(BAD)) {
+      await assert.rejects(client.load(bytes, WASM), { message }, kind);
+    }
+    await assert.rejects(client.load(file(CONFIG), new Uint8Array(8)), {
+      message: /no WebAssembly with SIMD/,
+    });
+    await assert.rejects(client.trace(picture(8, 8)), { message: none });
+    await client.load(file(CONFIG), WASM);
+    await assert.rejects(client.trace(picture(8, 8), { size: -1 }), { message: /^A size is the short side/ });
+    assert.equal((await client.trace(picture(8, 8))).tokens, 5);
+    const other = { message: /^The engine loads models and traces pictures, nothing else\.$/ };
+    await assert.rejects(client.ask({ kind: 'dance' }), other);
+  }));
+
+test('a worker that fails fails whatever is waited for', async () => {
+  /** @type {Record<string, (event: any) => void>} */
+  const listeners = {};
+  const addEventListener = (/** @type {string} */ type, /** @type {(event: any) => void} */ listener) =>
+    void (listeners[type] = listener);
+  const client = new EngineClient({ postMessage() {}, addEventListener });
+  const waiting = client.trace(picture(8, 8));
+  listeners.message({ data: { id: 99, kind: 'answer', value: 1 } }); // to a question that nobody waits for
+  listeners.error({});
+  await assert.rejects(waiting, { message: 'The engine could not be started in this page.' });
+});
+
+test('a configuration whose every choice is possible is let through', () => {
+  assert.equal(checkedConfig(CONFIG), CONFIG);
+});

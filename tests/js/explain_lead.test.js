@@ -1,0 +1,138 @@
+// The trust of two classes' maps subtracted, on the stage: what is asked, what runs, and the curve with its three tests.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { firstChoice } from '../../vit_viz/ui/explain/agree.js';
+import { endOfStrips } from '../../vit_viz/ui/explain/card.js';
+import { mount as stage } from '../../vit_viz/ui/explain/stage.js';
+import { component, mount } from './browser.js';
+import { STAGED } from './staged.js';
+
+const STAGE = component(stage, 'ui/explain/stage.html');
+const curve = (/** @type {number[]} */ y) => ({
+  x: [0, 0.5, 1],
+  y,
+  low: [3, 0, -1],
+  high: [3, 2, -1],
+  ends: [-1, 3],
+  labels: ['−1.00', '3.00'],
+  texts: y.map((value) => `${value} logits`),
+});
+const measured = {
+  what: 'the lead of lion over cougar',
+  axis: 'lead of lion over cougar, in logits',
+  names: ['lion', 'cougar'],
+  better: true,
+  grows: true,
+  title: 'Area 0.5.',
+  sentences: ['It is lost when 50% are gone.'],
+  curves: { deletion: curve([3, -1, -1]), insertion: curve([-1, 2, 3]), reverse: curve([3, 3, -1]) },
+};
+const known = { key: 'k|1-2|relevance', label: 'Relevance', question: 'Does it follow?', cost: 'about 9 s' };
+const photo = {
+  ...STAGED,
+  target: '1-2',
+  method: 'Relevance',
+  grid: [1, 4],
+  region: [0, 0, 60, 180],
+  order: '3,0,2,1',
+  is_own: false,
+  lead: known,
+};
+
+function shown(/** @type {any} */ lead = known) {
+  const part = mount(STAGE, { ...photo, lead });
+  const press = (/** @type {string} */ name) =>
+    /** @type {any} */ (part.element.querySelector(`[data-test=${name}]`)).click();
+  const labels = () =>
+    part.element
+      .querySelectorAll('[data-test]')
+      .filter((/** @type {any} */ button) => !button.hidden)
+      .map((/** @type {any} */ button) => button.textContent);
+  return { ...part, press, labels, tell: (/** @type {any} */ news) => part.set(news, 'lead') };
+}
+
+test('of one map there is no lead to measure; of two a button says what it costs', () => {
+  assert.ok(shown(null).find('lead').hidden);
+  const { find } = shown();
+  assert.deepEqual([find('lead').hidden, find('lead').dataset.state], [false, 'open']);
+  assert.deepEqual(
+    [find('measure').textContent, find('job-words').textContent],
+    ['Does it follow?', 'about 9 s'],
+  );
+  assert.ok(find('fall').hidden);
+});
+
+test('what is measured says how far it is, can be ended, and is about this map alone', () => {
+  const { find, told, tell } = shown();
+  find('measure').click();
+  assert.deepEqual(told.at(-1), ['measure', { key: known.key }]);
+  assert.equal(find('lead').dataset.state, 'running');
+  tell({ key: known.key, share: 0.5, words: 'Random orders: 50%, about 4 s left' });
+  assert.equal(/** @type {any} */ (find('progress')).value, 0.5);
+  assert.match(find('job-words').textContent, /about 4 s left/);
+  assert.ok(find('measure').hidden && !find('stop').hidden);
+  find('stop').click();
+  assert.deepEqual(told.at(-1), ['halt', {}]);
+  tell({ key: 'of another method', ...measured });
+  assert.equal(find('lead').dataset.state, 'open');
+  tell({ key: known.key, error: 'This was stopped.' });
+  assert.deepEqual([find('job-words').textContent, find('measure').hidden], ['This was stopped.', false]);
+});
+
+test('the curve is of the lead, from either end of the map, with 0 as a line and the slider on it', () => {
+  const { find, tell, press, labels, browser } = shown();
+  /** @type {number[]} */
+  const taken = [];
+  browser.window.addEventListener('vv-taken', (/** @type {any} */ event) => taken.push(event.detail));
+  tell({ key: known.key, ...measured });
+  assert.equal(find('lead').dataset.state, 'measured');
+  assert.equal(
+    find('fall-title').textContent,
+    'Relevance: the lead of lion over cougar falls as its orange patches go',
+  );
+  assert.equal(find('axis').textContent, 'lead of lion over cougar, in logits');
+  assert.deepEqual(labels(), ['orange away', 'orange back', 'blue away']);
+  assert.equal(find('line').getAttribute('d'), 'M0.00 0.00L50.00 100.00L100.00 100.00');
+  assert.equal(find('zero').getAttribute('d'), 'M0.00 75.00L100.00 75.00');
+  assert.equal(find('lead-said').textContent, 'It is lost when 50% are gone.');
+  /** @type {any} */ (find('most')).value = '2';
+  find('most').fire('input');
+  assert.deepEqual([find('now').hidden, find('now').style.left], [false, '50%']);
+  assert.equal(taken.at(-1), 0); // the curve of the card is of another map
+  press('reverse');
+  assert.equal(
+    find('fall-title').textContent,
+    'Relevance: the lead of lion over cougar first grows as its blue patches go',
+  );
+  assert.equal(find('key-words').textContent, 'most for cougar first');
+  assert.ok(find('now').hidden);
+  press('insertion');
+  assert.equal(find('first').textContent, 'no patch there');
+});
+
+test('a curve that is at hand is shown at once', () => {
+  const { find } = shown({ ...known, ...measured });
+  assert.deepEqual([find('lead').dataset.state, find('job').hidden], ['measured', true]);
+});
+
+test('leads below 0 have their place on a line, and the first card is said with their mean', () => {
+  const place = (/** @type {number} */ area) => ({ area, low: -0.5, high: 1, mean: 0.2, floor: -2 });
+  const trust = (/** @type {number} */ area) => ({
+    options: '',
+    better: true,
+    what: measured.what,
+    place: place(area),
+  });
+  assert.equal(endOfStrips([trust(-1), trust(0)]), -2 + 1.6 * 3);
+  assert.equal(endOfStrips([]), 0);
+  const said = firstChoice([
+    { label: 'A', trust: trust(-1.5) },
+    { label: 'B', trust: trust(-1) },
+  ]);
+  assert.equal(
+    said,
+    'Believe A first: as the best patches go, the mean of the lead of lion over cougar is −1.5; random orders lie between −0.5 and 1.',
+  );
+});

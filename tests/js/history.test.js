@@ -1,0 +1,160 @@
+// The browser's history: what Back leads to, dialogs as entries, and answers that come too late.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { mountTabRow } from '../../vit_viz/ui/header/parts.js';
+import { mount as mountAddress, onReturn, openDialog, writeLink } from '../../vit_viz/ui/visit/address.js';
+import { Browser, component, mount, parse } from './browser.js';
+
+const ADDRESS = component(mountAddress, 'ui/kit/__init__.py#Address');
+
+/** A dialog as a browser has it. @returns {any} */
+function makeDialog() {
+  const dialog = /** @type {any} */ (parse('<div></div>'));
+  const close = () => {
+    if (!dialog.open) return;
+    dialog.open = false;
+    dialog.fire('close');
+  };
+  return Object.assign(dialog, { open: false, showModal: () => void (dialog.open = true), close });
+}
+
+/** A page that was opened at a link, and the links that its visitor returns to. @param {any} context */
+function begin(context, search = '?tab=heads') {
+  const browser = new Browser(search);
+  browser.install(context);
+  /** @type {string[]} */ const returned = [];
+  onReturn((link) => returned.push(link));
+  return { browser, history: /** @type {any} */ (browser.globals.history), returned };
+}
+
+test('Back closes a dialog and stays on the view; Forward opens it again', (t) => {
+  const { browser, history, returned } = begin(t);
+  const dialog = makeDialog();
+  openDialog(dialog);
+  openDialog(dialog);
+  assert.deepEqual([history.length, dialog.open], [2, true]);
+  history.back();
+  assert.deepEqual([dialog.open, returned, browser.location.search], [false, [], '?tab=heads']);
+  history.go(1);
+  assert.deepEqual([dialog.open, returned], [true, []]);
+});
+
+test('a dialog that is closed in another way leaves no entry, and what was written beside it stays', (t) => {
+  const { browser, history, returned } = begin(t);
+  const dialog = makeDialog();
+  openDialog(dialog);
+  writeLink('?tab=heads&layer=3', { push: false });
+  dialog.close();
+  assert.deepEqual([browser.location.search, history.state, returned], ['?tab=heads&layer=3', {}, []]);
+  writeLink('?tab=look', { push: true });
+  assert.equal(history.length, 2);
+  history.back();
+  assert.deepEqual(returned, ['?tab=heads&layer=3']);
+});
+
+test('another view that comes while dialogs are open lies below them', (t) => {
+  const { browser, history, returned } = begin(t);
+  const [under, over] = [makeDialog(), makeDialog()];
+  openDialog(under);
+  openDialog(over);
+  assert.equal(history.length, 3);
+  history.back();
+  assert.deepEqual([under.open, over.open], [true, false]);
+  writeLink('?tab=look', { push: true });
+  assert.deepEqual([history.length, under.open], [3, true]);
+  history.back();
+  assert.deepEqual([under.open, browser.location.search, returned], [false, '?tab=look', []]);
+  history.back();
+  assert.deepEqual(returned, ['?tab=heads']);
+});
+
+test('what was written beside a dialog stays after Back, and a jump over it leads to that view', (t) => {
+  const { browser, history, returned } = begin(t);
+  writeLink('?tab=look', { push: true });
+  const dialog = makeDialog();
+  openDialog(dialog);
+  writeLink('?tab=look&head=2', { push: false });
+  history.back();
+  assert.deepEqual([browser.location.search, returned], ['?tab=look&head=2', []]);
+  history.go(1);
+  history.go(-2);
+  assert.deepEqual([dialog.open, returned], [false, ['?tab=heads']]);
+});
+
+test('after a reload the entry of a dialog that is not open any more is left', (t) => {
+  const browser = new Browser('?tab=heads');
+  browser.install(t);
+  const history = /** @type {any} */ (browser.globals.history);
+  history.pushState({ vvDialogs: 1, theirs: 4 }, '', '?tab=heads');
+  const { told } = mount(ADDRESS, null, { browser });
+  browser.pass(0);
+  assert.deepEqual(history.state, null);
+  assert.deepEqual(told, [['arrive', { search: '?tab=heads', arrival: 1 }]]);
+  history.go(1);
+  assert.deepEqual([history.state, told.length], [null, 1]);
+});
+
+test('an answer to what was done before Back was pressed leaves the address as it is', () => {
+  const browser = new Browser('?tab=heads');
+  const { told, set } = mount(ADDRESS, null, { browser });
+  const history = /** @type {any} */ (browser.globals.history);
+  browser.pass(0);
+  set({ set: {}, push: false, arrival: 1 });
+  set({ set: { tab: 'look' }, push: true });
+  history.back();
+  history.go(1);
+  set({ set: { tab: 'tokens' }, push: true }); // of before
+  set({ set: {}, push: false, arrival: 2 }); // of the Back that Forward has overtaken
+  assert.equal(browser.location.search, '?tab=look');
+  assert.deepEqual(told.at(-1), ['arrive', { search: '?tab=look', arrival: 3 }]);
+  set({ set: { layer: '2' }, push: false, arrival: 3 });
+  set({ set: { tab: 'tokens' }, push: true });
+  assert.equal(browser.location.search, '?tab=tokens&layer=2');
+});
+
+test('an answer that a later one has overtaken leaves what that wrote, and writes the rest', () => {
+  const browser = new Browser('?tab=walkthrough');
+  const { set } = mount(ADDRESS, null, { browser });
+  browser.pass(0);
+  set({ set: {}, push: false, revision: 3 });
+  set({ set: { q: '9,8' }, push: false, revision: 5 });
+  set({ set: { q: '8,8', layer: '2' }, push: false, revision: 4 }); // asked before, answered after
+  assert.equal(browser.location.search, '?tab=walkthrough&q=9,8&layer=2');
+  set({ set: { q: null }, push: false, revision: 6 });
+  set({ set: { q: '8,8' }, push: false, revision: 4 });
+  assert.equal(browser.location.search, '?tab=walkthrough&layer=2');
+  set({ set: { q: '7,7' }, push: true }); // of the page itself
+  assert.equal(browser.location.search, '?tab=walkthrough&layer=2&q=7,7');
+});
+
+test('a tab that is pressed is told, one that the page has opened is not', (t) => {
+  const row = parse(
+    '<button role="tab" id="vv-tab-look-button" aria-selected="true">Look</button>' +
+      '<button role="tab" id="vv-tab-heads-button"><b>Heads</b></button><button role="tab" id="other">x</button>',
+  );
+  const document = { querySelector: () => row };
+  const browser = new Browser();
+  class MutationObserver {
+    observe() {}
+  }
+  browser.install(t, { document, MutationObserver });
+  /** @type {any[]} */ const told = [];
+  const start = () =>
+    mountTabRow(
+      /** @type {any} */ (null),
+      (name, data) => told.push([name, data]),
+      { value: null },
+      () => {},
+    );
+  start();
+  assert.deepEqual(told, []);
+  const [look, heads, other] = row.children;
+  for (const target of [heads.children[0], other, row]) row.fire('click', { target });
+  look.setAttribute('aria-selected', 'false');
+  heads.setAttribute('aria-selected', 'true');
+  assert.deepEqual(told, [['choose', { tab: 'heads' }]]);
+  start(); // the module came later than the press
+  assert.equal(told.length, 2);
+});

@@ -1,0 +1,77 @@
+// The shape with which stages begin: of the link when the page opens, of the picture that is chosen from then on.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { expectPhoto, openWithPhoto } from '../../vit_viz/ui/visit/photo_aspect.js';
+import { Browser } from './browser.js';
+
+const CONFIG = {
+  components: [
+    { props: { elem_id: 'vv-brand', value: '' } },
+    { props: { elem_id: 'vv-samples', value: { aspects: { '': 1.5, tower: 0.625 } } } },
+  ],
+};
+
+/** A page at a link, in a browser that keeps things, or refuses to. */
+function opened(
+  /** @type {any} */ context,
+  search = '',
+  kept = /** @type {Map<string, string> | null} */ (new Map()),
+) {
+  const browser = new Browser(search);
+  const refuse = () => {
+    throw new Error('refused');
+  };
+  const localStorage = kept
+    ? { getItem: (/** @type {string} */ key) => kept.get(key) ?? null, setItem: kept.set.bind(kept) }
+    : { getItem: refuse, setItem: refuse };
+  browser.install(context, { localStorage });
+  const { style } = browser.globals.document.documentElement;
+  return { browser, aspect: () => style.getPropertyValue('--vv-aspect') };
+}
+
+test('a page opens with the shape of the picture in its link', (context) => {
+  for (const [search, expected] of [
+    ['', '1.5'],
+    ['?image=tower', '0.625'],
+    ['?image=tower&part=10,20,30,60', '2'],
+    ['?image=gone&part=1,2,40,90', '2.25'],
+    ['?image=tower&part=10,20', '0.625'],
+    ['?image=gone', ''],
+  ]) {
+    const { aspect } = opened(context, search);
+    openWithPhoto(CONFIG);
+    assert.equal(aspect(), expected, search);
+  }
+});
+
+test('the shape of the picture that is chosen, and of its part, is expected from then on', (context) => {
+  const { browser, aspect } = opened(context);
+  openWithPhoto(CONFIG);
+  expectPhoto('tower', { tower: 0.625 });
+  assert.equal(aspect(), '0.625');
+  browser.location.search = '?image=u1&part=0,0,50,40';
+  expectPhoto('u1', { tower: 0.625, u1: 3 });
+  assert.equal(aspect(), '0.8');
+  browser.location.search = '?image=u1';
+  expectPhoto('u1', { tower: 0.625, u1: 3 });
+  assert.equal(aspect(), '3');
+  expectPhoto('gone', { tower: 0.625 });
+  assert.equal(aspect(), '3'); // the nearest that is known
+});
+
+test('a picture of this visit has its shape when the page opens again, where the browser keeps it', (context) => {
+  const kept = new Map();
+  opened(context, '?image=u1', kept);
+  expectPhoto('u1', { u1: 3, u2: 2 });
+  for (const image of ['u1', 'u2']) {
+    const { aspect } = opened(context, `?image=${image}`, kept);
+    openWithPhoto(CONFIG);
+    assert.equal(aspect(), image === 'u1' ? '3' : '2');
+  }
+  const { aspect } = opened(context, '?image=u1', null);
+  openWithPhoto(CONFIG);
+  expectPhoto('u1', { u1: 3 });
+  assert.equal(aspect(), '3');
+});

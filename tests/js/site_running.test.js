@@ -1,0 +1,93 @@
+// The engine of a page: one model at a time, whichever arrives first; a worker that dies is started again, once.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { settle } from './visit.js';
+import { Running } from '../../vit_viz/site/running.js';
+
+const model = (/** @type {string} */ name) => ({ name, card: '', file: name, bytes: 1, storage: '' });
+const PICTURE = /** @type {any} */ ({});
+
+/** Files whose weights arrive when a test says so, and workers that say which model they hold; `deaths` of them die of a picture. */
+function engine({ deaths = 0 } = {}) {
+  /** @type {Record<string, ((error?: Error) => void)[]>} */
+  const arriving = {};
+  /** @type {any[]} */
+  const workers = [];
+  class FakeWorker {
+    held = '';
+    /** @type {Record<string, (event: any) => void>} */ listeners = {};
+    isDead = workers.length < deaths;
+    addEventListener(/** @type {string} */ name, /** @type {(event: any) => void} */ listener) {
+      this.listeners[name] = listener;
+    }
+    postMessage(/** @type {any} */ { id, kind, file }) {
+      if (kind === 'load') this.held = file;
+      const value = kind === 'load' ? { held: file } : { model: this.held };
+      void Promise.resolve().then(() => {
+        if (kind === 'trace' && this.isDead) this.listeners.error({});
+        else this.listeners.message({ data: { id, kind: 'answer', value } });
+      });
+    }
+  }
+  const running = new Running({
+    start: () => {
+      const worker = new FakeWorker();
+      workers.push(worker);
+      return /** @type {any} */ (worker);
+    },
+    wasm: { plain: new ArrayBuffer(0) },
+    weights: ({ name }) =>
+      new Promise((resolve, reject) => {
+        (arriving[name] ??= []).push((error) => (error ? reject(error) : resolve(/** @type {any} */ (name))));
+      }),
+  });
+  const trace = async (/** @type {string} */ name) =>
+    /** @type {any} */ ((await running.trace(model(name), PICTURE, {})).traced).model;
+  return { running, trace, arriving, workers };
+}
+
+test('of two models at once each picture is traced by the one it was asked of, whichever arrives first', async () => {
+  const { trace, arriving } = engine();
+  const [first, second] = [trace('slow'), trace('quick')];
+  arriving.quick[0]();
+  assert.equal(await second, 'quick');
+  arriving.slow[0]();
+  await assert.rejects(first, /Another model was asked for meanwhile/);
+  assert.equal(await trace('quick'), 'quick');
+});
+
+test('a model is fetched once for pictures that come while it is on its way', async () => {
+  const { trace, arriving } = engine();
+  const asked = [trace('one'), trace('one')];
+  assert.equal(arriving.one.length, 1);
+  arriving.one[0]();
+  assert.deepEqual(await Promise.all(asked), ['one', 'one']);
+});
+
+test('weights that did not arrive are asked for again', async () => {
+  const { trace, arriving } = engine();
+  const first = trace('one');
+  arriving.one[0](new Error('A part of this page is missing (404).'));
+  await assert.rejects(first, /missing/);
+  const second = trace('one');
+  arriving.one[1]();
+  assert.equal(await second, 'one');
+});
+
+test('a worker that dies of a picture is started again, and of the same picture not for ever', async () => {
+  for (const [deaths, lives] of [
+    [1, true],
+    [2, false],
+  ]) {
+    const { trace, arriving, workers } = engine({ deaths: Number(deaths) });
+    const asked = trace('one');
+    arriving.one[0]();
+    await settle();
+    arriving.one[1]();
+    if (lives) assert.equal(await asked, 'one');
+    else await assert.rejects(asked, /engine could not be started/);
+    assert.equal(workers.length, 2);
+  }
+});

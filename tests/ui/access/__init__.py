@@ -1,0 +1,1 @@
+"""Whether the page is for everybody."""

@@ -1,0 +1,297 @@
+"""Two classes on the Explain tab, what only a method says, and which methods agree: as sentences, pictures and files."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.session.test_session import picture
+from tests.ui.desk import odd_session
+from tests.ui.waits import expect
+from vit_viz.analyses.methods import METHODS
+from vit_viz.session.request import Subject
+from vit_viz.ui import pictures
+from vit_viz.ui.explain import agree, lead, stage
+from vit_viz.ui.explain.questions import Questions, with_target
+from vit_viz.ui.explain.view import gallery_value
+from vit_viz.views.state import ViewState
+
+
+def asked(**options: Any) -> Questions:
+    """A photo that is no square, before a model with a class token and three registers."""
+    session = odd_session(reg_tokens=3)
+    image = session.add_upload(picture(0))
+    subject = Subject("odd", image)
+    page: Any = SimpleNamespace(session=session)
+    view = ViewState(model="odd", image=image).with_options(options)
+    return Questions(page, subject, with_target(session, subject, view))
+
+
+def staged(questions: Questions) -> dict[str, Any]:
+    return stage.stage_value(stage._shown(questions))
+
+
+@pytest.mark.parametrize(("pair", "method"), [("1-4", "relevance"), ("5-0", "legrad")])
+def test_the_stage_subtracts_two_classes_and_says_where_each_has_the_most(pair: str, method: str) -> None:
+    questions = asked(target=pair, sides="difference", method=method)
+    value = staged(questions)
+    view = questions.targeted.view
+    values = pictures.explanation(questions.page.session, questions.subject, view).values
+    assert values.sum() == pytest.approx(0, abs=1e-6)
+    first, other = pair.split("-")
+    most, least = np.argwhere(values == values.max())[0], np.argwhere(values == values.min())[0]
+    assert value["said"].startswith(
+        f"Most for animal {first} at row {most[0]}, column {most[1]}; most for animal {other} at row {least[0]}, column {least[1]}."
+    )
+    assert value["bar"]["unit"] == f"share of the map, subtracted; orange animal {first}, blue animal {other}"
+    assert value["bar"]["low"] == f"-{value['bar']['high']}"
+    assert [side["side"] for side in value["sides"] if side["chosen"]] == ["difference"]
+    assert value["sides"][2]["label"] == f"animal {first}, and not animal {other}"
+    order = [int(patch) for patch in value["order"].split(",")]
+    assert order[0] == values.argmax()
+    assert order[-1] == values.argmin()
+    assert not value["is_own"]
+
+
+def test_each_class_of_a_pair_has_its_own_map_and_a_link_of_before_the_map_of_the_lead() -> None:
+    of = {
+        side: pictures.explanation(one.page.session, one.subject, one.targeted.view).values
+        for side in ("lead", "one", "other")
+        for one in [asked(target="1-4", sides=side)]
+    }
+    for side, target in (("one", "1"), ("other", "4"), ("lead", "1-4")):
+        alone = asked(target=target)
+        values = pictures.explanation(alone.page.session, alone.subject, alone.targeted.view).values
+        np.testing.assert_allclose(of[side], values, rtol=1e-6)
+    assert np.abs(of["one"] - of["other"]).max() > 0
+    assert staged(asked(target="1-4"))["is_own"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"target": "2-2"}, "A class cannot be set against itself"),
+        ({"target": "1-4", "method": "rollout"}, "there is nothing to subtract"),
+    ],
+)
+def test_what_cannot_be_subtracted_is_said_in_a_sentence(options: dict[str, str], words: str) -> None:
+    questions = asked(sides="difference", **options)
+    value = staged(questions)
+    assert words in f"{value['note']} {questions.targeted.problem}"
+    assert value["said"] == ""
+    assert value["sides"] == []
+
+
+def scores(deletion: list[float], reverse: list[float], chance: list[float]) -> Any:
+    """What was measured, in the shape of `Faithfulness`: curves at 0, 50 and 100%, one of them for all random orders."""
+    shares = np.array([0, 0.5, 1])
+    curves = [SimpleNamespace(x=shares, y=np.array(y)) for y in (deletion, reverse)]
+    band = SimpleNamespace(
+        fractions=shares, deletion=np.array([chance]), interval=lambda _test: (1.5, -0.25, 2.0)
+    )
+    return SimpleNamespace(
+        deletion=curves[0], reverse=curves[1], band=band, deletion_auc=-0.5, reverse_auc=2.25
+    )
+
+
+MEAN = (
+    "In the mean over the curve the lead is −0.50, with dog's patches first 2.25; in random orders 1.50, 95% of them from −0.25 to "
+    "2.00."
+)
+
+
+@pytest.mark.parametrize(
+    ("measured", "words"),
+    [
+        (
+            scores([3, -1, 0.2], [3, 4, 0.2], [3, 1, 0.2]),
+            [
+                "On the whole photo cat leads dog by 3.00 logits; with every patch painted over it is 0.20.",
+                "With cat's patches first, the lead is lost when 50% are gone; in random orders, in the mean, it is never lost.",
+                MEAN,
+                "With dog's patches first it grows to 4.00, when 50% are gone.",
+            ],
+        ),
+        (
+            scores([-2, -3, -1], [-2, -2.5, -3], [-2, -2, -1]),
+            [
+                "On the whole photo cat does not lead dog: the lead is −2.00 logits; with every patch painted over it is −1.00.",
+                MEAN,
+                "With dog's patches first it never grows.",
+            ],
+        ),
+    ],
+)
+def test_what_becomes_of_a_lead_is_said_with_its_numbers(measured: Any, words: list[str]) -> None:
+    assert lead.sentences("cat", "dog", measured) == words
+
+
+@pytest.mark.parametrize(("pair", "method"), [("1-4", "relevance"), ("5-0", "legrad")])
+def test_the_difference_on_the_stage_has_a_test_of_its_own(pair: str, method: str) -> None:
+    questions = asked(target=pair, sides="difference", method=method)
+    shown = stage._shown(questions)
+    before = staged(questions)["lead"]
+    assert "curves" not in before
+    *told, last = (news["lead"] for news in lead.measured(shown, threading.Event()))
+    assert [one["share"] for one in told] == sorted(one["share"] for one in told)
+    after = staged(questions)["lead"]
+    assert before["key"] == last["key"] == after["key"]
+    assert after["curves"] == last["curves"]
+    logits, (one, other) = questions.trace.logits, map(int, pair.split("-"))
+    assert logits is not None
+    of_the_photo = float(logits.flatten()[one] - logits.flatten()[other])
+    for name, at in (("deletion", 0), ("reverse", 0), ("insertion", -1)):
+        assert after["curves"][name]["y"][at] == pytest.approx(of_the_photo, abs=1e-3)
+    assert after["curves"]["deletion"]["y"][-1] == after["curves"]["reverse"]["y"][-1]
+    assert after["axis"] == f"lead of animal {one} over animal {other}, in logits"
+    assert after["names"] == [f"animal {one}", f"animal {other}"]
+
+
+def test_before_the_lead_is_tested_its_time_is_said_and_less_where_the_random_orders_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    questions = asked(target="1-4", sides="difference", method="relevance")
+    session = questions.page.session
+    monkeypatch.setattr(session, "pass_seconds", {questions.subject: 0.1}.__getitem__)
+    whole = staged(questions)["lead"]["cost"]
+    assert whole.endswith("; some hundred passes: at most about 43\N{NO-BREAK SPACE}s.")
+    session.run(questions.band_request())
+    rest = staged(questions)["lead"]["cost"]
+    assert rest.endswith("; the random orders are known: at most about 5\N{NO-BREAK SPACE}s.")
+    assert rest.startswith("Takes them away, beside random orders of patches; ")
+    monkeypatch.setattr(session, "pass_seconds", lambda _subject: None)
+    assert staged(questions)["lead"]["cost"].endswith("; the random orders are known.")
+
+
+def test_what_is_no_difference_has_no_such_test_and_what_stops_says_so() -> None:
+    for options in (
+        {"target": "1-4"},
+        {"target": "1", "sides": "difference"},
+        {"target": "1-4", "sides": "one"},
+    ):
+        assert staged(asked(**options))["lead"] is None
+    stop = threading.Event()
+    stop.set()
+    shown = stage._shown(asked(target="2-3", sides="difference"))
+    *_, last = (news["lead"] for news in lead.measured(shown, stop))
+    assert last["error"]
+    assert "curves" not in last
+
+
+@pytest.mark.parametrize(
+    ("sides", "words"),
+    [
+        ("difference", "animal 1's map less animal 4's, two maps subtracted"),
+        ("other", "the map for animal 4 alone"),
+    ],
+)
+def test_the_cards_of_a_pair_say_that_they_are_of_the_lead_where_the_stage_is_not(
+    sides: str, words: str
+) -> None:
+    rule = gallery_value(asked(target="1-4", sides=sides))["rule"]
+    assert rule.startswith("Each card is one map of animal 1's lead over animal 4")
+    assert words in rule
+    assert gallery_value(asked(target="1-4"))["rule"] == ""
+
+
+def test_what_only_a_method_says_has_one_signed_scale_on_all_cards() -> None:
+    value = gallery_value(asked(map_scale="only"))
+    captions = [card["map"]["caption"] for card in value["cards"] if not card["slow"]]
+    scales = {caption.split("Scale: ")[1].split(". ")[0].rstrip(".") for caption in captions}
+    assert len(scales) == 1
+    (scale,) = scales
+    low, high = scale.split(" from ")[1].split(" to ")
+    assert low == f"-{high}"
+    assert f"from {low} to {high} for all" in value["rule"]
+    assert gallery_value(asked())["rule"] == ""
+
+
+def test_the_table_of_agreement_is_that_of_the_question_for_the_quick_maps() -> None:
+    questions = asked()
+    got = gallery_value(questions)["agreement"]
+    matrix = questions.page.session.run(
+        questions.subject.request("agreement", methods="quick", target=int(questions.targeted.view.target))
+    )
+    assert got["names"] == [METHODS[name].words.label for name in METHODS.quick]
+    assert got["names"] == list(matrix.names)
+    np.testing.assert_allclose(got["values"], matrix.values, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (
+            [[1, 0.95, 0.92, 0.1], [0.95, 1, 0.94, 0.2], [0.92, 0.94, 1, 0.3], [0.1, 0.2, 0.3, 1]],
+            "A, B and C look alike (0.92 or more); D agrees least with the others (0.20 in the mean).",
+        ),
+        ([[1, 0.93], [0.93, 1]], "A and B look alike (0.93)."),
+        (
+            [[1, 0.4, -0.5], [0.4, 1, 0.3], [-0.5, 0.3, 1]],
+            "No two maps look alike: the closest are A and B (0.40); C agrees least with the others (-0.10 in the mean).",
+        ),
+    ],
+)
+def test_which_maps_look_alike_is_said_with_numbers(values: list[list[float]], words: str) -> None:
+    assert agree.sentence(list("ABCD")[: len(values)], np.array(values, np.float32)) == words
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize(("image", "width"), [("tower", 1440), ("twins", 390)])
+def test_a_visitor_sets_one_class_against_another_and_sees_what_only_a_method_says(
+    visit: Callable[..., Any], app_url: str, image: str, width: int
+) -> None:
+    page = visit(f"{app_url}?tab=explain&image={image}", width=width, height=900 if width > 500 else 844)
+    photo, gallery = page.locator("#vv-explain-picture"), page.locator("#vv-gallery")
+    expect(photo.locator(".vv-sides")).to_be_hidden()
+    page.locator("#vv-target .vv-unlike .vv-chip").first.click()
+    expect(photo.locator(".vv-sides-words")).to_contain_text("Most for ")
+    expect(photo.locator("[data-side=difference]")).to_have_attribute("aria-pressed", "true")
+    expect(photo.locator(".vv-caption")).to_contain_text("orange above 0, blue below, on the gray photo")
+    page.wait_for_function("() => location.search.includes('sides=difference')")
+    photo.locator("[data-side=other]").click()
+    expect(photo.locator("[data-side=other]")).to_have_attribute("aria-pressed", "true")
+    expect(photo.locator(".vv-sides-words")).to_be_hidden()
+    gallery.locator("[data-map-scale=only]").click()
+    expect(gallery.locator(".vv-rule-words")).to_contain_text("less the mean of the quick maps")
+    expect(photo.locator(".vv-caption")).to_contain_text("what only this method says")
+    expect(gallery.locator(".vv-agree-table tbody tr")).to_have_count(len(METHODS.quick))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize(("image", "pair", "width"), [("lion", "184-102", 1440), ("tower", "12-4", 390)])
+def test_a_visitor_measures_whether_the_lead_goes_with_the_colours(
+    visit: Callable[..., Any], app_url: str, image: str, pair: str, width: int
+) -> None:
+    address = f"{app_url}?tab=explain&image={image}&target={pair}&sides=difference"
+    page = visit(address, width=width, height=900 if width > 500 else 844)
+    part = page.locator("#vv-explain-picture .vv-lead")
+    expect(part).to_have_attribute("data-state", "open")
+    expect(part.locator(".vv-job-words")).to_contain_text("some hundred passes")
+    expect(page.locator("#vv-gallery .vv-rule-words")).to_contain_text("two maps subtracted")
+    part.locator(".vv-measure").focus()
+    page.keyboard.press("Enter")
+    expect(part).to_have_attribute("data-state", "measured", timeout=120_000)
+    expect(part.locator(".vv-fall-title")).to_contain_text("orange patches go")
+    expect(part.locator(".vv-axis")).to_contain_text(", in logits")
+    expect(part.locator(".vv-lead-said")).to_contain_text("In the mean over the curve the lead is ")
+    page.locator("#vv-explain-picture .vv-most").focus()
+    page.keyboard.press("ArrowRight")
+    expect(part.locator(".vv-now")).to_be_visible()
+    part.locator("[data-test=reverse]").focus()
+    page.keyboard.press("Enter")
+    expect(part.locator(".vv-fall-title")).to_contain_text("blue patches go")
+    page.locator("#vv-explain-picture [data-side=lead]").focus()
+    page.keyboard.press("Enter")
+    expect(part).to_be_hidden()
+    page.locator("#vv-explain-picture [data-side=difference]").focus()
+    page.keyboard.press("Enter")
+    expect(part).to_have_attribute("data-state", "measured")  # what was measured is there again
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

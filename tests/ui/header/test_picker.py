@@ -1,0 +1,92 @@
+"""The list of models: opened from any corner of its button, by keyboard and by touch; and several pictures at once."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.ui.test_access import axe
+from tests.ui.test_bringing import NOTE, drag, picture, shows
+from tests.ui.waits import expect
+
+pytestmark = pytest.mark.browser
+
+BUTTON = "#vv-model .vv-model-open"
+PANEL = "#vv-model .vv-model-panel"
+TEXT = "#vv-model .vv-model-text"
+ACTIVE = "#vv-model [role=option][aria-selected=true]"
+
+
+@pytest.mark.parametrize("corner", [(3, 3), (-3, -3)], ids=["top left", "bottom right"])
+def test_the_list_opens_at_each_corner_and_is_driven_by_keys(page: Any, corner: tuple[int, int]) -> None:
+    box = page.locator(BUTTON).bounding_box()
+    x, y = (
+        start + shift % size
+        for start, shift, size in zip(
+            (box["x"], box["y"]), corner, (box["width"], box["height"]), strict=True
+        )
+    )
+    page.mouse.click(x, y)
+    expect(page.locator(TEXT)).to_be_focused()
+    assert page.locator(PANEL).bounding_box()["width"] >= 320
+    expect(page.locator(ACTIVE)).to_contain_text("on this disk")
+    expect(page.locator("#vv-model [data-name=dino-s16]")).to_contain_text("87 MB · apache-2.0 · to download")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(ACTIVE)).to_have_attribute("data-name", "dino-s16")
+    page.keyboard.type("registers")
+    expect(page.locator(ACTIVE)).to_have_attribute("data-name", "dinov2-s14-reg")
+    page.evaluate(axe())
+    found = page.evaluate(
+        "() => axe.run('#vv-model').then(({ violations }) => violations.map(({ id }) => id))"
+    )
+    assert found == []
+    page.keyboard.press("Enter")
+    question = page.locator("#vv-model .vv-model-question[open]")
+    expect(question).to_contain_text("timm/vit_small_patch14_reg4_dinov2.lvd142m")
+    expect(question).to_contain_text("88 MB")
+    page.keyboard.press("Escape")
+    expect(question).to_have_count(0)
+    page.locator(BUTTON).click()
+    page.keyboard.press("Escape")
+    expect(page.locator(PANEL)).to_be_hidden()
+    expect(page.locator(BUTTON)).to_be_focused()
+    assert page.locator(BUTTON).get_attribute("data-model") == "mini"
+
+
+def test_on_a_phone_the_list_is_as_wide_as_the_screen(visit: Callable[..., Any], app_url: str) -> None:
+    page = visit(app_url, width=390, height=844)
+    if not page.locator(BUTTON).is_visible():
+        page.locator("#vv-menu button").click()
+    page.locator(BUTTON).click()
+    expect(page.locator(PANEL)).to_be_visible()
+    assert page.locator(PANEL).bounding_box()["width"] >= 360
+    page.locator("#vv-model .vv-model-close").click()
+    expect(page.locator(PANEL)).to_be_hidden()
+
+
+def test_pictures_dropped_together_all_stay_and_what_is_none_is_named(page: Any) -> None:
+    before = page.locator("#vv-samples button").count()
+    drag(page, "drop", files=(picture(431), ("notes.txt", "text/plain", "YQ=="), picture(433), picture(439)))
+    shows(page, 431)
+    expect(page.locator("#vv-samples button")).to_have_count(before + 3)
+    expect(page.locator(NOTE)).to_contain_text("notes.txt is no picture.")
+
+
+def test_pictures_chosen_together_in_the_box_all_stay(page: Any) -> None:
+    before = page.locator("#vv-samples button").count()
+    page.locator("#vv-bring-opener button").click()
+    with page.expect_file_chooser() as chooser:
+        page.locator("#vv-upload button").first.click()
+    files = [picture(width) for width in (443, 449)]
+    chooser.value.set_files(
+        [
+            {"name": f"own-{place}.png", "mimeType": kind, "buffer": base64.b64decode(data)}
+            for place, (_name, kind, data) in enumerate(files)
+        ]
+    )
+    shows(page, 443)
+    expect(page.locator("#vv-samples button")).to_have_count(before + 2)
+    expect(page.get_by_role("button", name="Your picture own-1")).to_have_count(1)

@@ -1,0 +1,91 @@
+"""Formulas are declared once as words and LaTeX, and stand on the page as words and MathML."""
+
+from __future__ import annotations
+
+import html
+import re
+from xml.etree import ElementTree
+
+import gradio as gr
+import pytest
+
+from tests.ui.desk import app_of, odd_session
+from vit_viz.analyses.methods import METHODS
+from vit_viz.errors import ParameterError
+from vit_viz.ui.kit.words import formulas, typeset
+
+RAW = re.compile(r"\\|\$|\^|_\{|_\w\b|[{}]")
+MATH = re.compile(r"<math\b.*?</math>", re.DOTALL)
+
+
+def check(page: str) -> None:
+    """HTML with mathematics in it, each expression well formed and named, and nothing of LaTeX left."""
+    expressions = MATH.findall(page)
+    assert expressions
+    for expression in expressions:
+        tree = ElementTree.fromstring(expression)
+        assert RAW.findall(tree.get("aria-label") or "\\") == []
+        assert "".join(tree.itertext()).strip()
+    assert RAW.findall(html.unescape(re.sub(r"<[^>]+>", "", page))) == []
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_the_formula_of_every_method_is_typeset(name: str) -> None:
+    words = METHODS[name].words
+    check(formulas((words.formula, words.source)))
+
+
+def test_every_formula_that_the_page_begins_with_is_typeset() -> None:
+    app = app_of(odd_session())
+    values = [block.value for block in app.blocks.values() if isinstance(block, gr.HTML)]
+    pages = [value for value in values if isinstance(value, str) and "class=vv-math" in value]
+    assert len(pages) >= 5  # Look, trust, the chosen method, Positions, Patches
+    for page in pages:
+        check(page)
+        assert "<code>" not in page
+
+
+def test_words_around_the_mathematics_are_escaped_and_kept() -> None:
+    page = typeset(r"looks <at>: $A[i, :]$ & more")
+    assert page.startswith("looks &lt;at&gt;: <math ")
+    assert page.endswith("</math> &amp; more")
+    assert typeset("i mod n") == "i mod n"
+
+
+def test_a_comma_stays_on_the_line_of_its_expression() -> None:
+    page = typeset("$a$, $b$ and ($c$).")
+    assert re.findall(r"<span class=vv-math-bound>(.*?)</span>", MATH.sub("m", page)) == ["m,", "m)."]
+    assert MATH.sub("m", re.sub(r"</?span[^>]*>", "", page)) == "m, m and (m)."
+
+
+def test_the_tree_says_what_the_formula_says() -> None:
+    (expression,) = MATH.findall(typeset(r"$\frac{a_1}{\sqrt{d}}$"))
+    tree = ElementTree.fromstring(expression)
+    assert [node.tag for node in tree.iter()] == [
+        "math", "mrow", "mfrac", "mrow", "msub", "mi", "mn", "mrow", "msqrt", "mrow", "mi",
+    ]  # fmt: skip
+    assert [node.text for node in tree.iter() if node.text] == ["a", "1", "d"]
+    assert tree.get("aria-label") == "(a sub 1) over (root of (d))"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (r"$\bar A_\ell$", "A bar sub ℓ"),
+        (r"$A'_\ell$", "A sub ℓ super ′"),
+        (r"$\mathrm{mean}_h\, A$", "mean sub h A"),
+        (r"$x^{2}$", "x super 2"),
+        (r"$\int_0^1 y$", "∫ sub 0 super 1 y"),
+    ],
+)
+def test_a_formula_is_said_in_words(text: str, said: str) -> None:
+    (expression,) = MATH.findall(typeset(text))
+    assert ElementTree.fromstring(expression).get("aria-label") == said
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [("a $b", "two dollar signs"), (r"$\nosuch{a}$", "not known"), ("a$b$c$", "two dollar")]
+)
+def test_a_formula_that_cannot_be_typeset_says_why(text: str, why: str) -> None:
+    with pytest.raises(ParameterError, match=why):
+        typeset(text)

@@ -1,0 +1,111 @@
+"""Tabs, steps and dialogs are entries of the browser's history: Back leads to what was there before, and no further."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.ui.waits import expect
+
+pytestmark = pytest.mark.browser
+
+AT = """([tab, words]) =>
+  document.querySelector('#vv-tabs [role=tab][aria-selected=true]')?.id === `vv-tab-${tab}-button`
+  && words.every((word) => location.search.includes(word))"""
+
+
+def at(page: Any, tab: str, *words: str) -> None:
+    """Wait until this tab is open and the address says so, with these words."""
+    page.wait_for_function(AT, arg=[tab, words if tab == "look" else [f"tab={tab}", *words]])
+
+
+def choose(page: Any, tab: str) -> None:
+    page.locator(f"#vv-tab-{tab}-button").click()
+    at(page, tab)
+
+
+def entries(page: Any) -> int:
+    return int(page.evaluate("history.length"))
+
+
+def test_back_leads_through_tabs_and_pictures_also_after_a_reload(page: Any) -> None:
+    start = entries(page)
+    choose(page, "patches")
+    choose(page, "positions")
+    page.get_by_role("button", name="Sample image tower").click()
+    at(page, "positions", "image=tower")
+    choose(page, "heads")
+    assert entries(page) == start + 4
+    page.reload()
+    at(page, "heads", "image=tower")
+    page.evaluate("history.go(-2)")
+    expect(sample(page, "lion")).to_have_attribute("aria-pressed", "true")
+    at(page, "positions", "image=lion")
+    page.evaluate("history.back(); history.back()")  # the second sooner than the first is answered
+    at(page, "look")
+    expect(page.locator("#vv-explorer [data-vv=root]")).to_have_attribute("data-state", "ready")
+    page.go_forward()
+    at(page, "patches")
+    page.evaluate("history.go(3)")
+    at(page, "heads", "image=tower")
+    expect(sample(page, "tower")).to_have_attribute("aria-pressed", "true")
+    assert entries(page) == start + 4
+
+
+def sample(page: Any, name: str) -> Any:
+    return page.locator(f'#vv-samples [aria-label="Sample image {name}"]')
+
+
+def test_steps_are_entries_and_what_slides_or_hovers_is_none(visit: Callable[..., Any], app_url: str) -> None:
+    page = visit(f"{app_url}?tab=walkthrough&step=5", ready=False)
+    shown = page.locator("#vv-w-content.vv-w-ready .vv-w")
+    expect(shown).to_have_attribute("data-step", "5")
+    start = entries(page)
+    layer = page.locator("#vv-w-layer input[type=range]")
+    expect(layer).to_be_visible()  # it is seen together with the photo above it
+    layer.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("/layer=[0-4]/.test(location.search)")
+    page.locator("#vv-w-next").click()
+    expect(shown).to_have_attribute("data-step", "6")
+    choose(page, "look")
+    page.locator("#vv-explorer [data-vv=root][data-state=ready]").wait_for()
+    box = page.locator("#vv-explorer [data-vv=photo]").bounding_box()
+    caption = page.locator("#vv-explorer [data-vv=caption]")
+    for share in (0.2, 0.4, 0.6):
+        page.mouse.move(box["x"] + share * box["width"], box["y"] + share * box["height"])
+        expect(caption).to_contain_text("patch (")
+    assert entries(page) == start + 2
+    page.go_back()
+    expect(shown).to_have_attribute("data-step", "6")
+    page.go_back()
+    expect(shown).to_have_attribute("data-step", "5")
+    at(page, "walkthrough", "step=5")
+    assert "layer=" in page.url
+
+
+def test_back_closes_a_dialog_and_closing_leaves_no_entry(page: Any) -> None:
+    choose(page, "patches")
+    page.locator("#vv-grid-picture .vv-save").click()
+    figure, palette = page.locator("dialog.vv-figure"), page.locator("dialog.vv-palette")
+    expect(figure).to_be_visible()
+    page.go_back()
+    expect(figure).to_be_hidden()
+    at(page, "patches")
+    page.go_forward()
+    expect(figure).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(figure).to_be_hidden()
+    page.keyboard.press("Control+k")
+    expect(palette).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.reload()
+    at(page, "patches")
+    expect(palette).to_be_hidden()
+    page.wait_for_function("!history.state?.vvDialogs")
+    page.go_back()
+    at(page, "look")
+    page.go_forward()
+    at(page, "patches")

@@ -1,0 +1,140 @@
+"""How far the methods agree about one photo: rank correlations of their maps, pair by pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vit_viz.analyses.correlation import ranks, spearman
+from vit_viz.analyses.explain import map_of, maps_of
+from vit_viz.analyses.job import Job
+from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.spec import Question, Words
+from vit_viz.errors import ParameterError
+from vit_viz.results import PatchMap, StateMatrix
+
+Which = Literal["quick", "all"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Agreement(StateMatrix):
+    """Rank correlation of every two maps, [maps, maps], in [-1, 1]; 1 with themselves.
+
+    Args:
+        top_fifth: share of the highest fifth of the patches that two maps have in common, [maps, maps]; 0.2 by chance.
+        by_chance: in how large a share of all ways to slide one map around the grid it agrees at least so well, [maps, maps].
+    """
+
+    top_fifth: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    by_chance: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+
+
+def agreement(maps: Mapping[str, PatchMap]) -> Agreement:
+    """How far the maps of several methods agree: Spearman's correlation of each two, over patches.
+
+    Smooth maps agree more by chance than scattered ones, so beside each correlation stands a test that keeps their smoothness: one
+    of the two maps is slid around the grid, over its edges, by each of the rows x cols offsets; `by_chance` is the share of those
+    at which it correlates at least as well, at its own place included. All at once, by Fourier transforms of the ranks.
+
+    Args:
+        maps: by the names that they have in the matrix.
+
+    Raises:
+        ParameterError: there is none, or their grids differ.
+
+    Source: Spearman 1904, doi:10.2307/1412159; Harris et al. 2020, arXiv:2012.06862 (shifts as a test of what is smooth).
+
+    Example:
+        >>> import vit_viz as vv
+        >>> from vit_viz.samples import sample
+        >>> maps = vv.explain("mini", sample("shapes"), methods=("relevance", "rollout"))
+        >>> vv.agreement(maps).values.round(2)
+        array([[1.  , 0.93],
+               [0.93, 1.  ]], dtype=float32)
+    """
+    if len({one.grid for one in maps.values()}) != 1:
+        raise ParameterError("Maps are compared on one grid of patches, and there must be one at least.")
+    values = [one.values for one in maps.values()]
+    tops = np.stack([_top_fifth(one) for one in values]).astype(np.float32)
+    return Agreement(
+        np.array([[spearman(one, other) for other in values] for one in values], dtype=np.float32),
+        tuple(maps),
+        unit="Spearman correlation",
+        value_range=(-1.0, 1.0),
+        method="agreement of methods",
+        provenance=next(iter(maps.values())).provenance,
+        top_fifth=tops @ tops.T / tops[0].sum(),
+        by_chance=np.array(
+            [[_by_chance(one, other) for other in values] for one in values], dtype=np.float32
+        ),
+    )
+
+
+def _top_fifth(values: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which patches have the highest values, [patches]; of equal ones the first."""
+    count = max(1, round(values.size / 5))
+    chosen = np.zeros(values.size, dtype=bool)
+    chosen[np.argsort(-values.ravel(), kind="stable")[:count]] = True
+    return chosen
+
+
+def _by_chance(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+    """Share of the offsets around the grid at which two maps correlate at least as well as at their own places."""
+    spectra = [np.fft.fft2(ranks(values).reshape(one.shape)) for values in (one, other)]
+    products = np.fft.ifft2(spectra[0] * spectra[1].conj()).real  # sums over patches, at every offset
+    return float((products >= products[0, 0] - 1e-9 * one.size**3).mean())
+
+
+@dataclass(frozen=True)
+class AgreementOptions(Options):
+    """Whose maps are compared."""
+
+    methods: Annotated[
+        Which,
+        Option("methods", "Those that share one pass, or every method with a card, which can take minutes."),
+    ] = "quick"
+
+
+def _agreement(job: Job, options: AgreementOptions) -> Agreement:
+    quick = maps_of(job, job.target)
+    maps, missing = dict(quick.maps), dict(quick.missing)
+    for method in METHODS.cards if options.methods == "all" else ():
+        if not method.is_slow:
+            continue
+        try:
+            maps[method.name] = map_of(job, method)
+        except ParameterError as error:
+            missing[method.name] = str(error)
+    compared = agreement({METHODS[name].words.label: one for name, one in maps.items()})
+    target = {} if job.target is None else {"target": job.target}
+    return replace(
+        compared,
+        provenance=job.trace.provenance.with_parameters(
+            method="agreement", methods=options.methods, **target
+        ),
+        note=" ".join(f"Without {METHODS[name].words.label}: {why}" for name, why in missing.items()),
+    )
+
+
+AGREEMENT = Question(
+    name="agreement",
+    words=Words(
+        label="Agreement of methods",
+        shows="whether the methods point at the same patches: the rank correlation of every two maps.",
+        hides="which of them is right: methods can agree and all be wrong.",
+        formula=r"$\rho_{ab} = \mathrm{corr}(\mathrm{rank}\, m_a, \mathrm{rank}\, m_b)$ over patches",
+        source="Spearman 1904, doi:10.2307/1412159",
+        runs="one pass for all quick methods, and more for each slow one",
+    ),
+    options=AgreementOptions,
+    run=_agreement,
+    reads="image",
+    cost="many passes",
+    forwards=4,
+    takes_target=True,
+)

@@ -1,0 +1,157 @@
+"""Class activation maps on tokens: Grad-CAM, HiResCAM, LayerCAM and XGrad-CAM, of what the last attention reads.
+
+All four combine two arrays over the patches: a [patches, dim], what enters the last block's attention, after its first norm,
+and g = dy/da. They are taken before the last attention, because after the last block the gradient of patch tokens is exactly 0
+under class-token pooling. Prefix tokens are left out before anything is averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vit_viz.analyses.attention import to_numpy
+from vit_viz.analyses.method_input import MethodInput
+from vit_viz.analyses.options import NoOptions
+from vit_viz.analyses.spec import Method, SharedPass, Words
+from vit_viz.errors import CaptureError
+from vit_viz.lazy import Tensor, torch
+from vit_viz.model import Block
+from vit_viz.results import PatchMap
+
+Combine = Callable[[Tensor, Tensor], Tensor]
+"""From a and g, both [patches, dim], to one number per patch, [patches]; what is below 0 is cut off afterwards."""
+
+
+def gradcam(a: Tensor, g: Tensor) -> Tensor:
+    """sum_c w_c a[:, c] with w_c = mean_i g[i, c]: one weight per channel (Selvaraju et al. 2017, arXiv:1610.02391)."""
+    return a @ g.mean(0)
+
+
+def hirescam(a: Tensor, g: Tensor) -> Tensor:
+    """sum_c g[:, c] a[:, c]: each patch has its own gradient (Draelos & Carin 2020, arXiv:2011.08891)."""
+    return (g * a).sum(1)
+
+
+def layercam(a: Tensor, g: Tensor) -> Tensor:
+    """sum_c (g[:, c])+ a[:, c]: only where more of a channel helps (Jiang et al. 2021, doi:10.1109/TIP.2021.3089943)."""
+    return (g.clamp(min=0) * a).sum(1)
+
+
+def xgradcam(a: Tensor, g: Tensor) -> Tensor:
+    """sum_c w_c a[:, c] with w_c = sum_i g[i, c] a[i, c] / sum_i a[i, c] (Fu et al. 2020, arXiv:2008.02312).
+
+    A channel whose sum over patches is exactly 0 has no weight, where theirs adds 1e-7 to every sum.
+    """
+    sums = a.sum(0)
+    return a @ torch.where(sums == 0, 0, (g * a).sum(0) / sums)
+
+
+def token_cam(combine: Combine, given: MethodInput) -> PatchMap:
+    """Which patches carry, into the last attention, the features that the target grows with.
+
+    Args:
+        combine: `gradcam`, `hirescam`, `layercam` or `xgradcam`.
+        given: with a trace that kept its residual stream.
+
+    Returns:
+        Values at 0 or above over the patch grid, as they are, where the published code scales each map to [0, 1].
+
+    Raises:
+        CaptureError: the residual stream was not kept.
+        ParameterError: the model is not ours.
+
+    Source: as `combine` says; on tokens instead of feature maps.
+    """
+    name, subject = _LABELS[combine], given.subject
+    return PatchMap(
+        to_numpy(combine(*given.once(_last_features)).clamp(min=0)).reshape(subject.layout.grid),
+        unit="activation towards the target",
+        value_range=(0.0, float("inf")),
+        signed=False,
+        method=f"token {name}",
+        class_blind=False,
+        provenance=subject.provenance.with_parameters(method=combine.__name__),
+        crop_box=subject.crop_box,
+        caption=f"{name} on the tokens that enter the last attention",
+    )
+
+
+def _last_features(given: MethodInput) -> tuple[Tensor, Tensor]:
+    """What the last attention reads of the patches, and the target's gradient there, both [patches, dim]."""
+    subject, residual = given.subject, given.trace.residual
+    model = subject.transformer("Token Grad-CAM")
+    if residual is None:
+        raise CaptureError("Token Grad-CAM needs a trace that kept the residual stream (keep_residual=True).")
+    block, patches = model.blocks[-1], subject.layout.patch_slice
+    assert isinstance(block, Block)
+    with subject.turn(), torch.enable_grad():
+        places, stream = model.places(subject.layout.grid), residual[-2][None].to(subject.dtype)
+        features = block.norm1(stream.detach()).detach().requires_grad_()
+        x = stream.detach() + block.ls1(block.attn(features, places))
+        x = x + block.ls2(block.mlp(block.norm2(x)))
+        (gradient,) = torch.autograd.grad(given.target(model.classify(x))[0], features)
+    return features.detach()[0, patches].float(), gradient[0, patches].float()
+
+
+def _declared(combine: Combine, words: Words) -> Method[NoOptions]:
+    return Method(
+        name=combine.__name__,
+        options=NoOptions,
+        run=lambda given, _options: token_cam(combine, given),
+        cost="pass",
+        words=words,
+        shared=SharedPass(residual=True, own_blocks=True),
+    )
+
+
+_LABELS: dict[Combine, str] = {
+    gradcam: "Grad-CAM",
+    hirescam: "HiResCAM",
+    layercam: "LayerCAM",
+    xgradcam: "XGrad-CAM",
+}
+
+TOKEN_GRADCAM = _declared(
+    gradcam,
+    Words(
+        label="Token Grad-CAM",
+        shows="which patches carry the features that raise the target, as the last attention reads them.",
+        hides="how earlier layers built those features, and evidence against the target.",
+        formula=r"$(\sum_c w_c F[:, c])^{+}$ with $w_c = \mathrm{mean}_i\, \partial y / \partial F[i, c]$ over patches $i$; "
+        r"$F$: what the last attention reads",
+        source="Selvaraju et al. 2017, arXiv:1610.02391, on tokens",
+    ),
+)
+
+HIRESCAM = _declared(
+    hirescam,
+    Words(
+        label="HiResCAM",
+        shows="how much of the target each patch's own features account for, as the last attention reads them.",
+        hides="how earlier layers built those features, and evidence against the target.",
+        formula=r"$(\sum_c g[:, c] F[:, c])^{+}$ with $g = \partial y / \partial F$; $F$: what the last attention reads",
+        source="Draelos & Carin 2020, arXiv:2011.08891, on tokens",
+    ),
+)
+
+LAYERCAM = _declared(
+    layercam,
+    Words(
+        label="LayerCAM",
+        shows="which patches carry features that the target would grow with if the patch had more of them.",
+        hides="features that lower the target, which are left out before they are added up.",
+        formula=r"$(\sum_c g[:, c]^{+} F[:, c])^{+}$ with $g = \partial y / \partial F$; $F$: what the last attention reads",
+        source="Jiang et al. 2021, doi:10.1109/TIP.2021.3089943, on tokens",
+    ),
+)
+
+XGRADCAM = _declared(
+    xgradcam,
+    Words(
+        label="XGrad-CAM",
+        shows="as token Grad-CAM, with gradients that count by how strong the feature is at each patch.",
+        hides="how earlier layers built those features; a feature whose sum over patches is near 0 weighs too much.",
+        formula=r"$(\sum_c w_c F[:, c])^{+}$ with $w_c = \sum_i g[i, c] F[i, c] / \sum_i F[i, c]$; $g = \partial y / \partial F$",
+        source="Fu et al. 2020, arXiv:2008.02312, on tokens",
+    ),
+)

@@ -1,0 +1,155 @@
+// The attention of one layer on the machine, and what is recorded of it: queries, keys, normalisers, norms of values.
+
+import { pairBiases } from './biases.js';
+import { headDim } from './config.js';
+import { panelsSize } from './machine.js';
+import { rotaryOf } from './positions.js';
+/** @import { Layer } from '../explorer/attention.js' */
+/** @import { Size } from './config.js' */
+/** @import { Parameters } from './parts.js' */
+
+const BLOCK = 64; // queries whose scores are computed together, as in heads.ts
+const MOST_LAYER_BYTES = 60 * 2 ** 20; // of an attention that has to be kept as it is
+
+/**
+ * @typedef {object} Recorded
+ * @property {Layer} layer for the explorer
+ * @property {Float32Array} q [heads, tokens, head_dim], times the scale @property {Float32Array} k likewise, without it
+ * @property {Float32Array} lse [heads, tokens], log of the sum of exp(scores) of each row
+ */
+
+/** Where tokens are, as far as scores depend on it: computed once for a grid. */
+export class Places {
+  /** @param {Parameters} parameters @param {Size} grid */
+  constructor(parameters, grid) {
+    const { config, machine, tables } = parameters;
+    this.config = config;
+    this.tables = tables;
+    this.grid = grid;
+    const rotary = rotaryOf(config, grid, headDim(config));
+    this.rotary = rotary && {
+      cosines: machine.place(rotary.cosines),
+      sines: machine.place(rotary.sines),
+      adjacent: rotary.adjacent,
+    };
+    const shared = tables.get('rel_pos_bias.relative_position_bias_table');
+    this.shared = shared ? pairBiases(config, shared, grid) : null;
+  }
+
+  /** What a layer adds to its scores, [heads, tokens, tokens]; null for nothing. */
+  bias(/** @type {string} */ name) {
+    const table = this.tables.get(`${name}.relative_position_bias_table`);
+    if (!table) return this.shared;
+    const own = pairBiases(this.config, table, this.grid);
+    return this.shared ? own.map((value, i) => value + /** @type {Float32Array} */ (this.shared)[i]) : own;
+  }
+}
+
+/** The attention of the layer `name` on the normalised stream x [tokens, dim]. */
+export class Attention {
+  /** @param {Parameters} parameters @param {string} name @param {Places} places @param {number} tokens */
+  constructor(parameters, name, places, tokens) {
+    this.parameters = parameters;
+    this.machine = parameters.machine;
+    this.config = parameters.config;
+    this.name = name;
+    this.places = places;
+    this.tokens = tokens;
+    this.heads = this.config.num_heads;
+    this.dim = headDim(this.config);
+  }
+
+  /** @param {number} x @returns {{y: number, recorded: Recorded}} y: what each token gathers, projected, [tokens, dim] */
+  run(x) {
+    const { parameters, machine, config, name, tokens, heads } = this;
+    const width = config.embed_dim;
+    const qkv = parameters.linear(`${name}.qkv`, x, tokens); // [tokens, 3 dim]
+    const v = qkv + 8 * width;
+    const q = this.operand(qkv, 'q_norm');
+    const k = this.operand(qkv + 4 * width, 'k_norm');
+    machine.run.scale(q, tokens * width, config.scale ?? this.dim ** -0.5);
+    const bias = this.places.bias(name);
+    const bits = bias ? machine.room(roomForAttention(heads, tokens)) : 0;
+    const [peaks, sums] = [machine.room(heads * tokens), machine.room(heads * tokens)];
+    const gathered = machine.room(tokens * width);
+    machine.within(() => this.attend(q, k, v, { bias, bits, peaks, sums, gathered }));
+    const norms = this.valueNorms(v);
+    const recorded = this.record(q, k, peaks, sums, norms, bits);
+    if (config.attn_norm) parameters.norm(`${name}.norm`, gathered, tokens, width, gathered);
+    return { y: parameters.linear(`${name}.proj`, gathered, tokens), recorded };
+  }
+
+  /** Queries or keys, [heads, tokens, head_dim], of a third of qkv [tokens, 3 dim]. @param {number} third @param {string} norm */
+  operand(third, norm) {
+    const { parameters, machine, config, tokens, heads, dim } = this;
+    const x = machine.room(tokens * heads * dim);
+    machine.run.splitHeads(0, heads, third, 3 * config.embed_dim, x, tokens, dim);
+    if (config.qk_norm) parameters.norm(`${this.name}.${norm}`, x, heads * tokens, dim, x);
+    const { rotary, grid } = this.places;
+    if (!rotary) return x;
+    const patches = grid[0] * grid[1];
+    for (let h = 0; h < heads; h++) {
+      const first = x + 4 * ((h + 1) * tokens - patches) * dim; // prefix tokens stay as they are
+      machine.run.rotate(first, rotary.cosines, rotary.sines, patches, dim / 2, rotary.adjacent ? 1 : 0);
+    }
+    return x;
+  }
+
+  /**
+   * softmax(q k^T + bias) v of all heads, into `gathered`.
+   * @param {number} q @param {number} k @param {number} v @param {{bias: Float32Array | null, bits: number, peaks: number, sums: number,
+   *     gathered: number}} parts
+   */
+  attend(q, k, v, { bias, bits, peaks, sums, gathered }) {
+    const { machine, config, tokens, heads, dim } = this;
+    const { run } = machine;
+    const width = config.embed_dim;
+    const keys = machine.room(heads * panelsSize(tokens, dim));
+    const values = machine.room(heads * panelsSize(dim, tokens));
+    run.packHeads(0, heads, k, v, 3 * width, keys, values, tokens, dim);
+    const scores = machine.room(machine.threads * BLOCK * tokens);
+    const added = bias ? machine.place(bias) : 0;
+    const blocks = heads * Math.ceil(tokens / BLOCK);
+    run.attend(0, blocks, scores, q, keys, values, added, bits, peaks, sums, gathered, width, tokens, dim);
+  }
+
+  /** ||v_j W_O,h||, [heads, tokens]: the root of v_j G_h v_j^T; null where no linear layer reads the attention directly. */
+  valueNorms(/** @type {number} */ v) {
+    const { parameters, machine, config, tokens, heads, dim } = this;
+    const grams = parameters.grams.get(this.name);
+    if (grams === undefined) return null;
+    return machine.within(() => {
+      const squares = machine.room(heads * tokens);
+      const turned = machine.room(machine.threads * tokens * dim);
+      machine.run.valueSquares(0, heads, turned, v, 3 * config.embed_dim, grams, squares, tokens, dim);
+      return machine.read(squares, heads * tokens).map((square) => Math.sqrt(Math.max(0, square)));
+    });
+  }
+
+  /**
+   * @param {number} qAt @param {number} kAt @param {number} peaks @param {number} sums @param {Float32Array | null} norms
+   * @param {number} bitsAt @returns {Recorded}
+   */
+  record(qAt, kAt, peaks, sums, norms, bitsAt) {
+    const { machine, tokens, heads, dim } = this;
+    const [q, k] = [qAt, kAt].map((at) => machine.read(at, heads * tokens * dim));
+    const lse = machine.read(peaks, heads * tokens);
+    machine.view(sums, heads * tokens).forEach((sum, i) => (lse[i] += Math.log(sum)));
+    const cells = heads * tokens * tokens;
+    const bits = bitsAt ? new Uint16Array(machine.memory.buffer, bitsAt, cells).slice() : null;
+    /** @type {Layer} */
+    const layer = bits
+      ? { kind: 'attention', heads, tokens, bits, norms }
+      : { kind: 'qk', heads, tokens, headDim: dim, q, k, lse, norms };
+    return { layer, q, k, lse };
+  }
+}
+
+/** Of fp16, in numbers of float32. */
+function roomForAttention(/** @type {number} */ heads, /** @type {number} */ tokens) {
+  if (2 * heads * tokens * tokens > MOST_LAYER_BYTES)
+    throw new Error(
+      `The attention of this model between ${tokens} tokens is too large to be kept in the page; please choose a smaller size.`,
+    );
+  return (heads * tokens * tokens) / 2;
+}

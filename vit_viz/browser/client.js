@@ -1,0 +1,66 @@
+// The page's end of a worker that runs the engine: questions as promises, errors as sentences.
+
+/** @import { About } from './checkpoint.js' */
+/** @import { Traced } from './engine.js' */
+/** @import { Options } from './preprocess.js' */
+/** @import { Picture } from './resize.js' */
+/** @import { Loaded, Reply } from './serving.js' */
+/** @import { Wasm } from './wasm.js' */
+
+/** @typedef {(done: number, all: number) => void} Progress */
+/** @typedef {{resolve: (value: any) => void, reject: (error: Error) => void, progress: Progress}} Waiting */
+
+export class EngineClient {
+  /** @param {{postMessage: (message: any) => void, addEventListener: (type: any, listener: (event: any) => void) => void}} worker */
+  constructor(worker) {
+    this.worker = worker;
+    /** @type {Map<number, Waiting>} */
+    this.waiting = new Map();
+    this.count = 0;
+    this.isLost = false; // the worker has died, and answers nothing any more
+    worker.addEventListener('message', ({ data }) => this.receive(data));
+    worker.addEventListener('error', () => this.fail('The engine could not be started in this page.'));
+  }
+
+  /**
+   * @param {string | ArrayBuffer | Blob} file address or bytes of the weights
+   * @param {Wasm} wasm bytes of kernels.wasm, or addresses or bytes of both kernels: `{ plain, relaxed }`
+   * @param {Progress} [progress] of bytes @param {About} [about] of a file that others may have written @returns {Promise<Loaded>}
+   */
+  load(file, wasm, progress, about) {
+    return this.ask({ kind: 'load', file, wasm, about }, progress);
+  }
+
+  /** @param {Picture} picture @param {Options} [options] @param {Progress} [progress] of blocks @returns {Promise<Traced>} */
+  trace(picture, options, progress) {
+    return this.ask({ kind: 'trace', picture, options }, progress);
+  }
+
+  /** @param {object} message @param {Progress} [progress] @returns {Promise<any>} */
+  ask(message, progress = () => {}) {
+    const id = ++this.count;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject, progress });
+      this.worker.postMessage({ id, ...message });
+    });
+  }
+
+  receive(/** @type {Reply} */ reply) {
+    const waiting = this.waiting.get(reply.id);
+    if (!waiting) return;
+    if (reply.kind === 'progress') {
+      waiting.progress(reply.done, reply.all);
+      return;
+    }
+    this.waiting.delete(reply.id);
+    if (reply.kind === 'answer') waiting.resolve(reply.value);
+    else waiting.reject(new Error(reply.sentence));
+  }
+
+  /** Whatever is waited for will not come. */
+  fail(/** @type {string} */ sentence) {
+    this.isLost = true;
+    for (const { reject } of this.waiting.values()) reject(new Error(sentence));
+    this.waiting.clear();
+  }
+}

@@ -1,0 +1,135 @@
+"""Tables as cells: heads, pairs of states, pairs of positions, and patches or heads that belong to groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from vit_viz.analyses.head_names import HeadNames
+from vit_viz.figures import blocks
+from vit_viz.figures.blocks import ColourBar
+from vit_viz.figures.colormaps import default_table, limits
+from vit_viz.figures.lettering import capital
+from vit_viz.figures.overlay import photo_region
+from vit_viz.figures.scene import Drawn, Scene, drawn, joined
+from vit_viz.figures.sheet import FigureBlock
+from vit_viz.results import HeadTable, Segments, StateMatrix, TokenMatrix
+from vit_viz.sentences import counted
+
+_GROUP_COLOURS = (
+    *((59, 130, 196), (213, 94, 0), (0, 158, 115), (201, 106, 156), (176, 125, 0), (122, 111, 208)),
+    *((86, 180, 233), (240, 228, 66), (140, 140, 140), (140, 70, 40), (0, 90, 90), (190, 30, 45)),
+)
+"""After Okabe and Ito; of more groups than colours, the further ones begin again."""
+
+
+@drawn.register(HeadTable)
+def _heads(table: HeadTable, scene: Scene) -> Drawn:
+    """A number for every head, written into its cell."""
+    body = _cells(table.values, scene, ("layer", "head"), unit=table.unit, signed=table.signed)
+    caption = joined(scene.about(table.provenance), table.note)
+    return Drawn(body, table.provenance, capital(table.method), caption)
+
+
+@drawn.register(StateMatrix)
+def _matrix(matrix: StateMatrix, scene: Scene) -> Drawn:
+    """A number for every pair of states, by name."""
+    body = _cells(matrix.values, scene, ("", ""), unit=matrix.unit, labels=(matrix.names, matrix.others))
+    caption = joined(scene.about(matrix.provenance), matrix.note)
+    return Drawn(body, matrix.provenance, capital(matrix.method), caption)
+
+
+def _cells(
+    values: NDArray[np.float32],
+    scene: Scene,
+    names: tuple[str, str],
+    *,
+    unit: str,
+    signed: bool = False,
+    labels: tuple[Sequence[str], Sequence[str]] | None = None,
+) -> list[FigureBlock]:
+    ends, table = limits(values, signed=signed), default_table(signed=signed)
+    grid = blocks.grid_block(
+        blocks.cells_image(values, table, ends),
+        (values.shape[0], values.shape[1]),
+        scene.inner,
+        names=names,
+        labels=labels,
+        ringed=scene.ringed,
+        values=values,
+        tallest=0.75,
+    )
+    return [grid, blocks.bar_block(ColourBar(table, *ends, unit=unit), scene.inner)]
+
+
+@drawn.register(TokenMatrix)
+def _positions(matrix: TokenMatrix, scene: Scene) -> Drawn:
+    """All positions as small maps, each where it lies in the photo."""
+    (rows, cols), ends = matrix.grid, limits(matrix.values, signed=matrix.signed)
+    table = default_table(signed=matrix.signed)
+    tiles = matrix.values.reshape(rows, cols, rows, cols).transpose(0, 2, 1, 3)
+    image = blocks.cells_image(tiles.reshape(rows * rows, cols * cols), table, ends)
+    body = [
+        blocks.grid_block(
+            blocks.spaced(image, matrix.grid), matrix.grid, scene.inner, names=("row", "column")
+        ),
+        blocks.bar_block(ColourBar(table, *ends, unit=matrix.unit), scene.inner),
+    ]
+    title = f"{capital(matrix.method)}, grid {rows} x {cols}"
+    words = f"Each position with all {rows} x {cols} patch positions, laid out like the patches; one scale for all maps"
+    caption = joined(words, scene.about(matrix.provenance), matrix.note)
+    return Drawn(body, matrix.provenance, title, caption)
+
+
+@drawn.register(Segments)
+def _segments(segments: Segments, scene: Scene) -> Drawn:
+    """The patches of each segment in one colour, over the photo where there is one."""
+    image = _grouped(segments.labels)
+    if scene.photo is None or segments.crop_box is None:
+        body = blocks.grid_block(
+            blocks.enlarged(image), _shape(segments.labels), scene.inner, names=("row", "column")
+        )
+    else:
+        body = blocks.picture_block(_over(scene.photo, image, segments), scene.inner)
+    sizes = np.bincount(segments.labels.ravel())
+    names = [f"segment {place}: {counted(int(size), 'patch')}" for place, size in enumerate(sizes)]
+    caption = joined(scene.about(segments.provenance), segments.note)
+    key = blocks.key_block(list(zip(names, _GROUP_COLOURS * len(names), strict=False)), scene.inner)
+    return Drawn([body, key], segments.provenance, capital(segments.method), caption)
+
+
+def _over(photo: Image.Image, colours: NDArray[np.uint8], segments: Segments) -> Image.Image:
+    """The photo with the colours of the patches half over it, where the model received it."""
+    top, left, height, width = photo_region(photo, segments.crop_box)
+    layer = Image.fromarray(colours).resize(
+        (max(1, round(width)), max(1, round(height))), Image.Resampling.NEAREST
+    )
+    covered = photo.copy()
+    covered.paste(layer, (round(left), round(top)))
+    return Image.blend(photo, covered, 0.55)
+
+
+@drawn.register(HeadNames)
+def _names(names: HeadNames, scene: Scene) -> Drawn:
+    """What every head is called, a colour for each name."""
+    shape = _shape(next(iter(names.numbers.values())))
+    kinds = list(dict.fromkeys(sorted(head.name for head in names.heads)))
+    groups = np.array([kinds.index(head.name) for head in names.heads]).reshape(shape)
+    grid = blocks.grid_block(blocks.enlarged(_grouped(groups)), shape, scene.inner, tallest=0.75)
+    counts = [f"{kind}: {counted(int((groups == place).sum()), 'head')}" for place, kind in enumerate(kinds)]
+    key = blocks.key_block(list(zip(counts, _GROUP_COLOURS * len(kinds), strict=False)), scene.inner)
+    return Drawn([grid, key], names.provenance, "Names of the heads", scene.about(names.provenance))
+
+
+def _grouped(groups: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """A colour for the group of each cell, [rows, cols, 3]."""
+    colours: NDArray[np.uint8] = np.array(_GROUP_COLOURS, np.uint8)[groups % len(_GROUP_COLOURS)]
+    return colours
+
+
+def _shape(values: NDArray[np.generic]) -> tuple[int, int]:
+    rows, cols = values.shape
+    return rows, cols

@@ -1,0 +1,133 @@
+"""Patches as parts of a figure: their grid on the photo, and their sequence; lines and words stay lines and words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from PIL import Image
+
+from vit_viz.analyses.patches import PatchPlaces, ReceivedImage
+from vit_viz.figures.blocks import TEXT
+from vit_viz.figures.lettering import inks, text_width
+from vit_viz.figures.patches import first_and_last, patch_tiles, received_photo
+from vit_viz.figures.scene import Drawn, Scene, drawn
+from vit_viz.figures.sheet import Bitmap, Box, FigureBlock, Mark, Text, printed_size
+
+_INKS = inks("light")
+_DARK, _BRIGHT = (40, 40, 40), (255, 255, 255)
+_LINE = 0.4  # points that a dark line and the bright one beside it take each
+_NUMBER = 4.6  # size of the numbers of patches
+_TILE, _GAP = 11.0, 1.1  # of the longer side of a patch in the sequence, and between two
+_PIXELS = 28  # of that side
+
+
+@drawn.register(PatchPlaces)
+def _places(_places: PatchPlaces, scene: Scene) -> Drawn:
+    """The photo with its patches."""
+    rows, cols = scene.trace.layout.grid
+    return _of_patches(_grid(scene), f"Patch grid: {rows} rows x {cols} columns", scene)
+
+
+@drawn.register(ReceivedImage)
+def _received(received: ReceivedImage, scene: Scene) -> Drawn:
+    """The patches in the order of the tokens."""
+    title = "The sequence of tokens that the model receives"
+    return _of_patches(_sequence(received, scene), title, scene)
+
+
+def _of_patches(body: FigureBlock, title: str, scene: Scene) -> Drawn:
+    provenance = scene.trace.provenance.with_parameters(method=scene.label.lower())
+    return Drawn([body], provenance, title, scene.about(scene.trace.provenance))
+
+
+def _grid(scene: Scene) -> FigureBlock:
+    """The photo, hatched where the model does not see it, with the lines between patches and perhaps their numbers."""
+    trace, photo, width = scene.trace, scene.photo, scene.inner
+    assert trace.crop_box is not None
+    assert photo is not None
+    size = printed_size(photo, width, scene.output.dpi)
+    image, (top, left, height, wide) = received_photo(
+        photo, grid=trace.layout.grid, crop_box=trace.crop_box, longest_side=max(size)
+    )
+    tall = width * image.height / image.width
+    place = (top * tall, left * width, height * tall, wide * width)
+    marks: list[Mark] = [Bitmap(0, 0, width, tall, image)]
+    marks += _lines(place, trace.layout.grid)
+    if scene.parameters.get("numbers"):
+        marks += _numbers(place, trace.layout.grid)
+    return FigureBlock(tall, tuple(marks))
+
+
+def _lines(place: tuple[float, float, float, float], cells: tuple[int, int]) -> list[Mark]:
+    """A dark line beside a bright one at each edge, so that one of them shows on any photo."""
+    top, left, height, width = place
+    marks: list[Mark] = []
+    for shift, colour in ((-_LINE, _DARK), (0.0, _BRIGHT)):
+        for row in range(cells[0] + 1):
+            marks.append(Box(left, top + height * row / cells[0] + shift, width, _LINE, fill=colour))
+        for col in range(cells[1] + 1):
+            marks.append(Box(left + width * col / cells[1] + shift, top, _LINE, height, fill=colour))
+    return marks
+
+
+def _numbers(place: tuple[float, float, float, float], cells: tuple[int, int]) -> list[Mark]:
+    """The number of each patch in its corner, on white; of every k-th one where they would not fit."""
+    top, left, height, width = place
+    tall, wide = height / cells[0], width / cells[1]
+    room = text_width(str(cells[0] * cells[1] - 1), _NUMBER) + 1.2
+    every = math.ceil(1.3 * _NUMBER / tall), math.ceil(1.15 * room / wide)
+    marks: list[Mark] = []
+    for row in range(0, cells[0], every[0]):
+        for col in range(0, cells[1], every[1]):
+            x, y, words = left + col * wide + _LINE, top + row * tall + _LINE, str(row * cells[1] + col)
+            marks.append(Box(x, y, text_width(words, _NUMBER) + 1.2, 1.05 * _NUMBER, fill=_BRIGHT))
+            marks.append(Text(x + 0.6, y + 0.85 * _NUMBER, words, _NUMBER, _INKS.text))
+    return marks
+
+
+def _sequence(received: ReceivedImage, scene: Scene) -> FigureBlock:
+    """The tokens in the order in which the model receives them: prefix tokens, patches, suffix tokens, wrapped like text."""
+    layout, width = scene.trace.layout, scene.inner
+    tiles = patch_tiles(received.picture, grid=layout.grid, tile=_PIXELS)
+    left = text_width(f"{len(tiles)} - {len(tiles)}", TEXT) + TEXT
+    marks, top = _names("prefix", layout.prefix, left=left, width=width)
+    unit = _TILE / _PIXELS
+    wide, tall = tiles[0].width * unit + _GAP, max(tiles[0].height * unit + _GAP, 1.1 * TEXT)
+    across = max(1, int((width - left + _GAP) / wide))
+    for line, start in enumerate(range(0, len(tiles), across)):
+        held, y = tiles[start : start + across], top + line * tall
+        words = f"{start} - {start + len(held) - 1}" if len(held) > 1 else f"{start}"
+        at = y + tiles[0].height * unit / 2 + 0.35 * TEXT
+        marks.append(Text(left - 0.6 * TEXT, at, words, TEXT, _INKS.text, "end"))
+        strip = _strip(held)
+        marks.append(Bitmap(left, y, strip.width * unit, strip.height * unit, strip, sharp=True))
+    below = top + -(-len(tiles) // across) * tall
+    ending, foot = _names("suffix", first_and_last(layout.suffix), left=left, width=width, top=below + _GAP)
+    return FigureBlock(max(below, foot), (*marks, *ending))
+
+
+def _strip(tiles: Sequence[Image.Image]) -> Image.Image:
+    """Patches side by side, white between them."""
+    gap = np.full((tiles[0].height, round(_GAP * _PIXELS / _TILE), 3), 255, np.uint8)
+    parts = [part for tile in tiles for part in (np.asarray(tile), gap)]
+    return Image.fromarray(np.concatenate(parts[:-1], axis=1))
+
+
+def _names(
+    what: str, names: Sequence[str], *, left: float, width: float, top: float = 0.0
+) -> tuple[list[Mark], float]:
+    """A box with the name of each token, wrapped; with it where the next part begins."""
+    if not names:
+        return [], top
+    marks: list[Mark] = [Text(left - 0.6 * TEXT, top + 1.25 * TEXT, what, TEXT, _INKS.quiet, "end")]
+    x, y, tall = left, top, 1.8 * TEXT
+    for name in names:
+        wide = text_width(name, TEXT) + TEXT
+        if x > left and x + wide > width:
+            x, y = left, y + tall + 3
+        marks.append(Box(x, y, wide, tall, outline=_INKS.line))
+        marks.append(Text(x + wide / 2, y + 1.25 * TEXT, name, TEXT, _INKS.text, "middle"))
+        x += wide + 3
+    return marks, y + tall + 5

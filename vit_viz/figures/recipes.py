@@ -1,0 +1,148 @@
+"""Figures of questions by name: from Python, and as the lines of Python and of the command line that make a figure again."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import fields
+from typing import Any
+
+from vit_viz import samples
+from vit_viz.analyses.explain import EXPLAIN_ALL
+from vit_viz.analyses.prepared_image import ModelLike, Picture
+from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.analyses.spec import AnyQuestion
+from vit_viz.figures.files import Encoded, file_of
+from vit_viz.figures.request import DrawingOptions, FigureRequest, Output, figure_for
+from vit_viz.geometry import Query, format_query
+from vit_viz.images import Mode
+from vit_viz.images.part import Part, format_part
+from vit_viz.progress import ProgressLike, StopCheck, bar
+from vit_viz.session.edits import EditsLike
+from vit_viz.session.questions import TargetWord, request_for
+from vit_viz.session.run import session_and_subject
+
+_FIRST = {"layer": 0, "head": 1, "query": 2}  # how one speaks of a map
+_DRAWING = tuple(field.name for field in fields(DrawingOptions))
+
+
+def figure(
+    loaded: ModelLike,
+    image: Picture | None,
+    name: str | AnyQuestion,
+    *,
+    format: str = "png",  # noqa: A002 - as every file dialog calls it
+    width_cm: float = 12.0,
+    dpi: int = 300,
+    title: str = "",
+    mode: Mode = "fit",
+    size: int = 0,
+    part: Part | None = None,
+    edits: EditsLike = "",
+    query: Query | None = None,
+    target: TargetWord = None,
+    shared_scale: bool = False,
+    progress: ProgressLike = None,
+    cancelled: StopCheck | None = None,
+    **options: object,
+) -> Encoded:
+    """The figure, or the table, of a question by its name: what the page saves, byte for byte, and the paths as they were given.
+
+        >>> import vit_viz as vv
+        >>> saved = vv.figure("mini", "lion", "look", layer=3, head=1, query="7,9", format="svg", width_cm=8)
+        >>> saved.file_name
+        'vit_viz_lion_look_mini_layer-3_head-1.svg'
+
+    Args:
+        loaded, image, name, mode, size, part, edits, query, target, progress, cancelled: as `vit_viz.run` takes them.
+        format: png, svg, pdf, csv, npz; gif and webp go through the layers of "look".
+        width_cm: in print.
+        dpi: of a PNG, and of the pictures in SVG and PDF.
+        title: first line; "" has the usual one.
+        shared_scale: whether an explanation is drawn as shares on one scale for all methods.
+        options: of the question, and of the drawing: style, scale, clip, alpha, table, smooth, mask.
+
+    Returns:
+        The bytes as `data`, with `media_type`, `file_name` and `save`.
+
+    Raises:
+        CheckpointError, ImageError, ParameterError, ExportError: as the steps say.
+        Cancelled: `cancelled` said so.
+    """
+    output = Output.of({"format": format, "width_cm": float(width_cm), "dpi": dpi}.items())
+    drawing = DrawingOptions.of((key, value) for key, value in options.items() if key in _DRAWING)
+    session, subject = session_and_subject(loaded, image, mode=mode, size=size, part=part, edits=edits)
+    asked = {key: value for key, value in options.items() if key not in _DRAWING}
+    request = request_for(session, subject, name, query=query, target=target, **asked)
+    with bar(request.question, progress) as told:
+        session.run(request, progress=told, cancelled=cancelled)
+    return file_of(session, figure_for(request, drawing, shared_scale=shared_scale, title=title), output)
+
+
+# --- the same in words
+
+
+def as_python(figure: FigureRequest, output: Output) -> str:
+    """Lines of Python that save this figure, whose photo has its name (`vit_viz.figures.files.named`)."""
+    given = "".join(f", {key}={value!r}" for key, value in _options(figure, output).items())
+    image = None if not figure.subject.image else _photo(figure)
+    file = f"figure.{output.format}"
+    return (
+        "import vit_viz as vv\n\n"
+        f"vv.figure({figure.subject.model!r}, {image!r}, {figure.request.question!r}{given}).save({file!r})\n"
+    )
+
+
+def as_command(figure: FigureRequest, output: Output) -> str:
+    """The command that saves this figure; as `as_python`. "" where no command has the options of its method."""
+    options = _options(figure, output)
+    if "options" in options:
+        return ""
+    options.pop("format", None)  # the file's ending says it
+    words = [
+        "vit-viz",
+        figure.request.question,
+        *([_photo(figure)] if figure.subject.image else []),
+        "--model",
+        figure.subject.model,
+    ]
+    for key, value in options.items():
+        flag = key.replace("_", "-")
+        words += (
+            [f"--{'' if value else 'no-'}{flag}"] if isinstance(value, bool) else [f"--{flag}", _word(value)]
+        )
+    return shlex.join([*words, "-o", f"figure.{output.format}"]) + "\n"
+
+
+def _options(figure: FigureRequest, output: Output) -> dict[str, Any]:
+    """What a figure is asked for with, where that is not as usual: its question, its photo, how it is drawn, and its file."""
+    given = {key: value for key, value in figure.parameters.items() if value is not None}
+    if "query" in given:
+        given["query"] = format_query(given["query"])
+    if "options" in given:
+        given["options"] = dict(given["options"])
+    usual = {field.name: field.default for field in QUESTIONS.named(figure.request.question).options.schema()}
+    chosen = {key: value for key, value in given.items() if key not in usual or value != usual[key]}
+    options = dict(sorted(chosen.items(), key=lambda pair: _FIRST.get(pair[0], len(_FIRST))))
+    subject = figure.subject
+    options |= {"mode": subject.mode} if subject.mode != "fit" else {}
+    options |= {"size": subject.size} if subject.size else {}
+    options |= {"edits": str(subject.edits)} if subject.edits else {}
+    options |= {"part": subject.part} if subject.part else {}
+    options |= dict(figure.drawing.changed())
+    if figure.beside is not None and figure.beside.question == EXPLAIN_ALL.name:
+        options["shared_scale"] = True
+    options |= {"title": figure.title} if figure.title else {}
+    return options | dict(output.changed())
+
+
+def _photo(figure: FigureRequest) -> str:
+    """What the photo is called; the extension of a file is not known here."""
+    image = figure.subject.image
+    return image if image in samples.sample_names() else figure.photo or "photo.jpg"
+
+
+def _word(value: object) -> str:
+    """A value as the command line takes it."""
+    if isinstance(value, tuple) and len(value) == 4:
+        return format_part(value)
+    return "-".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,210 @@
+"""What is asked of a figure: the request for its numbers, how they become a picture, and the file that is wanted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, Literal
+
+from vit_viz.analyses.attention import LOOK
+from vit_viz.analyses.explain import EXPLAIN_ALL
+from vit_viz.analyses.mosaic import MOSAIC
+from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.positions import POSITIONS, as_pair
+from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.analyses.share_maps import OWN_PART, OWN_PARTS
+from vit_viz.analyses.spec import Method
+from vit_viz.errors import ParameterError
+from vit_viz.figures.colormaps import Scale
+from vit_viz.figures.sheet import MARGIN, POINTS_PER_CM
+from vit_viz.figures.styles import Style
+from vit_viz.session.request import Request, Subject
+
+Table = Literal["viridis", "magma", "cividis", "gray"]
+Format = Literal["png", "svg", "pdf", "csv", "npz", "gif", "webp"]
+
+BEFORE_STYLES = {"style": "heat", "scale": "shared", "alpha": "0.55", "smooth": "0"}
+"""How maps were drawn before there were styles: what a link means that names a colour table (`colors`) and no style."""
+
+
+@dataclass(frozen=True)
+class DrawingOptions(Options):
+    """From numbers to pixels."""
+
+    style: Annotated[
+        Style,
+        Option(
+            "style",
+            "How values change the photo: it is lit where they are large, tinted, or covered with flat colours.",
+            link="style",
+        ),
+    ] = "light"
+    scale: Annotated[
+        Scale,
+        Option("scale", "Which cells share the numbers at the ends of the scale.", link="scale"),
+    ] = "layer"
+    clip: Annotated[
+        bool,
+        Option(
+            "clip peaks",
+            "The brightest hundredth of the values shares the top of the scale, so that a few peaks do not hide the rest.",
+            link="clip",
+        ),
+    ] = True
+    alpha: Annotated[
+        float,
+        Option(
+            "strength", "How much of the style is applied; 0: the photo as it is.", step=0.05, link="alpha"
+        ),
+    ] = 1.0
+    table: Annotated[Table, Option("colours", "The colour table of heat.", link="colors")] = "viridis"
+    smooth: Annotated[
+        bool,
+        Option(
+            "smooth",
+            "In the large photo, interpolate between patches instead of showing each.",
+            link="smooth",
+        ),
+    ] = True
+    mask: Annotated[
+        float,
+        Option(
+            "keep the top",
+            "Show only the smallest set of patches that holds this share of the patches' attention (DINO); 0: all.",
+            step=0.05,
+            link="mask",
+        ),
+    ] = 0.0
+
+
+@dataclass(frozen=True)
+class Output(Options):
+    """The file that is wanted."""
+
+    format: Annotated[Format, Option("format", "What the file is read with.")] = "png"
+    width_cm: Annotated[
+        float, Option("width", "Of the figure in print, in centimetres.", low=4, high=60, step=0.5)
+    ] = 12.0
+    dpi: Annotated[
+        int, Option("dots per inch", "Of a PNG, and of the pictures in SVG and PDF.", low=72, high=1200)
+    ] = 300
+
+    @property
+    def width(self) -> float:
+        """Points across."""
+        return self.width_cm * POINTS_PER_CM
+
+    @property
+    def inner(self) -> float:
+        """Points across within the margins."""
+        return self.width - 2 * MARGIN
+
+
+@dataclass(frozen=True)
+class FigureRequest:
+    """One figure, completely: two that are equal are drawn with the same pixels.
+
+    Args:
+        request: for the numbers, whose type decides how they are drawn; its subject is the photo.
+        drawing: how values become colours.
+        beside: asks for the maps that share the scale of this one; None: it has a scale of its own.
+        ringed: (layer, head) that a mosaic marks, or (row, col) of a map.
+        title: first line of a figure; "" has the usual one.
+        photo: what the photo is called; "" asks the session.
+    """
+
+    request: Request
+    drawing: DrawingOptions = field(default_factory=DrawingOptions)
+    beside: Request | None = None
+    ringed: tuple[int, int] | None = None
+    title: str = ""
+    photo: str = ""
+
+    @property
+    def subject(self) -> Subject:
+        """The photo in front of its model, and whose it is."""
+        return self.request.subject
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the numbers are asked for with, by name."""
+        return dict(self.request.parameters)
+
+    def about(self, *, model: str, image: str, owner: str = "") -> FigureRequest:
+        """The same of another model and photo."""
+
+        def moved(request: Request) -> Request:
+            return replace(request, subject=replace(request.subject, model=model, image=image, owner=owner))
+
+        beside = None if self.beside is None else moved(self.beside)
+        return replace(self, request=moved(self.request), beside=beside)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, for the files that are made of it."""
+        beside = None if self.beside is None else json.loads(self.beside.to_json())
+        return {
+            "request": json.loads(self.request.to_json()),
+            "beside": beside,
+            "drawing": asdict(self.drawing),
+            "ringed": None if self.ringed is None else list(self.ringed),
+            "title": self.title,
+            "photo": self.photo,
+        }
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> FigureRequest:
+        """The figure that `to_dict` wrote; the data may come from a file of anybody.
+
+        Raises:
+            ParameterError: it is none.
+        """
+        names = {"request", "beside", "drawing", "ringed", "title", "photo"}
+        if set(facts) - {"kind"} != names:  # files of before say a kind, which the request tells
+            raise ParameterError("This does not say which figure is meant.")
+        words = {name: facts[name] for name in ("title", "photo")}
+        drawing, ringed = facts["drawing"], facts["ringed"]
+        if not all(isinstance(word, str) for word in words.values()) or not isinstance(drawing, dict):
+            raise ParameterError("This does not say which figure is meant.")
+        is_cell = isinstance(ringed, list) and [type(place) for place in ringed] == [int, int]
+        return cls(
+            Request.from_json(json.dumps(facts["request"])),
+            DrawingOptions.of(drawing.items()),
+            None if facts["beside"] is None else Request.from_json(json.dumps(facts["beside"])),
+            (ringed[0], ringed[1]) if is_cell else None,
+            words["title"],
+            words["photo"],
+        )
+
+
+def figure_for(
+    request: Request,
+    drawing: DrawingOptions | None = None,
+    *,
+    shared_scale: bool = False,
+    ringed: tuple[int, int] | None = None,
+    title: str = "",
+) -> FigureRequest:
+    """The figure of what is asked: a map over its photo, all heads as a mosaic, or the result by itself.
+
+    Args:
+        shared_scale: of an explanation, whether all methods have one scale.
+        ringed: (layer, head) that a mosaic marks.
+    """
+    drawing, parameters = drawing or DrawingOptions(), dict(request.parameters)
+    beside = None
+    question = QUESTIONS.named(request.question)
+    if question is LOOK and drawing.scale != "own" and not parameters.get("norm"):
+        beside = request.about(MOSAIC.name, query=parameters["query"], direction=parameters["direction"])
+    if isinstance(question, Method) and shared_scale:
+        beside = request.about(EXPLAIN_ALL.name, target=parameters.get("target"), mirror=False)
+    if question is OWN_PART:
+        beside = request.about(OWN_PARTS.name, target=parameters.get("target"))
+    if question is POSITIONS and (place := str(parameters.get("place", ""))):
+        beside, ringed = request.about(POSITIONS.name, **parameters | {"place": ""}), _cell(place)
+    return FigureRequest(request, drawing, beside, ringed, title)
+
+
+def _cell(place: str) -> tuple[int, int] | None:
+    """The patch that is named; None where it is another token."""
+    return as_pair(place) if place[0].isdigit() else None

@@ -1,0 +1,129 @@
+"""Pictures of the screen: photos, maps over them and patches, without words, as captions stand beside them on the page."""
+
+from __future__ import annotations
+
+import io
+
+from PIL import Image
+
+from vit_viz.analyses.patches import PatchPlaces, ReceivedImage
+from vit_viz.errors import ExportError
+from vit_viz.figures.files import Encoded
+from vit_viz.figures.lettering import Theme
+from vit_viz.figures.maps import laid_over, masked, scaled
+from vit_viz.figures.patches import patch_grid, patch_sequence
+from vit_viz.figures.request import FigureRequest
+from vit_viz.figures.styles import Look, Style, chosen
+from vit_viz.results import PatchMap
+from vit_viz.session.request import Subject
+from vit_viz.session.session import Session
+from vit_viz.session.uploads import picture_bytes
+
+CARD_SIDE = 720  # of a picture that stands beside others
+SCREEN_SIDE = 1280  # of a picture that the server draws for the screen
+PHOTO_SIDE = 2048  # of the photo that the page draws on: the largest view on a screen of two pixels for one
+_SHARP_PATCHES = 1024  # a sequence of at most so many is drawn with two pixels for one of a screen
+
+
+def screen_picture(
+    session: Session, figure: FigureRequest, *, side: int = SCREEN_SIDE, theme: Theme = "light"
+) -> Encoded:
+    """What a figure shows, without its words.
+
+    Args:
+        side: pixels of the longer side, about.
+        theme: of the page around it; only what has paper of its own follows it.
+
+    Raises:
+        VitVizError: the subject is gone, or the figure asks for what this model does not have.
+    """
+    answer = session.run(figure.request)
+    if isinstance(answer, PatchMap):
+        return _encoded(_over_photo(session, figure, answer, side))
+    if isinstance(answer, PatchPlaces):
+        return _encoded(_grid(session, figure))
+    if isinstance(answer, ReceivedImage):  # text and flat colours, which JPEG would blur
+        return _encoded(_sequence(session, figure, answer, theme), "png")
+    raise ExportError("There is no picture of this without words; please save the figure.")
+
+
+def screen_photo(session: Session, subject: Subject) -> Image.Image:
+    """The subject's photo, or its part, as large as a screen needs it, upright, mode RGB."""
+    original = session.photo_of(subject)  # an upload that is gone is gone here too
+
+    def shrink() -> Image.Image:
+        small = original.copy()
+        small.thumbnail((PHOTO_SIDE, PHOTO_SIDE), Image.Resampling.LANCZOS, reducing_gap=2.0)
+        return small
+
+    digest = session.digest(subject.image, owner=subject.owner)
+    return session.kept(
+        ("screen photo", digest, subject.part), shrink, subject.image, digest, size_of=picture_bytes
+    )
+
+
+def style_of(session: Session, subject: Subject, style: Style, *, signed: bool = False) -> tuple[Look, str]:
+    """The style in which a map is drawn over the subject's photo, and why it is another than the one asked for."""
+    return chosen(style, screen_photo(session, subject), signed=signed)
+
+
+def photo_jpeg(session: Session, subject: Subject) -> Encoded:
+    """The subject's photo for the screen."""
+    return _encoded(screen_photo(session, subject))
+
+
+def _over_photo(session: Session, figure: FigureRequest, patch_map: PatchMap, side: int) -> Image.Image:
+    beside = None if figure.beside is None else session.run(figure.beside)
+    patch_map, ends, _ = scaled(patch_map, beside, figure.drawing, figure.parameters)
+    how, subject = figure.drawing, figure.subject
+    style, _ = style_of(session, subject, how.style, signed=patch_map.signed)
+    photo = _readable(screen_photo(session, subject), side)
+    return laid_over(photo, masked(patch_map, how.mask), ends, how, style)
+
+
+def _readable(image: Image.Image, side: int) -> Image.Image:
+    """A small photo enlarged, so that the edges of its patches are sharp on the screen; a large one as small as is needed."""
+    if max(image.size) > side:
+        small = image.copy()
+        small.thumbnail((side, side), Image.Resampling.BILINEAR)
+        return small
+    factor = -(-side // (2 * max(image.size)))
+    if factor <= 1:
+        return image
+    return image.resize((image.width * factor, image.height * factor), Image.Resampling.BICUBIC)
+
+
+def _grid(session: Session, figure: FigureRequest) -> Image.Image:
+    trace = session.trace_of(figure.subject)
+    assert trace.crop_box is not None
+    return patch_grid(
+        session.photo_of(figure.subject),
+        grid=trace.layout.grid,
+        crop_box=trace.crop_box,
+        numbers=bool(figure.parameters.get("numbers")),
+        longest_side=SCREEN_SIDE,
+    )
+
+
+def _sequence(session: Session, figure: FigureRequest, received: ReceivedImage, theme: Theme) -> Image.Image:
+    layout = session.trace_of(figure.subject).layout
+    sharp = 2 if layout.num_patches <= _SHARP_PATCHES else 1
+    return patch_sequence(
+        received.picture,
+        grid=layout.grid,
+        prefix=layout.prefix,
+        suffix=layout.suffix,
+        width=640 * sharp,
+        tile=28 * sharp,
+        theme=theme,
+    )
+
+
+def _encoded(image: Image.Image, form: str = "jpeg") -> Encoded:
+    """JPEG is fast, and keeps full colour resolution here, so that the edges of patches stay sharp."""
+    file = io.BytesIO()
+    if form == "png":
+        image.save(file, "PNG", compress_level=1)
+        return Encoded(file.getvalue(), "image/png", "picture.png")
+    image.save(file, "JPEG", quality=92, subsampling=0)
+    return Encoded(file.getvalue(), "image/jpeg", "picture.jpg")

@@ -1,0 +1,76 @@
+// The service worker of a site: what the page consists of is kept, so that it opens without a network.
+//
+// `vitVizSite`, which stands before this text (vit_viz/site/folder.py), names the files. All but the page have a digest in their
+// name: what is kept under it is what a server would send. Photos of visitors never come here.
+
+const scope = /** @type {any} */ (self);
+/** @type {{digest: string, start: string[], later: string[]}} start: what the page opens with; later: models and pictures */
+const { digest, start, later } = scope.vitVizSite;
+const home = scope.registration.scope;
+const mine = `vit_viz ${home} `; // stores are those of all sites under one host
+const store = mine + digest;
+const fileOf = (/** @type {string} */ name) => new URL(name, home).href;
+const files = new Set([...start, ...later].map(fileOf));
+
+scope.addEventListener('install', (/** @type {any} */ event) => event.waitUntil(install()));
+scope.addEventListener('activate', (/** @type {any} */ event) => event.waitUntil(activate()));
+scope.addEventListener('message', (/** @type {any} */ event) => {
+  event.waitUntil(keep(event.data?.keep ?? []).then(() => event.ports[0]?.postMessage('kept')));
+});
+scope.addEventListener('fetch', (/** @type {any} */ event) => {
+  const { method, mode, url } = event.request;
+  if (method !== 'GET') return;
+  if (mode === 'navigate' && url.startsWith(home)) event.respondWith(page(event.request));
+  else if (files.has(url)) event.respondWith(file(event.request));
+});
+
+async function install() {
+  const kept = await caches.open(store);
+  await kept.addAll(start.map(fileOf));
+  await scope.skipWaiting();
+}
+
+/** Files that this page and the one before it share stay; the rest of the one before goes. */
+async function activate() {
+  const kept = await caches.open(store);
+  for (const name of await caches.keys()) {
+    if (!name.startsWith(mine) || name === store) continue;
+    const before = await caches.open(name);
+    for (const request of await before.keys()) {
+      const answer = files.has(request.url) && !(await kept.match(request)) && (await before.match(request));
+      if (answer) await kept.put(request, answer);
+    }
+    await caches.delete(name);
+  }
+  await scope.clients.claim();
+}
+
+/** Keeps files that the page has used already: the browser has them still. */
+async function keep(/** @type {string[]} */ names) {
+  const kept = await caches.open(store);
+  for (const url of names.filter((name) => later.includes(name)).map(fileOf)) {
+    if (await kept.match(url)) continue;
+    const answer = await fetch(url, { cache: 'force-cache' });
+    if (answer.ok) await kept.put(url, answer);
+  }
+}
+
+/** The newest page where there is a network, else the one that is kept. */
+async function page(/** @type {Request} */ request) {
+  try {
+    return await fetch(request);
+  } catch (error) {
+    const answer = await caches.match(home, { ignoreSearch: true });
+    if (!answer) throw error;
+    return answer;
+  }
+}
+
+async function file(/** @type {Request} */ request) {
+  const kept = await caches.open(store);
+  const answer = await kept.match(request.url);
+  if (answer) return answer;
+  const fresh = await fetch(request);
+  if (fresh.status === 200) await kept.put(request.url, fresh.clone());
+  return fresh;
+}

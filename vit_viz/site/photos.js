@@ -1,0 +1,120 @@
+// A picture of the visitor as the model takes it: decoded by the browser, upright, in sRGB, on white. Nothing of it leaves the page.
+
+/** @import { Picture } from '../browser/resize.js' */
+
+/**
+ * @typedef {object} Limits
+ * @property {number} most_pixels larger photos are reduced by the browser first
+ * @property {number} min_side shortest side, in pixels
+ * @property {number} max_aspect of the sides
+ *
+ * @typedef {object} Lighting as `lighting` of vit_viz/figures/styles.py
+ * @property {number[]} luma @property {number} bright @property {number} bright_share @property {number} coloured @property {number} side
+ *
+ * @typedef {{picture: Picture, thumbnail: string, unlit: string}} Photo
+ */
+
+const THUMBNAIL = 96; // pixels, as those of the samples
+
+/** A photo that cannot be looked at; the message is for the reader. */
+export class BadPhoto extends Error {}
+
+/** @param {Blob} file @param {string} name @param {Limits} limits @param {Lighting} lighting @returns {Promise<Photo>} */
+export async function readPhoto(file, name, limits, lighting) {
+  const bitmap = await bitmapOf(file, name, limits);
+  try {
+    const { width, height } = bitmap;
+    const { data } = drawn(bitmap, width, height).getImageData(0, 0, width, height);
+    const picture = { height, width, channels: 4, levels: data };
+    return { picture, thumbnail: thumbnailOf(bitmap), unlit: unsuitable(picture, lighting) };
+  } finally {
+    bitmap.close();
+  }
+}
+
+/** @param {Blob} file @param {string} name @param {Limits} limits */
+async function bitmapOf(file, name, { most_pixels: most, min_side: least, max_aspect: flattest }) {
+  let bitmap;
+  try {
+    bitmap = await createImageBitmap(file, { imageOrientation: 'from-image' });
+  } catch {
+    throw new BadPhoto(`${name} is no picture that this browser can read.`);
+  }
+  const { width, height } = bitmap;
+  const [short, long] = [Math.min(width, height), Math.max(width, height)];
+  if (short < least || long > flattest * short) {
+    bitmap.close();
+    throw new BadPhoto(
+      short < least
+        ? `${name} is too small: a side has ${short} pixels, and ${least} are needed.`
+        : `${name} is too narrow: its sides are ${width} x ${height} pixels, and one may be ${flattest} times the other at most.`,
+    );
+  }
+  if (width * height <= most) return bitmap;
+  const scale = Math.sqrt(most / (width * height));
+  const [resizeWidth, resizeHeight] = [Math.floor(width * scale), Math.floor(height * scale)];
+  bitmap.close();
+  return createImageBitmap(file, {
+    imageOrientation: 'from-image',
+    resizeWidth,
+    resizeHeight,
+    resizeQuality: 'high',
+  });
+}
+
+/** A canvas with a picture on white, read by the processor. @param {ImageBitmap} bitmap @param {number} width @param {number} height */
+function drawn(bitmap, width, height) {
+  const canvas = document.createElement('canvas');
+  Object.assign(canvas, { width, height });
+  const context = /** @type {CanvasRenderingContext2D} */ (
+    canvas.getContext('2d', { willReadFrequently: true, colorSpace: 'srgb' })
+  );
+  context.fillStyle = '#fff';
+  context.fillRect(0, 0, width, height);
+  context.imageSmoothingQuality = 'high';
+  const scale = Math.max(width / bitmap.width, height / bitmap.height);
+  const [w, h] = [bitmap.width * scale, bitmap.height * scale];
+  context.drawImage(bitmap, (width - w) / 2, (height - h) / 2, w, h);
+  return context;
+}
+
+function thumbnailOf(/** @type {ImageBitmap} */ bitmap) {
+  return drawn(bitmap, THUMBNAIL, THUMBNAIL).canvas.toDataURL('image/jpeg', 0.8);
+}
+
+/**
+ * What keeps a photo from being lit: "too dark", "too gray", or "" where nothing does; judged on means of squares of pixels.
+ * @param {Picture} picture @param {Lighting} lighting
+ */
+export function unsuitable({ height, width, channels, levels }, lighting) {
+  const { luma: weights, bright, bright_share: least, coloured, side } = lighting;
+  const step = Math.max(1, Math.floor(Math.max(height, width) / side));
+  let [count, light, luma, colour] = [0, 0, 0, 0];
+  for (let top = 0; top < height; top += step) {
+    for (let left = 0; left < width; left += step) {
+      const square = meanOf({ height, width, channels, levels }, top, left, step);
+      const value = square.reduce((sum, level, i) => sum + weights[i] * level, 0);
+      count += 1;
+      light += Number(value > bright);
+      luma += value;
+      colour += Math.max(...square) - Math.min(...square);
+    }
+  }
+  if (light / count < least) return 'too dark';
+  return colour / count < coloured && luma / count < 128 ? 'too gray' : '';
+}
+
+/** The mean of a square of pixels, each channel rounded, as Pillow's `reduce` has it. */
+function meanOf(
+  /** @type {Picture} */ { height, width, channels, levels },
+  /** @type {number} */ top,
+  /** @type {number} */ left,
+  /** @type {number} */ step,
+) {
+  const [bottom, right] = [Math.min(height, top + step), Math.min(width, left + step)];
+  const sums = [0, 0, 0];
+  for (let y = top; y < bottom; y++)
+    for (let x = left; x < right; x++)
+      for (let c = 0; c < 3; c++) sums[c] += levels[(y * width + x) * channels + c];
+  return sums.map((sum) => Math.round(sum / ((bottom - top) * (right - left))));
+}

@@ -1,0 +1,104 @@
+// The engine of the page: its worker, started when it is first needed, and again when it has died; and the model that it holds.
+
+import { EngineClient } from '../browser/client.js';
+/** @import { Traced } from '../browser/engine.js' */
+/** @import { Options } from '../browser/preprocess.js' */
+/** @import { Picture } from '../browser/resize.js' */
+/** @import { Loaded } from '../browser/serving.js' */
+
+/**
+ * @typedef {{name: string, card: string, file: string, bytes: number, storage: string, notes?: string,
+ *     own?: {file: Blob, about: import('../browser/checkpoint.js').About}}} ModelFacts a model that the page has; own: of the visitor
+ * @typedef {(words: string) => void} Told what is being done
+ *
+ * @typedef {object} Files
+ * @property {() => Worker} start a worker of the engine
+ * @property {import('../browser/wasm.js').Variants} wasm
+ * @property {(model: ModelFacts, told: (share: number) => void) => Promise<ArrayBuffer>} weights
+ */
+
+export class Running {
+  /** @type {EngineClient | null} */ client = null;
+  /** @type {{name: string, loaded: Promise<Loaded>} | null} of the worker */ model = null;
+
+  /** @type {Told} */ told = () => {};
+
+  /** @param {Files} files */
+  constructor(files) {
+    this.files = files;
+  }
+
+  /**
+   * A pass of a picture; once more where the engine dies of it for the first time.
+   * @param {ModelFacts} model @param {Picture} picture @param {Options} options
+   * @returns {Promise<{traced: Traced, loaded: Loaded}>}
+   */
+  async trace(model, picture, options) {
+    try {
+      return await this.traceOnce(model, picture, options);
+    } catch (error) {
+      if (!this.client?.isLost) throw error;
+      this.forget();
+      return this.traceOnce(model, picture, options);
+    }
+  }
+
+  /** @param {ModelFacts} model @param {Picture} picture @param {Options} options */
+  async traceOnce(model, picture, options) {
+    const loaded = await this.load(model);
+    const client = /** @type {EngineClient} */ (this.client);
+    const traced = await client.trace(picture, options, (layer, depth) =>
+      this.told(`Running ${model.name}: layer ${layer} of ${depth} …`),
+    );
+    return { traced, loaded };
+  }
+
+  /** Lets the worker have a model, unless it has it or is getting it. @param {ModelFacts} model */
+  load(model) {
+    if (this.client?.isLost) this.forget();
+    if (this.model?.name !== model.name) {
+      const loaded = this.loadNow(model);
+      this.model = { name: model.name, loaded };
+      loaded.catch(() => this.model?.loaded === loaded && (this.model = null)); // the next one tries again
+    }
+    return /** @type {{loaded: Promise<Loaded>}} */ (this.model).loaded;
+  }
+
+  /** @param {ModelFacts} model @returns {Promise<Loaded>} */
+  async loadNow(model) {
+    this.client ??= new EngineClient(this.files.start());
+    const { client } = this;
+    const size = `${(model.bytes / 1e6).toFixed(1)} MB`;
+    const told = (/** @type {number} */ share) =>
+      this.told(`Reading the model ${model.name}, ${Math.round(100 * share)}% of ${size} …`);
+    this.told(`Reading the model ${model.name}, ${size} …`);
+    const { own } = model;
+    if (own) return client.load(own.file, this.files.wasm, (done, all) => told(done / all), own.about);
+    const weights = await this.files.weights(model, told);
+    if (this.model?.name !== model.name) throw new Error('Another model was asked for meanwhile.');
+    return client.load(weights, this.files.wasm);
+  }
+
+  forget() {
+    this.client = null;
+    this.model = null;
+  }
+}
+
+/**
+ * What an address holds, told how much of it has come.
+ * @param {string} address @param {(share: number) => void} told @param {number} bytes that it has
+ */
+export async function received(address, told, bytes) {
+  const answer = await fetch(address);
+  if (!answer.ok || !answer.body) throw new Error(`A part of this page is missing (${answer.status}).`);
+  const parts = [];
+  let count = 0;
+  const reader = answer.body.getReader();
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    parts.push(next.value);
+    count += next.value.length;
+    told(Math.min(1, count / bytes));
+  }
+  return new Blob(parts).arrayBuffer();
+}

@@ -1,0 +1,395 @@
+// The explorer as a static site: pictures come from the visitor, numbers from the engine in a worker of this page.
+
+import { traceValue, engineSource } from '../browser/source.js';
+import { Explorer } from '../explorer/explorer.js';
+import { bytesOf } from '../explorer/paint.js';
+import { linkMatches, parseLink } from '../explorer/state.js';
+import { followTheme } from '../explorer/theme.js';
+import {
+  listenToButton,
+  listenToDrops,
+  listenToPastes,
+  makeDropHere,
+  picturesIn,
+} from '../ui/kit/carried.js';
+import { make } from '../ui/kit/elements.js';
+import { mountSamples, mountTop } from '../ui/header/parts.js';
+import { ExplorerLink } from '../ui/look/explorer.js';
+import { currentLink } from '../ui/visit/address.js';
+import { hosted } from './hosted.js';
+import { checkpointIn, describe, modelOf } from './models.js';
+import { opening } from './opening.js';
+import { readPhoto } from './photos.js';
+import { Running, received } from './running.js';
+/** @import { Traced } from '../browser/engine.js' */
+/** @import { Mode } from '../browser/preprocess.js' */
+/** @import { Loaded } from '../browser/serving.js' */
+/** @import { Trace } from '../explorer/geometry.js' */
+/** @import { Source } from '../explorer/source.js' */
+/** @import { Link, Option } from '../explorer/state.js' */
+/** @import { Carried } from '../ui/kit/carried.js' */
+/** @import { Published } from './models.js' */
+/** @import { Limits, Lighting, Photo } from './photos.js' */
+/** @import { ModelFacts, Files } from './running.js' */
+
+/**
+ * @typedef {{id: string, name: string, thumbnail: string, file: string | Blob, own?: boolean}} Shown a picture of the tray; file: an
+ *     address, or what the visitor brought
+ * @typedef {{model: string, image: string, mode: Mode, size: number}} Asked what the page is about
+ * @typedef {{asked: Asked, file: Blob, photo: Photo, traced: Traced, loaded: Loaded, source: Source}} Answer
+ *
+ * @typedef {object} Facts what Python tells of the site (vit_viz/site/folder.py)
+ * @property {ModelFacts[]} models
+ * @property {Shown[]} pictures
+ * @property {string} first the picture to begin with
+ * @property {Mode} [mode] how it becomes the model's input at first
+ * @property {Record<string, string>} tables
+ * @property {Option[]} options
+ * @property {Published} published
+ * @property {Lighting} lighting
+ * @property {Limits} limits
+ */
+
+const TOP = 5;
+const READING_TIME = 8_000; // milliseconds for which a sentence stays
+const GONE =
+  'The picture of this link is on the machine of whoever made the link: bring it, and the link is followed.';
+
+/** A part of the page by its name. @param {string} name @returns {any} */
+const part = (name) => document.querySelector(`[data-site="${name}"]`);
+
+export class Site {
+  seq = 0; // of what was asked last
+  /** @type {Map<string, Shown>} */ pictures;
+  /** @type {Asked} */ asked;
+  /** @type {Answer | null} */ answer = null;
+  timer = 0;
+
+  /** @param {Facts} facts @param {Files} files */
+  constructor(facts, files) {
+    this.facts = facts;
+    this.running = new Running(files);
+    this.pictures = new Map(facts.pictures.map((picture) => [picture.id, picture]));
+    this.asked = { model: facts.models[0].name, image: facts.first, mode: facts.mode ?? 'fit', size: 0 };
+    this.top = hosted(part('top'), mountTop, /** @type {any} */ ({}));
+    this.tray = hosted(part('tray'), mountSamples, this.trayValue(), (_event, { id }) =>
+      this.choose({ image: String(id) }),
+    );
+    this.note = make('p', 'vv-bring-note');
+    this.note.setAttribute('role', 'status');
+    this.note.hidden = true;
+    document.body.append(this.note);
+    const element = /** @type {HTMLElement} */ (document.getElementById('vv-explorer'));
+    const props = { value: null, tables: facts.tables, busy: '' };
+    this.explorer = new Explorer(element, () => {}, props, this.source());
+    this.explorer.parts.closer.hidden = true; // another part of the photo is another picture
+    this.explorer.link = new ExplorerLink((link) => this.returned(link));
+    Object.assign(element, { explorer: this.explorer }); // its numbers, for whoever opens the browser's console
+    this.listen();
+  }
+
+  /** The numbers of the present pass. @returns {Source} */
+  source() {
+    const present = () => /** @type {Answer} */ (this.answer).source;
+    return {
+      photo: (address) => address,
+      layer: (...asked) => present().layer(...asked),
+      rows: (...asked) => present().rows(...asked),
+      exact: async () => null,
+      page: () => '',
+    };
+  }
+
+  listen() {
+    const drop = makeDropHere();
+    document.body.append(drop);
+    listenToDrops(this, drop);
+    listenToPastes(this);
+    listenToButton(this, part('paste'));
+    for (const [button, input] of [
+      ['bring', 'file'],
+      ['camera', 'photo'],
+      ['open', 'checkpoint'],
+    ]) {
+      part(button).addEventListener('click', () => part(input).click());
+      part(input).addEventListener('change', () => {
+        void this.take({ files: [...part(input).files] });
+        part(input).value = ''; // the same file can be chosen again
+      });
+    }
+    this.showModels();
+    part('model').addEventListener('change', () => this.choose({ model: part('model').value }));
+    part('mode').addEventListener('change', () => this.choose({ mode: part('mode').value }));
+  }
+
+  showModels() {
+    const { models } = this.facts;
+    part('model').replaceChildren(...models.map(({ name }) => make('option', '', name)));
+    part('model-field').hidden = models.length < 2;
+  }
+
+  /** Opens the page at its address. */
+  open() {
+    this.explorer.clear('');
+    return this.follow(parseLink(currentLink()));
+  }
+
+  /** Went Back or Forward. */
+  returned(/** @type {Link} */ link) {
+    const { trace } = this.explorer;
+    const isHere = trace && linkMatches(link, trace);
+    this.explorer.goTo(link);
+    if (!isHere) void this.follow(link);
+  }
+
+  /** Shows what a link asks for; of what is not here it says so. */
+  follow(/** @type {Link} */ link) {
+    const model = link.model ?? this.facts.models[0].name;
+    if (!this.facts.models.some(({ name }) => name === model))
+      return this.refuse(
+        `This page does not have the model ${model.slice(0, 60)}: please choose one of its own, or open its file.`,
+      );
+    const image = link.image ?? this.facts.first;
+    const isMode = link.image !== null && ['fit', 'crop', 'stretch'].includes(link.mode);
+    const mode = isMode ? /** @type {Mode} */ (link.mode) : this.asked.mode;
+    const asked = { model, image, mode, size: Number(link.size) || 0 };
+    if (this.pictures.has(image)) return this.choose(asked);
+    this.asked = asked; // of the picture that is brought for it
+    return this.refuse(GONE);
+  }
+
+  /** There is nothing to show, and why. */
+  refuse(/** @type {string} */ words) {
+    this.seq += 1;
+    this.explorer.setBusy('');
+    this.explorer.clear(words);
+    this.top(/** @type {any} */ ({ top: [] }));
+    this.show();
+  }
+
+  /** Takes a model and pictures of the visitor: the first picture is looked at, all stay in the tray. */
+  async take(/** @type {Carried} */ carried) {
+    const { checkpoint, problem, others: files } = checkpointIn(carried);
+    if (problem) this.say(problem);
+    if (checkpoint) await this.openModel(checkpoint);
+    if ((problem || checkpoint) && !files.length) return;
+    const { pictures, problems } = picturesIn({ files });
+    this.say(problems.join(' '));
+    const taken = [];
+    for (const file of pictures) taken.push(await this.add(file));
+    if (taken.length) await this.choose({ image: taken[0] });
+    const others = taken.slice(1).map((id) => this.pictures.get(id));
+    for (const other of others) if (other && !other.thumbnail) problems.push(await this.lookInto(other));
+    if (others.length) this.say(problems.filter(Boolean).join(' '));
+  }
+
+  /** Looks through a model of the visitor; one that cannot be opened is said, and the former stays. */
+  async openModel(/** @type {File} */ file) {
+    const { models, published } = this.facts;
+    const model = modelOf(file, models, published);
+    const seq = ++this.seq;
+    this.running.told = (words) => seq === this.seq && this.busy(words);
+    try {
+      describe(model, await this.running.load(model));
+    } catch (error) {
+      if (seq === this.seq) this.busy('');
+      this.say(`${file.name} was not opened. ${error instanceof Error ? error.message : String(error)}`);
+      return;
+    }
+    models.push(model);
+    this.showModels();
+    if (seq === this.seq) await this.choose({ model: model.name, size: 0 });
+    else this.show();
+  }
+
+  /** Shows a picture of the visitor in the tray, or takes it away and says why. @param {Shown} shown */
+  async lookInto(shown) {
+    try {
+      const { limits, lighting } = this.facts;
+      const photo = await readPhoto(/** @type {Blob} */ (shown.file), shown.name, limits, lighting);
+      shown.thumbnail = photo.thumbnail;
+      this.show();
+      return '';
+    } catch (error) {
+      this.pictures.delete(shown.id);
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  /** Puts a picture into the tray; returns its name in links, which is a digest of its bytes where the browser makes one. */
+  async add(/** @type {File} */ file) {
+    const bytes = await file.arrayBuffer();
+    const digest = globalThis.crypto?.subtle && (await crypto.subtle.digest('SHA-256', bytes));
+    const hex =
+      digest && [...new Uint8Array(digest.slice(0, 8))].map((byte) => byte.toString(16).padStart(2, '0'));
+    const id = `own-${hex ? hex.join('') : this.pictures.size}`;
+    const name = file.name || 'your picture';
+    if (!this.pictures.has(id)) this.pictures.set(id, { id, name, thumbnail: '', file, own: true });
+    return id;
+  }
+
+  /** Something else is asked for. @param {Partial<Asked>} change */
+  async choose(change) {
+    this.asked = { ...this.asked, ...change };
+    this.seq += 1;
+    const seq = this.seq;
+    this.show();
+    try {
+      await this.run(seq, this.asked);
+    } catch (error) {
+      if (seq !== this.seq) return;
+      if (this.pictures.get(this.asked.image)?.thumbnail === '') this.pictures.delete(this.asked.image);
+      if (this.answer) this.asked = this.answer.asked; // what is seen, and not what was asked for on the way
+      this.show();
+      this.busy('');
+      const words = error instanceof Error ? error.message : String(error);
+      if (this.answer) this.say(words);
+      else this.explorer.clear(words);
+    }
+  }
+
+  /** @param {number} seq @param {Asked} asked */
+  async run(seq, asked) {
+    const { facts, running } = this;
+    const shown = /** @type {Shown} */ (this.pictures.get(asked.image));
+    const model = /** @type {ModelFacts} */ (facts.models.find(({ name }) => name === asked.model));
+    const told = (/** @type {string} */ words) => seq === this.seq && this.busy(words);
+    running.told = told;
+    told(`Reading ${shown.name} …`);
+    running.load(model).catch(() => {}); // while the photo is read; whoever needs it hears what went wrong
+    const file = typeof shown.file === 'string' ? await blobAt(shown.file) : shown.file;
+    const photo = await readPhoto(file, shown.name, facts.limits, facts.lighting);
+    shown.thumbnail ||= photo.thumbnail;
+    if (seq !== this.seq) return;
+    const { mode, size } = asked;
+    const { traced, loaded } = await running.trace(model, photo.picture, { mode, size });
+    if (seq !== this.seq) return;
+    const answer = { asked, file, photo, traced, loaded, source: engineSource(traced) };
+    const value = await this.valueOf(seq, answer, shown);
+    if (seq !== this.seq) return;
+    this.showAnswer(answer, value, model);
+  }
+
+  /** What the explorer is told of a pass, but for the photo. */
+  async valueOf(
+    /** @type {number} */ seq,
+    /** @type {Answer} */ { asked, traced, loaded, photo, source },
+    /** @type {Shown} */ { id, name, own },
+  ) {
+    const { model, mode, size } = asked;
+    const shape = /** @type {any} */ (traceValue(traced, loaded.config));
+    const { layer, head, tour } = await opening(shape, source);
+    const proof = { state: 'open', text: 'computed in this page', title: part('storage').textContent };
+    return {
+      ...shape,
+      seq,
+      trace: `${seq}`,
+      ...{ model, image: id, mode, size, name },
+      photo_size: [photo.picture.height, photo.picture.width],
+      unlit: photo.unlit,
+      options: this.facts.options,
+      ...{ opening: { layer, head }, is_placed: true, tour: own ? [] : tour },
+      ...{ view: null, proof, note: '' },
+    };
+  }
+
+  /** @param {Answer} answer @param {Omit<Trace, 'photo'>} value @param {ModelFacts} model */
+  showAnswer(answer, value, model) {
+    if (this.explorer.trace) URL.revokeObjectURL(this.explorer.trace.photo);
+    this.answer = answer;
+    part('card').textContent = model.card;
+    part('storage').textContent = model.storage;
+    part('notes').textContent = model.notes ?? '';
+    part('notes').hidden = !model.notes;
+    if (value.proof) value.proof.title = model.storage;
+    this.explorer.setBusy('');
+    this.explorer.setValue({ ...value, photo: URL.createObjectURL(answer.file) });
+    this.top(/** @type {any} */ ({ top: topOf(answer) }));
+    this.show();
+    void this.keep(model);
+  }
+
+  /** Lets the browser keep what the page needs to open without a network, once it can. */
+  async keep(/** @type {ModelFacts} */ model) {
+    const files = this.facts.pictures.map(({ file }) => file);
+    const worker = await navigator.serviceWorker?.ready;
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => void (document.documentElement.dataset.kept = ''); // it opens without a network from here
+    worker?.active?.postMessage({ keep: model.own ? files : [model.file, ...files] }, [port2]);
+  }
+
+  busy(/** @type {string} */ words) {
+    this.explorer.setBusy(words);
+    this.top(/** @type {any} */ (words ? { busy: words } : { top: this.answer ? topOf(this.answer) : [] }));
+  }
+
+  /** What is chosen, in the controls. */
+  show() {
+    part('model').value = this.asked.model;
+    part('mode').value = this.asked.mode;
+    this.tray(this.trayValue());
+  }
+
+  trayValue() {
+    const pictures = [...this.pictures.values()].filter(({ thumbnail }) => thumbnail);
+    return { pictures, chosen: this.asked.image };
+  }
+
+  /** Says a sentence for a while. */
+  say(/** @type {string} */ words) {
+    clearTimeout(this.timer);
+    this.note.textContent = words;
+    this.note.hidden = !words;
+    if (words) this.timer = window.setTimeout(() => this.say(''), READING_TIME);
+  }
+}
+
+/** The likeliest classes; none where the model has no names for them. @param {Answer} answer */
+function topOf({ traced, loaded }) {
+  if (!loaded.labels) return [];
+  const { labels } = loaded;
+  const highest = Math.max(...traced.logits);
+  const powers = Array.from(traced.logits, (logit) => Math.exp(logit - highest));
+  const sum = powers.reduce((all, power) => all + power, 0);
+  const order = powers.map((_, index) => index).sort((a, b) => powers[b] - powers[a]);
+  return order.slice(0, TOP).map((index) => ({ name: labels[index], probability: powers[index] / sum }));
+}
+
+/** A file of the site. */
+async function blobAt(/** @type {string} */ address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`A part of this page is missing (${answer.status}).`);
+  return answer.blob();
+}
+
+/** What stands in an element of the page, as bytes. */
+function heldIn(/** @type {string} */ id) {
+  return bytesOf(document.getElementById(id)?.textContent ?? '');
+}
+
+/** @param {(facts: any) => Files} filesOf */
+function open(filesOf) {
+  followTheme();
+  const facts = JSON.parse(document.getElementById('vv-facts')?.textContent ?? '');
+  return new Site(facts, filesOf(facts)).open();
+}
+
+/** Shows the site whose files lie beside the page. */
+export function start() {
+  navigator.serviceWorker?.register('offline.js').catch(() => {}); // without it the page needs its server
+  return open((facts) => ({
+    start: () => new Worker(facts.worker),
+    wasm: facts.wasm,
+    weights: (model, told) => received(model.file, told, model.bytes),
+  }));
+}
+
+/** Shows the site all of which stands in the page. */
+export function startInFile() {
+  return open(() => ({
+    start: () =>
+      new Worker(URL.createObjectURL(new Blob([heldIn('vv-worker')], { type: 'text/javascript' }))),
+    wasm: { plain: heldIn('vv-plain'), relaxed: heldIn('vv-relaxed') },
+    weights: async (model) => heldIn(model.file).buffer,
+  }));
+}

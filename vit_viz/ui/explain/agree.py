@@ -1,0 +1,111 @@
+"""Which methods agree on a photo, as the Explain tab shows it, and what its common signed scale means."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vit_viz.analyses.agreement import agreement
+from vit_viz.analyses.methods import METHODS
+from vit_viz.errors import VitVizError
+from vit_viz.figures.lettering import number
+from vit_viz.results import PatchMap
+from vit_viz.ui import pictures
+from vit_viz.ui.explain.questions import Questions
+
+ALIKE = 0.9
+"""Rank correlation from which on two maps are said to look alike."""
+
+
+def value(questions: Questions) -> dict[str, Any] | None:
+    """The rank correlations of all maps that are at hand, and what they say; None where there are not two."""
+    maps = maps_at_hand(questions)
+    if len(maps) < 2:
+        return None
+    matrix = agreement(maps)
+    return {
+        "names": list(matrix.names),
+        "values": [[float(f"{one:.3g}") for one in row] for row in matrix.values.tolist()],
+        "words": sentence(list(matrix.names), matrix.values),
+    }
+
+
+def maps_at_hand(questions: Questions) -> dict[str, PatchMap]:
+    """The maps of the cards that need not be waited for, by the names of their methods."""
+    session, maps = questions.page.session, dict[str, PatchMap]()
+    for method in METHODS.cards:
+        request = questions.request(method)
+        if method.is_slow and not session.keeps(request):
+            continue
+        try:
+            maps[method.words.label] = session.run(request)
+        except VitVizError:
+            continue  # its card says why
+    return maps
+
+
+def sentence(names: list[str], values: NDArray[np.float32]) -> str:
+    """Which maps look alike, and which stands apart, with the numbers."""
+    pairs = list(combinations(range(len(names)), 2))
+    one, other = max(pairs, key=lambda pair: values[pair])
+    alike = _alike(values)
+    if len(alike) > 2:
+        least = min(values[pair] for pair in combinations(alike, 2))
+        said = f"{_listed([names[i] for i in alike])} look alike ({least:.2f} or more)"
+    elif alike:
+        said = f"{names[one]} and {names[other]} look alike ({values[one, other]:.2f})"
+    else:
+        said = f"No two maps look alike: the closest are {names[one]} and {names[other]} ({values[one, other]:.2f})"
+    if len(names) < 3:
+        return f"{said}."
+    means = [float(np.delete(row, i).mean()) for i, row in enumerate(values)]
+    apart = int(np.argmin(means))
+    return f"{said}; {names[apart]} agrees least with the others ({means[apart]:.2f} in the mean)."
+
+
+def _alike(values: NDArray[np.float32]) -> list[int]:
+    """The most maps of which each two look alike, grown from each map in the order of likeness."""
+    best: list[int] = []
+    for first in range(len(values)):
+        group = [first]
+        for other in np.argsort(-values[first], kind="stable").tolist():
+            if other not in group and all(values[other, one] >= ALIKE for one in group):
+                group.append(other)
+        best = max(best, sorted(group), key=len)
+    return best if len(best) > 1 else []
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def scale_words(questions: Questions) -> str:
+    """What the cards show while that is not what the stage shows, or each is set against the mean of all; else ""."""
+    view = questions.targeted.view
+    if view.explain.map_scale != "only":
+        return _beside_the_stage(questions)
+    view = questions.view(METHODS.usual)
+    session, subject = questions.page.session, questions.subject
+    shown = pictures.explanation(session, subject, view)
+    _, (low, high), _ = pictures.on_scale(session, subject, view, shown)
+    return (
+        f"Each card as shares, less the mean of the quick maps: orange more than the mean, blue less, on one scale from "
+        f"{number(low)} to {number(high)} for all. Gray cards say what the others say."
+    )
+
+
+def _beside_the_stage(questions: Questions) -> str:
+    """Of two classes: that a card is one map of the lead, while the stage shows the maps of each class, or these subtracted."""
+    side, chosen = questions.targeted.view.explain.sides, questions.targeted.chosen
+    if len(chosen) < 2 or side == "lead":
+        return ""
+    one, other = (questions.targeted.name(index) for index in chosen)
+    shown = {
+        "difference": f"{one}'s map less {other}'s, two maps subtracted, with a test of its own below it",
+        "one": f"the map for {one} alone",
+        "other": f"the map for {other} alone",
+    }
+    return f"Each card is one map of {one}'s lead over {other}, and is tested as that. The photo shows {shown[side]}."

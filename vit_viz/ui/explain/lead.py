@@ -1,0 +1,159 @@
+"""How far two classes' maps subtracted can be trusted: whether the lead of one goes with its patches, as curves and sentences."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import gradio as gr
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vit_viz.analyses.faithfulness import Faithfulness
+from vit_viz.analyses.trust import RANDOM_BAND, TRUST, Trust
+from vit_viz.session.request import Request
+from vit_viz.ui import pictures
+from vit_viz.ui.edge.user_errors import sentence
+from vit_viz.ui.explain.questions import Questions, percent
+from vit_viz.ui.explain.sides import Shown
+from vit_viz.ui.explain.trust import BAND_SHARE, logits, trust_value
+from vit_viz.ui.jobs import Step, duration, steps, time_left
+
+
+def key(shown: Shown) -> str:
+    """What a measurement is about: the picture, the model, the classes, and the method with its options."""
+    return f"{shown.questions.key}|{shown.method.name}|{shown.questions.options(shown.method)!r}"
+
+
+def request(shown: Shown) -> Request:
+    """What is asked for it."""
+    options = shown.questions.options(shown.method)
+    also = {"options": options} if options else {}
+    target = pictures.target_of(shown.view)
+    return shown.questions.subject.request(
+        TRUST.name, method=shown.method.name, target=target, sides="difference", **also
+    )
+
+
+def value(shown: Shown) -> dict[str, Any] | None:
+    """What the stage says of it: the curves where they are at hand, else what they cost; None where nothing is subtracted."""
+    if not pictures.is_subtracted(shown.view):
+        return None
+    session, (one, other) = shown.questions.page.session, _names(shown)
+    known = {
+        "key": key(shown),
+        "label": f"{shown.method.words.label}, {one} and not {other}",
+        "question": f"Does {one}'s lead over {other} follow these colours?",
+        "cost": cost_words(shown.questions),
+    }
+    asked = request(shown)
+    return known | (curves_value(shown, session.run(asked)) if session.keeps(asked) else {})
+
+
+def cost_words(questions: Questions) -> str:
+    """How often the model runs for it and, where a pass was measured, how long that takes at most; less where the orders are known.
+
+    What was measured is a pass that was recorded, of one picture: in batches, which are not recorded, each takes less.
+    """
+    session, are_known = questions.page.session, questions.page.session.keeps(questions.band_request())
+    passes = TRUST.forwards - (RANDOM_BAND.forwards if are_known else 0)
+    seconds = session.pass_seconds(questions.subject)
+    how_often = "the random orders are known" if are_known else TRUST.words.runs
+    said = f"Takes them away, beside random orders of patches; {how_often}"
+    return f"{said}." if seconds is None else f"{said}: at most about {duration(seconds * passes)}."
+
+
+def curves_value(shown: Shown, trust: Trust) -> dict[str, Any]:
+    """The curves and what they say."""
+    one, other = _names(shown)
+    scores, measured = trust.faithfulness, trust_value(shown.questions, shown.method, trust)
+    assert scores.reverse is not None  # of a difference there is one
+    return measured | {
+        "names": [one, other],
+        "grows": float(scores.reverse.y.max()) > float(scores.reverse.y[0]),
+        "sentences": [*sentences(one, other, scores), *measured["sentences"]],
+    }
+
+
+def measured(shown: Shown, stop: threading.Event) -> Iterator[dict[str, Any]]:
+    """Measure it: random orders first, which all maps of these two classes share."""
+    about, session, started = key(shown), shown.questions.page.session, time.monotonic()
+
+    def tell(**said: Any) -> dict[str, Any]:
+        return gr.update(lead={"key": about, **said})
+
+    def far(what: str, before: float, whole: float, step: Step) -> dict[str, Any]:
+        share = before + whole * step.share
+        left = time_left(share, time.monotonic() - started)
+        return tell(share=share, words=f"{what}: {share:.0%}" + (f", {left}" if left else ""))
+
+    yield tell(share=0.0, words="Random orders of patches …")
+    try:
+        for step in steps(partial(session.run, shown.questions.band_request()), stop):
+            yield far("Random orders of patches", 0.0, BAND_SHARE, step)
+        for step in steps(partial(session.run, request(shown)), stop):
+            if step.is_last:
+                yield tell(**curves_value(shown, step.result))
+            else:
+                yield far("The order of this map", BAND_SHARE, 1 - BAND_SHARE, step)
+    except Exception as error:
+        yield tell(error=sentence(error))
+
+
+# --- in words
+
+
+def sentences(one: str, other: str, scores: Faithfulness) -> list[str]:
+    """Where the curves begin and end, where the lead is lost, and what the other class's patches do to it."""
+    curve, turned = scores.deletion, scores.reverse
+    assert turned is not None
+    start, end = float(curve.y[0]), float(curve.y[-1])
+    said = [f"{_where(one, other, start)}; with every patch painted over it is {logits(end)}."]
+    if start > 0:
+        here, chance = _lost(curve.x, curve.y), _lost(scores.band.fractions, scores.band.deletion.mean(0))
+        said.append(
+            f"With {one}'s patches first, the lead {here}; in random orders, in the mean, it {chance}."
+        )
+    said.append(_in_the_mean(other, scores))
+    most = int(turned.y.argmax())
+    if most:
+        share, lead = percent(float(turned.x[most])), logits(float(turned.y[most]))
+        said.append(f"With {other}'s patches first it grows to {lead}, when {share} are gone.")
+    else:
+        said.append(f"With {other}'s patches first it never grows.")
+    return said
+
+
+def _where(one: str, other: str, lead: float) -> str:
+    """How far a class leads, as the logits have it and as a ratio."""
+    if lead > 0:
+        return f"On the whole photo {one} leads {other} by {logits(lead)} logits"
+    return f"On the whole photo {one} does not lead {other}: the lead is {logits(lead)} logits"
+
+
+def _in_the_mean(other: str, scores: Faithfulness) -> str:
+    """The mean heights of the curves, beside the random orders."""
+    mean, low, high = map(logits, scores.band.interval("deletion"))
+    assert scores.reverse_auc is not None
+    return (
+        f"In the mean over the curve the lead is {logits(scores.deletion_auc)}, with {other}'s patches first "
+        f"{logits(scores.reverse_auc)}; in random orders {mean}, 95% of them from {low} to {high}."
+    )
+
+
+def _lost(shares: ArrayLike, leads: ArrayLike) -> str:
+    """From which share of patches on a lead is gone for the first time."""
+    gone = np.flatnonzero(np.asarray(leads) <= 0)
+    return (
+        f"is lost when {percent(float(np.asarray(shares)[gone[0]]))} are gone"
+        if gone.size
+        else "is never lost"
+    )
+
+
+def _names(shown: Shown) -> tuple[str, str]:
+    one, other = (shown.questions.targeted.name(index) for index in shown.questions.targeted.chosen)
+    return one, other

@@ -1,0 +1,1 @@
+"""A tour of the page itself, in five stops; it runs in the browser alone."""

@@ -1,0 +1,57 @@
+// The shape of the photo, known before the photo is there: every stage begins with it, so that nothing moves when the photo comes.
+// It stands on the root of the page as --vv-aspect, width over height. When the page opens it is that of the link: of a part by its
+// numbers, of a sample as the page says, of any other picture as this browser remembers.
+
+import { currentLink } from './address.js';
+
+const KEPT = 'vv-aspects';
+const PART = /^\d+,\d+,(\d+),(\d+)$/; // top, left, height, width
+
+/** @typedef {Record<string, number>} Aspects of pictures, by their ids */
+
+/** @returns {Aspects} */
+function kept() {
+  try {
+    return JSON.parse(localStorage.getItem(KEPT) ?? '{}');
+  } catch {
+    return {}; // a browser that keeps nothing
+  }
+}
+
+function keep(/** @type {Aspects} */ aspects) {
+  try {
+    localStorage.setItem(KEPT, JSON.stringify(aspects));
+  } catch {
+    // then the page learns of it from the server, a moment later
+  }
+}
+
+/** The shape of what is looked at; undefined where it is not known. @param {string} search @param {number | undefined} whole */
+function aspectOf(search, whole) {
+  const [, height, width] = PART.exec(new URLSearchParams(search).get('part') ?? '') ?? [];
+  return height ? Number(width) / Number(height) : whole;
+}
+
+function begin(/** @type {number | undefined} */ aspect) {
+  if (aspect) document.documentElement.style.setProperty('--vv-aspect', String(aspect));
+}
+
+/**
+ * From here on stages begin with the shape of another picture.
+ * @param {string} image that is looked at @param {Aspects} aspects of all pictures of this visit
+ */
+export function expectPhoto(image, aspects) {
+  keep(aspects);
+  begin(aspectOf(currentLink(), aspects[image]));
+}
+
+/** Begins with the picture of the link. @param {{components: any[]}} config of Gradio, which holds the tray as it is for everybody */
+export function openWithPhoto({ components }) {
+  const tray = components.find((one) => one.props.elem_id === 'vv-samples');
+  const image = new URLSearchParams(currentLink()).get('image') ?? '';
+  const aspects = { ...kept(), ...tray?.props.value.aspects };
+  begin(aspectOf(currentLink(), aspects[image]));
+}
+
+const { gradio_config: page } = /** @type {any} */ (globalThis);
+if (page) openWithPhoto(page); // this module runs before anything of the page is laid out
