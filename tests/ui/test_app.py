@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.ui.conftest import open_tab, wait_until_ready
-from tests.ui.waits import expect
+from tests.ui.waits import expect, expect_in_address
 
 pytestmark = pytest.mark.browser
 VIEWS = ("Look", "Explain", "Positions", "Patches")
@@ -121,7 +121,7 @@ def test_a_patch_clicked_in_one_view_is_the_query_of_all(page: Any) -> None:
     page.wait_for_function(
         "() => document.querySelector('#vv-explorer [data-vv=caption]').textContent.includes('(5, 3)')"
     )
-    assert "q=5,3" in page.url
+    expect_in_address(page, "q=5,3")
 
 
 def test_a_query_pinned_in_the_explorer_reaches_the_other_views(page: Any) -> None:
@@ -157,7 +157,7 @@ def test_options_of_rollout_change_its_picture_and_its_link(visit: Callable[...,
         "old => document.querySelector('#vv-explain-picture .vv-image').getAttribute('src') !== old",
         arg=before,
     )
-    assert "fusion=max" in page.url
+    expect_in_address(page, "fusion=max")
 
 
 def test_another_sample_changes_the_picture_and_back_returns(page: Any) -> None:
@@ -216,7 +216,7 @@ def test_a_reload_keeps_an_upload_in_its_own_tab(page: Any, tmp_path: Path) -> N
     page.reload()
     wait_until_ready(page)
     assert page.evaluate("new URLSearchParams(location.search).get('image')") == image
-    assert page.locator("#vv-top .vv-status").is_hidden()
+    expect(page.locator("#vv-top .vv-status")).to_be_hidden()
 
 
 def test_what_a_link_asks_in_vain_is_said(visit: Callable[..., Any], app_url: str) -> None:

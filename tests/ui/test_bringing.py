@@ -100,7 +100,7 @@ def test_whoever_types_pastes_text_as_ever(page: Any) -> None:
     paste(page, picture(401), on="#vv-model input")
     page.wait_for_timeout(1500)
     assert page.evaluate("location.search") == before
-    assert page.locator(NOTE).is_hidden()
+    expect(page.locator(NOTE)).to_be_hidden()
 
 
 @pytest.mark.slow
@@ -131,14 +131,14 @@ def test_a_picture_that_cannot_be_read_gets_one_sentence_and_the_next_is_taken(p
 
 def test_a_file_dropped_on_the_photo_is_looked_at(page: Any) -> None:
     files = (("notes.txt", "text/plain", "YQ=="), picture(431))
-    assert page.locator(DROP).is_hidden()
+    expect(page.locator(DROP)).to_be_hidden()
     assert drag(page, "dragenter", "dragover", files=files) == [False, False]
     expect(page.locator(DROP)).to_have_text("Drop pictures to look at them", use_inner_text=True)
     drag(page, "dragleave", files=files)
-    assert page.locator(DROP).is_hidden()
+    expect(page.locator(DROP)).to_be_hidden()
     drag(page, "dragenter", files=files)
     assert drag(page, "drop", files=files) == [False]
-    assert page.locator(DROP).is_hidden()
+    expect(page.locator(DROP)).to_be_hidden()
     shows(page, 431)
 
 
@@ -156,5 +156,5 @@ def test_text_that_is_dragged_and_parts_of_the_page_are_left_alone(page: Any) ->
     assert drag(page, "dragenter", "dragover", "drop", text="words") == [True, True, True]
     drag(page, "dragstart", on="#vv-samples img")
     assert drag(page, "dragenter", "drop", files=(picture(433),)) == [True, True]
-    assert page.locator(DROP).is_hidden()
-    assert page.locator(NOTE).is_hidden()
+    expect(page.locator(DROP)).to_be_hidden()
+    expect(page.locator(NOTE)).to_be_hidden()

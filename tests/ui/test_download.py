@@ -10,7 +10,7 @@ import pytest
 
 from tests.checkpoints.fake_hub import REPO, Hub, remains, running_hub, weights
 from tests.ui.conftest import open_tab, wait_until_ready
-from tests.ui.waits import expect
+from tests.ui.waits import expect, expect_in_address
 from tests.waiting import until
 from vit_viz.model import ViTConfig
 
@@ -88,8 +88,8 @@ def test_a_download_says_how_far_it_is_while_others_go_on(
         "() => document.querySelector('#vv-facts .vv-model-facts').textContent.includes('6 layers x 2 heads')"
     )
     wait_until_ready(page)
-    assert job.is_hidden()
-    assert f"model={REPO.replace('/', '%2F')}" in page.url
+    expect(job).to_be_hidden()
+    expect_in_address(page, f"model={REPO.replace('/', '%2F')}")
     assert {token for _, _, token in hub.asked} == {None}
 
 
@@ -106,9 +106,9 @@ def test_a_cancelled_download_leaves_the_page_as_it_was(
     page.locator("#vv-loading .vv-stop").click()
     error = page.locator("#vv-loading .vv-error")
     error.get_by_text("The download of someone/unwanted was cancelled; nothing of it was kept.").wait_for()
-    assert page.locator("#vv-loading .vv-job").is_hidden()
+    expect(page.locator("#vv-loading .vv-job")).to_be_hidden()
     expect(page.locator("#vv-model .vv-model-open")).to_have_attribute("data-model", "mini")
-    assert page.url == before
+    expect(page).to_have_url(before)
     wait_until_ready(page)
     until(lambda: remains(cache) == kept)  # once the download has noticed
 
@@ -141,7 +141,7 @@ def test_another_choice_ends_the_download_before_it(
         "() => document.querySelector('#vv-facts .vv-model-facts').textContent.includes('someone/quick')"
     )
     wait_until_ready(page)
-    assert page.locator("#vv-loading .vv-error").is_hidden()
+    expect(page.locator("#vv-loading .vv-error")).to_be_hidden()
     assert not list(cache.rglob("*.incomplete"))
     assert not (cache / "models--someone--slow" / "snapshots").exists() or not list(
         (cache / "models--someone--slow" / "snapshots").rglob("*.safetensors")
@@ -171,7 +171,7 @@ def test_a_hub_that_goes_away_midway_is_one_sentence_and_the_app_goes_on(
     page.wait_for_function(
         "repo => document.querySelector('#vv-facts .vv-model-facts').textContent.includes(repo)", arg=repo
     )
-    assert error.is_hidden()
+    expect(error).to_be_hidden()
 
 
 def test_a_link_to_a_model_waits_for_it_and_keeps_the_rest_of_the_link(
@@ -185,8 +185,7 @@ def test_a_link_to_a_model_waits_for_it_and_keeps_the_rest_of_the_link(
         "() => document.querySelector('#vv-facts .vv-model-facts').textContent.includes('someone/linked')"
     )
     expect(page.get_by_role("tab", name="Patches")).to_have_attribute("aria-selected", "true")
-    assert "layer=4" in page.url
-    assert "image=shapes" in page.url
+    expect_in_address(page, "layer=4", "image=shapes")
 
 
 def test_a_link_whose_download_is_cancelled_shows_the_own_model_and_says_so(
@@ -201,4 +200,4 @@ def test_a_link_whose_download_is_cancelled_shows_the_own_model_and_says_so(
     expect(page.locator("#vv-top .vv-status")).to_contain_text(
         "The download of someone/never was cancelled", use_inner_text=True
     )
-    assert "model=mini" in page.url
+    expect_in_address(page, "model=mini")

@@ -100,7 +100,7 @@ def test_another_class_and_a_contrast_change_maps_captions_answers_and_link(expl
 @pytest.mark.browser
 def test_trust_sorts_the_cards_and_draws_the_curve_of_the_chosen_one(explain: Any) -> None:
     gallery = explain.locator("#vv-gallery")
-    assert gallery.locator(".vv-fall").is_hidden()
+    expect(gallery.locator(".vv-fall")).to_be_hidden()
     gallery.get_by_role("button", name="Which are the most faithful?").click()
     sorted_title = gallery.get_by_text("Fifteen ways to ask, the most faithful first")
     sorted_title.wait_for(timeout=300_000)  # some hundred passes, on whatever machine this is
@@ -118,7 +118,7 @@ def test_trust_sorts_the_cards_and_draws_the_curve_of_the_chosen_one(explain: An
         "Attention rollout: the answer falls", use_inner_text=True
     )
     assert gallery.locator(".vv-line").get_attribute("d").startswith("M0.00 ")
-    assert gallery.locator(".vv-now").is_hidden()
+    expect(gallery.locator(".vv-now")).to_be_hidden()
     stage(explain).locator(".vv-most").fill("64")
     gallery.locator(".vv-now").wait_for()
     plot, now = (gallery.locator(part).bounding_box() for part in (".vv-plot", ".vv-now"))
@@ -129,7 +129,7 @@ def test_trust_sorts_the_cards_and_draws_the_curve_of_the_chosen_one(explain: An
     expect(gallery.locator(".vv-fall-title")).to_contain_text(
         "Attention rollout for lion: the answer", use_inner_text=True
     )
-    assert gallery.locator(".vv-now").is_hidden()
+    expect(gallery.locator(".vv-now")).to_be_hidden()
 
 
 @pytest.mark.browser

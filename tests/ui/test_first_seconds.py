@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.ui.waits import expect, expect_in_address
+
 pytestmark = pytest.mark.browser
 
 GHOST = "#vv-explorer [data-vv=ghost]"
@@ -35,7 +37,7 @@ def test_a_ghost_visits_patches_until_the_first_movement_and_never_comes_back(
     page.wait_for_function(
         "([caption, pinned]) => document.querySelector(caption).textContent !== pinned", arg=[CAPTION, pinned]
     )
-    assert "q=class" in page.url
+    expect_in_address(page, "q=class")
     page.mouse.move(700, 450)
     page.locator(GHOST).wait_for(state="hidden")
     page.mouse.move(3, 3)
@@ -43,7 +45,7 @@ def test_a_ghost_visits_patches_until_the_first_movement_and_never_comes_back(
         "([caption, pinned]) => document.querySelector(caption).textContent === pinned", arg=[CAPTION, pinned]
     )
     page.wait_for_timeout(5000)
-    assert page.locator(GHOST).is_hidden()
+    expect(page.locator(GHOST)).to_be_hidden()
     assert caption(page) == pinned
     context.close()
 
@@ -66,7 +68,7 @@ def test_no_ghost_comes_to_a_pointer_that_rests_on_the_photo(browser: Any, app_u
     page.locator("#vv-explorer [data-vv=stage]").hover()
     page.wait_for_function("document.querySelector('#vv-explorer [data-vv=stage]').matches(':hover')")
     page.wait_for_timeout(5000)  # more than two visits
-    assert page.locator(GHOST).is_hidden()
+    expect(page.locator(GHOST)).to_be_hidden()
     context.close()
 
 
@@ -77,7 +79,7 @@ def test_no_ghost_comes_where_a_link_named_a_query(
 ) -> None:
     page = visit(app_url + search, script=UNTOUCHED)
     page.wait_for_timeout(5000)
-    assert page.locator(GHOST).is_hidden()
+    expect(page.locator(GHOST)).to_be_hidden()
 
 
 @pytest.mark.slow
@@ -88,7 +90,7 @@ def test_no_ghost_comes_where_motion_is_unwelcome(browser: Any, app_url: str) ->
     page.goto(app_url)
     page.wait_for_selector("#vv-explorer [data-vv=root][data-state=ready]")
     page.wait_for_timeout(5000)
-    assert page.locator(GHOST).is_hidden()
+    expect(page.locator(GHOST)).to_be_hidden()
     context.close()
 
 
@@ -98,6 +100,6 @@ def test_a_first_look_begins_where_the_map_says_most_and_a_link_keeps_its_place(
 ) -> None:
     page = visit(app_url)
     page.wait_for_function("location.search.includes('layer=')")
-    assert "layer=5&head=2" in page.url  # of the lion in the bundled model: its face
+    expect_in_address(page, "layer=5&head=2")  # of the lion in the bundled model: its face
     linked = visit(f"{app_url}?layer=1&head=mean")
     linked.wait_for_function("location.search.includes('layer=1&head=mean')")

@@ -82,7 +82,7 @@ def test_what_it_says_is_what_the_option_declares_and_nothing_is_pressed(asked: 
     page.keyboard.press("Enter")
     page.keyboard.press("Escape")
     expect(page.locator(".vv-help-card")).to_be_hidden()
-    assert page.url == address
+    expect(page).to_have_url(address)
     expect(page.locator("#vv-tab-look-button")).to_have_attribute("aria-selected", "true")
     page.locator("#vv-explorer fieldset label", has_text="tint").click()
     page.wait_for_function("location.search.includes('style=tint')")

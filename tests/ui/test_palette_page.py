@@ -52,7 +52,7 @@ def test_a_question_of_a_tab_opens_that_tab(page: Any) -> None:
     page.keyboard.press("Enter")
     expect(page.get_by_role("tab", name="Heads")).to_have_attribute("aria-selected", "true")
     page.wait_for_function("location.search.includes('measure=estimate')")
-    assert page.locator(".vv-question[open]").count() == 0
+    expect(page.locator(".vv-question[open]")).to_have_count(0)
 
 
 def test_a_link_opens_the_same_options_and_a_bad_value_stays_where_it_was_typed(

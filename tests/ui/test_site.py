@@ -24,7 +24,7 @@ from tests.ui.sites import (
     top_of,
     wait_for_picture,
 )
-from tests.ui.waits import expect
+from tests.ui.waits import expect, expect_in_address
 from vit_viz import samples
 from vit_viz.browser import as_stored
 from vit_viz.capture import trace
@@ -222,7 +222,7 @@ def test_a_refusal_leaves_what_is_seen_and_not_what_was_on_its_way(
     carry(page, "pasted", [("bad.png", "image/png", b"no picture")])
     expect(page.locator(".vv-bring-note")).to_contain_text("bad.png is no picture")
     expect(page.get_by_role("button", name="Sample image shapes")).to_have_attribute("aria-pressed", "true")
-    assert "image=shapes" in page.url
+    expect_in_address(page, "image=shapes")
 
 
 def test_a_link_of_a_photo_of_others_is_followed_once_it_is_brought(
@@ -246,7 +246,7 @@ def test_of_two_quick_choices_the_later_is_shown(
         page.get_by_role("button", name=f"Sample image {name}").click()
     wait_for_picture(page, "textures")
     assert top_of(page) == expected_top(stored, samples.sample("textures"))
-    assert "image=textures" in page.url
+    expect_in_address(page, "image=textures")
 
 
 def test_a_worker_that_dies_is_started_again(

@@ -16,7 +16,7 @@ import torch
 
 from tests.ui.conftest import wait_until_ready
 from tests.ui.views import view_with
-from tests.ui.waits import expect
+from tests.ui.waits import expect, expect_in_address
 from tests.walkthrough.test_numbers import RANDOM_MODELS
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
@@ -240,7 +240,7 @@ def test_next_and_previous_walk_through_all_steps_and_back_returns(
     for step in NUMBERS[1:]:
         page.locator("#vv-w-next").click()
         _wait(page, step)
-        assert f"step={step}" in page.url
+        expect_in_address(page, f"step={step}")
         expect(page.locator("#vv-w-steps label.selected")).to_contain_text(
             STEPS[step - 1], use_inner_text=True
         )
@@ -293,7 +293,7 @@ def test_the_choice_of_softmax_marks_its_line(visit: Callable[..., Any], app_url
         "() => document.querySelector('#vv-w-content .vv-w-chosen td').textContent === 'without the scale'"
     )
     expect(chosen).to_have_count(1)
-    assert "play=1" in page.url
+    expect_in_address(page, "play=1")
 
 
 @pytest.mark.browser
@@ -306,7 +306,7 @@ def test_another_photo_changes_the_numbers(visit: Callable[..., Any], app_url: s
         "old => { const now = document.querySelector('#vv-w-content.vv-w-ready'); return now && now.innerText !== old; }",
         arg=before,
     )
-    assert "step=2" in page.url
+    expect_in_address(page, "step=2")
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.ui.conftest import served_here
+from tests.ui.waits import expect
 from vit_viz.errors import Cancelled
 from vit_viz.progress import stop_if
 from vit_viz.session.request import Request
@@ -93,7 +94,7 @@ def test_closing_a_tab_ends_its_slow_method_and_loading_it_again_keeps_its_pictu
         address = page.url
         page.reload()
         page.locator("#vv-gallery button:has-text('Compute')").last.wait_for()
-        assert page.url == address
+        expect(page).to_have_url(address)
         page.locator("#vv-gallery button:has-text('Compute')").last.click()
         assert running.wait(60)
         assert not ended.is_set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tests.waiting import PATIENCE
@@ -13,3 +14,9 @@ def expect(locator: Any) -> Any:
 
     awaited.set_options(timeout=PATIENCE * 1000)
     return awaited(locator)
+
+
+def expect_in_address(page: Any, *parts: str) -> None:
+    """The address of a page comes to hold these parts of a link."""
+    for part in parts:
+        expect(page).to_have_url(re.compile(re.escape(part)))

@@ -53,7 +53,7 @@ def test_a_picture_of_the_camera_is_looked_at(with_camera: Opened, width: int) -
         "photo => 3 * document.querySelector(photo).naturalWidth === 4 * document.querySelector(photo).naturalHeight",
         arg=PHOTO,
     )
-    assert page.locator(NOTE).is_hidden()
+    expect(page.locator(NOTE)).to_be_hidden()
 
 
 def test_a_camera_that_is_not_allowed_gets_one_sentence(with_camera: Opened) -> None:
@@ -63,4 +63,4 @@ def test_a_camera_that_is_not_allowed_gets_one_sentence(with_camera: Opened) -> 
         "The browser does not let this page use the camera; allow it beside the address, and try again."
     )
     expect(page.get_by_text("Click to Access Webcam")).to_be_visible()
-    assert page.url == before
+    expect(page).to_have_url(before)

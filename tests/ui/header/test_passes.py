@@ -55,7 +55,7 @@ def test_ending_a_pass_keeps_the_view_before(
 ) -> None:
     page = visit(f"{url}?image=twins&q=2,3")
     before = parse_qs(urlsplit(page.url).query)
-    assert page.locator(BAR).is_hidden()  # nothing is said of what is quick
+    expect(page.locator(BAR)).to_be_hidden()  # nothing is said of what is quick
     tabs = page.locator("#vv-tabs").bounding_box()
     opened.clear()
     page.locator("#vv-samples button[title=shapes]").click()

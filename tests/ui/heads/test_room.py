@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vit_viz as vv
-from tests.ui.waits import expect
+from tests.ui.waits import expect, expect_in_address
 from vit_viz import samples
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -77,8 +77,7 @@ def test_hands_and_keys_in_the_heads_tab(visit: Callable[..., Any], app_url: str
     caption(page, "Layer 5, head 1: what the patch (0, 0) looks at")
     page.locator("#vv-tabs button[role=tab]", has_text="Look").first.click()
     page.locator("#vv-explorer [data-vv=root][data-state=ready]").wait_for(state="attached")
-    assert "layer=5" in page.url
-    assert "head=1" in page.url
+    expect_in_address(page, "layer=5", "head=1")
 
 
 def test_a_name_stands_out_and_a_causal_map_runs_to_its_end(visit: Callable[..., Any], app_url: str) -> None:

@@ -113,6 +113,6 @@ def test_what_the_model_does_not_have_is_not_there(
     else:
         assert offered.all_inner_texts() == ["patch filters"]
         expect(page.locator(".vv-tables-note")).to_contain_text("no position embedding", use_inner_text=True)
-        assert not grids.is_visible()
+        expect(grids).not_to_be_visible()
         offered.first.click()
         page.locator(".vv-tables-figure").nth(5).wait_for()

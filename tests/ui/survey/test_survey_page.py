@@ -14,7 +14,7 @@ from tests.effort import WINDOWS
 from tests.surveys.made import made_survey
 from tests.ui.conftest import RunningApp, wait_until_ready
 from tests.ui.test_access import AXE
-from tests.ui.waits import expect
+from tests.ui.waits import expect, expect_in_address
 from vit_viz.session.session import Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -76,8 +76,7 @@ def test_a_head_a_brush_the_sql_and_a_photo(visit: Callable[..., Any], survey_ap
     )
     page.wait_for_function("location.search.includes('image=survey-')")
     wait_until_ready(page)
-    assert "layer=2" in page.url
-    assert "head=3" in page.url
+    expect_in_address(page, "layer=2", "head=3")
 
 
 @pytest.mark.parametrize(("width", "dark"), WINDOWS)

@@ -253,7 +253,7 @@ def test_a_second_photo_shares_the_colours(visit: Callable[..., Any], app_url: s
     page = visit(f"{app_url}?tab=tokens&image=cheetah&tokens=components")
     ready(page, "components")
     second = page.locator("#vv-tokens .vv-room-second-stage")
-    assert second.is_hidden()
+    expect(second).to_be_hidden()
     page.locator("#vv-tokens [data-option=token_second]").select_option("lion")
     page.wait_for_url(re.compile("second=lion"))
     second.wait_for()
@@ -275,6 +275,6 @@ def test_positions_are_shown_on_another_grid(visit: Callable[..., Any], app_url:
     expect(page.locator(".vv-tables-cell")).to_contain_text(
         "position (1, 0): differs by", use_inner_text=True
     )
-    assert page.locator(".vv-places-tiles").is_hidden()
+    expect(page.locator(".vv-places-tiles")).to_be_hidden()
     page.get_by_role("button", name="similarity", exact=True).click()
     page.locator(".vv-places-tiles").wait_for()

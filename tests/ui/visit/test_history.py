@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.ui.waits import expect
+from tests.ui.waits import expect, expect_in_address
 
 pytestmark = pytest.mark.browser
 
@@ -83,7 +83,7 @@ def test_steps_are_entries_and_what_slides_or_hovers_is_none(visit: Callable[...
     page.go_back()
     expect(shown).to_have_attribute("data-step", "5")
     at(page, "walkthrough", "step=5")
-    assert "layer=" in page.url
+    expect_in_address(page, "layer=")
 
 
 def test_back_closes_a_dialog_and_closing_leaves_no_entry(page: Any) -> None:
