@@ -42,6 +42,11 @@ look();
 STANDS = """() => !document.querySelector('#vv-tabs [aria-busy=true], #vv-tabs .vv-busy, #vv-tabs .vv-w-busy, [data-state=loading]')
   && [...document.querySelectorAll('#vv-tabs img')].every((image) => !image.checkVisibility() || image.complete)"""
 
+NEW_IMAGE = """(known) => {
+  const image = new URLSearchParams(location.search).get('image') ?? '';
+  return image.startsWith('u') && !known.includes(image) && image;
+}"""
+
 
 @pytest.fixture(scope="module")
 def visitor(
@@ -60,7 +65,7 @@ def visitor(
         Image.fromarray(pixels).save(folder / f"{name}.png")
         page.locator("#vv-upload input[type=file]").first.set_input_files(str(folder / f"{name}.png"))
         page.locator(f'.vv-sample[title*="{name}"][aria-pressed=true]').wait_for(state="attached")
-        ids[name] = page.evaluate("new URLSearchParams(location.search).get('image')")
+        ids[name] = page.wait_for_function(NEW_IMAGE, arg=list(ids.values())).json_value()
     page.close()
     yield context, ids
     context.close()
