@@ -16,6 +16,8 @@ from vit_viz.analyses.targets import Target, class_logit
 from vit_viz.capture import trace as capture
 from vit_viz.errors import CaptureError, ParameterError
 
+pytestmark = pytest.mark.numbers
+
 ALL = (gradcam, hirescam, layercam, xgradcam)
 
 

@@ -26,6 +26,8 @@ from vit_viz.model.places import relative_index
 from vit_viz.model.positions import rotate
 from vit_viz.model.vit import VisionTransformer
 
+pytestmark = pytest.mark.numbers
+
 GRID, HEADS, DEPTH, CLASSES, DIM = (4, 6), 5, 3, 7, 40
 CASES: dict[str, dict[str, Any]] = {
     "class": {},

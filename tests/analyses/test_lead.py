@@ -24,6 +24,8 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.results import PatchMap
 
+pytestmark = pytest.mark.numbers
+
 
 class Weighed(nn.Module):
     """Three classes; each patch, one pixel, gives what it holds to the lead of class 0 over class 2; class 1 drowns both."""
@@ -100,6 +102,7 @@ def test_the_lead_equals_a_plain_loop_from_both_ends(make_model, pixels, pair) -
     assert_same(shown.deletion.y, got.deletion.y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [("lion", "cougar"), ("cougar", "banana")])
 def test_the_curves_end_at_the_lead_of_the_photo_and_of_a_blank_one(pair: tuple[str, str]) -> None:
     answer = vv.run("mini", "lion", "trust", sides="difference", target=pair)

@@ -12,6 +12,8 @@ from vit_viz.analyses.explain import explain
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.errors import ParameterError
 
+pytestmark = pytest.mark.numbers
+
 
 def test_a_model_that_cannot_tell_left_from_right_is_stable_under_mirroring(make_model):
     model = make_model(position="none")

@@ -16,6 +16,8 @@ from vit_viz.analyses.on_object import OnObjectOptions, on_object
 from vit_viz.errors import ParameterError
 from vit_viz.samples import sample
 
+pytestmark = pytest.mark.numbers
+
 
 def png(mask: Any) -> str:
     file = io.BytesIO()

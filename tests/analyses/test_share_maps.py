@@ -11,6 +11,8 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.share_maps import class_difference, own_parts
 from vit_viz.errors import ParameterError
 
+pytestmark = pytest.mark.numbers
+
 
 def test_two_classes_are_subtracted_as_shares_by_hand() -> None:
     one, other = patch_map(np.array([[1, 3], [0, 0]])), patch_map(np.array([[20, 0], [0, 60]]))

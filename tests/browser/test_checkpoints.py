@@ -18,6 +18,8 @@ from vit_viz.browser.known import known_models
 from vit_viz.checkpoints import load
 from vit_viz.samples import sample
 
+pytestmark = pytest.mark.numbers
+
 timm = pytest.importorskip("timm", reason="timm is an oracle of these tests")
 transformers = pytest.importorskip("transformers", reason="transformers is an oracle of these tests")
 transformers.utils.logging.set_verbosity_error()

@@ -23,6 +23,8 @@ from vit_viz.images import Preprocess
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.samples import sample, sample_names
 
+pytestmark = pytest.mark.numbers
+
 MODELS: dict[str, dict[str, Any]] = {
     "class": {"reg_tokens": 2},
     "attention pooling": {"pooling": "attention", "scale": 0.7},

@@ -17,6 +17,8 @@ from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.explorer.packing import layer_bytes
 from vit_viz.model import VisionTransformer
 
+pytestmark = pytest.mark.numbers
+
 Make = Callable[..., VisionTransformer]
 KINDS: dict[str, dict[str, Any]] = {
     "a table per block": {"position": "none", "relative_bias": True, "pooling": "mean"},

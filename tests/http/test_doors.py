@@ -68,7 +68,7 @@ def stalled(
 
 
 @pytest.mark.parametrize("path", ["/api/v1/relevance", "/mcp"])
-@pytest.mark.parametrize("length", [300, 5_000_000])
+@pytest.mark.parametrize("length", [pytest.param(300, marks=pytest.mark.slow), 5_000_000])
 def test_bodies_that_stall_take_no_place_from_anybody(
     open_server: Server, meet: Callable[..., Visitor], cookies: list[str], path: str, length: int
 ) -> None:

@@ -88,6 +88,7 @@ def test_garbage_in_a_parameter_is_refused(visitor: Visitor, handle: str, name: 
             refused(visitor.http.get(f"{address}{'&' if '?' in address else '?'}{name}={quote(text)}"))
 
 
+@pytest.mark.slow
 def test_garbage_in_a_path_is_refused(visitor: Visitor, handle: str) -> None:
     for text in GARBAGE:
         part = quote(text, safe="")

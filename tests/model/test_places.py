@@ -15,6 +15,8 @@ from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.model.places import num_biases, relative_index, resample_bias
 from vit_viz.model.positions import Rotary, grid_angles, rotate
 
+pytestmark = pytest.mark.numbers
+
 timm_beit = pytest.importorskip("timm.models.beit", reason="timm is the oracle of these tests")
 GRID, HEADS = (4, 6), 5
 OF_TIMM = pytest.mark.filterwarnings("ignore:Using a non-tuple sequence", "ignore:torch.searchsorted")

@@ -323,6 +323,7 @@ session.trace_of(subject_of(view_of(session)))
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_during_a_check_ends_the_check_first() -> None:
     """A thread that is left in the middle of a pass aborts the process now and then."""
     ended = subprocess.run(

@@ -384,6 +384,7 @@ def test_each_caller_has_a_share_of_the_places(api: TestClient, monkeypatch: pyt
     assert counted == [(0, 0)]
 
 
+@pytest.mark.slow
 def test_bodies_of_a_caller_share_room_by_what_has_arrived_of_them(
     session: Session, open_client: Callable[..., TestClient]
 ) -> None:

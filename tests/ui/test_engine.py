@@ -90,6 +90,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     server.server_close()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_mini_computes_in_the_page_what_torch_computes(served: Served, tmp_path: Path, browser: Any) -> None:
     mini, image = load("mini", device="cpu"), sample("tower")

@@ -11,7 +11,7 @@ import pytest
 from vit_viz.figures.colormaps import table
 from vit_viz.figures.styles import TINT, Style, drawn
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LIT_CELL = """
 ([layer, column]) => {

@@ -103,6 +103,7 @@ def test_few_heads_of_many_layers_fill_the_width_and_are_all_in_sight(opened: Op
     assert moved["y"] > place["y"] + 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layers", "heads"), [(3, 5), (6, 7)])
 def test_a_model_whose_heads_fill_the_width_has_its_layers_below_each_other(
     opened: Open, layers: int, heads: int
@@ -113,6 +114,7 @@ def test_a_model_whose_heads_fill_the_width_has_its_layers_below_each_other(
     assert page.evaluate(MEASURES)["mosaic"]["width"] > 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("photo", [(40, 400), (400, 40)], ids=["panorama", "upright"])
 @pytest.mark.parametrize("width", [1440, 390])
 def test_photos_far_from_square_leave_the_mosaic_usable(
@@ -189,6 +191,7 @@ def test_the_largest_and_the_smallest_of_all_heads_come_by_a_switch_that_links_h
     expect(again.locator(PART.format("caption"))).to_contain_text("Layer 3, all heads")
 
 
+@pytest.mark.slow
 def test_a_link_of_before_that_names_the_largest_of_all_heads_opens_it(
     visit: Callable[..., Any], app_url: str
 ) -> None:
@@ -208,6 +211,7 @@ CELL = """() => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("smooth", [True, False])
 def test_cells_are_smooth_or_patches_as_the_large_photo_is(
     visit: Callable[..., Any], app_url: str, smooth: bool

@@ -12,7 +12,7 @@ from PIL import Image
 
 from tests.ui.conftest import wait_until_ready
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 MOST_SHIFT = 0.02
 SHAPES = {"wide": (720, 240), "tall": (190, 610)}

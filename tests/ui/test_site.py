@@ -94,6 +94,7 @@ def test_pointing_shows_a_patch_and_a_click_keeps_it_in_the_link(
     expect(caption(page)).to_contain_text("where the class token looks")
 
 
+@pytest.mark.slow
 def test_a_link_opens_what_it_names(open_site: Callable[..., Any], site: str, stored: LoadedModel) -> None:
     page = open_site(f"{site}?model=mini&image=tower&mode=crop&layer=2&head=1&q=3,4", "tower")
     expect(caption(page)).to_contain_text("Layer 2, head 1: where patch (3, 4) looks")
@@ -105,6 +106,7 @@ def test_a_link_opens_what_it_names(open_site: Callable[..., Any], site: str, st
     expect(caption(page)).to_contain_text("Layer 2, head 1: where patch (3, 4) looks")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("search", "words"),
     [
@@ -177,6 +179,7 @@ def test_a_photo_of_the_visitor_is_seen_as_the_app_sees_it(
     assert page.evaluate("document.querySelector('#vv-explorer').explorer.trace.grid") == [rows, cols]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [
@@ -196,6 +199,7 @@ def test_a_photo_that_cannot_be_seen_is_one_sentence_and_nothing_is_lost(
     expect(page.get_by_role("button", name=f"Your picture {name}")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_several_pictures_at_once_all_come_to_the_tray(
     open_site: Callable[..., Any], site: str, stored: LoadedModel
 ) -> None:
@@ -214,6 +218,7 @@ def test_several_pictures_at_once_all_come_to_the_tray(
     assert top_of(page) == expected_top(stored, samples.sample("runner"))
 
 
+@pytest.mark.slow
 def test_a_refusal_leaves_what_is_seen_and_not_what_was_on_its_way(
     open_site: Callable[..., Any], site: str
 ) -> None:
@@ -225,6 +230,7 @@ def test_a_refusal_leaves_what_is_seen_and_not_what_was_on_its_way(
     expect_in_address(page, "image=shapes")
 
 
+@pytest.mark.slow
 def test_a_link_of_a_photo_of_others_is_followed_once_it_is_brought(
     open_site: Callable[..., Any], site: str, stored: LoadedModel
 ) -> None:
@@ -238,6 +244,7 @@ def test_a_link_of_a_photo_of_others_is_followed_once_it_is_brought(
     assert top_of(page) == expected_top(stored, samples.sample("tower"), "crop")
 
 
+@pytest.mark.slow
 def test_of_two_quick_choices_the_later_is_shown(
     open_site: Callable[..., Any], site: str, stored: LoadedModel
 ) -> None:
@@ -249,6 +256,7 @@ def test_of_two_quick_choices_the_later_is_shown(
     expect_in_address(page, "image=textures")
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_started_again(
     open_site: Callable[..., Any], site: str, stored: LoadedModel
 ) -> None:
@@ -276,6 +284,7 @@ def test_the_site_opens_without_a_network(
     assert top_of(page) == expected_top(stored, samples.sample("tower"))
 
 
+@pytest.mark.slow
 def test_a_finger_asks_a_patch_on_a_phone(browser: Any, site: str) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     page = context.new_page()
@@ -288,6 +297,7 @@ def test_a_finger_asks_a_patch_on_a_phone(browser: Any, site: str) -> None:
     context.close()
 
 
+@pytest.mark.slow
 def test_a_file_takes_other_photos_from_a_disk_without_a_network(
     browser: Any, mini: LoadedModel, stored: LoadedModel, tmp_path: Path
 ) -> None:

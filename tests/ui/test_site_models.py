@@ -103,6 +103,7 @@ def test_a_checkpoint_of_the_visitor_is_seen_as_the_app_sees_it(
     expect(notes).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_checkpoint_is_one_sentence_and_the_former_model_stays(
     open_site: Callable[..., Any], site: str, mini: LoadedModel, checkpoint: Callable[[str], Path]
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_file_that_is_no_checkpoint_is_one_sentence_and_the_former_model_stays
     assert top_of(page) == [mini.labels.names[i] for i in logits.topk(5).indices]
 
 
+@pytest.mark.slow
 def test_a_file_from_a_disk_opens_checkpoints_too(
     browser: Any, mini: LoadedModel, checkpoint: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.ui.waits import expect
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 CUT = """(top) => [...top.querySelectorAll('li:first-child > span')].filter((one) => {
   const [own, whole] = [one.getBoundingClientRect(), top.querySelector('.vv-answers').getBoundingClientRect()];

@@ -11,7 +11,7 @@ from tests.ui.conftest import CHROMIUM_FLAGS, chromium_path, wait_until_ready
 from tests.ui.test_bringing import NOTE, PHOTO
 from tests.ui.waits import expect
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 Opened = Callable[..., Any]
 

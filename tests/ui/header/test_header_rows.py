@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 EMPTY = """() => {
   const [header, tabs] = ['#vv-header', '#vv-tabs > .tab-wrapper'].map((part) => document.querySelector(part));

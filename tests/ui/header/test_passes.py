@@ -50,6 +50,7 @@ def url(opened: threading.Event) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.slow
 def test_ending_a_pass_keeps_the_view_before(
     visit: Callable[..., Any], url: str, opened: threading.Event
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_pass_that_is_not_ended_shows_what_was_chosen(
     page.wait_for_function("/image=shapes/.test(location.search)")
 
 
+@pytest.mark.slow
 def test_ending_the_first_pass_of_a_page_says_so(
     visit: Callable[..., Any], url: str, opened: threading.Event
 ) -> None:

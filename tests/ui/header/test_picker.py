@@ -20,7 +20,9 @@ TEXT = "#vv-model .vv-model-text"
 ACTIVE = "#vv-model [role=option][aria-selected=true]"
 
 
-@pytest.mark.parametrize("corner", [(3, 3), (-3, -3)], ids=["top left", "bottom right"])
+@pytest.mark.parametrize(
+    "corner", [pytest.param((3, 3), marks=pytest.mark.slow), (-3, -3)], ids=["top left", "bottom right"]
+)
 def test_the_list_opens_at_each_corner_and_is_driven_by_keys(page: Any, corner: tuple[int, int]) -> None:
     box = page.locator(BUTTON).bounding_box()
     x, y = (
@@ -56,6 +58,7 @@ def test_the_list_opens_at_each_corner_and_is_driven_by_keys(page: Any, corner: 
     assert page.locator(BUTTON).get_attribute("data-model") == "mini"
 
 
+@pytest.mark.slow
 def test_on_a_phone_the_list_is_as_wide_as_the_screen(visit: Callable[..., Any], app_url: str) -> None:
     page = visit(app_url, width=390, height=844)
     if not page.locator(BUTTON).is_visible():
@@ -75,6 +78,7 @@ def test_pictures_dropped_together_all_stay_and_what_is_none_is_named(page: Any)
     expect(page.locator(NOTE)).to_contain_text("notes.txt is no picture.")
 
 
+@pytest.mark.slow
 def test_pictures_chosen_together_in_the_box_all_stay(page: Any) -> None:
     before = page.locator("#vv-samples button").count()
     page.locator("#vv-bring-opener button").click()

@@ -92,6 +92,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
         yield request.param, url
 
 
+@pytest.mark.slow
 def test_what_the_model_does_not_have_is_not_there(
     visit: Callable[..., Any], served: tuple[str, str]
 ) -> None:

@@ -58,6 +58,7 @@ def sample(page: Any, name: str) -> Any:
     return page.locator(f'#vv-samples [aria-label="Sample image {name}"]')
 
 
+@pytest.mark.slow
 def test_steps_are_entries_and_what_slides_or_hovers_is_none(visit: Callable[..., Any], app_url: str) -> None:
     page = visit(f"{app_url}?tab=walkthrough&step=5", ready=False)
     shown = page.locator("#vv-w-content.vv-w-ready .vv-w")
@@ -86,6 +87,7 @@ def test_steps_are_entries_and_what_slides_or_hovers_is_none(visit: Callable[...
     expect_in_address(page, "layer=")
 
 
+@pytest.mark.slow
 def test_back_closes_a_dialog_and_closing_leaves_no_entry(page: Any) -> None:
     choose(page, "patches")
     page.locator("#vv-grid-picture .vv-save").click()
