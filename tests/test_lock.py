@@ -1,4 +1,4 @@
-"""requirements.lock: every requirement is in it, at a version that satisfies it, and every file has a hash."""
+"""The lock files: every requirement is in them, at a version that satisfies it; of requirements.lock every file has a hash."""
 
 from __future__ import annotations
 
@@ -40,12 +40,14 @@ def version(requirement: Requirement) -> str:
     return pin.version
 
 
-def requirements() -> list[Requirement]:
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    return [Requirement(line.split("#")[0]) for line in lines if line]
+def requirements(file: str) -> list[Requirement]:
+    lines = (ROOT / file).read_text().splitlines()
+    return [Requirement(line.split("#")[0]) for line in lines if line and not line.startswith("-r")]
 
 
-@pytest.mark.parametrize("requirement", requirements(), ids=lambda requirement: requirement.name)
+@pytest.mark.parametrize(
+    "requirement", requirements("requirements.txt"), ids=lambda requirement: requirement.name
+)
 def test_each_requirement_is_locked_at_a_version_that_satisfies_it(requirement: Requirement) -> None:
     locked = LOCKED[canonicalize_name(requirement.name)]
     assert requirement.specifier.contains(version(locked))
@@ -103,3 +105,20 @@ def test_an_image_without_cuda_leaves_out_torch_and_what_only_its_gpus_need() ->
     assert left.items() <= ENTRIES.items()
     assert dropped == {"torch"} | {name for name in LOCKED if OF_CUDA.fullmatch(name)}
     assert len(dropped) > 10
+
+
+def test_what_the_checks_install_is_one_version_of_each_requirement_for_each_python() -> None:
+    """requirements-dev.lock has no hashes: it is a constraint, also where torch comes from another index."""
+    lines = (ROOT / "requirements-dev.lock").read_text().splitlines()
+    locked = [Requirement(line) for line in lines if not line.startswith("#")]
+    assert lines[1].removeprefix("#    ") in (ROOT / "docs" / "TESTING.md").read_text()
+    for python in ("3.11", "3.12", "3.13"):
+        here = {"python_version": python, "python_full_version": f"{python}.0", "extra": ""}
+        pins = [pin for pin in locked if pin.marker is None or pin.marker.evaluate(IMAGE | here)]
+        names = {canonicalize_name(pin.name): pin for pin in pins}
+        assert len(names) == len(pins)
+        wanted = requirements("requirements.txt") + requirements("requirements-dev.txt")
+        missed = [
+            one for one in wanted if not one.specifier.contains(version(names[canonicalize_name(one.name)]))
+        ]
+        assert missed == [], python

@@ -126,6 +126,7 @@ def test_the_curves_end_at_the_lead_of_the_photo_and_of_a_blank_one(pair: tuple[
     )  # the other class's patches: the lead outlasts every chance
 
 
+@pytest.mark.slow
 def test_the_map_of_a_difference_is_the_one_that_is_tested() -> None:
     pair = ("lion", "cougar")
     got = vv.run("mini", "lion", "trust", sides="difference", target=pair)

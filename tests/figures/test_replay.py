@@ -160,7 +160,7 @@ def test_every_kind_of_answer_is_made_again(
 
 
 @pytest.mark.parametrize(("then", "now"), [("oneDNN", "torch"), ("torch", "oneDNN")])
-@pytest.mark.parametrize("name", ["rollout", "ablation"])
+@pytest.mark.parametrize("name", ["rollout", pytest.param("ablation", marks=pytest.mark.slow)])
 def test_the_kernel_of_then_computes_again(
     place: Path, monkeypatch: pytest.MonkeyPatch, then: str, now: str, name: str
 ) -> None:
