@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.ui.conftest import open_tab, wait_until_ready
-from tests.ui.waits import expect, expect_in_address
+from tests.ui.waits import click_at, expect, expect_in_address
 
 pytestmark = pytest.mark.browser
 VIEWS = ("Look", "Explain", "Positions", "Patches")
@@ -99,8 +99,7 @@ def test_a_wide_photo_walks_through_all_views_and_a_click_changes_the_picture(
         shown(page, "#vv-explain-picture .vv-frame"),
         page.locator("#vv-explain-picture .vv-caption").inner_text(),
     )
-    box = page.locator("#vv-explain-picture .vv-image").bounding_box()
-    page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 0.5 * box["height"])
+    click_at(page.locator("#vv-explain-picture .vv-image"), 0.9, 0.5)
     page.wait_for_function(
         "old => document.querySelector('#vv-explain-picture .vv-caption').textContent !== old", arg=caption
     )
@@ -112,8 +111,7 @@ def test_a_wide_photo_walks_through_all_views_and_a_click_changes_the_picture(
 def test_a_patch_clicked_in_one_view_is_the_query_of_all(page: Any) -> None:
     open_tab(page, "Patches")
     picture_loaded(page, "#vv-grid-picture")
-    box = page.locator("#vv-grid-picture .vv-image").bounding_box()
-    page.mouse.click(box["x"] + (3 + 0.5) / 16 * box["width"], box["y"] + (5 + 0.5) / 16 * box["height"])
+    click_at(page.locator("#vv-grid-picture .vv-image"), (3 + 0.5) / 16, (5 + 0.5) / 16)
     page.locator("#vv-grid-picture .vv-ring").wait_for()
     open_tab(page, "Explain")
     page.locator("#vv-explain-picture .vv-caption").get_by_text("patch (5, 3)").wait_for()
@@ -125,8 +123,7 @@ def test_a_patch_clicked_in_one_view_is_the_query_of_all(page: Any) -> None:
 
 
 def test_a_query_pinned_in_the_explorer_reaches_the_other_views(page: Any) -> None:
-    box = page.locator("#vv-explorer [data-vv=photo]").bounding_box()
-    page.mouse.click(box["x"] + (10 + 0.5) / 16 * box["width"], box["y"] + (2 + 0.5) / 16 * box["height"])
+    click_at(page.locator("#vv-explorer [data-vv=stage]"), (10 + 0.5) / 16, (2 + 0.5) / 16)
     page.wait_for_function("() => location.search.includes('q=2,10')")
     open_tab(page, "Explain")
     page.locator("#vv-explain-picture .vv-caption").get_by_text("patch (2, 10)").wait_for()

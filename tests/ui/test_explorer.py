@@ -12,7 +12,7 @@ import pytest
 
 from tests.effort import effort
 from tests.ui.conftest import RunningApp
-from tests.ui.waits import expect
+from tests.ui.waits import click_at, expect
 from vit_viz.checkpoints import load
 from vit_viz.ui import scripts
 
@@ -210,7 +210,7 @@ def test_leaving_the_photo_returns_to_the_pinned_query(page: Any) -> None:
 
 
 def test_a_click_pins_a_patch_and_back_returns(page: Any) -> None:
-    page.mouse.click(*over_photo(page, 0.51, 0.51))
+    click_at(part(page, "stage"), 0.51, 0.51)
     page.mouse.move(2, 2)
     page.wait_for_function("location.search.includes('q=8,8')")
     says(page, "patch (8, 8) looks")
@@ -228,7 +228,7 @@ def test_dragging_takes_a_region_and_shift_adds_a_patch(page: Any) -> None:
     page.mouse.up()
     asks(page, "0,0;0,1;1,0;1,1")
     page.keyboard.down("Shift")
-    page.mouse.click(*over_photo(page, 0.97, 0.97))
+    click_at(part(page, "stage"), 0.97, 0.97)
     page.keyboard.up("Shift")
     asks(page, "0,0;0,1;1,0;1,1;15,15")
     says(page, "region of 5 patches")
@@ -317,7 +317,7 @@ def test_a_permalink_restores_the_picture_for_another_visitor(
 ) -> None:
     first = visit(f"{app_url}?image=tower")
     part(first, "mosaic").click(position={"x": 120, "y": 120})
-    first.mouse.click(*over_photo(first, 0.3, 0.6))
+    click_at(part(first, "stage"), 0.3, 0.6)
     first.get_by_text("looked at by", exact=True).click()
     first.get_by_text("each head", exact=True).click()
     first.get_by_text("More ways to read it").click()
@@ -340,7 +340,7 @@ def test_own_scale_is_marked(page: Any) -> None:
 def test_numbers_of_the_pinned_query_come_from_the_server(page: Any) -> None:
     # those of the query that the page opened with may still be on their way
     with page.expect_response(lambda r: "/vit_viz/numbers/" in r.url and "query=3%2C3" in r.url) as answer:
-        page.mouse.click(*over_photo(page, 0.2, 0.2))
+        click_at(part(page, "stage"), 0.2, 0.2)
     numbers = answer.value.json()
     page.mouse.move(2, 2)
     percent = float(f"{100 * numbers['max']:.4g}")

@@ -16,7 +16,7 @@ import torch
 
 from tests.ui.conftest import wait_until_ready
 from tests.ui.views import view_with
-from tests.ui.waits import expect, expect_in_address
+from tests.ui.waits import click_at, expect, expect_in_address
 from tests.walkthrough.test_numbers import RANDOM_MODELS
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
@@ -277,8 +277,7 @@ def test_the_keyboard_alone_walks_answers_and_plays(visit: Callable[..., Any], a
 def test_a_click_in_the_photo_lets_that_patch_ask(visit: Callable[..., Any], app_url: str) -> None:
     page = _open(visit, app_url, step=5, more="&layer=2&head=3")
     assert "layer 2, head 3" in _content(page)
-    box = page.locator("#vv-w-photo .vv-image").bounding_box()
-    page.mouse.click(box["x"] + (3 + 0.5) / 16 * box["width"], box["y"] + (5 + 0.5) / 16 * box["height"])
+    click_at(page.locator("#vv-w-photo .vv-image"), (3 + 0.5) / 16, (5 + 0.5) / 16)
     page.locator("#vv-w-content").get_by_text("query of patch (5, 3)").wait_for()
     page.locator("#vv-w-photo .vv-caption").get_by_text("patch (5, 3) looks at").wait_for()
 

@@ -20,3 +20,9 @@ def expect_in_address(page: Any, *parts: str) -> None:
     """The address of a page comes to hold these parts of a link."""
     for part in parts:
         expect(page).to_have_url(re.compile(re.escape(part)))
+
+
+def click_at(locator: Any, across: float, down: float) -> None:
+    """Click at these shares of its width and height, once it stands still; it may have moved since its box was looked up."""
+    box = locator.bounding_box()
+    locator.click(position={"x": across * box["width"], "y": down * box["height"]})
