@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse
 
 from tests.http.server import Server
 from tests.ui.loops import played
+from tests.waiting import PATIENCE
 from vit_viz.ui.edge.documents import Documents
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.preview import PICTURE_SIZE, TITLE, address, files, with_head
@@ -50,7 +51,7 @@ class Head(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(server: Server) -> httpx.Response:
-    return httpx.get(f"{server.url}/?image=lion&layer=3")
+    return httpx.get(f"{server.url}/?image=lion&layer=3", timeout=PATIENCE)
 
 
 def test_a_link_previews_as_vit_viz_once_and_nothing_comes_from_elsewhere(
@@ -76,20 +77,20 @@ def test_the_picture_of_the_preview_is_served_here(server: Server, page: httpx.R
     (where,) = head.named["og:image"]
     assert head.named["twitter:image"] == [where]
     assert where.startswith(f"{server.url}/")
-    answer = httpx.get(where, headers={"Sec-Fetch-Site": "cross-site"})
+    answer = httpx.get(where, headers={"Sec-Fetch-Site": "cross-site"}, timeout=PATIENCE)
     picture = Image.open(io.BytesIO(answer.content))
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/jpeg")
     assert picture.size == PICTURE_SIZE == (1200, 630)
     assert [head.named[f"og:image:{side}"] for side in ("width", "height")] == [["1200"], ["630"]]
     assert len(answer.content) <= 150_000
     assert "immutable" in answer.headers["cache-control"]
-    assert httpx.get(where.replace("card.jpg", "icon.svg")).status_code == 404
-    assert httpx.get(where.replace("card.jpg", "head.py")).status_code == 404
+    assert httpx.get(where.replace("card.jpg", "icon.svg"), timeout=PATIENCE).status_code == 404
+    assert httpx.get(where.replace("card.jpg", "head.py"), timeout=PATIENCE).status_code == 404
 
 
 def test_the_icon_is_ours_wherever_a_browser_looks_for_it(server: Server, page: httpx.Response) -> None:
-    linked = httpx.get(urljoin(str(page.url), Head(page.text).links["icon"]))
-    usual = httpx.get(f"{server.url}/favicon.ico")
+    linked = httpx.get(urljoin(str(page.url), Head(page.text).links["icon"]), timeout=PATIENCE)
+    usual = httpx.get(f"{server.url}/favicon.ico", timeout=PATIENCE)
     for icon in (linked, usual):
         assert icon.headers["content-type"].startswith("image/svg+xml")
         assert icon.content == files()["icon.svg"]

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 import httpx
 
+from tests.waiting import PATIENCE
+
 PAGES = ("gradio_api/queue/join", "gradio_api/queue/data")
 
 
@@ -46,7 +48,7 @@ class Visitor:
     """
 
     def __init__(
-        self, server: HasUrl, *, timeout: float = 30.0, config: dict[str, Any] | None = None
+        self, server: HasUrl, *, timeout: float = PATIENCE, config: dict[str, Any] | None = None
     ) -> None:
         self.http = httpx.Client(base_url=server.url, timeout=timeout)
         self.page = secrets.token_hex(8)

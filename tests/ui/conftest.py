@@ -178,6 +178,15 @@ def browser() -> Iterator[Any]:
             chromium = playwright.chromium.launch(executable_path=chromium_path(), args=CHROMIUM_FLAGS)
         except Error as error:
             _no_browser(f"no Chromium could be started: {str(error).splitlines()[0]}")
+        opened = chromium.new_context
+
+        def patient(**options: Any) -> Any:
+            """A context whose pages wait as long as every test does."""
+            context = opened(**options)
+            context.set_default_timeout(PATIENCE * 1000)
+            return context
+
+        chromium.new_context = patient
         yield chromium
         chromium.close()
 
@@ -225,7 +234,6 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
         if script:
             context.add_init_script(script)
         one = Visit(context.new_page())
-        one.page.set_default_timeout(PATIENCE * 1000)
         one.listen(url.split("?")[0])
         visits.append(one)
         one.page.goto(url)

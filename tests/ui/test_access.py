@@ -146,7 +146,6 @@ def touch_screen(browser: Any, app_url: str) -> Iterator[Any]:
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, device_scale_factor=2
     )
     page = context.new_page()
-    page.set_default_timeout(60_000)
     page.goto(app_url)
     wait_until_ready(page)
     yield page

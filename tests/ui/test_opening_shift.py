@@ -56,7 +56,6 @@ def visitor(
     folder: Path = tmp_path_factory.mktemp("photos")
     context = browser.new_context(viewport={"width": 390, "height": 844})
     page, ids = context.new_page(), {}
-    page.set_default_timeout(60_000)
     page.goto(app_url)
     wait_until_ready(page)
     for name, (width, height) in SHAPES.items():

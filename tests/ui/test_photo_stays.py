@@ -73,7 +73,6 @@ def phone(browser: Any, app_url: str, request: pytest.FixtureRequest) -> Iterato
         viewport={"width": width, "height": height}, has_touch=True, is_mobile=True, device_scale_factor=2
     )
     page = context.new_page()
-    page.set_default_timeout(60_000)
     page.goto(app_url)
     wait_until_ready(page)
     yield page

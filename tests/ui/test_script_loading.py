@@ -31,9 +31,7 @@ def opened(browser: Any) -> Iterator[Callable[..., Any]]:
 
     def make() -> Any:
         contexts.append(browser.new_context(viewport={"width": 1440, "height": 900}))
-        page = contexts[-1].new_page()
-        page.set_default_timeout(60_000)
-        return page
+        return contexts[-1].new_page()
 
     yield make
     for context in contexts:

@@ -87,7 +87,6 @@ def test_closing_a_tab_ends_its_slow_method_and_loading_it_again_keeps_its_pictu
     monkeypatch.setattr(session, "run", watched)
     with served_here(build_app(session), session) as url, closing(browser.new_context()) as context:
         page = context.new_page()
-        page.set_default_timeout(60_000)
         page.goto(f"{url}?tab=explain")
         page.locator("#vv-upload input[type=file]").set_input_files(tmp_path / "photo.png")
         page.wait_for_function("/image=u/.test(location.search)")

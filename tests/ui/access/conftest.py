@@ -28,7 +28,6 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         if script:
             contexts[-1].add_init_script(script)
         page = contexts[-1].new_page()
-        page.set_default_timeout(60_000)
         page.goto(url)
         return page
 

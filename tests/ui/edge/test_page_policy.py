@@ -17,6 +17,7 @@ import trustme
 from tests.http.hostile import encoded, photo
 from tests.ui.conftest import CHROMIUM_FLAGS, LEAVING, RunningApp, chromium_path, wait_until_ready
 from tests.ui.test_space import SPACE
+from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 HOST = SPACE["SPACE_HOST"]
@@ -62,7 +63,7 @@ def test_every_tab_works_inside_the_frame_of_a_space(
         viewport={"width": 1400, "height": 900},
     )
     page, problems = context.new_page(), []
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(PATIENCE * 1000)
     page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
     page.goto("https://huggingface.co/around")
     frame = page.frame_locator("iframe")

@@ -195,7 +195,6 @@ def test_pointing_shows_a_head_and_a_click_switches_it_off(visit: Callable[..., 
 def test_on_a_phone_the_first_tap_shows_a_head_and_the_second_switches_it(browser: Any, app_url: str) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
     page = context.new_page()
-    page.set_default_timeout(60_000)
     page.goto(f"{app_url}?tab=explain&image=cheetah{FACE}&target=102")
     page.locator(READY).wait_for()
     cell = page.locator('[data-place="5.2"]')

@@ -10,6 +10,7 @@ import pytest
 from tests.ui.conftest import CHROMIUM_FLAGS, chromium_path, wait_until_ready
 from tests.ui.test_bringing import NOTE, PHOTO
 from tests.ui.waits import expect
+from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -27,7 +28,7 @@ def with_camera(browser: Any, app_url: str, request: pytest.FixtureRequest) -> O
         )
         request.addfinalizer(own.close)
         page = own.new_page(viewport={"width": width, "height": 844})
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(PATIENCE * 1000)
         page.goto(app_url)
         wait_until_ready(page)
         page.locator("#vv-bring-opener button").click()
