@@ -29,7 +29,9 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 PROCESSES = 2
 """Share a run of all tests: one that serves pages and looks at them, another for the rest; each takes some 2 GB."""
 
-SERVED = {"browser": "browser", "start_app": "server", "start_server": "server"}
+SERVED = {"browser": "browser"} | dict.fromkeys(
+    ("app", "meet", "start_app", "start_server", "whole_app"), "server"
+)
 """Fixtures that start a process which a test then waits for, and the mark that such a test has to have."""
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")

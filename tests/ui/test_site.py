@@ -265,7 +265,9 @@ def test_a_worker_that_dies_is_started_again(
     page.get_by_role("button", name="Sample image twins").click()
     wait_for_picture(page, "twins")
     assert top_of(page) == expected_top(stored, samples.sample("twins"))
-    page.evaluate("workers[1].postMessage = () => {}")  # so that the next pass is surely under way when it dies
+    page.evaluate(
+        "workers[1].postMessage = () => {}"
+    )  # so that the next pass is surely under way when it dies
     page.locator("[data-site=mode]").select_option("stretch")
     page.evaluate("workers[1].terminate(); workers[1].dispatchEvent(new Event('error'))")
     page.wait_for_function("() => document.querySelector('#vv-explorer').explorer.trace.mode === 'stretch'")

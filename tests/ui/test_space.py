@@ -93,6 +93,7 @@ def test_the_files_of_the_image_are_enough(
     walk(visit(app.url))
 
 
+@pytest.mark.server
 def test_the_health_check_of_the_image_says_how_the_app_is(app: RunningApp) -> None:
     def healthy(port: int) -> bool:
         command = [sys.executable, *health_command()[1:]]

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests.ui.conftest import RunningApp
+from tests.ui.conftest import starting
 
 
 @pytest.fixture(scope="session")
-def whole_app(start_app: Callable[..., RunningApp]) -> str:
+def whole_app() -> Iterator[str]:
     """Address of the app with the bundled model and the example of a survey."""
     pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not installed here")
-    return start_app("--model", "mini", "--survey", "example").url
+    with starting() as start:
+        yield start("--model", "mini", "--survey", "example").url
 
 
 @pytest.fixture
