@@ -69,6 +69,11 @@ def test_all_that_pass_pass_in_the_root_of_the_project(tmp_path: Path) -> None:
     assert printed.splitlines()[-2] == "FLAKY one"  # once more beside the table
 
 
+def test_what_fails_before_the_first_part_is_all_that_is_told(tmp_path: Path) -> None:
+    code, printed = ended(begun(tmp_path, "echo no environment", "exit 1", "part never true"))
+    assert (code, printed) == (1, "no environment\n")
+
+
 @pytest.mark.parametrize("first", ["true", "false"])
 def test_a_machine_that_is_too_slow_is_told_apart(tmp_path: Path, first: str) -> None:
     number = tmp_path / "number"

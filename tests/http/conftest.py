@@ -23,9 +23,11 @@ def starting(folders: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]
         started.append(server)
         return server.start()
 
-    yield start
-    for server in started:
-        server.stop()
+    try:
+        yield start
+    finally:  # also where one of them did not answer
+        for server in started:
+            server.stop()
 
 
 @pytest.fixture(scope="module")

@@ -331,3 +331,42 @@ def test_a_program_that_ends_during_a_check_ends_the_check_first() -> None:
     )
     assert ended.returncode == 0, ended.stderr
     assert "a check was ended before it had found out anything" in ended.stderr
+
+
+OUTLIVES_ITS_MAIN_THREAD = """
+import logging, threading
+from tests.session.test_checks import *
+
+begun, goes, runs = threading.Event(), threading.Event(), []
+
+def measured(module, *_, **__):
+    runs.append(module)
+    for _ in range(3):
+        with undisturbed_pass(module):
+            pass
+        begun.set()
+        goes.wait()
+    return Structure(HOLDS, HOLDS, HOLDS)
+
+def release():
+    threading.main_thread().join()
+    until(lambda: check.is_awaited)
+    goes.set()
+
+logging.basicConfig(level=logging.INFO)
+verified._measured = measured
+session = session_with(Tutorial())
+check = session.trace_of(subject_of(view_of(session))).known
+begun.wait()
+threading.Thread(target=lambda: print(check.result() == Structure(HOLDS, HOLDS, HOLDS), len(runs))).start()
+threading.Thread(target=release).start()
+"""
+
+
+@pytest.mark.slow
+def test_a_check_goes_on_for_a_thread_that_outlives_the_main_one() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", OUTLIVES_ITS_MAIN_THREAD], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "True 1\n"), ended.stderr
+    assert "a check was ended" not in ended.stderr

@@ -119,17 +119,19 @@ def starting() -> Iterator[Callable[..., RunningApp]]:
             raise RuntimeError(f"{error}; it said:\n{log.read_text('utf-8', 'replace')[-3000:]}") from None
         return app
 
-    yield start
-    for app in started:
-        app.process.send_signal(signal.SIGTERM)
-    for app in started:
-        try:
-            app.process.wait(20)
-        except subprocess.TimeoutExpired:
-            app.process.kill()
-            app.process.wait()
-        serving.LOGS.remove(app.log)
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield start
+    finally:  # also where one of them did not answer
+        for app in started:
+            app.process.send_signal(signal.SIGTERM)
+        for app in started:
+            try:
+                app.process.wait(20)
+            except subprocess.TimeoutExpired:
+                app.process.kill()
+                app.process.wait()
+            serving.LOGS.remove(app.log)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

@@ -89,12 +89,12 @@ class BackgroundChecks:
             return check
 
     def _is_unwanted(self, check: StructureCheck) -> bool:
-        """Whether all who wanted it have left, or their models, and no other thread waits for it; or the program is ending."""
-        if not threading.main_thread().is_alive():
-            return True
+        """Whether no other thread waits for it, and all who wanted it have left, or their models, or the program is ending."""
+        if check.is_awaited:
+            return False
         with self._lock:
             wishes = list(self._wishes.get(check, ()))
-        return not check.is_awaited and all(self._is_over(wish) for wish in wishes)
+        return not threading.main_thread().is_alive() or all(self._is_over(wish) for wish in wishes)
 
     def _is_over(self, wish: _Wish) -> bool:
         return (wish.left is not None and wish.left()) or not self._has_model(wish.model)

@@ -1,0 +1,31 @@
+"""Apps that tests start leave nothing behind, whether they answer or not."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests import serving
+from tests.ui import conftest
+from tests.ui.conftest import starting
+
+
+def test_an_app_that_does_not_answer_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def silent(url: str, process: subprocess.Popen[bytes]) -> None:
+        processes.append(process)
+        raise RuntimeError(f"the app did not answer at {url}")
+
+    def fixture() -> Any:
+        with starting() as start:
+            yield start()
+
+    logs = list(serving.LOGS)
+    monkeypatch.setattr(conftest, "wait_for", silent)
+    with pytest.raises(RuntimeError, match="did not answer"):
+        next(fixture())
+    assert [process.poll() is None for process in processes] == [False]
+    assert logs == serving.LOGS
