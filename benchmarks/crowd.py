@@ -15,15 +15,15 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a checkout that is not installed
 
-from tests.http.server import Server
 from tests.http.test_load import crowd
+from tests.serving import Server
 
 MOST_SECONDS = 1.0
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder)).start()
+        server = Server(Path(folder), ("--model", "mini")).start()
         try:
             tally = crowd(server)
         finally:

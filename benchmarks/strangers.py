@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a check
 
 from tests.http import attacks, neighbours
 from tests.http.neighbours import Attack, Experience, under
-from tests.http.server import Server
 from tests.http.visitor import Visitor
+from tests.serving import Server
 
 MOST_TIMES = 2.0
 SPREAD_SECONDS = 6.0  # over which the twenty visitors come
@@ -65,7 +65,7 @@ def main() -> int:
     chosen = parser.parse_args().attacks
     is_well = True
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder), flags=attacks.FLAGS).start()
+        server = Server(Path(folder), ("--model", "mini", *attacks.FLAGS)).start()
         try:
             with Visitor(server) as first:
                 config = first.config

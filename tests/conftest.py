@@ -1,4 +1,4 @@
-"""What every test may rely on: no network, fixed seeds, shared data where it is present; and how two processes share the tests."""
+"""What every test may rely on: no network, fixed seeds, shared data where it is present; and how processes share the tests."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ from vit_viz.model.linear import forced_kernel
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
-PROCESSES = 2
-"""Share a run of all tests: one that serves pages and looks at them, another for the rest; each takes some 2 GB."""
+PROCESSES = 3
+"""Share a run of all tests: one looks at pages, another asks servers, and all do the rest; each takes some 2 GB.
 
-SERVED = {"browser": "browser"} | dict.fromkeys(
-    ("app", "meet", "start_app", "start_server", "whole_app"), "server"
-)
+One more than two cores, because who looks at a page waits for it half of the time.
+"""
+
+SERVED = {"browser": "browser"} | dict.fromkeys(("app", "meet", "start_app", "whole_app"), "server")
 """Fixtures that start a process which a test then waits for, and the mark that such a test has to have."""
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -79,13 +80,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Processes for all tests; what is named, or slow, runs in this one, which spares a second start."""
     is_named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
-    is_alone = (os.cpu_count() or 1) < PROCESSES
+    is_alone = (os.cpu_count() or 1) < 2
     return 0 if is_named or is_alone or config.option.markexpr != "not slow" else PROCESSES
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A file's tests stay together, for what they share; so do all that serve pages: two apps would fight for the machine.
+    """A file's tests stay together, for what they share; so do all with a browser, and all with a server: they share an app.
 
     Slow tests nearly all serve pages: they are shared by file alone.
     """
@@ -96,15 +97,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = str(super()._split_scope(nodeid))
-            return "pages" if _is_marked(config.rootpath / file) else file
+            return _mark_of(config.rootpath / file) or file
 
     return Scheduling(config, log)
 
 
 @cache
-def _is_marked(file: Path) -> bool:
+def _mark_of(file: Path) -> str | None:
     text = file.read_text("utf-8")
-    return any(f"mark.{mark}" in text for mark in SERVED.values())
+    return next((mark for mark in ("browser", "server") if f"mark.{mark}" in text), None)
 
 
 @pytest.hookimpl(trylast=True)
@@ -120,7 +121,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(
                 f"{item.nodeid} starts a server or a browser: mark it as {' or '.join(marks)}."
             )
-    items.sort(key=lambda item: not _is_marked(item.path))
+    items.sort(key=lambda item: _mark_of(item.path) is None)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -197,6 +198,20 @@ def pytest_collectstart() -> None:
 def _seed() -> None:
     torch.manual_seed(0)
     np.random.seed(0)
+
+
+@pytest.fixture(scope="module")
+def start_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., serving.Server]]:
+    """Starts apps that end with the file of tests that wanted them: `start_app("--model", "mini", HF_HOME=...)`."""
+    with serving.starting(tmp_path_factory) as start:
+        yield start
+
+
+@pytest.fixture(scope="session")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving.Server]:
+    """The app with the bundled model, which all files share."""
+    with serving.starting(tmp_path_factory) as start:
+        yield start("--model", "mini")
 
 
 @pytest.fixture(scope="session")

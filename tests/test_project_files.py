@@ -69,7 +69,7 @@ def test_the_commands_for_contributors_are_those_that_ci_runs() -> None:
         (Source.ARGS, "not slow", 2, 0),
     ],
 )
-def test_two_processes_share_all_tests_and_named_ones_run_in_this_process(
+def test_processes_share_all_tests_and_named_ones_run_in_this_process(
     monkeypatch: pytest.MonkeyPatch, source: Source, marks: str, cores: int | None, processes: int
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: cores)

@@ -95,7 +95,10 @@ def tries(folder: Path) -> dict[str, int]:
     return {file.stem: len(file.read_text()) for file in folder.glob("*.tries")}
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "two"])
+@pytest.mark.parametrize(
+    "options",
+    [pytest.param((), id="one process"), pytest.param(("-n", "2"), id="two", marks=pytest.mark.slow)],
+)
 def test_what_failed_once_passes_and_is_told(tmp_path: Path, options: tuple[str, ...]) -> None:
     run = second_try(tmp_path, ONCE, AT_ITS_END, FINE, options=options)
     assert run.returncode == 0, run.stdout + run.stderr

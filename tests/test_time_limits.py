@@ -76,10 +76,10 @@ def test_takes_long():
     ("source", "words"),
     [
         (IN_THE_TEST, ["waits_for_ever.wait()", "Timeout (>1.0s)", "1 failed, 1 passed"]),
-        (IN_ITS_FIXTURE, ["Timeout (0:00:01)!", "in server"]),
+        pytest.param(IN_ITS_FIXTURE, ["Timeout (0:00:01)!", "in server"], marks=pytest.mark.slow),
         (IN_A_LIBRARY, ["Timeout (0:00:02)!", "in test_cannot_be_interrupted"]),
-        (IN_A_THREAD, ["1 passed", "Timeout (0:00:01)!", "in stays"]),
-        (SLOWLY, ["Timeout (>2.0s)", "1 failed"]),
+        pytest.param(IN_A_THREAD, ["1 passed", "Timeout (0:00:01)!", "in stays"], marks=pytest.mark.slow),
+        pytest.param(SLOWLY, ["Timeout (>2.0s)", "1 failed"], marks=pytest.mark.slow),
     ],
     ids=["test", "fixture", "library", "thread", "slow"],
 )

@@ -65,6 +65,7 @@ def test_a_name_that_cannot_be_is_refused_before_a_model_is_loaded(
     assert sorted(one.name for one in tmp_path.rglob("*")) == ["taken", "there"]
 
 
+@pytest.mark.slow
 def test_what_is_said_of_formats_is_what_can_be_saved() -> None:
     """Of every question that the odd model answers: each format is saved, or refused as `formats_of` says."""
     session = odd_session()

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from tests.http.hostile import encoded, photo
-from tests.http.server import Server
 from tests.http.visitor import Visitor
+from tests.serving import Server
 
 NEIGHBOURS = 20
 LOOKS = 3  # at numbers of the own picture, for each neighbour

@@ -8,8 +8,8 @@ import pytest
 
 from tests.http.bombs import EITHER, REFUSED, png_of_blank_pixels
 from tests.http.hostile import encoded, photo
-from tests.http.server import Server
 from tests.http.visitor import Told, Visitor
+from tests.serving import Server
 
 pytestmark = pytest.mark.server
 
@@ -17,9 +17,9 @@ MOST_MEGABYTES = 150.0
 
 
 @pytest.fixture(scope="module")
-def fresh(start_server: Callable[..., Server]) -> Server:
+def fresh(start_app: Callable[..., Server]) -> Server:
     """An app of its own, loaded and warm."""
-    server = start_server()
+    server = start_app("--model", "mini")
     with Visitor(server) as visitor:
         visitor.arrive()
         for kind in ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF"):
@@ -62,19 +62,19 @@ def test_no_bomb_costs_more_than_a_refusal_may(fresh: Server) -> None:
     assert "Traceback" not in fresh.said()
 
 
-def test_a_request_that_is_larger_than_any_picture_is_refused_before_it_is_kept(server: Server) -> None:
-    with Visitor(server) as visitor:
-        before = set(server.uploaded())
+def test_a_request_that_is_larger_than_any_picture_is_refused_before_it_is_kept(app: Server) -> None:
+    with Visitor(app) as visitor:
+        before = set(app.uploaded())
         answer = visitor.upload("large.jpg", bytes(21 * 2**20))
         assert (answer.status_code, answer.text) == (
             413,
             "This is more than 20 MB; please send a smaller picture, a JPEG for example.",
         )
-        assert set(server.uploaded()) <= before
+        assert set(app.uploaded()) <= before
 
 
-def test_many_files_in_one_request_are_refused(server: Server) -> None:
-    with Visitor(server) as visitor:
+def test_many_files_in_one_request_are_refused(app: Server) -> None:
+    with Visitor(app) as visitor:
         many = [("files", (f"{i}.png", bytes(3 * 2**20))) for i in range(8)]
         answer = visitor.http.post("/gradio_api/upload", files=many)
         assert answer.status_code == 400

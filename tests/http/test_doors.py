@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from tests.http.attacks import FLAGS, cookie_of, line_to, valid_requests, with_picture
-from tests.http.server import Server
 from tests.http.visitor import Visitor
+from tests.serving import Server
 from tests.waiting import until
 
 pytestmark = pytest.mark.server
@@ -25,9 +25,9 @@ IMPATIENT = "import vit_viz.ui.edge.bodies as b; b.IDLE_SECONDS = 0.5"
 
 
 @pytest.fixture(scope="module")
-def open_server(start_server: Callable[..., Server]) -> Server:
+def open_server(start_app: Callable[..., Server]) -> Server:
     """An app that has everything that can be asked for."""
-    return start_server(flags=FLAGS)
+    return start_app("--model", "mini", *FLAGS)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_bodies_that_stall_take_no_place_from_anybody(
                 f"{open_server.url}/api/v1/classes", json=QUESTION, headers=headers, timeout=120
             )
             assert (answer.status_code, list(answer.json())[:1]) == (200, ["question"]), answer.text
-        told = visitor.act("vv-gallery", "trust", data={"known": [], "methods": ["rollout"]}, follow=False)
+        told = visitor.act("vv-gallery", "compute", data={"method": "integrated_gradients"}, follow=False)
         assert told.refusals == []
         assert len(held) == 72
 
@@ -110,9 +110,9 @@ def test_slow_questions_of_pages_without_a_cookie_leave_programs_their_places(
 
 
 @pytest.fixture(scope="module")
-def impatient(start_server: Callable[..., Server]) -> Server:
+def impatient(start_app: Callable[..., Server]) -> Server:
     """An app that waits half a second for what does not come."""
-    return start_server(flags=("--api", "--mcp"), before=IMPATIENT)
+    return start_app("--model", "mini", "--api", "--mcp", before=IMPATIENT)
 
 
 @pytest.mark.parametrize("path", ["/api/v1/look", "/mcp", "/gradio_api/queue/join", "/gradio_api/cancel"])
@@ -268,7 +268,7 @@ PHOTO_ALONE = (
 
 @pytest.mark.parametrize("path", PHOTO_ALONE)
 def test_the_handle_of_a_photo_opens_the_photo_alone(
-    server: Server, meet: Callable[..., Visitor], path: str
+    app: Server, meet: Callable[..., Visitor], path: str
 ) -> None:
     visitor = meet()
     trace = with_picture(visitor)
@@ -282,7 +282,7 @@ def test_the_handle_of_a_photo_opens_the_photo_alone(
     assert visitor.http.get(photo).status_code == 200
     beside = visitor.http.get(f"/vit_viz/token_numbers/{trace}?kind=norms&also={handle}")
     assert (beside.status_code, beside.text) == (answer.status_code, answer.text)
-    assert "Traceback" not in server.said()
+    assert "Traceback" not in app.said()
 
 
 METHODS = {
@@ -314,7 +314,7 @@ def test_a_method_that_an_address_does_not_take_is_told_so(
     ("path", "size"),
     [
         ("/gradio_api/queue/join", 12),
-        ("/gradio_api/upload", 40),
+        ("/gradio_api/upload", 24),
         ("/api/v1/look", 40),
         ("/mcp", 40),
         ("/gradio_api/cancel", 12),
@@ -353,10 +353,10 @@ def test_a_refused_question_leaves_the_connection_usable(open_server: Server) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("is_shown", [False, True])
 def test_the_survey_of_a_shared_app_is_the_owners_unless_a_flag_says_otherwise(
-    start_server: Callable[..., Server], is_shown: bool
+    start_app: Callable[..., Server], is_shown: bool
 ) -> None:
     flags: tuple[str, ...] = ("--survey", "example", *(("--share-survey",) if is_shown else ()))
-    shared = start_server(flags=flags, environment={"VIT_VIZ_BEHIND_PROXY": "1"})
+    shared = start_app("--model", "mini", *flags, VIT_VIZ_BEHIND_PROXY="1")
     with Visitor(shared) as visitor:
         visitor.arrive()
         names: set[Any] = {component["props"].get("elem_id") for component in visitor.config["components"]}

@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from tests.http.hostile import encoded, photo
-from tests.http.server import Server
 from tests.http.visitor import Visitor
+from tests.serving import Server
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.server
@@ -34,9 +34,9 @@ def small() -> bytes:
 
 
 @pytest.fixture(scope="module")
-def cramped(start_server: Callable[..., Server]) -> Server:
+def cramped(start_app: Callable[..., Server]) -> Server:
     """An app that may write no file above 300 kB, as on a disk that is nearly full."""
-    return start_server(most_file_bytes=300_000)
+    return start_app("--model", "mini", most_file_bytes=300_000)
 
 
 def test_a_full_disk_gives_one_sentence_and_leaves_nothing(cramped: Server) -> None:
@@ -97,9 +97,9 @@ def test_a_visitor_who_hangs_up_in_the_middle_of_an_upload_harms_nobody(cramped:
 
 @pytest.mark.slow
 def test_a_server_that_was_killed_in_the_middle_of_a_request_starts_again_on_its_port(
-    start_server: Callable[..., Server],
+    start_app: Callable[..., Server],
 ) -> None:
-    server = start_server()
+    server = start_app("--model", "mini")
     visitor = Visitor(server)
     visitor.arrive("?layer=2&head=3&image=tower")
     event = visitor.event("vv-tab-row", "choose")

@@ -14,8 +14,8 @@ import pytest
 
 from tests.effort import effort
 from tests.http.hostile import KINDS, encoded, mutated, photo, valid_files
-from tests.http.server import Server
 from tests.http.visitor import Told, Visitor
+from tests.serving import Server
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 WORKERS = 3
@@ -115,10 +115,8 @@ def settled(server: Server) -> float:
     return server.memory()
 
 
-def test_no_odd_or_damaged_file_harms_the_server(
-    start_server: Callable[..., Server], shared_data: Path
-) -> None:
-    server = start_server(before=AT_ONCE)
+def test_no_odd_or_damaged_file_harms_the_server(start_app: Callable[..., Server], shared_data: Path) -> None:
+    server = start_app("--model", "mini", before=AT_ONCE)
     idle = warmed_up(server)
     odd = [p for p in sorted((shared_data / "odd_images").rglob("*")) if p.is_file()]
     valid = valid_files()

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.http.hostile import encoded, photo
-from tests.http.server import Server
 from tests.http.visitor import Visitor
+from tests.serving import Server
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 VISITORS = 32
@@ -156,8 +156,8 @@ def crowd(server: Server) -> Tally:
     return tally
 
 
-def test_a_crowd_gets_its_own_pictures(start_server: Callable[..., Server]) -> None:
-    server = start_server()
+def test_a_crowd_gets_its_own_pictures(start_app: Callable[..., Server]) -> None:
+    server = start_app("--model", "mini")
     tally = crowd(server)
     busy = [text for text in tally.errors if "busy" in text]
     print(f"{tally.actions} actions, {len(tally.seconds)} views, {len(busy)} times busy")

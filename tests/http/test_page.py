@@ -11,8 +11,8 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from tests.http.server import Server
 from tests.http.visitor import Visitor, config_in
+from tests.serving import Server
 from tests.waiting import PATIENCE
 from vit_viz.ui.edge.shared_limits import PAGES_AT_ONCE, TOO_QUICKLY
 
@@ -21,12 +21,10 @@ pytestmark = pytest.mark.server
 SCRIPT = re.compile(r"<script(?![^>]*src=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
-def test_two_visitors_with_different_links_get_one_page_and_a_cookie_each(server: Server) -> None:
-    ada = httpx.get(
-        f"{server.url}/?image=uAda&tab=heads", headers={"accept-language": "de"}, timeout=PATIENCE
-    )
-    eve = httpx.get(f"{server.url}/?deep_link=x&page=y&__theme=dark", timeout=PATIENCE)
-    back = httpx.get(f"{server.url}/", cookies={"vit_viz": ada.cookies["vit_viz"]}, timeout=PATIENCE)
+def test_two_visitors_with_different_links_get_one_page_and_a_cookie_each(app: Server) -> None:
+    ada = httpx.get(f"{app.url}/?image=uAda&tab=heads", headers={"accept-language": "de"}, timeout=PATIENCE)
+    eve = httpx.get(f"{app.url}/?deep_link=x&page=y&__theme=dark", timeout=PATIENCE)
+    back = httpx.get(f"{app.url}/", cookies={"vit_viz": ada.cookies["vit_viz"]}, timeout=PATIENCE)
     assert {ada.status_code, eve.status_code, back.status_code} == {200}
     assert ada.text == eve.text == back.text
     assert ada.cookies["vit_viz"] != eve.cookies["vit_viz"]
@@ -35,11 +33,11 @@ def test_two_visitors_with_different_links_get_one_page_and_a_cookie_each(server
         assert private not in eve.text
 
 
-def test_the_page_names_the_address_at_which_it_was_reached(server: Server) -> None:
+def test_the_page_names_the_address_at_which_it_was_reached(app: Server) -> None:
     """And its policy the scripts in which that stands."""
     for host in ("127.0.0.1", "localhost", "127.0.0.1"):
-        page = httpx.get(f"{server.url}/", headers={"host": f"{host}:{server.port}"}, timeout=PATIENCE)
-        base = f"http://{host}:{server.port}"
+        page = httpx.get(f"{app.url}/", headers={"host": f"{host}:{app.port}"}, timeout=PATIENCE)
+        base = f"http://{host}:{app.port}"
         assert config_in(page.text)["root"] == base
         assert f'const root = "{base}";' in page.text
         assert ".invalid" not in page.text
@@ -49,13 +47,13 @@ def test_the_page_names_the_address_at_which_it_was_reached(server: Server) -> N
         assert {base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts} == named
 
 
-def test_the_page_is_small_and_travels_smaller(server: Server) -> None:
+def test_the_page_is_small_and_travels_smaller(app: Server) -> None:
     sizes: dict[str, int] = {}
     for accepted in ("br", "gzip", "identity"):
-        page = httpx.get(f"{server.url}/", headers={"accept-encoding": accepted}, timeout=PATIENCE)
+        page = httpx.get(f"{app.url}/", headers={"accept-encoding": accepted}, timeout=PATIENCE)
         sizes[accepted] = int(page.headers["content-length"])
         assert page.headers.get("content-encoding", "identity") == accepted
-        assert httpx.head(f"{server.url}/", headers={"accept-encoding": accepted}, timeout=PATIENCE).headers[
+        assert httpx.head(f"{app.url}/", headers={"accept-encoding": accepted}, timeout=PATIENCE).headers[
             "content-length"
         ] == str(sizes[accepted])
     assert sizes["br"] < sizes["gzip"] < sizes["identity"] / 4
@@ -64,21 +62,21 @@ def test_the_page_is_small_and_travels_smaller(server: Server) -> None:
 
 @pytest.mark.slow
 def test_what_is_large_in_the_page_has_one_address_as_long_as_it_is_the_same(
-    server: Server, start_server: Callable[..., Server]
+    app: Server, start_app: Callable[..., Server]
 ) -> None:
     """So that a browser keeps it over a restart; another page, here one with another tab, has another."""
 
     def script(of: Server) -> str:
         return re.findall('<script src="[.]([^"]*/parts[.]js)">', httpx.get(of.url, timeout=PATIENCE).text)[0]
 
-    other, again = start_server(flags=("--survey", "example")), start_server()
-    assert script(server) == script(again) != script(other)
-    answers = [httpx.get(one.url + script(one), timeout=PATIENCE) for one in (server, again, other)]
+    other, again = start_app("--model", "mini", "--survey", "example"), start_app("--model", "mini")
+    assert script(app) == script(again) != script(other)
+    answers = [httpx.get(one.url + script(one), timeout=PATIENCE) for one in (app, again, other)]
     assert [answer.status_code for answer in answers] == [200, 200, 200]
     assert answers[0].text == answers[1].text
     assert "immutable" in answers[0].headers["cache-control"]
     assert "set-cookie" not in answers[0].headers
-    assert httpx.get(other.url + script(server), timeout=PATIENCE).status_code == 404
+    assert httpx.get(other.url + script(app), timeout=PATIENCE).status_code == 404
 
 
 def test_questions_of_ever_new_pages_are_refused_and_everybody_else_s_are_not(

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from starlette.responses import HTMLResponse
 
-from tests.http.server import Server
+from tests.serving import Server
 from tests.ui.loops import played
 from tests.waiting import PATIENCE
 from vit_viz.ui.edge.documents import Documents
@@ -50,12 +50,12 @@ class Head(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def page(server: Server) -> httpx.Response:
-    return httpx.get(f"{server.url}/?image=lion&layer=3", timeout=PATIENCE)
+def page(app: Server) -> httpx.Response:
+    return httpx.get(f"{app.url}/?image=lion&layer=3", timeout=PATIENCE)
 
 
 def test_a_link_previews_as_vit_viz_once_and_nothing_comes_from_elsewhere(
-    server: Server, page: httpx.Response
+    app: Server, page: httpx.Response
 ) -> None:
     head = Head(page.text)
     assert head.titles == [TITLE]
@@ -64,19 +64,19 @@ def test_a_link_previews_as_vit_viz_once_and_nothing_comes_from_elsewhere(
     assert shown["og:title"] == shown["twitter:title"] == [TITLE]
     assert shown["og:description"] == shown["twitter:description"] == head.named["description"]
     assert shown["twitter:card"] == ["summary_large_image"]
-    assert shown["og:url"] == [f"{server.url}/"]
+    assert shown["og:url"] == [f"{app.url}/"]
     beginning = page.text[: page.text.index("<script")]
     assert "gradio" not in beginning.lower()
     assert page.text.index("og:image") < 4096  # where those look who read only the beginning
     told = [text for texts in head.named.values() for text in texts]
-    assert [text for text in told if "://" in text and not text.startswith(server.url)] == []
+    assert [text for text in told if "://" in text and not text.startswith(app.url)] == []
 
 
-def test_the_picture_of_the_preview_is_served_here(server: Server, page: httpx.Response) -> None:
+def test_the_picture_of_the_preview_is_served_here(app: Server, page: httpx.Response) -> None:
     head = Head(page.text)
     (where,) = head.named["og:image"]
     assert head.named["twitter:image"] == [where]
-    assert where.startswith(f"{server.url}/")
+    assert where.startswith(f"{app.url}/")
     answer = httpx.get(where, headers={"Sec-Fetch-Site": "cross-site"}, timeout=PATIENCE)
     picture = Image.open(io.BytesIO(answer.content))
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/jpeg")
@@ -88,9 +88,9 @@ def test_the_picture_of_the_preview_is_served_here(server: Server, page: httpx.R
     assert httpx.get(where.replace("card.jpg", "head.py"), timeout=PATIENCE).status_code == 404
 
 
-def test_the_icon_is_ours_wherever_a_browser_looks_for_it(server: Server, page: httpx.Response) -> None:
+def test_the_icon_is_ours_wherever_a_browser_looks_for_it(app: Server, page: httpx.Response) -> None:
     linked = httpx.get(urljoin(str(page.url), Head(page.text).links["icon"]), timeout=PATIENCE)
-    usual = httpx.get(f"{server.url}/favicon.ico", timeout=PATIENCE)
+    usual = httpx.get(f"{app.url}/favicon.ico", timeout=PATIENCE)
     for icon in (linked, usual):
         assert icon.headers["content-type"].startswith("image/svg+xml")
         assert icon.content == files()["icon.svg"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.http.hostile import encoded, photo
-from tests.http.server import Server
 from tests.http.visitor import Visitor
+from tests.serving import Server
 from tests.waiting import until
 
 pytestmark = pytest.mark.server
@@ -74,22 +74,22 @@ def test_another_visitor_cannot_fetch_the_same_file(ada: Visitor, eve: Visitor) 
     "trick", ["passwd", "dots", "link", "null", "long", "other", "url", "nested", "folder"]
 )
 def test_a_path_that_was_never_uploaded_is_refused(
-    eve: Visitor, server: Server, tmp_path: Path, trick: str
+    eve: Visitor, app: Server, tmp_path: Path, trick: str
 ) -> None:
     secret = tmp_path / "secret.png"
     secret.write_bytes(encoded(photo(14), "PNG"))
-    link = server.files / "link.png"
+    link = app.files / "link.png"
     if trick == "link":
         link.symlink_to(secret)
     tricks = {
         "passwd": "/etc/passwd",
-        "dots": f"{server.files}/../../../../../etc/passwd",
+        "dots": f"{app.files}/../../../../../etc/passwd",
         "link": str(link),
         "null": "/etc/passwd\0.png",
-        "long": f"{server.files}/{'x' * 5000}",
-        "other": f"{server.files}/{'0' * 64}/photo.png",
+        "long": f"{app.files}/{'x' * 5000}",
+        "other": f"{app.files}/{'0' * 64}/photo.png",
         "url": "http://127.0.0.1:9/x.png",
-        "folder": str(server.files),
+        "folder": str(app.files),
         "nested": "x",
     }
     fields = {"url": {"path": "http://127.0.0.1:9/y.png", "meta": {"_type": "gradio.FileData"}}}
@@ -100,13 +100,13 @@ def test_a_path_that_was_never_uploaded_is_refused(
     assert secret.exists()
 
 
-def test_the_log_says_nothing_of_pictures_and_their_names(ada: Visitor, eve: Visitor, server: Server) -> None:
+def test_the_log_says_nothing_of_pictures_and_their_names(ada: Visitor, eve: Visitor, app: Server) -> None:
     image = ada.value("vv-explorer")["image"]
     ada.bring("broken-holiday.jpg", b"\xff\xd8\xff" + bytes(50))
     ada.choose("/nowhere/hidden-name.png", orig_name="hidden-name.png")
     eve.arrive(f"?image={image}&layer=999&model=a-strange-model")
     ada.http.get("/vit_viz/photo/not-a-handle")
-    log = server.said()
+    log = app.said()
     for word in (
         "ada-and-her-cat",
         "broken-holiday",
@@ -159,7 +159,7 @@ def test_a_visitor_without_cookies_is_served_as_well(meet: Callable[..., Visitor
 
 
 @pytest.mark.slow
-def test_a_file_is_gone_soon_after_it_was_read(ada: Visitor, server: Server) -> None:
+def test_a_file_is_gone_soon_after_it_was_read(ada: Visitor, app: Server) -> None:
     path = Path(ada.upload("soon.png", encoded(photo(16), "PNG")).json()[0])
     assert path.exists()
     ada.choose(str(path))

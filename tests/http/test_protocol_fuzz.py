@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tests.effort import EFFORT, effort
 from tests.http.hostile import HOSTILE_TEXT, encoded, photo
-from tests.http.server import ROOT, Server
 from tests.http.visitor import Visitor
+from tests.serving import ROOT, Server
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 EXAMPLES = effort(1750)
@@ -95,9 +95,9 @@ exchange = st.one_of(
 
 
 @pytest.fixture(scope="module")
-def fuzzed(start_server: Callable[..., Server]) -> Server:
+def fuzzed(start_app: Callable[..., Server]) -> Server:
     """An app of its own."""
-    return start_server()
+    return start_app("--model", "mini")
 
 
 def quoted(address: str) -> str:

@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from tests.http.hostile import encoded, photo
-from tests.http.server import Server
 from tests.http.unruly import STOPPED, NoCookies, Unruly, arrive, trust
 from tests.http.visitor import Visitor
+from tests.serving import Server
 
 pytestmark = pytest.mark.server
 
@@ -24,9 +24,9 @@ NEW_PAGES = 14  # after them: more than are remembered of one visitor
 
 
 @pytest.fixture(scope="module")
-def alone(start_server: Callable[..., Server]) -> Server:
+def alone(start_app: Callable[..., Server]) -> Server:
     """An app that nobody else uses."""
-    return start_server()
+    return start_app("--model", "mini")
 
 
 @pytest.fixture(scope="module")

@@ -24,8 +24,8 @@ from tests.http.neighbours import (
     under,
     uploads_broken_off,
 )
-from tests.http.server import Server
 from tests.http.visitor import Visitor
+from tests.serving import Server
 from tests.waiting import until
 
 pytestmark = pytest.mark.server
@@ -37,9 +37,9 @@ MOST_ON_DISK = 300 * 2**20  # what may wait, and what is on its way
 
 
 @pytest.fixture(scope="module")
-def attacked(start_server: Callable[..., Server]) -> Server:
+def attacked(start_app: Callable[..., Server]) -> Server:
     """An app of their own for the attacks."""
-    return start_server()
+    return start_app("--model", "mini")
 
 
 @pytest.fixture(scope="module")
@@ -194,26 +194,26 @@ def test_a_range_is_ignored_and_no_header_comes_back(meet: Callable[..., Visitor
 
 @pytest.mark.parametrize("name", ["", "%00", "..", "a b", "A" * 16, "x" * 5000])
 def test_a_page_without_a_proper_name_is_refused_quietly(
-    meet: Callable[..., Visitor], server: Server, name: str
+    meet: Callable[..., Visitor], app: Server, name: str
 ) -> None:
     visitor = meet()
     visitor.arrive()
-    before = len(server.said())
+    before = len(app.said())
     assert visitor.http.get(f"/gradio_api/heartbeat/{name}").status_code in (400, 404)
     assert visitor.http.get(f"/gradio_api/queue/data?session_hash={name}").status_code == 400
     body = {"session_hash": name, "fn_index": 1, "data": []}
     assert visitor.http.post("/gradio_api/queue/join", json=body).status_code == 400
-    assert len(server.said()) == before
+    assert len(app.said()) == before
 
 
 def test_a_tiff_full_of_private_tags_adds_at_most_a_line_to_the_log(
-    meet: Callable[..., Visitor], server: Server
+    meet: Callable[..., Visitor], app: Server
 ) -> None:
     visitor = meet()
     visitor.arrive()
-    before = len(server.said())
+    before = len(app.said())
     assert visitor.bring("tags.tif", tiff_with_private_tags(4000)).refusals == []
-    assert len(server.said()) - before < 300
+    assert len(app.said()) - before < 300
 
 
 def tiff_with_private_tags(count: int) -> bytes:

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from tests.http.hostile import HOSTILE_TEXT
-from tests.http.server import ROOT, Server
 from tests.http.visitor import Told, Visitor
+from tests.serving import ROOT, Server
 
 pytestmark = pytest.mark.server
 
@@ -198,9 +198,7 @@ def batched(items: list[Any], count: int) -> Iterator[list[Any]]:
 
 
 @pytest.mark.slow
-def test_garbage_for_an_event_is_answered_in_one_sentence(
-    meet: Callable[..., Visitor], server: Server
-) -> None:
+def test_garbage_for_an_event_is_answered_in_one_sentence(meet: Callable[..., Visitor], app: Server) -> None:
     visitor = meet(timeout=60)
     visitor.arrive()
     said = {text for event in visitor.events for text in answers(visitor, event).refusals}
@@ -210,17 +208,17 @@ def test_garbage_for_an_event_is_answered_in_one_sentence(
         assert 10 < len(text) <= 400, text
         assert text.endswith((".", "…"))
         assert not any(word in text for word in ("Traceback", "<img", "/etc/passwd", str(ROOT), "127.0.0.1"))
-    assert "Traceback" not in server.said()
-    assert server.is_alive()
+    assert "Traceback" not in app.said()
+    assert app.is_alive()
 
 
-def test_what_the_page_is_made_of_leaks_nothing(visitor: Visitor, server: Server) -> None:
+def test_what_the_page_is_made_of_leaks_nothing(visitor: Visitor, app: Server) -> None:
     visitor.bring("my-secret-name.png", b"no picture")
     for path in ("/", "/theme.css", "/manifest.json", "/gradio_api/app_id"):
         text = visitor.http.get(path).text
         found = [
             word
-            for word in ("my-secret-name", str(ROOT), str(server.files), "site-packages", " object at 0x")
+            for word in ("my-secret-name", str(ROOT), str(app.files), "site-packages", " object at 0x")
             if word in text
         ]
         assert found == [], path

@@ -22,8 +22,7 @@ from pathlib import Path
 import pytest
 
 import vit_viz
-from tests.serving import free_port
-from tests.ui.conftest import wait_for
+from tests.serving import free_port, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 8 * 2**20

@@ -425,13 +425,19 @@ def test_an_old_survey_is_read_checked_and_becomes_a_new_one_when_it_goes_on(run
     assert all(record is not None for record in map(parquet.record_of, done.folder.glob("batch=*")))
 
 
-@pytest.mark.parametrize("damage", [drop, cut, of_another_batch])
-@pytest.mark.parametrize("level", ["photos", "heads", "methods", "thumbnails", "failures"])
+@pytest.mark.parametrize(
+    ("level", "damage"),
+    [
+        ("photos", drop),
+        ("heads", cut),
+        ("methods", of_another_batch),
+        ("thumbnails", drop),
+        ("failures", cut),  # of another batch it would be equal: both are empty
+    ],
+)
 def test_damage_to_an_old_survey_is_found(run: Run, level: str, damage: Any) -> None:
     done = old(run(methods=("rollout",), deletion=False))
     whole = without_files(rows_of(done))
-    if level == "failures" and damage is of_another_batch:
-        return  # equal: both are empty
     damage(done.folder / "batch=000001" / f"{level}.parquet")
     assert [one.number for one in done.check().damaged] == [1]
     assert "damaged and made again: batch 1" in run(methods=("rollout",), deletion=False).notes[0]

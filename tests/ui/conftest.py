@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 import pytest
 
-from tests import serving
-from tests.serving import START_SECONDS, free_port
+from tests.serving import Server, free_port
 from tests.ui.desk import OWNER, app_of, odd_picture, odd_session
 from tests.waiting import PATIENCE
 from vit_viz.session.session import Session
 from vit_viz.ui.app import launch_options
 
-ROOT = Path(__file__).resolve().parents[2]
 LEAVING = (
     "AbortError",
     "BrokenConnectionError",
@@ -49,30 +40,6 @@ def served_here(demo: gr.Blocks, session: Session, **options: Any) -> Iterator[s
         demo.close()
 
 
-def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Return once the app answers; fail with its output if it ends or stays silent."""
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            break
-        try:
-            with urllib.request.urlopen(url, timeout=5) as answer:
-                if answer.status == 200:
-                    return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError(f"the app did not answer at {url}")
-
-
-@dataclass
-class RunningApp:
-    """An app that runs, its address, its process and the file that it logs to."""
-
-    url: str
-    process: subprocess.Popen[bytes]
-    log: Path
-
-
 @pytest.fixture(scope="module")
 def session() -> Session:
     """The session of the odd model; a file of tests that needs another defines its own."""
@@ -91,67 +58,10 @@ def image(session: Session) -> str:
     return session.add_upload(odd_picture(), owner=OWNER)
 
 
-@contextmanager
-def starting() -> Iterator[Callable[..., RunningApp]]:
-    """Start `python app.py` with flags on a free port, from `root`; whatever was started is stopped at the end."""
-    started: list[RunningApp] = []
-    folder = Path(tempfile.mkdtemp(prefix="vit_viz-app-"))
-
-    def start(*flags: str, root: Path = ROOT, **environment: str) -> RunningApp:
-        port = free_port()
-        log = folder / f"{port}.log"
-        variables = os.environ | {
-            "GRADIO_ANALYTICS_ENABLED": "False",
-            "HF_HUB_OFFLINE": "1",
-            "GRADIO_TEMP_DIR": str(folder / f"{port}-files"),
-        }
-        command = [sys.executable, str(root / "app.py"), "--port", str(port), "--device", "cpu", *flags]
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                command, cwd=root, env=variables | environment, stdout=output, stderr=subprocess.STDOUT
-            )
-        app = RunningApp(f"http://127.0.0.1:{port}/", process, log)
-        started.append(app)
-        serving.LOGS.append(log)
-        try:
-            wait_for(app.url, process)
-        except RuntimeError as error:
-            raise RuntimeError(f"{error}; it said:\n{log.read_text('utf-8', 'replace')[-3000:]}") from None
-        return app
-
-    try:
-        yield start
-    finally:  # also where one of them did not answer
-        for app in started:
-            app.process.send_signal(signal.SIGTERM)
-        for app in started:
-            try:
-                app.process.wait(20)
-            except subprocess.TimeoutExpired:
-                app.process.kill()
-                app.process.wait()
-            serving.LOGS.remove(app.log)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture(scope="module")
-def start_app() -> Iterator[Callable[..., RunningApp]]:
-    """Starts apps that end with the file of tests that wanted them."""
-    with starting() as start:
-        yield start
-
-
 @pytest.fixture(scope="session")
-def app() -> Iterator[RunningApp]:
-    """The app with the bundled model, which all files share."""
-    with starting() as start:
-        yield start("--model", "mini")
-
-
-@pytest.fixture(scope="session")
-def app_url(app: RunningApp) -> str:
+def app_url(app: Server) -> str:
     """Address of the app with the bundled model."""
-    return app.url
+    return f"{app.url}/"
 
 
 def _no_browser(reason: str) -> None:

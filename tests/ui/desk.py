@@ -7,7 +7,6 @@ import contextvars
 import inspect
 import itertools
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -206,17 +205,10 @@ def _results(function: Any, arguments: list[Any]) -> list[Any]:
         async def collected() -> list[Any]:
             return [one async for one in result]
 
-        return _awaited(collected())  # type: ignore[no-any-return]
+        return asyncio.run(collected())
     if inspect.iscoroutine(result):
-        return [_awaited(result)]
+        return [asyncio.run(result)]
     return list(result) if inspect.isgenerator(result) else [result]
-
-
-def _awaited(coroutine: Any) -> Any:
-    """The result of a coroutine, in a thread of its own: in this one a browser test may have left a loop running."""
-    context = contextvars.copy_context()
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(context.run, asyncio.run, coroutine).result()
 
 
 SAID = (

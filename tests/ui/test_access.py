@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.effort import WINDOWS
+from tests.serving import ROOT
 from tests.ui.access.places import open_tab, settle
-from tests.ui.conftest import ROOT, wait_until_ready
+from tests.ui.conftest import wait_until_ready
 from vit_viz.ui.app import TABS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -74,6 +74,7 @@ def picture_loaded(page: Any, selector: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_first_screen_has_a_traced_sample(page: Any) -> None:
     expect(page.locator("#vv-top li")).to_have_count(5)
     expect(page.locator("#vv-facts .vv-model-facts")).to_contain_text("6 layers x 6 heads")
@@ -122,6 +123,7 @@ def test_a_patch_clicked_in_one_view_is_the_query_of_all(page: Any) -> None:
     expect_in_address(page, "q=5,3")
 
 
+@pytest.mark.slow
 def test_a_query_pinned_in_the_explorer_reaches_the_other_views(page: Any) -> None:
     click_at(page.locator("#vv-explorer [data-vv=stage]"), (10 + 0.5) / 16, (2 + 0.5) / 16)
     page.wait_for_function("() => location.search.includes('q=2,10')")
@@ -216,6 +218,7 @@ def test_a_reload_keeps_an_upload_in_its_own_tab(page: Any, tmp_path: Path) -> N
     expect(page.locator("#vv-top .vv-status")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_what_a_link_asks_in_vain_is_said(visit: Callable[..., Any], app_url: str) -> None:
     page = visit(f"{app_url}?layer=77&model=%3Cimg%20src=x%20onerror=alert(1)%3E")
     said = page.locator("#vv-top .vv-status").inner_text()
@@ -226,7 +229,11 @@ def test_what_a_link_asks_in_vain_is_said(visit: Callable[..., Any], app_url: st
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("text.png", b"this is no picture"), ("empty.jpg", b""), ("cut.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")],
+    [
+        ("text.png", b"this is no picture"),
+        pytest.param("empty.jpg", b"", marks=pytest.mark.slow),
+        pytest.param("cut.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", marks=pytest.mark.slow),
+    ],
 )
 def test_a_bad_upload_gives_one_sentence_and_keeps_the_picture(
     page: Any, tmp_path: Path, name: str, content: bytes
@@ -326,6 +333,7 @@ def test_nothing_overlaps_and_the_page_never_scrolls_sideways(
         assert outside == [], name
 
 
+@pytest.mark.slow
 def test_hovering_the_map_tells_the_number_under_the_pointer(page: Any) -> None:
     open_tab(page, "Explain")
     picture_loaded(page, "#vv-explain-picture")

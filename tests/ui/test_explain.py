@@ -191,6 +191,7 @@ def test_brushing_patches_away_changes_the_answer_live(explain: Any) -> None:
     expect(play.locator(".vv-play-top")).to_have_text(before, use_inner_text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_slider_takes_the_best_patches_of_the_chosen_map(explain: Any) -> None:
     play = stage(explain)
@@ -206,6 +207,7 @@ def test_the_slider_takes_the_best_patches_of_the_chosen_map(explain: Any) -> No
     expect(explain.locator("#vv-tab-explain img[src*='/vit_viz/photo/']")).to_have_count(0)
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_patches_can_be_taken_away_with_the_keyboard(explain: Any) -> None:
     play = stage(explain)

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.effort import effort
-from tests.ui.conftest import RunningApp
+from tests.serving import Server
 from tests.ui.waits import click_at, expect
 from vit_viz.checkpoints import load
 from vit_viz.ui import scripts
@@ -141,6 +141,7 @@ def opened(visit: Callable[..., Any], url: str) -> tuple[Any, str]:
     return page, handle_of(requests)
 
 
+@pytest.mark.slow
 def test_first_paint_has_content(page: Any) -> None:
     says(page, "class token looks")
     assert len(set(pictures(page)[0].split(","))) > 50
@@ -172,7 +173,7 @@ def agree(found: list[dict[str, float]]) -> None:
 
 @pytest.mark.slow
 def test_rows_of_a_real_model_agree_on_real_photos(
-    visit: Callable[..., Any], start_app: Callable[..., RunningApp], shared_data: Path
+    visit: Callable[..., Any], start_app: Callable[..., Server], shared_data: Path
 ) -> None:
     app = start_app("--model", str(shared_data / "vit_tiny_patch16_224.fp16.safetensors"))
     sizes = {"heads": 3, "tokens": 197, "headDim": 64, "scale": 0.125}
@@ -199,6 +200,7 @@ def test_hovering_repaints_and_sends_nothing(page: Any) -> None:
     assert requests == []
 
 
+@pytest.mark.slow
 def test_leaving_the_photo_returns_to_the_pinned_query(page: Any) -> None:
     before = pictures(page)
     page.mouse.move(*over_photo(page, 0.5, 0.5))
@@ -331,12 +333,14 @@ def test_a_permalink_restores_the_picture_for_another_visitor(
     assert link(second) == link(first)
 
 
+@pytest.mark.slow
 def test_own_scale_is_marked(page: Any) -> None:
     part(page, "controls").get_by_text("each head", exact=True).click()
     part(page, "details").get_by_text("Scale: each head").wait_for()
     expect(part(page, "details")).to_have_attribute("data-own", "")
 
 
+@pytest.mark.slow
 def test_numbers_of_the_pinned_query_come_from_the_server(page: Any) -> None:
     # those of the query that the page opened with may still be on their way
     with page.expect_response(lambda r: "/vit_viz/numbers/" in r.url and "query=3%2C3" in r.url) as answer:
@@ -367,6 +371,7 @@ def test_saving_gives_a_png_with_room_for_caption_and_colour_bar(page: Any, tmp_
         assert saved.height > saved.width >= 900  # the sample is square; below it are bar and caption
 
 
+@pytest.mark.slow
 def test_another_sample_keeps_the_options(page: Any) -> None:
     part(page, "controls").get_by_text("each head", exact=True).click()
     page.get_by_label("Sample image tower").click()

@@ -66,6 +66,7 @@ def test_every_control_says_what_it_is_for(asked: Callable[[str], Any], place: s
     assert not silent, "\n".join(map(str, silent))
 
 
+@pytest.mark.slow
 def test_what_it_says_is_what_the_option_declares_and_nothing_is_pressed(asked: Callable[[str], Any]) -> None:
     page, said = asked("look"), json.loads(listing())
     page.wait_for_function("location.search.includes('q=class')")  # the explorer has written what it shows

@@ -50,6 +50,7 @@ def test_a_hostile_file_name_stays_text(page: Any, tmp_path: Path) -> None:
     nothing_ran(page)
 
 
+@pytest.mark.slow
 def test_a_hostile_hub_id_stays_text(page: Any) -> None:
     page.locator("#vv-model .vv-model-open").click()
     box = page.locator("#vv-model .vv-model-text")

@@ -77,6 +77,7 @@ def chosen(page: Any, layer: int, column: int, words: str) -> None:
     expect(page.locator(PART.format("caption"))).to_contain_text(words)
 
 
+@pytest.mark.slow
 def test_few_heads_of_many_layers_fill_the_width_and_are_all_in_sight(opened: Open) -> None:
     page = opened(12, 3, (300, 300))
     found = page.evaluate(MEASURES)

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.serving import free_port
-from tests.ui.conftest import ROOT
+from tests.serving import ROOT, free_port
 from tests.ui.waits import expect
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]

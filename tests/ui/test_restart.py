@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from tests.ui.conftest import ROOT, RunningApp, wait_for, wait_until_ready
+from tests.serving import Server
+from tests.ui.conftest import wait_until_ready
 from tests.ui.waits import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-
-def start_again(app: RunningApp) -> None:
-    """The same command on the same port, in the place of the process that was killed."""
-    command = app.process.args
-    variables = os.environ | {"GRADIO_TEMP_DIR": str(app.log.with_suffix(".again")), "HF_HUB_OFFLINE": "1"}
-    with app.log.open("ab") as output:
-        app.process = subprocess.Popen(
-            command, cwd=ROOT, env=variables, stdout=output, stderr=subprocess.STDOUT
-        )
-    wait_for(app.url, app.process)
 
 
 def options(page: Any) -> dict[str, str]:
@@ -35,7 +23,7 @@ def options(page: Any) -> dict[str, str]:
 
 
 def test_a_page_recovers_with_its_view_when_the_server_was_killed(
-    start_app: Callable[..., RunningApp], browser: Any
+    start_app: Callable[..., Server], browser: Any
 ) -> None:
     app = start_app("--model", "mini")
     page = browser.new_page()
@@ -48,7 +36,7 @@ def test_a_page_recovers_with_its_view_when_the_server_was_killed(
     app.process.send_signal(signal.SIGSTOP)  # so that the request is under way when the server dies
     page.get_by_role("button", name="Sample image lion").click(no_wait_after=True)
     kill(app)
-    start_again(app)
+    app.start()
     page.wait_for_function(
         "() => window.isFromBefore === undefined"
     )  # the page found the new server by itself
@@ -65,13 +53,13 @@ COVERED = """(bar) => [...document.querySelectorAll('button, input, select, a, h
 }).map((one) => one.outerHTML)"""
 
 
-def kill(app: RunningApp) -> None:
+def kill(app: Server) -> None:
     app.process.send_signal(signal.SIGKILL)
     app.process.wait()
 
 
 def test_a_lost_server_is_one_sentence_that_covers_nothing_and_the_page_goes_on_where_it_was(
-    start_app: Callable[..., RunningApp], browser: Any
+    start_app: Callable[..., Server], browser: Any
 ) -> None:
     app = start_app("--model", "mini")
     page = browser.new_page()
@@ -92,7 +80,7 @@ def test_a_lost_server_is_one_sentence_that_covers_nothing_and_the_page_goes_on_
     expect(page.get_by_text("Connection to the server was lost").locator("visible=true")).to_have_count(0)
     expect(page.get_by_text("please reload")).to_have_count(0)
     assert page.evaluate("window.isFromBefore")
-    start_again(app)
+    app.start()
     page.wait_for_function("() => window.isFromBefore === undefined")
     wait_until_ready(page)
     expect(page.locator("#vv-tab-positions-button")).to_have_attribute("aria-selected", "true")
@@ -103,7 +91,7 @@ def test_a_lost_server_is_one_sentence_that_covers_nothing_and_the_page_goes_on_
     kill(app)
     reload = page.locator("dialog[open] .vv-lost").get_by_role("button", name="Reload")
     reload.click()  # a dialog lets nothing behind it be pressed
-    start_again(app)
+    app.start()
     expect(page.locator("#vv-tab-positions-button")).to_have_attribute("aria-selected", "true")
     expect(bar).to_have_count(0)
     page.close()

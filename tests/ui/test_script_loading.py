@@ -38,6 +38,7 @@ def opened(browser: Any) -> Iterator[Callable[..., Any]]:
         context.close()
 
 
+@pytest.mark.slow
 def test_what_arrives_before_the_modules_is_shown_once_they_are_there(
     opened: Callable[..., Any], app_url: str
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_module_that_does_not_come_is_said_in_its_place(opened: Callable[..., 
     expect(page.get_by_text(scripts.NOT_LOADED)).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_scripts_are_fetched_once_and_kept(opened: Callable[..., Any], app_url: str) -> None:
     page, asked = opened(), []
     page.on("response", lambda r: asked.append(r) if scripts.ADDRESS in r.url else None)
@@ -91,6 +93,7 @@ def test_scripts_are_fetched_once_and_kept(opened: Callable[..., Any], app_url: 
     assert set(sizes) == {0}
 
 
+@pytest.mark.slow
 def test_a_component_that_is_hidden_and_shown_again_is_mounted_again(opened: Callable[..., Any]) -> None:
     session = Session(model="mini", device="cpu")
     with gr.Blocks(analytics_enabled=False) as demo:

@@ -157,7 +157,11 @@ def _with_hole(photo: Image.Image) -> Image.Image:
 
 @pytest.mark.parametrize(
     ("way", "kind"),
-    [("chosen", "turned by its EXIF"), ("dropped", "transparent"), ("pasted", "wide and gray")],
+    [
+        ("chosen", "turned by its EXIF"),
+        pytest.param("dropped", "transparent", marks=pytest.mark.slow),
+        pytest.param("pasted", "wide and gray", marks=pytest.mark.slow),
+    ],
 )
 def test_a_photo_of_the_visitor_is_seen_as_the_app_sees_it(
     open_site: Callable[..., Any], site: str, stored: LoadedModel, way: str, kind: str

@@ -84,7 +84,9 @@ def assert_is_the_apps(page: Any, path: Path, image: str) -> None:
     assert tuple(prefix) == loaded.config.prefix
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(
+    "name", ["distilled.safetensors", pytest.param("registers.safetensors", marks=pytest.mark.slow)]
+)
 def test_a_checkpoint_of_the_visitor_is_seen_as_the_app_sees_it(
     open_site: Callable[..., Any], site: str, checkpoint: Callable[[str], Path], name: str
 ) -> None:

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.serving import free_port
+from tests.serving import ROOT, Server, free_port
 from tests.test_docker import copied, health_command, variables
-from tests.ui.conftest import ROOT, RunningApp, open_tab
+from tests.ui.conftest import open_tab
 from tests.ui.waits import expect
 from vit_viz.session.session import Session
 from vit_viz.ui.app import launch_options
@@ -57,7 +57,7 @@ def walk(page: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.browser
 def test_a_visitor_walks_through_the_space(
-    start_app: Callable[..., RunningApp], visit: Callable[..., Any], tmp_path: Path
+    start_app: Callable[..., Server], visit: Callable[..., Any], tmp_path: Path
 ) -> None:
     app = start_app(**SPACE, HF_HOME=str(tmp_path))
     page = visit(app.url)
@@ -70,7 +70,7 @@ def test_a_visitor_walks_through_the_space(
 @pytest.mark.slow
 @pytest.mark.browser
 def test_a_visitor_walks_through_the_app_behind_a_path_prefix(
-    start_app: Callable[..., RunningApp], visit: Callable[..., Any]
+    start_app: Callable[..., Server], visit: Callable[..., Any]
 ) -> None:
     app = start_app(**SPACE, GRADIO_ROOT_PATH="/tools/vit_viz")
     with proxy("/tools/vit_viz", app.url) as (url, strays):
@@ -81,7 +81,7 @@ def test_a_visitor_walks_through_the_app_behind_a_path_prefix(
 @pytest.mark.slow
 @pytest.mark.browser
 def test_the_files_of_the_image_are_enough(
-    start_app: Callable[..., RunningApp], visit: Callable[..., Any], tmp_path: Path
+    start_app: Callable[..., Server], visit: Callable[..., Any], tmp_path: Path
 ) -> None:
     for name in copied():
         source = ROOT / name
@@ -94,7 +94,7 @@ def test_the_files_of_the_image_are_enough(
 
 
 @pytest.mark.server
-def test_the_health_check_of_the_image_says_how_the_app_is(app: RunningApp) -> None:
+def test_the_health_check_of_the_image_says_how_the_app_is(app: Server) -> None:
     def healthy(port: int) -> bool:
         command = [sys.executable, *health_command()[1:]]
         environment = os.environ | {"GRADIO_SERVER_PORT": str(port)}

@@ -171,6 +171,7 @@ def served(subject: Subject, session: Session) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_suffix_token_is_chosen_in_a_list_and_shares_have_its_part(
     visit: Callable[..., Any], served: str

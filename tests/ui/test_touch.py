@@ -222,6 +222,7 @@ IS_WHOLE = """(label) => {
 }"""
 
 
+@pytest.mark.slow
 def test_the_row_of_tabs_ends_with_the_last_and_shows_the_chosen_one_whole(phone: Any) -> None:
     for tab in [*TABS, TABS[-1], TABS[0]]:  # to the end, and all the way back
         row_tab = phone.get_by_role("tab", name=tab.label)

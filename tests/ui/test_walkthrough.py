@@ -295,6 +295,7 @@ def test_the_choice_of_softmax_marks_its_line(visit: Callable[..., Any], app_url
     expect_in_address(page, "play=1")
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_another_photo_changes_the_numbers(visit: Callable[..., Any], app_url: str) -> None:
     page = _open(visit, app_url, step=2)

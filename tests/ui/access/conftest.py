@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.ui.conftest import starting
+from tests.serving import starting
 
 
 @pytest.fixture(scope="session")
-def whole_app() -> Iterator[str]:
+def whole_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of the app with the bundled model and the example of a survey."""
     pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not installed here")
-    with starting() as start:
+    with starting(tmp_path_factory) as start:
         yield start("--model", "mini", "--survey", "example").url
 
 

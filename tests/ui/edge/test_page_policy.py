@@ -15,7 +15,8 @@ import pytest
 import trustme
 
 from tests.http.hostile import encoded, photo
-from tests.ui.conftest import CHROMIUM_FLAGS, LEAVING, RunningApp, chromium_path, wait_until_ready
+from tests.serving import Server
+from tests.ui.conftest import CHROMIUM_FLAGS, LEAVING, chromium_path, wait_until_ready
 from tests.ui.test_space import SPACE
 from tests.waiting import PATIENCE
 
@@ -26,7 +27,7 @@ AROUND = f'<!doctype html><title>Space</title><iframe src="https://{HOST}/" allo
 
 
 def test_the_camera_takes_a_picture(
-    start_app: Callable[..., RunningApp], app_url: str, browser_with: Callable[..., Any]
+    start_app: Callable[..., Server], app_url: str, browser_with: Callable[..., Any]
 ) -> None:
     chromium = browser_with("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
     context = chromium.new_context(permissions=["camera"])
@@ -49,7 +50,7 @@ def test_the_camera_takes_a_picture(
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_tab_works_inside_the_frame_of_a_space(
-    start_app: Callable[..., RunningApp], browser_with: Callable[..., Any], tmp_path: Path, dark: bool
+    start_app: Callable[..., Server], browser_with: Callable[..., Any], tmp_path: Path, dark: bool
 ) -> None:
     app = start_app(**SPACE, HF_HOME=str(tmp_path))
     with_tls = secure_front(app.url)

@@ -73,6 +73,7 @@ def test_ending_a_pass_keeps_the_view_before(
     assert parse_qs(urlsplit(page.url).query) == before
 
 
+@pytest.mark.slow
 def test_a_pass_that_is_not_ended_shows_what_was_chosen(
     visit: Callable[..., Any], url: str, opened: threading.Event
 ) -> None:

@@ -64,6 +64,7 @@ def test_the_place_under_the_pointer_is_enlarged_and_a_click_makes_it_the_query(
     )
 
 
+@pytest.mark.slow
 def test_on_a_phone_map_and_photo_come_first_and_nothing_is_cut_off(
     visit: Callable[..., Any], app_url: str
 ) -> None:

@@ -13,8 +13,9 @@ import pytest
 pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not installed here")
 
 from tests.effort import WINDOWS
+from tests.serving import Server
 from tests.surveys.made import made_survey
-from tests.ui.conftest import RunningApp, wait_until_ready
+from tests.ui.conftest import wait_until_ready
 from tests.ui.test_access import AXE
 from tests.ui.waits import expect
 from vit_viz.bundled import example_survey
@@ -40,7 +41,7 @@ class Opened:
 
 
 @pytest.fixture(scope="module")
-def opened(start_app: Callable[..., RunningApp], tmp_path_factory: pytest.TempPathFactory) -> Opened:
+def opened(start_app: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) -> Opened:
     """96 photos through the bundled model, without and with edits; beside them a survey of other photos."""
     place, photos = tmp_path_factory.mktemp("surveys"), example_survey().parent / "photos"
     notes = photos / "annotations.json"
@@ -149,7 +150,7 @@ def test_two_surveys_fit_and_can_be_read_by_everybody(
 
 @pytest.mark.parametrize("thumbnails", [True, False])
 def test_pictures_that_are_not_there_are_words_and_not_asked_for(
-    visit: Callable[..., Any], start_app: Callable[..., RunningApp], tmp_path: Path, thumbnails: bool
+    visit: Callable[..., Any], start_app: Callable[..., Server], tmp_path: Path, thumbnails: bool
 ) -> None:
     weights, files = Session(model="mini", device="cpu").model().provenance.weights, tmp_path / "photos"
     made = made_survey(

@@ -11,8 +11,9 @@ import pytest
 pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not installed here")
 
 from tests.effort import WINDOWS
+from tests.serving import Server
 from tests.surveys.made import made_survey
-from tests.ui.conftest import RunningApp, wait_until_ready
+from tests.ui.conftest import wait_until_ready
 from tests.ui.test_access import AXE
 from tests.ui.waits import expect, expect_in_address
 from vit_viz.session.session import Session
@@ -25,7 +26,7 @@ WAITED = "!document.querySelector('[data-waits]')"
 
 
 @pytest.fixture(scope="module")
-def survey_app(start_app: Callable[..., RunningApp], tmp_path_factory: pytest.TempPathFactory) -> str:
+def survey_app(start_app: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) -> str:
     place = tmp_path_factory.mktemp("survey")
     weights = Session(model="mini", device="cpu").model().provenance.weights
     made = made_survey(
@@ -98,7 +99,7 @@ def test_the_room_fits_and_can_be_read_by_everybody(
 
 
 def test_a_photo_whose_file_is_gone_stays_in_the_survey(
-    visit: Callable[..., Any], start_app: Callable[..., RunningApp], tmp_path: Path
+    visit: Callable[..., Any], start_app: Callable[..., Server], tmp_path: Path
 ) -> None:
     lost = start_app(
         "--survey", str(made_survey(tmp_path / "made", photos=20, layers=6, heads=6)), "--model", "mini"

@@ -24,7 +24,7 @@ READY = """() => document.querySelector('#vv-tab-tokens .vv-room-caption:not([hi
   && !document.querySelector('[aria-busy=true], [data-state=loading]')"""
 
 
-@pytest.mark.parametrize("width", [390, 430])
+@pytest.mark.parametrize("width", [390, pytest.param(430, marks=pytest.mark.slow)])
 def test_nothing_moves_up_or_down_while_it_opens_on_a_phone(
     visit: Callable[..., Any], app_url: str, width: int
 ) -> None:

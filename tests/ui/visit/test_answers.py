@@ -53,6 +53,7 @@ LATE_RECEIPTS = """{
 """The receipt of a question arrives after its answer, wherever a stream of answers is open that can bring it."""
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_an_answer_that_comes_before_its_receipt_is_shown_whole(
     visit: Callable[..., Any], app_url: str

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests import serving
-from tests.ui import conftest
-from tests.ui.conftest import starting
 
 
-def test_an_app_that_does_not_answer_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_app_that_does_not_answer_is_stopped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     processes: list[subprocess.Popen[bytes]] = []
 
     def silent(url: str, process: subprocess.Popen[bytes]) -> None:
@@ -20,11 +20,11 @@ def test_an_app_that_does_not_answer_is_stopped(monkeypatch: pytest.MonkeyPatch)
         raise RuntimeError(f"the app did not answer at {url}")
 
     def fixture() -> Any:
-        with starting() as start:
-            yield start()
+        with serving.starting(tmp_path_factory) as start:
+            yield start("--model", "mini")
 
     logs = list(serving.LOGS)
-    monkeypatch.setattr(conftest, "wait_for", silent)
+    monkeypatch.setattr(serving, "wait_for", silent)
     with pytest.raises(RuntimeError, match="did not answer"):
         next(fixture())
     assert [process.poll() is None for process in processes] == [False]
