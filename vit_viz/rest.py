@@ -4,14 +4,17 @@
     GET  /api/v1/openapi.json   the same as OpenAPI
     POST /api/v1/NAME           {"image": {"sample": "lion"}, ...}: numbers, provenance, the request, a link into the app
 
-An answer is JSON, whose numbers hold fp32 to the last bit; `Accept: application/x-npz` asks for NumPy's format, and
-`image/png`, `image/svg+xml` or `application/pdf` for the figure. Every refusal is a 4xx with {"error": one sentence}.
+An answer is JSON, whose numbers hold fp32 to the last bit; `Accept: text/csv` asks for the table, `application/x-npz` for NumPy's
+format, and `image/png`, `image/svg+xml` or `application/pdf` for the figure: the bytes that the command line saves. Every refusal
+is a 4xx with {"error": one sentence}.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import threading
+from collections.abc import Callable, Iterable
 
 import anyio
 from anyio.to_thread import run_sync
@@ -25,6 +28,7 @@ from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.answer import arrays_of
 from vit_viz.errors import BusyError, Cancelled, ParameterError, VitVizError
 from vit_viz.figures.answers import as_file
+from vit_viz.figures.export import MOST_LINES
 from vit_viz.figures.files import MEDIA_TYPES
 from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence
@@ -38,7 +42,15 @@ THREADS = 8
 """Answers that are computed or wait for a device at a time, so that those of the page are never without a thread."""
 
 LEFT_SECONDS = 0.5  # between two looks whether the caller is still there
-_TYPES = {"application/x-npz": "npz"} | {MEDIA_TYPES[form]: form for form in ("png", "svg", "pdf")}
+_JSON = "application/json"
+_TYPES = {_JSON: "json", "text/csv": "csv", "application/x-npz": "npz"} | {
+    MEDIA_TYPES[form]: form for form in ("png", "svg", "pdf")
+}
+"""What an answer may be sent as; the first where the caller does not mind."""
+
+_MOST = {"json": MOST_NUMBERS, "csv": MOST_LINES}  # numbers of an answer
+_PARTS = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')  # of the header Accept; a comma within quotes ends none
+_QUALITY = re.compile(r"0(\.\d*)?|\.\d+|1(\.0*)?")
 _OTHERS = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")  # Starlette adds HEAD to GET
 _ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
 
@@ -68,9 +80,9 @@ def routes(session: Session) -> list[Route]:
 
     return [
         # a method that is not meant has a route, too: Starlette would answer it in words that are no JSON
-        Route(PREFIX, _listed, methods=["GET"]),
+        Route(PREFIX, _document(_listed), methods=["GET"]),
         Route(PREFIX, _only_get, methods=_OTHERS),
-        Route(f"{PREFIX}/openapi.json", lambda _request: JSONResponse(openapi()), methods=["GET"]),
+        Route(f"{PREFIX}/openapi.json", _document(openapi), methods=["GET"]),
         Route(f"{PREFIX}/openapi.json", _only_get, methods=_OTHERS),
         Route(f"{PREFIX}/{{name}}", ask, methods=["POST"]),
         Route(f"{PREFIX}/{{name}}", _only_post, methods=["GET", *_OTHERS]),
@@ -116,19 +128,52 @@ def _answer(session: Session, request: Request, body: bytes, cancelled: StopChec
     question = QUESTIONS.get(name)
     if question is None:
         return _unknown(name)
-    asked = QuestionCall.of(question, _read(body))
+    media_type = _accepted(request, _TYPES)
+    if media_type is None:
+        return _not_offered(_TYPES)
+    asked, form = QuestionCall.of(question, _read(body)), _TYPES[media_type]
     owner = request.scope.get(OWNER, "api")
-    accepted = request.headers.get("accept", "")
     with answered(session, asked, owner=owner, cancelled=cancelled) as given:
-        for media_type, form in _TYPES.items():
-            if media_type in accepted:
-                return Response(as_file(given, form), media_type=media_type)
         count = sum(array.size for array in arrays_of(given.answer).values())
-        if count > MOST_NUMBERS:
-            said = f"This answer has {count} numbers, too many for JSON; ask for it with Accept: application/x-npz."
+        if count > _MOST.get(form, count):
+            said = f"This answer has {count} numbers, too many for {form.upper()}; ask for it with Accept: application/x-npz."
             return JSONResponse({"error": said}, 413)
+        if form != "json":
+            return Response(as_file(given, form), media_type=media_type)
         whole = as_json(asked, given, app=str(request.base_url))
-        return Response(json.dumps(whole, allow_nan=False), media_type="application/json")
+        return Response(json.dumps(whole, allow_nan=False), media_type=_JSON)
+
+
+def _accepted(request: Request, offered: Iterable[str]) -> str | None:
+    """The one of the offered media types that the caller likes best; None where none is accepted.
+
+    The most exact range that names a type says its quality, and a caller without `Accept` takes everything. Among equals the type
+    that is named more exactly comes first, then the one that is named first, then the one that is offered first.
+
+    Source: RFC 9110, section 12.5.1; a quality that is no number from 0 to 1 is passed over with its range, and parameters beside
+    it are not compared: no two of our types differ by one.
+    """
+    accept = ",".join(request.headers.getlist("accept"))
+    ranges = [] if accept.strip() else [("*/*", 1.0)]
+    for part in _PARTS.findall(accept):
+        media_range, *parameters = (text.strip().lower() for text in part.split(";"))
+        quality = next((text[2:] for text in parameters if text.startswith("q=")), "1")
+        if _QUALITY.fullmatch(quality):
+            ranges.append(("*/*" if media_range == "*" else media_range, float(quality)))
+    ranked = []
+    for order, media_type in enumerate(offered):
+        exactness = {"*/*": 0, f"{media_type.partition('/')[0]}/*": 1, media_type: 2}
+        naming = [(exactness[one], -place, q) for place, (one, q) in enumerate(ranges) if one in exactness]
+        if naming:
+            exact, place, quality_of_it = max(naming)
+            ranked.append((quality_of_it, exact, place, -order, media_type))
+    best = max(ranked, default=None)
+    return best[-1] if best and best[0] else None
+
+
+def _not_offered(offered: Iterable[str]) -> Response:
+    said = f"None of the types in Accept is offered here; these are: {', '.join(offered)}."
+    return JSONResponse({"error": said}, 406)
 
 
 def _read(body: bytes) -> object:
@@ -141,10 +186,18 @@ def _read(body: bytes) -> object:
 # --- what there is
 
 
-def _listed(_request: Request) -> Response:
-    return JSONResponse(
-        {"version": vit_viz.__version__, "questions": [described(one) for one in QUESTIONS.values()]}
-    )
+def _document(content: Callable[[], Json]) -> Callable[[Request], Response]:
+    """What answers a GET, as JSON only."""
+
+    def answer(request: Request) -> Response:
+        accepts = _accepted(request, [_JSON]) is not None
+        return JSONResponse(content()) if accepts else _not_offered([_JSON])
+
+    return answer
+
+
+def _listed() -> Json:
+    return {"version": vit_viz.__version__, "questions": [described(one) for one in QUESTIONS.values()]}
 
 
 def openapi() -> Json:
@@ -171,7 +224,8 @@ def openapi() -> Json:
 def _operation(question: AnyQuestion) -> Json:
     refused = {"description": "One sentence.", "content": {"application/json": {"schema": _ERROR}}}
     binary = {"schema": {"type": "string", "format": "binary"}}
-    content = {"application/json": {"schema": {"type": "object"}}} | dict.fromkeys(_TYPES, binary)
+    content: Json = dict.fromkeys(_TYPES, binary)
+    content |= {_JSON: {"schema": {"type": "object"}}, "text/csv": {"schema": {"type": "string"}}}
     return {
         "operationId": question.name,
         "summary": question.words.label,

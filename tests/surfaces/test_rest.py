@@ -266,9 +266,79 @@ def test_the_accept_header_chooses_the_format(api: TestClient) -> None:
         assert answer.headers["cache-control"] == "no-store"
 
 
+ACCEPTED: list[tuple[str | None, str]] = [
+    (None, "application/json"),
+    ("", "application/json"),
+    ("*/*", "application/json"),
+    ("*; q=.2", "application/json"),  # as Java writes it
+    ("application/json, text/plain, */*", "application/json"),  # as axios does
+    ("text/html,application/xhtml+xml,*/*;q=0.8", "application/json"),
+    ("text/csv", "text/csv"),
+    ("Text/CSV; charset=UTF-8", "text/csv"),
+    ("text/*", "text/csv"),
+    ("text/csv, */*", "text/csv"),
+    ("*/*, text/csv", "text/csv"),
+    ("application/*", "application/json"),
+    ("image/*", "image/png"),
+    ("text/csv;q=0.5, application/json", "application/json"),
+    ("text/csv ; Q=0.9 , application/json;q=0.8", "text/csv"),
+    ("application/json;q=0, */*", "text/csv"),
+    ("text/*;q=0, image/*, image/png;q=0.1", "image/svg+xml"),
+    ("application/vnd.api+json, text/csv;q=0.1", "text/csv"),
+    ('text/x;title="a, text/csv", application/x-npz', "application/x-npz"),
+    ("text/csv;q=high, application/json;q=0.1", "application/json"),
+]
+
+
+@pytest.mark.parametrize(("accept", "expected"), ACCEPTED)
+def test_an_answer_has_the_type_that_the_caller_likes_best(
+    api: TestClient, accept: str | None, expected: str
+) -> None:
+    api.headers.pop("accept", None)  # httpx's own
+    answer = ask(api, "look", headers={} if accept is None else {"Accept": accept})
+    assert (answer.status_code, answer.headers["content-type"].split(";")[0]) == (200, expected)
+
+
+def test_a_header_in_several_lines_is_one_list(api: TestClient) -> None:
+    found = ask(api, "look", headers=[("Accept", "application/vnd.api+json"), ("Accept", "text/csv")])
+    assert found.headers["content-type"] == "text/csv; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    "accept", ["text/plain", "application/json;q=0", "application/xjson", "json", "*/*;q=0.0", "image/gif,"]
+)
+def test_a_type_that_is_not_offered_is_refused_before_anything_is_computed(
+    api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch, accept: str
+) -> None:
+    monkeypatch.setattr(session, "run", None)
+    answer = ask(api, "look", headers={"Accept": accept})
+    offered = [*rest.openapi()["paths"][f"{rest.PREFIX}/look"]["post"]["responses"]["200"]["content"]]
+    assert offered == [
+        "application/json", "text/csv", "application/x-npz", "image/png", "image/svg+xml", "application/pdf",
+    ]  # fmt: skip
+    said = f"None of the types in Accept is offered here; these are: {', '.join(offered)}."
+    assert (answer.status_code, answer.json()) == (406, {"error": said})
+
+
+@pytest.mark.parametrize("path", ["", "/openapi.json"])
+def test_what_there_is_comes_as_json_only(api: TestClient, path: str) -> None:
+    for accept, status in (("text/html, */*;q=0.1", 200), ("application/json", 200), ("text/csv", 406)):
+        answer = api.get(f"{rest.PREFIX}{path}", headers={"Accept": accept})
+        assert answer.status_code == status
+        assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["error"].endswith("these are: application/json.")
+
+
+def test_what_is_too_long_for_a_table_is_refused(api: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    for most, status in ((31, 413), (32, 200)):
+        monkeypatch.setitem(rest._MOST, "csv", most)
+        answer = ask(api, "look", headers={"Accept": "text/csv"})
+        assert answer.status_code == status
+
+
 def test_what_is_too_long_for_json_is_refused(api: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     for most, status in ((31, 413), (32, 200), (33, 200)):
-        monkeypatch.setattr(rest, "MOST_NUMBERS", most)
+        monkeypatch.setitem(rest._MOST, "json", most)
         assert ask(api, "look").status_code == status
     assert ask(api, "look", headers={"Accept": "application/x-npz"}).status_code == 200
 

@@ -62,11 +62,16 @@ def by_python(session: Session, name: str) -> Arrays:
     return arrays_of(ask(session, subject, name, **OPTIONS.get(name, {})))
 
 
-def by_command(name: str, folder: Path) -> Arrays:
-    file, words = folder / f"{name}.npz", [SAMPLE] if QUESTIONS[name].takes_image else []
+def words_of(name: str) -> list[str]:
+    words = [SAMPLE] if QUESTIONS[name].takes_image else []
     for option, value in OPTIONS.get(name, {}).items():
         words += [f"--{option}"] if value is True else [f"--{option}", str(value)]
-    assert main([name, *words, "-o", str(file)]) == 0
+    return words
+
+
+def by_command(name: str, folder: Path) -> Arrays:
+    file = folder / f"{name}.npz"
+    assert main([name, *words_of(name), "-o", str(file)]) == 0
     with np.load(file, allow_pickle=False) as found:
         return {entry: found[entry] for entry in found.files if entry != "vit_viz"}
 
@@ -80,6 +85,19 @@ def by_http(api: TestClient, name: str) -> Arrays:
     answer = api.post(f"{rest.PREFIX}/{name}", json=body_of(name))
     assert answer.status_code == 200, answer.text
     return {part: np.array(values) for part, values in answer.json()["numbers"].items()}
+
+
+def table_by_command(name: str, folder: Path) -> bytes:
+    file = folder / f"{name}.csv"
+    assert main([name, *words_of(name), "-o", str(file)]) == 0
+    return file.read_bytes()
+
+
+def table_by_http(api: TestClient, name: str) -> bytes:
+    answer = api.post(f"{rest.PREFIX}/{name}", json=body_of(name), headers={"Accept": "text/csv"})
+    assert answer.status_code == 200, answer.text
+    content: bytes = answer.content
+    return content
 
 
 def by_tool(session: Session, name: str) -> Arrays:
@@ -138,6 +156,7 @@ def test_every_question_gives_the_same_bits_everywhere(
     assert_same(by_http(api, name), expected)
     assert_same(by_tool(session, name), {part: six_digits(values) for part, values in expected.items()})
     assert_same(by_notebook(session, name), expected)
+    assert table_by_http(api, name) == table_by_command(name, tmp_path)
 
 
 @pytest.mark.parametrize("name", REFUSED_HERE)
