@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { makeControl } from '../../vit_viz/ui/kit/controls.js';
+import { make } from '../../vit_viz/explorer/elements.js';
+import { listenToOptions, makeControl, offer } from '../../vit_viz/ui/kit/controls.js';
 import { mount as paletteMount, search } from '../../vit_viz/ui/palette/palette.js';
 import { mount as panelMount } from '../../vit_viz/ui/palette/panel.js';
 import { Browser, component, mount } from './browser.js';
@@ -159,6 +160,46 @@ test('a control is made of what its option says', () => {
   assert.equal(made({ default: false }).tagName, 'BUTTON');
   assert.equal(made({ default: 'a', choices: ['a', 'b'] }).children.length, 2);
   assert.equal(made({ default: 'a', choices: [...'abcde'] }).tagName, 'SELECT');
+});
+
+test('a choice is told to the letter, and what is typed without the spaces that no name has', () => {
+  const browser = new Browser();
+  browser.install({ after: () => {} });
+  const told = /** @type {any[]} */ ([]);
+  const made = (/** @type {object} */ more) => {
+    const option = { name: 'n', link: '', default: '', label: 'L', sentence: 'S.', value: '', ...more };
+    const box = /** @type {any} */ (makeControl(/** @type {any} */ (option), 'p'));
+    listenToOptions(box, (chosen) => told.push(chosen.n));
+    return box;
+  };
+  const choices = ['all tokens', ' led by a space', 'two  spaces', '', 'e'];
+  const select = made({ default: 'e', choices }).querySelector('[data-option]');
+  for (const choice of choices) {
+    select.value = choice;
+    select.fire('change');
+  }
+  assert.deepEqual(told.splice(0), choices);
+  const few = choices.slice(0, 4);
+  for (const button of made({ default: '', choices: few }).querySelectorAll('[data-value]')) button.click();
+  assert.deepEqual(told.splice(0), few);
+  const typed = made({}).querySelector('[data-option]');
+  for (const text of [' register 0 ', '2, 4', ' 5 ,5,  60 , 70']) {
+    typed.value = text;
+    typed.fire('change');
+  }
+  assert.deepEqual(told, ['register 0', '2,4', '5,5,60,70']);
+});
+
+test('a list that is offered other words is filled anew, also where they differ in spaces alone', () => {
+  new Browser().install({ after: () => {} });
+  const select = /** @type {any} */ (make('select'));
+  const choice = (/** @type {string} */ value, /** @type {string} */ label) => ({ value, label });
+  offer(select, [choice('a', 'b c')]);
+  const [first] = select.options;
+  offer(select, [choice('a', 'b c')]);
+  assert.equal(select.options[0], first);
+  offer(select, [choice('a b', 'c')]);
+  assert.deepEqual([select.options[0].value, select.options[0].textContent], ['a b', 'c']);
 });
 
 // --- the panel

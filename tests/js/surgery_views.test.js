@@ -255,7 +255,9 @@ test('a view is forbidden with its layers, all of them where none is named, and 
   const { length } = told;
   edits();
   assert.equal(told.length, length); // nothing was changed
-  type('seeing', '2,2');
+  type('seeing', '2, 2');
+  assert.equal(find('box').hidden, false); // it is drawn, too
   find('forbid').click();
   assert.equal(find('error').hidden, true);
+  assert.match(edits(), /;forbid 2,2>patches@0\+2$/);
 });

@@ -38,6 +38,14 @@ test('Enter applies a filter, but not while a word is being composed, and other 
   assert.deepEqual(part.news(), [chosenOf('is_right')]);
 });
 
+test('spaces within the quotes of a filter stay', async () => {
+  const part = await open();
+  part.news();
+  part.find('survey-where').value = "label =  'two  spaces'\n and answer <> '  ' ";
+  part.find('survey-filter').fire('submit');
+  assert.deepEqual(part.news(), [chosenOf("label = 'two  spaces' and answer <> '  '")]);
+});
+
 test('a filter that is often asked for is chosen by its button and left by the same one', async () => {
   const part = await open();
   part.news();

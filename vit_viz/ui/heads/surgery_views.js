@@ -1,7 +1,7 @@
 // Views that are forbidden: which tokens, chosen by name, typed, or drawn on the photo, no longer see which others, in which layers.
 
 import { patchRect } from '../../explorer/geometry.js';
-import { offer } from '../kit/controls.js';
+import { offer, tidy } from '../kit/controls.js';
 import { having, make, onPress } from '../kit/elements.js';
 import { Stage } from '../kit/stage.js';
 /** @import { Panel } from './surgery.js' */
@@ -82,7 +82,7 @@ export class Views {
   outline() {
     const { panel } = this;
     const box = this.find('surgery-box');
-    const match = /^(\d+)(?:-(\d+))?,(\d+)(?:-(\d+))?$/.exec(this.typed(this.side).value.trim());
+    const match = /^(\d+)(?:-(\d+))?,(\d+)(?:-(\d+))?$/.exec(tidy(this.typed(this.side).value));
     box.hidden = !match || !panel;
     if (!match || !panel) return;
     const [first, last, left, right] = [match[1], match[2] ?? match[1], match[3], match[4] ?? match[3]].map(
@@ -109,7 +109,7 @@ export class Views {
   forbid() {
     const regions = SIDES.map((side) => {
       const { value } = this.select(side);
-      return value === PLACES ? this.typed(side).value.trim() : value;
+      return value === PLACES ? tidy(this.typed(side).value) : value;
     });
     const layers = /** @type {HTMLInputElement} */ (this.find('surgery-layers')).value
       .trim()

@@ -288,7 +288,7 @@ export class HeadRoom {
   /** The unit, with the name of the class in place of its number. */
   unitOf(/** @type {Table} */ { unit }) {
     const { name = '' } = this.subject?.target ?? {};
-    return name ? unit.replace(/class \d+/, name) : unit;
+    return name ? unit.replace(/class \d+/, () => name) : unit;
   }
 
   /** The head that is looked at: under the pointer, else the chosen one. */

@@ -108,6 +108,11 @@ function showOutput(/** @type {HTMLElement} */ control) {
   if (output && control instanceof HTMLInputElement) output.textContent = control.value;
 }
 
+/** A typed text without spaces around it and its commas; those within its names, such as "register 0", stay. */
+export function tidy(/** @type {string} */ text) {
+  return text.trim().replace(/\s*,\s*/g, ',');
+}
+
 /** What a control says was chosen; null where the event is of none. @returns {Record<string, any> | null} */
 export function chosenBy(/** @type {Event} */ event) {
   const target = event.target instanceof Element ? event.target.closest('[data-option], [data-value]') : null;
@@ -115,11 +120,11 @@ export function chosenBy(/** @type {Event} */ event) {
   const name = /** @type {HTMLElement | null} */ (target.closest('[data-option]'))?.dataset.option ?? '';
   if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) {
     if (event.type === 'click') return null;
-    const number = target instanceof HTMLInputElement && target.type === 'range';
-    return { [name]: number ? Number(target.value) : target.value.trim() };
+    if (target instanceof HTMLSelectElement) return { [name]: target.value }; // one of its choices, to the letter
+    return { [name]: target.type === 'range' ? Number(target.value) : tidy(target.value) };
   }
   if (event.type !== 'click') return null;
-  if (target.dataset.value) return { [name]: target.dataset.value };
+  if (target.dataset.value !== undefined) return { [name]: target.dataset.value };
   return target instanceof HTMLButtonElement
     ? { [name]: target.getAttribute('aria-pressed') !== 'true' }
     : null;
@@ -150,7 +155,7 @@ export function offer(
   /** @type {HTMLSelectElement} */ select,
   /** @type {{value: string, label: string}[]} */ choices,
 ) {
-  const here = [...select.options].map(({ value, text }) => `${value} ${text}`).join();
-  if (here === choices.map(({ value, label }) => `${value} ${label}`).join()) return;
+  const here = [...select.options].map(({ value, textContent }) => [value, textContent]);
+  if (JSON.stringify(here) === JSON.stringify(choices.map(({ value, label }) => [value, label]))) return;
   select.replaceChildren(...choices.map(({ value, label }) => optionOf(value, label)));
 }

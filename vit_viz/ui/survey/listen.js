@@ -62,7 +62,8 @@ async function copySelection(/** @type {SurveyRoom} */ room) {
 function listenToFilter(/** @type {SurveyRoom} */ room) {
   const field = /** @type {HTMLTextAreaElement} */ (room.find('survey-where'));
   const apply = () => {
-    const text = field.value.replace(/\s+/g, ' ').trim();
+    // within quotes spaces are part of a label
+    const text = field.value.replace(/('[^']*'|"[^"]*")|\s+/g, (_, quoted) => quoted ?? ' ').trim();
     if (text !== room.choice.where) {
       room.dots.forget();
       room.filter({ typed: text, brushed: '' });

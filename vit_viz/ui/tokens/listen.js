@@ -10,10 +10,7 @@ import { askForShown } from '../kit/parts.js';
 /** Lets a room answer. */
 export function listen(/** @type {Room} */ room) {
   const { element } = room;
-  listenToOptions(element, (chosen) => {
-    if ('token_box' in chosen) chosen.token_box = chosen.token_box.replace(/\s/g, '');
-    room.choose(chosen);
-  });
+  listenToOptions(element, (chosen) => room.choose(chosen));
   const wasDrawn = listenToBox(room);
   element.addEventListener('pointermove', (event) => hover(room, event));
   element.addEventListener('pointerleave', () => {
