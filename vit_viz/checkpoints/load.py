@@ -17,6 +17,7 @@ from vit_viz.checkpoints.plain_module import Model
 from vit_viz.checkpoints.recipes import labels_of, preprocess_of
 from vit_viz.checkpoints.source import Progress, find, max_numbers
 from vit_viz.checkpoints.strangers import strangers_models
+from vit_viz.checkpoints.unwrapping import listed
 from vit_viz.checkpoints.weights import Weights, read_weights
 from vit_viz.errors import Cancelled, CheckpointError, KeyMismatch, ParameterError, UnsafeFile, VitVizError
 from vit_viz.images import Preprocess
@@ -157,8 +158,12 @@ def load_source(source: Source, *, device: str | torch.device | None = None) -> 
         "preprocessing": preprocess_origin,
         "linear": "oneDNN" if fast else "torch",
     }
-    if inferred.assumed:
-        notes["assumed"] = "; ".join(inferred.assumed)
+    unwrapped = weights.model
+    notes |= {"part": unwrapped.place} if unwrapped.place else {}
+    if left_out := (*unwrapped.models_left_out, *unwrapped.left_out):
+        notes["left_out"] = listed(left_out)
+    if assumed := (*unwrapped.assumed, *inferred.assumed):
+        notes["assumed"] = "; ".join(assumed)
     _logger.info("loaded %s as %s (%s)", source.name, family.NAME, notes)
     return LoadedModel(
         model=model,
@@ -173,7 +178,9 @@ def load_source(source: Source, *, device: str | torch.device | None = None) -> 
         ),
         name=source.name,
         family=family.NAME,
-        origin=source.origin,
+        origin=f"{source.origin}: {unwrapped.place}"
+        if unwrapped.models_left_out and unwrapped.place
+        else source.origin,
         device=target,
     )
 

@@ -2,7 +2,8 @@
 
 `weights_only` runs no code, but it builds what the pickle in the file asks for: `bytearray(10**11)` and `torch.FloatTensor(10**10)`
 are among what it calls, and a compressed entry of a zip may grow a thousandfold. So a file is read only where its pickles name
-nothing but what state dicts consist of, and where its table of contents adds up.
+nothing but what state dicts consist of and what trainings note beside them, and where its table of contents adds up. Of the notes'
+classes only the names are read: each is an empty dictionary here, and none is imported (`reading_notes_as_nothing`).
 
 Source: torch/serialization.py and torch/_weights_only_unpickler.py of PyTorch 2.13.
 """
@@ -12,7 +13,13 @@ from __future__ import annotations
 import io
 import pickletools
 import re
+import sys
+import threading
 import zipfile
+from _compat_pickle import IMPORT_MAPPING
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
@@ -38,6 +45,18 @@ _NAMES = frozenset(
         "torch._utils _rebuild_sparse_tensor",  # refused by name when it is there
     }
 )
+_NOTES = frozenset(
+    {
+        *("argparse Namespace", "types SimpleNamespace", "collections defaultdict", "typing Any"),
+        *("copy_reg _reconstructor", "copyreg _reconstructor", "torch.torch_version TorchVersion"),
+        *(f"__builtin__ {name}" for name in ("object", "dict", "list", "tuple", "int", "float", "str", "bool")),
+        *(f"pathlib{inner} {pure}{system}Path" for inner in ("", "._local") for pure in ("", "Pure")
+          for system in ("", "Posix", "Windows")),
+    }
+)  # fmt: skip
+"""What the standard library and torch have in arguments, paths and versions; what else they have might do something when called."""
+
+_reading_notes = threading.Lock()  # torch keeps for the whole process which names stand for what
 
 
 def check_torch_file(path: Path, *, max_numbers: int) -> bool:
@@ -121,7 +140,30 @@ def _check_imports(file: BinaryIO, name: str, *, pickles: int) -> None:
 def _is_known(name: str) -> bool:
     """Whether state dicts consist of it; a dtype of the module `torch` cannot be called."""
     dtype = vars(import_module("torch")).get(name.removeprefix("torch "))
-    return name in _NAMES or _STORAGE.fullmatch(name) is not None or isinstance(dtype, torch.dtype)
+    state = name in _NAMES or _STORAGE.fullmatch(name) is not None or isinstance(dtype, torch.dtype)
+    return state or _is_note(name)
+
+
+def _is_note(name: str) -> bool:
+    """Whether it may stand in the arguments of a training: any name of other libraries, and few of the standard one and torch."""
+    package = name.partition(" ")[0].partition(".")[0]
+    standard = package in sys.stdlib_module_names or package in IMPORT_MAPPING
+    return name in _NOTES or name.startswith("torch.nn.modules.") or not (standard or package == "torch")
+
+
+class _TrainingNote:
+    """Stands for every class of a note: whatever it is called with, an empty dictionary comes of it."""
+
+    def __new__(cls, *_: object) -> OrderedDict[str, object]:  # type: ignore[misc]  # torch fills dictionaries of exactly this type
+        return OrderedDict()
+
+
+@contextmanager
+def reading_notes_as_nothing(path: Path) -> Iterator[bool]:
+    """Let `weights_only` read a zip that was checked; tells whether it has objects of classes that are not read."""
+    names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
+    with _reading_notes, torch.serialization.safe_globals([(_TrainingNote, name) for name in names]):
+        yield bool(names)
 
 
 def _check_bytes(size: int, name: str, max_numbers: int) -> None:

@@ -8,13 +8,15 @@ import math
 import pickle
 import stat
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from safetensors import SafetensorError, safe_open
 
-from vit_viz.checkpoints.torch_files import check_torch_file, damaged, unsafe_pickle
+from vit_viz.checkpoints.torch_files import check_torch_file, damaged, reading_notes_as_nothing, unsafe_pickle
+from vit_viz.checkpoints.unwrapping import Unwrapped, unwrapped
 from vit_viz.errors import CheckpointError, UnsafeFile
 from vit_viz.lazy import Tensor, torch
 from vit_viz.silence import without_warnings
@@ -39,16 +41,20 @@ _OTHER_KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-_NESTS = ("state_dict", "model", "teacher", "model_state_dict", "module")
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What one file holds: parameters by name as they were stored, the text that came with them, and the file's hash."""
+    """What one file holds: a model as it was stored, the text that came with it, and the file's hash."""
 
-    state: Mapping[str, Tensor]
+    model: Unwrapped
     metadata: Mapping[str, Any]
     sha256: str
+
+    @property
+    def state(self) -> Mapping[str, Tensor]:
+        """The parameters of the model, by their own names."""
+        return self.model.state
 
 
 def read_weights(path: Path, *, max_numbers: int = MAX_NUMBERS) -> Weights:
@@ -59,7 +65,7 @@ def read_weights(path: Path, *, max_numbers: int = MAX_NUMBERS) -> Weights:
         max_numbers: what all its tensors may hold together; each becomes 4 bytes, whatever it takes in the file.
 
     Returns:
-        Its parameters, memory-mapped where possible, in the dtype of the file.
+        The parameters of one model in it (`unwrapping`), memory-mapped where possible, in the dtype of the file.
 
     Raises:
         UnsafeFile: reading it would run code, or it claims to hold more than it does.
@@ -68,15 +74,26 @@ def read_weights(path: Path, *, max_numbers: int = MAX_NUMBERS) -> Weights:
     if path.suffix.lower() not in SUFFIXES:
         raise CheckpointError(f"{path.name!r} is not a checkpoint: expected one of {', '.join(SUFFIXES)}.")
     check_regular(path)
-    state: Mapping[str, Tensor]
+    content: Any
     metadata: Mapping[str, Any] = {}
+    has_objects = False
     if path.suffix.lower() == ".safetensors":
         _check_header(path, max_numbers)
-        state, metadata = _read_safetensors(path)
+        content, metadata = _read_safetensors(path)
     else:
-        state = _read_torch(path, max_numbers)
-    _check_bounds(state, path.name, max_numbers)
-    return Weights(state=state, metadata=metadata, sha256=hash_file(path))
+        content, has_objects = _read_torch(path, max_numbers)
+    try:
+        model = unwrapped(content)
+    except ValueError as error:
+        raise UnsafeFile(_too_much(path.name, max_numbers)) from error
+    if model is None and has_objects:  # perhaps the model itself, which only its own code could build
+        raise unsafe_pickle(path.name)
+    if model is None:
+        raise CheckpointError(
+            f"{path.name!r} holds no state dict: expected a dictionary from parameter names to tensors."
+        )
+    _check_bounds(model.state, path.name, max_numbers)
+    return Weights(model=model, metadata=metadata, sha256=hash_file(path))
 
 
 def check_regular(path: Path) -> None:
@@ -191,36 +208,20 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         ) from error
 
 
-def _read_torch(path: Path, max_numbers: int) -> dict[str, Tensor]:
-    is_zip = check_torch_file(path, max_numbers=max_numbers)
+def _read_torch(path: Path, max_numbers: int) -> tuple[Any, bool]:
+    """What the file holds, and whether it has objects that are not read."""
+    is_zip, has_objects = check_torch_file(path, max_numbers=max_numbers), False
     try:
-        with without_warnings():  # about pickle protocols: what cannot be read is refused below
-            content = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
+        # warnings are about pickle protocols: what cannot be read is refused below
+        with (
+            without_warnings(),
+            reading_notes_as_nothing(path) if is_zip else nullcontext(False) as has_objects,
+        ):
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip), has_objects
     except pickle.UnpicklingError as error:
         raise unsafe_pickle(path.name) from error
     except Exception as error:  # on a damaged file torch's reader may raise anything
-        raise damaged(path.name) from error
-    return _state_of(content, path.name)
-
-
-def _state_of(content: Any, name: str) -> dict[str, Tensor]:
-    """The state dict inside the usual wrappers: {"state_dict": ...}, {"model": ...}, {"teacher": ...}."""
-    for _ in range(3):
-        nested = [
-            key for key in _NESTS if isinstance(content, Mapping) and isinstance(content.get(key), Mapping)
-        ]
-        if not nested:
-            break
-        content = content[nested[0]]
-    if (
-        not isinstance(content, Mapping)
-        or not content
-        or not all(isinstance(v, Tensor) for v in content.values())
-    ):
-        raise CheckpointError(
-            f"{name!r} holds no state dict: expected a dictionary from parameter names to tensors."
-        )
-    return {str(key).removeprefix("module."): value.detach() for key, value in content.items()}
+        raise (unsafe_pickle if has_objects else damaged)(path.name) from error
 
 
 def _check_bounds(state: Mapping[str, Tensor], name: str, max_numbers: int) -> None:

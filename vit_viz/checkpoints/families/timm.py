@@ -8,11 +8,12 @@ from typing import Any
 
 from vit_viz.checkpoints import quick_gelu
 from vit_viz.checkpoints.architectures import architecture
-from vit_viz.checkpoints.families.base import BIASES, Checkpoint, Inferred, Recipe, State, infer
+from vit_viz.checkpoints.families.base import BIASES, Checkpoint, Inferred, Recipe, State, infer, rename
 from vit_viz.model import ViTConfig
 
 NAME = "timm ViT"
 RECIPE = Recipe()
+_MAE = "decoder_pos_embed"  # of its authors' whole model
 _IMAGENET_CLASSES = (1000, 11_821, 21_841, 21_843)
 _POOLING = {"token": "class", "avg": "mean", "map": "attention"}
 
@@ -26,15 +27,20 @@ def matches(checkpoint: Checkpoint) -> bool:
         "blocks.0.attn.q_bias",
         "blocks.0.gamma_1",
         "storage_tokens",
-        "mask_token",
         "register_tokens",
+        *(() if _MAE in state else ("mask_token",)),
     )
     return fused and "patch_embed.proj.weight" in state and not any(name in state for name in others)
 
 
 def convert(checkpoint: Checkpoint) -> State:
-    """Nothing to rename; timm's first files stored the patch embedding as a linear layer, which becomes a convolution."""
+    """Nothing to rename; timm's first files stored the patch embedding as a linear layer, which becomes a convolution.
+
+    Of an MAE with its decoder only the encoder is kept.
+    """
     state = dict(checkpoint.state)
+    if _MAE in state:
+        state = rename(state, [], drop=[r"decoder_", r"mask_token$"])
     weight = state["patch_embed.proj.weight"]
     if weight.ndim == 2 and "embed_dim" not in checkpoint.config:
         for channels in (3, 1):
