@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -58,6 +60,17 @@ def test_a_module_is_shown_like_any_model_once_its_layout_is_given() -> None:
 def test_a_module_without_a_recipe_is_refused_in_one_sentence() -> None:
     with pytest.raises(ParameterError, match="preprocess="):
         session_of(Tutorial())
+
+
+def test_a_model_within_other_modules_is_shown_as_by_itself() -> None:
+    model = Tutorial()
+    model.pretrained_cfg = {"input_size": (3, 32, 48), "mean": (0.1, 0.2, 0.3), "std": (0.5, 0.6, 0.7)}  # type: ignore[assignment]
+    model.patch_embed = SimpleNamespace(patch_size=(8, 8), img_size=(32, 48))  # type: ignore[assignment]
+    parallel, sequence, alone = (
+        session_of(module).model() for module in (nn.DataParallel(model), nn.Sequential(model), model)
+    )
+    assert parallel.model is alone.model is model
+    assert sequence.preprocess == parallel.preprocess == alone.preprocess
 
 
 @pytest.mark.parametrize("labels", [None, Labels(("a", "b", "c", "d", "e", "f", "g"))])

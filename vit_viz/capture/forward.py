@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -72,10 +72,15 @@ def lock_of(module: nn.Module) -> threading.RLock:
 
 @contextmanager
 def undisturbed(module: nn.Module) -> Iterator[list[nn.Module]]:
-    """Eval mode for one forward pass under the model's lock; training flags and random state are restored. Yields all modules."""
-    with guarded_pass(), lock_of(module):
+    """Eval mode for one forward pass under the model's lock; training flags and random state are restored. Yields all modules.
+
+    What torch.compile wraps within the module runs as it is written: dynamo cannot compile what watches it.
+    """
+    with guarded_pass(), lock_of(module), ExitStack() as stack:
         parts = submodules_of(module)
         training = [part for part in parts if part.training]
+        if any("_orig_mod" in part._modules for part in parts):
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
         with torch.random.fork_rng(devices=[] if is_capturing() else _random_devices(module)):
             try:
                 if training:

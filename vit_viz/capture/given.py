@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vit_viz.capture.trace import Trace
+from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
 from vit_viz.checkpoints import Model, load
 from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.errors import ImageError, ParameterError
@@ -21,14 +22,16 @@ from vit_viz.sentences import did_you_mean
 
 
 def as_model(given: object) -> Model | nn.Module:
-    """The model: a loaded one or a module is returned as it is; a name, a path or a Hub id is loaded at every call.
+    """The model: a loaded one as it is, a module without wrappers of torch; a name, a path or a Hub id is loaded at every call.
 
     Raises:
         ParameterError: it is something else, e.g. a trace, which does not hold its model.
         CheckpointError: there is no model of that name.
     """
-    if isinstance(given, nn.Module) or isinstance(getattr(given, "model", None), nn.Module):
-        return given  # type: ignore[return-value]  # also what has the attributes of a Model
+    if isinstance(given, nn.Module):
+        return unwrapped_module(given)
+    if isinstance(getattr(given, "model", None), nn.Module):
+        return given  # type: ignore[return-value]  # what has the attributes of a Model
     if isinstance(given, str | Path):
         return load(given)
     if isinstance(given, Trace):
@@ -82,7 +85,7 @@ def as_known_model(model: Model | nn.Module, picture: object) -> Model | nn.Modu
         ParameterError: the module does not say how pictures become its input.
     """
     if isinstance(model, nn.Module) and not isinstance(picture, Tensor):
-        return plain_module(model)
+        return plain_module(model, preprocess=preprocess_within(model))
     return model
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -35,6 +36,7 @@ from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Recorder, RecorderOpti
 from vit_viz.capture.report import Structure
 from vit_viz.capture.trace import Trace
 from vit_viz.capture.verified import structure_of
+from vit_viz.capture.wrappers import told_within, unwrapped_module
 from vit_viz.checkpoints import Model
 from vit_viz.errors import CaptureError, ParameterError, VitVizError
 from vit_viz.geometry import CropBox, TokenLayout
@@ -199,8 +201,7 @@ def _inputs(
     max_patches: int | None,
 ) -> tuple[nn.Module, Tensor, CropBox | None, Provenance]:
     """The module, its pixels on its device and in its precision, and where they came from."""
-    module = source if isinstance(source, nn.Module) else source.model
-    module = getattr(module, "_orig_mod", module)  # torch.compile's wrapper has no use for one pass
+    module = unwrapped_module(source if isinstance(source, nn.Module) else source.model)
     provenance = (
         Provenance(model=type(module).__name__) if isinstance(source, nn.Module) else source.provenance
     )
@@ -258,9 +259,10 @@ def _returned(module: nn.Module, pixels: Tensor) -> Any:
 
 
 def _layout(module: nn.Module, pixels: Tensor, tokens: int) -> TokenLayout:
-    """The layout that the module's attributes determine, else a ParameterError with the one that its tokens respond to."""
+    """The layout that attributes of the module or of its model determine, else a ParameterError with one that tokens respond to."""
     height, width = pixels.shape[-2:]
-    known = known_layout(module, size=(height, width), tokens=tokens)
+    told = partial(known_layout, size=(height, width), tokens=tokens)
+    known = told(module) or told_within(module, pixels, told)
     if known is not None:
         return known
     proposal = find_layout(module, pixels, tokens)

@@ -12,6 +12,7 @@ from vit_viz import samples
 from vit_viz.analyses.prepared_image import ModelLike, Picture, outputs_of
 from vit_viz.analyses.spec import AnswerT, AnyQuestion, Question
 from vit_viz.capture.given import as_model, as_picture
+from vit_viz.capture.wrappers import preprocess_within
 from vit_viz.checkpoints.catalog import BUNDLED, entry_of
 from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.errors import ParameterError
@@ -105,7 +106,9 @@ def session_of(loaded: ModelLike) -> Session:
         return session
     loaded = as_model(loaded)
     if isinstance(loaded, nn.Module):
-        loaded = plain_module(loaded, has_classes=outputs_of(loaded) == "classes")
+        loaded = plain_module(
+            loaded, preprocess=preprocess_within(loaded), has_classes=outputs_of(loaded) == "classes"
+        )
     session = Session(model=loaded.name, cache_bytes=CACHE_BYTES)
     session.add_model(loaded)
     note_model_path(session, getattr(loaded, "ref", ""))

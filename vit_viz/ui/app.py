@@ -12,6 +12,7 @@ from typing import Any
 import gradio as gr
 
 from vit_viz.capture.given import as_model
+from vit_viz.capture.wrappers import preprocess_within
 from vit_viz.checkpoints import LoadedModel, Model
 from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.checkpoints.strangers import HUB_BYTES
@@ -218,7 +219,9 @@ def session_of(
     """
     meant = as_model(model)
     if isinstance(meant, nn.Module):
-        shown: Model = plain_module(meant, preprocess=preprocess, labels=labels, layout=layout)
+        shown: Model = plain_module(
+            meant, preprocess=preprocess or preprocess_within(meant), labels=labels, layout=layout
+        )
     else:
         shown = meant
     session = Session(model=shown.name)

@@ -1,0 +1,148 @@
+"""A model within other modules: torch's wrappers are left out, and a part is believed only where it is given the same pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+import vit_viz as vv
+from tests.comparing import assert_same
+from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
+from vit_viz.errors import ParameterError
+from vit_viz.model import VisionTransformer
+
+pytestmark = pytest.mark.numbers
+
+
+class Lightning(nn.Module):
+    """As a LightningModule holds its model beside its loss."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model, self.loss = model, nn.CrossEntropyLoss()
+
+    def forward(self, pixels: Tensor) -> Any:
+        return self.model(pixels)
+
+
+class Distributed(nn.Module):
+    """As DistributedDataParallel passes its arguments on, without a process group."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module(*args, **kwargs)
+
+
+def compiled(model: nn.Module) -> Any:
+    return torch.compile(model, backend="eager")
+
+
+WRAPPED: dict[str, Callable[[nn.Module], nn.Module]] = {
+    "DataParallel": nn.DataParallel,
+    "torch.compile": compiled,
+    "averaged": torch.optim.swa_utils.AveragedModel,
+    "several": lambda model: nn.DataParallel(compiled(nn.DataParallel(model))),
+    "Lightning": Lightning,
+    "distributed": Distributed,
+    "Sequential": nn.Sequential,
+    "compiled within": lambda model: nn.DataParallel(Lightning(compiled(model))),
+}
+
+
+@pytest.mark.parametrize("way", WRAPPED)
+def test_a_model_within_others_is_traced_and_explained_as_by_itself(
+    make_model: Callable[..., VisionTransformer], way: str
+) -> None:
+    model = make_model(reg_tokens=2)
+    wrapped = WRAPPED[way](model).train()
+    pixels = torch.randn(1, 3, 16, 36)
+    alone, within = vv.trace(model, pixels), vv.trace(wrapped, pixels)
+    assert within.layout == alone.layout
+    assert alone.logits is not None
+    assert within.logits is not None
+    assert_same(within.logits, alone.logits)
+    for layer in range(3):
+        assert_same(within.attention(layer), alone.attention(layer))
+    explained = [
+        vv.explain(one, pixels, methods=("relevance",), target=2)["relevance"] for one in (wrapped, model)
+    ]
+    assert_same(torch.tensor(explained[0].values), torch.tensor(explained[1].values))
+    assert wrapped.training
+    assert not any(part._forward_pre_hooks for part in wrapped.modules())
+
+
+def test_wrappers_of_torch_are_left_out_by_their_type() -> None:
+    model = nn.Linear(3, 5)
+    for wrapped in (model, nn.DataParallel(model), compiled(nn.DataParallel(compiled(model)))):
+        assert unwrapped_module(wrapped) is model
+    lookalike = Distributed(model)
+    assert unwrapped_module(lookalike) is lookalike  # perhaps it does more
+
+
+class Changing(nn.Module):
+    """Gives its model something else than its own pixels."""
+
+    def __init__(self, model: nn.Module, change: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.model, self._change = model, change
+
+    def forward(self, pixels: Tensor) -> Any:
+        return self.model(self._change(pixels))
+
+
+class Two(nn.Module):
+    """Averages two models."""
+
+    def __init__(self, first: nn.Module, second: nn.Module) -> None:
+        super().__init__()
+        self.first, self.second = first, second
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        logits: Tensor = self.first(pixels) + self.second(pixels)
+        return logits
+
+
+def test_what_a_part_says_does_not_count_where_it_is_given_other_pixels(
+    make_model: Callable[..., VisionTransformer],
+) -> None:
+    pixels = torch.randn(1, 3, 16, 36)
+    others: list[nn.Module] = [
+        Changing(make_model(), lambda pixels: pixels.flip(-1)),
+        Changing(make_model(), lambda pixels: pixels * 2),
+        Changing(make_model(), lambda pixels: torch.cat([pixels[..., 18:], pixels[..., :18]], -1)),
+        Two(make_model(), make_model()),
+    ]
+    for other in others:
+        with pytest.raises(ParameterError, match="is not known"):
+            vv.trace(other, pixels)
+
+
+def as_timms(model: VisionTransformer) -> nn.Module:
+    """A model that says of itself what timm's do."""
+    model.pretrained_cfg = {"input_size": (3, 16, 36), "mean": (0.1, 0.2, 0.3), "std": (0.5, 0.6, 0.7)}  # type: ignore[assignment]
+    model.patch_embed.patch_size, model.patch_embed.img_size = (4, 6), (16, 36)  # type: ignore[assignment]
+    return model
+
+
+def test_the_preprocessing_is_that_of_the_model_within_only_where_its_input_is_passed_on(
+    make_model: Callable[..., VisionTransformer],
+) -> None:
+    model = as_timms(make_model())
+    photo = Image.effect_noise((72, 32), 80).convert("RGB")
+    alone = vv.run(model, photo, "look", layer=1, head="2")
+    for wrapped in (nn.DataParallel(model), Lightning(model), nn.Sequential(model)):
+        assert_same(
+            torch.tensor(vv.run(wrapped, photo, "look", layer=1, head="2").values), torch.tensor(alone.values)
+        )
+    normalising = Changing(model, lambda pixels: (pixels - 0.5) / 0.5)
+    assert preprocess_within(normalising) is None
+    with pytest.raises(ParameterError, match="Changing does not say how pictures become its input"):
+        vv.run(normalising, photo, "look")

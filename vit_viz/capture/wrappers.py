@@ -1,0 +1,75 @@
+"""Modules around a model: those of torch that only pass on what they are given, and what a part says that is given the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from vit_viz.capture.probing import undisturbed_pass
+from vit_viz.checkpoints.plain_module import own_preprocess
+from vit_viz.images import Preprocess
+from vit_viz.lazy import Tensor, nn, torch
+from vit_viz.model.submodules import submodules_of
+
+Told = TypeVar("Told")
+
+
+def unwrapped_module(module: nn.Module) -> nn.Module:
+    """The model within DataParallel, DistributedDataParallel, torch.compile or averaged weights, in any order; else the module.
+
+    One pass of one image has no use for them, and the threads of DataParallel would not be seen.
+    """
+    around = (nn.DataParallel, nn.parallel.DistributedDataParallel, torch.optim.swa_utils.AveragedModel)
+    inner: Any = module.module if isinstance(module, around) else getattr(module, "_orig_mod", None)
+    return unwrapped_module(inner) if isinstance(inner, nn.Module) else module
+
+
+def told_within(module: nn.Module, pixels: Tensor, tells: Callable[[nn.Module], Told | None]) -> Told | None:
+    """What the part that does the module's work says of itself: the one that is given the module's own pixels, once and unchanged.
+
+    None where the parts that say something are given other pixels (resized, flipped, normalised), or several of them are used.
+    One forward pass.
+
+    Args:
+        pixels: [1, channels, height, width].
+        tells: what a part says; None where it says nothing.
+    """
+    says = {
+        part: told
+        for part in submodules_of(module)
+        if part is not module and (told := tells(part)) is not None
+    }
+    calls: list[tuple[nn.Module, bool]] = []
+
+    def note(part: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        given = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
+        calls.append((part, given is not None and given.shape == pixels.shape and torch.equal(given, pixels)))
+
+    handles = [part.register_forward_pre_hook(note, with_kwargs=True) for part in says]
+    try:
+        if says:
+            with undisturbed_pass(module):
+                module(pixels)
+    except Exception:  # of a module that was not written for these pixels: it says so where it is really run
+        return None
+    finally:
+        for handle in handles:
+            handle.remove()
+    if not calls:
+        return None
+    outermost, is_given_the_same = calls[0]
+    inside = submodules_of(outermost)[1:]
+    alone = all(part in inside for part, _ in calls[1:])
+    return says[outermost] if is_given_the_same and alone else None
+
+
+def preprocess_within(module: nn.Module) -> Preprocess | None:
+    """How pictures become the input of a module that passes it on to a timm model; None where it does not, or says so itself."""
+    recipes = (own_preprocess(part) for part in submodules_of(module))
+    recipe = next((one for one in recipes if one is not None), None)
+    if recipe is None or own_preprocess(module) is not None:
+        return None
+    like = next(module.parameters(), torch.empty(0))
+    pixels = torch.linspace(-1, 1, recipe.channels * recipe.input_size[0] * recipe.input_size[1])
+    pixels = pixels.to(like.device, like.dtype).view(1, recipe.channels, *recipe.input_size)
+    return told_within(module, pixels, own_preprocess)
