@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import timm
 import torch
+import torchvision
 import transformers
 from PIL import Image
 
@@ -107,12 +108,39 @@ def test_a_gray_array_is_a_gray_picture(models: dict[str, Any], picture: Image.I
 
 @pytest.mark.parametrize("door", DOORS)
 def test_a_module_that_does_not_say_how_pictures_become_its_input_says_what_to_do(
-    models: dict[str, Any], picture: Image.Image, door: str
+    picture: Image.Image, door: str
 ) -> None:
-    with pytest.raises(
-        ParameterError, match=r"^ViTForImageClassification does not say how .*preprocess=.*\.$"
-    ):
-        DOORS[door](models["transformers"], picture)
+    module = torchvision.models.VisionTransformer(64, 16, 2, 4, 40, 56, num_classes=7)
+    with pytest.raises(ParameterError, match=r"^VisionTransformer does not say how .*preprocess=.*\.$"):
+        DOORS[door](module, picture)
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", ["timm", "transformers"])
+def test_a_model_of_one_size_gets_a_wide_photo_as_its_recipe_crops_it(
+    models: dict[str, Any], picture: Image.Image, door: str, name: str
+) -> None:
+    wide = picture.resize((112, 72))
+    expected = vv.rollout(vv.trace(models[name], wide, mode="crop")).values
+    np.testing.assert_array_equal(DOORS[door](models[name], wide), expected)
+
+
+def test_every_surface_says_that_the_photo_is_cropped(
+    models: dict[str, Any], picture: Image.Image, tmp_path: Path
+) -> None:
+    wide, why = picture.resize((112, 72)), "this model takes no other size than 64 x 64 pixels"
+    recorded = vv.trace(models["timm"], wide)
+    answer = vv.run(models["timm"], wide, "rollout")
+    explained = vv.explain(models["timm"], wide)["relevance"]
+    assert all(why in told.provenance.preprocess for told in (recorded, answer, explained))
+    assert [why in problem for problem in recorded.problems] == [True]
+    assert why in repr(recorded)
+    figure = Image.open(io.BytesIO(vv.figure(models["timm"], wide, "rollout").data))
+    assert why in figure.info["Description"]
+    assert why in vv.explore(models["timm"], wide).save(tmp_path / "page.html").read_text("utf-8")
+    square = vv.trace(models["timm"], picture)
+    assert "whole image" in square.provenance.preprocess
+    assert square.problems == ()
 
 
 @pytest.mark.parametrize("door", ["trace", "explain", "rollout"])
@@ -262,8 +290,6 @@ def expected_words(door: str, model: str, picture: str) -> str:
         if model in ("timm", "transformers"):
             return "a module has no name"
         return {"path": WORKS, "sample": "shapes does not exist"}.get(picture, "A survey is of files")
-    if model == "transformers" and (picture != "pixels" or door in ("run", "figure")):
-        return "does not say how pictures become its input"
     return "pixels go to vv.trace" if picture == "pixels" and door in ("run", "figure") else WORKS
 
 

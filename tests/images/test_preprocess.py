@@ -446,3 +446,39 @@ def test_a_crop_box_of_the_recipe_is_drawn_on_the_photo_where_it_belongs() -> No
     cut = image.resize((96, 96), Image.Resampling.BICUBIC, box=(left, top, left + width, top + height))
     shown = Preprocess((96, 96)).reverse(prepared.pixels)
     assert np.abs(np.asarray(cut, int) - np.asarray(shown, int))[2:-2, 2:-2].max() <= 3
+
+
+# --- a model of one size
+
+
+def test_a_photo_that_would_not_fit_a_model_of_one_size_is_cropped_and_says_so() -> None:
+    fixed, photo = replace(ODD, one_size=True), picture(120, 130)
+    given, cropped = fixed.apply(photo), ODD.apply(photo, mode="crop")
+    assert torch.equal(given.pixels, cropped.pixels)
+    assert given.crop_box == cropped.crop_box
+    assert given.note == 'as in mode "crop", since this model takes no other size than 48 x 80 pixels'
+    assert given.words == f"{cropped.words}; {given.note}"
+    assert fixed.grid(120, 130) == (4, 10)
+
+
+@pytest.mark.parametrize("mode", ["fit", "crop", "stretch"])
+def test_a_photo_that_fits_a_model_of_one_size_is_given_as_ever(mode: Mode) -> None:
+    fixed, photo = replace(ODD, one_size=True).apply(picture(96, 160), mode=mode), picture(96, 160)
+    assert torch.equal(fixed.pixels, ODD.apply(photo, mode=mode).pixels)
+    assert (fixed.note, fixed.words) == ("", ODD.describe(mode=mode))
+
+
+def test_a_model_of_one_size_is_cropped_where_fewer_patches_are_allowed() -> None:
+    assert replace(ODD, one_size=True).apply(picture(96, 160), max_patches=12).pixels.shape[2:] == (48, 80)
+
+
+def test_another_size_of_a_model_of_one_size_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"takes inputs of 48 x 80 pixels and no others.*\.$"):
+        replace(ODD, one_size=True).apply(picture(96, 160), size=5)
+
+
+def test_a_model_of_one_size_leaves_out_the_last_pixels_itself() -> None:
+    odd = Preprocess((50, 83), patch_size=(12, 8), drop_remainder=True)
+    fixed = replace(odd, one_size=True).apply(picture(120, 130), mode="crop")
+    assert fixed.pixels.shape[2:] == (50, 83)
+    assert fixed.crop_box == odd.apply(picture(120, 130), mode="crop").crop_box

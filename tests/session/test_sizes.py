@@ -12,7 +12,7 @@ from torch import nn
 import vit_viz
 from tests.session.test_session import Counted, picture
 from vit_viz.analyses.patches import ReceivedImage
-from vit_viz.errors import ImageError, ParameterError
+from vit_viz.errors import CaptureError, ImageError, ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode, Preprocess, image_hash
 from vit_viz.images.part import Part, cut
@@ -243,7 +243,7 @@ def test_a_model_that_takes_one_size_only_says_so_in_one_sentence() -> None:
     subject = Subject(session.default_model, image, "stretch")
     assert session.trace_of(subject).layout.grid == (4, 6)
     with pytest.raises(
-        ParameterError, match="FixedSize cannot compute an input of another size than its own 32 x 48 pixels"
+        CaptureError, match=r"FixedSize does not run on pixels \[1, 3, 40, 64\] .*without size="
     ):
         session.trace_of(replace(subject, size=5))
 

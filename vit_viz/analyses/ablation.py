@@ -78,7 +78,9 @@ def ablate_heads(
         >>> table.values[5].round(1)  # of each head of the last layer
         array([ 0.1, -0.1, -0.2, -0.1, -0.2,  0.2], dtype=float32)
     """
-    subject = PreparedImage.of(loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes)
+    subject = PreparedImage.of(
+        loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes, target=target
+    )
     with bar("ablation", progress) as told:
         return head_map(subject, target=target, how=how, progress=told, cancelled=cancelled)
 

@@ -126,7 +126,8 @@ def _weights(target: Target, outputs: Tensor) -> Tensor:
         raise ParameterError(
             "A probability is no sum of parts: ask for the logit of the class, or for a pair of classes."
         )
-    assert target.index is not None
+    if target.index is None:
+        raise ParameterError("A function is no sum of parts: ask for a class, or for a pair of classes.")
     weights[target.index] = 1
     if target.other is not None:
         weights[target.other] -= 1

@@ -49,8 +49,9 @@ def explain(
         loaded: a loaded model or its name, or any module together with its pixels.
         image: a picture, its path, an array, the name of a sample, or pixels [1, channels, height, width].
         methods: one name, or several; see `METHODS`.
-        target: what is explained: a class by its index or name, a pair (class, other class) for "why this and not the other", any
-            `Target`; None means the first class, or the image's own embedding where the model has no classes.
+        target: what is explained: a class by its index or name, a pair (class, other class) for "why this and not the other", a
+            function that makes one number of the scores [classes] (of what the model returns, where that holds none), any `Target`;
+            None means the first class, or the image's own embedding where the model has no classes.
         mode: how the picture becomes the model's input.
         size: short side of the model's input in patches; 0 is the checkpoint's own.
         layout: which token is what; None asks the module.
@@ -76,7 +77,9 @@ def explain(
     methods = (methods,) if isinstance(methods, str) else methods
     for method in methods:
         METHODS.named(method)
-    subject = PreparedImage.of(loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes)
+    subject = PreparedImage.of(
+        loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes, target=target
+    )
     with bar("explain", progress) as told:
         return explain_subject(
             subject, methods=methods, target=target, layers=layers, progress=told, cancelled=cancelled
@@ -232,7 +235,7 @@ def two_classes(job: Job) -> tuple[int, int]:
         raise ParameterError("This model has no two classes that could be set against each other.")
     wanted = subject.resolved(job.target)
     if wanted.index is None:
-        raise ParameterError("Two classes are set against each other, not embeddings.")
+        raise ParameterError("Two classes are set against each other, not embeddings or functions.")
     rest = (index for index in job.outputs.topk(2).indices.tolist() if index != wanted.index)
     return wanted.index, next(rest) if wanted.other is None else wanted.other
 

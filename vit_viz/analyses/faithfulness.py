@@ -184,7 +184,9 @@ def faithfulness(
         >>> vv.faithfulness(loaded, picture, relevance, size=6).beaten  # of ten random orders, in both tests
         (10, 10)
     """
-    subject = PreparedImage.of(loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes)
+    subject = PreparedImage.of(
+        loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes, target=target
+    )
     with bar("faithfulness", progress) as told:
         if band is None:
             first, told = (None, None) if told is None else _shared(told, RANDOM_ORDERS)

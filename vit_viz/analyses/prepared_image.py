@@ -7,18 +7,20 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from numpy.typing import NDArray
 from PIL import Image
 
-from vit_viz.analyses.targets import Noun, Target, TargetLike, as_target
+from vit_viz.analyses.targets import Function, Noun, Target, TargetLike, as_target, function_of
 from vit_viz.answer import Provenance
 from vit_viz.capture import Trace, trace
 from vit_viz.capture.buffers import BufferPool
-from vit_viz.capture.forward import undisturbed
+from vit_viz.capture.forward import answer_of, known_place, place_of_last_pass, remember_place, undisturbed
 from vit_viz.capture.given import as_known_model, as_model, as_picture, as_pixels, dtype_of, labels_of
+from vit_viz.capture.returned import image_of, no_scores, number_from, place_of_scores, scores_of
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
@@ -55,6 +57,7 @@ class PreparedImage:
         pool: where the memory of traces comes from; None is the pool of the process.
         noun: what one output is called in words: "output" where nobody says that they are classes.
         labels: names of the classes, where they are known.
+        reads: makes a number of what the model returns for one image, where that holds no scores.
     """
 
     model: nn.Module
@@ -68,6 +71,7 @@ class PreparedImage:
     pool: BufferPool | None = None
     noun: Noun = "class"
     labels: Labels | None = None
+    reads: Function | None = None
 
     @classmethod
     def of(
@@ -80,12 +84,14 @@ class PreparedImage:
         max_patches: int | None = None,
         layout: TokenLayout | None = None,
         has_classes: bool | None = None,
+        target: TargetLike = None,
     ) -> PreparedImage:
         """From a model (or its name) and a picture, or from any module and its pixels.
 
         Args:
             mode: how a picture becomes the model's input; see `Preprocess.apply`, also for `size` and `max_patches`.
             has_classes: whether the outputs are scores of classes; None decides by what the model says, see `outputs_of`.
+            target: what will be explained, of which a function is needed here.
 
         Raises:
             ImageError: the picture cannot be read.
@@ -105,23 +111,25 @@ class PreparedImage:
             decoded = decode(picture)
             prepared = recipe.apply(decoded, mode=mode, size=size, max_patches=max_patches)
             picture, crop_box = prepared.pixels, prepared.crop_box
-            words = recipe.sized(size).describe(mode=mode)
-            provenance = replace(provenance, image=image_hash(decoded), preprocess=words)
+            provenance = replace(provenance, image=image_hash(decoded), preprocess=prepared.words)
         pixels = as_pixels(picture, model)
         pixels = pixels.to(torch.promote_types(pixels.dtype, torch.float32))
         if isinstance(model, VisionTransformer) and model.config.drop_remainder:
             pixels = model.patch_embed.whole_patches(pixels)  # maps of pixels then have whole patches
         outputs = outputs_of(named) if has_classes is None else "classes" if has_classes else "embedding"
+        layout = _layout(model, pixels, layout)
+        place = known_place(model, pixels.to(dtype_of(model, pixels)))
         return cls(
             model,
             pixels,
-            _layout(model, pixels, layout),
+            layout,
             outputs != "embedding",
             crop_box,
-            provenance,
+            provenance.with_parameters(output=place.words) if place.words else provenance,
             recipe,
             noun="output" if outputs == "unknown" else "class",
             labels=labels_of(source),
+            reads=function_of(target),
         )
 
     @property
@@ -134,6 +142,8 @@ class PreparedImage:
         """(height, width) of a patch in pixels of the input."""
         if isinstance(self.model, VisionTransformer):
             return self.model.config.patch_size
+        if self.preprocess is not None and self.preprocess.drop_remainder:
+            return self.preprocess.patch_size
         (height, width), (rows, cols) = self.pixels.shape[-2:], self.layout.grid
         return -(-height // rows), -(-width // cols)
 
@@ -152,17 +162,34 @@ class PreparedImage:
 
     def target(self, target: TargetLike = None) -> Target:
         """A target as given, by default the first class or the own embedding; not yet fixed by an output."""
-        return as_target(target, has_classes=self.has_classes, noun=self.noun, labels=self.labels)
+        wanted = as_target(target, has_classes=self.has_classes, noun=self.noun, labels=self.labels)
+        if wanted.function is None or self._has_scores:
+            return wanted
+        # `outputs` are what the function made already
+        return replace(wanted, function=wraps(wanted.function)(lambda outputs: outputs[0]))
+
+    @property
+    def _has_scores(self) -> bool:
+        place = place_of_last_pass(self.model)
+        return place is None or place.exists
 
     def outputs(self, pixels: Tensor) -> Tensor:
-        """What the model says of a batch, [batch, outputs], in fp32 at least; gradients as the caller has them."""
+        """What the model says of a batch, [batch, outputs], in fp32 at least; gradients as the caller has them.
+
+        The scores; where the model returns none, the number that is made of what it returns, [batch, 1].
+
+        Raises:
+            ParameterError: it returns none, and nothing makes a number of it.
+        """
         with self.turn(), undisturbed(self.model):
-            result = self.model(pixels.to(self.dtype))
-        output = result if isinstance(result, Tensor) else getattr(result, "logits", None)
-        if not isinstance(output, Tensor) or output.ndim != 2:
-            raise ParameterError(
-                "The model must return a tensor [batch, outputs], or an object with such .logits."
-            )
+            result = answer_of(self.model, pixels.to(self.dtype))
+        remember_place(self.model, place_of_scores(result, len(pixels)))
+        output = scores_of(result, len(pixels))
+        if output is None or output.ndim != 2:
+            if self.reads is None:
+                raise no_scores(type(self.model).__name__, result)
+            images = (image_of(result, image, len(pixels)) for image in range(len(pixels)))
+            output = torch.stack([number_from(self.reads, one) for one in images])[:, None]
         return output.float() if output.dtype in (torch.float16, torch.bfloat16) else output
 
     def scores(self, pixels: Tensor, target: Target, *, watch: Watch | None = None) -> Tensor:
@@ -195,11 +222,10 @@ class PreparedImage:
         Raises:
             ParameterError: the model returns something else, such as boxes or tokens.
         """
-        if recorded.logits is None:
-            raise ParameterError(
-                "This model returns no scores of classes, so there is nothing to explain; rollout needs none."
-            )
-        return recorded.logits
+        if recorded.logits is not None:
+            return recorded.logits
+        with torch.no_grad():
+            return self.outputs(self.pixels)[0]
 
     def trace(
         self,
@@ -210,6 +236,11 @@ class PreparedImage:
         keep_norms: bool = False,
     ) -> Trace:
         """The recorded forward pass, with the gradient towards a target where one is given."""
+        differentiated: Target | Function | None = target
+        if target is not None and not self._has_scores:
+            if self.reads is None:
+                self.outputs(self.pixels)  # which says what there is in place of scores
+            differentiated = self.reads
         with self.turn():
             recorded = trace(
                 self.model,
@@ -218,7 +249,7 @@ class PreparedImage:
                 keep_values=keep_values,
                 keep_residual=keep_residual,
                 keep_norms=keep_norms,
-                target=target,
+                target=differentiated,
                 pool=self.pool,
             )
         recorded.crop_box, recorded.provenance = self.crop_box, self.provenance
@@ -271,11 +302,12 @@ def _tried(run: Callable[[slice], Tensor], part: slice) -> Tensor | None:
 
 
 def patch_mask(subject: PreparedImage) -> Tensor:
-    """The patch index of each pixel, [1, 1, height, width]."""
+    """The patch index of each pixel, [1, 1, height, width]; a pixel that no patch covers counts with the nearest one."""
     (height, width), (patch_h, patch_w) = subject.pixels.shape[-2:], subject.patch_size
-    row = torch.arange(height, device=subject.pixels.device) // patch_h
-    col = torch.arange(width, device=subject.pixels.device) // patch_w
-    return (row[:, None] * subject.layout.grid[1] + col)[None, None]
+    rows, cols = subject.layout.grid
+    row = (torch.arange(height, device=subject.pixels.device) // patch_h).clamp(max=rows - 1)
+    col = (torch.arange(width, device=subject.pixels.device) // patch_w).clamp(max=cols - 1)
+    return (row[:, None] * cols + col)[None, None]
 
 
 def patch_sum(subject: PreparedImage, attributions: Tensor) -> Tensor:

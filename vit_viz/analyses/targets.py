@@ -5,16 +5,18 @@ A target is a value that can be named, compared and written into provenance, and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, SupportsIndex
+from typing import Any, Literal, SupportsIndex, TypeAlias
 
 from vit_viz.capture.given import class_index
+from vit_viz.capture.returned import number_from
 from vit_viz.errors import ParameterError
 from vit_viz.indices import as_index
 from vit_viz.labels import Labels
 from vit_viz.lazy import F, Tensor, torch
 
-TargetKind = Literal["logit", "probability", "difference", "similarity", "own embedding"]
+TargetKind = Literal["logit", "probability", "difference", "similarity", "own embedding", "function"]
 Noun = Literal["class", "output"]
 
 _PLURAL: dict[Noun, str] = {"class": "classes", "output": "outputs"}
@@ -28,12 +30,14 @@ class Target:
     - similarity: cosine to an embedding that is given.
     - own embedding: dot product with the unit vector of the image's own embedding. The cosine to itself would be of no use: it is
       at its maximum, so its gradient is 0.
+    - function: one number that a function of the user makes of the output, [outputs] -> [].
 
     Args:
         index: class that is explained; None means the model's first choice, fixed when `resolved`.
         other: class that it is set against.
         embedding: vector [outputs] that the output is compared with.
         noun: what one output is called in words: "class" only where the outputs are known to be scores of classes.
+        function: what makes a number of one output.
     """
 
     kind: TargetKind
@@ -41,9 +45,13 @@ class Target:
     other: int | None = None
     embedding: Tensor | None = None
     noun: Noun = "class"
+    function: Callable[[Tensor], Tensor] | None = None
 
     def __call__(self, output: Tensor) -> Tensor:
         """The scalar of each output, [..., outputs] -> [...]."""
+        if self.function is not None:
+            rows = [number_from(self.function, row) for row in output.reshape(-1, output.shape[-1])]
+            return torch.stack(rows).reshape(output.shape[:-1])
         target = self.resolved(output)
         if target.kind == "similarity":
             return F.cosine_similarity(output, target._vector(output), dim=-1)
@@ -56,6 +64,8 @@ class Target:
     @property
     def is_resolved(self) -> bool:
         """Whether class or embedding are fixed."""
+        if self.function is not None:
+            return True
         return (self.embedding if self.kind in ("similarity", "own embedding") else self.index) is not None
 
     def resolved(self, output: Tensor) -> Target:
@@ -64,6 +74,8 @@ class Target:
         Raises:
             ParameterError: a class does not exist, or the embedding has another length.
         """
+        if self.function is not None:
+            return self
         output = output.detach().reshape(-1, output.shape[-1])[0]
         if self.kind == "own embedding":
             return Target(
@@ -96,6 +108,10 @@ class Target:
 
     def describe(self, labels: Labels | None = None) -> str:
         """The target in words, for captions and provenance: "logit of class 291 (lion)" where names are known."""
+        if self.function is not None:
+            return (
+                f"function {getattr(self.function, '__name__', type(self.function).__name__)} of the output"
+            )
         name, other = _numbered(self.index, labels), _numbered(self.other, labels)
         if self.kind == "difference":
             what = "" if self.noun == "output" else "logit of "
@@ -128,8 +144,10 @@ def _wide(values: Tensor) -> Tensor:
 
 
 ClassLike = SupportsIndex | str
-TargetLike = Target | ClassLike | tuple[ClassLike, ClassLike] | None
-"""A target, a class (its index or its name), a pair (class, other class), or None for the model's first choice."""
+Function: TypeAlias = Callable[[Any], Tensor]
+"""Makes one number of the scores [outputs] of an image, or of what the model returns for it where that holds no scores."""
+TargetLike = Target | ClassLike | tuple[ClassLike, ClassLike] | Function | None
+"""A target, a class (its index or its name), a pair (class, other class), a function, or None for the model's first choice."""
 
 
 def class_logit(index: int | None = None) -> Target:
@@ -175,12 +193,22 @@ def as_target(
     """
     if target is None:
         return Target("logit", noun=noun) if has_classes else Target("own embedding")
-    wanted = target if isinstance(target, Target) else _from_classes(target, labels, has_classes)
+    if isinstance(target, Target):
+        wanted = target
+    elif callable(target):
+        return Target("function", noun=noun, function=target)
+    else:
+        wanted = _from_classes(target, labels, has_classes)
     if not has_classes and wanted.kind in ("logit", "probability", "difference"):
         raise ParameterError(
             "This model has no classes: explain its similarity to an embedding, or pass no target for its own embedding."
         )
     return replace(wanted, noun=noun)
+
+
+def function_of(target: object) -> Function | None:
+    """The function that was passed as a target; None where it is something else."""
+    return target if callable(target) and not isinstance(target, Target) else None
 
 
 def _from_classes(

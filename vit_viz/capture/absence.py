@@ -13,7 +13,8 @@ from typing import Any
 
 from vit_viz.capture.edit_stack import innermost_edit
 from vit_viz.capture.edits import removing
-from vit_viz.capture.forward import PerModule, block_list, scores_of, undisturbed
+from vit_viz.capture.forward import PerModule, block_list, undisturbed
+from vit_viz.capture.returned import scores_of
 from vit_viz.errors import CaptureError
 from vit_viz.lazy import Tensor, nn, torch
 
@@ -81,7 +82,7 @@ class _Runs:
         """Output, tokens before the first block and after the last, with the removed tokens masked."""
         states: list[Tensor | None] = [None, None]
         with self._watched(states), removing(self._removed, disturbs=disturbs):
-            output = scores_of(self._module(pixels))
+            output = scores_of(self._module(pixels), len(pixels))
         return output, self._kept(states[0]), self._kept(states[1])
 
     def absent(self, pixels: Tensor) -> tuple[Tensor | None, Tensor | None] | None:
@@ -89,7 +90,7 @@ class _Runs:
         states: list[Tensor | None] = [None, None]
         try:
             with self._watched(states, drops=True):
-                return scores_of(self._module(pixels)), states[1]
+                return scores_of(self._module(pixels), len(pixels)), states[1]
         except Exception:  # a module may raise anything on a sequence that it was not built for
             return None
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from vit_viz.capture.calls import AttentionCall
 from vit_viz.capture.explicit_softmax import Function, Product
-from vit_viz.capture.forward import scores_of
 from vit_viz.capture.probing import HALF, AttentionProbe, by_image
+from vit_viz.capture.returned import scores_of
 from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
 
@@ -113,7 +113,7 @@ class ClampedPass(AttentionProbe):
         if not self.runs(module, pixels):
             return None
         self._finish()
-        answer = scores_of(self.returned)
+        answer = scores_of(self.returned, self._images)
         if answer is not None and answer.ndim == 2 and len(answer) == self._images:
             self.seen.answer = answer.float()
         return self.seen

@@ -9,15 +9,21 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from vit_viz.capture.returned import ScoresPlace, place_of_scores
 from vit_viz.capture.structure_check import guarded_pass
-from vit_viz.errors import CaptureError
+from vit_viz.errors import CaptureError, VitVizError
 from vit_viz.lazy import Tensor, nn, torch
+from vit_viz.model import VisionTransformer
 from vit_viz.model.submodules import submodules_of
 
 if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
 Noted = TypeVar("Noted")
+
+_VISION = ("vision_model", "vision_tower", "visual", "vision_encoder")
+"""Names of the part that looks at the image in models that also read text, and of the part that reads it:"""
+_TEXT = ("text_model", "text_encoder", "text_decoder", "language_model", "token_embedding")
 
 
 class PerModule(Generic[Noted]):
@@ -44,10 +50,11 @@ class PerModule(Generic[Noted]):
 
 @dataclass
 class _Note:
-    """The lock that is held while a module runs, and how many layers its last pass had."""
+    """The lock that is held while a module runs, how many layers its last pass had, and where its scores were."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     depth: int | None = None
+    place: ScoresPlace | None = None
 
 
 _NOTES = PerModule(_Note)
@@ -63,6 +70,16 @@ def expected_layers(module: nn.Module) -> int:
 def remember_layers(module: nn.Module, count: int) -> None:
     """Note how many layers a pass had."""
     _NOTES.of(module).depth = count
+
+
+def remember_place(module: nn.Module, place: ScoresPlace) -> None:
+    """Note where the scores of a pass were in what the module returned."""
+    _NOTES.of(module).place = place
+
+
+def place_of_last_pass(module: nn.Module) -> ScoresPlace | None:
+    """Where its scores were; None where the module has not run here yet."""
+    return _NOTES.of(module).place
 
 
 def lock_of(module: nn.Module) -> threading.RLock:
@@ -89,6 +106,45 @@ def undisturbed(module: nn.Module) -> Iterator[list[nn.Module]]:
             finally:
                 for part in training:
                     part.training = True
+
+
+def answer_of(module: nn.Module, pixels: Tensor) -> Any:
+    """What a module returns for pixels, whatever that is.
+
+    Raises:
+        CaptureError: it stops: the size or the number of channels does not suit it, or it reads text, too, or is broken.
+    """
+    try:
+        return module(pixels)
+    except Exception as error:
+        if isinstance(module, VisionTransformer) or isinstance(error, VitVizError | torch.OutOfMemoryError):
+            raise
+        name = type(getattr(module, "module", module)).__name__  # not that of a wrapper
+        kind = type(error).__name__
+        names = [name for name, _ in module.named_modules()]
+        vision = next((name for name in names if name.rpartition(".")[2] in _VISION), None)
+        if vision is not None and any(name.rpartition(".")[2] in _TEXT for name in names):
+            raise CaptureError(
+                f"{name} does not run on pixels alone ({kind}); trace the part of it that looks at the image, .{vision}."
+            ) from error
+        said = " ".join(str(error).split())[:200].rstrip(".").replace(". ", "; ")
+        advice = 'mode="crop" or "stretch", without size=, gives it a picture at that size'
+        if getattr(module, "dynamic_img_size", None) is False:
+            advice += ", and dynamic_img_size=True makes a timm model that takes others"
+        raise CaptureError(
+            f"{name} does not run on pixels {list(pixels.shape)} ({kind}{f': {said}' if said else ''}); if it takes one size only, "
+            f"{advice}."
+        ) from error
+
+
+def known_place(module: nn.Module, pixels: Tensor) -> ScoresPlace:
+    """Where the scores stand in what a module returns: as our own model says, as its last pass showed, or as one more does."""
+    place = ScoresPlace(exists=True) if isinstance(module, VisionTransformer) else place_of_last_pass(module)
+    if place is None:
+        with undisturbed(module), torch.no_grad():
+            place = place_of_scores(answer_of(module, pixels), len(pixels))
+        remember_place(module, place)
+    return place
 
 
 class ResidualStream:
@@ -156,12 +212,6 @@ class ResidualStream:
     def _keep(self, state: Any) -> None:
         if threading.get_ident() == self._thread and isinstance(state, Tensor):
             self.states.append(self._of(state.detach()))
-
-
-def scores_of(output: Any) -> Tensor | None:
-    """The tensor that a model returned, or its `.logits`; None where it returned something else."""
-    scores = output if isinstance(output, Tensor) else getattr(output, "logits", None)
-    return scores if isinstance(scores, Tensor) else None
 
 
 def _random_devices(module: nn.Module) -> list[int]:

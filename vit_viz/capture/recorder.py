@@ -83,6 +83,7 @@ class Recorder:
         self.pooling: tuple[Tensor, Tensor, Tensor] | None = None  # attention [heads, keys], output, value
         self.weighs_values = options.keep_values or options.keep_norms
         self.is_ours = False  # the model is made of our own classes alone
+        self.returned: Any = None  # what the model returned, where it will be differentiated
         self.arena = arena
         self._keeps_v = options.keep_values or options.gradients
         self._needs_values = self._keeps_v or self.weighs_values or options.proof_rows > 0

@@ -49,7 +49,8 @@ class Trace:
         differences: per layer the largest difference between attention @ v, recomputed from this trace, and what the model
             computed, relative to the largest number that it computed; NaN where it could not be compared.
         tolerance: up to which difference a layer counts as proven.
-        problems: what is wrong with the model's attention, e.g. a softmax over the wrong axis; one sentence each.
+        problems: what a reader has to know beside the proof, e.g. that a softmax is over the wrong axis, or that the model takes
+            only a part of the photo; one sentence each.
         known: whether the layers are all of the model's attention, and its tokens the patches, or the check that finds it out.
         pooling: the pooling attention, where the model has one.
         crop_box: which part of the photo the model received.

@@ -19,10 +19,12 @@ from vit_viz.capture.buffers import Arena, BufferPool, shared_pool
 from vit_viz.capture.edits import surrounding_edits
 from vit_viz.capture.forward import (
     ResidualStream,
+    answer_of,
     expected_layers,
     is_capturing,
+    place_of_last_pass,
     remember_layers,
-    scores_of,
+    remember_place,
     undisturbed,
 )
 from vit_viz.capture.given import as_known_model, as_model, as_picture, as_pixels, class_index, labels_of
@@ -34,11 +36,12 @@ from vit_viz.capture.placement import find_layout
 from vit_viz.capture.proof import PROOF_ROWS
 from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Recorder, RecorderOptions
 from vit_viz.capture.report import Structure
+from vit_viz.capture.returned import ScoresPlace, no_scores, number_from, place_of_scores, scores_of
 from vit_viz.capture.trace import Trace
 from vit_viz.capture.verified import structure_of
 from vit_viz.capture.wrappers import told_within, unwrapped_module
 from vit_viz.checkpoints import Model
-from vit_viz.errors import CaptureError, ParameterError, VitVizError
+from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Mode, decode, image_hash
 from vit_viz.indices import as_index, checked_index
@@ -48,11 +51,6 @@ from vit_viz.progress import Progress, StopCheck, Watch
 
 Target = SupportsIndex | str | Callable[[Tensor], Tensor]
 Picture = Image.Image | NDArray[Any] | Path | str | Tensor
-
-
-_VISION = ("vision_model", "vision_tower", "visual", "vision_encoder")
-"""Names of the part that looks at the image in models that also read text, and of the part that reads it:"""
-_TEXT = ("text_model", "text_encoder", "text_decoder", "language_model", "token_embedding")
 
 
 def trace(
@@ -76,8 +74,8 @@ def trace(
 ) -> Trace:
     """What every head of every layer looked at in one forward pass of one image.
 
-    The model runs unmodified, in eval mode; afterwards it is as it was. Of a module that is not ours it is checked first that its
-    tokens are the patches; `Trace.proof` and what is drawn wait once for the rest of the proof, which takes dozens of passes.
+    The model runs unmodified, in eval mode. Of a module that is not ours it is checked first that its tokens are the patches;
+    `Trace.proof` and what is drawn wait once for the rest of the proof, which takes dozens of passes.
 
     Args:
         model_or_loaded: a loaded checkpoint, any module with attention, or the name of a model, which is loaded.
@@ -87,7 +85,7 @@ def trace(
         layout: which token is what; None asks the module.
         keep_values, keep_norms: also the values, or only how long each is after the output projection, to weigh attention by it.
         keep_residual: also keep the residual stream, [layers + 1, tokens, dim].
-        target: a class by index or name, or a scalar function of the logits [classes]; its gradient is kept per layer.
+        target: a class by index or name, or a function of the scores [classes], else of what is returned; its gradient is kept.
         proof_rows: queries per head that are recomputed and compared with the kernel's output; 0 for none.
         max_patches: most patches: of mode "fit", made smaller beyond it (None: 1024); of a given `size`, refused (None: 4096).
         max_attention_bytes: bound on attention and masks that have to be kept as matrices.
@@ -106,14 +104,23 @@ def trace(
     picture = as_picture(image_or_pixels)
     source = as_known_model(as_model(model_or_loaded), picture)
     target = class_index(target, labels_of(source)) if isinstance(target, str) else target
-    module, pixels, crop_box, provenance = _inputs(source, picture, mode, size, max_patches)
+    module, pixels, crop_box, provenance, notes = _inputs(source, picture, mode, size, max_patches)
     options = RecorderOptions(keep_values, keep_norms, target is not None, proof_rows, max_attention_bytes)
     with _arena_for(module, pool or shared_pool()) as arena:
         watch = Watch(expected_layers(module), progress=progress, cancelled=cancelled)
         recorder, logits, stream = _recorded(module, pixels, arena, options, watch, keep_residual)
         recorded = _trace_of(module, pixels, recorder, logits, stream, arena, layout, target)
-        known = structure or structure_of(module, pixels, recorded.layout, is_ours=recorder.is_ours)
-    recorded.known, recorded.crop_box, recorded.provenance = known, crop_box, provenance
+        recorded.known = structure or structure_of(module, pixels, recorded.layout, is_ours=recorder.is_ours)
+    recorded.crop_box, recorded.provenance = crop_box, provenance
+    return _with_notes(recorded, notes, place_of_last_pass(module))
+
+
+def _with_notes(recorded: Trace, notes: tuple[str, ...], place: ScoresPlace | None) -> Trace:
+    """The trace with what a reader has to know of it, and what was taken for the scores where the model returns several things."""
+    if place is not None and place.words:
+        recorded.provenance = recorded.provenance.with_parameters(output=place.words)
+        notes = (*notes, f"The scores are {place.words}.")
+    recorded.problems += notes
     return recorded
 
 
@@ -175,6 +182,8 @@ def _trace_of(
 ) -> Trace:
     """The trace of one forward pass, without what is known from elsewhere."""
     remember_layers(module, len(recorder.captures))
+    if target is not None and logits is None and not callable(target):
+        raise no_scores(type(module).__name__, recorder.returned)
     gradients, pooling_gradient = _gradients(recorder, logits, target)
     layers = recorder.layers(gradients)
     tokens = layers[0].shape[2]
@@ -199,20 +208,20 @@ def _inputs(
     mode: Mode,
     size: int,
     max_patches: int | None,
-) -> tuple[nn.Module, Tensor, CropBox | None, Provenance]:
-    """The module, its pixels on its device and in its precision, and where they came from."""
+) -> tuple[nn.Module, Tensor, CropBox | None, Provenance, tuple[str, ...]]:
+    """The module, its pixels on its device and in its precision, where they came from, and a sentence on another mode, if so."""
     module = unwrapped_module(source if isinstance(source, nn.Module) else source.model)
     provenance = (
         Provenance(model=type(module).__name__) if isinstance(source, nn.Module) else source.provenance
     )
     if isinstance(picture, Tensor):
-        return module, as_pixels(picture, module), None, provenance
+        return module, as_pixels(picture, module), None, provenance, ()
     assert not isinstance(source, nn.Module)  # see `as_known_model`
     image = decode(picture)
     prepared = source.preprocess.apply(image, mode=mode, size=size, max_patches=max_patches)
-    words = source.preprocess.sized(size).describe(mode=mode)
-    provenance = replace(provenance, image=image_hash(image), preprocess=words)
-    return module, as_pixels(prepared.pixels, module), prepared.crop_box, provenance
+    provenance = replace(provenance, image=image_hash(image), preprocess=prepared.words)
+    notes = (f"The photo is given {prepared.note}.",) if prepared.note else ()
+    return module, as_pixels(prepared.pixels, module), prepared.crop_box, provenance, notes
 
 
 def recorded_logits(
@@ -234,28 +243,15 @@ def recorded_logits(
         stack.enter_context(suspended())
         stack.enter_context(stream or nullcontext())
         stack.enter_context(Interception(recorder, edits).around(module, parts))
-        logits = scores_of(_returned(module, pixels))
+        output = answer_of(module, pixels)
+        remember_place(module, place_of_scores(output, len(pixels)))
+        recorder.returned = output if recorder.options.gradients else None
+        logits = scores_of(output, len(pixels))
         # here, where autograd is as the recorder needs it
         wanted = None if logits is None or logits.ndim != 2 else read(logits)
     if edits is not None:
         edits.check_layers(len(recorder.captures))
     return wanted
-
-
-def _returned(module: nn.Module, pixels: Tensor) -> Any:
-    """What the module returns; CaptureError where it reads text beside the image, and stops without it."""
-    try:
-        return module(pixels)
-    except (TypeError, ValueError, AttributeError, RuntimeError) as error:
-        names = [name for name, _ in module.named_modules()]
-        vision = next((name for name in names if name.rpartition(".")[2] in _VISION), None)
-        reads_text = any(name.rpartition(".")[2] in _TEXT for name in names)
-        if vision is None or not reads_text or isinstance(error, VitVizError | torch.OutOfMemoryError):
-            raise
-        raise CaptureError(
-            f"{type(module).__name__} does not run on pixels alone ({type(error).__name__}); trace the part of it that looks at "
-            f"the image, .{vision}."
-        ) from error
 
 
 def _layout(module: nn.Module, pixels: Tensor, tokens: int) -> TokenLayout:
@@ -300,17 +296,12 @@ def _gradients(
     """Gradient of the target with respect to each layer's attention output, keyed by layer, and to the pool's."""
     if target is None:
         return (), None
-    if logits is None:
-        raise ParameterError(
-            "A target needs logits, but this model returns no tensor [1, classes] and no `.logits`."
-        )
-    index = 0 if callable(target) else checked_index("Output", as_index("A class", target), len(logits))
     with torch.inference_mode(False), torch.enable_grad():
-        scalar = target(logits) if callable(target) else logits[index]
-        if not isinstance(scalar, Tensor) or scalar.numel() != 1:
-            raise ParameterError(
-                "A target is a class index or a function that returns one number as a tensor."
-            )
+        if callable(target):
+            scalar = number_from(target, recorder.returned if logits is None else logits)
+        else:
+            assert logits is not None  # see `_trace_of`
+            scalar = logits[checked_index("Output", as_index("A class", target), len(logits))]
         inputs = [capture.differentiable for capture in recorder.captures]
         if recorder.pooling is not None:
             inputs.append(recorder.pooling[1])
@@ -318,7 +309,7 @@ def _gradients(
         if not scalar.requires_grad or not known:
             raise CaptureError("The target has no gradient: the model or the target runs without autograd.")
         # never touches a parameter's .grad
-        computed = iter(torch.autograd.grad(scalar.reshape(()), known, allow_unused=True))
+        computed = iter(torch.autograd.grad(scalar, known, allow_unused=True))
     gradients = [next(computed) if tensor is not None and tensor.requires_grad else None for tensor in inputs]
     return gradients[: len(recorder.captures)], gradients[-1] if recorder.pooling is not None else None
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, Self
 
 from vit_viz.answer import Provenance
-from vit_viz.checkpoints.recipes import timm_recipe
+from vit_viz.checkpoints.families.base import CLIP, IMAGENET, Recipe
+from vit_viz.checkpoints.local import read_settings
+from vit_viz.checkpoints.recipes import preprocess_of, timm_recipe
+from vit_viz.checkpoints.source import kept_file
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
@@ -71,7 +76,7 @@ def plain_module(
     """A module with what pictures need.
 
     Args:
-        preprocess: how pictures become its input; None takes what a timm model says of itself.
+        preprocess: how pictures become its input; None takes what a model of timm or transformers says of itself.
         labels: names of its classes.
         layout: which token is what, where the module does not tell.
         has_classes: whether its outputs are scores of classes; None: where they have names.
@@ -79,20 +84,25 @@ def plain_module(
     Raises:
         ParameterError: there is no `preprocess`, and the module does not tell.
     """
-    preprocess = preprocess or own_preprocess(module)
+    origin = ""
+    if preprocess is None:
+        preprocess, origin = own_preprocess(module)
     if preprocess is None:
         raise ParameterError(
             f"{type(module).__name__} does not say how pictures become its input: pass pixels [1, channels, height, width], "
             "already normalised, to trace or explain; or open it with serve(module, "
             "preprocess=Preprocess(input_size=..., patch_size=..., mean=..., std=...))."
         )
+    if takes_one_size(module):
+        preprocess = replace(preprocess, one_size=True, drop_remainder=True)
     name = type(module).__name__
+    provenance = Provenance(model=name, weights=f"module {id(module):x}")
     parameter = next(module.parameters(), torch.empty(0))
     return Model(
         model=module if layout is None else _with_layout()(module, layout, preprocess.patch_size),
         preprocess=preprocess,
         labels=labels,
-        provenance=Provenance(model=name, weights=f"module {id(module):x}"),
+        provenance=provenance.with_parameters(preprocessing=origin) if origin else provenance,
         name=name,
         device=parameter.device,
         has_classes=labels is not None if has_classes is None else has_classes,
@@ -119,12 +129,77 @@ def _with_layout() -> Callable[[nn.Module, TokenLayout, tuple[int, int]], nn.Mod
     return WithLayout
 
 
-def own_preprocess(module: nn.Module) -> Preprocess | None:
-    """How pictures become the input of a timm model, from its `pretrained_cfg` and its patch embedding; None for any other."""
+def own_preprocess(module: nn.Module) -> tuple[Preprocess | None, str]:
+    """How pictures become the input of a model of timm or transformers, and in words where that was found; None for any other.
+
+    timm says it in `pretrained_cfg` and the patch embedding. transformers says the size in the configuration, and the rest in the
+    processor beside the weights; without one, what most checkpoints of that kind want is assumed.
+    """
     recipe, embedding = getattr(module, "pretrained_cfg", None), getattr(module, "patch_embed", None)
-    patch_size = getattr(embedding, "patch_size", None)
-    if not isinstance(recipe, Mapping) or patch_size is None:
-        return None
+    if isinstance(recipe, Mapping) and getattr(embedding, "patch_size", None) is not None:
+        return _of_timm(recipe, embedding), ""
+    config = getattr(module, "config", None)
+    config = getattr(config, "vision_config", config)
+    if all(getattr(config, name, None) for name in ("model_type", "image_size", "patch_size")):
+        return _of_transformers(module, config)
+    return None, ""
+
+
+def _of_timm(recipe: Mapping[str, Any], embedding: Any) -> Preprocess:
     size = tuple(getattr(embedding, "img_size", None) or tuple(recipe["input_size"])[1:])
     values = timm_recipe(recipe, size)
-    return Preprocess(input_size=size, patch_size=tuple(patch_size), channels=len(values["mean"]), **values)
+    first = next((part for part in embedding.modules() if isinstance(part, nn.Conv2d)), None)
+    channels = len(values["mean"]) if first is None else first.in_channels
+    if channels != len(values["mean"]):  # the recipe is that of the colours that the weights were trained on
+        values |= {name: (sum(values[name]) / len(values[name]),) for name in ("mean", "std")}
+    return Preprocess(input_size=size, patch_size=tuple(embedding.patch_size), channels=channels, **values)
+
+
+def _of_transformers(module: nn.Module, config: Any) -> tuple[Preprocess, str]:
+    size, patch_size = (
+        tuple(side) if isinstance(side, list | tuple) else (side, side)
+        for side in (config.image_size, config.patch_size)
+    )
+    channels = getattr(config, "num_channels", 3)
+    shape = ViTConfig(img_size=size, patch_size=patch_size, in_chans=channels, drop_remainder=True)
+    settings = read_settings(None, _beside_weights(module, "preprocessor_config.json"))
+    preprocess, origin = preprocess_of(shape, settings, _usual_recipe(config.model_type))
+    if takes_one_size(module) and preprocess.input_size != size:
+        preprocess = replace(preprocess, input_size=size, resize_to=None)
+    return preprocess, origin if settings else "assumed: no processor lies beside the weights"
+
+
+def _beside_weights(module: nn.Module, filename: str) -> Path | None:
+    """A file in the folder that transformers read a model's weights from, or in the cache of the Hub; None where there is none."""
+    name = str(getattr(module, "name_or_path", "") or "")
+    if not name:
+        return None
+    folder = Path(name)
+    return folder / filename if folder.is_dir() else kept_file(name, filename)
+
+
+def _usual_recipe(kind: str) -> Recipe:
+    """What most checkpoints of a `model_type` of transformers want."""
+    if kind.startswith(("beit", "data2vec", "siglip")) or kind == "vit":
+        return Recipe(crop_fraction=1.0)
+    return Recipe(*CLIP, crop_fraction=1.0) if "clip" in kind else Recipe(*IMAGENET, crop_fraction=0.875)
+
+
+def takes_one_size(module: nn.Module) -> bool:
+    """Whether a model of timm, transformers or torchvision says that it takes inputs of its own size only.
+
+    False where nothing says so: then a pass tells.
+    """
+    embedding = getattr(module, "patch_embed", None)
+    is_dynamic = getattr(module, "dynamic_img_size", not getattr(embedding, "strict_img_size", False))
+    is_torchvisions = type(module).__module__ == "torchvision.models.vision_transformer"
+    if is_torchvisions or not is_dynamic:
+        return True
+    return any(
+        "interpolate_pos_encoding" in inspect.signature(part.forward).parameters
+        and any(
+            getattr(part, name, None) is not None for name in ("position_embeddings", "position_embedding")
+        )
+        for part in module.modules()
+        if hasattr(part, "interpolate_pos_encoding")  # transformers' embeddings, which resample when told to
+    )

@@ -102,14 +102,17 @@ def find(
 
 def is_on_disk(ref: str) -> bool:
     """Whether the weights of a name of the catalog or of a Hub id are in huggingface_hub's cache; asks nobody."""
-    from huggingface_hub import try_to_load_from_cache
-
     repo, _, revision = ref.partition("@")
     entry = entry_of(repo)
-    repo = entry.hub_id if entry else repo
-    return is_hub_id(repo) and isinstance(
-        try_to_load_from_cache(repo, _WEIGHTS, revision=revision or "main"), str
-    )
+    return kept_file(entry.hub_id if entry else repo, _WEIGHTS, revision=revision or "main") is not None
+
+
+def kept_file(repo: str, filename: str, *, revision: str = "main") -> Path | None:
+    """A file of a repository in huggingface_hub's cache; None where it is not there. Asks nobody."""
+    from huggingface_hub import try_to_load_from_cache
+
+    path = try_to_load_from_cache(repo, filename, revision=revision) if is_hub_id(repo) else None
+    return Path(path) if isinstance(path, str) else None
 
 
 def announced_bytes(ref: str) -> int | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +12,17 @@ from PIL import Image
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox
 from vit_viz.images.reading import decode, is_upright_rgb
-from vit_viz.images.recipe_values import MAX_INPUT_SIDE, bounded, numbers, pair, per_channel, times
+from vit_viz.images.recipe_values import (
+    MAX_INPUT_SIDE,
+    bounded,
+    centre,
+    largest_grid,
+    numbers,
+    pair,
+    per_channel,
+    statistics_on,
+    times,
+)
 from vit_viz.lazy import Tensor, torch
 
 Mode = Literal["fit", "crop", "stretch"]
@@ -46,19 +54,14 @@ class Prepared:
     Args:
         pixels: normalised input, float32 [1, channels, height, width].
         crop_box: the part of the original that the pixels show.
+        words: how they were made of it.
+        note: why in another mode than was asked for; "" where it is that mode.
     """
 
     pixels: Tensor
     crop_box: CropBox
-
-
-@lru_cache(maxsize=8)
-def _statistics_on(
-    device: torch.device, mean: tuple[float, ...], std: tuple[float, ...]
-) -> tuple[Tensor, Tensor]:
-    """Mean and std, each [channels, 1, 1], on a device, which is waited for only once."""
-    values = (torch.tensor(one, dtype=torch.float32)[:, None, None].to(device) for one in (mean, std))
-    return next(values), next(values)
+    words: str
+    note: str
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,8 @@ class Preprocess:
             `resize_to` before the cut, so that nothing is lost where that equals the input size.
         drop_remainder: of an input that the patch does not divide, leave out the last pixels at the bottom and on the right, as the
             model would, so that the crop box says so. Not needed in mode "fit", whose inputs consist of whole patches.
+        one_size: the model takes `input_size` and no other: a picture that mode "fit" would give another is given as in mode
+            "crop", and with `drop_remainder` the model itself leaves out the last pixels.
 
     Raises:
         ParameterError: a value is out of bounds; recipes come from checkpoints of strangers.
@@ -91,6 +96,7 @@ class Preprocess:
     channels: int = 3
     crop: Literal["center", "squash"] = "center"
     drop_remainder: bool = False
+    one_size: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "input_size", pair("input_size", self.input_size))
@@ -105,8 +111,9 @@ class Preprocess:
             )
         if self.crop not in ("center", "squash"):
             raise ParameterError(f'crop is "center" or "squash", not {self.crop!r}.')
-        if not isinstance(self.drop_remainder, bool):
-            raise ParameterError(f"drop_remainder is true or false, not {self.drop_remainder!r}.")
+        for name in ("drop_remainder", "one_size"):
+            if not isinstance(getattr(self, name), bool):
+                raise ParameterError(f"{name} is true or false, not {getattr(self, name)!r}.")
         if self.drop_remainder and min(self.covered_size) < 1:
             raise ParameterError(
                 f"No patch of {times(self.patch_size)} fits into an input of {times(self.input_size)}."
@@ -133,12 +140,17 @@ class Preprocess:
         """The recipe for another input: its short side has `size` patches, and all else is in proportion; 0 is this recipe.
 
         Raises:
-            ParameterError: `size` is no number of patches, or a side would have more than `MAX_INPUT_SIDE` pixels.
+            ParameterError: `size` is no number of patches, a side would have more than `MAX_INPUT_SIDE` pixels, or the model takes
+                no other size.
         """
         if type(size) is not int or size < 0:
             raise ParameterError(f"A size is the short side in patches, a whole number, not {size!r}.")
         if size in (0, self.short_side):
             return self
+        if self.one_size:
+            raise ParameterError(
+                f"This model takes inputs of {times(self.input_size)} pixels and no others, so no other size can be chosen."
+            )
         assert self.resize_to is not None
         axis = self._own_grid.index(self.short_side)
         scale = size * self.patch_size[axis] / self.covered_size[axis]
@@ -166,7 +178,7 @@ class Preprocess:
             ParameterError: a size was chosen that has more than `max_patches`.
         """
         recipe = self.sized(size)
-        if mode == "fit":
+        if recipe.mode_for(height, width, mode=mode, max_patches=max_patches) == "fit":
             most = MAX_INPUT_SIDE**2 if size else max_patches or MAX_PATCHES
             tall, wide = recipe.fit_size(height, width, max_patches=most)
             rows, cols = tall // self.patch_size[0], wide // self.patch_size[1]
@@ -191,8 +203,19 @@ class Preprocess:
         Raises:
             ParameterError, ImageError: as `cut` says.
         """
-        image, box = self.cut(image, mode=mode, size=size, max_patches=max_patches)
-        return Prepared(self.normalised(levels_of(image, self.channels)[None]), box)
+        cut, box = self.cut(image, mode=mode, size=size, max_patches=max_patches)
+        given = self.mode_for(*box.original_size, mode=mode, max_patches=max_patches)
+        why = f'as in mode "crop", since this model takes no other size than {times(self.input_size)} pixels'
+        note = "" if given == mode else why
+        words = "; ".join(filter(None, (self.sized(size).describe(mode=given), note)))
+        return Prepared(self.normalised(levels_of(cut, self.channels)[None]), box, words, note)
+
+    def mode_for(self, height: int, width: int, *, mode: Mode, max_patches: int | None = None) -> Mode:
+        """The mode that a picture of this size gets: "crop" where "fit" would make an input that the model does not take."""
+        if mode != "fit" or not self.one_size:
+            return mode
+        fitted = self.fit_size(height, width, max_patches=max_patches or MAX_PATCHES)
+        return "fit" if fitted == self.input_size else "crop"
 
     def cut(
         self, image: Image.Image, *, mode: Mode = "fit", size: int = 0, max_patches: int | None = None
@@ -200,8 +223,9 @@ class Preprocess:
         """What the model receives of a picture, not normalised yet, and where that is in the original.
 
         fit: the whole picture at its own shape; the short side gets the short side of `input_size`, the long side its proportional
-        length, both rounded to the patch; smaller if that were more than `max_patches`. crop: the checkpoint's evaluation recipe,
-        equal to timm's and torchvision's to the last bit. stretch: `input_size` whatever the shape.
+        length, both rounded to the patch; smaller if that were more than `max_patches`; where the model takes `one_size`, which
+        this is not, as crop. crop: the checkpoint's evaluation recipe, equal to timm's and torchvision's to the last bit. stretch:
+        `input_size` whatever the shape.
 
         Args:
             image: upright RGB from `decode`; any other PIL image is decoded first.
@@ -225,6 +249,7 @@ class Preprocess:
         if size:
             rows, cols = self.grid(*original, mode=mode, size=size, max_patches=max_patches)
             return self.sized(size).cut(image, mode=mode, max_patches=rows * cols)
+        mode = self.mode_for(*original, mode=mode, max_patches=max_patches)
         if mode == "crop":
             prepared, region = self._crop(image)
         elif mode in ("fit", "stretch"):
@@ -233,9 +258,11 @@ class Preprocess:
             region = (0.0, 0.0, float(original[0]), float(original[1]))
         else:
             raise ParameterError(f'mode is "fit", "crop" or "stretch", not {mode!r}.')
+        covered = prepared
         if mode != "fit":
-            prepared, region = self._without_remainder(prepared, region)
-        return prepared, CropBox(original, (prepared.height, prepared.width), region)
+            covered, region = self._without_remainder(prepared, region)
+        box = CropBox(original, (covered.height, covered.width), region)
+        return prepared if self.one_size else covered, box
 
     def normalised(self, levels: Tensor) -> Tensor:
         """The model's input of grey or colour levels 0..255, float32, on their device: (levels / 255 - mean) / std.
@@ -245,7 +272,7 @@ class Preprocess:
         Args:
             levels: [images, channels, height, width].
         """
-        mean, std = _statistics_on(levels.device, tuple(self.mean), tuple(self.std))
+        mean, std = statistics_on(levels.device, tuple(self.mean), tuple(self.std))
         return levels.to(torch.float32).div(255).sub_(mean).div_(std)
 
     def reverse(self, pixels: Tensor) -> Image.Image:
@@ -276,7 +303,7 @@ class Preprocess:
         tall, wide = height * scale / patch_h, width * scale / patch_w  # in patches, before rounding
         rows, cols = max(1, round(tall)), max(1, round(wide))
         if rows * cols > max_patches:
-            rows, cols = _largest_grid(tall / wide, max_patches)
+            rows, cols = largest_grid(tall / wide, max_patches)
         return rows * patch_h, cols * patch_w
 
     def describe(self, *, mode: Mode = "crop") -> str:
@@ -321,7 +348,7 @@ class Preprocess:
         """Resize and centre crop; where the picture is too small for the cut, the border is black, as torchvision pads."""
         height, width = self._recipe_size(image.height, image.width)
         crop_h, crop_w = self.input_size
-        top, left = _centre(height, crop_h), _centre(width, crop_w)
+        top, left = centre(height, crop_h), centre(width, crop_w)
         resized = self._resize(image, (height, width))
         scale_h, scale_w = image.height / height, image.width / width
         region = (top * scale_h, left * scale_w, crop_h * scale_h, crop_w * scale_w)
@@ -357,7 +384,7 @@ class Preprocess:
 
     def _statistics(self) -> tuple[Tensor, Tensor]:
         """Mean and std, each [channels, 1, 1]."""
-        return _statistics_on(torch.device("cpu"), tuple(self.mean), tuple(self.std))
+        return statistics_on(torch.device("cpu"), tuple(self.mean), tuple(self.std))
 
     def _recipe_words(self) -> str:
         if self.crop == "squash":
@@ -369,23 +396,3 @@ def levels_of(image: Image.Image, channels: int) -> Tensor:
     """A picture's grey or colour levels, uint8 [channels, height, width]."""
     array = np.array(image).reshape(image.height, image.width, channels)
     return torch.from_numpy(array).permute(2, 0, 1).contiguous()
-
-
-def _centre(size: int, crop: int) -> int:
-    """Where a centre crop starts; negative where the picture is padded. Python's round to even is torchvision's."""
-    return -((crop - size) // 2) if crop > size else round((size - crop) / 2.0)
-
-
-def _largest_grid(aspect: float, max_patches: int) -> Size:
-    """(rows, cols) of at most `max_patches` patches, rows / cols near `aspect`; of equally near ones the larger."""
-    ideal = math.sqrt(max_patches * aspect)
-    candidates = []
-    for rows in {max(1, math.floor(ideal)), max(1, math.ceil(ideal))}:
-        for cols in {
-            max(1, math.floor(rows / aspect)),
-            max(1, math.ceil(rows / aspect)),
-            max(1, max_patches // rows),
-        }:
-            if rows * cols <= max_patches:
-                candidates.append((abs(math.log(rows / cols / aspect)), -rows * cols, rows, cols))
-    return min(candidates)[2:] if candidates else (1, 1)

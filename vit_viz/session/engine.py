@@ -20,16 +20,15 @@ from vit_viz.analyses.job import Job
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.registry import PARTS, QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion, Part
+from vit_viz.analyses.targets import function_of
 from vit_viz.answer import Provenance
 from vit_viz.capture import Trace, innermost_edit, standing, trace
 from vit_viz.capture.buffers import IDLE_BYTES, BufferPool
 from vit_viz.capture.interventions import Edits
 from vit_viz.capture.structure_check import StructureCheck
 from vit_viz.checkpoints import Model
-from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.images.part import cut, part_words
-from vit_viz.lazy import Tensor, nn, torch
-from vit_viz.model import VisionTransformer
+from vit_viz.lazy import Tensor, nn
 from vit_viz.progress import Progress, StopCheck
 from vit_viz.session.answers import answer_bytes
 from vit_viz.session.cache import ByteCache
@@ -270,7 +269,7 @@ class Engine:
         turn = partial(
             self.turn, loaded, edits=self._edits(request, cancelled), cancelled=cancelled, is_quick=True
         )
-        with turn(), _taking_other_sizes(loaded, request):
+        with turn():
             started, options = time.perf_counter(), self._input_options(request)
             recorded = trace(
                 loaded,
@@ -341,7 +340,8 @@ class Engine:
 
         def prepare() -> PreparedImage:
             self.checked_trace(request, cancelled=cancelled)
-            return self.prepared(request, cancelled=cancelled, is_quick=is_quick)
+            image = self.prepared(request, cancelled=cancelled, is_quick=is_quick)
+            return replace(image, reads=function_of(dict(request.parameters).get("target")))
 
         return Job(
             loaded=self._model(request),
@@ -376,19 +376,3 @@ class Engine:
         """The picture, or the part of it that is meant."""
         subject = request.subject
         return cut(self._pictures.picture(subject.image, owner=request.owner)[0], subject.part)
-
-
-@contextmanager
-def _taking_other_sizes(loaded: Model, request: Request) -> Iterator[None]:
-    """Say in one sentence that a module which is not ours takes one size only."""
-    try:
-        yield
-    except (AssertionError, RuntimeError, ValueError) as error:
-        is_ours = isinstance(loaded.model, VisionTransformer)
-        if is_ours or not request.subject.size or isinstance(error, VitVizError | torch.OutOfMemoryError):
-            raise
-        height, width = loaded.preprocess.input_size
-        raise ParameterError(
-            f"{loaded.name} cannot compute an input of another size than its own {height} x {width} pixels; please choose its own "
-            "size, and the mode crop or stretch."
-        ) from error

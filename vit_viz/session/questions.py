@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from vit_viz.analyses.options import Options
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
+from vit_viz.analyses.targets import Function
 from vit_viz.analyses.trust import OfMethodOptions
 from vit_viz.capture.given import class_index
 from vit_viz.errors import ParameterError
@@ -18,8 +19,9 @@ from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 
 ClassWord: TypeAlias = int | str
-TargetWord: TypeAlias = ClassWord | tuple[ClassWord, ClassWord] | None
-"""A class by its index or name, a pair for "why the one and not the other", or None for the model's first."""
+TargetWord: TypeAlias = ClassWord | tuple[ClassWord, ClassWord] | Function | None
+"""A class by its index or name, a pair for "why the one and not the other", a function that makes one number of the scores (of what
+the model returns, where that holds none), or None for the model's first."""
 
 
 def request_for(
@@ -106,7 +108,7 @@ def _target(session: Session, subject: Subject, question: AnyQuestion, target: T
     labels = session.model(subject.model).labels
     if isinstance(target, tuple):
         return {"target": tuple(_class(one, labels) for one in target)}
-    return {"target": None if target is None else _class(target, labels)}
+    return {"target": target if target is None or callable(target) else _class(target, labels)}
 
 
 def _class(given: ClassWord, labels: Any) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias, get_args
 
@@ -15,7 +15,7 @@ from vit_viz.images.part import Part, checked_part, part_size
 from vit_viz.session.earlier import as_today
 from vit_viz.session.edits import NO_EDITS, ModelEdits
 
-Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
+Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | Callable[[Any], Any] | None"
 
 Size = tuple[int, int]
 
@@ -73,7 +73,8 @@ class Request:
     Args:
         subject: what it is about.
         question: its name in `vit_viz.analyses.registry`, or that of a part of which answers are made.
-        parameters: pairs (name, value), sorted by name; values are None, text, finite numbers, and tuples of these.
+        parameters: pairs (name, value), sorted by name; values are None, text, finite numbers, tuples of these, and a function
+            as the target.
 
     Raises:
         ParameterError: the parameters are not sorted, or a value is of another kind.
@@ -87,8 +88,9 @@ class Request:
         names = [name for name, _ in self.parameters]
         if names != sorted(set(names)):
             raise ParameterError("The parameters of a request are sorted by name, and each is given once.")
-        for _, value in self.parameters:
-            _check_value(value)
+        for name, value in self.parameters:
+            if not (name == "target" and callable(value)):
+                _check_value(value)
 
     @classmethod
     def of(
@@ -111,7 +113,15 @@ class Request:
         return replace(self, subject=replace(self.subject, image=image, owner=""))
 
     def to_json(self) -> str:
-        """The request as one JSON object, without its owner."""
+        """The request as one JSON object, without its owner.
+
+        Raises:
+            ParameterError: its target is a function.
+        """
+        if any(callable(value) for _, value in self.parameters):
+            raise ParameterError(
+                "A function as the target cannot be written into a file or a link; vit_viz.run(...).save(...) saves what it gave."
+            )
         asked = asdict(self.subject) | {"question": self.question, "parameters": dict(self.parameters)}
         asked["edits"] = list(self.subject.edits.words)
         del asked["owner"]
@@ -185,7 +195,7 @@ def check_input(loaded: Model, subject: Subject, whole: Size, *, max_patches: in
         return
     (height, width), (tall, wide) = recipe.input_size, recipe.patch_size
     count = -(-height // tall) * -(-width // wide)
-    if mode != "fit" and count > MOST_PATCHES:
+    if recipe.mode_for(*picture, mode=mode) != "fit" and count > MOST_PATCHES:
         raise ParameterError(
             f"The input of this model, {height} x {width} pixels, has {count} patches, more than the {MOST_PATCHES} that are "
             "computed here; choose the size 'fit'."

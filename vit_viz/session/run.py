@@ -74,7 +74,8 @@ def run(
             all), a list of such statements, or arguments of `edit` as a dict, {"heads": {(3, 1): 0}}; the answer is the edited
             model's.
         query: where it starts: "class", "register 0", (row, col) or "3,4", a list of these; None is what the output is read from.
-        target: the class, by index or name, or a pair for "why the one and not the other"; None is the model's first.
+        target: the class, by index or name, a pair for "why the one and not the other", or a function as `explain` takes it, whose
+            answer no link and no file can ask for again; None is the model's first.
         progress: told the share that is done; None shows a bar at a terminal or in a notebook, False nothing.
         cancelled: asked between batches; True ends with `Cancelled`.
         options: of the question; `QUESTIONS[name].options` has them with their ranges.

@@ -1,0 +1,194 @@
+"""Scores in what models return: tuples, lists, dictionaries and dataclasses, and what is said where there are none."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from torch import Tensor, nn
+
+import vit_viz as vv
+from tests.capture.models import pixels, timm_vit
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.capture.returned import image_of, number_from, place_of_scores, scores_of
+from vit_viz.errors import ParameterError
+
+Named = namedtuple("Named", "features scores")
+
+
+@dataclass
+class Outputs:
+    scores: Tensor
+    side: Tensor | None = None
+
+
+LOGITS, SIDE, TOKENS = torch.rand(2, 7), torch.rand(2, 3), torch.rand(2, 25, 40)
+FORMS: dict[str, tuple[Any, str, int]] = {
+    "a tensor": (LOGITS, "", 0),
+    "logits": ({"features": torch.rand(2, 40), "logits": LOGITS}, "", 0),
+    "(logits, hidden states)": ((LOGITS, [TOKENS, TOKENS]), "[0]", 0),
+    "[logits]": ([LOGITS], "[0]", 0),
+    "out": ({"out": LOGITS}, "['out']", 0),
+    "two heads": ((LOGITS, SIDE), "[0]", 1),
+    "tokens first": ((TOKENS, LOGITS), "[1]", 0),
+    "classes first": ((LOGITS.argmax(-1, keepdim=True), LOGITS), "[1]", 0),
+    "nested": (((TOKENS, [LOGITS, SIDE]), None), "[0][1][0]", 1),
+    "a named tuple": (Named(TOKENS, LOGITS), ".scores", 0),
+    "a dataclass": (Outputs(LOGITS, SIDE), ".scores", 1),
+    "beside an embedding": ({"image_embeds": SIDE, "score": LOGITS}, "['score']", 0),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_first_tensor_that_can_be_scores_is_taken_and_told(form: str) -> None:
+    output, path, others = FORMS[form]
+    assert scores_of(output, 2) is LOGITS
+    place = place_of_scores(output, 2)
+    assert (place.exists, place.path, len(place.others)) == (True, path, others)
+    assert place.words.startswith(path)
+    assert ("the first of 2" in place.words) == bool(others)
+
+
+def test_the_only_tensor_is_taken_whatever_its_shape_but_is_no_scores() -> None:
+    assert scores_of({"map": TOKENS}, 2) is TOKENS
+    assert not place_of_scores({"map": TOKENS}, 2).exists
+
+
+@pytest.mark.parametrize(
+    "output",
+    [None, {"boxes": TOKENS, "more": TOKENS}, {"last_hidden_state": TOKENS, "pooler_output": LOGITS}, "text"],
+)
+def test_nothing_is_taken_for_scores_that_says_to_be_something_else(output: Any) -> None:
+    assert scores_of(output, 2) is None
+
+
+def test_what_is_returned_for_one_image_of_several_keeps_its_form() -> None:
+    output = {"a": (LOGITS, [TOKENS]), "b": Named(SIDE, None), "c": Outputs(SIDE), "d": torch.tensor(3.0)}
+    one = image_of(output, 1, 2)
+    torch.testing.assert_close(one["a"][0], LOGITS[1:])
+    torch.testing.assert_close(one["a"][1][0], TOKENS[1:])
+    torch.testing.assert_close(one["b"].features, SIDE[1:])
+    torch.testing.assert_close(one["c"].scores, SIDE[1:])
+    assert one["d"] == 3
+    whole = transformers.modeling_outputs.BaseModelOutputWithPooling(TOKENS, LOGITS)
+    torch.testing.assert_close(image_of(whole, 1, 2).pooler_output, LOGITS[1:])
+    assert whole.pooler_output is LOGITS
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda scores: scores[9], r"stops at scores \[7\] \(IndexError: .*\)\.$"),
+        (lambda scores: scores.nothing, r"stops at scores \[7\] \(AttributeError: .*\)\.$"),
+        (lambda scores: scores, "returns one number as a tensor"),
+        (lambda _: 1.0, "returns one number as a tensor"),
+    ],
+)
+def test_a_function_that_makes_no_number_is_refused_in_a_sentence(
+    function: Callable[[Tensor], Any], words: str
+) -> None:
+    with pytest.raises(ParameterError, match=words):
+        number_from(function, LOGITS[0])
+
+
+class Returning(nn.Module):
+    """A ViT of timm in another form; its two last outputs are the second head."""
+
+    def __init__(self, form: Callable[[Tensor, Tensor], Any]) -> None:
+        super().__init__()
+        self.vit, self.form = timm_vit().eval(), form
+
+    def layout(self, height: int, width: int) -> vv.TokenLayout:
+        return vv.TokenLayout((height // 16, width // 16), ("class",))
+
+    def forward(self, images: Tensor) -> Any:
+        tokens = self.vit.forward_features(images)
+        return self.form(self.vit.forward_head(tokens), tokens)
+
+
+METHODS = ("relevance", "occlusion")
+
+
+def test_scores_in_a_tuple_give_the_maps_of_scores_alone() -> None:
+    inside, alone = Returning(lambda logits, tokens: (logits, [tokens])), Returning(lambda logits, _: logits)
+    alone.vit = inside.vit
+    maps, expected = (vv.explain(one, pixels(), methods=METHODS, target=3) for one in (inside, alone))
+    for name in METHODS:
+        assert (maps[name].values == expected[name].values).all()
+        assert dict(maps[name].provenance.parameters)["output"] == "[0] of what the model returns"
+        assert "output" not in dict(expected[name].provenance.parameters)
+    recorded = vv.trace(inside, pixels(), target=3)
+    assert recorded.problems == ("The scores are [0] of what the model returns.",)
+
+
+def test_the_choice_is_told_where_the_layout_was_passed_and_no_gradient_is_taken() -> None:
+    model, image = Returning(lambda logits, _: {"out": logits}), pixels()
+    layout = model.layout(*image.shape[2:])
+    answer = vv.explain(model, image, methods="occlusion", layout=layout)["occlusion"]
+    assert dict(answer.provenance.parameters)["output"] == "['out'] of what the model returns"
+
+
+def test_a_function_explains_what_is_returned_in_place_of_scores() -> None:
+    """As if the model returned that number as its one score."""
+    boxes = Returning(lambda _, tokens: {"boxes": tokens[:, :3, :4], "sizes": tokens[:, :3, 4:]})
+    number = Returning(lambda _, tokens: tokens[:, 0, 1:2])
+    number.vit = boxes.vit
+    target = lambda output: output["boxes"][0, 0, 1]  # noqa: E731 - as a user passes it
+    maps = vv.explain(boxes, pixels(), methods=METHODS, target=target)
+    expected = vv.explain(number, pixels(), methods=METHODS, target=0)
+    for name in METHODS:
+        torch.testing.assert_close(torch.tensor(maps[name].values), torch.tensor(expected[name].values))
+    assert "function <lambda> of the output" in maps["occlusion"].caption
+    changes = vv.ablate_heads(boxes, pixels(), target=target).values
+    torch.testing.assert_close(
+        torch.tensor(changes), torch.tensor(vv.ablate_heads(number, pixels(), target=0).values)
+    )
+    scores = PreparedImage.of(boxes, pixels(), target=target).outputs(torch.cat([pixels(), 2 * pixels()]))
+    assert scores.shape == (2, 1)
+
+
+def test_run_and_explain_take_a_function_of_the_scores() -> None:
+    def fourth(scores: Tensor) -> Tensor:
+        return scores[4]
+
+    loaded = vv.load("mini")
+    maps, expected = (vv.explain(loaded, "shapes", target=one)["relevance"] for one in (fourth, 4))
+    assert (maps.values == expected.values).all()
+    answer, expected = (vv.run(loaded, "shapes", "relevance", target=one) for one in (fourth, 4))
+    assert (answer.values == expected.values).all()
+    assert dict(answer.provenance.parameters)["target"] == "function fourth of the output"
+    assert vv.run(loaded, "shapes", "relevance", target=fourth) is answer
+    other = vv.run(loaded, "shapes", "relevance", target=lambda scores: -scores[4])
+    assert (other.values != expected.values).any()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model, image: vv.trace(model, image, target=3),
+        lambda model, image: vv.explain(model, image),
+        lambda model, image: vv.explain(model, image, methods="occlusion", target=3),
+        lambda model, image: vv.ablate_heads(model, image),
+    ],
+)
+def test_a_model_without_scores_says_what_it_returns_and_what_to_pass(ask: Callable[..., Any]) -> None:
+    model = Returning(lambda _, tokens: {"boxes": tokens[:, 1:, :4], "masks": tokens[:, None]})
+    words = (
+        r"^Returning returns no scores .*output\['boxes'\] \[1, 24, 4\], output\['masks'\] \[1, 1, 25, 40\]: pass as target= "
+        r".*target=lambda output: output\['boxes'\]\[0, 0, 0\]\.$"
+    )
+    with pytest.raises(ParameterError, match=words):
+        ask(model, pixels())
+    assert vv.trace(model, pixels(), target=lambda output: output["boxes"][0, 0, 0]).output_grad is not None
+
+
+def test_what_a_function_cannot_be_asked_for_is_refused_in_a_sentence() -> None:
+    with pytest.raises(ParameterError, match="A function as the target cannot be written into a file"):
+        vv.figure("mini", "shapes", "relevance", target=lambda scores: scores[3])
+    with pytest.raises(ParameterError, match="A function is no sum of parts"):
+        vv.run("mini", "shapes", "decomposition", target=lambda scores: scores[3])

@@ -1,0 +1,142 @@
+"""What a model returns, and which part of it are its scores: a tensor, or tuples, lists, dictionaries, dataclasses of tensors."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from vit_viz.errors import ParameterError, VitVizError
+from vit_viz.lazy import Tensor
+
+_FEATURES = ("hidden", "embed", "pool", "feature", "attention")
+"""Parts of names of what a model returns beside its scores, though it may have their shape: `pooler_output`, `image_embeds`."""
+
+
+@dataclass(frozen=True)
+class ScoresPlace:
+    """Where the scores stand in what a model returns.
+
+    Args:
+        exists: whether there are any, [images, outputs].
+        path: as one would write it after the returned value, "[0]" or "['out']"; "" for that value itself, or its `logits`.
+        others: of tensors that could be scores as well, likewise.
+    """
+
+    exists: bool
+    path: str = ""
+    others: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Which of several things it is; "" where nothing had to be chosen."""
+        beside = f", the first of {len(self.others) + 1} that could be scores" if self.others else ""
+        return f"{self.path} of what the model returns{beside}" if self.path else ""
+
+
+def scores_of(output: Any, images: int) -> Tensor | None:
+    """The scores in what a model returned for so many images; None where nothing can be taken for them.
+
+    That is the returned tensor, or `logits`; else the first tensor [images, outputs], but for those whose name says that they are
+    features; else the only tensor, whose shape may be another.
+    """
+    chosen = _chosen(output, images)
+    return None if chosen is None else chosen[0]
+
+
+def place_of_scores(output: Any, images: int) -> ScoresPlace:
+    """Where `scores_of` finds them."""
+    chosen = _chosen(output, images)
+    if chosen is None or chosen[0].ndim != 2:
+        return ScoresPlace(exists=False)
+    return ScoresPlace(True, *chosen[1:])
+
+
+def _chosen(output: Any, images: int) -> tuple[Tensor, str, tuple[str, ...]] | None:
+    """The scores, their path, and those of others that could be them."""
+    if isinstance(output, Tensor):
+        return output, "", ()
+    logits = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
+    if isinstance(logits, Tensor):
+        return logits, "", ()
+    parts = list(_tensors_in(output))
+    possible = [
+        (path, part)
+        for path, part in parts
+        if part.ndim == 2 and len(part) == images and not any(word in path.lower() for word in _FEATURES)
+    ] or parts * (len(parts) == 1)
+    if not possible:
+        return None
+    (path, first), *others = possible
+    return first, path, tuple(path for path, _ in others)
+
+
+def _tensors_in(output: Any, path: str = "") -> Iterator[tuple[str, Tensor]]:
+    """Every tensor of numbers, in the order in which it stands there, and its path."""
+    if isinstance(output, Tensor):
+        if output.is_floating_point():
+            yield path, output
+    elif isinstance(output, Mapping):
+        for name, part in output.items():
+            yield from _tensors_in(part, f"{path}[{name!r}]")
+    elif isinstance(output, tuple | list):
+        names = getattr(output, "_fields", None)
+        for place, part in enumerate(output):
+            yield from _tensors_in(part, f"{path}[{place}]" if names is None else f"{path}.{names[place]}")
+    elif is_dataclass(output):
+        for one in fields(output):
+            yield from _tensors_in(getattr(output, one.name), f"{path}.{one.name}")
+
+
+def no_scores(name: str, output: Any) -> ParameterError:
+    """The error that says what a model returns in place of scores, and how a number is made of that."""
+    parts = list(_tensors_in(output))
+    if not parts:
+        return ParameterError(f"{name} returns no tensor of numbers, so there is nothing to explain.")
+    listed = ", ".join(f"output{path} {list(part.shape)}" for path, part in parts[:4])
+    path, first = parts[0]
+    index = f"[{', '.join('0' * first.ndim)}]" if first.ndim else ""
+    return ParameterError(
+        f"{name} returns no scores [images, classes], but {listed}{', ...' if len(parts) > 4 else ''}: pass as target= a function "
+        f"that makes one number of it, such as target=lambda output: output{path}{index}."
+    )
+
+
+def image_of(output: Any, image: int, images: int) -> Any:
+    """What a model returned for one of several images, as it returns it for one."""
+    if isinstance(output, Tensor):
+        return output[image : image + 1] if output.ndim and len(output) == images else output
+    if isinstance(output, Mapping):
+        one: Any = copy.copy(output)
+        for name, part in output.items():
+            one[name] = image_of(part, image, images)
+        return one
+    if isinstance(output, tuple | list):
+        parts = [image_of(part, image, images) for part in output]
+        return type(output)(*parts) if hasattr(output, "_fields") else type(output)(parts)
+    if is_dataclass(output) and not isinstance(output, type):
+        values = {one.name: image_of(getattr(output, one.name), image, images) for one in fields(output)}
+        return replace(output, **values)
+    return output
+
+
+def number_from(function: Callable[[Any], Any], output: Any) -> Tensor:
+    """The number, without axes, that a function of the user makes of scores [outputs], or of what the model returns.
+
+    Raises:
+        ParameterError: it makes none, or stops.
+    """
+    try:
+        number = function(output)
+    except VitVizError:  # of a target of ours
+        raise
+    except Exception as error:
+        what = f"scores {list(output.shape)}" if isinstance(output, Tensor) else "what the model returns"
+        said = " ".join(str(error).split())[:200].rstrip(".").replace(". ", "; ")
+        raise ParameterError(
+            f"The function that was passed as the target stops at {what} ({type(error).__name__}{f': {said}' if said else ''})."
+        ) from error
+    if not isinstance(number, Tensor) or number.numel() != 1:
+        raise ParameterError("A target is a class index or a function that returns one number as a tensor.")
+    return number.reshape(())
