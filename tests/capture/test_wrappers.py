@@ -11,6 +11,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 import vit_viz as vv
+from tests.checkpoints.test_plain_module import timm_vit, vit
 from tests.comparing import assert_same
 from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
 from vit_viz.errors import ParameterError
@@ -143,6 +144,20 @@ def test_the_preprocessing_is_that_of_the_model_within_only_where_its_input_is_p
             torch.tensor(vv.run(wrapped, photo, "look", layer=1, head="2").values), torch.tensor(alone.values)
         )
     normalising = Changing(model, lambda pixels: (pixels - 0.5) / 0.5)
-    assert preprocess_within(normalising) is None
+    assert preprocess_within(normalising) == (None, "")
     with pytest.raises(ParameterError, match="Changing does not say how pictures become its input"):
         vv.run(normalising, photo, "look")
+
+
+@pytest.mark.parametrize("make", [timm_vit, vit], ids=["timm", "transformers"])
+def test_a_model_of_one_size_takes_a_wide_photo_alike_within_others(make: Callable[[], nn.Module]) -> None:
+    model, photo = make(), Image.effect_noise((72, 32), 80).convert("RGB")
+    alone = vv.trace(model, photo)
+    assert "takes no other size than 32 x 32 pixels" in alone.problems[0]
+    for wrapped in (nn.DataParallel(model), Lightning(model), nn.DataParallel(nn.Sequential(model))):
+        within = vv.trace(wrapped, photo)
+        assert within.problems == alone.problems
+        assert within.provenance.parameters == alone.provenance.parameters
+        assert within.logits is not None
+        assert alone.logits is not None
+        assert_same(within.logits, alone.logits)

@@ -85,7 +85,8 @@ def as_known_model(model: Model | nn.Module, picture: object) -> Model | nn.Modu
         ParameterError: the module does not say how pictures become its input.
     """
     if isinstance(model, nn.Module) and not isinstance(picture, Tensor):
-        return plain_module(model, preprocess=preprocess_within(model))
+        preprocess, origin = preprocess_within(model)
+        return plain_module(model, preprocess=preprocess, origin=origin)
     return model
 
 

@@ -63,13 +63,17 @@ def told_within(module: nn.Module, pixels: Tensor, tells: Callable[[nn.Module], 
     return says[outermost] if is_given_the_same and alone else None
 
 
-def preprocess_within(module: nn.Module) -> Preprocess | None:
-    """How pictures become the input of a module that passes it on to a timm model; None where it does not, or says so itself."""
-    recipes = (own_preprocess(part) for part in submodules_of(module))
-    recipe = next((one for one in recipes if one is not None), None)
-    if recipe is None or own_preprocess(module) is not None:
-        return None
+def preprocess_within(module: nn.Module) -> tuple[Preprocess | None, str]:
+    """How pictures become the input of a module around one of timm or transformers, and in words where that was found.
+
+    None where it does not pass it on, or says so itself.
+    """
+    found = (own_preprocess(part) for part in submodules_of(module))
+    first = next((one for one in found if one is not None), None)
+    if first is None or own_preprocess(module) is not None:
+        return None, ""
+    recipe = first[0]
     like = next(module.parameters(), torch.empty(0))
     pixels = torch.linspace(-1, 1, recipe.channels * recipe.input_size[0] * recipe.input_size[1])
     pixels = pixels.to(like.device, like.dtype).view(1, recipe.channels, *recipe.input_size)
-    return told_within(module, pixels, own_preprocess)
+    return told_within(module, pixels, own_preprocess) or (None, "")

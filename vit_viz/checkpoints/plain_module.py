@@ -69,6 +69,7 @@ def plain_module(
     module: nn.Module,
     *,
     preprocess: Preprocess | None = None,
+    origin: str = "",
     labels: Labels | None = None,
     layout: TokenLayout | None = None,
     has_classes: bool | None = None,
@@ -77,6 +78,7 @@ def plain_module(
 
     Args:
         preprocess: how pictures become its input; None takes what a model of timm or transformers says of itself.
+        origin: in words, where the preprocessing was found.
         labels: names of its classes.
         layout: which token is what, where the module does not tell.
         has_classes: whether its outputs are scores of classes; None: where they have names.
@@ -84,17 +86,15 @@ def plain_module(
     Raises:
         ParameterError: there is no `preprocess`, and the module does not tell.
     """
-    origin = ""
-    if preprocess is None:
-        preprocess, origin = own_preprocess(module)
+    if preprocess is None and (own := own_preprocess(module)) is not None:
+        preprocess, origin = own
     if preprocess is None:
         raise ParameterError(
             f"{type(module).__name__} does not say how pictures become its input: pass pixels [1, channels, height, width], "
             "already normalised, to trace or explain; or open it with serve(module, "
             "preprocess=Preprocess(input_size=..., patch_size=..., mean=..., std=...))."
         )
-    if takes_one_size(module):
-        preprocess = replace(preprocess, one_size=True, drop_remainder=True)
+    preprocess = _of_one_size(preprocess, module)
     name = type(module).__name__
     provenance = Provenance(model=name, weights=f"module {id(module):x}")
     parameter = next(module.parameters(), torch.empty(0))
@@ -129,7 +129,7 @@ def _with_layout() -> Callable[[nn.Module, TokenLayout, tuple[int, int]], nn.Mod
     return WithLayout
 
 
-def own_preprocess(module: nn.Module) -> tuple[Preprocess | None, str]:
+def own_preprocess(module: nn.Module) -> tuple[Preprocess, str] | None:
     """How pictures become the input of a model of timm or transformers, and in words where that was found; None for any other.
 
     timm says it in `pretrained_cfg` and the patch embedding. transformers says the size in the configuration, and the rest in the
@@ -137,12 +137,17 @@ def own_preprocess(module: nn.Module) -> tuple[Preprocess | None, str]:
     """
     recipe, embedding = getattr(module, "pretrained_cfg", None), getattr(module, "patch_embed", None)
     if isinstance(recipe, Mapping) and getattr(embedding, "patch_size", None) is not None:
-        return _of_timm(recipe, embedding), ""
+        return _of_one_size(_of_timm(recipe, embedding), module), ""
     config = getattr(module, "config", None)
     config = getattr(config, "vision_config", config)
     if all(getattr(config, name, None) for name in ("model_type", "image_size", "patch_size")):
-        return _of_transformers(module, config)
-    return None, ""
+        preprocess, origin = _of_transformers(module, config)
+        return _of_one_size(preprocess, module), origin
+    return None
+
+
+def _of_one_size(preprocess: Preprocess, module: nn.Module) -> Preprocess:
+    return replace(preprocess, one_size=True, drop_remainder=True) if takes_one_size(module) else preprocess
 
 
 def _of_timm(recipe: Mapping[str, Any], embedding: Any) -> Preprocess:

@@ -107,8 +107,9 @@ def session_of(loaded: ModelLike) -> Session:
         return session
     loaded = as_model(loaded)
     if isinstance(loaded, nn.Module):
+        preprocess, origin = preprocess_within(loaded)
         loaded = plain_module(
-            loaded, preprocess=preprocess_within(loaded), has_classes=outputs_of(loaded) == "classes"
+            loaded, preprocess=preprocess, origin=origin, has_classes=outputs_of(loaded) == "classes"
         )
     session = Session(model=loaded.name, cache_bytes=CACHE_BYTES)
     session.add_model(loaded)

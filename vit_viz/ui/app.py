@@ -219,9 +219,8 @@ def session_of(
     """
     meant = as_model(model)
     if isinstance(meant, nn.Module):
-        shown: Model = plain_module(
-            meant, preprocess=preprocess or preprocess_within(meant), labels=labels, layout=layout
-        )
+        preprocess, origin = preprocess_within(meant) if preprocess is None else (preprocess, "")
+        shown: Model = plain_module(meant, preprocess=preprocess, origin=origin, labels=labels, layout=layout)
     else:
         shown = meant
     session = Session(model=shown.name)
