@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -97,16 +98,25 @@ def test_the_part_that_looks_at_the_image_is_named_wherever_it_stands(
 
 
 @pytest.mark.parametrize(
-    ("parts", "error"),
+    ("parts", "error", "advice"),
     [
-        (["vision_model"], ValueError("image size")),
-        (["text_model"], ValueError("input_ids")),
-        (["vision_model", "text_model"], torch.OutOfMemoryError("no room")),
-        (["vision_model", "text_model"], ParameterError("no such token")),
-        (["vision_model", "text_model"], KeyError("weights")),
+        (["vision_model"], ValueError("image size"), "; if it takes one size only, .*"),
+        (["text_model"], ValueError("input_ids"), "; if it takes one size only, .*"),
+        (["vision_model", "text_model"], KeyError("weights"), ""),
+        (["vision_model"], TypeError("missing argument"), ""),
     ],
 )
-def test_what_is_no_lack_of_text_speaks_for_itself(parts: Sequence[str], error: Exception) -> None:
-    with pytest.raises(type(error)) as raised:
+def test_what_is_no_lack_of_text_is_told_in_the_models_own_words(
+    parts: Sequence[str], error: Exception, advice: str
+) -> None:
+    words = rf"Stopping does not run on pixels \[1, 3, 64, 96\] \({type(error).__name__}: {re.escape(str(error))}\){advice}\.$"
+    with pytest.raises(CaptureError, match=words) as raised:
         trace(Stopping(parts, error), pixels())
+    assert raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("no room"), ParameterError("no such token")])
+def test_what_speaks_for_itself_is_left_as_it_is(error: Exception) -> None:
+    with pytest.raises(type(error)) as raised:
+        trace(Stopping(["vision_model", "text_model"], error), pixels())
     assert raised.value is error

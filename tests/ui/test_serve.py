@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
@@ -65,7 +63,9 @@ def test_a_module_without_a_recipe_is_refused_in_one_sentence() -> None:
 def test_a_model_within_other_modules_is_shown_as_by_itself() -> None:
     model = Tutorial()
     model.pretrained_cfg = {"input_size": (3, 32, 48), "mean": (0.1, 0.2, 0.3), "std": (0.5, 0.6, 0.7)}  # type: ignore[assignment]
-    model.patch_embed = SimpleNamespace(patch_size=(8, 8), img_size=(32, 48))  # type: ignore[assignment]
+    embedding = nn.Module()
+    embedding.patch_size, embedding.img_size = (8, 8), (32, 48)  # type: ignore[assignment]
+    model.patch_embed = embedding
     parallel, sequence, alone = (
         session_of(module).model() for module in (nn.DataParallel(model), nn.Sequential(model), model)
     )

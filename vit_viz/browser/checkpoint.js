@@ -69,6 +69,7 @@ function recipeOf(config, { mean, std, crop }) {
     mean: config.in_chans === 1 ? average(mean) : mean,
     std: config.in_chans === 1 ? average(std) : std,
     drop_remainder: config.drop_remainder,
+    one_size: false, // our own model takes any
   };
 }
 

@@ -15,6 +15,7 @@ import { resize } from './resize.js';
  * @property {number} channels
  * @property {string} crop
  * @property {boolean} drop_remainder
+ * @property {boolean} [one_size]
  *
  * @typedef {{pixels: Float32Array, height: number, width: number, channels: number, crop: {original: number[],
  *     input: number[], region: number[]}}} Prepared pixels: [channels, height, width]; crop: as `CropBox.to_dict()`

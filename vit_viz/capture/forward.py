@@ -24,6 +24,9 @@ Noted = TypeVar("Noted")
 _VISION = ("vision_model", "vision_tower", "visual", "vision_encoder")
 """Names of the part that looks at the image in models that also read text, and of the part that reads it:"""
 _TEXT = ("text_model", "text_encoder", "text_decoder", "language_model", "token_embedding")
+_LACKS_TEXT = (TypeError, ValueError, AttributeError, RuntimeError)
+_OF_SIZE = (AssertionError, ValueError, RuntimeError, IndexError)
+"""What models stop with where the text is missing, and where the size does not suit them."""
 
 
 class PerModule(Generic[Noted]):
@@ -123,7 +126,8 @@ def answer_of(module: nn.Module, pixels: Tensor) -> Any:
         kind = type(error).__name__
         names = [name for name, _ in module.named_modules()]
         vision = next((name for name in names if name.rpartition(".")[2] in _VISION), None)
-        if vision is not None and any(name.rpartition(".")[2] in _TEXT for name in names):
+        reads_text = any(name.rpartition(".")[2] in _TEXT for name in names)
+        if vision is not None and reads_text and isinstance(error, _LACKS_TEXT):
             raise CaptureError(
                 f"{name} does not run on pixels alone ({kind}); trace the part of it that looks at the image, .{vision}."
             ) from error
@@ -131,9 +135,9 @@ def answer_of(module: nn.Module, pixels: Tensor) -> Any:
         advice = 'mode="crop" or "stretch", without size=, gives it a picture at that size'
         if getattr(module, "dynamic_img_size", None) is False:
             advice += ", and dynamic_img_size=True makes a timm model that takes others"
+        of_size = f"; if it takes one size only, {advice}" if isinstance(error, _OF_SIZE) else ""
         raise CaptureError(
-            f"{name} does not run on pixels {list(pixels.shape)} ({kind}{f': {said}' if said else ''}); if it takes one size only, "
-            f"{advice}."
+            f"{name} does not run on pixels {list(pixels.shape)} ({kind}{f': {said}' if said else ''}){of_size}."
         ) from error
 
 

@@ -68,8 +68,8 @@ def preprocess_within(module: nn.Module) -> tuple[Preprocess | None, str]:
 
     None where it does not pass it on, or says so itself.
     """
-    found = (own_preprocess(part) for part in submodules_of(module))
-    first = next((one for one in found if one is not None), None)
+    recipes = (own_preprocess(part) for part in submodules_of(module))
+    first = next((one for one in recipes if one is not None), None)
     if first is None or own_preprocess(module) is not None:
         return None, ""
     recipe = first[0]
