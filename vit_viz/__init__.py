@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from vit_viz.analyses.positions import position_fit, position_similarity
     from vit_viz.analyses.registers import add_register
     from vit_viz.analyses.rollout import rollout, value_rollout
+    from vit_viz.analyses.saco import saco
     from vit_viz.analyses.tokens import token_change, token_similarity
     from vit_viz.capture.edits import edit
     from vit_viz.capture.trace import Trace
@@ -95,7 +96,7 @@ __all__ = [
     "VitVizError", "ablate_heads", "add_register", "agreement", "attention_map", "compare_surveys", "decomposition",
     "edit", "explain", "explore", "faithfulness", "figure", "filter_components", "head_table", "key_segments",
     "layer_similarity", "ledger", "links", "load", "logit_lens", "map_stability", "position_components", "position_fit",
-    "position_similarity", "resampling", "rollout", "rotary_similarity", "run", "serve", "survey", "token_change",
+    "position_similarity", "resampling", "rollout", "rotary_similarity", "run", "saco", "serve", "survey", "token_change",
     "token_components", "token_norms", "token_similarity", "trace", "value_rollout",
 ]  # fmt: skip
 
@@ -120,6 +121,7 @@ _MODULES = {
     "vit_viz.analyses.positions": "position_fit position_similarity",
     "vit_viz.analyses.registers": "add_register",
     "vit_viz.analyses.rollout": "rollout value_rollout",
+    "vit_viz.analyses.saco": "saco",
     "vit_viz.analyses.tokens": "token_change token_similarity",
     "vit_viz.capture.edits": "edit",
     "vit_viz.capture.trace": "Trace",

@@ -36,6 +36,7 @@ from vit_viz.analyses.position_tables import (
 from vit_viz.analyses.positions import POSITION_FIT, POSITIONS
 from vit_viz.analyses.registers import ADDED_REGISTER
 from vit_viz.analyses.removal import WITHOUT_PATCHES
+from vit_viz.analyses.saco import SACO
 from vit_viz.analyses.share_maps import CLASS_DIFFERENCE, OWN_PART, OWN_PARTS
 from vit_viz.analyses.spec import AnyQuestion, Part, Registry
 from vit_viz.analyses.tokens import TOKEN_CHANGE, TOKEN_SIMILARITY
@@ -52,6 +53,7 @@ QUESTIONS: Registry[AnyQuestion] = Registry(
     DECOMPOSITION,
     TRUST,
     RANDOMISATION,
+    SACO,
     MAP_STABILITY,
     ON_OBJECT,
     AGREEMENT,
