@@ -16,6 +16,7 @@ import vit_viz as vv
 from tests.capture.models import pixels, timm_vit
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture.returned import image_of, number_from, place_of_scores, scores_of
+from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.errors import ParameterError
 
 Named = namedtuple("Named", "features scores")
@@ -185,6 +186,16 @@ def test_a_model_without_scores_says_what_it_returns_and_what_to_pass(ask: Calla
     with pytest.raises(ParameterError, match=words):
         ask(model, pixels())
     assert vv.trace(model, pixels(), target=lambda output: output["boxes"][0, 0, 0]).output_grad is not None
+
+
+@pytest.mark.parametrize("question", ["relevance", "agreement", "own_part", "head_importance"])
+def test_questions_by_name_take_a_function_of_what_is_returned(question: str) -> None:
+    module = Returning(lambda _, tokens: {"boxes": tokens[:, 1:, :4], "class": tokens[:, :1]})
+    model = plain_module(module, preprocess=vv.Preprocess((64, 96), (16, 16)), has_classes=True)
+    target = lambda output: output["class"][0, 0, 3]  # noqa: E731 - as a user passes it
+    assert vv.run(model, "shapes", question, target=target, mode="crop") is not None
+    with pytest.raises(ParameterError, match=r"returns no scores .*target=lambda output: "):
+        vv.run(model, "shapes", question, target=3, mode="crop")
 
 
 def test_what_a_function_cannot_be_asked_for_is_refused_in_a_sentence() -> None:

@@ -79,9 +79,9 @@ class Job:
 
     @property
     def outputs(self) -> Tensor:
-        """What the model says of the whole image, on the CPU."""
-        outputs = self.trace.logits
-        assert outputs is not None
+        """What the model says of the whole image, on the CPU; see `PreparedImage.logits`."""
+        recorded = self.trace
+        outputs = self.image.logits(recorded) if recorded.logits is None else recorded.logits
         return outputs.float().cpu()
 
     @property
