@@ -24,6 +24,7 @@ Pooling = Literal["class", "mean", "attention"]
 Grid = tuple[int, int]
 
 _NUMBER = re.compile(r" \d+$")
+_CLASS_TOKEN = re.compile(r"class( \d+)?")
 _PATCH_TEXT = re.compile(r"\(?\s*(\d{1,5})\s*,\s*(\d{1,5})\s*\)?")
 _POSITIONS = re.compile(rf"\s*{_PATCH_TEXT.pattern}(?:\s*;\s*{_PATCH_TEXT.pattern})*\s*;?\s*")
 
@@ -34,8 +35,10 @@ class TokenLayout:
 
     Args:
         grid: patches as (rows, cols).
-        prefix: names of the tokens before the patches, e.g. ("class", "register 0", "register 1").
-        pooling: what the model's output is read from; None means the class token where there is one, else the mean of the patches.
+        prefix: names of the tokens before the patches, e.g. ("class", "register 0", "register 1"), or ("class 0", "class 1", ...)
+            where there are several class tokens, as of models with one for each class.
+        pooling: what the model's output is read from; None means the class tokens where there are any, else the mean of the
+            patches.
         suffix: names of the tokens after the patches, e.g. ("detection 0", "detection 1").
         joins_patches: beside the class token the output reads the mean of all patches, as the linear heads of DINOv2 do.
 
@@ -66,14 +69,20 @@ class TokenLayout:
                 f"Prefix and suffix tokens need different names, but {twice[0]!r} is there twice."
             )
         if self.pooling is None:
-            object.__setattr__(self, "pooling", "class" if "class" in self.named else "mean")
-        if self.pooling == "class" and "class" not in self.named:
+            object.__setattr__(self, "pooling", "class" if self.class_tokens else "mean")
+        if self.pooling == "class" and not self.class_tokens:
             raise ParameterError("Class pooling needs a class token among the prefix or suffix tokens.")
 
     @property
     def named(self) -> tuple[str, ...]:
         """The tokens that are not patches: prefix tokens, then suffix tokens, in the order of the sequence."""
         return self.prefix + self.suffix
+
+    @property
+    def class_tokens(self) -> tuple[str, ...]:
+        """Names of what class pooling reads: "class", or "class 0", "class 1", ..., with a distillation token beside it."""
+        names = tuple(name for name in self.named if _CLASS_TOKEN.fullmatch(name))
+        return names + ("distillation",) * (bool(names) and "distillation" in self.named)
 
     @property
     def num_prefix(self) -> int:
@@ -117,7 +126,12 @@ class TokenLayout:
     @property
     def default_query(self) -> str:
         """The query that stands for the model's output: "class" where the class token is pooled, else "pool"."""
-        return "class" if self.pooling == "class" else "pool"
+        return "class" if self.pooling == "class" and "class" in self.named else "pool"
+
+    @property
+    def output_query(self) -> str:
+        """The query that a map of the output starts from where the layout is right: all class tokens, where there are several."""
+        return self.default_query if len(self.class_tokens) == 1 else "pool"
 
     def check_tokens(self, count: int) -> None:
         """Check that the layout has as many tokens as a model attends over.
@@ -171,8 +185,8 @@ class TokenLayout:
     def weights(self, query: Query) -> NDArray[np.float64]:
         """Weight of each token in a query, [tokens]; the sum is 1.
 
-        One token has weight 1; a region is the mean of its patches; "pool" is what the model's output is read from: the class
-        token, half class and half distillation token, or the mean of all patches.
+        One token has weight 1; a region is the mean of its patches; "pool" is what the layout says that the output is read from:
+        the class token, the mean of several (a distillation token is one of them), or the mean of all patches.
 
         Raises:
             ParameterError: the query names no token, or the pool is a learned attention (the trace knows its weights).
@@ -192,9 +206,9 @@ class TokenLayout:
     def describe(self, query: Query) -> str:
         """A query in words, for captions: "class token", "register 0", "patch (3, 5)"."""
         if query == "pool":
-            return {"class": "pool (class token)", "mean": "pool (mean of patches)"}.get(
-                self.pooling or "", "pool (learned attention)"
-            )
+            of_class = "class token" if len(self.class_tokens) == 1 else _list_words(self.class_tokens)
+            read = {"class": of_class, "mean": "mean of patches", "attention": "learned attention"}
+            return f"pool ({read[str(self.pooling)]})"
         parts = _parts(query)
         names = [self.name(self.token(part)) for part in parts]
         if len(set(names)) == 1:
@@ -207,10 +221,11 @@ class TokenLayout:
 
     def _pool(self) -> list[int]:
         if self.pooling == "class":
-            return [self.token(name) for name in ("class", "distillation") if name in self.named]
+            return [self.token(name) for name in self.class_tokens]
         if self.pooling == "attention":
             raise ParameterError(
-                "The pool of this model is a learned attention; ask a trace for its weights."
+                "The pool of this model is a learned attention, whose weights are those of a trace where it was recorded; ask for "
+                'a token, such as query="0,0".'
             )
         return list(range(self.patch_slice.start, self.patch_slice.stop))
 

@@ -10,7 +10,6 @@ from tests.capture.models import own, pixels, timm_vit, transformers_vit
 from tests.comparing import assert_same
 from vit_viz.analyses import head_sums, many_photos
 from vit_viz.analyses.attention import mosaic_maps
-from vit_viz.analyses.chains import output_query
 from vit_viz.analyses.heads import head_table
 from vit_viz.analyses.localisation import object_share
 from vit_viz.analyses.many_photos import MEASURES, PhotoNumbers, begun_numbers
@@ -42,7 +41,7 @@ def test_the_numbers_of_a_batch_are_those_of_each_photo_alone(name):
     for i in range(PHOTOS):
         alone = trace(module, images[i : i + 1], keep_residual=True)
         assert_same(numbers.logits[i], alone.logits.numpy())
-        maps = mosaic_maps(alone, query=output_query(alone))
+        maps = mosaic_maps(alone, query=alone.output_query())
         assert_same(numbers.maps[i].reshape(maps.shape), maps)
         for measure in MEASURES:
             expected = head_table(alone, measure=measure, patch_size=(16, 16)).values

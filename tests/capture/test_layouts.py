@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from vit_viz.capture.layouts import advised_layout, known_layout
+from vit_viz.capture.layouts import known_layout, plain_layout
+from vit_viz.capture.tokens_read import as_source
 from vit_viz.geometry import TokenLayout
 
 SIZE = (64, 96)
@@ -23,7 +24,7 @@ REGISTERS = ("register 0", "register 1")
     ],
 )
 def test_the_advised_layout_is_python(before: int, after: int, words: str) -> None:
-    advised = advised_layout((4, 6), before, after)
+    advised = as_source(plain_layout((4, 6), before, after))
     assert advised == f"TokenLayout(grid=(4, 6), {words})"
     layout = eval(advised, {"TokenLayout": TokenLayout})
     assert layout.num_tokens == before + 24 + after

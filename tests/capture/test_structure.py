@@ -286,7 +286,7 @@ def test_a_head_that_answers_to_nothing_is_no_window() -> None:
 def test_unknown_layouts_are_advised_only_where_the_tokens_answer_to_patches() -> None:
     with pytest.raises(ParameterError, match=r"layout=TokenLayout\(grid=\(4, 6\), prefix=\('class',\)\)"):
         trace(ready(Model(blocks(Attend))), pixels())
-    with pytest.raises(ParameterError, match=r"prefix=\(\), suffix=\('token 0',\)"):
+    with pytest.raises(ParameterError, match=r"prefix=\(\), suffix=\('class',\)"):
         trace(ready(made.ClassLast(blocks(Attend))), pixels())
     with pytest.raises(ParameterError, match="do not respond to changed patches"):
         trace(ready(made.ChannelModel()), pixels())

@@ -234,6 +234,8 @@ test('an outline runs along the outer edges only', () => {
 
 test('queries are read to the last patch and written in order', () => {
   assert.deepEqual(queryTokens('3,5;0,0', trace), [2, 25]);
+  const many = makeTrace({ pooling: 'class', prefix: ['class 0', 'register 0', 'class 1'] });
+  assert.deepEqual(queryTokens('pool', many), [0, 2]);
   assert.deepEqual(queryTokens(' 1,2 ; 1,3 ', trace), [10, 11]);
   assert.equal(queryTokens('3,6', trace), null);
   assert.equal(queryTokens('100000,1', makeTrace({ grid: [1e6, 6] })), null);

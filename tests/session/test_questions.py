@@ -241,7 +241,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("look", {"layer": 44}, "Layer 44 does not exist"),
     ("look", {"query": "99,1"}, "Patch (99, 1) does not exist"),
     ("rollout", {"target": 3}, "'rollout' is about no class."),
-    ("relevance", {"query": "class"}, "'relevance' starts from no query."),
+    ("legrad", {"query": "class"}, "'legrad' starts from no query."),
     ("relevance", {"target": "1-2-3"}, "A target of several classes is a pair"),
     ("relevance", {"target": "no such thing"}, "No class is called 'no such thing'"),
     ("relevance", {"target": 99_999}, "Class 99999 does not exist"),

@@ -88,7 +88,7 @@ def attention_map(
     """
     trace = as_trace(trace)
     layer, head = layer_index(layer, trace.num_layers), checked_head(head, trace.num_heads)
-    query = trace.layout.default_query if query is None else as_query(query)
+    query = trace.output_query() if query is None else as_query(query)
     parts = _gathered(trace, layer, trace.query_weights(query), head_indices(head), direction, norm_weighted)
     values = fuse_heads(parts, head if isinstance(head, str) else "mean")
     name = "attention weight x size of the value" if norm_weighted else "attention"
@@ -114,7 +114,7 @@ def mosaic_maps(
     trace: Trace, *, query: Query | None = None, direction: Direction = "row"
 ) -> NDArray[np.float32]:
     """The same query in every head of every layer: [layers, heads, rows, cols], raw attention weights."""
-    weights = trace.query_weights(trace.layout.default_query if query is None else query)
+    weights = trace.query_weights(trace.output_query() if query is None else query)
     layers = [_gathered(trace, layer, weights, None, direction, False) for layer in range(trace.num_layers)]
     maps: NDArray[np.float32] = trace.layout.patches(to_numpy(torch.stack(layers)))
     return maps.astype(np.float32, copy=False)

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vit_viz.analyses.attention import HeadFusion, fuse_heads
+from vit_viz.capture.answers import tokens_of_target
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError, ParameterError
-from vit_viz.geometry import Query
+from vit_viz.geometry import Query, format_query
 from vit_viz.indices import as_index
 from vit_viz.lazy import Tensor, torch
 
@@ -22,7 +23,6 @@ LayerRange = tuple[int, int]
 Source = Literal["attention", "gradient", "values"]
 
 _FEW = 2  # a class token and a distillation token; more are a pool over patches
-_QUERIES_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,6 @@ def layer_range(trace: Trace, layers: LayerRange | None) -> LayerRange:
     return first, end
 
 
-def output_query(trace: Trace) -> str:
-    """The query that stands for the model's output: its class token, or its pool where that is anything else."""
-    return "pool" if "distillation" in trace.layout.named else trace.layout.default_query
-
-
 def start_row(trace: Trace, query: Query, *, gradient: bool = False) -> Tensor:
     """Where a chain starts, [tokens]: the weights of the query, or of the pool's own attention.
 
@@ -117,6 +112,12 @@ def start_row(trace: Trace, query: Query, *, gradient: bool = False) -> Tensor:
     if gradient:
         check_read(trace, start, query)
     return start
+
+
+def left_out(trace: Trace, query: Query) -> str:
+    """What the answer reads beside the tokens of the query that stands for it, in a sentence; "" for nothing."""
+    is_part = trace.layout.joins_patches and query == trace.layout.default_query
+    return "The answer also reads the mean of the patches, which this map leaves out." if is_part else ""
 
 
 # --- parts
@@ -191,9 +192,10 @@ def check_read(trace: Trace, start: Tensor, query: Query) -> None:
     last, tokens = trace.num_layers - 1, start.nonzero().flatten()
     if len(tokens) > _FEW or trace.attention_gradient(last, queries=tokens).any():
         return
-    for queries in torch.split(torch.arange(trace.num_tokens, device=start.device), _QUERIES_AT_ONCE):
-        if trace.attention_gradient(last, queries=queries).any():
-            raise ParameterError(
-                f"The target is not read from {trace.layout.describe(query)}: it does not change with that token after the last "
-                'layer. Ask for the token that it is read from, such as query="detection 0".'
-            )
+    read = tokens_of_target(trace)
+    if read:
+        first = trace.layout.place(read[0]) or trace.layout.name(read[0])
+        raise ParameterError(
+            f"The target is not read from {trace.layout.describe(query)}: it does not change with that token after the last layer. "
+            f'Ask for a token that it is read from, such as query="{format_query(first)}".'
+        )

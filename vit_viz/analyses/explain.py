@@ -36,6 +36,7 @@ def explain(
     size: int = 0,
     layout: TokenLayout | None = None,
     has_classes: bool | None = None,
+    query: Query | None = None,
     layers: LayerRange | None = None,
     progress: ProgressLike = None,
     cancelled: StopCheck | None = None,
@@ -52,10 +53,9 @@ def explain(
         target: what is explained: a class by its index or name, a pair (class, other class) for "why this and not the other", a
             function that makes one number of the scores [classes] (of what the model returns, where that holds none), any `Target`;
             None means the first class, or the image's own embedding where the model has no classes.
-        mode: how the picture becomes the model's input.
-        size: short side of the model's input in patches; 0 is the checkpoint's own.
-        layout: which token is what; None asks the module.
-        has_classes: whether a module's outputs are scores of classes; None takes what it says of itself, see `outputs_of`.
+        mode, size: how the picture becomes the model's input, and its short side in patches; 0 is the checkpoint's own.
+        layout, has_classes: which token is what, and whether outputs are scores of classes (`outputs_of`); None asks the module.
+        query: the token that methods start from which start from one; None means what the target was measured to be read from.
         layers: (first, end) for the methods that go through the layers, end excluded; None means all.
         progress: told the share that is done, over all methods; None shows a bar at a terminal or in a notebook, False nothing.
         cancelled: asked between batches; True ends with `Cancelled`.
@@ -64,8 +64,7 @@ def explain(
         One map per method, in the order asked, raw and with the unit of its method.
 
     Raises:
-        ParameterError: a method or a class does not exist, or the model cannot give what a method needs.
-        Cancelled: `cancelled` said so.
+        ParameterError: a method, class or query does not exist, or the model cannot give what a method needs.
 
     Example:
         >>> import vit_viz as vv
@@ -82,7 +81,13 @@ def explain(
     )
     with bar("explain", progress) as told:
         return explain_subject(
-            subject, methods=methods, target=target, layers=layers, progress=told, cancelled=cancelled
+            subject,
+            methods=methods,
+            target=target,
+            query=query,
+            layers=layers,
+            progress=told,
+            cancelled=cancelled,
         )
 
 
@@ -91,6 +96,7 @@ def explain_subject(
     *,
     methods: Sequence[str],
     target: TargetLike = None,
+    query: Query | None = None,
     layers: LayerRange | None = None,
     options: Mapping[str, Options] | None = None,
     progress: Progress | None = None,
@@ -103,17 +109,20 @@ def explain_subject(
     """
     chosen = {METHODS.named(name): METHODS[name].options() for name in methods}
     chosen |= {METHODS.named(name): given for name, given in (options or {}).items()}
+    for method in chosen:
+        if query is not None and not method.takes_query:
+            raise ParameterError(f"{method.name!r} starts from no query.")
     quick = {method: given for method, given in chosen.items() if not method.is_slow}
     slow = {method: given for method, given in chosen.items() if method.is_slow}
     parts = max(1, len(slow) + bool(quick))
     maps: dict[str, PatchMap] = {}
     wanted = subject.target(target)
     if quick:
-        maps, wanted = _quick_maps(subject, quick, wanted, layers)
+        maps, wanted = _quick_maps(subject, quick, wanted, query, layers)
     for done, (method, given) in enumerate(slow.items(), start=int(bool(quick))):
         wanted = wanted if wanted.is_resolved else subject.resolved(wanted)
         told = _part(progress, done, parts)
-        alone = MethodInput(subject, wanted, layers=layers, progress=told, cancelled=cancelled)
+        alone = MethodInput(subject, wanted, start=query, layers=layers, progress=told, cancelled=cancelled)
         maps[method.name] = method.run(alone, given)
     return {name: _towards(maps[name], wanted, subject.labels) for name in methods}
 
@@ -128,7 +137,11 @@ def look_up(trace: Trace, *, method: str, options: Options, query: Query | None 
 
 
 def _quick_maps(
-    subject: PreparedImage, methods: Mapping[AnyMethod, Options], target: Target, layers: LayerRange | None
+    subject: PreparedImage,
+    methods: Mapping[AnyMethod, Options],
+    target: Target,
+    query: Query | None,
+    layers: LayerRange | None,
 ) -> tuple[dict[str, PatchMap], Target]:
     """The maps of methods that share one recorded forward and backward, and the target with its class fixed."""
     shared = [method.shared for method in methods]
@@ -139,7 +152,7 @@ def _quick_maps(
     )
     fixed = target.resolved(subject.logits(trace))
     chains = [method.shared.chain(given) for method, given in methods.items() if method.shared.chain]
-    common = MethodInput(subject, fixed, trace, layers=layers, chains=tuple(dict.fromkeys(chains)))
+    common = MethodInput(subject, fixed, trace, query, layers, tuple(dict.fromkeys(chains)))
     return {method.name: method.run(common, given) for method, given in methods.items()}, fixed
 
 
@@ -193,7 +206,12 @@ def explained(job: Job, method: AnyMethod) -> PatchMap:
     if method.cost == "look-up":
         return look_up(job.trace, method=method.name, options=options, query=query)
     maps = explain_subject(
-        job.image, methods=[method.name], target=job.target, options={method.name: options}, **job.watched
+        job.image,
+        methods=[method.name],
+        target=job.target,
+        query=query,
+        options={method.name: options},
+        **job.watched,
     )
     return maps[method.name]
 
@@ -209,19 +227,27 @@ def parameters_of(method: AnyQuestion, options: Options, **beside: Any) -> dict[
 
     Args:
         options: in the one way of writing them, see `Options.for_layers`.
-        beside: query and target; of these the method's are taken.
+        beside: query and target; of these the method's are taken, a query where it takes any.
     """
-    taken = {"query": method.takes_query, "target": method.takes_target}
+    taken = {"query": method.follows_pin, "target": method.takes_target}
     return options.values() | {name: beside.get(name) for name, is_taken in taken.items() if is_taken}
 
 
 def map_of(job: Job, question: AnyQuestion, options: Options | None = None) -> PatchMap:
-    """The map of a method, or of another question, from the job's query or what the output is read from."""
-    start = job.trace.layout.default_query if job.query is None else job.query
+    """The map of a method, or of another question, from the job's query or what its target is read from."""
+    start = start_of(job) if question.follows_pin else None
     chosen = question.options() if options is None else options
     asked = parameters_of(question, chosen, query=start, target=job.target)
     patch_map: PatchMap = job.answer_of(question.name, **asked)
     return patch_map
+
+
+def start_of(job: Job) -> Query:
+    """The query of a job, or what its target is read from."""
+    outputs = None
+    if job.target is not None and job.trace.logits is not None:
+        outputs = job.image.target(job.target).outputs_in(job.trace.logits)
+    return job.trace.output_query(job.query, outputs=outputs)
 
 
 def two_classes(job: Job) -> tuple[int, int]:

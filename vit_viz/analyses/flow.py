@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import prefix_values, suffix_values, to_numpy
-from vit_viz.analyses.chains import LayerRange, layer_range, output_query, start_row
+from vit_viz.analyses.chains import LayerRange, layer_range, left_out, start_row
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Method, Words
@@ -71,7 +71,7 @@ def attention_flow(
     if not 0 <= attention_share <= 1:
         raise ParameterError(f"The attention share lies between 0 and 1, not at {attention_share}.")
     first, end = layer_range(trace, layers)
-    query = output_query(trace) if query is None else query
+    query = trace.output_query(query)
     capacities = [to_numpy(start_row(trace, query))[None]]
     capacities += [_capacities(trace, layer, attention_share) for layer in reversed(range(first, end))]
     flows = _flows(capacities, Watch(trace.num_tokens, progress=progress, cancelled=cancelled))
@@ -93,8 +93,10 @@ class FlowOptions(Options):
 
 
 def _run(given: MethodInput, options: FlowOptions) -> PatchMap:
+    recorded = given.subject.trace()
     return attention_flow(
-        given.subject.trace(),
+        recorded,
+        query=given.query_in(recorded),
         attention_share=options.attention_share,
         layers=given.layers,
         progress=given.progress,
@@ -109,16 +111,16 @@ ATTENTION_FLOW = Method(
     cost="many passes",
     words=Words(
         label="Attention flow",
-        shows="how much could flow from each patch to the output if every attention weight were the width of a pipe, all ways "
-        "through the layers together.",
+        shows="how much could flow from each patch to the output through layers of pipes as wide as the weights.",
         hides="the predicted class, and what the values and the MLPs do; flows often differ little, because the first layer is "
-        "the narrowest place. For models of up to 400 tokens.",
+        "the narrowest. For models of up to 400 tokens.",
         formula=r"the maximum flow from the query to each patch in the layered graph with capacities "
         r"$A'_\ell = a\, E_h [A_{\ell h}] + (1 - a) I$, rounded down to multiples of $2^{-30}$; $a$: share of the attention",
         source="Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers, arXiv:2005.00928",
         class_blind=True,
         runs="one pass, then one flow for each token",
     ),
+    takes_query=True,
 )
 
 
@@ -184,4 +186,5 @@ def _as_map(
         suffix=suffix_values(trace, torch.from_numpy(flows)),
         crop_box=trace.crop_box,
         caption=f"largest flow through layers {words}: {layout.describe(query)} can draw from",
+        note=left_out(trace, query),
     )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.chains import output_query, start_row
+from vit_viz.analyses.chains import start_row
 from vit_viz.analyses.head_statistics import STATISTICS, Measure
 from vit_viz.analyses.head_sums import LayerInput, Lengths, Offsets, layer_sums
 from vit_viz.analyses.job import Job
@@ -138,12 +138,20 @@ def available_measures(trace: Trace, patch_size: tuple[int, int] | None = None) 
         missing.add("norm")
     if trace.residual is None:
         missing |= OF_THE_STREAM
-    if trace.structure.complete.status == "fails":
+    if trace.structure.complete.status == "fails" or not _has_start(trace):
         missing.add("rollout_share")
     return tuple(measure for measure in get_args(Measure) if measure not in missing)
 
 
 # --- parts
+
+
+def _has_start(trace: Trace) -> bool:
+    """Whether some query stands for what the answer is read from."""
+    try:
+        return bool(trace.output_query())
+    except ParameterError:
+        return False
 
 
 def _layer_values(
@@ -158,7 +166,7 @@ def _layer_values(
     offsets, sums_per_layer, row = Offsets(trace.layout.grid), [], None
     if "kept" in names:
         trace.check_layers_follow()
-        row = start_row(trace, output_query(trace) if query is None else query)
+        row = start_row(trace, trace.output_query(query))
     lengths = None if patch_size is None else Lengths(offsets, patch_size, trace.device)
     for layer in reversed(range(trace.num_layers)):
         one = layer_sums(LayerInput(trace, layer, offsets, row, lengths), names, cancelled=watch.cancelled)

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy, weighted_rows
-from vit_viz.analyses.chains import output_query
 from vit_viz.analyses.head_statistics import OUTLIER_FACTOR, STATISTICS, Measure
 from vit_viz.analyses.head_sums import LayerInput, Lengths, Offsets, layer_sums
 from vit_viz.capture import Trace, trace, visit_layers
@@ -25,7 +24,7 @@ from vit_viz.capture.forward import block_list
 from vit_viz.capture.given import as_batch, placed_batch
 from vit_viz.capture.graphs import graphed
 from vit_viz.capture.layers import LayerAttention, exact, side_by_side, stack_bytes
-from vit_viz.capture.report import Structure
+from vit_viz.capture.report import SOUND, Structure
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
@@ -164,7 +163,8 @@ def begun_numbers(
     Args:
         pixels: [photos, channels, height, width], already normalised.
         layout: which token is what.
-        structure: what is known of the module's attention, for photos that have to be traced one by one; None checks it.
+        structure: what is known of the module's attention, and of what its answer is read from; None checks it for photos that
+            have to be traced one by one.
         batched: whether to try one pass for all of them.
 
     Raises:
@@ -182,7 +182,7 @@ def begun_numbers(
             return graphed(
                 module,
                 placed,
-                partial(_measured, module, layout, lengths),
+                partial(_measured, module, layout, lengths, structure or SOUND),
                 sent,
                 key=(layout, size),
                 constants=lengths,
@@ -222,9 +222,11 @@ class _OnDevice(NamedTuple):
         return numbers
 
 
-def _measured(module: nn.Module, layout: TokenLayout, lengths: Lengths, pixels: Tensor) -> _OnDevice:
+def _measured(
+    module: nn.Module, layout: TokenLayout, lengths: Lengths, structure: Structure, pixels: Tensor
+) -> _OnDevice:
     """The numbers of photos from one pass, which waits for no number on a device."""
-    measured = _Layers(layout, lengths)
+    measured = _Layers(layout, lengths, structure)
     outputs = visit_layers(module, pixels, measured.visit, tokens=layout.num_tokens)
     norms = None if outputs.norms is None else outputs.norms.transpose(0, 1)
     return measured.numbers(outputs.logits, norms, photos=len(pixels))
@@ -233,7 +235,8 @@ def _measured(module: nn.Module, layout: TokenLayout, lengths: Lengths, pixels: 
 class _Layers:
     """Measures layers as they come, those of a GPU side by side: there, a product costs a launch whatever its size."""
 
-    def __init__(self, layout: TokenLayout, lengths: Lengths) -> None:
+    def __init__(self, layout: TokenLayout, lengths: Lengths, structure: Structure = SOUND) -> None:
+        self._structure = structure
         self._layout, self._offsets, self._lengths = layout, Offsets(layout.grid), lengths
         self._waiting: list[LayerAttention] = []
         self._tables: dict[Measure, list[Tensor]] = {measure: [] for measure in MEASURES}  # [heads] each
@@ -253,7 +256,8 @@ class _Layers:
         layers, self._waiting = self._waiting, []
         if layers:
             with exact():
-                self.add(Trace((side_by_side(layers),), self._layout), 0, count=len(layers))
+                stacked = Trace((side_by_side(layers),), self._layout, known=self._structure)
+                self.add(stacked, 0, count=len(layers))
 
     def add(self, recorded: Trace, layer: int, *, count: int = 1) -> None:
         """Measure a layer of a trace, or so many layers side by side."""
@@ -281,7 +285,7 @@ class _Layers:
 
 def _output_row(recorded: Trace, layer: int, sums: dict[str, Tensor]) -> Tensor:
     """What the output is read from looks at, [heads, tokens]; the mean over all patches is in the sums already."""
-    query, layout = output_query(recorded), recorded.layout
+    query, layout = recorded.output_query(), recorded.layout
     if query == "pool" and layout.pooling == "mean":
         return sums["columns"][:, 1] / layout.num_patches
     if query == "pool" and layout.pooling == "attention":

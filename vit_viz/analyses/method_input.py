@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from vit_viz.analyses.chains import Chain, LayerRange, output_query, run_chains, start_row
+from vit_viz.analyses.chains import Chain, LayerRange, run_chains, start_row
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import Target
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
-from vit_viz.geometry import Query, as_query
+from vit_viz.geometry import Query
 from vit_viz.lazy import Tensor
 from vit_viz.progress import Progress, StopCheck, Watch
 
@@ -71,10 +71,20 @@ class MethodInput:
         assert self.recorded is not None
         return self.recorded
 
-    @property
+    @cached_property
     def query(self) -> Query:
-        """The token that is followed."""
-        return output_query(self.trace) if self.start is None else as_query(self.start)
+        """The token that is followed.
+
+        Raises:
+            ParameterError: as `Trace.output_query`.
+        """
+        return self.query_in(self.trace)
+
+    def query_in(self, trace: Trace) -> Query:
+        """The token that is followed in another recorded pass of the same image."""
+        logits = trace.logits
+        outputs = None if self.goal is None or logits is None else self.goal.outputs_in(logits)
+        return trace.output_query(self.start, outputs=outputs)
 
     def watch(self, total: int) -> Watch:
         """Counts the steps of a slow method, says how far it is, and ends it when that is wanted."""

@@ -69,6 +69,7 @@ RELEVANCE = Method(
         source="Chefer, Gur & Wolf 2021, arXiv:2103.15679",
     ),
     shared=SharedPass(gradient=True, chain=lambda _options: _RELEVANCE_CHAIN),
+    takes_query=True,
 )
 
 
@@ -100,7 +101,7 @@ def gradient_rollout(
     given = MethodInput(recorded=as_trace(trace), start=query, layers=layers)
     if not 0 <= attention_share <= 1:
         raise ParameterError(f"The attention share lies between 0 and 1, not at {attention_share}.")
-    check_read(given.trace, start_row(given.trace, query), query)
+    check_read(given.trace, start_row(given.trace, given.query), given.query)
     return _gradient_rollout(given, Chain("gradient", attention_share))
 
 
@@ -122,6 +123,7 @@ GRADIENT_ROLLOUT = Method(
         source="after Abnar & Zuidema 2020, arXiv:2005.00928; clamped before the mean over heads",
     ),
     shared=SharedPass(gradient=True, chain=lambda _options: _ROLLOUT_CHAIN),
+    takes_query=True,
 )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from vit_viz.analyses.attention import HeadFusion, attention_map, prefix_values, suffix_values, to_numpy
-from vit_viz.analyses.chains import Chain, LayerRange, layer_range
+from vit_viz.analyses.chains import Chain, LayerRange, layer_range, left_out
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions, Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture
@@ -262,8 +262,9 @@ VALUE_ROLLOUT = Method(
 LAST_LAYER_ATTENTION = Method(
     name="attention",
     options=NoOptions,
-    run=lambda given, _options: attention_map(
-        given.trace, layer=given.trace.num_layers - 1, query=given.query
+    run=lambda given, _options: replace(
+        attention_map(given.trace, layer=given.trace.num_layers - 1, query=given.query),
+        note=left_out(given.trace, given.query),
     ),
     cost="pass",
     words=Words(
@@ -274,6 +275,7 @@ LAST_LAYER_ATTENTION = Method(
         source="Vaswani et al. 2017, arXiv:1706.03762",
         class_blind=True,
     ),
+    takes_query=True,
 )
 
 
@@ -296,11 +298,13 @@ def chain_map(
     if chain.share is None:  # r - r_0 rounds to -1e-8 where nothing was added
         values, value_range = values.clamp(min=0), (0.0, float("inf"))
     share = {} if chain.share is None else {"attention_share": chain.share}
-    asked = {"query": given.query} if class_blind else {}
+    is_usual = given.start in (None, "pool") and given.query in ("pool", trace.layout.default_query)
+    asked = {} if is_usual and not class_blind else {"query": given.query}
     words = f": {trace.layout.describe(given.query)} draws on"
     if not class_blind:
-        is_usual = given.start is None or given.start == "pool"
         words = "" if is_usual else f", from {trace.layout.describe(given.query)}"
+    notes = ["Drawn is the change against the pool's own weights, which lie on the patches."] * is_change
+    notes.append(left_out(trace, given.query))
     return PatchMap(
         trace.layout.patches(to_numpy(values)),
         unit="relevance" if chain.share is None else "share of the query",
@@ -315,7 +319,5 @@ def chain_map(
         suffix=suffix_values(trace, row),
         crop_box=trace.crop_box,
         caption=f"{name} through layers {first}-{end - 1}{words}",
-        note="Drawn is the change against the pool's own weights, which lie on the patches."
-        if is_change
-        else "",
+        note=" ".join(filter(None, notes)),
     )

@@ -172,6 +172,11 @@ class Question(Generic[OptionsT, AnswerT]):
         """Whether it is about an image, and not about the model alone."""
         return self.reads != "model"
 
+    @property
+    def follows_pin(self) -> bool:
+        """Whether it starts from the token that is pinned on the page."""
+        return self.takes_query
+
     def answer(self, job: Any) -> AnswerT:
         """What is computed for a job whose parameters hold the options."""
         return self.run(job, self.chosen(job.parameters))
@@ -252,6 +257,11 @@ class Method(Question[OptionsT, PatchMap]):
             links = {one.name: one.link_name(self.name) for one in self.options.schema()}
             object.__setattr__(self, "place", Place("explain", {"method": self.name}, links))
         object.__setattr__(self, "forwards", _FORWARDS[self.cost])
+
+    @property
+    def follows_pin(self) -> bool:
+        """Whether any token will do: what explains a target starts from what that is read from, unless it is told otherwise."""
+        return self.takes_query and not self.takes_target
 
     @property
     def links(self) -> frozenset[str]:

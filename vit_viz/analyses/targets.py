@@ -93,6 +93,12 @@ class Target:
                 )
         return replace(self, index=index)
 
+    def outputs_in(self, output: Tensor) -> tuple[int, ...]:
+        """The outputs [outputs] that the target changes with: its class, both of a pair, or all that a probability depends on."""
+        if self.kind in ("logit", "difference"):
+            return tuple(index for index in (self.resolved(output).index, self.other) if index is not None)
+        return tuple(range(len(output)))
+
     @property
     def followed(self) -> Target:
         """What deletion and insertion follow: the probability of the class, the lead over another, or the similarity."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import compress
 
 from vit_viz.capture.clamped_pass import Change, Site
 from vit_viz.capture.report import HOLDS, Check
 from vit_viz.capture.responses import Responses
+from vit_viz.capture.tokens_read import HowPatches, TokensRead, as_source, layout_that_reads
+from vit_viz.capture.trace import Trace
 from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, torch
 
+_QUERIES_AT_ONCE = 256
 _SAME = 1e-6  # share by which two equal answers may differ
 
 
@@ -27,34 +31,77 @@ def differing_by(push: float, depth: int) -> Differing:
     return lambda tokens: Change(pushes=[0.0] * (depth - 1) + [push], pushed=tokens)
 
 
-def check_pool(run: Responses, layout: TokenLayout, differing: Differing, site: Site | None) -> Check:
-    """Whether the answer reads each token that the layout calls pooled, and no other; patches as evenly as their mean does.
+def check_pool(
+    run: Responses, layout: TokenLayout, differing: Differing, site: Site | None
+) -> tuple[Check, TokensRead | None]:
+    """Whether the answer reads the tokens that the layout calls pooled, patches as evenly as their mean does; and what it reads.
 
     Args:
         site: where the sequence of tokens passes in one piece after the last layer; None where it does not.
+
+    Returns:
+        What is read is None where it is not known, and where all outputs read what the layout says.
     """
-    pooled = _pooled(layout)
-    parts = token_sets(layout) & pooled
-    parts = torch.unique(torch.cat([parts[parts.any(1)], pooled[None]]), dim=0)
-    responses = run.of([differing(~pooled), *map(differing, parts)])
+    groups = {name: (layout.token(name),) for name in layout.named}
+    if layout.pooling == "class" and len(layout.class_tokens) == 1 and not layout.joins_patches:
+        own = _mask(groups[layout.class_tokens[0]], layout)
+        responses = run.of([differing(~own), differing(own)])
+        if responses is not None and responses[0].answer == 0 < responses[1].answer:
+            return HOLDS, None
+    patches = tuple(range(layout.num_tokens)[layout.patch_slice])
+    among_patches = torch.unique(token_sets(layout) & _mask(patches, layout), dim=0)
+    among_patches = among_patches[among_patches.any(1)]
+    each = [_mask(group, layout) for group in (*groups.values(), patches)]
+    responses = run.of([differing(tokens) for tokens in (*each, *among_patches)])
     if responses is None:
-        return Check("unknown", "Which tokens the answer reads could not be checked.")
-    rest, *each = (response.answer for response in responses)
-    if rest > 0 or min(each) == 0:
-        return Check("fails", _read_elsewhere(run, layout, differing))
-    if layout.pooling != "mean" and not layout.joins_patches:
-        return HOLDS
-    if site is None:
-        return Check(
-            "unknown", "Whether the answer reads the patches of the last layer evenly could not be checked."
-        )
-    if not _is_mean(run, layout, site):
-        return Check(
-            "fails",
-            "The answer does not read the patches of the last layer evenly, as the mean that the layout names would: the rows of "
-            "each layer are right, but the map of the pool is not what the answer looks at.",
-        )
-    return HOLDS
+        return Check("unknown", "Which tokens the answer reads could not be checked."), None
+    moved = torch.stack([response.outputs > 0 for response in responses[: len(each)]])  # [groups, outputs]
+    union = moved.any(1, keepdim=True)
+    if (
+        2 * int((moved == union).all(0).sum()) >= moved.shape[1]
+    ):  # the others move too little for it to be seen
+        moved = union.expand_as(moved)
+    matters = torch.tensor([response.answer > 0 for response in responses[len(each) :]])  # [sets of patches]
+    read_in_each = (matters[:, None] | ~among_patches).all(0) & _mask(patches, layout)
+    how: HowPatches = "evenly"
+    if int(read_in_each.sum()) == 1:
+        patches = (int(read_in_each.nonzero()),)
+    elif bool(moved[-1].any()):
+        if not bool(matters.all()) or run.photo.picks:
+            how = "unevenly"
+        elif run.photo.weighs or run.photo.pools:
+            how = "by a softmax" if run.photo.weighs else "by attention"
+        elif site is None:
+            return (
+                Check(
+                    "unknown",
+                    "Whether the answer reads the patches of the last layer evenly could not be checked.",
+                ),
+                None,
+            )
+        elif not _is_mean(run, layout, site):
+            how = "unevenly"
+    kinds, of_output = torch.unique(moved.T, dim=0, return_inverse=True)
+    read_by = [
+        tuple(sorted(sum(compress((*groups.values(), patches), kind), start=()))) for kind in kinds.tolist()
+    ]
+    read = TokensRead(tuple(read_by[kind] for kind in of_output.tolist()), how)
+    if read.is_as_in(layout):
+        return HOLDS, read if len(read_by) > 1 else None
+    return Check("fails", _read_elsewhere(read, layout)), read
+
+
+def tokens_of_target(trace: Trace) -> list[int]:
+    """Which tokens after the last layer the target of a trace changes with, by its gradient.
+
+    Raises:
+        CaptureError: the trace was made without a target.
+    """
+    blocks = torch.split(torch.arange(trace.num_tokens, device=trace.device), _QUERIES_AT_ONCE)
+    gradients = (trace.attention_gradient(-1, queries=block) for block in blocks)  # [heads, block, tokens]
+    changes = torch.cat([(gradient != 0).any(2).any(0) for gradient in gradients])
+    tokens: list[int] = changes.nonzero().flatten().tolist()
+    return tokens
 
 
 def token_sets(layout: TokenLayout) -> Tensor:
@@ -70,14 +117,8 @@ def token_sets(layout: TokenLayout) -> Tensor:
     return sets[sets.any(1) & ~sets.all(1)]
 
 
-def _pooled(layout: TokenLayout) -> Tensor:
-    """Tokens that the answer should read, Boolean [tokens]."""
-    if layout.pooling == "attention":
-        return torch.ones(layout.num_tokens, dtype=torch.bool)
-    pooled = torch.from_numpy(layout.weights("pool") > 0)
-    if layout.joins_patches:
-        pooled[layout.patch_slice] = True
-    return pooled
+def _mask(tokens: Sequence[int], layout: TokenLayout) -> Tensor:
+    return torch.zeros(layout.num_tokens, dtype=torch.bool).index_fill(0, torch.tensor(tokens), True)
 
 
 def _is_mean(run: Responses, layout: TokenLayout, site: Site) -> bool:
@@ -98,16 +139,20 @@ def _is_mean(run: Responses, layout: TokenLayout, site: Site) -> bool:
     return turned == 0 and abs(few - many) > _SAME * max(few, many)
 
 
-def _read_elsewhere(run: Responses, layout: TokenLayout, differing: Differing) -> str:
-    """Which tokens the answer reads instead of those that the layout calls pooled, in a sentence."""
-    groups = {name: [layout.token(name)] for name in layout.named}
-    groups["patches"] = list(range(layout.num_tokens))[layout.patch_slice]
-    nothing = torch.zeros(layout.num_tokens, dtype=torch.bool)
-    masks = [nothing.index_fill(0, torch.tensor(group), True) for group in groups.values()]
-    responses = run.of([differing(mask) for mask in masks]) or []
-    read = [name for name, each in zip(groups, responses, strict=False) if each.answer > 0]
+def _read_elsewhere(read: TokensRead, layout: TokenLayout) -> str:
+    """What the answer reads instead of what the layout says, in a sentence."""
+    fitting = layout_that_reads(layout, read)
+    if all(len(tokens) < 2 for tokens in read.outputs):
+        what = (
+            "start from it"
+            if len(read.tokens) == 1
+            else "start from the token of the output that they explain"
+        )
+        then = f"and maps of the answer {what}"
+    else:
+        then = "but no map of the answer is drawn"
     return (
-        f"After the last layer the answer reads {', '.join(read) or 'no token'}, but not as the layout says "
-        f"({layout.describe('pool')}): the rows of each layer are right, but the map of the pool is not what the answer looks at; "
-        "where only the layout is wrong, pass layout= with the right pooling."
+        f"After the last layer the answer reads {read.in_words(layout)}, but not as the layout says ({layout.describe('pool')}): "
+        f"the rows of each layer are right, {then}"
+        f"{f'; the layout that says so is {as_source(fitting)}' if fitting else ''}."
     )

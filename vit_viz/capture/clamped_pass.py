@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.explicit_softmax import Function, Product
+from vit_viz.capture.explicit_softmax import SOFTMAXES, Function, Product
+from vit_viz.capture.pools import picks_among
 from vit_viz.capture.probing import HALF, AttentionProbe, by_image
 from vit_viz.capture.returned import scores_of
 from vit_viz.geometry import TokenLayout
@@ -66,6 +67,9 @@ class Seen:
     dtype: torch.dtype = torch.float32  # of the attention
     largest: int = 0  # bytes of the largest tensor that a function returned
     is_whole: bool = True  # every call's output was seen, so that it could be clamped
+    pools: bool = False  # an attention whose queries and keys differ in number runs after the last call
+    weighs: bool = False  # a softmax over tokens does
+    picks: bool = False  # a maximum or minimum over tokens does
 
 
 Kept = dict[Any, Tensor]
@@ -96,6 +100,7 @@ class ClampedPass(AttentionProbe):
         self._layout, self._changes, self._depth, self._kept = layout, changes, depth, kept
         self._cuts = {change.cut for change in changes if change is not None} | set(wanted)
         self._products = 0  # that have consumed the last written-out attention
+        self._weights: list[torch.Size] = []  # of softmaxes over tokens since the last call
         self._number = 0
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:  # noqa: ARG002
@@ -116,6 +121,8 @@ class ClampedPass(AttentionProbe):
         answer = scores_of(self.returned, self._images)
         if answer is not None and answer.ndim == 2 and len(answer) == self._images:
             self.seen.answer = answer.float()
+        # as many classes as tokens make a softmax over classes look like one over tokens
+        self.seen.weighs = any(answer is None or shape != answer.shape for shape in self._weights)
         return self.seen
 
     def _finish(self) -> None:
@@ -126,10 +133,17 @@ class ClampedPass(AttentionProbe):
 
     def uneven(self) -> None:
         """A pool reads tokens; it is no layer."""
+        self.seen.pools = True
 
     def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run it; clamp the product of written-out attention and replace sequences where they are cut."""
         output = super().other(func, args, kwargs)
+        counts = (self._tokens, self._layout.num_patches)
+        if func in SOFTMAXES:
+            axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+            if output.shape[-1 if axis is None else axis] in counts:
+                self._weights.append(output.shape)
+        self.seen.picks |= picks_among(func, args, kwargs, counts)
         if isinstance(output, Tensor) and output.is_floating_point():
             self.seen.largest = max(self.seen.largest, output.nbytes)
             self._number += 1
@@ -141,6 +155,7 @@ class ClampedPass(AttentionProbe):
     def _arrived(self, operands: tuple[Tensor, ...]) -> None:
         self._finish()
         self._number = 0
+        self.seen.pools, self.seen.picks, self._weights = False, False, []
         self.seen.calls.append([self.known(*operands)])
         self.seen.dtype = operands[0].dtype
 

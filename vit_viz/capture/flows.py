@@ -279,5 +279,5 @@ def _around(
     if min(before, *passed) < 1:
         return Structure(Check("fails", reading.sentence(before=before)), reading=reading)
     differing = differing_by(push, run.depth) if is_finished_in_part else differing_at(last.site)
-    pooled = check_pool(run, layout, differing, None if is_finished_in_part else last.site)
-    return Structure(HOLDS, reading=reading, pooled=pooled)
+    pooled, tokens = check_pool(run, layout, differing, None if is_finished_in_part else last.site)
+    return Structure(HOLDS, reading=reading, pooled=pooled, read=tokens)

@@ -29,11 +29,10 @@ def known_layout(module: nn.Module, *, size: tuple[int, int], tokens: int) -> To
     return None
 
 
-def advised_layout(grid: Grid, before: int, after: int) -> str:
-    """The argument `layout=`, as Python source, for these numbers of tokens before and after the patches."""
+def plain_layout(grid: Grid, before: int, after: int) -> TokenLayout:
+    """The layout with these numbers of tokens before and after the patches, under names that they usually have."""
     prefix = _with_registers(["class"] if before else [], before) or ()
-    suffix = f", suffix={tuple(f'token {i}' for i in range(after))}" if after else ""
-    return f"TokenLayout(grid=({grid[0]}, {grid[1]}), prefix={prefix}{suffix})"
+    return TokenLayout(grid, prefix, suffix=tuple(f"token {i}" for i in range(after)))
 
 
 def _timm(module: Any, size: tuple[int, int], tokens: int) -> TokenLayout | None:  # noqa: ARG001

@@ -10,7 +10,7 @@ torch's calls has nothing else to go by.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -184,6 +184,14 @@ def _axes(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
         return ()
     chosen = (given,) if isinstance(given, int) else tuple(given or range(ndim))
     return tuple(axis % ndim for axis in chosen)
+
+
+def picks_among(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], counts: Sequence[int]) -> bool:
+    """Whether a function takes the largest or smallest of so many tokens [images, tokens, dim], in whichever order of axes."""
+    kind = (_POOLS.get(func) or _REDUCTIONS.get(func) or ("",))[0]
+    if kind not in ("max", "min") or not args or not isinstance(args[0], Tensor) or args[0].ndim < 3:
+        return False
+    return math.prod(args[0].shape[axis] for axis in _axes(func, args, kwargs)) in counts
 
 
 def _is_always(value: Any, number: float) -> bool:

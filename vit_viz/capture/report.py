@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vit_viz.answer import Provenance
+from vit_viz.capture.tokens_read import TokensRead
 from vit_viz.geometry import TokenLayout
 
 CheckStatus = Literal["holds", "fails", "unknown"]
@@ -85,6 +86,7 @@ class Structure:
         effective: what each layer's output projection reads is attention @ v of that call, as it is.
         reading: what the answer reads of the layers; None where there is no answer, or it was not measured.
         pooled: the answer reads the tokens of the last layer that the layout names, as far as there is an answer.
+        read: which tokens of the last layer each output reads; None where it is not known, or all read what the layout names.
     """
 
     complete: Check = UNCHECKED
@@ -92,6 +94,7 @@ class Structure:
     effective: Check = UNCHECKED
     reading: Reading | None = None
     pooled: Check = HOLDS
+    read: TokensRead | None = None
 
 
 def kernel_check(proof: Sequence[float], tolerance: float) -> Check:

@@ -29,7 +29,12 @@ class Response:
 
     calls: Tensor  # each token's operands at each call, [calls, tokens]; NaN where they are not known
     later: Tensor  # each token in whichever sequence after the last call it differs most, [tokens]
-    answer: float  # the scores of classes; 0 where the model returns something else
+    outputs: Tensor  # each output of the answer, [outputs]; none where the model returns something else
+
+    @property
+    def answer(self) -> float:
+        """The answer as a whole; 0 where there is none."""
+        return float(self.outputs.max()) if len(self.outputs) else 0.0
 
 
 class Responses:
@@ -134,7 +139,7 @@ def _joined(passes: Sequence[Seen]) -> Seen | None:
 
 def _responses(seen: Seen) -> list[Response] | None:
     """Of all images but the first two; None where the second, the photo under noise of rounding, is another photo."""
-    answer = [] if seen.answer is None else [seen.answer[:, None]]
+    answer = [] if seen.answer is None else [seen.answer[:, :, None]]
     parts = [[states for states in call if states is not None] for call in seen.calls]
     moves = [[_moves(states, seen.dtype) for states in part] for part in (*parts, seen.later, answer)]
     known = [[each for each in part if each is not None] for part in moves]
@@ -144,7 +149,7 @@ def _responses(seen: Seen) -> list[Response] | None:
     count, tokens = next((each.shape for each in largest if each is not None), (0, 0))
     unknown = torch.full((count, tokens), torch.nan)
     *calls, later = [unknown if each is None else each for each in largest[:-1]]
-    answers = [0.0] * count if largest[-1] is None else largest[-1][:, 0].tolist()
+    answers = torch.zeros(count, 0) if largest[-1] is None else largest[-1]
     each_call = torch.stack(calls, 1)  # [images, calls, tokens]
     return [Response(*parts) for parts in zip(each_call, later, answers, strict=True)]
 

@@ -7,7 +7,7 @@ A trace keeps q and k of each layer and forms rows (softmax(q_i k^T * scale)), c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,7 +17,7 @@ from vit_viz.capture.layers import LayerAttention
 from vit_viz.capture.report import SOUND, ProofReport, ProofStatus, Structure, kernel_check, trace_words
 from vit_viz.capture.structure_check import StructureCheck
 from vit_viz.errors import CaptureError
-from vit_viz.geometry import CropBox, Query, TokenLayout
+from vit_viz.geometry import CropBox, Query, TokenLayout, as_query
 from vit_viz.indices import Index, Indices, Tokens, as_indices, layer_index
 from vit_viz.lazy import Tensor, torch
 
@@ -53,6 +53,7 @@ class Trace:
             only a part of the photo; one sentence each.
         known: whether the layers are all of the model's attention, and its tokens the patches, or the check that finds it out.
         pooling: the pooling attention, where the model has one.
+        outputs: of the model, those that the target changes with; None without a target.
         crop_box: which part of the photo the model received.
         provenance: model, weights, image and preprocessing.
         arena: the recycled memory that the layers lie in.
@@ -71,6 +72,7 @@ class Trace:
     problems: tuple[str, ...] = ()
     known: Structure | StructureCheck = SOUND
     pooling: PoolAttention | None = None
+    outputs: tuple[int, ...] | None = None
     crop_box: CropBox | None = None
     provenance: Provenance = field(default_factory=Provenance)
     arena: Arena | None = None
@@ -241,6 +243,29 @@ class Trace:
         if query == "pool" and self.layout.pooling == "attention" and self.pooling is not None:
             return self.pooling.attention.mean(0)
         return torch.from_numpy(self.layout.weights(query)).to(self.device, torch.float32)
+
+    def output_query(self, query: Query | None = None, *, outputs: Sequence[int] | None = None) -> Query:
+        """The query that a map of the answer starts from: what the answer was measured to read; waits as `structure` does.
+
+        Of a model whose outputs have a token each it is that of the target, without a target that of the first class.
+
+        Args:
+            query: None and "pool" stand for what the answer is read from; any other is returned as it is.
+            outputs: those that the map is about; None for those of the trace's target.
+
+        Raises:
+            ParameterError: the layout names other tokens than the answer reads, and no query stands for them.
+        """
+        if query is not None and query != "pool":
+            return as_query(query)
+        layout, read = self.layout, self.structure.read
+        start: Query | None = None
+        if read is not None:
+            about = self.outputs if outputs is None else outputs
+            if about is None and read.has_one_each and self.logits is not None:
+                about = [int(self.logits.argmax())]
+            start = (read if about is None else read.of(about)).query(layout)
+        return start or query or layout.output_query
 
     def value_norms(self, layer: Index) -> Tensor:
         """How much each token contributes per unit of attention: ||v_j W_O,h||, fp32 [heads, tokens].

@@ -15,6 +15,7 @@ from PIL import Image
 
 from vit_viz.answer import Provenance
 from vit_viz.capture.active_edits import suspended
+from vit_viz.capture.answers import tokens_of_target
 from vit_viz.capture.buffers import Arena, BufferPool, shared_pool
 from vit_viz.capture.edits import surrounding_edits
 from vit_viz.capture.forward import (
@@ -31,17 +32,18 @@ from vit_viz.capture.given import as_known_model, as_model, as_picture, as_pixel
 from vit_viz.capture.graphs import graphed
 from vit_viz.capture.interception import Interception
 from vit_viz.capture.layers import LayerAttention, exact
-from vit_viz.capture.layouts import advised_layout, known_layout
+from vit_viz.capture.layouts import known_layout, plain_layout
 from vit_viz.capture.placement import find_layout
 from vit_viz.capture.proof import PROOF_ROWS
 from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Recorder, RecorderOptions
-from vit_viz.capture.report import Structure
+from vit_viz.capture.report import SOUND, Structure
 from vit_viz.capture.returned import ScoresPlace, no_scores, number_from, place_of_scores, scores_of
+from vit_viz.capture.tokens_read import TokensRead, as_source, layout_that_reads
 from vit_viz.capture.trace import Trace
 from vit_viz.capture.verified import structure_of
 from vit_viz.capture.wrappers import told_within, unwrapped_module
 from vit_viz.checkpoints import Model
-from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.errors import CaptureError, ParameterError, VitVizError
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Mode, decode, image_hash
 from vit_viz.indices import as_index, checked_index
@@ -184,7 +186,7 @@ def _trace_of(
     remember_layers(module, len(recorder.captures))
     if target is not None and logits is None and not callable(target):
         raise no_scores(type(module).__name__, recorder.returned)
-    gradients, pooling_gradient = _gradients(recorder, logits, target)
+    gradients, pooling_gradient, outputs = _gradients(recorder, logits, target)
     layers = recorder.layers(gradients)
     tokens = layers[0].shape[2]
     layout = layout or _layout(module, pixels, tokens)
@@ -198,6 +200,7 @@ def _trace_of(
         tolerance=recorder.tolerance(),
         problems=_problems(layers),
         pooling=recorder.pooled(pooling_gradient, layout=layout),
+        outputs=outputs,
         arena=arena,
     )
 
@@ -261,9 +264,9 @@ def _layout(module: nn.Module, pixels: Tensor, tokens: int) -> TokenLayout:
     known = told(module) or told_within(module, pixels, told)
     if known is not None:
         return known
-    proposal = find_layout(module, pixels, tokens)
+    measured = find_layout(module, pixels, tokens)
     name = type(module).__name__
-    if proposal is None:
+    if measured is None:
         raise ParameterError(
             f"Which of the {tokens} tokens that {name} attends over stands for which patch is not known, and they do not respond "
             "to changed patches one by one; if each patch has a token, row by row, pass "
@@ -271,8 +274,24 @@ def _layout(module: nn.Module, pixels: Tensor, tokens: int) -> TokenLayout:
         )
     raise ParameterError(
         f"The token layout of {name} is not known: its layers attend over {tokens} tokens, which respond to patches as in "
-        f"layout={advised_layout(*proposal)}; pass that, with the right names."
+        f"layout={as_source(_named_as_read(module, pixels, plain_layout(*measured)))}; pass that, with the right names."
     )
+
+
+def _named_as_read(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> TokenLayout:
+    """The layout of the same tokens that says what the answer is read from, as far as a gradient tells."""
+
+    def mixed(logits: Tensor) -> Tensor:  # every output counts, and none takes another away
+        generator = torch.Generator().manual_seed(0)
+        return (logits * torch.rand(logits.shape, generator=generator).to(logits)).sum()
+
+    try:
+        recorded = trace(module, pixels, layout=layout, target=mixed, proof_rows=0, structure=SOUND)
+        tokens = tokens_of_target(recorded)
+    except (VitVizError, RuntimeError):  # it has no scores of classes, or no gradient
+        return layout
+    read = TokensRead((tuple(tokens),), "evenly" if recorded.pooling is None else "by attention")
+    return layout if not tokens or read.is_as_in(layout) else layout_that_reads(layout, read) or layout
 
 
 def check_count(module: nn.Module, recorder: Recorder) -> None:
@@ -292,26 +311,35 @@ def check_count(module: nn.Module, recorder: Recorder) -> None:
 
 def _gradients(
     recorder: Recorder, logits: Tensor | None, target: Target | None
-) -> tuple[Sequence[Tensor | None], Tensor | None]:
-    """Gradient of the target with respect to each layer's attention output, keyed by layer, and to the pool's."""
+) -> tuple[Sequence[Tensor | None], Tensor | None, tuple[int, ...] | None]:
+    """Gradient of the target with respect to each layer's attention output, keyed by layer, and to the pool's.
+
+    And the outputs that the target changes with.
+    """
     if target is None:
-        return (), None
+        return (), None, None
+    outputs: tuple[int, ...] | None = None
     with torch.inference_mode(False), torch.enable_grad():
         if callable(target):
             scalar = number_from(target, recorder.returned if logits is None else logits)
         else:
             assert logits is not None  # see `_trace_of`
-            scalar = logits[checked_index("Output", as_index("A class", target), len(logits))]
+            index = checked_index("Output", as_index("A class", target), len(logits))
+            scalar, outputs = logits[index], (index,)
         inputs = [capture.differentiable for capture in recorder.captures]
         if recorder.pooling is not None:
             inputs.append(recorder.pooling[1])
         known = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
         if not scalar.requires_grad or not known:
             raise CaptureError("The target has no gradient: the model or the target runs without autograd.")
+        if callable(target) and logits is not None and logits.requires_grad:
+            (slope,) = torch.autograd.grad(scalar.reshape(()), logits, retain_graph=True, allow_unused=True)
+            outputs = () if slope is None else tuple(slope.nonzero().flatten().tolist())
         # never touches a parameter's .grad
         computed = iter(torch.autograd.grad(scalar, known, allow_unused=True))
     gradients = [next(computed) if tensor is not None and tensor.requires_grad else None for tensor in inputs]
-    return gradients[: len(recorder.captures)], gradients[-1] if recorder.pooling is not None else None
+    pooled = gradients[-1] if recorder.pooling is not None else None
+    return gradients[: len(recorder.captures)], pooled, outputs
 
 
 def _problems(layers: Sequence[LayerAttention]) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from vit_viz.capture.placement import check_placement
 from vit_viz.capture.report import SOUND, Check, Structure
 from vit_viz.capture.structure import check_structure
 from vit_viz.capture.structure_check import Finding, StructureCheck, raise_interruption, said
+from vit_viz.capture.tokens_read import TokensRead
 from vit_viz.errors import BusyError, Cancelled, CaptureError
 from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
@@ -50,8 +51,13 @@ def structure_of(
     parts = [module] if is_ours else submodules_of(module)
     if is_ours or are_ours(parts):
         assert isinstance(module, VisionTransformer)
+        config = module.config
         # a norm before the projections lets no head through as it is
-        return replace(SOUND, effective=NORMED) if module.config.attn_norm else SOUND
+        ours = replace(SOUND, effective=NORMED) if config.attn_norm else SOUND
+        if config.dist_token and config.pooling == "class" and not config.dist_head:  # the class token alone
+            read = (layout.token("class"),)
+            ours = replace(ours, read=TokensRead((read,) * (config.num_classes or config.embed_dim)))
+        return ours
     key = _key(parts, pixels, layout)
     known = _FINDINGS.of(module)
     if key in known.findings:

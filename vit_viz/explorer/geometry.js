@@ -87,7 +87,17 @@ function poolTokens(trace) {
   const { grid, prefix, pooling } = trace;
   if (pooling === 'attention') return 'pool';
   if (pooling === 'mean') return Array.from({ length: grid[0] * grid[1] }, (_, i) => prefix.length + i);
-  return ['class', 'distillation'].map((name) => namedToken(name, trace)).filter((i) => i !== null);
+  return classTokens(trace)
+    .map((name) => namedToken(name, trace))
+    .filter((i) => i !== null);
+}
+
+/**
+ * Names of the tokens that class pooling reads: "class", or "class 0", "class 1", ..., with a distillation token beside it.
+ * @param {Pick<Trace, 'prefix' | 'suffix'>} trace
+ */
+function classTokens({ prefix, suffix }) {
+  return [...prefix, ...suffix].filter((name) => /^(class( [0-9]+)?|distillation)$/.test(name));
 }
 
 /** Whether a query is a token that is not a patch. */
@@ -159,8 +169,14 @@ export function rectangle(from, to, cols) {
 /** A query in words, as captions say it. @param {string} query @param {Trace} trace */
 export function queryWords(query, trace) {
   if (query === 'pool') {
+    const names = classTokens(trace);
+    const ends = names.length > 8 ? `${names[0]} ... ${names[names.length - 1]}` : names.join(', ');
     /** @type {Record<string, string>} */
-    const kinds = { class: 'class token', mean: 'mean of patches', attention: 'learned attention' };
+    const kinds = {
+      class: names.length > 1 ? ends : 'class token',
+      mean: 'mean of patches',
+      attention: 'learned attention',
+    };
     return `pool (${kinds[trace.pooling] ?? trace.pooling})`;
   }
   if (isNamed(query, trace)) return /\d$/.test(query) ? query : `${query} token`;

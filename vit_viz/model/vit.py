@@ -123,7 +123,12 @@ class VisionTransformer(nn.Module):
     def layout(self, height: int, width: int) -> TokenLayout:
         """Which token is what, for an input of that many pixels."""
         config = self.config
-        return TokenLayout(grid=self.grid_of(height, width), prefix=config.prefix, pooling=config.pooling)
+        return TokenLayout(
+            grid=self.grid_of(height, width),
+            prefix=config.prefix,
+            pooling=config.pooling,
+            joins_patches=config.pool_concat,
+        )
 
     def position_table(self, grid: Grid) -> Tensor:
         """Position embedding at a grid, [prefix + rows * cols, D]; prefix: one row per name in `config.positioned_prefix`.

@@ -11,6 +11,7 @@ from typing import Any
 from PIL import Image
 
 from vit_viz.analyses.attention import LOOK, HeadFusion, attention_map, checked_head
+from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.opening import opening
 from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.analyses.registry import QUESTIONS
@@ -134,8 +135,9 @@ class Explored:
         if self.model is None:
             raise ParameterError("Questions by name need a loaded model, which vit_viz.load returns.")
         question = QUESTIONS.named(name)
-        needs_query = question.takes_query and not question.without_query
-        begins: dict[str, Any] = {"query": shown.query} if needs_query else {}
+        needs_query = question.follows_pin and not question.without_query
+        is_chosen = question.name not in METHODS or shown.query != self.trace.layout.default_query
+        begins: dict[str, Any] = {"query": shown.query} if needs_query and is_chosen else {}
         if question.name == LOOK.name:
             begins |= {"layer": shown.layer, "head": str(shown.head)}
         photo = self.photo if question.takes_image else None

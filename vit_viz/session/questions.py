@@ -91,9 +91,10 @@ def _start(session: Session, subject: Subject, question: AnyQuestion, query: Que
         return {}
     if query is None and question.without_query:
         return {"query": None}
-    layout = session.trace_of(subject).layout
+    if query is None and not question.follows_pin:
+        return {}
     parsed = parse_query(query) if isinstance(query, str) else query
-    return {"query": layout.default_query if parsed is None else parsed}
+    return {"query": session.checked_trace_of(subject).output_query() if parsed is None else parsed}
 
 
 def _target(session: Session, subject: Subject, question: AnyQuestion, target: TargetWord) -> dict[str, Any]:

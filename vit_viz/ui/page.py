@@ -288,7 +288,7 @@ def _panel_in(view: ViewState) -> Hashable:
     question = view.panel.question
     return (
         *(view.about, view.panel, view.drawing),
-        *(question.takes_query and view.query, question.takes_target and view.target),
+        *(question.follows_pin and view.query, question.takes_target and view.target),
     )
 
 

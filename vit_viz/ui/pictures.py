@@ -23,7 +23,7 @@ from vit_viz.figures.colormaps import Limits
 from vit_viz.figures.files import MEDIA_TYPES, Encoded, file_name, file_of, named
 from vit_viz.figures.lettering import Theme
 from vit_viz.figures.request import FigureRequest, Output, figure_for
-from vit_viz.geometry import Grid, format_query, parse_query
+from vit_viz.geometry import Grid, Query, format_query, parse_query
 from vit_viz.results import PatchMap, TokenMatrix
 from vit_viz.service import MOST_NUMBERS
 from vit_viz.session.questions import request_for
@@ -121,7 +121,7 @@ def asked_request(session: Session, subject: Subject, view: ViewState) -> Reques
     if view.panel is None:
         raise ParameterError("This link asks no question.")
     question, asked = view.panel.question, dict[str, Any](view.panel.options.values())
-    if question.takes_query and view.query:
+    if question.follows_pin and view.query:
         asked["query"] = parse_query(view.query)
     if question.takes_target:
         asked["target"] = target_of(view)
@@ -171,8 +171,23 @@ def map_request(session: Session, subject: Subject, view: ViewState) -> Request:
     """What is asked for the map of a method; only methods that can follow any token follow the pinned query."""
     method, trace = card_named(view.method), session.trace_of(subject)
     options = view.options_of(method.name).for_layers(trace.num_layers)
-    query = view.query_of(trace.layout)
-    return subject.request(method.name, **parameters_of(method, options, query=query, target=side_of(view)))
+    asked = {"target": side_of(view)} | (
+        {"query": start_of(session, subject, view)} if method.follows_pin else {}
+    )
+    return subject.request(method.name, **parameters_of(method, options, **asked))
+
+
+def start_of(session: Session, subject: Subject, view: ViewState) -> Query:
+    """The query that is pinned, else what the view's target is read from.
+
+    Raises:
+        ParameterError: as `Trace.output_query`.
+    """
+    if view.query:
+        return parse_query(view.query)
+    target = side_of(view)
+    outputs = None if target is None else target if isinstance(target, tuple) else (target,)
+    return session.checked_trace_of(subject).output_query(outputs=outputs)
 
 
 def _shares_request(

@@ -170,11 +170,14 @@ class Questions:
     def trust_request(self, method: AnyMethod) -> Request:
         """What is asked for the trust of a card."""
         options = self.options(method)
-        follows = {"query": self.view(method).query_of(self.trace.layout)} if method.takes_query else {}
-        target = target_of(self.targeted.view)
-        return self.subject.request(
-            "trust", method=method.name, target=target, options=options, **(follows if options else {})
+        view = self.view(method)
+        follows = (
+            {"query": pictures.start_of(self.page.session, self.subject, view)}
+            if options and method.follows_pin
+            else {}
         )
+        target = target_of(self.targeted.view)
+        return self.subject.request("trust", method=method.name, target=target, options=options, **follows)
 
     def band_request(self) -> Request:
         """What is asked for the random orders that all cards are compared with."""

@@ -236,7 +236,7 @@ def stage_value(shown: Shown) -> dict[str, Any]:
             style=style,
         ),
         note=" ".join([*shown.problems, patch_map.note, _prefix_words(patch_map)]).strip(),
-        pick=shown.method.takes_query,
+        pick=shown.method.follows_pin,
     )
     return value | {
         "cells": cells_value(drawn),
@@ -272,7 +272,7 @@ def _caption(shown: Shown, scale: str, style: str) -> str:
 
 def _not_followed(view: ViewState, method: AnyMethod, trace: Trace) -> str:
     """That a pinned token does not matter to this map, where it does not."""
-    if not view.query or method.takes_query or view.query == trace.layout.default_query:
+    if not view.query or method.follows_pin or view.query == trace.layout.default_query:
         return ""
     return f"explains the output, not the pinned {trace.layout.describe(view.query_of(trace.layout))}"
 
@@ -292,17 +292,17 @@ def _prefix_words(patch_map: PatchMap) -> str:
 def _controls(view: ViewState, method: AnyMethod, layout: TokenLayout) -> tuple[Any, ...]:
     """Updates for the formula and the controls of `_CONTROLS`."""
     queries = [
-        query for query in dict.fromkeys([layout.default_query, *layout.prefix]) if query not in layout.suffix
+        query for query in dict.fromkeys([layout.output_query, *layout.prefix]) if query not in layout.suffix
     ]
     suffix = list(layout.suffix)
-    query = view.query or layout.default_query
+    query = view.query or layout.output_query
     return (
         words.formulas((method.words.formula, method.words.source)),
-        gr.update(choices=queries, value=query if query in queries else None, visible=method.takes_query),
+        gr.update(choices=queries, value=query if query in queries else None, visible=method.follows_pin),
         gr.update(
             choices=suffix,
             value=query if query in suffix else None,
-            visible=method.takes_query and bool(suffix),
+            visible=method.follows_pin and bool(suffix),
         ),
         gr.update(value=view.drawing.style),
         gr.update(value=view.drawing.alpha),

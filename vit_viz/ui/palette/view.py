@@ -244,7 +244,7 @@ def key_of(view: ViewState) -> str:
     if view.panel is None:
         return ""
     question = view.panel.question
-    query, target = view.query * question.takes_query, view.target * question.takes_target
+    query, target = view.query * question.follows_pin, view.target * question.takes_target
     return repr((view.about, view.panel.name, view.panel.options.changed(), query, target))
 
 
@@ -273,7 +273,7 @@ def controls(view: ViewState, panel: Panel, layers: int) -> list[Value]:
     question = panel.question
     chosen = (panel.options.for_layers(layers) if layers else panel.options).values()
     told = []
-    if question.takes_query:
+    if question.follows_pin:
         told.append(_text("query", "query", query_sentence(question), view.query))
     if question.takes_target:
         told.append(_text("target", "class", TARGET, view.target))
