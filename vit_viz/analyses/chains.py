@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vit_viz.analyses.attention import HeadFusion, fuse_heads
-from vit_viz.capture.answers import tokens_of_target
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import Query, format_query
@@ -192,7 +191,7 @@ def check_read(trace: Trace, start: Tensor, query: Query) -> None:
     last, tokens = trace.num_layers - 1, start.nonzero().flatten()
     if len(tokens) > _FEW or trace.attention_gradient(last, queries=tokens).any():
         return
-    read = tokens_of_target(trace)
+    read = trace.tokens_of_target()
     if read:
         first = trace.layout.place(read[0]) or trace.layout.name(read[0])
         raise ParameterError(

@@ -57,7 +57,7 @@ def saco(
         >>> import vit_viz as vv
         >>> from vit_viz.analyses.prepared_image import PreparedImage
         >>> vv.saco(PreparedImage.of("mini", "lion"), method="relevance").note
-        'SaCo 0.6: 1 is as faithful as can be, random maps have about 0. Painted over with the preprocessing mean.'
+        'SaCo 0.8: 1 is as faithful as can be, random maps have about 0. Painted over with the preprocessing mean.'
     """
     if not 2 <= groups <= subject.layout.num_patches:
         raise ParameterError(f"There are 2 to {subject.layout.num_patches} groups of patches, not {groups}.")

@@ -9,11 +9,9 @@ from vit_viz.capture.clamped_pass import Change, Site
 from vit_viz.capture.report import HOLDS, Check
 from vit_viz.capture.responses import Responses
 from vit_viz.capture.tokens_read import HowPatches, TokensRead, as_source, layout_that_reads
-from vit_viz.capture.trace import Trace
 from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, torch
 
-_QUERIES_AT_ONCE = 256
 _SAME = 1e-6  # share by which two equal answers may differ
 
 
@@ -89,19 +87,6 @@ def check_pool(
     if read.is_as_in(layout):
         return HOLDS, read if len(read_by) > 1 else None
     return Check("fails", _read_elsewhere(read, layout)), read
-
-
-def tokens_of_target(trace: Trace) -> list[int]:
-    """Which tokens after the last layer the target of a trace changes with, by its gradient.
-
-    Raises:
-        CaptureError: the trace was made without a target.
-    """
-    blocks = torch.split(torch.arange(trace.num_tokens, device=trace.device), _QUERIES_AT_ONCE)
-    gradients = (trace.attention_gradient(-1, queries=block) for block in blocks)  # [heads, block, tokens]
-    changes = torch.cat([(gradient != 0).any(2).any(0) for gradient in gradients])
-    tokens: list[int] = changes.nonzero().flatten().tolist()
-    return tokens
 
 
 def token_sets(layout: TokenLayout) -> Tensor:

@@ -24,6 +24,9 @@ from vit_viz.lazy import Tensor, torch
 Source = Literal["qk", "attention", "rows"]
 
 
+_QUERIES_AT_ONCE = 256
+
+
 @dataclass(frozen=True, eq=False)
 class PoolAttention:
     """The learned attention by which a model reads its output from the tokens.
@@ -266,6 +269,18 @@ class Trace:
                 about = [int(self.logits.argmax())]
             start = (read if about is None else read.of(about)).query(layout)
         return start or query or layout.output_query
+
+    def tokens_of_target(self) -> list[int]:
+        """Which tokens after the last layer the target changes with, by its gradient.
+
+        Raises:
+            CaptureError: the trace was made without a target.
+        """
+        blocks = torch.split(torch.arange(self.num_tokens, device=self.device), _QUERIES_AT_ONCE)
+        gradients = (self.attention_gradient(-1, queries=block) for block in blocks)  # [heads, block, tokens]
+        changes = torch.cat([(gradient != 0).any(2).any(0) for gradient in gradients])
+        tokens: list[int] = changes.nonzero().flatten().tolist()
+        return tokens
 
     def value_norms(self, layer: Index) -> Tensor:
         """How much each token contributes per unit of attention: ||v_j W_O,h||, fp32 [heads, tokens].

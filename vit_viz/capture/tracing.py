@@ -15,7 +15,6 @@ from PIL import Image
 
 from vit_viz.answer import Provenance
 from vit_viz.capture.active_edits import suspended
-from vit_viz.capture.answers import tokens_of_target
 from vit_viz.capture.buffers import Arena, BufferPool, shared_pool
 from vit_viz.capture.edits import surrounding_edits
 from vit_viz.capture.forward import (
@@ -287,7 +286,7 @@ def _named_as_read(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> To
 
     try:
         recorded = trace(module, pixels, layout=layout, target=mixed, proof_rows=0, structure=SOUND)
-        tokens = tokens_of_target(recorded)
+        tokens = recorded.tokens_of_target()
     except (VitVizError, RuntimeError):  # it has no scores of classes, or no gradient
         return layout
     read = TokensRead((tuple(tokens),), "evenly" if recorded.pooling is None else "by attention")

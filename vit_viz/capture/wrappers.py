@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from vit_viz.capture.probing import undisturbed_pass
 from vit_viz.checkpoints.plain_module import own_preprocess
 from vit_viz.images import Preprocess
 from vit_viz.lazy import Tensor, nn, torch
@@ -34,6 +33,8 @@ def told_within(module: nn.Module, pixels: Tensor, tells: Callable[[nn.Module], 
         pixels: [1, channels, height, width].
         tells: what a part says; None where it says nothing.
     """
+    from vit_viz.capture.probing import undisturbed_pass  # it imports torch, for which a start need not wait
+
     says = {
         part: told
         for part in submodules_of(module)
