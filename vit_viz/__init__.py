@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from vit_viz.model.config import ViTConfig
     from vit_viz.model.vit import VisionTransformer
     from vit_viz.notebook import explore
+    from vit_viz.outputs import Output
     from vit_viz.results import (
         Curve,
         HeadTable,
@@ -159,6 +160,7 @@ def serve(
     preprocess: Preprocess | None = None,
     labels: Labels | None = None,
     layout: TokenLayout | None = None,
+    output: Output | None = None,
     host: str = "127.0.0.1",
     port: int | None = None,
 ) -> None:
@@ -169,9 +171,10 @@ def serve(
         preprocess: how images become the module's input; needed for a module.
         labels: names of the module's classes.
         layout: which token is what, where the module does not tell.
+        output: what one output is, "softmax", "sigmoid" or "value", as `load` takes it; None takes what the model says of itself.
 
     Raises:
-        ParameterError: a module without `preprocess`, or the app cannot listen there.
+        ParameterError: a module without `preprocess`, an `output` that does not fit, or the app cannot listen there.
         VitVizError: the packages of the app are not installed.
 
     Example:
@@ -183,4 +186,4 @@ def serve(
     check_address(host, port)
     with extra("app", needed_for="The page"):
         from vit_viz.ui.app import serve as open_app
-    open_app(model, preprocess=preprocess, labels=labels, layout=layout, host=host, port=port)
+    open_app(model, preprocess=preprocess, labels=labels, layout=layout, output=output, host=host, port=port)

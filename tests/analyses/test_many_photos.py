@@ -141,13 +141,14 @@ def test_outliers_are_those_of_the_tokens_tab():
 def test_the_highest_outputs_come_in_order_and_their_softmax_sums_to_one():
     numbers = numbers_of([[[0, 1]]], logits=np.array([[1.0, 3.0, 2.0, 3.0]], dtype=np.float32))
     assert numbers.highest(0, 3) == [1, 3, 2]
-    assert_same(numbers.probabilities.sum(-1), [1.0])
-    assert_same(numbers.probabilities[0, 1] / numbers.probabilities[0, 0], np.exp(2.0))
+    probabilities = numbers.shown(0, "softmax")
+    assert_same(probabilities.sum(-1), 1.0)
+    assert_same(probabilities[1] / probabilities[0], np.exp(2.0))
 
 
 def test_a_model_without_scores_says_so():
     with pytest.raises(ParameterError, match="no scores"):
-        _ = numbers_of([[[0, 1]]]).probabilities
+        numbers_of([[[0, 1]]]).shown(0, "softmax")
 
 
 def test_batches_side_by_side_are_one_batch():

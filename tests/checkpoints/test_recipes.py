@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from safetensors.torch import save_file
 
+from vit_viz.browser import write_weights
 from vit_viz.checkpoints import load
 from vit_viz.checkpoints.families.base import CLIP, Recipe
-from vit_viz.checkpoints.recipes import labels_of, preprocess_of
+from vit_viz.checkpoints.recipes import labels_of, output_of, preprocess_of
 from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.outputs import Output
 
 CONFIG = ViTConfig(img_size=48, patch_size=6, embed_dim=64, depth=1, num_heads=2, num_classes=3)
 
@@ -209,3 +212,57 @@ def test_no_value_in_a_preprocessor_gives_anything_but_a_model_or_a_sentence(fol
     values = {"size": {"height": 48, "width": 48}, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
     for value in JUNK:
         loads_or_is_refused(folder, {"architecture": "vit_tiny_patch16_224"}, {**values, key: value})
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, None),
+        ({"problem_type": None}, None),
+        ({"problem_type": "single_label_classification"}, None),
+        ({"problem_type": "multi_label_classification"}, "sigmoid"),
+        ({"problem_type": "regression"}, "value"),
+        ({"problem_type": "regression", "output": "sigmoid"}, "sigmoid"),
+        ({"output": {"of": "another library"}}, None),
+    ],
+)
+def test_what_an_output_is_comes_from_the_configuration(
+    settings: dict[str, Any], expected: str | None
+) -> None:
+    assert output_of(CONFIG, settings) == expected
+    bare = replace(CONFIG, num_classes=0)
+    assert output_of(bare, settings) is None
+
+
+@pytest.mark.parametrize(
+    ("outputs", "problem", "told", "expected"),
+    [
+        (1, None, None, "value"),
+        (1, None, "sigmoid", "sigmoid"),
+        (3, "multi_label_classification", None, "sigmoid"),
+        (3, "multi_label_classification", "value", "value"),
+        (3, "regression", None, "value"),
+        (3, None, None, "softmax"),
+        (2, None, "value", "value"),
+    ],
+)
+def test_a_loaded_model_says_what_its_outputs_are(
+    tmp_path: Path, outputs: int, problem: str | None, told: Output | None, expected: str
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 40, "num_hidden_layers": 1, "num_attention_heads": 5, "intermediate_size": 48}
+    config = transformers.ViTConfig(
+        **sizes, image_size=16, patch_size=4, num_labels=outputs, problem_type=problem
+    )
+    transformers.ViTForImageClassification(config).save_pretrained(tmp_path)
+    model = load(tmp_path, device="cpu", output=told)
+    assert model.output == expected
+    assert ("output" in dict(model.provenance.parameters)) == (told is not None)
+    file = tmp_path / "written.safetensors"
+    write_weights(model, file, storage="fp32")
+    assert load(file, device="cpu").output == expected
+
+
+def test_an_output_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="'softmax', 'sigmoid', 'value'"):
+        load("mini", device="cpu", output="logits")  # type: ignore[arg-type]  # as somebody may write

@@ -29,6 +29,7 @@ from vit_viz.answer import Answer
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
 from vit_viz.lazy import Tensor, torch
+from vit_viz.outputs import Output
 from vit_viz.progress import Progress, ProgressLike, StopCheck, Watch, bar
 from vit_viz.results import HeadTable
 
@@ -42,6 +43,7 @@ def ablate_heads(
     size: int = 0,
     layout: TokenLayout | None = None,
     has_classes: bool | None = None,
+    output: Output | None = None,
     how: Ablation = "zero",
     progress: ProgressLike = None,
     cancelled: StopCheck | None = None,
@@ -58,6 +60,7 @@ def ablate_heads(
         size: short side of the model's input in patches; 0 is the checkpoint's own.
         layout: which token is what; None asks the module.
         has_classes: whether a module's outputs are scores of classes; None takes what it says of itself.
+        output: what one of them is, as `load` takes it; None takes what the model says of itself.
         how: what replaces the head's output.
         progress: told the share that is done; None shows a bar at a terminal or in a notebook, False nothing.
         cancelled: asked between batches; True ends with `Cancelled`.
@@ -79,7 +82,14 @@ def ablate_heads(
         array([ 0.1, -0.1, -0.2, -0.1, -0.2,  0.2], dtype=float32)
     """
     subject = PreparedImage.of(
-        loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes, target=target
+        loaded,
+        image,
+        mode=mode,
+        size=size,
+        layout=layout,
+        has_classes=has_classes,
+        output=output,
+        target=target,
     )
     with bar("ablation", progress) as told:
         return head_map(subject, target=target, how=how, progress=told, cancelled=cancelled)

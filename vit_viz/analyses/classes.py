@@ -1,4 +1,4 @@
-"""The model's answer in words: its most probable classes."""
+"""The model's answer in words: its most probable classes, or the values that it returns."""
 
 from __future__ import annotations
 
@@ -7,39 +7,42 @@ from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
-from vit_viz.lazy import torch
+from vit_viz.outputs import UNITS, noun_of, output_kind, output_name, shown
 from vit_viz.results import Ranking
 
 
 def answers_classes(loaded: Model, recorded: Trace) -> bool:
-    """Whether what a model said in a recorded pass are scores of classes."""
-    return recorded.logits is not None and loaded.has_classes
+    """Whether what a model said in a recorded pass are scores of classes or values; one number is no embedding."""
+    logits = recorded.logits
+    return logits is not None and (loaded.has_classes or logits.numel() == 1)
 
 
 def top_classes(loaded: Model, recorded: Trace, *, count: int = 5) -> Ranking:
-    """The most probable classes with their probability.
+    """The most probable classes with their probability; of a model whose outputs are values, the largest of these.
 
     Raises:
         ParameterError: the model has no classes.
     """
-    if recorded.logits is None or not loaded.has_classes:
+    if recorded.logits is None or not answers_classes(loaded, recorded):
         raise ParameterError(f"{loaded.name} has no classes: what it returns is no answer in words.")
-    shares = torch.softmax(recorded.logits.float(), dim=-1)
-    scores, indices = shares.topk(min(count, shares.numel()))
+    answers = shown(recorded.logits.float(), loaded.output)
+    kind = output_kind(loaded.output, answers.numel())
+    scores, indices = answers.topk(min(count, answers.numel()))
     best = tuple(int(index) for index in indices)
-    names = tuple(loaded.labels.name(index) if loaded.labels else f"class {index}" for index in best)
+    names = tuple(output_name(index, loaded.labels, noun_of(kind)) for index in best)
     edits = dict(recorded.provenance.parameters).get("edits")
     provenance = loaded.provenance.with_parameters(edits=edits) if edits else loaded.provenance
-    return Ranking(names, scores.cpu().numpy(), "probability", "top classes", provenance, best)
+    method = "outputs" if kind == "value" else "top classes"
+    return Ranking(names, scores.cpu().numpy(), UNITS[kind], method, provenance, best)
 
 
 CLASSES = Question(
     name="classes",
     words=Words(
         label="Answer",
-        shows="the model's five most probable classes.",
+        shows="the model's five most probable classes, or its five largest values.",
         hides="how far its probabilities can be believed: they are seldom calibrated.",
-        formula=r"$\mathrm{softmax}(z)$",
+        formula=r"$\mathrm{softmax}(z)$; for classes that may hold beside others $\mathrm{sigmoid}(z)$; values as they are",
         source="Dosovitskiy et al. 2021, arXiv:2010.11929",
     ),
     options=NoOptions,

@@ -23,6 +23,7 @@ from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor, torch
 from vit_viz.model import VisionTransformer
 from vit_viz.model.submodules import submodules_of
+from vit_viz.outputs import output_name
 
 Maps = Literal["heads", "layers"]
 
@@ -177,8 +178,7 @@ def _about(target: Target, labels: Labels | None, *, is_negative: bool) -> str:
 
     def named(index: int | None) -> str:
         assert index is not None
-        known = labels is not None and target.noun == "class"
-        return labels.name(index) if labels is not None and known else f"{target.noun} {index}"
+        return output_name(index, labels, target.noun)
 
     if target.kind == "difference":
         first, second = (target.other, target.index) if is_negative else (target.index, target.other)

@@ -22,6 +22,7 @@ from vit_viz.images import Mode
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor
 from vit_viz.model import VisionTransformer
+from vit_viz.outputs import Output
 from vit_viz.progress import Progress, ProgressLike, StopCheck, bar
 from vit_viz.results import PatchMap
 
@@ -36,6 +37,7 @@ def explain(
     size: int = 0,
     layout: TokenLayout | None = None,
     has_classes: bool | None = None,
+    output: Output | None = None,
     query: Query | None = None,
     layers: LayerRange | None = None,
     progress: ProgressLike = None,
@@ -56,6 +58,7 @@ def explain(
         mode, size: how the picture becomes the model's input, and its short side in patches; 0 is the checkpoint's own.
         layout, has_classes: which token is what, and whether outputs are scores of classes (`outputs_of`); None asks the module.
         query: the token that methods start from which start from one; None means what the target was measured to be read from.
+        output: what one of them is, as `load` takes it; None takes what the model says of itself.
         layers: (first, end) for the methods that go through the layers, end excluded; None means all.
         progress: told the share that is done, over all methods; None shows a bar at a terminal or in a notebook, False nothing.
         cancelled: asked between batches; True ends with `Cancelled`.
@@ -77,7 +80,14 @@ def explain(
     for method in methods:
         METHODS.named(method)
     subject = PreparedImage.of(
-        loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes, target=target
+        loaded,
+        image,
+        mode=mode,
+        size=size,
+        layout=layout,
+        has_classes=has_classes,
+        output=output,
+        target=target,
     )
     with bar("explain", progress) as told:
         return explain_subject(

@@ -5,7 +5,7 @@ Source: Petsiuk et al. 2018, arXiv:1806.07421 (deletion and insertion), here on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
 from vit_viz.lazy import Tensor
+from vit_viz.outputs import Output
 from vit_viz.progress import Progress, ProgressLike, StopCheck, Watch, bar
 from vit_viz.results import Curve, PatchMap
 
@@ -102,7 +103,7 @@ class Faithfulness(Answer):
 
     @property
     def relative_deletion(self) -> float:
-        """Deletion AUC as a share of that of random orders: the lower, the better. NaN for a lead, which may be below 0."""
+        """Deletion AUC as a share of that of random orders: the lower, the better. NaN for what may be below 0: a lead, a value."""
         if not np.isfinite(self.band.value_range[0]):
             return float("nan")
         return self.deletion_auc / max(self.band.interval("deletion")[0], 1e-12)
@@ -146,6 +147,7 @@ def faithfulness(
     size: int = 0,
     layout: TokenLayout | None = None,
     has_classes: bool | None = None,
+    output: Output | None = None,
     band: RandomBand | None = None,
     baselines: tuple[Baseline, Baseline] = ("mean", "blur"),
     removal: bool = False,
@@ -155,21 +157,18 @@ def faithfulness(
     """Deletion and insertion of a map's patches, beside ten random orders.
 
     Patches are ranked by the map, equal ones by their index, and go (or come) in 20 steps, or one by one if there are fewer. The
-    class is fixed at the model's first answer, and its probability is followed; of a pair of classes the lead of the one over the
-    other, in logits; without classes, the cosine to the image's own embedding. The area is by trapezoid over the share of patches.
+    class is fixed at the model's first answer, and its probability is followed, by softmax or its own sigmoid; a value as the model
+    returns it; of a pair of classes the lead of the one over the other, in logits; without classes, the cosine to the image's own
+    embedding. The area is by trapezoid over the share of patches: the mean height.
 
     Args:
         patch_map: over this model's grid for this image and mode.
-        target: whose probability is followed, a class by its index or name, or a pair (class, other class) for the lead of one over
-            the other; None means the first class.
-        size: short side of the model's input in patches; 0 is the checkpoint's own.
-        layout: which token is what; None asks the module.
-        has_classes: whether a module's outputs are scores of classes; None takes what it says of itself.
+        target: what is followed, a class by its index or name, or a pair (class, other class); None means the first class.
+        size, layout, has_classes, output: as `explain` takes them.
         band: random orders of the same image and target, as `random_band` gives them; None computes them.
         baselines: what stands in for patches in deletion, and in insertion.
         removal: also with patches truly removed.
-        progress: told the share that is done; None shows a bar at a terminal or in a notebook, False nothing.
-        cancelled: asked between batches; True ends with `Cancelled`.
+        progress, cancelled: as `explain` takes them.
 
     Raises:
         ParameterError: the map has another grid, a baseline does not exist, or the band is of other baselines or another target.
@@ -185,7 +184,14 @@ def faithfulness(
         (10, 10)
     """
     subject = PreparedImage.of(
-        loaded, image, mode=mode, size=size, layout=layout, has_classes=has_classes, target=target
+        loaded,
+        image,
+        mode=mode,
+        size=size,
+        layout=layout,
+        has_classes=has_classes,
+        output=output,
+        target=target,
     )
     with bar("faithfulness", progress) as told:
         if band is None:
@@ -249,10 +255,10 @@ def faithfulness_of(
         raise ParameterError(
             f"The map has a grid of {patch_map.grid}, the model one of {subject.layout.grid} for this image."
         )
-    if band.target != followed.describe(subject.labels):
-        raise ParameterError(
-            f"The random band follows the {band.target}, not the {followed.describe(subject.labels)}."
-        )
+    if band.target != (words := followed.describe(subject.labels)):
+        raise ParameterError(f"The random band follows the {band.target}, not the {words}.")
+    if followed.output == "value":  # for whoever draws the curves, which then need not begin at 0
+        subject = replace(subject, provenance=subject.provenance.with_parameters(output="value"))
     order = patch_order(patch_map)[None]
     counts = step_counts(subject.layout.num_patches)
     total = (2 + removal + reverse) * len(counts)
@@ -292,7 +298,7 @@ def prediction_band(
     mean +- 2.37 standard deviations of the log-odds log(x / (1 - x)), x the score as a share of its range, then turned back. A
     probability near 0 scatters upwards only: on the plain scale the low edge of such a band lies below 0, where no map can be
     (in 1 of 6 photos with ViT-Tiny); on log-odds equally many orders fall out on either side. A lead in logits is a difference of
-    log-odds already and ends nowhere: mean +- 2.37 standard deviations of itself.
+    log-odds already and ends nowhere, as does a value: mean +- 2.37 standard deviations of itself.
     """
     low, high = value_range
     if not np.isfinite(high - low):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.images import Mode
 from vit_viz.lazy import F, Tensor, torch
 from vit_viz.model import VisionTransformer
+from vit_viz.outputs import UNITS, output_kind, output_name, shown
 from vit_viz.results import TokenMaps
 
 PROBE = (
@@ -34,7 +36,8 @@ class Lens(Answer):
     """What the model's head says of each token in each state.
 
     Args:
-        maps: the probability of the chosen class, or the cosine with the image's own embedding, [states, rows, cols].
+        maps: the probability of the chosen class, the chosen value, or the cosine with the image's own embedding,
+            [states, rows, cols].
         top: the class that comes first at each patch, [states, rows, cols]; None where the model has no classes.
         top_probability: its probability, likewise.
         words: of the classes in `top`, by index.
@@ -60,7 +63,8 @@ def logit_lens(
     """What the model would answer if each token of each layer were all that its output is read from.
 
     softmax(head(norm(x))) of every token x of the residual stream; with attention pooling the pool sees this token alone, so that
-    its value path is what is read. Models without classes: cosine of the same output with the output of the whole image.
+    its value path is what is read. The sigmoid takes the place of the softmax where each class has its own; values are shown as
+    they are. Models without classes: cosine of the same output with the output of the whole image.
 
     Args:
         target: the class that the maps are of; None means the first class of the whole image.
@@ -94,20 +98,21 @@ def lens_of(subject: PreparedImage, trace: Trace, *, target: TargetLike = None) 
     fixed = subject.target(target).resolved(whole)
     if fixed.index is None or fixed.other is not None:
         raise ParameterError("The lens shows one class: pass its index or its name.")
+    if fixed.output == "value":
+        values = [_said(subject, model, one)[:, fixed.index] for one in states]
+        return Lens(_maps(trace, values, UNITS["value"], (-math.inf, math.inf), fixed.describe()))
     chosen, best, sure = [], [], []
     for one in states:  # one state at a time: the scores of all classes are the largest numbers here
-        scores = _said(subject, model, one).softmax(-1)  # [tokens, classes]
+        scores = shown(_said(subject, model, one), fixed.output)  # [tokens, classes]
         chosen.append(scores[:, fixed.index])
         highest = scores.max(-1)
         best.append(highest.indices)
         sure.append(highest.values)
     top = to_numpy(patches_of(trace, torch.stack(best)))
     labels = subject.labels
-    words = {
-        int(i): labels.name(int(i)) if labels is not None else f"{subject.noun} {i}" for i in np.unique(top)
-    }
+    words = {int(i): output_name(int(i), labels, subject.noun) for i in np.unique(top)}
     return Lens(
-        _maps(trace, chosen, "probability", (0.0, 1.0), fixed.describe()),
+        _maps(trace, chosen, UNITS[output_kind(fixed.output, whole.numel())], (0.0, 1.0), fixed.describe()),
         top,
         to_numpy(patches_of(trace, torch.stack(sure))),
         words,
@@ -159,7 +164,7 @@ LOGIT_LENS = Question(
         label="Logit lens",
         shows="what the head would say of each patch after every layer: a probe.",
         hides="what the model uses: the head was trained on the pooled output of the last layer only.",
-        formula=r"$\mathrm{softmax}(\mathrm{head}(\mathrm{norm}(x)))$",
+        formula=r"$\mathrm{softmax}(\mathrm{head}(\mathrm{norm}(x)))$, or the sigmoid of each class, or values as they are",
         source="Vilas et al. 2023, arXiv:2310.18969",
     ),
     options=NoOptions,

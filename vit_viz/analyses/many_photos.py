@@ -28,6 +28,7 @@ from vit_viz.capture.report import SOUND, Structure
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
+from vit_viz.outputs import Output, shown
 
 MEASURES: tuple[Measure, ...] = ("entropy", "distance", "prefix_mass")
 """Of every head of every photo, as `head_table` describes them."""
@@ -73,17 +74,15 @@ class PhotoNumbers:
             _joined([part.medians for part in parts]),
         )
 
-    @cached_property
-    def probabilities(self) -> NDArray[np.float64]:
-        """Softmax over the outputs, [photos, classes].
+    def shown(self, photo: int, output: Output | None) -> NDArray[np.float64]:
+        """What people are told of the outputs of a photo, [classes]; see `vit_viz.outputs.shown`.
 
         Raises:
             ParameterError: the model returns no scores.
         """
-        wide = self._scores.astype(np.float64)
-        powers = np.exp(wide - wide.max(-1, keepdims=True))
-        shares: NDArray[np.float64] = powers / powers.sum(-1, keepdims=True)
-        return shares
+        wide = torch.from_numpy(self._scores[photo].astype(np.float64))
+        told: NDArray[np.float64] = shown(wide, output).numpy()
+        return told
 
     def highest(self, photo: int, count: int) -> list[int]:
         """The classes of a photo's highest outputs, the first one first; of equal ones the lower number first."""

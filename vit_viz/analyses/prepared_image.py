@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from numpy.typing import NDArray
 from PIL import Image
 
-from vit_viz.analyses.targets import Function, Noun, Target, TargetLike, as_target, function_of
+from vit_viz.analyses.targets import Function, Target, TargetLike, as_target, function_of
 from vit_viz.answer import Provenance
 from vit_viz.capture import Trace, trace
 from vit_viz.capture.buffers import BufferPool
@@ -22,12 +22,14 @@ from vit_viz.capture.forward import answer_of, known_place, place_of_last_pass, 
 from vit_viz.capture.given import as_known_model, as_model, as_picture, as_pixels, dtype_of, labels_of
 from vit_viz.capture.returned import image_of, no_scores, number_from, place_of_scores, scores_of
 from vit_viz.checkpoints import Model
+from vit_viz.checkpoints.plain_module import declared_output, last_layer
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Mode, Preprocess, decode, image_hash
 from vit_viz.labels import Labels
 from vit_viz.lazy import F, Tensor, nn, torch
 from vit_viz.model import VisionTransformer
+from vit_viz.outputs import Noun, Output, checked_output
 from vit_viz.progress import Watch
 
 BATCH = 8
@@ -57,6 +59,7 @@ class PreparedImage:
         pool: where the memory of traces comes from; None is the pool of the process.
         noun: what one output is called in words: "output" where nobody says that they are classes.
         labels: names of the classes, where they are known.
+        output: what one output is; None where nobody says it, see `output_kind`.
         reads: makes a number of what the model returns for one image, where that holds no scores.
     """
 
@@ -71,6 +74,7 @@ class PreparedImage:
     pool: BufferPool | None = None
     noun: Noun = "class"
     labels: Labels | None = None
+    output: Output | None = None
     reads: Function | None = None
 
     @classmethod
@@ -84,6 +88,7 @@ class PreparedImage:
         max_patches: int | None = None,
         layout: TokenLayout | None = None,
         has_classes: bool | None = None,
+        output: Output | None = None,
         target: TargetLike = None,
     ) -> PreparedImage:
         """From a model (or its name) and a picture, or from any module and its pixels.
@@ -91,12 +96,13 @@ class PreparedImage:
         Args:
             mode: how a picture becomes the model's input; see `Preprocess.apply`, also for `size` and `max_patches`.
             has_classes: whether the outputs are scores of classes; None decides by what the model says, see `outputs_of`.
+            output: what one output is; None takes what the model says.
             target: what will be explained, of which a function is needed here.
 
         Raises:
             ImageError: the picture cannot be read.
-            ParameterError: a module got a picture without its preprocessing, or its layout cannot be told, or the pixels are not
-                finite.
+            ParameterError: an embedding is said to be scores or values, a module got a picture without its preprocessing, or its
+                layout cannot be told, or the pixels are not finite.
             CaptureError: the module has no attention that can be seen.
         """
         named, picture = as_model(loaded), as_picture(image)
@@ -116,7 +122,7 @@ class PreparedImage:
         pixels = pixels.to(torch.promote_types(pixels.dtype, torch.float32))
         if isinstance(model, VisionTransformer) and model.config.drop_remainder:
             pixels = model.patch_embed.whole_patches(pixels)  # maps of pixels then have whole patches
-        outputs = outputs_of(named) if has_classes is None else "classes" if has_classes else "embedding"
+        outputs, kind = _outputs(named, has_classes, output)
         layout = _layout(model, pixels, layout)
         place = known_place(model, pixels.to(dtype_of(model, pixels)))
         return cls(
@@ -127,8 +133,9 @@ class PreparedImage:
             crop_box,
             provenance.with_parameters(output=place.words) if place.words else provenance,
             recipe,
-            noun="output" if outputs == "unknown" else "class",
+            noun="output" if outputs == "unknown" or kind == "value" else "class",
             labels=labels_of(source),
+            output=kind,
             reads=function_of(target),
         )
 
@@ -162,7 +169,9 @@ class PreparedImage:
 
     def target(self, target: TargetLike = None) -> Target:
         """A target as given, by default the first class or the own embedding; not yet fixed by an output."""
-        wanted = as_target(target, has_classes=self.has_classes, noun=self.noun, labels=self.labels)
+        wanted = as_target(
+            target, has_classes=self.has_classes, noun=self.noun, labels=self.labels, output=self.output
+        )
         if wanted.function is None or self._has_scores:
             return wanted
         # `outputs` are what the function made already
@@ -342,7 +351,26 @@ def _pooled(subject: PreparedImage, values: Tensor) -> Tensor:
 Outputs = Literal["classes", "embedding", "unknown"]
 """Unknown outputs are taken for scores, but are called outputs in words, not classes."""
 
-_HEADS = ("head", "heads", "fc", "classifier", "mlp_head", "classification_head")
+
+def _outputs(
+    model: Model | nn.Module, has_classes: bool | None, output: Output | None
+) -> tuple[Outputs, Output | None]:
+    """What a model's outputs are, and what one of them is: as it is told, else as the model says.
+
+    Raises:
+        ParameterError: both are told, and contradict each other.
+    """
+    if output is not None and has_classes is False:
+        raise ParameterError(
+            "An embedding has no single outputs: pass output= or has_classes=False, not both."
+        )
+    said = declared_output(model) if isinstance(model, nn.Module) else model.output
+    kind = checked_output(output) or said
+    if has_classes is None:
+        return outputs_of(model) if kind is None else "classes", kind
+    return "classes" if has_classes else "embedding", kind
+
+
 _TWO_TOWERS = ("clip", "siglip")  # trained with texts: their last linear layer is a projection
 _CLASSIFIER = "ForImageClassification"  # end of the name of transformers' classes
 
@@ -367,7 +395,7 @@ def outputs_of(model: Model | nn.Module) -> Outputs:
     parts = dict(model.named_children())
     if len(parts) == 1:
         return outputs_of(next(iter(parts.values())))
-    last = next((_last(parts[name]) for name in _HEADS if name in parts), None)
+    last = last_layer(model)
     if last is None:
         return "unknown"
     return (
@@ -386,9 +414,3 @@ def _is_tower(recipe: object, count: int) -> bool:
     return (
         any(kind in name for kind in _TWO_TOWERS) and "_ft_" not in tag and notes.get("num_classes") == count
     )
-
-
-def _last(part: nn.Module) -> nn.Module:
-    """The layer that a container ends in."""
-    children = list(part.children())
-    return _last(children[-1]) if children and isinstance(part, nn.Sequential) else part

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from vit_viz.capture import are_ours, check_removal, edit, unedited
 from vit_viz.errors import ParameterError
 from vit_viz.lazy import F, Tensor, torch
 from vit_viz.model.submodules import submodules_of
+from vit_viz.outputs import UNITS, noun_of, output_kind, output_name, shown
 from vit_viz.progress import Watch
 from vit_viz.results import Ranking
 
@@ -194,21 +196,22 @@ def _without_patches(job: Job) -> WithoutPatches:
             (words,), np.array([now], np.float32), "cosine similarity", "patches removed", subject.provenance
         )
         return WithoutPatches(top, np.ones(1, np.float32), (words, 1.0, now))
-    names = dict(enumerate(labels.names if labels else ()))
-    before, after = job.outputs.softmax(-1), outputs.softmax(-1)
+    kind = output_kind(subject.output, outputs.numel())
+    before, after = shown(job.outputs, kind), shown(outputs, kind)
     if not all(0 <= index < after.numel() for index in asked):
         raise ParameterError(f"Classes are numbered from 0 to {after.numel() - 1}.")
     chosen = tuple(dict.fromkeys([*asked, *after.topk(min(5, after.numel())).indices.tolist()]))
     best = int(before.argmax())
+    name = partial(output_name, labels=labels, noun=noun_of(kind))
     top = Ranking(
-        tuple(names.get(i, f"class {i}") for i in chosen),
+        tuple(map(name, chosen)),
         after[list(chosen)].numpy(),
-        "probability",
+        UNITS[kind],
         "patches removed",
         subject.provenance,
         chosen,
     )
-    told = (names.get(best, f"class {best}"), float(before[best]), float(after[best]))
+    told = (name(best), float(before[best]), float(after[best]))
     return WithoutPatches(top, before[list(chosen)].numpy(), told)
 
 

@@ -16,6 +16,7 @@ from vit_viz.analyses.spec import AnyMethod, Part, Place, Question, Words
 from vit_viz.analyses.trust import OfMethodOptions
 from vit_viz.answer import axes, frozen
 from vit_viz.errors import ParameterError
+from vit_viz.outputs import noun_of, output_kind, output_name
 from vit_viz.results import PatchMap
 
 
@@ -82,7 +83,8 @@ def _class_difference(job: Job, options: OfMethodOptions) -> PatchMap:
     labels, (first, other) = job.loaded.labels, two_classes(job)
     method, asked = _quick(job, options)
     pair = [map_of(_towards(job, index), method, asked) for index in (first, other)]
-    names = tuple(labels.name(i) if labels else f"class {i}" for i in (first, other))
+    noun = noun_of(output_kind(job.image.output, job.outputs.numel()))
+    names = tuple(output_name(i, labels, noun) for i in (first, other))
     subtracted = class_difference(*pair, names=(names[0], names[1]))
     return replace(subtracted, provenance=subtracted.provenance.with_parameters(target=f"{first}-{other}"))
 

@@ -15,9 +15,9 @@ from vit_viz.errors import ParameterError
 from vit_viz.indices import as_index
 from vit_viz.labels import Labels
 from vit_viz.lazy import F, Tensor, torch
+from vit_viz.outputs import Noun, Output, noun_of, output_kind, shown
 
 TargetKind = Literal["logit", "probability", "difference", "similarity", "own embedding", "function"]
-Noun = Literal["class", "output"]
 
 _PLURAL: dict[Noun, str] = {"class": "classes", "output": "outputs"}
 
@@ -26,7 +26,8 @@ _PLURAL: dict[Noun, str] = {"class": "classes", "output": "outputs"}
 class Target:
     """A scalar of the output: [..., outputs] -> [...].
 
-    - logit: z_c; probability: softmax(z)_c; difference: z_c - z_other ("why A and not B").
+    - logit: z_c; probability: softmax(z)_c, or sigmoid(z_c) where that is what an output is; difference: z_c - z_other ("why A and
+      not B").
     - similarity: cosine to an embedding that is given.
     - own embedding: dot product with the unit vector of the image's own embedding. The cosine to itself would be of no use: it is
       at its maximum, so its gradient is 0.
@@ -37,6 +38,7 @@ class Target:
         other: class that it is set against.
         embedding: vector [outputs] that the output is compared with.
         noun: what one output is called in words: "class" only where the outputs are known to be scores of classes.
+        output: what one output is; None where nobody says it, until the target is fixed by an output.
         function: what makes a number of one output.
     """
 
@@ -45,6 +47,7 @@ class Target:
     other: int | None = None
     embedding: Tensor | None = None
     noun: Noun = "class"
+    output: Output | None = None
     function: Callable[[Tensor], Tensor] | None = None
 
     def __call__(self, output: Tensor) -> Tensor:
@@ -57,7 +60,7 @@ class Target:
             return F.cosine_similarity(output, target._vector(output), dim=-1)
         if target.kind == "own embedding":
             return output @ target._vector(output)
-        values = _wide(output).softmax(-1) if target.kind == "probability" else output
+        values = shown(output, target.output) if target.kind == "probability" else output
         chosen = values[..., target.index]
         return chosen - values[..., target.other] if target.kind == "difference" else chosen
 
@@ -72,7 +75,7 @@ class Target:
         """The same target with class or embedding fixed by an output [outputs] (or [1, outputs]).
 
         Raises:
-            ParameterError: a class does not exist, or the embedding has another length.
+            ParameterError: a class does not exist, the outputs have no such probability, or the embedding has another length.
         """
         if self.function is not None:
             return self
@@ -91,7 +94,12 @@ class Target:
                 raise ParameterError(
                     f"{self.noun.capitalize()} {name} does not exist: this model has {_PLURAL[self.noun]} 0-{output.numel() - 1}."
                 )
-        return replace(self, index=index)
+        kind = output_kind(self.output, output.numel())
+        if kind == "value" and self.kind == "probability":
+            raise ParameterError(
+                "The outputs of this model are values, which have no probability: explain the output itself."
+            )
+        return replace(self, index=index, output=kind, noun=noun_of(kind) if kind == "value" else self.noun)
 
     def outputs_in(self, output: Tensor) -> tuple[int, ...]:
         """The outputs [outputs] that the target changes with: its class, both of a pair, or all that a probability depends on."""
@@ -101,9 +109,9 @@ class Target:
 
     @property
     def followed(self) -> Target:
-        """What deletion and insertion follow: the probability of the class, the lead over another, or the similarity."""
+        """What deletion and insertion follow: the probability of the class, the value, the lead over another, or the similarity."""
         if self.kind == "logit":
-            return Target("probability", self.index, noun=self.noun)
+            return self if self.output == "value" else replace(self, kind="probability")
         return Target("similarity", embedding=self.embedding) if self.kind == "own embedding" else self
 
     @property
@@ -124,6 +132,8 @@ class Target:
             return f"{what}{self.noun} {name} minus {what}{self.noun} {other}"
         if self.noun == "output" and self.kind in ("logit", "probability"):
             return f"output {name}" if self.kind == "logit" else f"softmax share of output {name}"
+        if self.kind == "probability" and self.output == "sigmoid":
+            return f"sigmoid of class {name}"
         if self.kind in ("logit", "probability"):
             return f"{self.kind} of class {name}"
         return (
@@ -142,11 +152,6 @@ def _numbered(index: int | None, labels: Labels | None) -> str:
     if index is None:
         return "top-1"
     return f"{index} ({labels.names[index]})" if labels and index < len(labels) else str(index)
-
-
-def _wide(values: Tensor) -> Tensor:
-    """At least fp32: half precision is too coarse for a softmax over classes."""
-    return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
 
 
 ClassLike = SupportsIndex | str
@@ -185,7 +190,12 @@ def similarity(embedding: Tensor) -> Target:
 
 
 def as_target(
-    target: TargetLike, *, has_classes: bool, noun: Noun = "class", labels: Labels | None = None
+    target: TargetLike,
+    *,
+    has_classes: bool,
+    noun: Noun = "class",
+    labels: Labels | None = None,
+    output: Output | None = None,
 ) -> Target:
     """A target from what a user may give.
 
@@ -193,12 +203,13 @@ def as_target(
         has_classes: whether the outputs are, or may be, scores of classes.
         noun: what one output is called in words.
         labels: names of the classes, where they are known.
+        output: what one output is; None where nobody says it.
 
     Raises:
         ParameterError: a class is asked of a model that has none, or cannot be found.
     """
     if target is None:
-        return Target("logit", noun=noun) if has_classes else Target("own embedding")
+        return Target("logit", noun=noun, output=output) if has_classes else Target("own embedding")
     if isinstance(target, Target):
         wanted = target
     elif callable(target):
@@ -209,7 +220,7 @@ def as_target(
         raise ParameterError(
             "This model has no classes: explain its similarity to an embedding, or pass no target for its own embedding."
         )
-    return replace(wanted, noun=noun)
+    return replace(wanted, noun=noun, output=output)
 
 
 def function_of(target: object) -> Function | None:

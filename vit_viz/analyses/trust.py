@@ -115,7 +115,7 @@ TRUST = Question(
         label="Trust",
         shows="how the answer changes as a map's patches are taken away or brought in, beside random orders.",
         hides="what a photo with removed patches means to a model that never saw one.",
-        formula=r"areas under $p(c)$, or $z_a - z_b$ of two classes, over the share of patches removed, or brought in",
+        formula=r"areas under $p(c)$, a value, or $z_a - z_b$ of two classes, over the share of patches removed, or brought in",
         source="Petsiuk et al. 2018, arXiv:1806.07421",
         runs="some hundred passes",
     ),

@@ -3,10 +3,12 @@
 import { inOurFormat } from './checkpoint.js';
 import { checkedConfig, headDim } from './config.js';
 import { Model } from './model.js';
+import { OUTPUTS } from './outputs.js';
 import { checkedRecipe, prepare } from './preprocess.js';
 import { BadFile, jsonOf, Weights } from './weights.js';
 /** @import { About } from './checkpoint.js' */
 /** @import { Pass } from './model.js' */
+/** @import { Output } from './outputs.js' */
 /** @import { Options, Prepared, Recipe } from './preprocess.js' */
 /** @import { Picture } from './resize.js' */
 /** @import { Wasm } from './wasm.js' */
@@ -15,11 +17,15 @@ import { BadFile, jsonOf, Weights } from './weights.js';
 /** @typedef {Pass & {crop: Prepared['crop'], heads: number, tokens: number, headDim: number, scale: number}} Traced */
 
 export class Engine {
-  /** @param {Model} model @param {Recipe} recipe @param {string[] | null} labels names of the classes @param {string[]} notes */
-  constructor(model, recipe, labels, notes) {
+  /**
+   * @param {Model} model @param {Recipe} recipe @param {string[] | null} labels names of the classes @param {string[]} notes
+   * @param {Output | null} output what one output is, where its file says so
+   */
+  constructor(model, recipe, labels, notes, output = null) {
     this.model = model;
     this.recipe = recipe;
     this.labels = labels;
+    this.output = output;
     this.notes = notes; // sentences on what the file did not say
   }
 
@@ -38,7 +44,8 @@ export class Engine {
     const isNames = Array.isArray(names) && names.every((name) => typeof name === 'string');
     if (names !== null && !(isNames && names.length === config.num_classes))
       throw new BadFile('This file does not have one name for each class of its model.');
-    return new Engine(await Model.load(weights, wasm, progress), recipe, names, jsonOf(notes) ?? []);
+    const output = OUTPUTS.find((kind) => kind === jsonOf(weights.metadata.output)) ?? null;
+    return new Engine(await Model.load(weights, wasm, progress), recipe, names, jsonOf(notes) ?? [], output);
   }
 
   /**

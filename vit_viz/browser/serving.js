@@ -16,7 +16,7 @@ import { BadFile, reader } from './weights.js';
  *     about: where others may have written it
  * @typedef {{id: number, kind: 'trace', picture: Picture, options?: Options}} Trace
  * @typedef {{config: import('./config.js').Config, recipe: import('./preprocess.js').Recipe,
- *     labels: string[] | null, notes: string[], threads: number, relaxed: boolean}} Loaded notes: sentences on what its file does not
+ *     labels: string[] | null, output: import('./outputs.js').Output | null, notes: string[], threads: number, relaxed: boolean}} Loaded notes: sentences on what its file does not
  *     say; relaxed: with fused multiply-add, by relaxed SIMD
  * @typedef {{id: number, kind: 'progress', done: number, all: number} | {id: number, kind: 'answer', value: Loaded | Traced} |
  *     {id: number, kind: 'error', sentence: string}} Reply
@@ -66,9 +66,9 @@ async function answerOf(state, message, progress) {
   const { wasm } = message;
   const how = { startHelper: state.startHelper, ...('plain' in wasm ? wasm : { plain: wasm }) };
   state.engine = await Engine.load(reader(message.file), how, progress, message.about);
-  const { model, recipe, labels, notes } = state.engine;
+  const { model, recipe, labels, output, notes } = state.engine;
   const { threads, isRelaxed: relaxed } = model.machine;
-  return { config: model.config, recipe, labels, notes, threads, relaxed };
+  return { config: model.config, recipe, labels, output, notes, threads, relaxed };
 }
 
 /** The memory of all numbers of a pass, each once: it moves to the page without being copied. @returns {ArrayBuffer[]} */

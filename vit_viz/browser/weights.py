@@ -24,7 +24,8 @@ def write_weights(loaded: LoadedModel, path: str | Path, *, storage: Storage = "
     """Write a model for the engine in the page.
 
     The file is a safetensors checkpoint under timm's names. Its metadata hold `config` (`ViTConfig.to_dict`), `preprocess`
-    (`Preprocess.to_dict`) and, where classes have names, `labels`, each as JSON. With fp32 and fp16 `vit_viz.load` opens it, too.
+    (`Preprocess.to_dict`) and, where classes have names, `labels`, each as JSON; `output`, where that is no
+    softmax. With fp32 and fp16 `vit_viz.load` opens it, too.
 
     Args:
         storage: with int8, matrices are whole steps beside NAME.scale, float32 [rows], and all else is float32.
@@ -38,6 +39,8 @@ def write_weights(loaded: LoadedModel, path: str | Path, *, storage: Storage = "
     texts = {name: json.dumps(value) for name, value in metadata.items()}
     if loaded.labels is not None:
         texts["labels"] = json.dumps(list(loaded.labels.names))
+    if loaded.output in ("sigmoid", "value"):
+        texts["output"] = json.dumps(loaded.output)
     tensors: dict[str, Tensor] = {}
     for name, tensor in loaded.model.state_dict().items():
         tensors |= _stored(name, tensor.detach().to("cpu", torch.float32), storage)

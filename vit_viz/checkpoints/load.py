@@ -14,7 +14,7 @@ from vit_viz.checkpoints.families import family_of
 from vit_viz.checkpoints.families.base import Checkpoint, Family, Inferred
 from vit_viz.checkpoints.local import Source
 from vit_viz.checkpoints.plain_module import Model
-from vit_viz.checkpoints.recipes import labels_of, preprocess_of
+from vit_viz.checkpoints.recipes import labels_of, output_of, preprocess_of
 from vit_viz.checkpoints.source import Progress, find, max_numbers
 from vit_viz.checkpoints.strangers import strangers_models
 from vit_viz.checkpoints.unwrapping import listed
@@ -23,6 +23,7 @@ from vit_viz.errors import Cancelled, CheckpointError, KeyMismatch, ParameterErr
 from vit_viz.images import Preprocess
 from vit_viz.lazy import Tensor, torch
 from vit_viz.model import VisionTransformer, ViTConfig, set_linear, use_fastest_linear
+from vit_viz.outputs import Output, checked_output, output_kind
 from vit_viz.progress import StopCheck
 
 _logger = logging.getLogger(__name__)
@@ -46,7 +47,10 @@ class LoadedModel(Model):
         ref: what `load` was given; "" where it was not loaded so.
 
     Attributes:
-        has_classes: whether the outputs are scores of classes, and not an embedding or pooled features.
+        has_classes: whether the outputs stand each for itself, as scores of classes and values do, and are no embedding.
+
+    Raises:
+        ParameterError: it is said what one output of an embedding is, or that a softmax over one output is a probability.
     """
 
     model: VisionTransformer
@@ -57,10 +61,18 @@ class LoadedModel(Model):
     has_classes: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "has_classes", self.config.num_classes > 0 and not self.config.projection)
+        has_classes = self.config.num_classes > 0 and not self.config.projection
+        if has_classes:
+            object.__setattr__(self, "output", output_kind(self.output, self.config.num_classes))
+        elif self.output is not None:
+            raise ParameterError(
+                f"The outputs of {self.name!r} are an embedding, so that output={self.output!r} says nothing of them; leave it out."
+            )
+        object.__setattr__(self, "has_classes", has_classes)
 
     def __repr__(self) -> str:
-        shape, kinds = self.config, "" if self.labels is None else f", {len(self.labels)} classes"
+        shape, nouns = self.config, "outputs" if self.output == "value" else "classes"
+        kinds = "" if self.labels is None else f", {len(self.labels)} {nouns}"
         return (
             f"LoadedModel({self.name}: {shape.depth} layers x {shape.num_heads} heads, {self.num_parameters / 1e6:.1f} M parameters"
             f"{kinds}, on {self.device})"
@@ -102,6 +114,7 @@ def load(
     local_files: bool = True,
     fetch: bool = True,
     use_token: bool | None = None,
+    output: Output | None = None,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
 ) -> LoadedModel:
@@ -113,12 +126,15 @@ def load(
         local_files: whether paths are accepted; False for references that come from a browser.
         fetch: whether the Hub may be asked; False takes what is on this machine.
         use_token: whether the owner's Hub token may be sent; None means for models of the catalog only.
+        output: what one output of its classifier is: "softmax", the score of one class of which one is right; "sigmoid", of a class
+            that may hold beside others; "value", as of a regression. None takes what its configuration says (`problem_type`), else
+            a value where there is one output, and a softmax.
         progress: called with (bytes fetched, bytes in all) during a download.
         cancelled: called during a download and after it; True ends the loading.
 
     Raises:
         CheckpointError: there is no such model, or its file is damaged, unsafe, of an unknown family, or does not fit.
-        ParameterError: its configuration is out of bounds, or the device does not exist.
+        ParameterError: its configuration is out of bounds, the device does not exist, or `output` does not fit it.
         Cancelled: `cancelled` returned True.
 
     Example:
@@ -127,7 +143,7 @@ def load(
         >>> loaded.config.depth, loaded.config.num_heads, loaded.labels.find("lion")
         (6, 6, 184)
     """
-    target = choose_device(device)
+    target, told = choose_device(device), checked_output(output)
     with strangers_models().in_use(str(ref).partition("@")[0]):
         source = find(
             ref,
@@ -139,7 +155,8 @@ def load(
         )
         if cancelled is not None and cancelled():
             raise Cancelled(f"Loading {source.name!r} was cancelled.")
-        return replace(load_source(source, device=target), ref=str(ref))
+        loaded = replace(load_source(source, device=target), ref=str(ref))
+        return loaded if told is None else loaded.with_output(told)
 
 
 def load_source(source: Source, *, device: str | torch.device | None = None) -> LoadedModel:
@@ -170,6 +187,7 @@ def load_source(source: Source, *, device: str | torch.device | None = None) -> 
         config=inferred.config,
         preprocess=preprocess,
         labels=labels_of(inferred.config, settings),
+        output=output_of(inferred.config, settings),
         provenance=Provenance(
             model=source.name,
             weights=weights.sha256,
@@ -285,7 +303,7 @@ def _settings(source: Source, weights: Weights) -> dict[str, Any]:
     settings = dict(source.settings)
     if "architecture" in settings and "pretrained_cfg" not in settings and "mean" in settings:
         settings["pretrained_cfg"] = dict(settings)  # timm's older config.json is flat
-    for name in ("labels", "synsets", "preprocess", "config"):
+    for name in ("labels", "synsets", "preprocess", "config", "output"):
         if name in weights.metadata:
             settings[name] = weights.metadata[name]
     return settings

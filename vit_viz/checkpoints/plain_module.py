@@ -21,6 +21,7 @@ from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model import ViTConfig
+from vit_viz.outputs import PROBLEMS, Output, checked_output
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,7 +34,9 @@ class Model:
         labels: names of its classes; None where its outputs are no classes or have no names.
         provenance: its name, and what tells its weights from any others.
         name: what the user called it.
-        has_classes: whether the outputs are scores of classes.
+        has_classes: whether the outputs stand each for itself, as scores of classes and values do, and are no embedding; they do
+            where it is known what one of them is.
+        output: what one output is; None where nobody says it, see `vit_viz.outputs.output_kind`.
         config: of our own VisionTransformer; None for any other module.
         family: whose parameter names it has.
         origin: where it came from, in words.
@@ -46,9 +49,14 @@ class Model:
     name: str
     device: torch.device
     has_classes: bool
+    output: Output | None = None
     config: ViTConfig | None = None
     family: str = "module"
     origin: str = "passed from Python"
+
+    def __post_init__(self) -> None:
+        if self.output is not None:
+            object.__setattr__(self, "has_classes", True)
 
     @property
     def num_parameters(self) -> int:
@@ -64,6 +72,16 @@ class Model:
         """The same model on another device; this one stays where it is."""
         return replace(self, model=copy.deepcopy(self.model).to(device), device=device)
 
+    def with_output(self, output: Output) -> Self:
+        """The same model, of whose outputs it is said what one of them is; files that are made with it say so, too.
+
+        Raises:
+            ParameterError: there is no such kind of output, or the model cannot have it.
+        """
+        return replace(
+            self, output=checked_output(output), provenance=self.provenance.with_parameters(output=output)
+        )
+
 
 def plain_module(
     module: nn.Module,
@@ -72,7 +90,7 @@ def plain_module(
     origin: str = "",
     labels: Labels | None = None,
     layout: TokenLayout | None = None,
-    has_classes: bool | None = None,
+    has_classes: bool = False,
 ) -> Model:
     """A module with what pictures need.
 
@@ -81,7 +99,7 @@ def plain_module(
         origin: in words, where the preprocessing was found.
         labels: names of its classes.
         layout: which token is what, where the module does not tell.
-        has_classes: whether its outputs are scores of classes; None: where they have names.
+        has_classes: whether its outputs are scores of classes; they are, too, where they have names, or it is known what one is.
 
     Raises:
         ParameterError: there is no `preprocess`, and the module does not tell.
@@ -105,8 +123,36 @@ def plain_module(
         provenance=provenance.with_parameters(preprocessing=origin) if origin else provenance,
         name=name,
         device=parameter.device,
-        has_classes=labels is not None if has_classes is None else has_classes,
+        has_classes=has_classes or labels is not None,
+        output=declared_output(module),
     )
+
+
+_HEADS = ("head", "heads", "fc", "classifier", "mlp_head", "classification_head")
+
+
+def declared_output(module: nn.Module) -> Output | None:
+    """What one output of a module is, where it says so: by the `problem_type` of transformers, or by a head that ends in shares.
+
+    A head that ends in a sigmoid or a softmax returns probabilities, which are values already: a second softmax would flatten them.
+    A module around one other module says what that one says.
+    """
+    problem = getattr(getattr(module, "config", None), "problem_type", None)
+    if isinstance(problem, str) and problem in PROBLEMS:
+        return PROBLEMS[problem]
+    if isinstance(last_layer(module), nn.Sigmoid | nn.Softmax):
+        return "value"
+    parts = list(module.children())
+    return declared_output(parts[0]) if len(parts) == 1 else None
+
+
+def last_layer(module: nn.Module) -> nn.Module | None:
+    """The layer that a module's part `head`, `heads`, `fc`, `classifier`, ... is or ends in; None where it has no such part."""
+    parts = dict(module.named_children())
+    last = next((parts[name] for name in _HEADS if name in parts), None)
+    while isinstance(last, nn.Sequential) and len(last):
+        last = last[-1]
+    return last
 
 
 @cache

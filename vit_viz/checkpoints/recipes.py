@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from vit_viz.checkpoints.families.base import IMAGENET, Recipe
 from vit_viz.errors import ParameterError
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels, imagenet1k
 from vit_viz.model import ViTConfig
+from vit_viz.outputs import PROBLEMS, Output
 
 _UNREADABLE = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 _PIL_FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
@@ -57,6 +58,16 @@ def labels_of(config: ViTConfig, settings: Mapping[str, Any]) -> Labels | None:
     if len(names) == config.num_classes:
         return Labels(tuple(names), tuple(synsets) if len(synsets) == len(names) else ())
     return imagenet1k() if config.num_classes == 1000 else None
+
+
+def output_of(config: ViTConfig, settings: Mapping[str, Any]) -> Output | None:
+    """What one output is, as our own files ("output") or transformers ("problem_type") say it; None where nothing does."""
+    if not config.num_classes or config.projection:
+        return None
+    own = settings.get("output")
+    if own in get_args(Output):
+        return own  # one of them
+    return PROBLEMS.get(str(settings.get("problem_type")))
 
 
 def _names(settings: Mapping[str, Any]) -> tuple[list[str], list[str]]:

@@ -290,7 +290,10 @@ def _comparison_lines(compared: SurveyComparison) -> Iterator[str]:
     yield f"{compared.photos:,} photos in both"
     if compared.accuracy_words:
         yield compared.accuracy_words
-    yield from _answers(compared)
+    if compared.note:
+        yield compared.note
+    if compared.compares_answers:
+        yield from _answers(compared)
     if compared.heads:
         yield from _heads(compared)
 

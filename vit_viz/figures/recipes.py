@@ -12,10 +12,12 @@ from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.figures.files import Encoded, file_of
-from vit_viz.figures.request import DrawingOptions, FigureRequest, Output, figure_for
+from vit_viz.figures.request import DrawingOptions, FigureRequest, figure_for
+from vit_viz.figures.request import Output as FileOutput
 from vit_viz.geometry import Query, format_query
 from vit_viz.images import Mode
 from vit_viz.images.part import Part, format_part
+from vit_viz.outputs import Output
 from vit_viz.progress import ProgressLike, StopCheck, bar
 from vit_viz.session.edits import EditsLike
 from vit_viz.session.questions import TargetWord, request_for
@@ -40,6 +42,7 @@ def figure(
     edits: EditsLike = "",
     query: Query | None = None,
     target: TargetWord = None,
+    output: Output | None = None,
     shared_scale: bool = False,
     progress: ProgressLike = None,
     cancelled: StopCheck | None = None,
@@ -53,7 +56,7 @@ def figure(
         'vit_viz_lion_look_mini_layer-3_head-1.svg'
 
     Args:
-        loaded, image, name, mode, size, part, edits, query, target, progress, cancelled: as `vit_viz.run` takes them.
+        loaded, image, name, mode, size, part, edits, query, target, output, progress, cancelled: as `vit_viz.run` takes them.
         format: png, svg, pdf, csv, npz; gif and webp go through the layers of "look".
         width_cm: in print.
         dpi: of a PNG, and of the pictures in SVG and PDF.
@@ -68,22 +71,29 @@ def figure(
         CheckpointError, ImageError, ParameterError, ExportError: as the steps say.
         Cancelled: `cancelled` said so.
     """
-    output = Output.of({"format": format, "width_cm": float(width_cm), "dpi": dpi}.items())
+    file = FileOutput.of({"format": format, "width_cm": float(width_cm), "dpi": dpi}.items())
     drawing = DrawingOptions.of((key, value) for key, value in options.items() if key in _DRAWING)
-    session, subject = session_and_subject(loaded, image, mode=mode, size=size, part=part, edits=edits)
+    session, subject = session_and_subject(
+        loaded, image, output=output, mode=mode, size=size, part=part, edits=edits
+    )
     asked = {key: value for key, value in options.items() if key not in _DRAWING}
     request = request_for(session, subject, name, query=query, target=target, **asked)
     with bar(request.question, progress) as told:
         session.run(request, progress=told, cancelled=cancelled)
-    return file_of(session, figure_for(request, drawing, shared_scale=shared_scale, title=title), output)
+    return file_of(session, figure_for(request, drawing, shared_scale=shared_scale, title=title), file)
 
 
 # --- the same in words
 
 
-def as_python(figure: FigureRequest, output: Output) -> str:
-    """Lines of Python that save this figure, whose photo has its name (`vit_viz.figures.files.named`)."""
-    given = "".join(f", {key}={value!r}" for key, value in _options(figure, output).items())
+def as_python(figure: FigureRequest, output: FileOutput, *, told: Output | None = None) -> str:
+    """Lines of Python that save this figure, whose photo has its name (`vit_viz.figures.files.named`).
+
+    Args:
+        told: what one output of the model is, where the model does not say it of itself.
+    """
+    options = _options(figure, output) | ({} if told is None else {"output": told})
+    given = "".join(f", {key}={value!r}" for key, value in options.items())
     image = None if not figure.subject.image else _photo(figure)
     file = f"figure.{output.format}"
     return (
@@ -92,10 +102,10 @@ def as_python(figure: FigureRequest, output: Output) -> str:
     )
 
 
-def as_command(figure: FigureRequest, output: Output) -> str:
-    """The command that saves this figure; as `as_python`. "" where no command has the options of its method."""
+def as_command(figure: FigureRequest, output: FileOutput, *, told: Output | None = None) -> str:
+    """The command that saves this figure; as `as_python`. "" where no command has the options of its method, or what was told."""
     options = _options(figure, output)
-    if "options" in options:
+    if "options" in options or told is not None:
         return ""
     options.pop("format", None)  # the file's ending says it
     words = [
@@ -113,7 +123,7 @@ def as_command(figure: FigureRequest, output: Output) -> str:
     return shlex.join([*words, "-o", f"figure.{output.format}"]) + "\n"
 
 
-def _options(figure: FigureRequest, output: Output) -> dict[str, Any]:
+def _options(figure: FigureRequest, output: FileOutput) -> dict[str, Any]:
     """What a figure is asked for with, where that is not as usual: its question, its photo, how it is drawn, and its file."""
     given = {key: value for key, value in figure.parameters.items() if value is not None}
     if "query" in given:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from vit_viz import samples
+from vit_viz import outputs, samples
 from vit_viz.checkpoints import LoadedModel, Model, load
 from vit_viz.checkpoints.catalog import entry_of
 from vit_viz.checkpoints.source import is_hub_id
@@ -138,11 +138,14 @@ class _Source:
         return None if named_model is None else self._as_then(named_model)
 
     def _as_then(self, loaded: Model) -> Model:
-        """The model under the name that it had, with the kernel that computed."""
+        """The model under the name that it had, with the kernel that computed, and with what was said of its outputs."""
         if not isinstance(loaded, LoadedModel):
             return loaded
-        parameters = self.facts.get("parameters")
-        kernel = parameters.get("linear") if isinstance(parameters, dict) else None
+        noted = self.facts.get("parameters")
+        parameters = noted if isinstance(noted, dict) else {}
+        if (told := str(parameters.get("output"))) in get_args(outputs.Output):
+            loaded = loaded.with_output(told)  # type: ignore[arg-type]  # one of them
+        kernel = parameters.get("linear")
         if kernel in ("oneDNN", "torch"):
             loaded = loaded.with_linear(kernel)
         name = self.figure.subject.model

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from PIL import Image
 
+from vit_viz.analyses.classes import answers_classes
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.registry import PARTS, QUESTIONS
@@ -167,9 +168,8 @@ class Engine:
 
         def prepare() -> PreparedImage:
             recorded = self.trace(request, cancelled=cancelled)
-            prepared = PreparedImage.of(
-                loaded, self._picture(request), layout=recorded.layout, **self._input_options(request)
-            )
+            how = self._input_options(request) | {"has_classes": answers_classes(loaded, recorded) or None}
+            prepared = PreparedImage.of(loaded, self._picture(request), layout=recorded.layout, **how)
             # kept without the model
             return replace(prepared, model=nn.Identity(), provenance=recorded.provenance)
 
@@ -329,7 +329,9 @@ class Engine:
         kept = self._kept(request.about("walk"), run, lambda kept: sum(t.nbytes for t in kept), cancelled)
         walk = Walk(own_transformer(loaded.model), *kept)
         with turn():
-            return step_of(walk, recorded, dict(request.parameters), edits=request.subject.edits)
+            return step_of(
+                walk, recorded, dict(request.parameters), edits=request.subject.edits, output=loaded.output
+            )
 
     def _job(self, request: Request, progress: Progress | None, cancelled: StopCheck | None) -> Job:
         """A request as the function of its question sees it."""

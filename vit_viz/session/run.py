@@ -20,6 +20,7 @@ from vit_viz.geometry import Query
 from vit_viz.images import Mode, image_hash
 from vit_viz.images.part import Part
 from vit_viz.lazy import Tensor, nn
+from vit_viz.outputs import Output
 from vit_viz.progress import ProgressLike, StopCheck, bar
 from vit_viz.session.edits import EditsLike, ModelEdits
 from vit_viz.session.questions import TargetWord, ask
@@ -50,6 +51,7 @@ def run(
     edits: EditsLike = "",
     query: Query | None = None,
     target: TargetWord = None,
+    output: Output | None = None,
     progress: ProgressLike = None,
     cancelled: StopCheck | None = None,
     **options: object,
@@ -76,6 +78,7 @@ def run(
         query: where it starts: "class", "register 0", (row, col) or "3,4", a list of these; None is what the output is read from.
         target: the class, by index or name, a pair for "why the one and not the other", or a function as `explain` takes it, whose
             answer no link and no file can ask for again; None is the model's first.
+        output: what one output is, "softmax", "sigmoid" or "value", as `load` takes it; None takes what the model says of itself.
         progress: told the share that is done; None shows a bar at a terminal or in a notebook, False nothing.
         cancelled: asked between batches; True ends with `Cancelled`.
         options: of the question; `QUESTIONS[name].options` has them with their ranges.
@@ -84,24 +87,26 @@ def run(
         CheckpointError, ImageError, ParameterError: as the steps say.
         Cancelled: `cancelled` said so.
     """
-    session, subject = session_and_subject(loaded, image, mode=mode, size=size, part=part, edits=edits)
+    session, subject = session_and_subject(
+        loaded, image, output=output, mode=mode, size=size, part=part, edits=edits
+    )
     asked = options | {"query": query, "target": target}
     with bar(name if isinstance(name, str) else name.name, progress) as told:
         return ask(session, subject, name, progress=told, cancelled=cancelled, **asked)
 
 
 def session_and_subject(
-    loaded: ModelLike, image: Picture | None, *, edits: EditsLike, **how: Any
+    loaded: ModelLike, image: Picture | None, *, edits: EditsLike, output: Output | None = None, **how: Any
 ) -> tuple[Session, Subject]:
     """The session of a model, and what a question to it is about; all as `run` takes it."""
-    session = session_of(loaded)
+    session = session_of(loaded) if output is None else session_of(loaded, output)
     return session, subject_of(session, image, edits=ModelEdits.parse(edits), **how)
 
 
 @lru_cache(maxsize=1)
-def session_of(loaded: ModelLike) -> Session:
+def session_of(loaded: ModelLike, output: Output | None = None) -> Session:
     """The session that questions about a model, or its name, go to; that of the last model is kept."""
-    if isinstance(loaded, str | Path):
+    if isinstance(loaded, str | Path) and output is None:
         session = Session(model=loaded, cache_bytes=CACHE_BYTES)
         note_model_path(session, str(loaded))
         return session
@@ -111,6 +116,8 @@ def session_of(loaded: ModelLike) -> Session:
         loaded = plain_module(
             loaded, preprocess=preprocess, origin=origin, has_classes=outputs_of(loaded) == "classes"
         )
+    if output is not None:
+        loaded = loaded.with_output(output)
     session = Session(model=loaded.name, cache_bytes=CACHE_BYTES)
     session.add_model(loaded)
     note_model_path(session, getattr(loaded, "ref", ""))

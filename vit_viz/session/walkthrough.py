@@ -11,6 +11,7 @@ from vit_viz.analyses.spec import Part
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.lazy import nn
+from vit_viz.outputs import Output
 from vit_viz.session.edits import NO_EDITS, ModelEdits
 from vit_viz.walkthrough import embedding, layers, tokens
 from vit_viz.walkthrough.embedding import Walk, own_transformer
@@ -67,12 +68,20 @@ _BY_HAND = ("AttentionStep", "HeadsStep")
 """Steps that compute the attention of a layer by its formula, of which edits are no part."""
 
 
-def step_of(walk: Walk, trace: Trace, options: Mapping[str, Any], *, edits: ModelEdits = NO_EDITS) -> Step:
+def step_of(
+    walk: Walk,
+    trace: Trace,
+    options: Mapping[str, Any],
+    *,
+    edits: ModelEdits = NO_EDITS,
+    output: Output | None = None,
+) -> Step:
     """One step with its options.
 
     Args:
         options: those of the step's function, and "step", which is the name of its result.
         edits: of the model that the walk and the trace went through.
+        output: what one of its outputs is.
 
     Raises:
         ParameterError: there is no such step, an option is outside what is possible, or the step cannot show an edited layer.
@@ -81,6 +90,8 @@ def step_of(walk: Walk, trace: Trace, options: Mapping[str, Any], *, edits: Mode
     name = options.pop("step", "")
     if name not in STEPS:
         raise ParameterError(f"There is no step {name!r}; there are: {', '.join(STEPS)}.")
+    if name == "ClassStep":
+        options["output"] = output
     layer = options.get("layer")
     if name in _BY_HAND and isinstance(layer, int) and edits.touches(layer):
         raise ParameterError(

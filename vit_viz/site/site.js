@@ -1,5 +1,6 @@
 // The explorer as a static site: pictures come from the visitor, numbers from the engine in a worker of this page.
 
+import { highest } from '../browser/outputs.js';
 import { traceValue, engineSource } from '../browser/source.js';
 import { Explorer } from '../explorer/explorer.js';
 import { bytesOf } from '../explorer/paint.js';
@@ -344,15 +345,9 @@ export class Site {
   }
 }
 
-/** The likeliest classes; none where the model has no names for them. @param {Answer} answer */
-function topOf({ traced, loaded }) {
-  if (!loaded.labels) return [];
-  const { labels } = loaded;
-  const highest = Math.max(...traced.logits);
-  const powers = Array.from(traced.logits, (logit) => Math.exp(logit - highest));
-  const sum = powers.reduce((all, power) => all + power, 0);
-  const order = powers.map((_, index) => index).sort((a, b) => powers[b] - powers[a]);
-  return order.slice(0, TOP).map((index) => ({ name: labels[index], probability: powers[index] / sum }));
+/** What the model says, in the header. */
+function topOf(/** @type {Answer} */ { traced, loaded }) {
+  return highest(traced.logits, loaded.labels, loaded.output, TOP);
 }
 
 /** A file of the site. */

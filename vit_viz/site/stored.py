@@ -11,6 +11,7 @@ from vit_viz import samples
 from vit_viz.browser import Storage, as_stored, write_weights
 from vit_viz.capture import trace
 from vit_viz.checkpoints import LoadedModel
+from vit_viz.outputs import shown
 
 _QUERIES = 24
 
@@ -34,7 +35,9 @@ def storage_words(loaded: LoadedModel, storage: Storage) -> str:
         return "Weights are stored as they are, in fp32."
     rows, shares, same = storage_error(loaded, storage)
     classes = ""
-    if loaded.labels is not None:
+    if loaded.output == "value":
+        classes = f"; values by at most {shares:.2g}"
+    elif loaded.labels is not None:
         classes = f"; shares of classes by at most {100 * shares:.2g}%, and the likeliest class is the same for {same} of them"
     return (
         f"Weights are stored as {storage}. On {len(samples.sample_names())} pictures, the samples of vit_viz, that changes "
@@ -47,7 +50,7 @@ def storage_error(loaded: LoadedModel, storage: Storage) -> tuple[float, float, 
 
     Returns:
         The largest difference of a weight of attention, as a share of the largest of its row, over 24 queries of every head; the
-        largest difference of a class's share; for how many samples the likeliest class is the same.
+        largest difference of a class's share, or of a value; for how many samples the likeliest class is the same.
     """
     stored = as_stored(loaded, storage)
     rows, shares, same = 0.0, 0.0, 0
@@ -59,7 +62,7 @@ def storage_error(loaded: LoadedModel, storage: Storage) -> tuple[float, float, 
             rows = max(rows, float(((rounded - exact).abs().amax(-1) / exact.amax(-1)).max()))
         if own.logits is None or other.logits is None:
             continue
-        before, after = (logits.cpu().softmax(0) for logits in (own.logits, other.logits))
+        before, after = (shown(logits.cpu(), loaded.output) for logits in (own.logits, other.logits))
         shares = max(shares, float((after - before).abs().max()))
         same += int(before.argmax() == after.argmax())
     return rows, shares, same

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.faithfulness import RANDOM_ORDERS
 from vit_viz.analyses.head_statistics import OUTLIER_FACTOR, STATISTICS
+from vit_viz.outputs import Output
 
 Kind = Literal[
     "text", "int", "long", "float", "double", "bool", "bytes", "ints", "floats", "doubles", "texts"
@@ -48,6 +49,7 @@ class Column:
 _PHOTO = Column("photo", "text", "", "Path of the photo from the root of the survey; the same in all tables.")
 _SHARE = "share of the model's input"
 _PIXELS = "pixels of the upright photo"
+_PROBABLE = "Missing where outputs are values."
 _LATER = "Missing in surveys that were made before this was noted."
 _MAP = "The map is what the token that the output is read from looks at, over the patches."
 
@@ -68,15 +70,17 @@ TABLES: dict[Level, tuple[Column, ...]] = {
         Column("box_share", "float", _SHARE, "What the boxes cover; missing without boxes."),
         Column("top_classes", "ints", "class", "The five highest outputs, the first one first."),
         Column("top_names", "texts", "", "Their names."),
-        Column("top_probabilities", "floats", "probability", "Their softmax over all outputs."),
-        Column("margin", "float", "probability", "First probability minus second."),
-        Column("label_probability", "float", "probability", "Of the label's class; missing without one."),
+        Column("top_probabilities", "floats", "probability",
+               "Their softmax over all outputs, or each one's sigmoid, as `output` of the manifest says; none of values."),
+        Column("margin", "float", "probability", f"First probability minus second. {_PROBABLE}"),
+        Column("label_probability", "float", "probability", f"Of the label's class; missing without one. {_PROBABLE}"),
         Column("right", "bool", "", "Whether the first class is the label's; missing without a label's class."),
         Column("right_in_five", "bool", "", "Whether one of the five is; missing without a label's class."),
         Column("outlier_tokens", "ints", "index of the token",
                f"Tokens whose norm is above {OUTLIER_FACTOR:g} times the median of their state, in any state."),
         Column("outlier_patches", "int", "patches", "How many of them are patches."),
         Column("first_outlier_state", "int", "state", "The first state with one; missing where none has."),
+        Column("top_values", "floats", "value", f"Of `top_classes`, where outputs are values, no classes; else missing. {_LATER}"),
     ),
     "heads": (
         _PHOTO,
@@ -98,7 +102,7 @@ TABLES: dict[Level, tuple[Column, ...]] = {
         Column("target", "int", "class", "The class of `pointing` and `energy`: the label's, else the first."),
         Column("pointing", "bool", "", "Whether the map's highest patch lies in a box; missing without boxes."),
         Column("energy", "float", "share of the map", "Its positive mass inside the boxes; missing without boxes."),
-        Column("deletion", "float", "area under the curve", "First class's probability while the best patches go."),
+        Column("deletion", "float", "area under the curve", "First class's probability, or its value, while the best patches go."),
         Column("insertion", "float", "area under the curve", "The same while the best patches come."),
         Column("random_deletion", "float", "area under the curve", f"Mean of {RANDOM_ORDERS} random orders."),
         Column("random_insertion", "float", "area under the curve", f"Mean of {RANDOM_ORDERS} random orders."),
@@ -159,9 +163,9 @@ _OWN = (
     Column("answer", "text", "", "The model's first class."),
     Column("is_right", "bool", "", "Whether the first class is the label's; missing without a label."),
     Column("is_right_in_five", "bool", "", "Whether one of the first five classes is."),
-    Column("confidence", "float", "probability", "Of the first class."),
-    Column("margin", "float", "probability", "First probability minus second."),
-    Column("label_probability", "float", "probability", "Of the label's class."),
+    Column("confidence", "float", "probability", f"Of the first class. {_PROBABLE}"),
+    Column("margin", "float", "probability", f"First probability minus second. {_PROBABLE}"),
+    Column("label_probability", "float", "probability", f"Of the label's class. {_PROBABLE}"),
     Column("object_share", "float", "share of the model's input", "What the boxes cover; missing without boxes."),
     Column("outside_box", "float", "share of the map",
            "What of the last layer's map, mean over its heads, falls outside the boxes."),
@@ -173,8 +177,11 @@ _OWN = (
 )  # fmt: skip
 
 
-def photo_columns(methods: Sequence[str]) -> tuple[Column, ...]:
-    """Every column of a survey whose methods these are."""
+_VALUE = Column("value", "float", "value", "The largest output, where outputs are values and no classes.")
+
+
+def photo_columns(methods: Sequence[str], output: Output = "softmax") -> tuple[Column, ...]:
+    """Every column of a survey whose methods these are, and the outputs of whose model are of this kind."""
     over = [_said(name, f"mean_{name}", "Mean over all heads: ") for name in MEASURES]
     of_head = [_said(name, f"head_{name}", "Of the chosen head: ") for name in HEAD_COLUMNS]
     of_methods = [
@@ -187,7 +194,7 @@ def photo_columns(methods: Sequence[str]) -> tuple[Column, ...]:
         for method in methods
         for score in SCORES
     ]
-    return (*_OWN, *over, *of_head, *of_methods)
+    return (*_OWN, *([_VALUE] if output == "value" else []), *over, *of_head, *of_methods)
 
 
 def column_of(method: str, score: str) -> str:
@@ -195,7 +202,7 @@ def column_of(method: str, score: str) -> str:
     return f"{re.sub(r'[^a-z0-9]+', '_', method.lower()).strip('_')}_{score}"
 
 
-def photos_sql(methods: Sequence[str]) -> str:
+def photos_sql(methods: Sequence[str], output: Output = "softmax") -> str:
     """Statements that make the tables `photos` and `grids` of `raw_photos`, `heads`, `methods` and `classes`."""
     means = ", ".join(f"avg({name}) AS mean_{name}" for name in MEASURES)
     scores = ", ".join(
@@ -203,6 +210,7 @@ def photos_sql(methods: Sequence[str]) -> str:
         for method in methods
         for score in SCORES
     )
+    value = "p.top_values[1] AS value, " if output == "value" else ""
     return f"""
 CREATE TABLE photos AS
 WITH over_heads AS (SELECT row, {means} FROM heads GROUP BY row),
@@ -215,7 +223,7 @@ SELECT p.row, p.photo, coalesce(c.name, p.label) AS label, p.top_names[1] AS ans
   p.right_in_five AS is_right_in_five,
   p.top_probabilities[1] AS confidence, p.margin, p.label_probability, p.box_share AS object_share,
   l.outside_box, l.peaks_in_box, p.outlier_patches, p.first_outlier_state, p.height, p.width,
-  o.* EXCLUDE (row), s.* EXCLUDE (row)
+  {value}o.* EXCLUDE (row), s.* EXCLUDE (row)
 FROM raw_photos p LEFT JOIN over_heads o USING (row) LEFT JOIN last_layer l USING (row) LEFT JOIN scores s USING (row)
 LEFT JOIN classes c ON c.class = p.label_class
 ORDER BY p.row;

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.errors import ParameterError
+from vit_viz.outputs import Output
+from vit_viz.surveys import manifest
 from vit_viz.surveys.columns import TABLES
 from vit_viz.surveys.run import Survey
 
@@ -105,12 +107,34 @@ class SurveyComparison:
         heads: the changes of all heads, largest effect first; () where only photos were compared.
         answers: the photos that changed their answer, in the surveys' order.
         accuracy: None without labels.
+        kinds: what one output of either model is.
     """
 
     photos: int
     heads: tuple[HeadChange, ...]
     answers: tuple[AnswerChange, ...]
     accuracy: Accuracies | None
+    kinds: tuple[Output, Output] = ("softmax", "softmax")
+
+    @property
+    def compares_answers(self) -> bool:
+        """Whether both models answer with classes: values are no answers that could change."""
+        return "value" not in self.kinds
+
+    @property
+    def note(self) -> str:
+        """What the kinds of outputs leave out of the comparison, or that their probabilities are of two kinds; "" for one kind."""
+        before, after = self.kinds
+        if not self.compares_answers:
+            whose = (
+                "both models"
+                if before == after
+                else f"the {'first' if before == 'value' else 'second'} model"
+            )
+            return f"The outputs of {whose} are values and no classes, so that answers are not compared."
+        if before != after:
+            return f"Probabilities before are by {before}, those after by {after}: they are not of one kind."
+        return ""
 
     @property
     def moved(self) -> tuple[HeadChange, ...]:
@@ -173,7 +197,8 @@ def compare_surveys(
     # whether a class's number means the same in both
     same_classes = first.manifest["classes"] == second.manifest["classes"]
     answers = tuple(change for old, new in pairs if (change := _answer(old, new, same_classes)))
-    return SurveyComparison(len(pairs), changes, answers, _accuracies(pairs))
+    kinds = manifest.output_of(first.manifest), manifest.output_of(second.manifest)
+    return SurveyComparison(len(pairs), changes, answers, _accuracies(pairs), kinds)
 
 
 # --- photos
@@ -221,7 +246,7 @@ def _rows(one: Survey) -> dict[str, Row]:
 
 def _answer(old: Row, new: Row, same_classes: bool) -> AnswerChange | None:
     """What changed in the answer for one photo; None where nothing did."""
-    if not old["top_classes"] or not new["top_classes"]:
+    if not old["top_probabilities"] or not new["top_probabilities"]:
         return None
     by = "top_classes" if same_classes else "top_names"
     kind: Kind | None = "other class" if old[by][0] != new[by][0] else None

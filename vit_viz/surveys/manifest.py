@@ -15,6 +15,7 @@ from typing import Any
 from vit_viz.errors import ParameterError
 from vit_viz.figures.record import versions
 from vit_viz.lazy import extra
+from vit_viz.outputs import Output
 from vit_viz.surveys.columns import TABLES
 from vit_viz.surveys.names import shown
 
@@ -34,6 +35,7 @@ _COMPARED = {
     "methods": "methods",
     "deletion": "choice of deletion",
     "edits": "edits of the model",
+    "output": "kind of the model's outputs",
     "batch": "number of photos per batch",
     "thumbnails": "choice of thumbnails",
 }
@@ -51,7 +53,7 @@ def manifest(
     Args:
         identity: what tells this survey from others: all of `_COMPARED`; `names`, see `digest_of`; `linear`, see `kernel_of`.
         request: the command, as it was given.
-        classes: names of the model's classes.
+        classes: names of the model's classes, or of its values.
         proof: what was shown about the model's attention.
     """
     with extra("survey", needed_for="A survey"):
@@ -86,11 +88,11 @@ def opened(folder: Path, wanted: dict[str, Any], *, extend: bool = False) -> dic
         gone = len(there.get("gone", ()))
         expected = wanted | {"photos": wanted["photos"] + gone} if gone else wanted
         for key, words in _COMPARED.items():
-            if there.get(key) != expected[key] and not (extend and key in _LISTING):
+            if _said(there, key) != _said(expected, key) and not (extend and key in _LISTING):
                 hint = "; --extend adds new photos to it" if key in _LISTING else ""
                 raise ParameterError(
-                    f"{shown(str(folder))} holds another survey: its {words} is {_short(there.get(key))}, not "
-                    f"{_short(expected[key])}{hint}; please choose another folder."
+                    f"{shown(str(folder))} holds another survey: its {words} is {_short(_said(there, key))}, not "
+                    f"{_short(_said(expected, key))}{hint}; please choose another folder."
                 )
         return there
     if folder.exists() and (not folder.is_dir() or any(one.name not in _LOCKS for one in folder.iterdir())):
@@ -157,9 +159,21 @@ def kernel_of(folder: Path) -> str | None:
     return kernel if kernel in ("oneDNN", "torch") else None
 
 
+def output_of(there: dict[str, Any]) -> Output:
+    """What one output of a survey's model is; surveys did not say so while all were taken for a softmax."""
+    kind: Output = there.get("output") or "softmax"
+    return kind
+
+
+def _said(there: dict[str, Any], key: str) -> object:
+    return output_of(there) if key == "output" else there.get(key)
+
+
 def settings(there: dict[str, Any]) -> str:
     """What tells a survey from those of other settings, whatever its photos: SHA-256 in hex."""
     compared = {key: there.get(key) for key in _COMPARED if key not in _LISTING}
+    if output_of(there) == "softmax":  # as it was before surveys said so
+        del compared["output"]
     return hashlib.sha256(json.dumps(compared, sort_keys=True).encode()).hexdigest()
 
 

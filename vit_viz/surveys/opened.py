@@ -223,7 +223,7 @@ def open_survey(folder: str | Path) -> OpenedSurvey:
         "CREATE TABLE classes AS SELECT unnest(range(len($names::VARCHAR[]))) AS class, unnest($names::VARCHAR[]) AS name",
         {"names": names},
     )
-    database.execute(photos_sql(methods))
+    database.execute(photos_sql(methods, manifest.output_of(described)))
     database.execute("DROP TABLE raw_photos")
     for setting in _LOCKED:
         database.execute(f"SET {setting}")
@@ -287,7 +287,7 @@ def _read(
     database: duckdb.DuckDBPyConnection, folder: Path, described: dict[str, Any], methods: Sequence[str]
 ) -> OpenedSurvey:
     """The numbers as arrays."""
-    columns = photo_columns(methods)
+    columns = photo_columns(methods, manifest.output_of(described))
     wide = database.execute("SELECT * FROM photos ORDER BY row").fetchnumpy()
     of_photos = [one for one in columns if not one.name.startswith(filters.HEAD_PREFIX)]
     texts = {one.name: _texts(wide[one.name]) for one in of_photos if one.kind == "text"}

@@ -246,7 +246,13 @@ def _field(column: Column) -> pa.Field:
 
 def _encoded(level: Level, rows: Rows) -> bytes:
     schema = _schema_of(level)
-    arrays = [pa.array(rows.get(field.name, ()), type=field.type) for field in schema]
+    count = max(map(len, rows.values()), default=0)
+    arrays = [
+        pa.array(rows[field.name], type=field.type)
+        if len(rows.get(field.name, ()))
+        else pa.nulls(count, field.type)  # a column that these photos have not
+        for field in schema
+    ]
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_arrays(arrays, schema=schema), sink, compression="zstd")
     return bytes(sink.getvalue())

@@ -192,22 +192,31 @@ def _photo_row(shot: Shot, numbers: PhotoNumbers, index: int, model: Model) -> R
     return {name: [value] for name, value in row.items()}
 
 
+_NO_ANSWER: dict[str, object] = {
+    "top_classes": [],
+    "top_names": [],
+    "top_probabilities": [],
+    **dict.fromkeys(("margin", "label_probability", "right", "right_in_five")),
+}
+
+
 def _answer(shot: Shot, numbers: PhotoNumbers, index: int, model: Model) -> dict[str, object]:
     """What the model says of a photo, and whether that is right."""
     if numbers.logits is None or not model.has_classes:
-        nothing = ("margin", "label_probability", "right", "right_in_five")
-        return {"top_classes": [], "top_names": [], "top_probabilities": [], **dict.fromkeys(nothing)}
-    probabilities, true = numbers.probabilities[index], shot.photo.class_index
-    true = None if true is None or true >= len(probabilities) else true
+        return _NO_ANSWER
+    answers, true = numbers.shown(index, model.output), shot.photo.class_index
     top = numbers.highest(index, NAMED)
-    first = [float(probabilities[number]) for number in top]
-    names = [str(number) if model.labels is None else model.labels.name(number) for number in top]
-    return {
-        "top_classes": top,
-        "top_names": names,
+    first = [float(answers[number]) for number in top]
+    noun = "output " if model.output == "value" else ""
+    names = [f"{noun}{number}" if model.labels is None else model.labels.name(number) for number in top]
+    named = _NO_ANSWER | {"top_classes": top, "top_names": names}
+    if model.output == "value":
+        return named | {"top_values": first}
+    true = None if true is None or true >= len(answers) else true
+    return named | {
         "top_probabilities": first,
         "margin": first[0] - first[1] if len(first) > 1 else None,
-        "label_probability": None if true is None else float(probabilities[true]),
+        "label_probability": None if true is None else float(answers[true]),
         "right": None if true is None else top[0] == true,
         "right_in_five": None if true is None else true in top,
     }

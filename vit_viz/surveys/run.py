@@ -267,7 +267,7 @@ def _named(methods: Sequence[str]) -> tuple[str, ...]:
 
 def _num_classes(model: Model) -> int:
     """How many classes a model has, as far as is known before it runs; 0 where its outputs are no classes."""
-    if not model.has_classes:
+    if not model.has_classes or model.output == "value":
         return 0
     if model.config is not None:
         return model.config.num_classes
@@ -291,6 +291,7 @@ def _described(plan: _Plan, photos: Source, annotations: str | Path | None) -> d
         "edits": str(plan.recording.edits) or None,
         "batch": plan.batch,
         "thumbnails": decoding.thumbnails,
+        "output": model.output,
         "linear": dict(model.provenance.parameters).get("linear"),
     }
     request = asked | {"mode": decoding.mode, "size": decoding.size}

@@ -22,6 +22,7 @@ from vit_viz.images.decoder import DecoderProcess
 from vit_viz.labels import Labels
 from vit_viz.lazy import nn
 from vit_viz.memory import bytes_from_environment
+from vit_viz.outputs import Output
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import sweep_every
 from vit_viz.surface import Surface
@@ -211,11 +212,12 @@ def session_of(
     preprocess: Preprocess | None = None,
     labels: Labels | None = None,
     layout: TokenLayout | None = None,
+    output: Output | None = None,
 ) -> Session:
     """A session whose own model is this one.
 
     Raises:
-        ParameterError: a module without `preprocess` that does not say how pictures become its input.
+        ParameterError: a module without `preprocess` that does not say how pictures become its input, or `output` does not fit.
     """
     meant = as_model(model)
     if isinstance(meant, nn.Module):
@@ -223,6 +225,8 @@ def session_of(
         shown: Model = plain_module(meant, preprocess=preprocess, origin=origin, labels=labels, layout=layout)
     else:
         shown = meant
+    if output is not None:
+        shown = shown.with_output(output)
     session = Session(model=shown.name)
     session.add_model(shown)
     return session
@@ -234,9 +238,10 @@ def serve(
     preprocess: Preprocess | None = None,
     labels: Labels | None = None,
     layout: TokenLayout | None = None,
+    output: Output | None = None,
     host: str = "127.0.0.1",
     port: int | None = None,
 ) -> None:
     """Open the app in the browser on this model; see `vit_viz.serve`."""
-    session = session_of(model, preprocess=preprocess, labels=labels, layout=layout)
+    session = session_of(model, preprocess=preprocess, labels=labels, layout=layout, output=output)
     launch(session, host=host, port=port, inbrowser=True)

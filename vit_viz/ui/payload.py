@@ -17,6 +17,7 @@ from vit_viz.figures.screen import screen_photo
 from vit_viz.figures.styles import Look, bar, unsuitable
 from vit_viz.geometry import CropBox, format_query
 from vit_viz.lazy import torch
+from vit_viz.outputs import UNITS
 from vit_viz.results import PatchMap, Ranking
 from vit_viz.samples import sample_names
 from vit_viz.session.request import Subject
@@ -122,9 +123,10 @@ def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[s
 
 
 def ranking_value(ranking: Ranking) -> list[Value]:
-    """Classes with their probabilities, the most probable first."""
+    """Classes with their probabilities, the most probable first; or outputs with their values, the largest first."""
+    amount = "value" if ranking.unit == UNITS["value"] else "probability"
     pairs = zip(ranking.names, ranking.scores.tolist(), strict=True)
-    return [{"name": name, "probability": probability} for name, probability in pairs]
+    return [{"name": name, amount: score} for name, score in pairs]
 
 
 def badge_value(subject: Subject, trace: Trace) -> Value:

@@ -272,7 +272,11 @@ def _figure(session: Session, request: HttpRequest, subject: Subject) -> Respons
 
 def _recipe(session: Session, request: HttpRequest, subject: Subject) -> Response:
     figure, output = named(session, _figure_request(session, request, subject)), _output(request)
-    return as_json({"python": as_python(figure, output), "command": as_command(figure, output)})
+    model = session.model(subject.model)
+    told = model.output if "output" in dict(model.provenance.parameters) else None
+    return as_json(
+        {"python": as_python(figure, output, told=told), "command": as_command(figure, output, told=told)}
+    )
 
 
 def _figure_request(session: Session, request: HttpRequest, subject: Subject) -> FigureRequest:

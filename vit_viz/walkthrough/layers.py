@@ -12,6 +12,7 @@ from vit_viz.indices import checked_index
 from vit_viz.lazy import F, Tensor, torch, without_gradients
 from vit_viz.model import Block, Mlp, PackedSwiGLU, SwiGLU, VisionTransformer
 from vit_viz.model.positions import rotate
+from vit_viz.outputs import Output, output_kind, shown
 from vit_viz.walkthrough.embedding import Array, Walk
 
 CURVE_POINTS = 161
@@ -259,17 +260,19 @@ class ClassStep:
     Args:
         pooled: the one vector that the head reads, [features].
         logits: the model's output, [outputs].
-        probabilities: their softmax; None where outputs are not classes.
-        top: indices of the five largest, the largest first.
+        output: what one output is; None where they are an embedding.
+        probabilities: their softmax, or the sigmoid of each; None where outputs are not classes.
+        top: indices of the five largest, the largest first; none of an embedding.
         lens: the outputs if the model stopped after 0, 1, ... blocks, [layers + 1, outputs]: an extrapolation, as the head was
             trained on the last block only.
-        lens_probabilities: their softmax, [layers + 1, classes]; None where outputs are not classes.
+        lens_probabilities: the same of these, [layers + 1, classes]; None where outputs are not classes.
         agreement: cosine similarity of those outputs with the final one, [layers + 1].
     """
 
     pooling: str
     pooled: Array
     logits: Array
+    output: Output | None
     probabilities: Array | None
     top: tuple[int, ...]
     lens: Array
@@ -278,19 +281,25 @@ class ClassStep:
 
 
 @without_gradients()
-def class_step(walk: Walk) -> ClassStep:
-    """The answer, and how it grows through the layers (logit lens)."""
+def class_step(walk: Walk, *, output: Output | None = None) -> ClassStep:
+    """The answer, and how it grows through the layers (logit lens).
+
+    Args:
+        output: what one output is; None where nobody says it.
+    """
     model, config = walk.model, walk.model.config
     lens = model.classify(walk.stream)  # [layers + 1, outputs]
     logits = lens[-1]
     has_classes = config.num_classes > 0 and not config.projection
-    probabilities = lens.softmax(-1) if has_classes else None
+    kind = output_kind(output, config.num_classes) if has_classes else None
+    probabilities = None if kind in (None, "value") else shown(lens, kind)
     pooled = model.pool(walk.stream[-1:])[0]
     top = logits.topk(min(5, len(logits))).indices.tolist() if has_classes else []
     return ClassStep(
         pooling=config.pooling,
         pooled=to_numpy(pooled),
         logits=to_numpy(logits),
+        output=kind,
         probabilities=None if probabilities is None else to_numpy(probabilities[-1]),
         top=tuple(int(i) for i in top),
         lens=to_numpy(lens),

@@ -71,10 +71,11 @@ def curves_value(shown: Shown, trust: Trust) -> dict[str, Any]:
     one, other = _names(shown)
     scores, measured = trust.faithfulness, trust_value(shown.questions, shown.method, trust)
     assert scores.reverse is not None  # of a difference there is one
+    unit = "" if shown.questions.targeted.is_value else " logits"
     return measured | {
         "names": [one, other],
         "grows": float(scores.reverse.y.max()) > float(scores.reverse.y[0]),
-        "sentences": [*sentences(one, other, scores), *measured["sentences"]],
+        "sentences": [*sentences(one, other, scores, unit=unit), *measured["sentences"]],
     }
 
 
@@ -106,12 +107,16 @@ def measured(shown: Shown, stop: threading.Event) -> Iterator[dict[str, Any]]:
 # --- in words
 
 
-def sentences(one: str, other: str, scores: Faithfulness) -> list[str]:
-    """Where the curves begin and end, where the lead is lost, and what the other class's patches do to it."""
+def sentences(one: str, other: str, scores: Faithfulness, *, unit: str = " logits") -> list[str]:
+    """Where the curves begin and end, where the lead is lost, and what the other class's patches do to it.
+
+    Args:
+        unit: of the lead; "" where it is one of values.
+    """
     curve, turned = scores.deletion, scores.reverse
     assert turned is not None
     start, end = float(curve.y[0]), float(curve.y[-1])
-    said = [f"{_where(one, other, start)}; with every patch painted over it is {logits(end)}."]
+    said = [f"{_where(one, other, start, unit)}; with every patch painted over it is {logits(end)}."]
     if start > 0:
         here, chance = _lost(curve.x, curve.y), _lost(scores.band.fractions, scores.band.deletion.mean(0))
         said.append(
@@ -127,11 +132,11 @@ def sentences(one: str, other: str, scores: Faithfulness) -> list[str]:
     return said
 
 
-def _where(one: str, other: str, lead: float) -> str:
-    """How far a class leads, as the logits have it and as a ratio."""
+def _where(one: str, other: str, lead: float, unit: str) -> str:
+    """How far a class leads, as the logits have it."""
     if lead > 0:
-        return f"On the whole photo {one} leads {other} by {logits(lead)} logits"
-    return f"On the whole photo {one} does not lead {other}: the lead is {logits(lead)} logits"
+        return f"On the whole photo {one} leads {other} by {logits(lead)}{unit}"
+    return f"On the whole photo {one} does not lead {other}: the lead is {logits(lead)}{unit}"
 
 
 def _in_the_mean(other: str, scores: Faithfulness) -> str:

@@ -203,7 +203,8 @@ def _named(off: tuple[Head, ...]) -> str:
 
 def _what(questions: Questions) -> str:
     chosen = [questions.targeted.name(index) for index in questions.targeted.chosen]
-    return f"the logit of {chosen[0]}" if len(chosen) == 1 else f"the lead of {chosen[0]} over {chosen[1]}"
+    of = "the value of" if questions.targeted.is_value else "the logit of"
+    return f"{of} {chosen[0]}" if len(chosen) == 1 else f"the lead of {chosen[0]} over {chosen[1]}"
 
 
 def _most(before: Decomposition, now: Decomposition, off: tuple[Head, ...], rest: float, digits: int) -> str:

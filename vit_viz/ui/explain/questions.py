@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,9 @@ from vit_viz.analyses.removal import WithoutPatches
 from vit_viz.analyses.spec import AnyMethod
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
+from vit_viz.figures.lettering import number
 from vit_viz.labels import Labels
+from vit_viz.outputs import Noun, Output, noun_of, output_kind, output_name, shown
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
@@ -39,6 +42,7 @@ class TargetedView:
         problem: one sentence where the chosen target does not exist.
         labels: names of the classes, or None where they have none.
         classes: how many there are; 0 for a model without a head.
+        output: what one of them is.
     """
 
     view: ViewState
@@ -46,6 +50,7 @@ class TargetedView:
     problem: str
     labels: Labels | None
     classes: int
+    output: Output = "softmax"
 
     @property
     def chosen(self) -> tuple[int, ...]:
@@ -54,12 +59,12 @@ class TargetedView:
 
     def name(self, index: int) -> str:
         """What a class is called."""
-        return class_name(self.labels, index)
+        return output_name(index, self.labels, noun_of(self.output))
 
-
-def class_name(labels: Labels | None, index: int) -> str:
-    """What a class is called; its number where names are not known."""
-    return labels.name(index) if labels else f"class {index}"
+    @property
+    def is_value(self) -> bool:
+        """Whether outputs are values, and no probabilities of classes."""
+        return self.output == "value"
 
 
 def with_target(session: Session, subject: Subject, view: ViewState) -> TargetedView:
@@ -80,9 +85,9 @@ def with_target(session: Session, subject: Subject, view: ViewState) -> Targeted
         return TargetedView(replace(view, target=""), "", problem, None, 0)
     if not chosen:
         chosen = (int(trace.logits.argmax()),)
-    words = " and not ".join(class_name(labels, index) for index in chosen)
     fixed = replace(view, target="-".join(map(str, chosen)))
-    return TargetedView(fixed, words, problem, labels, classes)
+    targeted = TargetedView(fixed, "", problem, labels, classes, output_kind(prepared.output, classes))
+    return replace(targeted, words=" and not ".join(map(targeted.name, chosen)))
 
 
 def target_value(session: Session, subject: Subject, targeted: TargetedView) -> dict[str, Any]:
@@ -95,11 +100,12 @@ def target_value(session: Session, subject: Subject, targeted: TargetedView) -> 
         return {"classes": [], "words": f"{words} {targeted.problem}".strip()}
     trace = session.trace_of(subject)
     assert trace.logits is not None
-    probabilities = trace.logits.float().softmax(-1).cpu()
-    best = probabilities.topk(min(_CHIPS, targeted.classes)).indices.tolist()
+    answers = shown(trace.logits.float(), targeted.output).cpu()
+    best = answers.topk(min(_CHIPS, targeted.classes)).indices.tolist()
     chosen = targeted.chosen
-    shown = list(dict.fromkeys([*best, *chosen]))
-    entries = [{"index": i, "name": targeted.name(i), "probability": float(probabilities[i])} for i in shown]
+    listed = list(dict.fromkeys([*best, *chosen]))
+    amount = "value" if targeted.is_value else "probability"
+    entries = [{"index": i, "name": targeted.name(i), amount: float(answers[i])} for i in listed]
     return {
         "classes": entries,
         "chosen": chosen[0],
@@ -108,19 +114,23 @@ def target_value(session: Session, subject: Subject, targeted: TargetedView) -> 
     }
 
 
-def matching_classes(labels: Labels | None, classes: int, text: str) -> list[dict[str, Any]]:
+def matching_classes(
+    labels: Labels | None, classes: int, text: str, *, noun: Noun = "class"
+) -> list[dict[str, Any]]:
     """Classes that a text means, the best first."""
     if labels is None:
-        number = text.strip()
+        digits = text.strip()
         indices: tuple[int, ...] = (
-            (int(number),) if number.isascii() and number.isdigit() and len(number) < 7 else ()
+            (int(digits),) if digits.isascii() and digits.isdigit() and len(digits) < 7 else ()
         )
     else:
         indices = labels.search(text, limit=MOST_HITS)
-    return [{"index": i, "name": class_name(labels, i)} for i in indices if i < classes]
+    return [{"index": i, "name": output_name(i, labels, noun)} for i in indices if i < classes]
 
 
 def _refused(chosen: tuple[int, ...], classes: int) -> str:
+    if classes == 1:
+        return "This model has one output, which is explained."
     if not classes:
         return "A class was asked for, but this model has none."
     if len(set(chosen)) < len(chosen):
@@ -212,25 +222,27 @@ def answer_search(room: TargetChips | HeadRoom | TokenRoom, page: Page) -> None:
 def class_matches(page: Page, view: ViewState, owner: str, data: dict[str, Any]) -> dict[str, Any]:
     """The classes that the text of a search means, under the number of its question."""
     targeted = Questions.of(page, view, owner).targeted
-    hits = matching_classes(targeted.labels, targeted.classes, str(data.get("text", ""))[:100])
+    text, noun = str(data.get("text", ""))[:100], noun_of(targeted.output)
+    hits = matching_classes(targeted.labels, targeted.classes, text, noun=noun)
     return {"seq": data.get("seq"), "hits": hits}
 
 
 @dataclass(frozen=True)
 class Line:
-    """One class, or the similarity of an embedding: its score with all patches, and without those that are gone."""
+    """One class, value, or the similarity of an embedding: its score with all patches, and without those that are gone."""
 
     name: str
     before: float
     now: float
     is_target: bool
 
-    def value(self, *, whole: bool, is_share: bool) -> dict[str, Any]:
-        """As the page shows it; of the whole photo there is nothing to compare with."""
-        show = percent if is_share else "{:.2f}".format
+    def value(self, *, whole: bool, show: Callable[[float], str]) -> dict[str, Any]:
+        """As the page shows it; of the whole photo there is nothing to compare with. A value has no bar."""
         text = show(self.now) if whole else f"{show(self.before)} → {show(self.now)}"
-        line = {"name": self.name, "now": self.now, "text": text, "target": self.is_target}
-        return line if whole else line | {"before": self.before}
+        line: dict[str, Any] = {"name": self.name, "text": text, "target": self.is_target}
+        if show is not number:
+            line |= {"now": self.now} if whole else {"now": self.now, "before": self.before}
+        return line
 
 
 def percent(share: float) -> str:
@@ -245,12 +257,21 @@ def whole_value(questions: Questions) -> dict[str, Any]:
     logits = questions.trace.logits
     assert logits is not None  # `with_target` refuses what has none
     if not questions.targeted.classes:
-        return {"top": [Line(_ALIKE, 1.0, 1.0, True).value(whole=True, is_share=False)], "words": ""}
-    scores = logits.float().softmax(-1).cpu().flatten().tolist()
-    name, targets = questions.targeted.name, questions.targeted.chosen
+        return {"top": [Line(_ALIKE, 1.0, 1.0, True).value(whole=True, show=_two_digits)], "words": ""}
+    scores = shown(logits.float(), questions.targeted.output).cpu().flatten().tolist()
+    name, targets, show = questions.targeted.name, questions.targeted.chosen, _written(questions.targeted)
     lines = [Line(name(i), scores[i], scores[i], i in targets) for i in _listed(questions)]
-    words = f"With all patches: {lines[0].name} {percent(lines[0].now)}."
-    return {"top": [line.value(whole=True, is_share=True) for line in lines], "words": words}
+    words = f"With all patches: {lines[0].name} {show(lines[0].now)}."
+    return {"top": [line.value(whole=True, show=show) for line in lines], "words": words}
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _written(targeted: TargetedView) -> Callable[[float], str]:
+    """How people read what the model says of one output."""
+    return number if targeted.is_value else percent if targeted.classes else _two_digits
 
 
 def answer_value(questions: Questions, gone: str) -> dict[str, Any]:
@@ -273,11 +294,11 @@ def answer_value(questions: Questions, gone: str) -> dict[str, Any]:
         **({"asked": asked} if asked else {}),
     )
     answer: WithoutPatches = questions.page.session.run(request)
-    is_share = answer.top.unit == "probability"
+    show = _written(questions.targeted)
     lines = _lines(answer, questions.targeted.chosen, len(asked))
     return {
-        "top": [line.value(whole=False, is_share=is_share) for line in lines],
-        "words": _sentence(lines, len(patches) / (rows * cols)) if is_share else "",
+        "top": [line.value(whole=False, show=show) for line in lines],
+        "words": _sentence(lines, len(patches) / (rows * cols), show) if asked else "",
     }
 
 
@@ -300,14 +321,16 @@ def _lines(answer: WithoutPatches, targets: tuple[int, ...], asked: int) -> list
     ]
 
 
-def _sentence(lines: list[Line], gone: float) -> str:
-    """What became of the target, and what comes first."""
+def _sentence(lines: list[Line], gone: float, show: Callable[[float], str]) -> str:
+    """What became of the target, and what comes first; of values none does."""
     target, first = lines[0], max(lines, key=lambda line: line.now)
     came_first = max(lines, key=lambda line: line.before) is target
-    old, new = percent(target.before), percent(target.now)
+    old, new = show(target.before), show(target.now)
     way = "falls" if target.now < target.before else "rises"
     change = f"stays at {new}" if old == new else f"{way} from {old} to {new}"
-    if first is target:
+    if show is number:
+        rest = ""
+    elif first is target:
         rest = " and still comes first" if came_first else " and comes first"
     else:
         rest = f"; {first.name} comes first" + (" now" if came_first else "")

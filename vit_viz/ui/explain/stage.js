@@ -314,7 +314,7 @@ function mark(patch, kind, photo) {
 /**
  * @typedef {object} AnswerLine
  * @property {string} name
- * @property {number} now share of the bar, from 0 to 1
+ * @property {number} [now] share of the bar, from 0 to 1; absent where the answer is a value
  * @property {number} [before] with all patches; absent where all are there
  * @property {string} text
  * @property {boolean} [target] whether it is what the maps explain
@@ -325,7 +325,7 @@ export function answerLines(/** @type {AnswerLine[]} */ top) {
   return top.map(({ name, now, before, text, target }) => {
     const words = having(make('span', 'vv-class', name), { title: name });
     const bar = make('span', 'vv-answer-bar');
-    bar.style.width = `${100 * clamp(now)}%`;
+    bar.style.width = `${100 * clamp(now ?? 0)}%`;
     const tick = make('span', 'vv-answer-tick');
     if (before !== undefined) tick.style.left = `${100 * clamp(before)}%`;
     const track = make('span', 'vv-answer-track', bar, before === undefined ? '' : tick);

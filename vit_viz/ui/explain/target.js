@@ -2,10 +2,11 @@
 // ('search'). Names are untrusted text and are written with textContent only.
 
 import { drawValue, finder, having, make, onPress, press, showText } from '../kit/elements.js';
+import { amountWords, short } from '../kit/numbers.js';
 /** @import { Mount, Trigger, Watch } from '../kit/elements.js' */
 
 /**
- * @typedef {{name: string, index?: number, probability?: number | null}} Entry
+ * @typedef {{name: string, index?: number, probability?: number | null, value?: number}} Entry
  * @typedef {{classes?: Entry[], chosen?: number, other?: number | null, words?: string, single?: boolean}}
  *   Target single: whether a class is chosen alone, with nothing to set against it
  *
@@ -63,12 +64,14 @@ function drawChips(element, trigger, value) {
 }
 
 /** @param {Entry} entry @param {boolean} chosen @param {() => void} choose */
-function makeChip({ name, probability }, chosen, choose) {
-  const hasProbability = probability !== null && probability !== undefined;
+function makeChip({ name, probability, value }, chosen, choose) {
   const node = make('button', 'vv-chip', name);
   node.setAttribute('aria-pressed', String(chosen));
-  node.title = name + (hasProbability ? `, probability ${probability.toFixed(4)}` : '');
-  if (hasProbability) node.append(make('span', 'vv-number', percent(probability)));
+  const hasAmount = typeof (value ?? probability) === 'number';
+  const exact = value === undefined ? `probability ${probability?.toFixed(4)}` : `value ${short(value)}`;
+  node.title = hasAmount ? `${name}, ${exact}` : name;
+  if (hasAmount)
+    node.append(make('span', 'vv-number', amountWords({ probability: probability ?? 0, value }, percent)));
   node.addEventListener('click', choose);
   return node;
 }

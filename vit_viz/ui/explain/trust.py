@@ -72,9 +72,10 @@ def trust_value(questions: Questions, method: AnyMethod, trust: Trust) -> dict[s
     mean, low, high = scores.band.interval("deletion")
     curves = {"deletion": scores.deletion, "insertion": scores.insertion, "reverse": scores.reverse}
     written = _written(questions)
+    is_value = questions.targeted.is_value and len(questions.targeted.chosen) == 1
     return followed(questions) | {
         "options": repr(questions.options(method)),
-        "falls": falls(scores),
+        "falls": falls(scores, "value" if is_value else "lead"),
         "better": scores.beats_random[0],
         "place": {"area": scores.deletion_auc, "mean": mean, "high": high} | _from(low, scores),
         "title": (
@@ -82,7 +83,11 @@ def trust_value(questions: Questions, method: AnyMethod, trust: Trust) -> dict[s
             f"mean, 95% of them from {low:.4g} to {high:.4g} (gray). The lower, the better."
         ),
         "sentences": sentences(method, trust),
-        "curves": {name: _curve(curve, written) for name, curve in curves.items() if curve is not None},
+        "curves": {
+            name: _curve(curve, written, from_zero=not is_value)
+            for name, curve in curves.items()
+            if curve is not None
+        },
     }
 
 
@@ -93,9 +98,10 @@ def followed(questions: Questions) -> dict[str, str]:
         return {"axis": "similarity to the whole photo's embedding"}
     names = [targeted.name(index) for index in targeted.chosen]
     if len(names) == 1:
-        return {"axis": f"probability of {names[0]}"}
+        how = {"softmax": "probability of", "sigmoid": "sigmoid of", "value": "value of"}[targeted.output]
+        return {"axis": f"{how} {names[0]}"}
     lead = f"lead of {names[0]} over {names[1]}"
-    return {"what": f"the {lead}", "axis": f"{lead}, in logits"}
+    return {"what": f"the {lead}", "axis": lead if targeted.is_value else f"{lead}, in logits"}
 
 
 def logits(value: float) -> str:
@@ -105,27 +111,29 @@ def logits(value: float) -> str:
 
 def _written(questions: Questions) -> Callable[[float], str]:
     """How people read what the curves follow."""
-    if not questions.targeted.classes:
+    if not questions.targeted.classes or questions.targeted.is_value:
         return number
     return percent if len(questions.targeted.chosen) == 1 else logits
 
 
 def _from(low: float, scores: Faithfulness) -> dict[str, float]:
     """Where the random orders begin, and where the line begins that shows them: at 0, or at the least that they reach."""
-    if _is_lead(scores):
+    if _is_unbounded(scores):
         return {"low": low, "floor": float(scores.band.deletion.min())}
     return {"low": max(low, 0.0)}
 
 
-def _is_lead(scores: Faithfulness) -> bool:
+def _is_unbounded(scores: Faithfulness) -> bool:
+    """Whether what is followed may be below 0: a lead, or a value."""
     return not np.isfinite(scores.band.value_range[0])
 
 
-def falls(scores: Faithfulness) -> str:
+def falls(scores: Faithfulness, what: str = "lead") -> str:
     """How fast the answer falls as the map's patches go, in a few words."""
     mean, _low, high = scores.band.interval("deletion")
-    if _is_lead(scores) and scores.beats_random[0]:
-        return f"mean lead {logits(scores.deletion_auc)}, at random {logits(mean)}"
+    if _is_unbounded(scores) and scores.beats_random[0]:
+        show = logits if what == "lead" else number
+        return f"mean {what} {show(scores.deletion_auc)}, at random {show(mean)}"
     if scores.beats_random[0]:
         return f"falls {_times(mean / max(scores.deletion_auc, 1e-12))} x faster than at random"
     return "falls slower than at random" if scores.deletion_auc > high else "falls no faster than at random"
@@ -160,11 +168,16 @@ def _beside_random(scores: Faithfulness) -> str:
     return f"Better than {taken} of {RANDOM_ORDERS} random orders taking away, and than {put} putting back."
 
 
-def _curve(curve: Curve, written: Callable[[float], str]) -> dict[str, Any]:
-    """A curve with its band, for the page to draw, and the numbers at the ends of its axis."""
+def _curve(curve: Curve, written: Callable[[float], str], *, from_zero: bool = True) -> dict[str, Any]:
+    """A curve with its band, for the page to draw, and the numbers at the ends of its axis.
+
+    Args:
+        from_zero: whether the axis begins at 0; that of a value does not, which may be far from 0 on every photo.
+    """
     assert curve.band is not None
     low, high = curve.band
-    ends = min(0.0, *_ends(curve.y, low)[:1]), max(_ends(curve.y, high)[1], 1e-6)
+    least, most = _ends(curve.y, low, high)
+    ends = (min(0.0, least), max(most, 1e-6)) if from_zero else (least, max(most, least + 1e-6))
     return {
         "x": _rounded(curve.x),
         "y": _rounded(curve.y),

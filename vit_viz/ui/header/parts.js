@@ -13,14 +13,16 @@ import {
   showText,
 } from '../kit/elements.js';
 import { showError } from '../kit/notes.js';
+import { amountWords } from '../kit/numbers.js';
 import { write } from '../visit/address.js';
 import { expectPhoto } from '../visit/photo_aspect.js';
 /** @import { Job, Mount, Trigger } from '../kit/elements.js' */
+/** @import { Amount } from '../kit/numbers.js' */
 
 const LONGEST_BAR = 112; // pixels
 
 /**
- * @typedef {{busy?: string, notes?: string[], error?: string, top?: {name: string, probability: number}[]}}
+ * @typedef {{busy?: string, notes?: string[], error?: string, top?: Line[]}}
  *   Top busy: what is being done
  */
 
@@ -40,14 +42,24 @@ function drawTop(element, value) {
   const top = value.top || [];
   find('says').hidden = !top.length;
   find('top').replaceChildren(
-    ...top.map(({ name, probability }) => {
-      const line = classLine(name, probability, percent(probability));
-      line.style.setProperty('--bar', `${Math.max(2, LONGEST_BAR * probability)}px`);
+    ...top.map((one) => {
+      const line = answerLine(one);
+      const bar = one.probability === undefined ? 0 : Math.max(2, LONGEST_BAR * one.probability);
+      line.style.setProperty('--bar', `${bar}px`);
       return line;
     }),
   );
+  find('top').setAttribute('aria-label', top[0]?.value === undefined ? MOST_PROBABLE : VALUES);
   const isHeadless = !value.error && !top.length;
   showText(find('nothing'), isHeadless ? 'This model has no class head: it names nothing.' : '');
+}
+
+const MOST_PROBABLE = 'Most probable classes with their probability';
+const VALUES = 'Values that the model returns, the largest first';
+
+/** The line of a class with its probability, or of a value, which has no bar. */
+function answerLine(/** @type {Line} */ one) {
+  return classLine(one.name, one.probability ?? 0, amountWords(one, percent));
 }
 
 /** A probability as people say it: 96%, 3%, 0.3%; never 100% or 0% where it is not. */
@@ -164,7 +176,7 @@ export function showTab(/** @type {Element} */ row) {
 }
 
 /**
- * @typedef {{name: string, probability: number}} Line
+ * @typedef {Amount & {name: string}} Line
  * @typedef {{words: string, each: {words: string, said: string}[], before?: Line[], after?: Line[], moved?: string,
  *   error?: string}} Edited words: in short, "" where nothing is changed; moved: of a model without classes
  */
@@ -200,5 +212,5 @@ function drawEdited(find, value) {
 }
 
 function lines(/** @type {Line[]} */ top = []) {
-  return top.map(({ name, probability }) => classLine(name, probability, percent(probability)));
+  return top.map(answerLine);
 }

@@ -8,7 +8,7 @@ import { having, make, showText } from '../kit/elements.js';
 import { short } from '../kit/numbers.js';
 import { newStage } from '../kit/stage.js';
 import { SERVER } from '../look/server_source.js';
-import { chanceOf, percentWords } from './findings.js';
+import { saidWords } from './findings.js';
 import { lightPhoto } from './lit.js';
 /** @import { Answer } from './findings.js' */
 /** @import { HeadRoom, Subject } from './table.js' */
@@ -159,13 +159,13 @@ export function changeWords(/** @type {number} */ most, /** @type {number} */ to
 
 /** @param {string} name @param {Answer[]} before @param {Answer[]} now */
 function answerRow(name, before, now) {
-  const chances = [chanceOf(before, name), chanceOf(now, name)];
-  const bars = chances.map((chance, i) => {
+  const said = [before, now].map((answers) => answers.find((one) => one.name === name));
+  const bars = said.map((one, i) => {
     const bar = make('i', i ? 'vv-surgery-now' : 'vv-surgery-was');
-    bar.style.setProperty('--long', `${(100 * (chance ?? 0)).toFixed(1)}%`);
+    bar.style.setProperty('--long', `${(100 * (one?.probability ?? 0)).toFixed(1)}%`);
     return bar;
   });
-  const [was, is] = chances.map(percentWords);
+  const [was, is] = said.map(saidWords);
   return make(
     'li',
     '',

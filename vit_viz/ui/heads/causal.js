@@ -11,8 +11,8 @@ import { agreementWords, capital } from './words.js';
  *
  * @typedef {{key: string, of: Record<string, Effect>}} News
  *
- * @typedef {{classes: {index: number, name: string, probability: number}[], chosen?: number, name: string,
- *   link: string}} Target
+ * @typedef {{classes: {index: number, name: string, probability?: number, value?: number}[], chosen?: number,
+ *   name: string, link: string}} Target
  */
 
 /** What is known of the causal maps of one subject and one class, by the way of switching off. */

@@ -84,7 +84,8 @@ export class Detail {
     const { layer, head } = place;
     const { truth, estimate } = this.effectOf(place);
     const name = subject?.target?.name ?? '';
-    const logit = name ? `logit of ${name}` : 'answer';
+    const isValue = subject?.target?.classes[0]?.value !== undefined;
+    const logit = name ? `${isValue ? 'value' : 'logit'} of ${name}` : 'answer';
     const words =
       typeof truth === 'number'
         ? `Switched off, the ${logit} changes by ${short(truth)}.`

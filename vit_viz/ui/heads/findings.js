@@ -1,11 +1,13 @@
 // What was found about the heads on this photo, in one sentence with its numbers; less where nothing stands out.
 
-import { short } from '../kit/numbers.js';
+import { amountWords, short } from '../kit/numbers.js';
 import { capital, headWords, layerMeans, valueWords } from './words.js';
 /** @import { HeadRoom } from './table.js' */
 /** @import { Table } from './words.js' */
 
-/** @typedef {{name: string, probability: number}} Answer */
+/** @import { Amount } from '../kit/numbers.js' */
+
+/** @typedef {Amount & {name: string}} Answer */
 
 /** Share of the differences between heads that depth has to explain to be called a finding. */
 const BY_DEPTH = 0.3;
@@ -63,14 +65,13 @@ export function depthFinding(table, label) {
 }
 
 /** A probability in words. */
-export function percentWords(/** @type {number | undefined} */ share) {
-  if (share === undefined) return 'not among the first';
+function percentWords(/** @type {number} */ share) {
   return share < 1e-3 ? '<0.1%' : `${(100 * share).toFixed(share < 0.1 || share > 0.9 ? 1 : 0)}%`;
 }
 
-/** @param {{name: string, probability: number}[]} answers @param {string} name */
-export function chanceOf(answers, name) {
-  return answers.find((one) => one.name === name)?.probability;
+/** What a model says of an output, in words. */
+export function saidWords(/** @type {Answer | undefined} */ one) {
+  return one ? amountWords(one, percentWords) : 'not among the first';
 }
 
 const counted = (/** @type {number} */ count, /** @type {string} */ words, many = `${words}s`) =>
@@ -94,14 +95,13 @@ export function surgeryFinding({ heads, temperatures, forbidden }, { before, now
   ].filter(Boolean);
   const [first] = before;
   const [top] = now;
-  const is = first ? `: the model says ${first.name}, ${percentWords(first.probability)}` : '';
+  const is = first ? `: the model says ${first.name}, ${saidWords(first)}` : '';
   if (!what.length) return `Nothing is edited${is}`;
   const said = capital(what.join(', '));
   if (!first || !top) return said;
-  const then = percentWords(first.probability);
-  if (first.name === top.name)
-    return `${said}: still ${top.name}, ${then} → ${percentWords(top.probability)}`;
-  return `${said}: ${first.name} (${then}) gives way to ${top.name} (${percentWords(top.probability)})`;
+  const then = saidWords(first);
+  if (first.name === top.name) return `${said}: still ${top.name}, ${then} → ${saidWords(top)}`;
+  return `${said}: ${first.name} (${then}) gives way to ${top.name} (${saidWords(top)})`;
 }
 
 /** The title of the face that is seen. @param {HeadRoom} room @param {Table} table @param {string} label of the measure */

@@ -61,6 +61,16 @@ export function percent(/** @type {number} */ share) {
   return share > 0 && share < 0.01 ? '< 1%' : `${Math.round(100 * share)}%`;
 }
 
+/**
+ * What a model says of one output: a probability in [0, 1], or a value.
+ * @typedef {{probability?: number, value?: number}} Amount
+ */
+
+/** An amount in words, a probability as its place writes it. @param {Amount} amount @param {(probability: number) => string} write */
+export function amountWords({ probability, value }, write) {
+  return value === undefined ? write(probability ?? 0) : short(value);
+}
+
 /** Colours of a table for a bar, from its low to its high end. */
 export function stopsOf(/** @type {Uint32Array} */ table) {
   const bytes = new Uint8ClampedArray(table.buffer, table.byteOffset, 1024);

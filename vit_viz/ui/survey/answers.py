@@ -249,12 +249,13 @@ class PhotoList:
         """The whole list, a photo a line, by its path from the root of the survey."""
         file = io.StringIO()
         lines = csv.writer(file, lineterminator="\n")
-        names = ["photo", "label", "answer", "is_right", "confidence"]
+        amount = "value" if "value" in survey.numbers else "confidence"
+        names = ["photo", "label", "answer", "is_right", amount]
         after = [] if self.changes is None else ["change", "answer_after", "confidence_after"]
         lines.writerow([*names, *filter(None, [self.measured]), *after])
         for row in self.rows:
             texts = [survey.texts[name][row] for name in ("photo", "label", "answer")]
-            right, sure = (float(survey.numbers[name][row]) for name in ("is_right", "confidence"))
+            right, sure = (float(survey.numbers[name][row]) for name in ("is_right", amount))
             value: list[Any] = [] if self.values is None else [_number(float(self.values[row]))]
             if self.changes is not None:
                 one = self.changes[row]
@@ -337,7 +338,7 @@ def card_value(files: PhotoFiles, row: int, layer: int, head: int, value: float 
     peak_row, peak_col = survey.peaks[row, layer, head].tolist()
     down = place["top"] + (peak_row + 0.5) / place["rows"] * place["tall"]
     across = place["left_"] + (peak_col + 0.5) / place["cols"] * place["wide"]
-    return {
+    return ({"number": _number(float(numbers["value"][row]))} if "value" in numbers else {}) | {
         "row": int(row),
         "photo": texts["photo"][row],
         "label": texts["label"][row],

@@ -10,14 +10,15 @@ import { moreWords, PAGE } from './lists.js';
 /**
  * @typedef {{layer: number, head: number, statistic: string, words: string, unit: string, photos: number, before: number, after:
  *   number, difference: number, low: number, high: number, effect: number | null}} Moved effect: null where all photos moved alike
- * @typedef {{name: string, model: string, photos: number, changed: number, accuracy: string, heads: string,
- *   moved: Moved[], refused?: string}} Compared
+ * @typedef {{name: string, model: string, photos: number, changed: number | null, accuracy: string, heads: string, note?: string,
+ *   moved: Moved[], refused?: string}} Compared changed: null where outputs are values; note: on their kinds
  */
 
 const signed = (/** @type {number} */ value) => `${value > 0 ? '+' : ''}${short(value)}`;
 
 /** How many photos have another answer in the second survey. @param {Compared} compared */
 export function findingWords({ name, photos, changed }) {
+  if (changed === null) return `Compared with ${name}: ${photos.toLocaleString('en')} photos`;
   const count = changed.toLocaleString('en');
   return `Compared with ${name}: ${count} of ${photos.toLocaleString('en')} photos changed their answer`;
 }
@@ -111,7 +112,8 @@ export class Comparison {
     showError(find('survey-compared-error'), refusal);
     const title = asking ? `Comparing with ${asking} …` : compared && findingWords(compared);
     showText(find('survey-compared-title'), title);
-    showText(find('survey-compared-accuracy'), compared?.accuracy);
+    const about = [compared?.note, compared?.accuracy].filter(Boolean).join(' ');
+    showText(find('survey-compared-accuracy'), about);
     showText(find('survey-compared-heads'), compared?.heads);
     showText(find('survey-compared-words'), compared && comparedWords(compared));
     this.drawMoved();

@@ -160,8 +160,8 @@ export function methodWords({ lines, resamples }) {
  * @typedef {{kind: string, was: string, now: string, confidences: [number, number]}} Change
  * @typedef {{row: number, photo: string, label: string, answer: string, confidence: number | null,
  *   right: boolean | null, value: number | null, size: [number, number], peak: [number, number],
- *   small: boolean, there: boolean, change?: Change}}
- *   Card peak: shares of the height and the width; small: whether a small picture is kept; there: whether its file is
+ *   small: boolean, there: boolean, change?: Change, number?: number}}
+ *   Card number: the value that is the answer; peak: shares of the height and the width; small: whether a small picture is kept; there: whether its file is
  *
  * @typedef {{label: string, photos: number, accuracy: number | null, means: Record<string, number | null>}} ClassLine
  * @typedef {{mean: number, low: number, high: number, photos: number}} Estimate
@@ -202,6 +202,7 @@ function cardWords(card, named) {
   if (card.change) return [...changeWords(card), ...gone];
   const sure = [
     card.confidence === null ? '' : percent(card.confidence),
+    card.number === undefined ? '' : short(card.number),
     card.right === false ? `is ${card.label}` : '',
   ];
   const value = card.value === null ? card.photo : `${named} ${short(card.value)}`.trim();

@@ -25,6 +25,7 @@ from vit_viz.analyses.tokens import TOKEN_CHANGE, Role, token_states
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.lazy import F
+from vit_viz.outputs import UNITS, Noun, output_name
 from vit_viz.results import Segments, StateMatrix, TokenMaps
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
@@ -172,7 +173,7 @@ def _lens(measured: Measured) -> Numbers:
     target = _target_name(measured)
     told: Numbers = {
         "values": rounded(lens.maps.values.reshape(states, -1)),
-        "unit": lens.maps.unit,
+        "unit": f"value of {target}" if lens.maps.unit == UNITS["value"] else lens.maps.unit,
         "target": target,
         "title": f"What speaks for {target}" if target else "Likeness to the image's own embedding",
         "note": PROBE,
@@ -191,10 +192,11 @@ def _target_name(measured: Measured) -> str:
     ranking = measured.session.top_classes_of(measured.subject)
     if ranking is None:
         return ""
-    labels = measured.session.model(measured.subject.model).labels
     if not measured.target:
         return ranking.names[0]
-    return labels.name(int(measured.target)) if labels else f"class {measured.target}"
+    noun: Noun = "output" if ranking.unit == UNITS["value"] else "class"
+    labels = measured.session.model(measured.subject.model).labels
+    return output_name(int(measured.target), labels, noun)
 
 
 def _change(measured: Measured) -> Numbers:

@@ -90,6 +90,8 @@ export function lensFinding(who, lens, state, patch) {
   const { top, top_probability: sure, words } = lens;
   if (!top || !sure || !words) {
     const value = patch === undefined ? meanOf(lens.values[state]) : lens.values[state][patch];
+    if (lens.unit.startsWith('value'))
+      return `${who}: ${lens.unit} ${short(value)}${patch === undefined ? ' on average' : ''}`;
     return `${who}: cosine ${short(value)} with the photo's own embedding`;
   }
   if (patch === undefined) return `${who}: of the patches most would be called ${commonest(lens, state)}`;

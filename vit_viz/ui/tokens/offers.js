@@ -9,7 +9,9 @@ export function showControls(room, subject) {
   const { element, options, find, large } = room;
   offerPictures(element, subject);
   offerTokens(find('room-named'), subject.prefix);
-  const hasClasses = Boolean(subject.classes?.classes.length); // probabilities have one scale in all layers
+  const classes = subject.classes?.classes ?? [];
+  const areValues = classes.some(({ value }) => value !== undefined);
+  const hasClasses = classes.length > 0 && !areValues; // probabilities have one scale in all layers
   showOptions(element, options, options.token_measure, (part) => {
     if (part.dataset.needs === 'roles') return subject.roles.length > 1;
     if (part.dataset.needs === 'scale') return options.token_measure !== 'lens' || !hasClasses;
@@ -17,6 +19,7 @@ export function showControls(room, subject) {
     return true;
   });
   find('room-no-box').hidden ||= !options.token_box;
+  find('room-likeliest').hidden = areValues; // no class is the likeliest
   find('room-likeliest').setAttribute('aria-pressed', String(!subject.target));
   const asked = large.style === options.style;
   showText(find('room-unlit'), asked ? '' : `tint, as this photo is ${subject.unlit}`);

@@ -43,7 +43,7 @@ import { VIEWS } from './views.js';
  * @property {Role[]} roles
  * @property {Options} chosen
  * @property {string} target index of the class of the lens; "" is the model's first
- * @property {{classes: unknown[]} | null} classes the value of the chooser of classes
+ * @property {{classes: {value?: number}[]} | null} classes the value of the chooser of classes
  * @property {{id: string, name: string}[]} pictures that can share the colours
  * @property {Photo & {note?: string} | null} second
  * @property {string} note

@@ -232,8 +232,10 @@ export const lens = {
   role: () => 'tokens',
 
   unit(room) {
-    const target = room.subject?.target && said.told(room)?.target;
-    return said.told(room)?.words ? `probability of ${target || 'the likeliest class'}` : 'cosine';
+    const told = said.told(room);
+    const target = room.subject?.target && told?.target;
+    if (told?.words) return `probability of ${target || 'the likeliest class'}`;
+    return told?.unit.startsWith('value') ? told.unit : 'cosine';
   },
 
   draw(room, state) {

@@ -24,6 +24,10 @@ _READ = {
 }
 
 
+_OUTPUTS = {"softmax": "classes", "sigmoid": "classes", "value": "values", None: "numbers"}
+_TENTH = 0.1  # of a value, within which it counts as near
+
+
 def screen(scene: StepInput) -> Screen:
     """The screen of this step."""
     step = scene.step(ClassStep)
@@ -41,10 +45,7 @@ def screen(scene: StepInput) -> Screen:
         title=_TITLES[step.pooling],
         words=(
             f"{_read(scene.config)}{', after a last norm' if scene.config.final_norm else ''}.",
-            f"A last linear map, the *classifier*, turns its numbers into {outputs} scores, called *logits*, and softmax turns "
-            "these into probabilities."
-            if step.probabilities is not None
-            else "This model has no classes: what comes out is a vector that describes the photo, its embedding.",
+            _output_words(step),
             "Applied to the residual stream after an earlier block, the same last steps show how the answer came about: the *logit "
             "lens*.",
         ),
@@ -58,9 +59,13 @@ def screen(scene: StepInput) -> Screen:
         shapes=(
             ("stream", f"[{tokens}, {dim}]", "after the last block"),
             ("pooled", f"[{step.pooled.size}]", _pooled_words(step)),
-            ("output", f"[{outputs}]", "classes" if step.probabilities is not None else "numbers"),
+            ("output", f"[{outputs}]", _OUTPUTS[step.output]),
         ),
-        figures=_classes(scene, step, chosen) if step.probabilities is not None else _embedding(step, chosen),
+        figures=_values(scene, step, chosen)
+        if step.output == "value"
+        else _embedding(step, chosen)
+        if step.output is None
+        else _classes(scene, step, chosen),
         reveals=_journey(scene, step, chosen),
         played=scene.option is not None,
         control=Slider("stop after this many blocks", 0, layers, chosen),
@@ -71,6 +76,24 @@ def screen(scene: StepInput) -> Screen:
         hides=f"what the earlier blocks really hold: the {last} was trained on the last block only, so earlier answers are "
         "a guess.",
     )
+
+
+def _output_words(step: ClassStep) -> str:
+    """What the last map makes of the vector."""
+    if step.output is None:
+        return (
+            "This model has no classes: what comes out is a vector that describes the photo, its embedding."
+        )
+    count = step.logits.size
+    if step.output == "value":
+        said = "one number, the value" if count == 1 else f"{count} numbers, the values"
+        return f"A last linear map turns its numbers into {said} that the model returns."
+    turns = (
+        "softmax turns these into probabilities"
+        if step.output == "softmax"
+        else "a sigmoid turns each of them into the probability of its class, whatever the others are"
+    )
+    return f"A last linear map, the *classifier*, turns its numbers into {count} scores, called *logits*, and {turns}."
 
 
 def _read(config: ViTConfig) -> str:
@@ -99,20 +122,25 @@ def _code(config: ViTConfig) -> tuple[Code, ...]:
 def _formula(scene: StepInput, step: ClassStep) -> str:
     if scene.config.num_classes == 0:
         return r"$y = \mathrm{norm}(x)$"
-    if step.probabilities is None:
+    if step.output is None:
         return r"$y = W\, \mathrm{norm}(x)$"
-    return r"$y = W\, \mathrm{norm}(x) + b$, $p = \mathrm{softmax}(y)$"
+    linear = r"$y = W\, \mathrm{norm}(x) + b$"
+    return linear if step.output == "value" else rf"{linear}, $p = \mathrm{{{step.output}}}(y)$"
 
 
 def _letters(scene: StepInput, step: ClassStep, dim: int) -> str:
     read = "$x$: what is read after the last block"
     if scene.config.num_classes == 0:
         return f"{read}; $y$: the output, {dim} numbers."
-    if step.probabilities is None:
-        return f"{read}; $W$: a last linear map, {step.logits.size} x {step.pooled.size}; $y$: the output."
+    size = f"{step.logits.size} x {step.pooled.size}"
+    if step.output is None:
+        return f"{read}; $W$: a last linear map, {size}; $y$: the output."
+    if step.output == "value":
+        return f"{read}; $W$ and $b$: weights and bias of a last linear map, {size}; $y$: what the model returns."
+    sums = "which sum to 1" if step.output == "softmax" else "each of its own"
     return (
-        f"{read}; $W$ and $b$: weights and bias of the classifier, {step.logits.size} x {step.pooled.size}; $y$: the logits; $p$: "
-        "one probability per class, which sum to 1."
+        f"{read}; $W$ and $b$: weights and bias of the classifier, {size}; $y$: the logits; $p$: one probability per class, "
+        f"{sums}."
     )
 
 
@@ -133,7 +161,23 @@ def _classes(scene: StepInput, step: ClassStep, chosen: int) -> str:
     return draw.part(f"Five most probable: {after}", top) + draw.part(
         "What the classifier reads",
         draw.vector(step.pooled, name="the vector that is read, after the norm"),
-        draw.line(f"Logits: {best_logits}, ... The largest of {step.logits.size} wins."),
+        draw.line(f"Logits: {best_logits}, ... {_wins(step)}"),
+    )
+
+
+def _wins(step: ClassStep) -> str:
+    return (
+        f"The largest of {step.logits.size} wins." if step.output == "softmax" else "Each stands for itself."
+    )
+
+
+def _values(scene: StepInput, step: ClassStep, chosen: int) -> str:
+    """The values after so many blocks beside those of the whole model."""
+    rows = [(scene.class_name(i), float(step.lens[chosen, i]), float(step.logits[i])) for i in step.top]
+    head = ("output", f"if the model stopped after {chosen} blocks", "what the model returns")
+    return draw.part("What the model returns", draw.grid(head, rows)) + draw.part(
+        "What the last linear map reads",
+        draw.vector(step.pooled, name="the vector that is read, after the norm"),
     )
 
 
@@ -166,6 +210,12 @@ def _embedding(step: ClassStep, chosen: int) -> str:
 
 def _journey(scene: StepInput, step: ClassStep, chosen: int) -> str:
     """The answer after each block."""
+    if step.output == "value":
+        name, blocks = scene.class_name(step.top[0]), np.arange(len(step.lens))
+        label = f"{name} if the model stopped after each block"
+        series = [(f"value of {name}", blocks, step.lens[:, step.top[0]])]
+        value = draw.curves(series, label=label, x_label="blocks done", mark=float(chosen))
+        return draw.part("The value through the blocks", value)
     lens = step.lens_probabilities
     table = "" if lens is None else _through_blocks(scene, lens, step.top[0], chosen)
     curve = draw.curves(
@@ -184,23 +234,31 @@ def _journey(scene: StepInput, step: ClassStep, chosen: int) -> str:
 
 
 def _settled(step: ClassStep) -> int:
-    """After how many blocks the final class is the most probable from then on."""
-    assert step.lens_probabilities is not None
-    best = step.lens_probabilities.argmax(-1)
-    wrong = np.flatnonzero(best != step.top[0])
+    """After how many blocks the final class is the most probable from then on, or the largest value is near the final one."""
+    first = step.top[0]
+    if step.output == "value":
+        wrong = np.flatnonzero(
+            abs(step.lens[:, first] - step.logits[first]) > _TENTH * abs(step.logits[first])
+        )
+    else:
+        wrong = np.flatnonzero(step.lens.argmax(-1) != first)
     return int(wrong[-1]) + 1 if len(wrong) else 0
 
 
 def _question(scene: StepInput, step: ClassStep) -> str:
-    if step.probabilities is None:
+    if step.output is None:
         return "After which block is the vector already similar to the final one?"
+    if step.output == "value":
+        return f"After how many of the {len(step.lens) - 1} blocks is {scene.class_name(step.top[0])} near its final value?"
     return f"After how many of the {len(step.lens) - 1} blocks does the answer settle on {scene.class_name(step.top[0])}?"
 
 
 def _answer(step: ClassStep) -> str:
-    if step.probabilities is None:
+    if step.output is None:
         near = int(np.argmax(step.agreement > 0.9))
         return f"After {near} blocks its cosine similarity to the final one is above 0.9 for the first time."
+    if step.output == "value":
+        return f"After {_settled(step)} of {len(step.lens) - 1} blocks it is within a tenth of it, and it stays so."
     return f"After {_settled(step)} of {len(step.lens) - 1} blocks it is the most probable class, and it stays so."
 
 

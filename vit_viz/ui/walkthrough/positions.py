@@ -8,9 +8,11 @@ import numpy as np
 from PIL import Image
 
 from vit_viz.figures.lettering import number
+from vit_viz.lazy import torch
 from vit_viz.model import VisionTransformer
 from vit_viz.model.places import relative_index
 from vit_viz.model.positions import resample, rotary_angles, rotate, sinusoidal_1d, sinusoidal_2d
+from vit_viz.outputs import output_kind, shown
 from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Code, Screen, Slider
@@ -252,9 +254,10 @@ def _mixed(scene: StepInput, step: PositionStep) -> Image.Image:
 def _top(scene: StepInput, output: Array) -> str:
     if not scene.loaded.has_classes:
         return f"length {number(float(np.linalg.norm(output)))}"
-    shifted = np.exp(output.astype(np.float64) - output.max())
+    kind = output_kind(scene.loaded.output, output.size)
     best = int(output.argmax())
-    return f"{scene.class_name(best)} {shifted[best] / shifted.sum():.1%}"
+    told = float(shown(torch.from_numpy(output.astype(np.float64)), kind)[best])
+    return f"{scene.class_name(best)} {number(told) if kind == 'value' else f'{told:.1%}'}"
 
 
 def _largest(first: Array, second: Array) -> float:
