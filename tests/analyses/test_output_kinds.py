@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -248,10 +249,13 @@ def test_a_kind_that_is_told_counts_more_than_what_a_module_says(make_model: Mak
 def test_a_loaded_model_knows_what_its_outputs_are(make_model: Make) -> None:
     assert [loaded(make_model(num_classes=count)).output for count in (1, 3)] == ["value", "softmax"]
     embedding = loaded(make_model(num_classes=0))
+    classifier, single = loaded(make_model(num_classes=3)), make_model(num_classes=1)
+    assert replace(classifier, config=embedding.config, model=embedding.model).output is None
+    assert replace(classifier, config=single.config, model=single).output == "value"
     assert (embedding.output, embedding.has_classes) == (None, False)
     with pytest.raises(ParameterError, match="are an embedding"):
         embedding.with_output("sigmoid")
     with pytest.raises(ParameterError, match="always 1"):
-        loaded(make_model(num_classes=1), output="softmax")
+        loaded(make_model(num_classes=1)).with_output("softmax")
     told: Model = loaded(make_model(num_classes=3)).with_output("value")
     assert (told.output, dict(told.provenance.parameters)["output"]) == ("value", "value")

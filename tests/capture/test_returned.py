@@ -121,8 +121,8 @@ def test_scores_in_a_tuple_give_the_maps_of_scores_alone() -> None:
     maps, expected = (vv.explain(one, pixels(), methods=METHODS, target=3) for one in (inside, alone))
     for name in METHODS:
         assert (maps[name].values == expected[name].values).all()
-        assert dict(maps[name].provenance.parameters)["output"] == "[0] of what the model returns"
-        assert "output" not in dict(expected[name].provenance.parameters)
+        assert dict(maps[name].provenance.parameters)["scores"] == "[0] of what the model returns"
+        assert "scores" not in dict(expected[name].provenance.parameters)
     recorded = vv.trace(inside, pixels(), target=3)
     assert recorded.problems == ("The scores are [0] of what the model returns.",)
 
@@ -131,7 +131,7 @@ def test_the_choice_is_told_where_the_layout_was_passed_and_no_gradient_is_taken
     model, image = Returning(lambda logits, _: {"out": logits}), pixels()
     layout = model.layout(*image.shape[2:])
     answer = vv.explain(model, image, methods="occlusion", layout=layout)["occlusion"]
-    assert dict(answer.provenance.parameters)["output"] == "['out'] of what the model returns"
+    assert dict(answer.provenance.parameters)["scores"] == "['out'] of what the model returns"
 
 
 def test_a_function_explains_what_is_returned_in_place_of_scores() -> None:

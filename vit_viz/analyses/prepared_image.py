@@ -131,7 +131,7 @@ class PreparedImage:
             layout,
             outputs != "embedding",
             crop_box,
-            provenance.with_parameters(output=place.words) if place.words else provenance,
+            provenance.with_parameters(scores=place.words) if place.words else provenance,
             recipe,
             noun="output" if outputs == "unknown" or kind == "value" else "class",
             labels=labels_of(source),

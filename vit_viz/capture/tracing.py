@@ -119,7 +119,7 @@ def trace(
 def _with_notes(recorded: Trace, notes: tuple[str, ...], place: ScoresPlace | None) -> Trace:
     """The trace with what a reader has to know of it, and what was taken for the scores where the model returns several things."""
     if place is not None and place.words:
-        recorded.provenance = recorded.provenance.with_parameters(output=place.words)
+        recorded.provenance = recorded.provenance.with_parameters(scores=place.words)
         notes = (*notes, f"The scores are {place.words}.")
     recorded.problems += notes
     return recorded

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints.families import family_of
@@ -48,9 +48,6 @@ class LoadedModel(Model):
 
     Attributes:
         has_classes: whether the outputs stand each for itself, as scores of classes and values do, and are no embedding.
-
-    Raises:
-        ParameterError: it is said what one output of an embedding is, or that a softmax over one output is a probability.
     """
 
     model: VisionTransformer
@@ -61,14 +58,28 @@ class LoadedModel(Model):
     has_classes: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        has_classes = self.config.num_classes > 0 and not self.config.projection
-        if has_classes:
-            object.__setattr__(self, "output", output_kind(self.output, self.config.num_classes))
-        elif self.output is not None:
-            raise ParameterError(
-                f"The outputs of {self.name!r} are an embedding, so that output={self.output!r} says nothing of them; leave it out."
-            )
+        has_classes, count = (
+            self.config.num_classes > 0 and not self.config.projection,
+            self.config.num_classes,
+        )
+        said = (
+            None if self.output == "softmax" else self.output
+        )  # as nobody says it: the config may be another one now
+        object.__setattr__(self, "output", output_kind(said, count) if has_classes else None)
         object.__setattr__(self, "has_classes", has_classes)
+
+    def with_output(self, output: Output) -> Self:
+        """As `Model.with_output`.
+
+        Raises:
+            ParameterError: there is no such kind of output, the outputs are an embedding, or it is a softmax over one output.
+        """
+        if not self.has_classes:
+            raise ParameterError(
+                f"The outputs of {self.name!r} are an embedding, so that output={output!r} says nothing of them; leave it out."
+            )
+        output_kind(checked_output(output), self.config.num_classes)
+        return super().with_output(output)
 
     def __repr__(self) -> str:
         shape, nouns = self.config, "outputs" if self.output == "value" else "classes"

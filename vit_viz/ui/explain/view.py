@@ -81,7 +81,8 @@ def _how_trust_is_measured() -> None:
             "insertion: while they are put back into a blurred photo, the higher the better",
             "20 steps; gray marks where 95% of random orders lie (10 orders: mean ± 2.37 standard deviations of their log-odds). "
             "A card's “x faster” is the mean area of random orders over that of the map, in deletion. Of two classes, the lead "
-            "$z_a - z_b$ takes the place of the probability, in logits, and its band is that of the areas themselves. "
+            "$z_a - z_b$ takes the place of the probability, in logits, and its band is that of the areas themselves, as is that "
+            "of an output that is a value. "
             "Petsiuk et al. 2018, arXiv:1806.07421, on patches.",
         ),
         (

@@ -97,8 +97,9 @@ def _laid_out() -> TokenRoom:
         ),
         (
             r"says (logit lens): $\mathrm{softmax}(\mathrm{head}(\mathrm{norm}(x_i)))$",
-            "Lit by the largest probability, or by that of a chosen class, on one scale from 0 for all layers. Models without "
-            "classes: cosine with the image's own embedding. Vilas et al. 2023, arXiv:2310.18969.",
+            "Lit by the largest probability, or by that of a chosen class, on one scale from 0 for all layers; by its own "
+            "sigmoid where classes may hold beside each other, or by the value where outputs are values. Models without classes: "
+            "cosine with the image's own embedding. Vilas et al. 2023, arXiv:2310.18969.",
         ),
         (
             r"change: the angle whose cosine is $\cos(x_l, x_{l-1})$; layers: "
