@@ -12,7 +12,7 @@ else may move.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from vit_viz.lazy import extra, importer
 
@@ -72,7 +72,6 @@ if TYPE_CHECKING:
     from vit_viz.model.config import ViTConfig
     from vit_viz.model.vit import VisionTransformer
     from vit_viz.notebook import explore
-    from vit_viz.outputs import Output
     from vit_viz.results import (
         Curve,
         HeadTable,
@@ -160,7 +159,7 @@ def serve(
     preprocess: Preprocess | None = None,
     labels: Labels | None = None,
     layout: TokenLayout | None = None,
-    output: Output | None = None,
+    output: Literal["softmax", "sigmoid", "value"] | None = None,
     host: str = "127.0.0.1",
     port: int | None = None,
 ) -> None:
