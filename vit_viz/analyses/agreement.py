@@ -15,7 +15,7 @@ from vit_viz.analyses.job import Job
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Question, Words
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.results import PatchMap, StateMatrix
 
 Which = Literal["quick", "all"]
@@ -108,7 +108,7 @@ def _agreement(job: Job, options: AgreementOptions) -> Agreement:
             continue
         try:
             maps[method.name] = map_of(job, method)
-        except ParameterError as error:
+        except (CaptureError, ParameterError) as error:
             missing[method.name] = str(error)
     compared = agreement({METHODS[name].words.label: one for name, one in maps.items()})
     target = {} if job.target is None else {"target": job.target}

@@ -41,7 +41,7 @@ def saliency(given: MethodInput) -> PatchMap:
 
     subject = given.subject
     forward = watched_target(given, 1)
-    gradient = in_turn(Saliency(forward), subject).attribute(leaf(subject))
+    gradient = in_turn(Saliency(forward), given).attribute(leaf(subject))
     return attribution_map(
         subject,
         patch_mean(subject, gradient.amax(1)),
@@ -79,7 +79,7 @@ def input_x_gradient(given: MethodInput) -> PatchMap:
 
     subject = given.subject
     forward = watched_target(given, 1)
-    attributions = in_turn(InputXGradient(forward), subject).attribute(leaf(subject))
+    attributions = in_turn(InputXGradient(forward), given).attribute(leaf(subject))
     return attribution_map(subject, patch_sum(subject, attributions), "input x gradient")
 
 
@@ -136,7 +136,7 @@ def integrated_gradients(
     change = float(ends[0] - ends[1])
     while True:
         forward = watched_target(given, steps + 2)
-        attributions, delta = in_turn(IntegratedGradients(forward), subject).attribute(
+        attributions, delta = in_turn(IntegratedGradients(forward), given).attribute(
             subject.pixels,
             baselines=baseline,
             n_steps=steps,
@@ -195,7 +195,7 @@ def smoothgrad(
     check_samples(samples)
     forward = watched_target(given, samples)
     spread = float(subject.pixels.max() - subject.pixels.min())
-    method = NoiseTunnel(in_turn(Saliency(forward), subject))
+    method = NoiseTunnel(in_turn(Saliency(forward), given))
 
     def run(count: int) -> Tensor:
         gradient: Tensor = method.attribute(
@@ -258,7 +258,7 @@ def gradient_shap(
     subject = given.subject
     check_samples(samples)
     forward = watched_target(given, samples)
-    method = in_turn(GradientShap(forward), subject)
+    method = in_turn(GradientShap(forward), given)
 
     def run(count: int) -> Tensor:
         total = torch.zeros_like(subject.pixels)

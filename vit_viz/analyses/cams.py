@@ -13,6 +13,8 @@ from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.spec import Method, SharedPass, Words
+from vit_viz.capture.forward import undisturbed
+from vit_viz.capture.gradients import differentiable, gradients
 from vit_viz.errors import CaptureError
 from vit_viz.lazy import Tensor, torch
 from vit_viz.model import Block
@@ -84,12 +86,16 @@ def _last_features(given: MethodInput) -> tuple[Tensor, Tensor]:
         raise CaptureError("Token Grad-CAM needs a trace that kept the residual stream (keep_residual=True).")
     block, patches = model.blocks[-1], subject.layout.patch_slice
     assert isinstance(block, Block)
-    with subject.turn(), torch.enable_grad():
-        places, stream = model.places(subject.layout.grid), residual[-2][None].to(subject.dtype)
-        features = block.norm1(stream.detach()).detach().requires_grad_()
-        x = stream.detach() + block.ls1(block.attn(features, places))
+    with subject.turn(), differentiable(), undisturbed(model):
+        places, stream = (
+            model.places(subject.layout.grid),
+            residual[-2][None].to(subject.dtype).detach().clone(),
+        )
+        features = block.norm1(stream).detach().requires_grad_()
+        x = stream + block.ls1(block.attn(features, places))
         x = x + block.ls2(block.mlp(block.norm2(x)))
-        (gradient,) = torch.autograd.grad(given.target(model.classify(x))[0], features)
+        (gradient,) = gradients(given.target(model.classify(x))[0], [features])
+        assert gradient is not None
     return features.detach()[0, patches].float(), gradient[0, patches].float()
 
 

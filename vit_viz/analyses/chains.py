@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vit_viz.analyses.attention import HeadFusion, fuse_heads
+from vit_viz.capture.gradients import WITHOUT
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import Query, format_query
@@ -61,6 +62,8 @@ def run_chains(
     rows = list(starts)
     if not chains:
         return rows
+    if any(chain.source == "gradient" for chain in chains):
+        check_reached(trace, layers)
     for layer in reversed(range(first, end)):
         results = [torch.zeros_like(row) for row in rows]
         support = torch.stack(rows).ne(0).any(0).nonzero().flatten()
@@ -90,6 +93,20 @@ def layer_range(trace: Trace, layers: LayerRange | None) -> LayerRange:
             f"Layers {given[0]} to {given[1]} (end excluded) are not a range within 0 to {trace.num_layers}."
         )
     return first, end
+
+
+def check_reached(trace: Trace, layers: LayerRange | None) -> None:
+    """Check that the target's gradient reaches all layers that take part.
+
+    Raises:
+        CaptureError: it does not; the message says what keeps it from them, and which layers it reaches.
+    """
+    first, end = layer_range(trace, layers)
+    lost = [layer for layer in range(first, end) if layer in trace.unreached]
+    if lost:
+        reached = lost[-1] + 1
+        rest = f"in Python, layers=({reached}, {end}) goes through those that it reaches, and "
+        raise CaptureError(f"{trace.unreached[lost[-1]]}; {rest if reached < end else ''}{WITHOUT}.")
 
 
 def start_row(trace: Trace, query: Query, *, gradient: bool = False) -> Tensor:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from vit_viz.analyses.chains import LayerRange
+from vit_viz.analyses.chains import LayerRange, check_reached
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.methods import METHODS
@@ -16,7 +18,7 @@ from vit_viz.analyses.spec import AnyMethod, AnyQuestion, Part, Place, Question,
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer
 from vit_viz.capture import Trace
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import Query, TokenLayout
 from vit_viz.images import Mode
 from vit_viz.labels import Labels
@@ -25,6 +27,8 @@ from vit_viz.model import VisionTransformer
 from vit_viz.outputs import Output
 from vit_viz.progress import Progress, ProgressLike, StopCheck, bar
 from vit_viz.results import PatchMap
+
+_logger = logging.getLogger(__name__)
 
 
 def explain(
@@ -42,7 +46,7 @@ def explain(
     layers: LayerRange | None = None,
     progress: ProgressLike = None,
     cancelled: StopCheck | None = None,
-) -> dict[str, PatchMap]:
+) -> Maps:
     """Which patches made the model say this, by each of these methods.
 
     All attention-based methods share one forward and one backward; LeGrad adds one more of each, whatever the number of layers.
@@ -64,10 +68,12 @@ def explain(
         cancelled: asked between batches; True ends with `Cancelled`.
 
     Returns:
-        One map per method, in the order asked, raw and with the unit of its method.
+        One map per method, in the order asked, raw and with the unit of its method. One that this model cannot give is left out:
+        `.missing` and the log say why, as does asking for it.
 
     Raises:
-        ParameterError: a method, class or query does not exist, or the model cannot give what a method needs.
+        ParameterError: a method, class or query does not exist, or the model is not of the kind that a method needs.
+        CaptureError: the model can give none of the maps, since a target's gradient does not reach what they read, for example.
 
     Example:
         >>> import vit_viz as vv
@@ -90,7 +96,7 @@ def explain(
         target=target,
     )
     with bar("explain", progress) as told:
-        return explain_subject(
+        maps = explain_subject(
             subject,
             methods=methods,
             target=target,
@@ -99,6 +105,9 @@ def explain(
             progress=told,
             cancelled=cancelled,
         )
+    for name, why in maps.missing.items():
+        _logger.warning("no map by %s: %s", name, why)
+    return maps
 
 
 def explain_subject(
@@ -111,7 +120,7 @@ def explain_subject(
     options: Mapping[str, Options] | None = None,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
-) -> dict[str, PatchMap]:
+) -> Maps:
     """As `explain`, for an image that is prepared already.
 
     Args:
@@ -125,16 +134,47 @@ def explain_subject(
     quick = {method: given for method, given in chosen.items() if not method.is_slow}
     slow = {method: given for method, given in chosen.items() if method.is_slow}
     parts = max(1, len(slow) + bool(quick))
-    maps: dict[str, PatchMap] = {}
+    maps = Maps()
     wanted = subject.target(target)
     if quick:
-        maps, wanted = _quick_maps(subject, quick, wanted, query, layers)
+        wanted = _quick_maps(subject, quick, wanted, query, layers, maps)
     for done, (method, given) in enumerate(slow.items(), start=int(bool(quick))):
         wanted = wanted if wanted.is_resolved else subject.resolved(wanted)
         told = _part(progress, done, parts)
         alone = MethodInput(subject, wanted, start=query, layers=layers, progress=told, cancelled=cancelled)
-        maps[method.name] = method.run(alone, given)
-    return {name: _towards(maps[name], wanted, subject.labels) for name in methods}
+        with maps.or_why(method):
+            maps[method.name] = method.run(alone, given)
+    if maps.missing and not maps:
+        raise CaptureError(next(iter(maps.missing.values())))
+    ready = {name: _towards(maps[name], wanted, subject.labels) for name in methods if name in maps}
+    return Maps(ready, missing=maps.missing)
+
+
+class Maps(dict[str, PatchMap]):
+    """Maps by the names of their methods. Asked for one that this model cannot give, it raises the reason.
+
+    Args:
+        missing: why a method gave none, by its name: one sentence each.
+    """
+
+    def __init__(
+        self, maps: Mapping[str, PatchMap] | None = None, *, missing: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(maps or {})
+        self.missing = dict(missing or {})
+
+    def __missing__(self, name: str) -> PatchMap:
+        if name in self.missing:
+            raise CaptureError(self.missing[name])
+        raise KeyError(name)
+
+    @contextmanager
+    def or_why(self, *methods: AnyMethod) -> Iterator[None]:
+        """Around what makes the maps of these methods: where the model cannot give them, the reason is kept instead."""
+        try:
+            yield
+        except CaptureError as error:
+            self.missing |= {method.name: str(error) for method in methods}
 
 
 def look_up(trace: Trace, *, method: str, options: Options, query: Query | None = None) -> PatchMap:
@@ -152,18 +192,34 @@ def _quick_maps(
     target: Target,
     query: Query | None,
     layers: LayerRange | None,
-) -> tuple[dict[str, PatchMap], Target]:
-    """The maps of methods that share one recorded forward and backward, and the target with its class fixed."""
-    shared = [method.shared for method in methods]
-    trace = subject.trace(
-        target if any(one.gradient for one in shared) else None,
-        keep_residual=any(one.residual for one in shared),
-        keep_norms=any(one.norms for one in shared),
-    )
+    maps: Maps,
+) -> Target:
+    """Add the maps of methods that share one recorded forward and backward; returns the target with its class fixed."""
+
+    def recorded(goal: Target | None) -> Trace:
+        return subject.trace(
+            goal,
+            keep_residual=any(method.shared.residual for method in methods),
+            keep_norms=any(method.shared.norms for method in methods),
+        )
+
+    differentiated = [method for method in methods if method.shared.gradient]
+    trace: Trace | None = None
+    if differentiated:
+        with maps.or_why(*differentiated):
+            trace = recorded(target)
+            check_reached(trace, layers)
+    methods = {method: given for method, given in methods.items() if method.name not in maps.missing}
+    if not methods:
+        return target
+    trace = trace or recorded(None)
     fixed = target.resolved(subject.logits(trace))
     chains = [method.shared.chain(given) for method, given in methods.items() if method.shared.chain]
     common = MethodInput(subject, fixed, trace, query, layers, tuple(dict.fromkeys(chains)))
-    return {method.name: method.run(common, given) for method, given in methods.items()}, fixed
+    for method, given in methods.items():
+        with maps.or_why(method):
+            maps[method.name] = method.run(common, given)
+    return fixed
 
 
 def _towards(patch_map: PatchMap, target: Target, labels: Labels | None) -> PatchMap:
@@ -285,9 +341,8 @@ def _explain_all(job: Job) -> Explanations:
     missing = [name for name in METHODS.quick if METHODS[name].shared.own_blocks and not is_ours]
     methods = [name for name in METHODS.quick if name not in missing]
     reason = "This method needs the blocks of vit_viz's own VisionTransformer; load the checkpoint with vit_viz.load."
-    return Explanations(
-        explain_subject(subject, methods=methods, target=job.target), dict.fromkeys(missing, reason)
-    )
+    maps = explain_subject(subject, methods=methods, target=job.target)
+    return Explanations(maps, dict.fromkeys(missing, reason) | maps.missing)
 
 
 EXPLAIN_ALL = Part(name="explain all", run=_explain_all, reads="image", forwards=4)
@@ -320,7 +375,16 @@ class ComparisonOptions(Options):
 def _comparison(job: Job, options: ComparisonOptions) -> Explanations:
     if not options.names:
         return maps_of(job, job.target)
-    return Explanations({name: map_of(job, METHODS[name]) for name in options.names})
+    maps: dict[str, PatchMap] = {}
+    missing: dict[str, str] = {}
+    for name in options.names:
+        try:
+            maps[name] = map_of(job, METHODS[name])
+        except (CaptureError, ParameterError) as error:
+            if len(missing) + 1 == len(options.names):
+                raise
+            missing[name] = str(error)
+    return Explanations(maps, missing)
 
 
 COMPARISON = Question(

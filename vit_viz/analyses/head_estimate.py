@@ -14,6 +14,7 @@ from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import Target
 from vit_viz.capture import Trace, are_ours, edit, is_edited
 from vit_viz.capture.forward import undisturbed
+from vit_viz.capture.gradients import differentiable, gradients
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.lazy import F, Tensor, torch
 from vit_viz.model import VisionTransformer
@@ -58,13 +59,14 @@ def estimated(subject: PreparedImage, wanted: Target, how: Ablation) -> tuple[Un
     if not _restarts(subject):
         trace = subject.trace(wanted, keep_values=True)
         return _traced(subject, trace), estimated_head_map(trace, how=how)
-    with torch.inference_mode(False), torch.enable_grad():
+    with differentiable():
         all_heads = _by_blocks(subject, how)
-        gradients = torch.autograd.grad(wanted(all_heads.logits), all_heads.outputs)
+        slopes = gradients(wanted(all_heads.logits), all_heads.outputs)
     outputs = tuple(output.detach() for output in all_heads.outputs)
     guess = [
         _first_order(output[0], other, gradient[0])
-        for output, other, gradient in zip(outputs, all_heads.instead, gradients, strict=True)
+        for output, other, gradient in zip(outputs, all_heads.instead, slopes, strict=True)
+        if gradient is not None
     ]
     return (
         replace(all_heads, logits=all_heads.logits.detach(), outputs=outputs),
@@ -77,11 +79,17 @@ def estimated_head_map(trace: Trace, *, how: Ablation = "zero") -> NDArray[np.fl
 
     Raises:
         ParameterError: there is no such way of ablation.
-        CaptureError: the trace was taken without a target.
+        CaptureError: the trace was taken without a target, or its gradient does not reach all layers, or the model writes its
+            attention out.
 
     Source: Michel et al. 2019, arXiv:1905.10650, section 4.1, with its sign.
     """
     check_ablation(how)
+    if trace.layers[0].weights_grad is not None:
+        raise CaptureError(
+            "An estimate needs the gradient of what each head says, and this model writes its attention out: the ablation itself "
+            "needs none."
+        )
     if trace.v is None or trace.output_grad is None:
         raise CaptureError("An estimate needs gradients: pass target= to trace().")
     values = np.zeros((trace.num_layers, trace.num_heads), dtype=np.float32)

@@ -11,7 +11,7 @@ from vit_viz.analyses.chains import Chain, LayerRange, run_chains, start_row
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import Target
 from vit_viz.capture import Trace
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import Query
 from vit_viz.lazy import Tensor
 from vit_viz.progress import Progress, StopCheck, Watch
@@ -92,7 +92,7 @@ class MethodInput:
 
     def carried(self, chain: Chain, layers: LayerRange | None) -> tuple[Tensor, Tensor]:
         """The row of a chain behind all layers, and the row that it started from, both [tokens]."""
-        if chain in self.chains and layers == self.layers:
+        if chain in self.chains and layers == self.layers and chain in self._rows:
             return self._rows[chain]
         start = self._start(chain)
         return run_chains(self.trace, [chain], [start], layers=layers)[0], start
@@ -110,9 +110,12 @@ class MethodInput:
 
     @cached_property
     def _rows(self) -> dict[Chain, tuple[Tensor, Tensor]]:
-        """All chains at once, so that each block of attention is formed once."""
-        starts = [self._start(chain) for chain in self.chains]
-        rows = run_chains(self.trace, self.chains, starts, layers=self.layers)
+        """All chains at once, so that each block of attention is formed once; none where one fails: each alone says why."""
+        try:
+            starts = [self._start(chain) for chain in self.chains]
+            rows = run_chains(self.trace, self.chains, starts, layers=self.layers)
+        except CaptureError:
+            return {}
         return dict(zip(self.chains, zip(rows, starts, strict=True), strict=True))
 
     def _start(self, chain: Chain) -> Tensor:

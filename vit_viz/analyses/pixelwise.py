@@ -14,6 +14,9 @@ from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.correlation import spearman
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.prepared_image import BATCH, PreparedImage
+from vit_viz.capture import check_pixels_reached
+from vit_viz.capture.forward import undisturbed
+from vit_viz.capture.gradients import differentiable, gradients
 from vit_viz.errors import ParameterError
 from vit_viz.lazy import Tensor, torch
 from vit_viz.results import PatchMap
@@ -35,16 +38,36 @@ def watched_target(given: MethodInput, images: int) -> Callable[[Tensor], Tensor
     return scores_of
 
 
-def in_turn(method: Any, subject: PreparedImage) -> Any:
-    """A gradient method of captum whose forward and backward of each batch are one turn at the device."""
-    gradient_of = method.gradient_func
+def in_turn(method: Any, given: MethodInput) -> Any:
+    """A gradient method of captum whose forward and backward of each batch are one turn at the device.
 
-    def within_turn(*args: Any, **kwargs: Any) -> Any:
-        with subject.turn():
-            return gradient_of(*args, **kwargs)
+    Raises:
+        CaptureError: the target's gradient does not reach the pixels, or not all of it; the message says what keeps it from them.
+    """
+    given.once(_check_reached)
 
-    method.gradient_func = within_turn
+    def gradient_of(
+        forward_fn: Callable[..., Tensor], inputs: tuple[Tensor, ...], *_: Any, **__: Any
+    ) -> tuple[Tensor, ...]:
+        # undisturbed to the end: a checkpointed block runs again for its gradient
+        with given.subject.turn(), differentiable(), undisturbed(given.subject.model):
+            leaves = [
+                one if one.requires_grad and not one.is_inference() else one.detach().clone().requires_grad_()
+                for one in inputs
+            ]
+            slopes = gradients(forward_fn(*leaves), leaves)
+            pairs = zip(slopes, leaves, strict=True)
+            return tuple(torch.zeros_like(leaf) if one is None else one for one, leaf in pairs)
+
+    method.gradient_func = gradient_of
     return method
+
+
+def _check_reached(given: MethodInput) -> None:
+    """One pass forwards and backwards beside the method's own: does the target's gradient reach the pixels?"""
+    subject = given.subject
+    with subject.turn():
+        check_pixels_reached(subject.model, leaf(subject), subject.outputs, given.target)
 
 
 def attribution_map(
@@ -84,7 +107,8 @@ def attribution_map(
 
 def leaf(subject: PreparedImage) -> Tensor:
     """A copy of the input that gradients are taken to; captum warns where it has to make one."""
-    return subject.pixels.detach().clone().requires_grad_()
+    with torch.inference_mode(False):
+        return subject.pixels.detach().clone().requires_grad_()
 
 
 def in_halves(

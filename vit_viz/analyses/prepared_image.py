@@ -77,6 +77,11 @@ class PreparedImage:
     output: Output | None = None
     reads: Function | None = None
 
+    def __post_init__(self) -> None:
+        if self.pixels.is_inference():  # autograd takes no tensor that was made in inference mode
+            with torch.inference_mode(False):
+                object.__setattr__(self, "pixels", self.pixels.clone())
+
     @classmethod
     def of(
         cls,

@@ -209,7 +209,9 @@ def _answering_after_each_layer(model: VisionTransformer, target: Target) -> nn.
             places = model.places(model.grid_of(*pixels.shape[-2:]))
             values = []
             for block in model.blocks:
-                x = block(x.detach(), places)
+                with torch._C.DisableTorchFunction():  # meant so: unseen by what looks for lost gradients
+                    x = x.detach()
+                x = block(x, places)
                 values.append(target(model.classify(x))[0])
             return torch.stack(values)[None]
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from vit_viz.capture.batch import visit_layers
     from vit_viz.capture.edits import edit, standing, surrounding_edits
     from vit_viz.capture.interception import are_ours
+    from vit_viz.capture.reach import check_pixels_reached
     from vit_viz.capture.tracing import trace
     from vit_viz.capture.verified import verified_structure
 else:
@@ -23,6 +24,7 @@ else:
         Late("vit_viz.capture.edits", name) for name in ("edit", "standing", "surrounding_edits")
     )
     are_ours = Late("vit_viz.capture.interception", "are_ours")
+    check_pixels_reached = Late("vit_viz.capture.reach", "check_pixels_reached")
     trace = Late("vit_viz.capture.tracing", "trace")
     verified_structure = Late("vit_viz.capture.verified", "verified_structure")
 
@@ -30,6 +32,7 @@ __all__ = [
     "PackedTrace",
     "Trace",
     "are_ours",
+    "check_pixels_reached",
     "check_removal",
     "edit",
     "innermost_edit",

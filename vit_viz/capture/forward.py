@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from vit_viz.capture.gradients import is_of_autograd
 from vit_viz.capture.returned import ScoresPlace, place_of_scores
 from vit_viz.capture.structure_check import guarded_pass
 from vit_viz.errors import CaptureError, VitVizError
@@ -94,7 +95,8 @@ def lock_of(module: nn.Module) -> threading.RLock:
 def undisturbed(module: nn.Module) -> Iterator[list[nn.Module]]:
     """Eval mode for one forward pass under the model's lock; training flags and random state are restored. Yields all modules.
 
-    What torch.compile wraps within the module runs as it is written: dynamo cannot compile what watches it.
+    What torch.compile wraps within the module runs as it is written: dynamo cannot compile what watches it. Where autograd is at
+    work, weights that were made in inference mode are replaced meanwhile by copies that it takes.
     """
     with guarded_pass(), lock_of(module), ExitStack() as stack:
         parts = submodules_of(module)
@@ -105,7 +107,8 @@ def undisturbed(module: nn.Module) -> Iterator[list[nn.Module]]:
             try:
                 if training:
                     module.eval()
-                yield parts
+                with _differentiable_weights(parts) if torch.is_grad_enabled() else nullcontext():
+                    yield parts
             finally:
                 for part in training:
                     part.training = True
@@ -122,6 +125,8 @@ def answer_of(module: nn.Module, pixels: Tensor) -> Any:
     except Exception as error:
         if isinstance(module, VisionTransformer) or isinstance(error, VitVizError | torch.OutOfMemoryError):
             raise
+        if torch.is_grad_enabled() and is_of_autograd(error):
+            raise  # `differentiable` has the words for it
         name = type(getattr(module, "module", module)).__name__  # not that of a wrapper
         kind = type(error).__name__
         names = [name for name, _ in module.named_modules()]
@@ -149,6 +154,31 @@ def known_place(module: nn.Module, pixels: Tensor) -> ScoresPlace:
             place = place_of_scores(answer_of(module, pixels), len(pixels))
         remember_place(module, place)
     return place
+
+
+@contextmanager
+def _differentiable_weights(parts: list[nn.Module]) -> Iterator[None]:
+    """Copies in place of weights that were made in inference mode, which autograd refuses."""
+    parameters = [p for part in parts for p in part._parameters.values() if p is not None]
+    if not any(parameter.is_inference() for parameter in parameters):
+        yield
+        return
+    places: list[dict[str, Any]] = []
+    for part in parts:
+        places += [part._parameters, part._buffers, part.__dict__]
+    kept = [
+        (held, name, value)
+        for held in places
+        for name, value in held.items()
+        if isinstance(value, Tensor) and value.is_inference()
+    ]
+    try:
+        for held, name, value in kept:
+            held[name] = value.detach().clone()
+        yield
+    finally:
+        for held, name, value in kept:
+            held[name] = value
 
 
 class ResidualStream:

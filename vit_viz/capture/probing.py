@@ -134,7 +134,7 @@ def undisturbed_pass(module: nn.Module) -> Iterator[None]:
         torch.inference_mode(False),
         torch.no_grad(),
         suspended(),
-        _eagerly(parts),
+        eagerly(parts),
     ):
         buffers = [(part, name, tensor, tensor.clone()) for part in parts for name, tensor in _buffers(part)]
         try:
@@ -146,13 +146,18 @@ def undisturbed_pass(module: nn.Module) -> Iterator[None]:
                     tensor.copy_(before)
 
 
-def _eagerly(parts: Iterable[nn.Module]) -> AbstractContextManager[object]:
+def eagerly(parts: Iterable[nn.Module]) -> AbstractContextManager[object]:
     """Context in which compiled blocks run as they are written: what replaces their attention cannot be compiled."""
-    forwards = ((part, getattr(part.forward, "_torchdynamo_orig_callable", None)) for part in parts)
-    if any(part._compiled_call_impl is not None or inner is not None for part, inner in forwards):
+    if are_compiled(parts):
         eager: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
         return eager
     return nullcontext()
+
+
+def are_compiled(parts: Iterable[nn.Module]) -> bool:
+    """Whether torch.compile has to do with one of these modules."""
+    forwards = ((part, getattr(part.forward, "_torchdynamo_orig_callable", None)) for part in parts)
+    return any(part._compiled_call_impl is not None or inner is not None for part, inner in forwards)
 
 
 def _buffers(part: nn.Module) -> list[tuple[str, Tensor]]:

@@ -45,6 +45,14 @@ def note(layer: int, edits_of: EditsOf, owner: object, outside: FrameType | None
         function.layers.append(layer)
 
 
+def is_reentrant() -> bool:
+    """Whether this point lies within a block that is checkpointed with use_reentrant=True, in its first run."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not _FORWARD:
+        frame = frame.f_back
+    return frame is not None
+
+
 class _RerunWithEdits:
     """A checkpoint's function that runs under the edits of its first run."""
 

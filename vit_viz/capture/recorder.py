@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vit_viz.capture.buffers import Arena
 from vit_viz.capture.calls import AttentionCall, as_bias, by_head, causal_bias
@@ -31,6 +31,9 @@ from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, torch
 from vit_viz.progress import Watch
+
+if TYPE_CHECKING:
+    from vit_viz.capture.gradient_stops import GradientStops
 
 MAX_ATTENTION_BYTES = 2**30
 
@@ -84,6 +87,9 @@ class Recorder:
         self.weighs_values = options.keep_values or options.keep_norms
         self.is_ours = False  # the model is made of our own classes alone
         self.returned: Any = None  # what the model returned, where it will be differentiated
+        self.stops: GradientStops | None = (
+            None  # where gradients end, of a pass that is differentiated and followed
+        )
         self.arena = arena
         self._keeps_v = options.keep_values or options.gradients
         self._needs_values = self._keeps_v or self.weighs_values or options.proof_rows > 0

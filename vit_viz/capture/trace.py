@@ -7,12 +7,13 @@ A trace keeps q and k of each layer and forms rows (softmax(q_i k^T * scale)), c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from vit_viz.answer import Provenance
 from vit_viz.capture.buffers import Arena
+from vit_viz.capture.gradients import WITHOUT
 from vit_viz.capture.layers import LayerAttention
 from vit_viz.capture.report import SOUND, ProofReport, ProofStatus, Structure, kernel_check, trace_words
 from vit_viz.capture.structure_check import StructureCheck
@@ -57,6 +58,7 @@ class Trace:
         known: whether the layers are all of the model's attention, and its tokens the patches, or the check that finds it out.
         pooling: the pooling attention, where the model has one.
         outputs: of the model, those that the target changes with; None without a target.
+        unreached: layers that the target's gradient does not reach, or not all of it, with words on what keeps it from them.
         crop_box: which part of the photo the model received.
         provenance: model, weights, image and preprocessing.
         arena: the recycled memory that the layers lie in.
@@ -76,6 +78,7 @@ class Trace:
     known: Structure | StructureCheck = SOUND
     pooling: PoolAttention | None = None
     outputs: tuple[int, ...] | None = None
+    unreached: Mapping[int, str] = field(default_factory=dict)
     crop_box: CropBox | None = None
     provenance: Provenance = field(default_factory=Provenance)
     arena: Arena | None = None
@@ -149,7 +152,13 @@ class Trace:
 
     @property
     def output_grad(self) -> Tensor | None:
-        """Gradient of the target with respect to each layer's attention @ v, same shape as v; None without a target."""
+        """Gradient of the target with respect to each layer's attention @ v, same shape as v; None without a target.
+
+        Raises:
+            CaptureError: the model keeps it from a layer; the message says how.
+        """
+        for words in self.unreached.values():
+            raise CaptureError(f"{words}; {WITHOUT}.")
         return self._stack("output_grad")
 
     @property
@@ -228,10 +237,13 @@ class Trace:
         """How the target would change with each attention weight: dL/dA = (dL/do) v^T, fp32 [heads, queries, tokens].
 
         Raises:
-            CaptureError: the trace was made without a target.
+            CaptureError: the trace was made without a target, or the model keeps its gradient from this layer.
             ParameterError: an index lies outside this trace.
         """
         chosen = as_indices("Token", queries, self.num_tokens, words=self.layout.tokens)
+        number = self._number(layer)
+        if number in self.unreached:
+            raise CaptureError(f"{self.unreached[number]}; {WITHOUT}.")
         gradient = self._layer(layer).gradient(as_indices("Head", heads, self.num_heads), chosen)
         if gradient is None:
             raise CaptureError("This trace holds no gradients: pass target= to trace(), e.g. a class index.")

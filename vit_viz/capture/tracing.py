@@ -16,7 +16,7 @@ from PIL import Image
 from vit_viz.answer import Provenance
 from vit_viz.capture.active_edits import suspended
 from vit_viz.capture.buffers import Arena, BufferPool, shared_pool
-from vit_viz.capture.edits import surrounding_edits
+from vit_viz.capture.edits import edit, surrounding_edits
 from vit_viz.capture.forward import (
     ResidualStream,
     answer_of,
@@ -28,12 +28,16 @@ from vit_viz.capture.forward import (
     undisturbed,
 )
 from vit_viz.capture.given import as_known_model, as_model, as_picture, as_pixels, class_index, labels_of
+from vit_viz.capture.gradient_stops import GradientStops
+from vit_viz.capture.gradients import differentiable, gradients
 from vit_viz.capture.graphs import graphed
-from vit_viz.capture.interception import Interception
+from vit_viz.capture.interception import Interception, are_ours
 from vit_viz.capture.layers import LayerAttention, exact
 from vit_viz.capture.layouts import known_layout, plain_layout
 from vit_viz.capture.placement import find_layout
+from vit_viz.capture.probing import are_compiled
 from vit_viz.capture.proof import PROOF_ROWS
+from vit_viz.capture.reach import unreached
 from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Recorder, RecorderOptions
 from vit_viz.capture.report import SOUND, Structure
 from vit_viz.capture.returned import ScoresPlace, no_scores, number_from, place_of_scores, scores_of
@@ -185,9 +189,18 @@ def _trace_of(
     remember_layers(module, len(recorder.captures))
     if target is not None and logits is None and not callable(target):
         raise no_scores(type(module).__name__, recorder.returned)
-    gradients, pooling_gradient, outputs = _gradients(recorder, logits, target)
-    layers = recorder.layers(gradients)
-    tokens = layers[0].shape[2]
+    slopes: Sequence[Tensor | None] = ()
+    pooling_gradient = value = outputs = None
+    if target is not None:
+        with differentiable(), undisturbed(module):  # a checkpointed block runs again for its gradient
+            with recorder.stops or nullcontext():
+                value = _target_of(logits, recorder.returned, target)
+            outputs = _outputs_of(value, logits, target)
+            pool = None if recorder.pooling is None else recorder.pooling[1]
+            inputs = [capture.differentiable for capture in recorder.captures]
+            *slopes, pooling_gradient = gradients(value, [*inputs, pool])
+    layers = recorder.layers(slopes)
+    heads, _, tokens = layers[0].shape
     layout = layout or _layout(module, pixels, tokens)
     layout.check_tokens(tokens)
     return Trace(
@@ -200,6 +213,9 @@ def _trace_of(
         problems=_problems(layers),
         pooling=recorder.pooled(pooling_gradient, layout=layout),
         outputs=outputs,
+        unreached={}
+        if value is None or target is None
+        else unreached(slopes, recorder.stops, value, _without(module, pixels, target, heads)),
         arena=arena,
     )
 
@@ -239,12 +255,18 @@ def recorded_logits(
     """
     edits = surrounding_edits(images=len(pixels))
     with ExitStack() as stack:
+        if recorder.options.gradients:
+            stack.enter_context(differentiable())
+        else:
+            stack.enter_context(torch.inference_mode(False))
+            stack.enter_context(torch.no_grad())
         parts = stack.enter_context(undisturbed(module))
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.set_grad_enabled(recorder.options.gradients))
         stack.enter_context(suspended())
         stack.enter_context(stream or nullcontext())
         stack.enter_context(Interception(recorder, edits).around(module, parts))
+        if recorder.options.gradients and not are_ours(parts) and not are_compiled(parts):
+            recorder.stops = GradientStops(module, lambda: len(recorder.captures))
+            stack.enter_context(recorder.stops.around())
         output = answer_of(module, pixels)
         remember_place(module, place_of_scores(output, len(pixels)))
         recorder.returned = output if recorder.options.gradients else None
@@ -308,37 +330,41 @@ def check_count(module: nn.Module, recorder: Recorder) -> None:
         )
 
 
-def _gradients(
-    recorder: Recorder, logits: Tensor | None, target: Target | None
-) -> tuple[Sequence[Tensor | None], Tensor | None, tuple[int, ...] | None]:
-    """Gradient of the target with respect to each layer's attention output, keyed by layer, and to the pool's.
+def _target_of(scores: Tensor | None, returned: Any, target: Target) -> Tensor:
+    """The number that is differentiated: of the scores [classes], or of what the model returned where it holds none."""
+    if callable(target):
+        return number_from(target, returned if scores is None else scores)
+    assert scores is not None  # see `_trace_of`
+    return scores[checked_index("Output", as_index("A class", target), len(scores))]
 
-    And the outputs that the target changes with.
-    """
-    if target is None:
-        return (), None, None
-    outputs: tuple[int, ...] | None = None
-    with torch.inference_mode(False), torch.enable_grad():
-        if callable(target):
-            scalar = number_from(target, recorder.returned if logits is None else logits)
-        else:
-            assert logits is not None  # see `_trace_of`
-            index = checked_index("Output", as_index("A class", target), len(logits))
-            scalar, outputs = logits[index], (index,)
-        inputs = [capture.differentiable for capture in recorder.captures]
-        if recorder.pooling is not None:
-            inputs.append(recorder.pooling[1])
-        known = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
-        if not scalar.requires_grad or not known:
-            raise CaptureError("The target has no gradient: the model or the target runs without autograd.")
-        if callable(target) and logits is not None and logits.requires_grad:
-            (slope,) = torch.autograd.grad(scalar.reshape(()), logits, retain_graph=True, allow_unused=True)
-            outputs = () if slope is None else tuple(slope.nonzero().flatten().tolist())
-        # never touches a parameter's .grad
-        computed = iter(torch.autograd.grad(scalar, known, allow_unused=True))
-    gradients = [next(computed) if tensor is not None and tensor.requires_grad else None for tensor in inputs]
-    pooled = gradients[-1] if recorder.pooling is not None else None
-    return gradients[: len(recorder.captures)], pooled, outputs
+
+def _outputs_of(value: Tensor, scores: Tensor | None, target: Target) -> tuple[int, ...] | None:
+    """The outputs of the model that the target changes with; None where that is not known."""
+    if not callable(target):
+        return (as_index("A class", target),)
+    if scores is None or not (scores.requires_grad and value.requires_grad):
+        return None
+    (slope,) = torch.autograd.grad(value, scores, retain_graph=True, allow_unused=True)
+    return () if slope is None else tuple(slope.nonzero().flatten().tolist())
+
+
+def _without(
+    module: nn.Module, pixels: Tensor, target: Target, heads: int
+) -> Callable[[Sequence[int]], Tensor]:
+    """From layers to the target of a pass in which no head of them says anything."""
+
+    def target_without(layers: Sequence[int]) -> Tensor:
+        with (
+            edit(heads={(layer, head): 0.0 for layer in layers for head in range(heads)}),
+            undisturbed(module),
+            torch.inference_mode(False),
+            torch.no_grad(),
+        ):
+            returned = answer_of(module, pixels)
+            scores = scores_of(returned, len(pixels))
+            return _target_of(None if scores is None or scores.ndim != 2 else scores[0], returned, target)
+
+    return target_without
 
 
 def _problems(layers: Sequence[LayerAttention]) -> tuple[str, ...]:
