@@ -248,6 +248,15 @@ def test_a_module_that_reads_removed_tokens_is_refused(name):
             outputs_without(subject, GONE)
 
 
+@pytest.mark.parametrize("grey", [0.0, 0.5])
+def test_a_module_that_reads_removed_pixels_is_refused_though_the_first_photo_is_grey(grey):
+    head, reads, words = WRONG["a skip past the blocks"]
+    subject = foreign(head, reads)
+    for pixels in (torch.full_like(subject.pixels, grey), subject.pixels):
+        with pytest.raises(CaptureError, match=words):
+            outputs_without(replace(subject, pixels=pixels), GONE)
+
+
 @pytest.mark.parametrize(
     "pool", [lambda x: x[:, 0], lambda x: x.sum(1) / x.shape[1], lambda x: x[:, 1:].amax(1)]
 )

@@ -277,7 +277,7 @@ def test_the_model_is_as_it_was(is_interrupted: bool) -> None:
     before = state(model)
     with torch.no_grad():
         if is_interrupted:
-            with pytest.raises(RuntimeError, match="invalid for input"):
+            with pytest.raises(CaptureError, match="invalid for input"):
                 traced(model)
         else:
             traced(model)

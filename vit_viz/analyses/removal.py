@@ -17,6 +17,7 @@ from vit_viz.analyses.spec import Part
 from vit_viz.analyses.targets import Target
 from vit_viz.answer import Answer
 from vit_viz.capture import are_ours, check_removal, edit, unedited
+from vit_viz.capture.noise import noise_like
 from vit_viz.errors import ParameterError
 from vit_viz.lazy import F, Tensor, torch
 from vit_viz.model.submodules import submodules_of
@@ -158,9 +159,10 @@ def _check_exact(subject: PreparedImage) -> None:
     if are_ours(submodules_of(subject.model)) or subject.layout.num_patches < 2:
         return
     gone = (torch.arange(subject.layout.num_patches) != subject.layout.num_patches // 3)[None]
-    changed = torch.where(_pixel_mask(subject, gone), 1 - subject.pixels, subject.pixels)
+    photo = noise_like(subject.pixels, 0)
+    changed = torch.where(_pixel_mask(subject, gone), noise_like(subject.pixels, 1), photo)
     with subject.turn(), unedited():
-        check_removal(subject.model, subject.pixels, changed, _tokens(subject, gone)[0])
+        check_removal(subject.model, photo, changed, _tokens(subject, gone)[0])
 
 
 def _pixel_mask(subject: PreparedImage, gone: Tensor) -> Tensor:

@@ -33,8 +33,8 @@ def check_removal(module: nn.Module, pixels: Tensor, changed: Tensor, removed: T
     their content can be tested.
 
     Args:
-        pixels: one image, [1, channels, height, width].
-        changed: the same image with other pixels in the removed patches.
+        pixels: one image, [1, channels, height, width]; of noise, since the result is remembered for all images.
+        changed: the same image with other noise in the removed patches.
         removed: which tokens, Boolean [tokens].
 
     Raises:

@@ -69,16 +69,14 @@ def check_pool(
             how = "unevenly"
         elif run.photo.weighs or run.photo.pools:
             how = "by a softmax" if run.photo.weighs else "by attention"
-        elif site is None:
-            return (
-                Check(
-                    "unknown",
-                    "Whether the answer reads the patches of the last layer evenly could not be checked.",
-                ),
-                None,
-            )
-        elif not _is_mean(run, layout, site):
-            how = "unevenly"
+        else:
+            is_mean = None if site is None else _is_mean(run, layout, site)
+            if is_mean is None:
+                unknown = (
+                    "Whether the answer reads the patches of the last layer evenly could not be checked."
+                )
+                return Check("unknown", unknown), None
+            how = "evenly" if is_mean else "unevenly"
     kinds, of_output = torch.unique(moved.T, dim=0, return_inverse=True)
     read_by = [
         tuple(sorted(sum(compress((*groups.values(), patches), kind), start=()))) for kind in kinds.tolist()
@@ -106,22 +104,30 @@ def _mask(tokens: Sequence[int], layout: TokenLayout) -> Tensor:
     return torch.zeros(layout.num_tokens, dtype=torch.bool).index_fill(0, torch.tensor(tokens), True)
 
 
-def _is_mean(run: Responses, layout: TokenLayout, site: Site) -> bool:
-    """Whether the answer stays when patches change places, and not when one of two kinds of patches becomes more frequent."""
+def _is_mean(run: Responses, layout: TokenLayout, site: Site) -> bool | None:
+    """Whether the answer stays when patches change places, and not when one of two kinds of patches becomes more frequent.
+
+    The two kinds are a patch of the photo and one of another photo, since patches of one photo may be alike. None where neither
+    shows in the answer.
+    """
     own = torch.arange(layout.num_tokens)
     first, count = layout.patch_slice.start, layout.num_patches
     if count < 4:
         return True
-    orders = [own.clone() for _ in range(3)]
-    orders[0][layout.patch_slice] = own[layout.patch_slice].roll(count // 3 + 1).flip(0)
-    for order, share in zip(orders[1:], (1, count // 2), strict=True):
-        order[layout.patch_slice] = first
-        order[first : first + share] = first + 1
-    responses = run.of([Change(is_other=True, cut=site, order=order) for order in orders])
+    turned, one_kind = own.clone(), own.clone()
+    turned[layout.patch_slice] = own[layout.patch_slice].roll(count // 3 + 1).flip(0)
+    one_kind[layout.patch_slice] = first
+    changes = [Change(is_other=True, cut=site, order=turned)]
+    for share in (1, count // 2):
+        of_other = (own >= first) & (own < first + share)
+        changes.append(Change(is_other=True, cut=site, order=one_kind, replaced=~of_other))
+    responses = run.of(changes)
     if responses is None:
-        return False
-    turned, few, many = (response.answer for response in responses)
-    return turned == 0 and abs(few - many) > _SAME * max(few, many)
+        return None
+    moved, few, many = (response.answer for response in responses)
+    if moved == few == many == 0:
+        return None
+    return moved == 0 and abs(few - many) > _SAME * max(few, many)
 
 
 def _read_elsewhere(read: TokensRead, layout: TokenLayout) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from vit_viz.capture.calls import AttentionCall
 from vit_viz.capture.explicit_softmax import SOFTMAXES, Function, Product
+from vit_viz.capture.noise import random_numbers
 from vit_viz.capture.pools import picks_among
 from vit_viz.capture.probing import HALF, AttentionProbe, by_image
 from vit_viz.capture.returned import scores_of
@@ -44,7 +45,7 @@ class Change:
     cut: Site | None = None  # where its sequence of tokens is replaced by the photo's
     replaced: Tensor | None = None  # tokens of it that are, Boolean [tokens]; None for all
     order: Tensor | None = (
-        None  # which of the photo's tokens stands at each place, [tokens]; None for its own
+        None  # which token stands at each place where it is cut, [tokens]; None for its own
     )
 
     def is_clamped(self, call: int) -> bool:
@@ -182,7 +183,7 @@ class ClampedPass(AttentionProbe):
 
     def _pushed(self, photo: Tensor, change: Change, number: int, axis: int) -> Tensor:
         """The photo's output, changed at some tokens by noise that depends on the layer alone."""
-        random = torch.Generator().manual_seed(number)
+        random = random_numbers(number)
         if change.noise:
             signs = torch.randint(0, 2, photo.shape, generator=random) * 2 - 1
             return photo * (1 + change.noise * signs.to(photo.device, photo.dtype))
@@ -235,9 +236,9 @@ class ClampedPass(AttentionProbe):
 
 
 def _replaced(photo: Tensor, own: Tensor, change: Change, axis: int) -> Tensor:
-    """What an image is given where it is cut: the photo's tokens, in their new order, in place of those that are replaced."""
+    """What an image is given where it is cut: the photo's tokens in place of those that are replaced, all in their new order."""
     if change.order is not None:
-        photo = photo.index_select(axis, change.order.to(photo.device))
+        photo, own = (tokens.index_select(axis, change.order.to(tokens.device)) for tokens in (photo, own))
     return photo if change.replaced is None else torch.where(_along(change.replaced, photo, axis), photo, own)
 
 

@@ -28,9 +28,19 @@ _PUSHES = (10.0, 1e3, 1e5, 1e8)
 _VISIBLE = 0.03  # share of its largest number by which what the next layer reads should differ
 _SITES = 24  # of one gap between two layers that are tried
 
+UNANSWERED = Check(
+    "unknown",
+    "Whether information flows as it is drawn could not be checked: the first layer reads the same of different photos.",
+)
 UNKNOWN = Check(
     "unknown",
-    "Whether tokens exchange information elsewhere could not be checked: what its attention passes on was not seen.",
+    "Whether tokens exchange information elsewhere could not be checked: what its attention passes on was not seen, or not twice "
+    "alike.",
+)
+
+NOT_READ = (
+    "The recorded layers do not follow one another: layer {} does not read what layer {} wrote (parallel attentions of one block, "
+    "cross-attention, or an output that is multiplied by zero), so maps through the layers would follow what nothing reads."
 )
 
 
@@ -40,11 +50,16 @@ def check_flow(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Struct
     What is placed and effective is not found out here.
 
     Args:
-        pixels: [1, channels, height, width].
+        pixels: a photo of noise, [1, channels, height, width].
     """
     run = Responses(module, pixels, layout)
     if not run.photo.is_whole or not run.depth:
         return Structure(UNKNOWN)
+    whole = run.of([Change(is_other=True)])
+    if whole is None:
+        return Structure(UNKNOWN)
+    if not bool((whole[0].calls[0] > 0).any()):
+        return Structure(UNANSWERED)
     written = _written(run, layout)
     if written is None or any(bool(each.response.calls.isnan().any()) for each in written):
         return Structure(UNKNOWN)
@@ -59,7 +74,7 @@ def check_flow(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Struct
     if places is None:
         return Structure(UNKNOWN)
     depth = max((layer + 1 for layer, each in enumerate(written) if each.response.answer > 0), default=0)
-    return _around(run, layout, places, tuple(range(depth)), written[-1].push)
+    return _around(run, layout, places, tuple(range(depth)), written[-1].push, whole[0].answer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +84,16 @@ class _Written:
     push: float  # how strongly
     response: Response  # what differed
     visible: int  # tokens that differed clearly at the next layer
+    moved: int  # tokens that differed there at all
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """The larger, the more of it shows."""
+        return self.visible, self.moved
 
 
 def _written(run: Responses, layout: TokenLayout) -> list[_Written] | None:
-    """Each layer with the weakest change of its output that shows at the next layer in as many tokens as any."""
+    """Each layer with the weakest change of its output that shows at the next layer in as many tokens as any, clearly or at all."""
     everywhere = torch.ones(layout.num_tokens, dtype=torch.bool)
     clearest: dict[int, _Written] = {}
     hidden = list(range(run.depth))
@@ -86,8 +107,9 @@ def _written(run: Responses, layout: TokenLayout) -> list[_Written] | None:
             return None
         for layer, response in zip(hidden, responses, strict=True):
             visible = _visible(response, layer + 1, has_answer=run.photo.answer is not None)
-            if layer not in clearest or visible > clearest[layer].visible:
-                clearest[layer] = _Written(push, response, visible)
+            written = _Written(push, response, visible, _moved(response, layer + 1))
+            if layer not in clearest or written.order > clearest[layer].order:
+                clearest[layer] = written
         hidden = [layer for layer in hidden if clearest[layer].visible < layout.num_tokens]
         if not hidden:
             break
@@ -102,6 +124,11 @@ def _visible(response: Response, layer: int, *, has_answer: bool) -> int:
     return len(response.later) if shows else 0
 
 
+def _moved(response: Response, layer: int) -> int:
+    """How many tokens differ at all at a layer, or after the last one."""
+    return int(((response.calls[layer] if layer < len(response.calls) else response.later) > 0).sum())
+
+
 def _hidden_layer(written: Sequence[_Written]) -> Check | None:
     """Which layer's output hardly shows at the next, however it is changed (a small LayerScale in fp16); None for none."""
     for layer, each in enumerate(written):
@@ -114,12 +141,15 @@ def _hidden_layer(written: Sequence[_Written]) -> Check | None:
             is_hidden = bool((later == 0).any()) and bool((later > 0).any()) and 2 * each.visible < len(later)
         if is_hidden:
             where = "in the answer" if is_last else f"at layer {layer + 1}"
-            return Check(
-                "unknown",
-                f"What layer {layer} writes hardly shows {where} in this precision, so that it could not be checked what passes "
-                "there.",
-            )
+            return _hidden(layer, where)
     return None
+
+
+def _hidden(layer: int, where: str) -> Check:
+    return Check(
+        "unknown",
+        f"What layer {layer} writes hardly shows {where} in this precision, so that it could not be checked what passes there.",
+    )
 
 
 def _each_reads_the_last(written: Sequence[_Written], layout: TokenLayout) -> Check | None:
@@ -129,9 +159,10 @@ def _each_reads_the_last(written: Sequence[_Written], layout: TokenLayout) -> Ch
         if len(lost) == layout.num_tokens:
             return Check(
                 "fails",
-                f"The recorded layers do not follow one another: layer {layer} does not read what layer {layer - 1} wrote "
-                "(parallel attentions of one block, or cross-attention), so a layer here is one attention call and not one block.",
+                NOT_READ.format(layer, layer - 1),
             )
+        if lost and not each.visible:
+            return _hidden(layer - 1, f"at layer {layer}")
         if lost:
             return Check(
                 "fails",
@@ -242,9 +273,19 @@ def _candidates(sites: dict[Site, bool], gap: int) -> Iterator[list[Site]]:
 
 
 def _around(
-    run: Responses, layout: TokenLayout, places: Sequence[_Place | None], read: tuple[int, ...], push: float
+    run: Responses,
+    layout: TokenLayout,
+    places: Sequence[_Place | None],
+    read: tuple[int, ...],
+    push: float,
+    whole: float,
 ) -> Structure:
-    """What flows past the layers, and what the answer reads; a change of the last layer's output by `push` shows."""
+    """What flows past the layers, and what the answer reads.
+
+    Args:
+        push: by which a change of the last layer's output shows.
+        whole: how far another photo moves the answer.
+    """
     for gap, place in enumerate(places):
         if place is None:
             return Structure(
@@ -262,10 +303,7 @@ def _around(
                     "around them.",
                 )
             )
-    whole = run.of([Change(is_other=True)])
-    if whole is None:
-        return Structure(UNKNOWN)
-    if run.photo.answer is None or whole[0].answer == 0:
+    if run.photo.answer is None or whole == 0:
         return Structure(HOLDS)
     known = [place for place in places if place is not None]
     *earlier, last = known
@@ -273,7 +311,7 @@ def _around(
     # what flows past the last attention is the residual stream of the tokens that are read
     if is_finished_in_part:
         known = [*earlier, replace(last, answer=0.0)]
-    before, *shares = (max(0.0, 1 - place.answer / whole[0].answer) for place in known)
+    before, *shares = (max(0.0, 1 - place.answer / whole) for place in known)
     passed = [share * (layer in read) for layer, share in enumerate(shares)]
     reading = Reading(read, tuple(passed))
     if min(before, *passed) < 1:

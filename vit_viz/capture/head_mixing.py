@@ -14,7 +14,7 @@ from typing import Any
 from vit_viz.capture.calls import AttentionCall
 from vit_viz.capture.explicit_softmax import Function, Product
 from vit_viz.capture.head_response import CallOutput, HeadResponse, response
-from vit_viz.capture.placement import changed_everywhere
+from vit_viz.capture.noise import noise_like, random_numbers
 from vit_viz.capture.probing import AttentionProbe, undisturbed_pass
 from vit_viz.capture.replay import Replay, is_allocation, tensors_of, written_by
 from vit_viz.capture.report import HOLDS, Check
@@ -42,7 +42,7 @@ def check_heads(module: nn.Module, pixels: Tensor) -> Check:
     Args:
         pixels: [1, channels, height, width].
     """
-    findings = (_check(module, image) for image in (pixels, changed_everywhere(pixels)))
+    findings = (_check(module, image) for image in (pixels, noise_like(pixels, 1)))
     return next((finding for finding in findings if finding.status != "holds"), HOLDS)
 
 
@@ -74,7 +74,7 @@ class _FollowedHeads:
     def begin(self, like: Tensor, places: Tensor, shape: tuple[int, int, int]) -> Tensor:
         """An output of chance for the call to return: like its own in shape, precision and size."""
         self.output = CallOutput(like, places, shape)
-        noise = torch.randn(like.shape, generator=torch.Generator().manual_seed(6))
+        noise = torch.randn(like.shape, generator=random_numbers(6))
         returned = (self.output.size * noise).to(like)
         self._replay, self._sums = Replay(returned), self._sums_of(returned)
         return returned
@@ -253,4 +253,4 @@ class _RandomOutputs(AttentionProbe):
 
 
 def _random_like(tensor: Tensor) -> Tensor:
-    return torch.randn(tensor.shape, generator=torch.Generator().manual_seed(8)).to(tensor)
+    return torch.randn(tensor.shape, generator=random_numbers(8)).to(tensor)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vit_viz.capture.layers import exact
+from vit_viz.capture.noise import random_numbers
 from vit_viz.capture.probing import HALF, rounding
 from vit_viz.lazy import Tensor, torch
 
@@ -46,7 +47,7 @@ class CallOutput:
 
     def random(self, seed: int) -> Tensor:
         """Multiples of a power of two, up to sixteen times the output's size, so that a norm shows beside what is added."""
-        random = torch.Generator().manual_seed(seed)
+        random = random_numbers(seed)
         numbers = torch.randint(1, 33, self.like.shape, generator=random)
         signs = 2 * torch.randint(0, 2, self.like.shape, generator=random) - 1
         return (numbers * signs * self.size / 2).to(self.like)
@@ -126,7 +127,7 @@ class _Splits:
 def _kind(splits: _Splits) -> Kind:
     output = splits.output
     heads, tokens, features = output.shape
-    half = torch.rand(tokens, generator=torch.Generator().manual_seed(4)).argsort() % 2 == 0
+    half = torch.rand(tokens, generator=random_numbers(4)).argsort() % 2 == 0
     head, token, feature = output.coordinates
     half = half.to(token.device)[token]
     here, there = splits.answers(half), splits.answers(~half)

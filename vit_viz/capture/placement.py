@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.probing import HALF, AttentionProbe, heads_by_image, joined, moved, signatures
+from vit_viz.capture.noise import noise_like, photos_of_noise
+from vit_viz.capture.probing import HALF, AttentionProbe, heads_by_image, joined, moved, rounding, signatures
 from vit_viz.capture.report import HOLDS, Check
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import Grid, TokenLayout
@@ -22,6 +23,9 @@ from vit_viz.model.submodules import submodules_of
 
 SINGLE_PATCHES = 7
 """How many patches are changed one by one where patches reach more than their own token."""
+_TIMES = (
+    4  # that each of them is changed, since one change of many pixels may happen to move a neighbour most
+)
 
 _WINDOWS = (
     "In {}, changed pixels reach tokens of some heads and not of others, as where windows stand in the place of heads: only "
@@ -29,35 +33,52 @@ _WINDOWS = (
 )
 
 
+UNANSWERED = Check(
+    "unknown",
+    "Which token is which patch could not be checked: not every change of a patch's pixels shows in its token.",
+)
+_UNSEEN = Check(
+    "unknown",
+    "Which token is which patch could not be checked: what the first attention reads of changed pixels was not seen.",
+)
+
+
 def check_placement(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Check:
     """Whether each patch reaches the token that the layout names, and no other, before the first layer.
 
     Args:
-        pixels: [1, channels, height, width].
+        pixels: [1, channels, height, width]; noise in their range takes the place of the photo.
 
     Raises:
         CaptureError: the tokens are not the patches in the order of the layout, so a map over patches would mislead.
     """
+    first, brighter = photos_of_noise(pixels)
+    check = _check_on(module, first, layout)
+    return _check_on(module, brighter, layout) if check == UNANSWERED else check
+
+
+def _check_on(module: nn.Module, photo: Tensor, layout: TokenLayout) -> Check:
     numbers = torch.arange(1, layout.num_patches + 1)
     expected = torch.zeros(layout.num_tokens, dtype=torch.long)
     expected[layout.patch_slice] = numbers
-    for pitch in _pitches(module, layout.grid, pixels):
-        measured = _numbers(module, pixels, layout.grid, pitch, layout.num_tokens)
+    reaches_others = True  # with every size that a patch may have
+    for pitch in _pitches(module, layout.grid, photo):
+        measured = _numbers(module, photo, layout.grid, pitch, layout.num_tokens)
         if measured is None:
-            return Check(
-                "unknown",
-                "Which token is which patch could not be checked: the model does not run on changed pixels.",
-            )
+            return _UNSEEN
         if torch.equal(measured, expected):
             return HOLDS
-        if len(measured) == len(expected) and _is_order(measured, layout.num_patches):
-            token = int(torch.ne(measured, expected).nonzero()[0])
-            _refuse(module, layout, token, int(measured[token]))
-    return _check_single_patches(module, pixels, layout)
+        if len(measured) == len(expected):
+            if _is_order(measured, layout.num_patches):
+                token = int(torch.ne(measured, expected).nonzero()[0])
+                _refuse(module, layout, token, int(measured[token]))
+            reaches_others &= bool((measured & ~expected).any())
+    return _check_single_patches(module, photo, layout, reaches_others=reaches_others)
 
 
 def find_layout(module: nn.Module, pixels: Tensor, tokens: int) -> tuple[Grid, int, int] | None:
     """Grid, number of tokens before the patches and after them, where the tokens respond to the patches row by row; else None."""
+    pixels, _ = photos_of_noise(pixels)
     for pitch in _strides(module):
         for grid in _grids(pixels, pitch):
             count = grid[0] * grid[1]
@@ -99,13 +120,17 @@ class _Tokens:
     def are_in_windows(self) -> bool:
         """Whether changes move tokens in some heads and not in others: those are windows, not heads.
 
-        By chance a few numbers may change as little as rounding changes them, so a tenth of all moves must be of this kind.
+        Heads differ in size, so each is measured by its own largest number. By chance a few numbers may change as little as
+        rounding changes them, so a tenth of all clear moves must be of this kind.
         """
-        moves = moved(self.queries[1:], against=self.queries[:1], dtype=self.dtype) > 0
+        sizes = self.queries[:1].abs().nan_to_num().amax((2, 3), keepdim=True)
+        queries = self.queries / sizes.clamp_min(torch.finfo(torch.float32).tiny)
+        moves = moved(queries[1:], against=queries[:1], dtype=self.dtype)
         if self.queries.shape[-1] == 1 and self.dtype in HALF:
             return False  # one number per head and token: too often rounded to what it was
-        answering = moves[:, moves.any(2).any(0)]  # [images - 1, heads that respond at all, tokens]
-        some, every = answering.any(1), answering.all(1)
+        answering = moves[:, (moves > 0).any(2).any(0)]  # [images - 1, heads that respond at all, tokens]
+        some = (answering > rounding(self.dtype) ** 0.5).any(1)
+        every = (answering > 0).all(1)
         return 10 * int((some & ~every).sum()) > int(some.sum())
 
 
@@ -137,49 +162,41 @@ class _FirstCall(AttentionProbe):
 def _numbers(
     module: nn.Module, pixels: Tensor, grid: Grid, pitch: tuple[int, int], tokens: int
 ) -> Tensor | None:
-    """The patch number that each token's changes encode, [tokens]; -1 where no patch has it; None where nothing is known."""
+    """The number that each token's changes spell, of a patch or of none, [tokens]; None where nothing is known."""
     count = grid[0] * grid[1]
     bits = 2 ** torch.arange(count.bit_length())
     chosen = (torch.arange(1, count + 1)[None] & bits[:, None]) != 0  # [bits, patches]
     moves = _moves(module, pixels, chosen.reshape(-1, *grid), pitch, tokens)
     if moves is None:
         return None
-    spelled = ((moves > 0).long() * bits[:, None]).sum(0)
-    return torch.where(spelled <= count, spelled, -1)
+    return ((moves > 0).long() * bits[:, None]).sum(0)
 
 
 def _moves(
-    module: nn.Module, pixels: Tensor, chosen: Tensor, pitch: tuple[int, int], tokens: int
+    module: nn.Module, photo: Tensor, chosen: Tensor, pitch: tuple[int, int], tokens: int, *, noise: int = 1
 ) -> Tensor | None:
     """How far each token moves at the first call when the pixels of some patches [images, rows, cols] change, [images, tokens]."""
-    images = torch.cat([pixels, changed(pixels, chosen, pitch)])
+    images = torch.cat([photo, changed(photo, chosen, pitch, noise=noise)])
     state = _at_first_call(module, images, tokens)
-    if state is None:
+    if state is None or not bool(state.known[0].isfinite().all()):
         return None
     if state.are_in_windows:
         raise CaptureError(_WINDOWS.format(type(module).__name__))
     return state.moves()
 
 
-def changed(pixels: Tensor, chosen: Tensor, pitch: tuple[int, int]) -> Tensor:
-    """The image with other pixels in some patches, [images, channels, height, width].
+def changed(pixels: Tensor, chosen: Tensor, pitch: tuple[int, int], *, noise: int = 1) -> Tensor:
+    """The image with other noise in some patches, [images, channels, height, width].
 
     Args:
         chosen: which patches change in each image, Boolean [images, rows, cols].
         pitch: height and width of a patch in pixels.
+        noise: which noise, see `noise_like`.
     """
     height, width = pixels.shape[-2:]
     mask = chosen.repeat_interleave(pitch[0], 1).repeat_interleave(pitch[1], 2)[:, :height, :width]
     mask = torch.nn.functional.pad(mask, (0, width - mask.shape[2], 0, height - mask.shape[1]))
-    generator = torch.Generator().manual_seed(0)
-    noise = torch.randn(pixels.shape, generator=generator).to(pixels.device, pixels.dtype)
-    strength = float(pixels.float().std()) if pixels.numel() > 1 else 0.0
-    return torch.where(mask[:, None].to(pixels.device), pixels + (strength or 1.0) * noise, pixels)
-
-
-def changed_everywhere(pixels: Tensor) -> Tensor:
-    """The image with noise in all its pixels."""
-    return changed(pixels, torch.ones(1, 1, 1, dtype=torch.bool), (pixels.shape[-2], pixels.shape[-1]))
+    return torch.where(mask[:, None].to(pixels.device), noise_like(pixels, noise), pixels)
 
 
 def _at_first_call(module: nn.Module, images: Tensor, tokens: int) -> _Tokens | None:
@@ -210,25 +227,38 @@ def _is_order(numbers: Tensor, patches: int) -> bool:
     return torch.equal(numbers[numbers != 0].sort().values, torch.arange(1, patches + 1))
 
 
-def _check_single_patches(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Check:
-    """Patches one by one, where their pixels reach several tokens: each must move its own token most.
+def _check_single_patches(
+    module: nn.Module, photo: Tensor, layout: TokenLayout, *, reaches_others: bool
+) -> Check:
+    """Patches one by one, where their pixels reach several tokens, or not all of their own: each must move its own token most.
 
-    An embedding of overlapping windows moves the neighbours a little; any other order moves another token most.
+    An embedding of overlapping windows moves the neighbours a little; any other order moves another token most. What moves no token
+    says nothing.
     """
     rows, cols = layout.grid
     asked = torch.linspace(0, layout.num_patches - 1, min(SINGLE_PATCHES, layout.num_patches)).long()
     chosen = torch.nn.functional.one_hot(asked, layout.num_patches).bool().reshape(-1, rows, cols)
-    pitch = next(_pitches(module, layout.grid, pixels))
-    moves = _moves(module, pixels, chosen, pitch, layout.num_tokens)
-    if moves is None or moves.shape[1] != layout.num_tokens:
+    pitch = next(_pitches(module, layout.grid, photo))
+    known = [
+        _moves(module, photo, chosen, pitch, layout.num_tokens, noise=number)
+        for number in range(1, _TIMES + 1)
+    ]
+    each = [moves for moves in known if moves is not None]
+    if len(each) < len(known):
+        return _UNSEEN
+    moves = torch.stack(each).sum(0)
+    if moves.shape[1] != layout.num_tokens:
         _refuse(module, layout)
-    most = moves.argmax(1) - layout.num_prefix
+    answered = (moves > 0).any(1)
+    asked, most = asked[answered], moves[answered].argmax(1) - layout.num_prefix
     own = most == asked
     for patch, token in zip(asked.tolist(), most.tolist(), strict=True):
         (row, col), (other_row, other_col) = divmod(patch, cols), divmod(token, cols)
         is_near = 0 <= token < layout.num_patches and max(abs(row - other_row), abs(col - other_col)) <= 1
         if not is_near or (token != patch and 2 * int(own.sum()) <= len(asked)):
             _refuse(module, layout, layout.num_prefix + token, patch + 1)
+    if not reaches_others or not bool(answered.any()):
+        return UNANSWERED
     return Check(
         "fails",
         "By the first attention, pixels of one patch reach the tokens of others too (as where an embedding's windows overlap, or "

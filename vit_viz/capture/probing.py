@@ -26,6 +26,7 @@ from vit_viz.capture.explicit_softmax import (
 )
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.interception import multi_head
+from vit_viz.capture.noise import random_numbers
 from vit_viz.lazy import F, Tensor, nn, torch
 
 HALF = (torch.float16, torch.bfloat16)
@@ -200,7 +201,7 @@ def _at_most(count: int, tensor: Tensor) -> Tensor:
     features = tensor.shape[-1]
     if features <= count:
         return tensor
-    weights = torch.randn(features, count, generator=torch.Generator().manual_seed(features))
+    weights = torch.randn(features, count, generator=random_numbers(features))
     return tensor @ weights.to(tensor.device)
 
 

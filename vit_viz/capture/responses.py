@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from vit_viz.capture.clamped_pass import Change, ClampedPass, Kept, Seen, Site
-from vit_viz.capture.placement import changed_everywhere
+from vit_viz.capture.noise import noise_like
 from vit_viz.capture.probing import HALF, rounding
 from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
@@ -99,9 +99,9 @@ class Responses:
 
 
 def _another(pixels: Tensor) -> Tensor:
-    """Another photo: brighter, and with noise in every patch."""
-    noisy = changed_everywhere(pixels)
-    return noisy + (noisy - pixels).abs().amax() / 4
+    """Another photo of noise, and brighter."""
+    noise = noise_like(pixels, 1)
+    return noise + (pixels.amax() - noise) / 4
 
 
 def _agree(seen: Seen, alone: Seen) -> bool:

@@ -16,10 +16,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from vit_viz.capture import flows, placement
 from vit_viz.capture.flows import check_flow
 from vit_viz.capture.forward import PerModule, lock_of
 from vit_viz.capture.head_mixing import NORMED
 from vit_viz.capture.interception import are_ours
+from vit_viz.capture.noise import photos_of_noise
 from vit_viz.capture.placement import check_placement
 from vit_viz.capture.report import SOUND, Check, Structure
 from vit_viz.capture.structure import check_structure
@@ -87,10 +89,13 @@ class _OfModule:
         with lock_of(module):
             if key not in self._placed:
                 try:
-                    self._placed[key] = measure()
+                    placed = measure()
                 except CaptureError as error:
                     self.findings[key] = _without_frames(error)  # to be said again
                     raise
+                if placed == placement.UNANSWERED:
+                    return placed
+                self._placed[key] = placed
             return self._placed[key]
 
     def check(
@@ -108,10 +113,14 @@ class _OfModule:
 
 
 _FINDINGS = PerModule(_OfModule)
+_IS_UNANSWERED = frozenset((flows.UNANSWERED, placement.UNANSWERED))
 
 
 def _find(module: nn.Module, *, pixels: Tensor, layout: TokenLayout, placed: Check, key: Any) -> Finding:
-    """Run the check; what it finds out is remembered with the module, unless it was interrupted (Cancelled, BusyError)."""
+    """Run the check; what it finds out is remembered with the module, unless it was interrupted (Cancelled, BusyError).
+
+    Nor is what says nothing of the module, because its tokens answered to no change: pixels of another range may show more.
+    """
     if _key(submodules_of(module), pixels, layout) != key:
         return _unknown("the model was changed before it was.", placed)
     finding: Finding
@@ -127,15 +136,19 @@ def _find(module: nn.Module, *, pixels: Tensor, layout: TokenLayout, placed: Che
         logger.exception("the structure of %s could not be checked", type(module).__name__)
         finding = _unknown(f"the model raised {_named(error)}.", placed)
     raise_interruption()
-    _FINDINGS.of(module).findings[key] = finding
+    if not isinstance(finding, Structure) or _IS_UNANSWERED.isdisjoint((finding.placed, finding.complete)):
+        _FINDINGS.of(module).findings[key] = finding
     return finding
 
 
 def _measured(module: nn.Module, pixels: Tensor, layout: TokenLayout, placed: Check) -> Structure:
     """What the passes of the check show; CaptureError where the pictures would mislead."""
-    flow = check_flow(module, pixels, layout)
+    photo, brighter = photos_of_noise(pixels)
+    flow = check_flow(module, photo, layout)
+    if flow.complete == flows.UNANSWERED:
+        photo, flow = brighter, check_flow(module, brighter, layout)
     is_placed = placed.status == "holds"
-    complete, effective = check_structure(module, pixels, layout, is_placed=is_placed, flow=flow.complete)
+    complete, effective = check_structure(module, photo, layout, is_placed=is_placed, flow=flow.complete)
     return replace(flow, complete=complete, placed=placed, effective=effective)
 
 
