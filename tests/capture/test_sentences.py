@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.capture.misleading import Attend, Model, blocks, ready
+from tests.capture.misleading import COLS, DIM, HEADS, PATCH, ROWS, Attend, Block, Model, blocks, ready
 from tests.capture.models import pixels, timm_vit
 from vit_viz.capture import trace
 from vit_viz.errors import CaptureError, ParameterError
@@ -120,3 +120,137 @@ def test_what_speaks_for_itself_is_left_as_it_is(error: Exception) -> None:
     with pytest.raises(type(error)) as raised:
         trace(Stopping(["vision_model", "text_model"], error), pixels())
     assert raised.value is error
+
+
+class Scaled(Block):
+    """Each branch times a number, as LayerScale or a gate at the beginning of training."""
+
+    factor = 0.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.factor * self.attention(self.norm1(x))
+        return x + self.factor * self.mlp(self.norm2(x))  # type: ignore[no-any-return]
+
+
+class HardlyScaled(Scaled):
+    factor = 1e-12
+
+
+class NotANumber(Attend):
+    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:
+        return super().gathered(q * torch.nan, k, v, x)
+
+
+class Overwriting(Attend):
+    """What the output is multiplied by is gone afterwards, so that nobody can do it again."""
+
+    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:
+        factor = torch.full_like(v, 1)
+        output = super().gathered(q, k, v, x) * factor
+        factor.zero_()
+        return output
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        (
+            lambda: Scaled(Attend),
+            "layer 1 does not read what layer 0 wrote .*an output that is multiplied by zero",
+        ),
+        (lambda: HardlyScaled(Attend), "What layer 0 writes hardly shows at layer 1 in this precision"),
+        (
+            lambda: Block(NotANumber),
+            "not compared with what the model computed, which was not seen or is no number",
+        ),
+        (lambda: Block(Overwriting), "What layer 0 passes on could not be checked"),
+    ],
+    ids=["a gate of zero", "a gate of nearly zero", "no numbers", "nothing to run again"],
+)
+def test_what_could_not_be_seen_is_not_said_to_be_otherwise(
+    block: Callable[[], nn.Module], words: str
+) -> None:
+    report = trace(ready(Model([block() for _ in range(3)])), pixels(), layout=LAYOUT).proof_report
+    assert report.status == "captured, not proven"
+    assert re.search(words, report.sentence)
+
+
+class ScoresOfPlaces(Model):
+    """Classes of every patch, from two heads."""
+
+    def read(self, x: Tensor) -> Tensor:
+        maps = self.head(self.norm(x)[:, 1:]).transpose(1, 2).unflatten(2, (ROWS, COLS))
+        return maps.softmax(1) + maps.relu().softmax(1)  # type: ignore[no-any-return]
+
+
+class Routed(Block):
+    """Experts, of which each token takes a mixture."""
+
+    def __init__(self, attention: type[nn.Module]) -> None:
+        super().__init__(attention)
+        self.router = nn.Linear(DIM, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.attention(self.norm1(x))
+        shares = self.router(x)[:, None].softmax(-1)  # [images, 1, tokens, experts]
+        return x + self.mlp(self.norm2(x)) * shares[:, 0, :, :1]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [lambda: ScoresOfPlaces(blocks(Attend, Attend)), lambda: Model([Routed(Attend), Routed(Attend)])],
+    ids=["classes of places", "experts"],
+)
+def test_a_softmax_that_weighs_no_tokens_is_no_further_attention(build: Callable[[], nn.Module]) -> None:
+    report = trace(ready(build()), pixels(), layout=LAYOUT).proof_report
+    assert (report.status, report.sentence) == ("proven", "")
+
+
+def test_tokens_that_fill_up_a_batch_are_not_expected_to_answer() -> None:
+    class FilledUp(Model):
+        """Patches by hand, then six tokens that nothing attends to, and a pool that does not look at them either."""
+
+        def __init__(self) -> None:
+            super().__init__(blocks(Attend))
+            self.weight = nn.Parameter(torch.randn(DIM, 3 * PATCH * PATCH))
+            self.layers = nn.ModuleList([nn.Linear(DIM, 3 * DIM), nn.Linear(DIM, 3 * DIM)])
+            self.out = nn.Linear(DIM, DIM)
+            self.query = nn.Parameter(torch.randn(1, 1, DIM))
+            del self.embed, self.blocks, self.class_token
+
+        def forward(self, image: Tensor) -> Tensor:
+            x = F.unfold(image, PATCH, stride=PATCH).transpose(1, 2) @ self.weight.T + self.positions[:, 1:]
+            x = F.pad(x, (0, 0, 0, 6))
+            seen = torch.arange(30)[None, None, None] < 24
+            for layer in self.layers:
+                heads = layer(F.layer_norm(x, (DIM,))).unflatten(-1, (3, HEADS, -1))
+                q, k, v = heads.permute(2, 0, 3, 1, 4)
+                x = x + self.out(F.scaled_dot_product_attention(q, k, v, seen).transpose(1, 2).flatten(2))
+            q, k = self.query.expand(len(x), -1, -1)[:, None], x[:, None]
+            return self.head(F.scaled_dot_product_attention(q, k, k, seen[:, :1])[:, 0, 0])  # type: ignore[no-any-return]
+
+    model = ready(FilledUp())
+    with pytest.raises(
+        ParameterError, match="is not known, and could not be found out by changing pixels; if"
+    ):
+        trace(model, pixels())
+    filled = TokenLayout(
+        grid=(4, 6), prefix=(), suffix=tuple(f"filling {i}" for i in range(6)), pooling="attention"
+    )
+    report = trace(model, pixels(), layout=filled).proof_report
+    assert (report.status, report.sentence) == ("proven", "")
+
+
+def test_a_model_that_runs_on_one_photo_alone_is_not_said_not_to_run() -> None:
+    class Picky(Model):
+        def forward(self, image: Tensor) -> Tensor:
+            if not torch.equal(image, pixels()):
+                raise RuntimeError("another photo")
+            return super().forward(image)
+
+    report = trace(ready(Picky(blocks(Attend))), pixels(), layout=LAYOUT).proof_report
+    assert report.placed.sentence.endswith("what the first attention reads of changed pixels was not seen.")
+    assert (
+        report.complete.sentence
+        == "Its layers could not be checked: with other pixels and no attention between tokens its calls were not seen."
+    )

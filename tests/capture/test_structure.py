@@ -288,7 +288,7 @@ def test_unknown_layouts_are_advised_only_where_the_tokens_answer_to_patches() -
         trace(ready(Model(blocks(Attend))), pixels())
     with pytest.raises(ParameterError, match=r"prefix=\(\), suffix=\('class',\)"):
         trace(ready(made.ClassLast(blocks(Attend))), pixels())
-    with pytest.raises(ParameterError, match="do not respond to changed patches"):
+    with pytest.raises(ParameterError, match="could not be found out by changing pixels"):
         trace(ready(made.ChannelModel()), pixels())
 
 

@@ -34,6 +34,8 @@ def check_pool(
 ) -> tuple[Check, TokensRead | None]:
     """Whether the answer reads the tokens that the layout calls pooled, patches as evenly as their mean does; and what it reads.
 
+    A learned pool may give tokens that are no patches no weight, such as those that fill a batch up.
+
     Args:
         site: where the sequence of tokens passes in one piece after the last layer; None where it does not.
 

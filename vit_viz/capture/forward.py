@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -91,18 +92,44 @@ def lock_of(module: nn.Module) -> threading.RLock:
     return _NOTES.of(module).lock
 
 
+class _Uncompiled:
+    """Lets compiled functions run as they are written while a pass is under way in any thread: torch knows one stance for all."""
+
+    def __init__(self) -> None:
+        self._guard, self._passes, self._stance = threading.Lock(), 0, ExitStack()
+
+    @contextmanager
+    def passes(self) -> Iterator[None]:
+        """Context of one pass; the last that ends restores what was before the first."""
+        if "torch._dynamo" not in sys.modules:  # nothing was compiled
+            yield
+            return
+        with self._guard:
+            if self._passes == 0:
+                self._stance.enter_context(torch.compiler.set_stance("force_eager"))
+            self._passes += 1
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._passes -= 1
+                if self._passes == 0:
+                    self._stance.close()
+
+
+_UNCOMPILED = _Uncompiled()
+
+
 @contextmanager
 def undisturbed(module: nn.Module) -> Iterator[list[nn.Module]]:
     """Eval mode for one forward pass under the model's lock; training flags and random state are restored. Yields all modules.
 
-    What torch.compile wraps within the module runs as it is written: dynamo cannot compile what watches it. Where autograd is at
-    work, weights that were made in inference mode are replaced meanwhile by copies that it takes.
+    Whatever of it was compiled runs as it is written: a mode that sees and replaces torch's calls cannot be compiled with it. Where
+    autograd is at work, weights that were made in inference mode are replaced meanwhile by copies that it takes.
     """
-    with guarded_pass(), lock_of(module), ExitStack() as stack:
+    with guarded_pass(), lock_of(module), _UNCOMPILED.passes():
         parts = submodules_of(module)
         training = [part for part in parts if part.training]
-        if any("_orig_mod" in part._modules for part in parts):
-            stack.enter_context(torch.compiler.set_stance("force_eager"))
         with torch.random.fork_rng(devices=[] if is_capturing() else _random_devices(module)):
             try:
                 if training:

@@ -8,7 +8,7 @@ that product is not understood, what is known is the token's own entry of the sc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 from torch.overrides import TorchFunctionMode
@@ -47,6 +47,7 @@ class AttentionProbe(TorchFunctionMode):
         self.returned: Any = None
         self._written_out: WrittenOut | None = None  # the last one
         self._scored: tuple[Tensor, Tensor, Tensor] | None = None  # a square product and its operands
+        self._product: torch.Size | None = None  # rows and columns of the last product of matrices
 
     def runs(self, module: nn.Module, pixels: Tensor) -> bool:
         """Whether the module runs under this probe; what it returned is `returned`."""
@@ -109,9 +110,13 @@ class AttentionProbe(TorchFunctionMode):
                 attention = self.explicit(scores, lambda: func(*args, **kwargs))
                 self._scored, self._written_out = None, WrittenOut(attention)
                 return attention
-            if scores.ndim > 3:  # [batch, heads, queries, keys]
+            axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+            is_over_last = axis in (-1, scores.ndim - 1)  # [batch, heads, queries, keys]
+            if scores.ndim > 3 and is_over_last and self._product == scores.shape[-2:]:
                 self.uneven()
         output = self.other(func, args, kwargs)
+        if func in SCORE_PRODUCTS and isinstance(output, Tensor):
+            self._product = output.shape[-2:]
         if func in SCORE_PRODUCTS and is_square(output) and len(args) > (func is torch.baddbmm) + 1:
             operands = queries_and_keys(func, args)
             self._scored = None if operands is None else (output, *operands)
@@ -135,7 +140,6 @@ def undisturbed_pass(module: nn.Module) -> Iterator[None]:
         torch.inference_mode(False),
         torch.no_grad(),
         suspended(),
-        eagerly(parts),
     ):
         buffers = [(part, name, tensor, tensor.clone()) for part in parts for name, tensor in _buffers(part)]
         try:
@@ -145,14 +149,6 @@ def undisturbed_pass(module: nn.Module) -> Iterator[None]:
                 part._buffers[name] = tensor
                 if not torch.equal(tensor, before):
                     tensor.copy_(before)
-
-
-def eagerly(parts: Iterable[nn.Module]) -> AbstractContextManager[object]:
-    """Context in which compiled blocks run as they are written: what replaces their attention cannot be compiled."""
-    if are_compiled(parts):
-        eager: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
-        return eager
-    return nullcontext()
 
 
 def are_compiled(parts: Iterable[nn.Module]) -> bool:

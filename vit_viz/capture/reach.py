@@ -8,7 +8,7 @@ from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.gradient_stops import GradientStops
 from vit_viz.capture.gradients import OUTSIDE, WITHOUT, differentiable, gradients
 from vit_viz.capture.interception import are_ours
-from vit_viz.capture.probing import eagerly, rounding
+from vit_viz.capture.probing import rounding
 from vit_viz.errors import CaptureError
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model.submodules import submodules_of
@@ -74,7 +74,7 @@ def check_pixels_reached(
     if are_ours(parts):
         return
     stops = GradientStops(module, lambda: 1)
-    with differentiable(), undisturbed(module), eagerly(parts):
+    with differentiable(), undisturbed(module):
         stops.follow(pixels)
         with stops.around():
             output = outputs(pixels)

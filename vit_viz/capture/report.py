@@ -113,7 +113,8 @@ def kernel_check(proof: Sequence[float], tolerance: float) -> Check:
         )
     if any(math.isnan(value) for value in proof):
         return Check(
-            "unknown", "The attention was recorded, but what the model computed with it was not seen."
+            "unknown",
+            "The attention was recorded, but not compared with what the model computed, which was not seen or is no number.",
         )
     return HOLDS
 
