@@ -406,14 +406,14 @@ def test_whether_patches_can_be_removed_is_asked_of_the_module_itself(
     """The finding is kept for the module, so no edit may have a part in it."""
     session, _ = timms()
     image = session.add_upload(odd_picture())
-    seen: list[Tensor] = []
+    seen: list[tuple[Tensor, Tensor]] = []
 
     def check(module: nn.Module, pixels: Tensor, *_: object) -> None:
-        seen.append(module(pixels))
+        seen.append((pixels, module(pixels)))
 
     monkeypatch.setattr("vit_viz.analyses.removal.check_removal", check)
     session.run(
         subject(session, image, "off 0.1;forbid patches>class").request("without patches", gone=((0, 1),))
     )
-    plain = session.prepared(subject(session, image))
-    assert torch.equal(seen[0], plain.outputs(plain.pixels))
+    ((pixels, answer),) = seen
+    assert torch.equal(answer, session.prepared(subject(session, image)).outputs(pixels))
