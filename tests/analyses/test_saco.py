@@ -20,6 +20,8 @@ pytestmark = pytest.mark.numbers
 def test_three_groups_by_hand() -> None:
     # pairs (0, 1): 1 for it, (0, 2): 3 for it, (1, 2): 2 against it
     assert coefficient(np.array([3.0, 2, 0]), np.array([0.5, 0.1, 0.3])) == pytest.approx((1 + 3 - 2) / 6)
+    # of a map that is negative in part: (0, 1): 2 against it, (0, 2): 3 against it, (1, 2): 1 for it
+    assert coefficient(np.array([1.0, -1, -2]), np.array([0.1, 0.3, 0.2])) == pytest.approx((1 - 2 - 3) / 6)
 
 
 def test_it_is_one_where_falls_follow_the_map_and_minus_one_where_they_turn_it_round() -> None:

@@ -57,9 +57,8 @@ def check_pool(
         return Check("unknown", "Which tokens the answer reads could not be checked."), None
     moved = torch.stack([response.outputs > 0 for response in responses[: len(each)]])  # [groups, outputs]
     union = moved.any(1, keepdim=True)
-    if (
-        2 * int((moved == union).all(0).sum()) >= moved.shape[1]
-    ):  # the others move too little for it to be seen
+    read_it_all = (moved == union).all(0)  # [outputs]
+    if 2 * int(read_it_all.sum()) >= len(read_it_all):  # the others move too little for it to be seen
         moved = union.expand_as(moved)
     matters = torch.tensor([response.answer > 0 for response in responses[len(each) :]])  # [sets of patches]
     read_in_each = (matters[:, None] | ~among_patches).all(0) & _mask(patches, layout)

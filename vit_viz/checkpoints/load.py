@@ -58,13 +58,10 @@ class LoadedModel(Model):
     has_classes: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        has_classes, count = (
-            self.config.num_classes > 0 and not self.config.projection,
-            self.config.num_classes,
-        )
-        said = (
-            None if self.output == "softmax" else self.output
-        )  # as nobody says it: the config may be another one now
+        count = self.config.num_classes
+        has_classes = count > 0 and not self.config.projection
+        # a softmax counts as if nobody had said it: the config may be another one now
+        said = None if self.output == "softmax" else self.output
         object.__setattr__(self, "output", output_kind(said, count) if has_classes else None)
         object.__setattr__(self, "has_classes", has_classes)
 
