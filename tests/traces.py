@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from vit_viz.answer import Provenance
-from vit_viz.capture.layers import LayerAttention, unknown_norms, value_norms
+from vit_viz.capture.layers import LayerAttention, projected, unknown_norms, value_norms
 from vit_viz.capture.trace import PoolAttention, Trace
 from vit_viz.geometry import CropBox, TokenLayout
 
@@ -56,6 +56,7 @@ def trace_from(
             v=_of_layer(v, i),
             output_grad=_of_layer(output_grad, i),
             value_norms=None if v is None else _norms_of_layer(v[i], projections, i),
+            projected=None if projections is None else projected(projections[i], operands.shape[1]),
         )
         for i in range(depth)
     ]
@@ -73,7 +74,7 @@ def trace_from(
 
 def _norms_of_layer(v: Tensor, projections: Sequence[Tensor] | None, layer: int) -> Tensor:
     v = v.detach().float()
-    return unknown_norms(v) if projections is None else value_norms(v, projections[layer])
+    return unknown_norms(v) if projections is None else value_norms(v, projected(projections[layer], len(v)))
 
 
 def _of_layer(stack: Tensor | None, layer: int) -> Tensor | None:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from vit_viz.analyses.registers import add_register
     from vit_viz.analyses.rollout import rollout, value_rollout
     from vit_viz.analyses.saco import saco
+    from vit_viz.analyses.sink_kinds import SinkKinds, sink_kinds
     from vit_viz.analyses.tokens import token_change, token_similarity
     from vit_viz.capture.edits import edit
     from vit_viz.capture.trace import Trace
@@ -91,13 +92,14 @@ __version__ = "0.1.0"
 __all__ = [
     "Agreement", "BusyError", "Cancelled", "CaptureError", "CheckpointError", "Curve", "Decomposition", "ExportError",
     "HeadTable", "ImageError", "KeyMismatch", "Labels", "Lens", "Links", "LoadedModel", "ParameterError", "PatchMap",
-    "Preprocess", "Ranking", "Segments", "StateMatrix", "Survey", "SurveyComparison", "TokenComponents", "TokenLayout",
-    "TokenMaps", "TokenMatrix", "TokenNorms", "Trace", "UnknownFamily", "UnsafeFile", "ViTConfig", "VisionTransformer",
-    "VitVizError", "ablate_heads", "add_register", "agreement", "attention_map", "compare_surveys", "decomposition",
-    "edit", "explain", "explore", "faithfulness", "figure", "filter_components", "head_table", "key_segments",
-    "layer_similarity", "ledger", "links", "load", "logit_lens", "map_stability", "position_components", "position_fit",
-    "position_similarity", "resampling", "rollout", "rotary_similarity", "run", "saco", "serve", "survey", "token_change",
-    "token_components", "token_norms", "token_similarity", "trace", "value_rollout",
+    "Preprocess", "Ranking", "Segments", "SinkKinds", "StateMatrix", "Survey", "SurveyComparison", "TokenComponents",
+    "TokenLayout", "TokenMaps", "TokenMatrix", "TokenNorms", "Trace", "UnknownFamily", "UnsafeFile", "ViTConfig",
+    "VisionTransformer", "VitVizError", "ablate_heads", "add_register", "agreement", "attention_map", "compare_surveys",
+    "decomposition", "edit", "explain", "explore", "faithfulness", "figure", "filter_components", "head_table",
+    "key_segments", "layer_similarity", "ledger", "links", "load", "logit_lens", "map_stability", "position_components",
+    "position_fit", "position_similarity", "resampling", "rollout", "rotary_similarity", "run", "saco", "serve",
+    "sink_kinds", "survey", "token_change", "token_components", "token_norms", "token_similarity", "trace",
+    "value_rollout",
 ]  # fmt: skip
 
 _MODULES = {
@@ -122,6 +124,7 @@ _MODULES = {
     "vit_viz.analyses.registers": "add_register",
     "vit_viz.analyses.rollout": "rollout value_rollout",
     "vit_viz.analyses.saco": "saco",
+    "vit_viz.analyses.sink_kinds": "SinkKinds sink_kinds",
     "vit_viz.analyses.tokens": "token_change token_similarity",
     "vit_viz.capture.edits": "edit",
     "vit_viz.capture.trace": "Trace",

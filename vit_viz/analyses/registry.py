@@ -38,6 +38,7 @@ from vit_viz.analyses.registers import ADDED_REGISTER
 from vit_viz.analyses.removal import WITHOUT_PATCHES
 from vit_viz.analyses.saco import SACO
 from vit_viz.analyses.share_maps import CLASS_DIFFERENCE, OWN_PART, OWN_PARTS
+from vit_viz.analyses.sink_kinds import SINK_KINDS
 from vit_viz.analyses.spec import AnyQuestion, Part, Registry
 from vit_viz.analyses.tokens import TOKEN_CHANGE, TOKEN_SIMILARITY
 from vit_viz.analyses.trust import RANDOM_BAND, RANDOMISATION, TRUST
@@ -48,6 +49,7 @@ QUESTIONS: Registry[AnyQuestion] = Registry(
     HEADS,
     HEAD_NAMES,
     LEDGER,
+    SINK_KINDS,
     HEAD_IMPORTANCE,
     ABLATION,
     DECOMPOSITION,

@@ -67,13 +67,15 @@ class Interception(TorchFunctionMode):
         return self._in_the_kernel(projections, inference=not keeps_graph and not keeps_tensors)
 
     @contextmanager
-    def _in_the_kernel(self, projections: list[Tensor], *, inference: bool) -> Iterator[None]:
+    def _in_the_kernel(
+        self, projections: list[tuple[Tensor, Tensor | None]], *, inference: bool
+    ) -> Iterator[None]:
         """A pass of which nobody keeps a tensor can do without autograd's bookkeeping."""
 
         def attention(*args: Any, **kwargs: Any) -> Tensor:
             output = self._attention(F.scaled_dot_product_attention, args, kwargs)
             if self._recorder is not None and projections:
-                self._recorder.projected_by(projections[len(self._recorder.captures) - 1])
+                self._recorder.projected_by(*projections[len(self._recorder.captures) - 1])
             return output
 
         with torch.inference_mode() if inference else nullcontext(), attending_through(attention):
@@ -115,7 +117,7 @@ class Interception(TorchFunctionMode):
             func, args, kwargs, lambda *args, **kwargs: self._attention(func, args, kwargs)
         )
         if self._recorder is not None and call.is_square:
-            self._recorder.projected_by(projection)
+            self._recorder.projected_by(projection, None, output)
         return output, weights
 
     def _softmax(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
@@ -157,9 +159,16 @@ class Interception(TorchFunctionMode):
         return output
 
     def _linear(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = func(*args, **kwargs)
         if self._recorder is not None and len(args) >= 2:
-            self._recorder.linear(args[0], args[1])
-        return func(*args, **kwargs)
+            self._recorder.linear(args[0], args[1], result)
+        return result
+
+    def _scaled(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._recorder is not None and len(args) == 2:
+            self._recorder.scaled(*args)
+            self._recorder.scaled(*reversed(args))
+        return self._edited(func, args, kwargs)
 
 
 def _next_layer(edits: ActiveEdits) -> int:
@@ -181,10 +190,16 @@ def are_ours(parts: list[nn.Module]) -> bool:
     return type(parts[0]) is VisionTransformer and are_all_of(parts, OWN_PARTS)
 
 
-def _projections(module: Any) -> list[Tensor]:
-    """The output projection of each layer of our model, [dim, heads * head_dim]; none where a norm stands before it."""
-    attentions = [block.attn for block in module.blocks]
-    return [attn.proj.weight for attn in attentions if isinstance(attn.norm, nn.Identity)]
+def _projections(module: Any) -> list[tuple[Tensor, Tensor | None]]:
+    """Of each layer of our model the output projection [dim, heads * head_dim] and the LayerScale behind it [dim], if any.
+
+    None where a norm stands before it.
+    """
+    return [
+        (block.attn.proj.weight, getattr(block.ls1, "gamma", None))
+        for block in module.blocks
+        if isinstance(block.attn.norm, nn.Identity)
+    ]
 
 
 def multi_head(
@@ -244,4 +259,5 @@ def _handlers(
     if follows_values:
         onednn = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
         table |= dict.fromkeys([F.linear] if onednn is None else [F.linear, onednn], Interception._linear)
+        table |= dict.fromkeys([torch.mul, torch.Tensor.mul, torch.Tensor.mul_], Interception._scaled)
     return table

@@ -43,6 +43,7 @@ class LayerAttention:
         value_norms: ||v_j W_O,h||, [heads, tokens]: how long a value is after the output projection; NaN where no projection was
             found, None where nobody asked.
         lse: log sum exp of each row's scores, [heads, tokens], where the kernel returned it.
+        projected: beside v, what makes lengths of a head's vectors behind projection and LayerScale, see `projected`.
     """
 
     q: Tensor | None = None
@@ -55,6 +56,7 @@ class LayerAttention:
     weights_grad: Tensor | None = None
     value_norms: Tensor | None = None
     lse: Tensor | None = None
+    projected: Tensor | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -212,17 +214,25 @@ def side_by_side(layers: Sequence[LayerAttention]) -> LayerAttention:
     return LayerAttention(torch.cat(q), torch.cat(k), layers[0].scale, lse=torch.cat(lse) if lse else None)
 
 
-def value_norms(v: Tensor, projection: Tensor) -> Tensor:
-    """||v_j W_O,h||, fp32 [heads, tokens]: the root of v_j (W_O,h^T W_O,h) v_j^T, so that no vector of the model's width is formed.
+def projected(projection: Tensor, heads: int, scale: Tensor | None = None) -> Tensor:
+    """P_h = (g W_O,h)^T (g W_O,h), fp32 [heads, head_dim, head_dim]: behind the projection x is sqrt(x P_h x^T) long.
+
+    No vector of the model's width is formed then.
 
     Args:
-        v: fp32 [heads, tokens, head_dim].
         projection: W_O, [dim, heads * head_dim].
+        scale: g of a LayerScale behind it, [dim]; None is 1.
     """
+    weight = projection.detach().float()
+    weight = weight if scale is None else weight * scale.detach().float()[:, None]
     # [heads, dim, head_dim]
-    slices = projection.detach().float().reshape(len(projection), len(v), -1).transpose(0, 1)
-    gram = torch.bmm(slices.transpose(1, 2), slices)
-    return torch.bmm(v, gram).mul_(v).sum(-1).clamp_(min=0).sqrt_()
+    slices = weight.reshape(len(weight), heads, -1).transpose(0, 1)
+    return torch.bmm(slices.transpose(1, 2), slices)
+
+
+def value_norms(v: Tensor, projected: Tensor) -> Tensor:
+    """||v_j W_O,h||, fp32 [heads, tokens], of v [heads, tokens, head_dim] in fp32 and what `projected` makes of W_O."""
+    return torch.bmm(v, projected).mul_(v).sum(-1).clamp_(min=0).sqrt_()
 
 
 def unknown_norms(v: Tensor) -> Tensor:

@@ -20,6 +20,7 @@ from vit_viz.capture.explicit_softmax import Function, Product, WrittenOut
 from vit_viz.capture.layers import (
     LayerAttention,
     exact,
+    projected,
     side_by_side,
     stack_bytes,
     unknown_norms,
@@ -43,7 +44,7 @@ class RecorderOptions:
     """What to keep of a forward pass.
 
     Args:
-        keep_values: also the values.
+        keep_values: also the values, and how the output projection weighs them.
         keep_norms: also how long each value is after the output projection.
         gradients: the pass will be differentiated: keep what the gradient of each attention needs.
         proof_rows: queries per head that are recomputed and compared; 0 for none.
@@ -100,7 +101,10 @@ class Recorder:
         self._uncompared: list[tuple[Capture, Tensor, Tensor]] = []  # with values, and rows of the output
         self._differences: list[Tensor] = []
         self._value: Tensor | None = None  # of the last attention, where it is to be weighed
+        self._share: Tensor | None = None  # of it that each head hands on, [heads, 1]
         self._unprojected: tuple[Capture, Tensor, Tensor] | None = None  # with value and output
+        # the last projection with its weight, its output, and how often that was changed
+        self._projected: tuple[Capture, Tensor, Tensor, int] | None = None
 
     def attention(self, call: AttentionCall, output: Tensor, lse: Tensor | None) -> Tensor:
         """Note one fused call; returns its output, differentiable where gradients are wanted."""
@@ -127,13 +131,18 @@ class Recorder:
     def hands_on(self, share: Tensor | None) -> None:
         """Each head of the last attention hands on this share of its values, [heads, 1]; None is all."""
         if self._value is not None and share is not None:
-            self._value = self._value * share[..., None]
+            self._value, self._share = self._value * share[..., None], share
 
-    def projected_by(self, weight: Tensor) -> None:
-        """The last attention's output goes through this projection [dim, heads * head_dim]; its values are as they were."""
+    def projected_by(self, weight: Tensor, scale: Tensor | None, output: Tensor | None = None) -> None:
+        """The last attention's output goes through this projection [dim, heads * head_dim]; its values are as they were.
+
+        Args:
+            scale: of a LayerScale behind it, [dim]; None: of none that is known.
+            output: of the projection, where a LayerScale may still come.
+        """
         if self._value is not None:
             value, self._value = self._value, None
-            self._weigh(self.captures[-1], value.float(), weight)
+            self._weigh(self.captures[-1], value.float(), weight, scale, output)
 
     def output_is(self, output: Tensor) -> None:
         """The last attention's output, as the model uses it: [..., heads, tokens, head_dim]. What projects it is still to come."""
@@ -142,8 +151,8 @@ class Recorder:
             self._unprojected = (self.captures[-1], value, by_head(output.detach()))
             self._value = None
 
-    def linear(self, inputs: Tensor, weight: Tensor) -> None:
-        """Note a linear layer: the first after an attention is its output projection if it reads exactly that output.
+    def linear(self, inputs: Tensor, weight: Tensor, result: Tensor) -> None:
+        """Note a linear layer and its result: the first after an attention is its projection if it reads exactly its output.
 
         Or the output of the first tokens, where the model needs no others.
         """
@@ -156,7 +165,20 @@ class Recorder:
             return
         last = inputs.detach().reshape(count, heads * head_dim)[-1]
         if torch.equal(last, output[:, count - 1].reshape(-1)):
-            self._weigh(capture, value, weight)
+            self._weigh(capture, value, weight, None, result)
+
+    def scaled(self, product: object, factor: object) -> None:
+        """Note two factors: the output of the last projection as it is, and a number for each channel, are a LayerScale."""
+        if self._projected is None or not (isinstance(product, Tensor) and isinstance(factor, Tensor)):
+            return
+        capture, weight, output, version = self._projected
+        if product.data_ptr() != output.data_ptr() or product.shape.numel() != output.shape.numel():
+            return
+        if factor.shape.numel() == factor.shape[-1:].numel() == len(weight) and version == _version(output):
+            self._projected = None
+            place = self.arena.view("projected", capture.slots["projected"])
+            with exact():
+                place.copy_(projected(weight, len(place), factor.detach().flatten()))
 
     def softmax(self, attention: Tensor) -> None:
         """Note the output of a written-out softmax that is square in its last two axes."""
@@ -257,13 +279,22 @@ class Recorder:
 
     def _expect_norms(self, capture: Capture, like: Tensor) -> None:
         """A place for the norms of the values, [heads, tokens, ...], where they are wanted."""
-        self._value = self._unprojected = None
+        self._value = self._share = self._unprojected = self._projected = None
         if self.weighs_values:
             self._keep(capture, value_norms=unknown_norms(like))
 
-    def _weigh(self, capture: Capture, value: Tensor, weight: Tensor) -> None:
+    def _weigh(
+        self, capture: Capture, value: Tensor, weight: Tensor, scale: Tensor | None, output: Tensor | None
+    ) -> None:
+        heads = len(value)
         with exact():
-            self.arena.view("value_norms", capture.slots["value_norms"]).copy_(value_norms(value, weight))
+            norms = value_norms(value, projected(weight, heads))
+            self.arena.view("value_norms", capture.slots["value_norms"]).copy_(norms)
+            if self.options.keep_values:
+                if self._share is not None:
+                    weight = (weight.reshape(len(weight), heads, -1) * self._share).flatten(1)
+                self._keep(capture, projected=projected(weight, heads, scale))
+                self._projected = None if output is None else (capture, weight, output, _version(output))
 
     def _keep_gradient(self, capture: Capture, gradient: Tensor | None) -> None:
         role = "weights_grad" if "weights" in capture.slots else "output_grad"
@@ -361,3 +392,8 @@ class Recorder:
             for role in parts.keys() & {"weights", "weights_grad"}:
                 parts[role] = parts[role].transpose(1, 2)
         return LayerAttention(scale=capture.scale, bias=capture.bias, **parts)
+
+
+def _version(tensor: Tensor) -> int:
+    """How often a tensor was changed in place; nobody counts that in inference mode."""
+    return 0 if tensor.is_inference() else tensor._version

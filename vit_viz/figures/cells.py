@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from vit_viz.analyses.head_names import HeadNames
+from vit_viz.analyses.sink_kinds import Kind, SinkKinds
 from vit_viz.figures import blocks
 from vit_viz.figures.blocks import ColourBar
 from vit_viz.figures.colormaps import default_table, limits
@@ -116,12 +118,37 @@ def _over(photo: Image.Image, colours: NDArray[np.uint8], segments: Segments) ->
 def _names(names: HeadNames, scene: Scene) -> Drawn:
     """What every head is called, a colour for each name."""
     shape = _shape(next(iter(names.numbers.values())))
-    kinds = list(dict.fromkeys(sorted(head.name for head in names.heads)))
+    kinds = sorted({head.name for head in names.heads})
     groups = np.array([kinds.index(head.name) for head in names.heads]).reshape(shape)
-    grid = blocks.grid_block(blocks.enlarged(_grouped(groups)), shape, scene.inner, tallest=0.75)
-    counts = [f"{kind}: {counted(int((groups == place).sum()), 'head')}" for place, kind in enumerate(kinds)]
-    key = blocks.key_block(list(zip(counts, _GROUP_COLOURS * len(kinds), strict=False)), scene.inner)
-    return Drawn([grid, key], names.provenance, "Names of the heads", scene.about(names.provenance))
+    caption = scene.about(names.provenance)
+    return Drawn(_in_colours(groups, kinds, scene), names.provenance, "Names of the heads", caption)
+
+
+@drawn.register(SinkKinds)
+def _sinks(sinks: SinkKinds, scene: Scene) -> Drawn:
+    """How many queries each head sends to one token, and where they are enough for a sink, of which kind it is."""
+    body = _cells(sinks.queries, scene, ("layer", "head"), unit="share of queries with half on one token")
+    kinds = get_args(Kind)
+    groups = np.array([[kinds.index(kind) for kind in row] for row in sinks.kinds])
+    caption = scene.about(sinks.provenance)
+    if groups.any():
+        body += _in_colours(groups, kinds, scene)
+    else:
+        none = "No head has a sink: one token to which 90% of the queries send half of their attention."
+        caption = joined(caption, none)
+    return Drawn(body, sinks.provenance, "Kinds of sinks", caption)
+
+
+def _in_colours(groups: NDArray[np.int64], names: Sequence[str], scene: Scene) -> list[FigureBlock]:
+    """The group of every head by its colour, and a key that says how many there are of each."""
+    grid = blocks.grid_block(blocks.enlarged(_grouped(groups)), _shape(groups), scene.inner, tallest=0.75)
+    sizes = np.bincount(groups.ravel(), minlength=len(names))
+    key = [
+        (f"{name}: {counted(int(size), 'head')}", colour)
+        for name, size, colour in zip(names, sizes, _GROUP_COLOURS, strict=False)
+        if size
+    ]
+    return [grid, blocks.key_block(key, scene.inner)]
 
 
 def _grouped(groups: NDArray[np.int64]) -> NDArray[np.uint8]:
