@@ -277,7 +277,6 @@ def test_other_precisions_agree_with_single_precision(make_model, pixels, dtype,
         "integrated_gradients",
         "smoothgrad",
         "gradient_shap",
-        "feature_ablation",
         "kernel_shap",
     ]
     methods += ["legrad", "gradcam"] if plain is model else []

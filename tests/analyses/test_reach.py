@@ -142,7 +142,7 @@ def test_the_estimate_of_heads_needs_the_gradient_of_every_layer() -> None:
 
 
 def all_maps(model: nn.Module) -> dict[str, np.ndarray]:
-    names = [name for name in METHODS if name not in ("kernel_shap", "occlusion", "feature_ablation")]
+    names = [name for name in METHODS if name not in ("kernel_shap", "occlusion")]
     names = names if type(model).__name__ == "VisionTransformer" else [*OF_PIXELS, *OF_LAYERS]
     subject = PreparedImage.of(model, pixels(), layout=LAYOUT, has_classes=True)
     maps = explain_subject(subject, methods=names, target=3)

@@ -72,15 +72,3 @@ def test_while_one_writes_no_other_does(tmp_path: Path) -> None:
         pytest.fail("two write")
     with manifest.alone(tmp_path):
         assert [one.name for one in tmp_path.iterdir()] == [manifest._LOCK]
-
-
-def test_of_two_manifests_that_of_this_format_counts(tmp_path: Path) -> None:
-    """A process may be killed between writing the one and removing the other."""
-    first = begun(tmp_path)
-    (tmp_path / manifest.OLD_FILE).write_text(json.dumps({"format": 1}))
-    assert manifest.read(tmp_path) == first
-    (tmp_path / manifest.FILE).unlink()
-    assert manifest.read(tmp_path) == {"format": 1}
-    (tmp_path / manifest.OLD_FILE).unlink()
-    with pytest.raises(ParameterError, match=r"holds no survey: _survey\.json cannot be read"):
-        manifest.read(tmp_path)

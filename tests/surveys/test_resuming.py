@@ -383,93 +383,17 @@ def test_to_extend_nothing_begins(run: Run) -> None:
     assert run(extend=True).check().is_whole
 
 
-# --- surveys of format 1
+def test_the_survey_that_comes_along_is_whole() -> None:
+    assert Survey(example_survey()).check().is_whole
 
 
-def old(done: Survey) -> Survey:
-    """The same survey as format 1 had it: all tables side by side, without sizes and times, no record."""
-    for number in parquet.batches(done.folder):
-        place = parquet.batch_folder(done.folder, number)
-        for level in TABLES:
-            rows = parquet.table_of(done.folder, number, level)
-            if level == "photos":
-                rows = rows.drop_columns(["file_size", "file_time"])
-            file = parquet.file_of(place, level)
-            parquet.pq.write_table(rows, file)
-            file.rename(place / file.name)
-        shutil.rmtree(parquet.rest_of(place))
-    said = {key: value for key, value in done.manifest.items() if key != "names"} | {"format": 1}
-    (done.folder / manifest.FILE).unlink()
-    (done.folder / manifest._LOCK).unlink()
-    (done.folder / "survey.json").write_text(json.dumps(said))
-    (done.folder / "survey.lock").touch()
-    return done
-
-
-def without_files(rows: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    photos = [row | {"file_size": None, "file_time": None} for row in rows["photos"]]
-    return rows | {"photos": photos}
-
-
-def test_an_old_survey_is_read_checked_and_becomes_a_new_one_when_it_goes_on(run: Run, done: Survey) -> None:
-    whole = without_files(rows_of(done))
-    old(done)
-    assert rows_of(done) == whole
-    assert done.check().is_whole
-    parquet.remove_batch(done.folder, 2)
-    assert run().notes == ()
-    assert without_files(rows_of(done)) == whole
-    assert [row["file_size"] is None for row in rows_of(done)["photos"]] == [True] * 4 + [False] * 2 + [True]
-    assert (done.manifest["format"], done.check().is_whole) == (2, True)
-    assert {one.name for one in done.folder.iterdir() if not one.is_dir()} == {"_survey.json", "_survey.lock"}
-    assert all(record is not None for record in map(parquet.record_of, done.folder.glob("batch=*")))
-
-
-@pytest.mark.parametrize(
-    ("level", "damage"),
-    [
-        ("photos", drop),
-        ("heads", cut),
-        ("methods", of_another_batch),
-        ("thumbnails", drop),
-        ("failures", cut),  # of another batch it would be equal: both are empty
-    ],
-)
-def test_damage_to_an_old_survey_is_found(run: Run, level: str, damage: Any) -> None:
-    done = old(run(methods=("rollout",), deletion=False))
-    whole = without_files(rows_of(done))
-    damage(done.folder / "batch=000001" / f"{level}.parquet")
-    assert [one.number for one in done.check().damaged] == [1]
-    assert "damaged and made again: batch 1" in run(methods=("rollout",), deletion=False).notes[0]
-    assert without_files(rows_of(done)) == whole
-
-
-def test_sums_of_other_photos_are_found_in_an_old_survey(run: Run, done: Survey) -> None:
-    old(done)
-    shutil.copy(done.folder / "batch=000003" / "maps.parquet", done.folder / "batch=000001" / "maps.parquet")
-    assert [one.fault for one in done.check().damaged] == ["its table maps is of other photos"]
-
-
-def test_a_changed_photo_of_an_old_survey_is_found_though_its_size_was_not_noted(
-    run: Run, done: Survey, album: Path
-) -> None:
-    old(done)
-    save_photo(album / "6.png", 9)
-    assert "1 photo has changed since it was surveyed" in run().notes[0]
-    assert [row["photo"] for row in rows_of(done)["photos"] if row["file_size"]] == ["6.png"]
-
-
-def test_the_survey_that_comes_along_is_an_old_one_and_whole() -> None:
-    there = Survey(example_survey())
-    assert there.manifest["format"] == 1
-    assert there.check().is_whole
-
-
-def test_a_survey_of_a_later_format_is_refused(run: Run, done: Survey) -> None:
+@pytest.mark.parametrize("other", [1, 3])
+def test_a_survey_of_another_format_is_refused(run: Run, done: Survey, other: int) -> None:
     file = done.folder / manifest.FILE
-    file.write_text(json.dumps(done.manifest | {"format": 3}))
+    file.write_text(json.dumps(done.manifest | {"format": other}))
     for use in (run, done.check):
         with pytest.raises(
-            ParameterError, match=r"is a survey of format 3, and this version of vit_viz reads 1 to 2\."
+            ParameterError,
+            match=rf"is a survey of format {other}, and this version of vit_viz reads format 2\.",
         ):
             use()

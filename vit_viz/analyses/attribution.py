@@ -23,7 +23,7 @@ from vit_viz.analyses.pixelwise import (
     leaf,
     watched_target,
 )
-from vit_viz.analyses.prepared_image import BATCH, patch_mask, patch_mean, patch_sum, patch_value
+from vit_viz.analyses.prepared_image import BATCH, patch_mean, patch_sum, patch_value
 from vit_viz.analyses.spec import Method, Passes, Words
 from vit_viz.errors import ParameterError
 from vit_viz.lazy import Tensor, torch
@@ -328,36 +328,4 @@ OCCLUSION = Method(
         runs="one run per patch",
     ),
     passes=Passes(lambda patches: patches),
-)
-
-
-def feature_ablation(given: MethodInput) -> PatchMap:
-    """By how much the target falls when one patch is replaced by the preprocessing mean: occlusion, by way of a feature mask."""
-    from captum.attr import FeatureAblation
-
-    subject = given.subject
-    patches = subject.layout.num_patches
-    forward = watched_target(given, patches + 1)
-    with torch.no_grad():
-        attributions = FeatureAblation(forward).attribute(
-            subject.pixels, baselines=0, feature_mask=patch_mask(subject), perturbations_per_eval=BATCH
-        )
-    return attribution_map(subject, patch_value(subject, attributions), "feature ablation")
-
-
-FEATURE_ABLATION = Method(
-    name="feature_ablation",
-    options=NoOptions,
-    run=lambda given, _options: feature_ablation(given),
-    cost="many passes",
-    words=Words(
-        label="Feature ablation",
-        shows="the same as occlusion, computed by ablating one feature, a patch, at a time.",
-        hides="patches that can stand in for each other: with one of them gone, the others still carry the answer.",
-        formula=r"$y(x) - y(x_{-i})$; $x_{-i}$: the photo with patch $i$ painted gray",
-        source="Kokhlikyan et al. 2020, arXiv:2009.07896",
-        runs="one run per patch",
-    ),
-    passes=Passes(lambda patches: patches),
-    is_card=False,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from vit_viz.analyses.attribution import (
-    FEATURE_ABLATION,
     GRADIENT_SHAP,
     INPUT_X_GRADIENT,
     INTEGRATED_GRADIENTS,
@@ -37,7 +36,6 @@ METHODS = Methods(
     SALIENCY,
     INPUT_X_GRADIENT,
     GRADIENT_SHAP,
-    FEATURE_ABLATION,
     missing="There is no method",
     listed="the Explain tab has a card for each.",
 )

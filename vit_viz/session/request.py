@@ -12,7 +12,6 @@ from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.images import Mode
 from vit_viz.images.part import Part, checked_part, part_size
-from vit_viz.session.earlier import as_today
 from vit_viz.session.edits import NO_EDITS, ModelEdits
 
 Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | Callable[[Any], Any] | None"
@@ -138,8 +137,6 @@ class Request:
             fields_ = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ParameterError("A request is a JSON object.") from error
-        if isinstance(fields_, dict) and "analysis" in fields_:
-            fields_ = as_today(fields_)
         if not isinstance(fields_, dict) or set(_LATER | fields_) != _JSON_FIELDS:
             raise ParameterError(f"A request is a JSON object with {', '.join(sorted(_JSON_FIELDS))}.")
         fields_ = _LATER | fields_

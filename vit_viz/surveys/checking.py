@@ -1,14 +1,12 @@
 """Whether a survey's folder still holds what was written to it, and what of it stands when the survey goes on.
 
-A batch has a record of its own number, its survey, and the SHA-256 of each of its tables. Batches of format 1 have none: of them
-it is checked that every table can be read and that all are of the same photos. A batch that differs, or whose photos have changed
-since, is made again.
+A batch has a record of its own number, its survey, and the SHA-256 of each of its tables. One that differs, or whose photos have
+changed since, is made again.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,14 +30,12 @@ class BatchCheck:
         fault: half a sentence, such as "its table heads is missing"; "" where it is whole.
         photos: names of the photos that were recorded, in their order.
         failures: the sentences of those that could not be read, by name.
-        is_old: whether it is of format 1.
     """
 
     number: int
     fault: str
     photos: tuple[str, ...] = ()
     failures: tuple[tuple[str, str], ...] = ()
-    is_old: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -118,17 +114,13 @@ def _check_batch(folder: Path, there: dict[str, Any], number: int) -> BatchCheck
     """Read one batch of the survey that a manifest describes."""
     place = parquet.batch_folder(folder, number)
     try:
-        record = parquet.record_of(place)
-        if record is not None:
-            _check_record(place, record, number, manifest.settings(there))
+        _check_record(place, parquet.record_of(place), number, manifest.settings(there))
         photos = parquet.table_of(folder, number, "photos", ["photo"])["photo"].to_pylist()
         failures = parquet.table_of(folder, number, "failures").to_pydict()
-        if record is None:
-            _check_old(folder, number, photos)
     except ParameterError as error:
         return BatchCheck(number, _half_sentence(error))
     sentences = tuple(zip(failures["photo"], failures["sentence"], strict=True))
-    return BatchCheck(number, "", tuple(photos), sentences, record is None)
+    return BatchCheck(number, "", tuple(photos), sentences)
 
 
 def _told(batches: tuple[BatchCheck, ...]) -> str:
@@ -144,21 +136,6 @@ def _check_record(place: Path, record: dict[str, Any], number: int, survey: str)
         raise ParameterError("it is of another survey")
     for level in TABLES:
         parquet.content_of(place, level, record)
-
-
-def _check_old(folder: Path, number: int, photos: list[str]) -> None:
-    """Compare the tables of a batch of format 1 with each other; what differs is told in half a sentence."""
-    for level in ("heads", "methods", "thumbnails"):
-        rows = Counter(parquet.table_of(folder, number, level, ["photo"])["photo"].to_pylist())
-        is_empty = not rows and level != "heads"
-        if not is_empty and (rows.keys() != set(photos) or len(set(rows.values())) > 1):
-            raise ParameterError(f"its table {level} is of other photos")
-    maps = parquet.table_of(folder, number, "maps", ["layer", "head", "photos"]).to_pylist()
-    sums: Counter[tuple[int, int]] = Counter()
-    for row in maps:
-        sums[row["layer"], row["head"]] += row["photos"]
-    if set(sums.values()) != ({len(photos)} if photos else set()):
-        raise ParameterError("its table maps is of other photos")
 
 
 def _half_sentence(error: ParameterError) -> str:
@@ -244,9 +221,6 @@ def resume(
     for one in state.batches:
         if one not in kept:
             parquet.remove_batch(folder, one.number)
-        elif one.is_old:
-            parquet.upgrade_batch(folder, one.number, of=manifest.settings(there))
-    manifest.upgrade(folder, there, wanted)
     recorded = frozenset(name for one in kept for name in one.names)
     return Standing(frozenset(one.number for one in kept), recorded, (*notes, *again.notes()))
 

@@ -1,4 +1,4 @@
-"""The tables of a survey and what each column means; `survey.json` and the files themselves repeat it.
+"""The tables of a survey and what each column means; `_survey.json` and the files themselves repeat it.
 
 A filter names columns of one row per photo, which is made of all tables.
 """

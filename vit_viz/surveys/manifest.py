@@ -22,9 +22,6 @@ from vit_viz.surveys.names import shown
 FILE = "_survey.json"
 """Readers of a folder of Parquet pass over names that begin with "_"."""
 
-OLD_FILE = "survey.json"
-"""What it was called in format 1, which is still read; a survey of it that goes on becomes one of this format."""
-
 FORMAT = 2
 _COMPARED = {
     "model": "model",
@@ -83,7 +80,7 @@ def opened(folder: Path, wanted: dict[str, Any], *, extend: bool = False) -> dic
         ParameterError: the folder holds something else; the sentence says what.
         OSError: it cannot be written.
     """
-    if _file(folder).exists():
+    if (folder / FILE).exists():
         there = read(folder)
         gone = len(there.get("gone", ()))
         expected = wanted | {"photos": wanted["photos"] + gone} if gone else wanted
@@ -95,7 +92,7 @@ def opened(folder: Path, wanted: dict[str, Any], *, extend: bool = False) -> dic
                     f"{_short(_said(expected, key))}{hint}; please choose another folder."
                 )
         return there
-    if folder.exists() and (not folder.is_dir() or any(one.name not in _LOCKS for one in folder.iterdir())):
+    if folder.exists() and (not folder.is_dir() or any(one.name != _LOCK for one in folder.iterdir())):
         raise ParameterError(
             f"{shown(str(folder))} holds something that is no survey; please choose another folder."
         )
@@ -115,36 +112,27 @@ def extended(
     """
     left = sorted(gone)
     said = {key: wanted[key] for key in ("digest", "names", "request")}
-    changed = there | said | {"format": FORMAT, "photos": wanted["photos"] + len(left), "gone": left}
+    changed = there | said | {"photos": wanted["photos"] + len(left), "gone": left}
     _write(folder, changed)
     return changed
-
-
-def upgrade(folder: Path, there: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Put the manifest of a survey of format 1 into this format, once all its batches are."""
-    if (folder / OLD_FILE).exists():
-        _write(folder, there | {key: wanted[key] for key in ("format", "names", "tables")})
-        for name in (OLD_FILE, _LOCKS[1]):
-            (folder / name).unlink(missing_ok=True)
 
 
 def read(folder: Path) -> dict[str, Any]:
     """The manifest of a survey.
 
     Raises:
-        ParameterError: this is no survey, or one of a later format.
+        ParameterError: this is no survey, or one of another format.
     """
-    file = _file(folder)
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ParameterError(f"{shown(str(folder))} holds no survey: {file.name} cannot be read.") from error
+        raise ParameterError(f"{shown(str(folder))} holds no survey: {FILE} cannot be read.") from error
     if not isinstance(content, dict):
-        raise ParameterError(f"{shown(str(folder))} holds no survey: {file.name} is no object.")
+        raise ParameterError(f"{shown(str(folder))} holds no survey: {FILE} is no object.")
     version = content.get("format", FORMAT)
-    if version not in range(1, FORMAT + 1):
+    if version != FORMAT:
         raise ParameterError(
-            f"{shown(str(folder))} is a survey of format {_short(version)}, and this version of vit_viz reads 1 to {FORMAT}."
+            f"{shown(str(folder))} is a survey of format {_short(version)}, and this version of vit_viz reads format {FORMAT}."
         )
     return content
 
@@ -155,7 +143,7 @@ def kernel_of(folder: Path) -> str | None:
     Raises:
         ParameterError: the folder's manifest cannot be read.
     """
-    kernel = read(folder).get("linear") if _file(folder).exists() else None
+    kernel = read(folder).get("linear") if (folder / FILE).exists() else None
     return kernel if kernel in ("oneDNN", "torch") else None
 
 
@@ -204,16 +192,9 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 _LOCK = "_survey.lock"
-_LOCKS = (_LOCK, "survey.lock")
-"""The second one is that of format 1."""
 
-FILES = frozenset({FILE, OLD_FILE, *_LOCKS})
+FILES = frozenset({FILE, _LOCK})
 """What lies in the folder of a survey beside its batches."""
-
-
-def _file(folder: Path) -> Path:
-    new, old = folder / FILE, folder / OLD_FILE
-    return old if old.exists() and not new.exists() else new
 
 
 def _write(folder: Path, content: dict[str, Any]) -> None:

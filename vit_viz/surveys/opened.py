@@ -51,7 +51,7 @@ class OpenedSurvey:
 
     Args:
         folder: where it lies.
-        manifest: survey.json.
+        manifest: _survey.json.
         columns: of photos, which expressions are made of.
         texts: by column, of each photo: its name, its label, what the model answered.
         numbers: by column, of each photo, [photos]; NaN where there is none.

@@ -2,8 +2,7 @@
 
 A batch is two folders: `batch=000012` with the table of its photos, and `_batch=000012` with its other tables and its record, which
 whoever reads the whole survey as one folder of Parquet passes over. Both are written under temporary names, flushed to the disk,
-and then renamed, the photos last, so that whatever ends the process leaves whole batches only. Surveys of format 1 have all tables
-of a batch in one folder and no record; they are read as they are.
+and then renamed, the photos last, so that whatever ends the process leaves whole batches only.
 """
 
 from __future__ import annotations
@@ -86,18 +85,6 @@ def write_batch(folder: Path, number: int, files: Files, *, of: str = "") -> Non
         raise
 
 
-def upgrade_batch(folder: Path, number: int, *, of: str) -> None:
-    """Put the tables of a batch of format 1 where those of this format lie; at every moment all of them can be read."""
-    place = batch_folder(folder, number)
-    files: Files = {level: file_of(place, level).read_bytes() for level in TABLES}
-    half = rest_of(place).with_name(f"{rest_of(place).name}{_HALF}")
-    half.mkdir()
-    _write(half / RECORD, _record(number, of, files))
-    half.rename(rest_of(place))
-    for level in TABLES:
-        file_of(place, level).replace(_new_place(place, level))
-
-
 def remove_batch(folder: Path, number: int) -> None:
     """Take a batch away."""
     place = batch_folder(folder, number)
@@ -125,7 +112,7 @@ def batches(folder: Path) -> set[int]:
 
 
 def batch_folder(folder: Path, number: int) -> Path:
-    """Where the photos of a batch lie; in format 1 all of it."""
+    """Where the photos of a batch lie."""
     return folder / f"batch={number:06d}"
 
 
@@ -136,18 +123,15 @@ def rest_of(place: Path) -> Path:
 
 def file_of(place: Path, level: Level) -> Path:
     """The file of a table in the folder of a batch."""
-    new, old = _new_place(place, level), place / f"{level}.parquet"
-    return old if old.exists() and not new.exists() else new
+    return (place if level == "photos" else rest_of(place)) / f"{level}.parquet"
 
 
-def record_of(place: Path) -> dict[str, Any] | None:
-    """What a batch says of itself; None where it is of format 1.
+def record_of(place: Path) -> dict[str, Any]:
+    """What a batch says of itself.
 
     Raises:
         ParameterError: it says nothing that can be read.
     """
-    if not rest_of(place).exists():
-        return None
     try:
         record = json.loads((rest_of(place) / RECORD).read_text(encoding="utf-8"))
         return {"number": int(record["number"]), "of": str(record["of"]), "tables": dict(record["tables"])}
@@ -185,7 +169,7 @@ def table_of(folder: Path, number: int, level: Level, columns: Iterable[str] | N
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def content_of(place: Path, level: Level, record: dict[str, Any] | None) -> bytes:
+def content_of(place: Path, level: Level, record: dict[str, Any]) -> bytes:
     """The bytes of a table, which are those that were written.
 
     Raises:
@@ -195,7 +179,7 @@ def content_of(place: Path, level: Level, record: dict[str, Any] | None) -> byte
         content = file_of(place, level).read_bytes()
     except OSError as error:
         raise ParameterError(f"its table {level} is missing or cannot be read") from error
-    if record is not None and record["tables"].get(level) != hashlib.sha256(content).hexdigest():
+    if record["tables"].get(level) != hashlib.sha256(content).hexdigest():
         raise ParameterError(f"its table {level} is not what was written")
     return content
 
@@ -214,7 +198,7 @@ def _schema_of(level: Level, columns: Iterable[str] | None = None) -> pa.Schema:
     return schema if columns is None else pa.schema([schema.field(name) for name in columns])
 
 
-def _rows(place: Path, level: Level, record: dict[str, Any] | None, columns: list[str]) -> pa.Table:
+def _rows(place: Path, level: Level, record: dict[str, Any], columns: list[str]) -> pa.Table:
     content = content_of(place, level, record)
     try:
         # In this thread alone: one of Arrow's may let go of the bytes only after the read, and aborts the process where the
@@ -227,10 +211,6 @@ def _rows(place: Path, level: Level, record: dict[str, Any] | None, columns: lis
 
 
 # --- files
-
-
-def _new_place(place: Path, level: Level) -> Path:
-    return (place if level == "photos" else rest_of(place)) / f"{level}.parquet"
 
 
 def _record(number: int, of: str, files: Files) -> bytes:

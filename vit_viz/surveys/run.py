@@ -275,7 +275,7 @@ def _num_classes(model: Model) -> int:
 
 
 def _described(plan: _Plan, photos: Source, annotations: str | Path | None) -> dict[str, Any]:
-    """What survey.json says of a survey."""
+    """What _survey.json says of a survey."""
     asked = {"photos": str(photos), "annotations": None if annotations is None else str(annotations)}
     model, decoding = plan.recording.model, plan.decoding
     words = decoding.recipe.sized(decoding.size).describe(mode=decoding.mode)
