@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +24,23 @@ if TYPE_CHECKING:
     F = nn.functional
 
 
-def importer(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """What a package needs as its `__getattr__` (PEP 562) to offer names of other modules.
+def importer(package: str, file: str) -> tuple[Callable[[str], Any], list[str]]:
+    """What a package needs as its `__getattr__` (PEP 562) to offer what it imports for type checkers, and the names of that.
+
+    The imports of its own modules under `if TYPE_CHECKING:` are the only list of them: they are read from its source.
 
     Args:
         package: name of the package.
-        modules: the names that each module defines, with spaces between.
+        file: its `__file__`.
     """
-    homes = {name: module for module, names in modules.items() for name in names.split()}
+    homes = {
+        alias.name: line.module
+        for block in ast.parse(Path(file).read_text("utf-8")).body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for line in block.body
+        if isinstance(line, ast.ImportFrom) and line.module and line.module.startswith("vit_viz.")
+        for alias in line.names
+    }
 
     def attribute(name: str) -> Any:
         if name not in homes:
@@ -40,7 +51,7 @@ def importer(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
         setattr(sys.modules[package], name, value)  # the next use does not come here
         return value
 
-    return attribute
+    return attribute, list(homes)
 
 
 @contextmanager

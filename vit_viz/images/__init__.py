@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vit_viz.images.reading import MAX_ASPECT, MAX_BYTES, MAX_PIXELS, MIN_SIDE, decode, image_hash
 from vit_viz.lazy import importer
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported when first used: reading a picture needs none of it, torch above all
     from vit_viz.images.decoder import DecoderProcess
     from vit_viz.images.preprocess import Mode, Prepared, Preprocess
 
@@ -16,14 +16,8 @@ __all__ = [
     "image_hash",
 ]  # fmt: skip
 
-_MODULES = {
-    "vit_viz.images.decoder": "DecoderProcess",
-    "vit_viz.images.preprocess": "Mode Prepared Preprocess",
-}
-"""Imported when first used: reading a picture needs none of it, torch above all."""
-
 if not TYPE_CHECKING:  # to a type checker a package with __getattr__ has every name
-    __getattr__ = importer(__name__, _MODULES)
+    __getattr__, _ = importer(__name__, __file__)
 
 
 def __dir__() -> list[str]:
