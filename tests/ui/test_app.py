@@ -100,7 +100,7 @@ def test_a_wide_photo_walks_through_all_views_and_a_click_changes_the_picture(
         shown(page, "#vv-explain-picture .vv-frame"),
         page.locator("#vv-explain-picture .vv-caption").inner_text(),
     )
-    click_at(page.locator("#vv-explain-picture .vv-image"), 0.9, 0.5)
+    click_at(page.locator("#vv-explain-picture .vv-frame"), 0.9, 0.5)
     page.wait_for_function(
         "old => document.querySelector('#vv-explain-picture .vv-caption').textContent !== old", arg=caption
     )
