@@ -14,7 +14,6 @@ from packaging.utils import canonicalize_name
 import vit_viz
 from benchmarks.transformers_families import loading, refused
 from tests.test_docker import copied
-from vit_viz.analyses.methods import METHODS
 from vit_viz.checkpoints.catalog import CATALOG, Entry, entry_of
 from vit_viz.checkpoints.source import MAX_STRANGERS_BYTES
 from vit_viz.session.session import LEFT_SECONDS
@@ -41,24 +40,6 @@ def test_every_tab_is_described(label: str) -> None:
 
 def test_no_view_is_described_that_does_not_exist() -> None:
     assert set(re.findall(r"^\| \*\*(\w+)\*\* \|", README, re.MULTILINE)) == {tab.label for tab in TABS}
-
-
-@pytest.mark.parametrize("name", list(METHODS))
-def test_every_method_is_listed_in_its_own_words(name: str) -> None:
-    words = METHODS[name].words
-    formula = re.sub(
-        r"\$([^$]+)\$", r"$`\1`$", words.formula
-    )  # as GitHub reads it beside other signs of Markdown
-    assert "|" not in formula
-    assert (
-        f"| `{name}` | {words.label} | {words.shows} | {words.hides} | {formula} | {words.source} |"
-        in DOCS["METHODS.md"]
-    )
-
-
-def test_methods_are_listed_in_the_order_of_the_screen() -> None:
-    table = DOCS["METHODS.md"].split("| name | method | shows |")[1].split("\n\n")[0]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(METHODS)
 
 
 @pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)

@@ -12,8 +12,7 @@ import pytest
 
 from tests.ui.desk import odd_picture
 from vit_viz.analyses.registry import QUESTIONS
-from vit_viz.cli.declared import text
-from vit_viz.cli.outline import FILE, outline
+from vit_viz.cli.outline import outline
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("torch", "numpy", "PIL", "gradio", "pyarrow", "huggingface_hub", "captum", "ray", "safetensors")
@@ -84,10 +83,6 @@ def test_the_test_sees_what_a_command_imports() -> None:
     code, modules, _ = ended("rollout", "twins")
     assert code == 0
     assert "torch" in modules
-
-
-def test_the_outline_is_what_the_questions_declare() -> None:
-    assert FILE.read_text("utf-8") == text(), "python -m vit_viz.cli.declared writes it again"
 
 
 def test_options_read_from_the_outline_are_those_of_the_questions() -> None:

@@ -1,4 +1,4 @@
-"""The outline of the command line, from the declarations of the questions: `python -m vit_viz.cli.declared` writes it."""
+"""The outline of the command line, from the declarations of the questions: what `questions.json` holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vit_viz.analyses.options import OptionField
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.checkpoints.catalog import DEFAULT_MODEL
-from vit_viz.cli.outline import FILE, KINDS, Outline, QuestionOutline
+from vit_viz.cli.outline import KINDS, Outline, QuestionOutline
 from vit_viz.figures.answers import FORMATS
 from vit_viz.figures.request import DrawingOptions, Output
 from vit_viz.images import Mode
@@ -64,7 +64,3 @@ def _question(question: AnyQuestion) -> QuestionOutline:
         query=query_sentence(question) if question.takes_query else "",
         options=question.options.schema(),
     )
-
-
-if __name__ == "__main__":
-    FILE.write_text(text(), "utf-8")

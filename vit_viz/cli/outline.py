@@ -1,7 +1,7 @@
 """What can be asked, as plain data: commands, help and completion are laid out of it, and torch is not imported for that.
 
 The declarations of the questions stand beside the functions that answer them, so that importing them imports torch, which takes
-seconds. `questions.json` is what they say; `python -m vit_viz.cli.declared` writes it, and a test compares it with them.
+seconds. `questions.json` is what they say; `python -m tests.declared` writes it, and a test compares it with them.
 """
 
 from __future__ import annotations
