@@ -183,6 +183,21 @@ FAMILIES: tuple[Family, ...] = (
         _logits,
     ),
     Family(
+        "RADIO",
+        lambda t: t.RadioModel(
+            t.RadioConfig(
+                **BASE,
+                mlp_ratio=3.0,
+                max_img_size=36,
+                num_registers=2,
+                norm_mean=(0.0,) * 3,
+                norm_std=(1.0,) * 3,
+            )
+        ),
+        "encoder.layer",
+        lambda model, pixels: model(pixels).summary,
+    ),
+    Family(
         "YOLOS",
         lambda t: t.YolosForObjectDetection(
             t.YolosConfig(**{**WITH_MLP, "image_size": [SIZE, SIZE]}, num_detection_tokens=3)

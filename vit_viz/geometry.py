@@ -41,10 +41,11 @@ class TokenLayout:
             patches.
         suffix: names of the tokens after the patches, e.g. ("detection 0", "detection 1").
         joins_patches: beside the class token the output reads the mean of all patches, as the linear heads of DINOv2 do.
+        unread: class tokens that the output does not read, as RADIO has them.
 
     Raises:
-        ParameterError: the grid is empty, two of the prefix and suffix tokens have the same name, or one is named as a query or
-            share that is not a token ("pool", "patches").
+        ParameterError: the grid is empty, two of the prefix and suffix tokens have the same name, one is named as a query or
+            share that is not a token ("pool", "patches"), or one that is not read is no class token.
     """
 
     grid: Grid
@@ -52,6 +53,7 @@ class TokenLayout:
     pooling: Pooling | None = None
     suffix: tuple[str, ...] = field(default=(), kw_only=True)
     joins_patches: bool = field(default=False, kw_only=True)
+    unread: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         rows, cols = (int(n) for n in self.grid)
@@ -60,6 +62,7 @@ class TokenLayout:
         object.__setattr__(self, "grid", (rows, cols))
         object.__setattr__(self, "prefix", tuple(self.prefix))
         object.__setattr__(self, "suffix", tuple(self.suffix))
+        object.__setattr__(self, "unread", tuple(self.unread))
         for name in ("pool", "patches"):
             if name in self.named:
                 raise ParameterError(f"No token can be named {name!r}: the word stands for something else.")
@@ -68,6 +71,11 @@ class TokenLayout:
             raise ParameterError(
                 f"Prefix and suffix tokens need different names, but {twice[0]!r} is there twice."
             )
+        for name in self.unread:
+            if name not in self.named or not _CLASS_TOKEN.fullmatch(name):
+                raise ParameterError(
+                    f"Only class tokens of the layout can be named as not read, and {name!r} is none of them."
+                )
         if self.pooling is None:
             object.__setattr__(self, "pooling", "class" if self.class_tokens else "mean")
         if self.pooling == "class" and not self.class_tokens:
@@ -81,7 +89,7 @@ class TokenLayout:
     @property
     def class_tokens(self) -> tuple[str, ...]:
         """Names of what class pooling reads: "class", or "class 0", "class 1", ..., with a distillation token beside it."""
-        names = tuple(name for name in self.named if _CLASS_TOKEN.fullmatch(name))
+        names = tuple(name for name in self.named if _CLASS_TOKEN.fullmatch(name) and name not in self.unread)
         return names + ("distillation",) * (bool(names) and "distillation" in self.named)
 
     @property
@@ -206,7 +214,7 @@ class TokenLayout:
     def describe(self, query: Query) -> str:
         """A query in words, for captions: "class token", "register 0", "patch (3, 5)"."""
         if query == "pool":
-            of_class = "class token" if len(self.class_tokens) == 1 else _list_words(self.class_tokens)
+            of_class = "class token" if self.class_tokens == ("class",) else _list_words(self.class_tokens)
             read = {"class": of_class, "mean": "mean of patches", "attention": "learned attention"}
             return f"pool ({read[str(self.pooling)]})"
         parts = _parts(query)

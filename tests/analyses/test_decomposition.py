@@ -51,6 +51,7 @@ CASES: dict[str, dict[str, Any]] = {
     "norm in front": {"pre_norm": True, "patch_bias": False, "reg_tokens": 1},
     "bias for offsets": {"position": "none", "relative_bias": True, "pooling": "mean", "layer_scale": True},
     "rotated beside positions": {"rotary_grid": (3, 5), "mlp": "swiglu", "mlp_norm": True},
+    "several class tokens": {"class_tokens": 3, "class_read": (2, 0), "reg_tokens": 2, "no_embed_class": True},
     "no norm at the end": {"final_norm": False, "position": "sinusoidal_2d", "patch_embed": "unfold"},
 }  # fmt: skip
 
@@ -147,6 +148,8 @@ def read_by_hand(vit: VisionTransformer, z: Tensor, whole: Tensor, kept: Tensor)
         return (vit.head(two[0]) + vit.head_dist(two[1])) / 2
     if config.pool_concat:
         return vit.head(torch.cat((x[0], x[kept].mean(0))))
+    if config.class_tokens > 1:
+        return vit.head(torch.cat([x[i] for i in config.class_read]))
     if config.pooling == "class":
         return vit.head(held(vit.fc_norm, x[0], like[0]))
     return vit.head(held(vit.fc_norm, x[kept].mean(0), like[kept].mean(0)))

@@ -167,6 +167,13 @@ def test_the_class_token_is_told_from_the_registers(make_trace, matrices):
     trace = make_trace(prefix=5)
     expected = matrices(trace)[:, :, 5:, 0].mean(-1)
     assert_same(head_table(trace, measure="class_mass").values, expected.numpy())
+    several = replace(
+        trace.layout,
+        prefix=("class 0", "register 0", "class 1", "class 2", "register 1"),
+        unread=("class 2",),
+    )
+    expected = matrices(trace)[:, :, 5:, [0, 2, 3]].sum(-1).mean(-1)
+    assert_same(head_table(replace(trace, layout=several), measure="class_mass").values, expected.numpy())
     assert not head_table(make_trace(prefix=0), measure="class_mass").values.any()
 
 

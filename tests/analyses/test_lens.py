@@ -74,6 +74,7 @@ def test_the_lens_is_the_final_norm_and_the_head_of_each_token(photo):
         {"class_token": False, "pooling": "mean", "fc_norm": True, "final_norm": False},
         {"class_token": False, "pooling": "attention"},
         {"pool_concat": True},
+        {"class_tokens": 3, "class_read": (2, 0)},
     ],
     ids=str,
 )

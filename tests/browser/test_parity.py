@@ -85,7 +85,8 @@ def test_a_pass_is_torchs(passes: dict[Kernels, dict[str, Pass]], family: str, k
 def test_the_families_have_every_choice_of_a_configuration() -> None:
     configs = [ViTConfig(**TINY | case.config) for case in CASES.values()]
     for name, choices in _CHOICES.items():
-        assert {getattr(config, name) for config in configs} == set(choices), name
+        there = set(choices) - {"radio", "radio_v4"}  # refused where a model is written for it
+        assert {getattr(config, name) for config in configs} == there, name
     for one in fields(ViTConfig):
         if one.type == "bool":
             assert {getattr(config, one.name) for config in configs} == {False, True}, one.name

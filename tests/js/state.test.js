@@ -308,6 +308,9 @@ test('the caption says model, layer, head, query, direction and scale', () => {
   assert.equal(queryWords('pool', makeTrace({ pooling: 'mean' })), 'pool (mean of patches)');
   const many = makeTrace({ pooling: 'class', prefix: ['class 0', 'class 1', 'register 0'] });
   assert.equal(queryWords('pool', many), 'pool (class 0, class 1)');
+  const unread = makeTrace({ ...many, unread: ['class 0'] });
+  assert.equal(queryWords('pool', unread), 'pool (class 1)');
+  assert.deepEqual(queryTokens('pool', unread), [1]);
 });
 
 test('keys mean what the help says, and combinations with Control are left to the browser', () => {

@@ -64,8 +64,9 @@ def axis_weights(variant: str, old: int, new: int) -> Weights:
         return at_points(old, [i * (old - 1) / (new - 1) for i in range(new)], plain, 2)
     if variant == "transformers":
         return at_points(old, centres(new, new / old), plain, 2)
-    assert variant == "bilinear"
     points = [max(0.0, point) for point in centres(new, new / old)]
+    if variant == "radio":
+        points = [i * (old - 1) / (new - 1) for i in range(new)]
     return at_points(old, points, lambda x: max(0.0, 1 - abs(x)), 1)
 
 
@@ -77,6 +78,11 @@ def test_each_variant_is_the_sum_over_cells_that_its_formula_says(
     rows, cols, dim = 5, 7, 3
     table = torch.randn(rows * cols, dim, generator=torch.Generator().manual_seed(4))
     down, across = axis_weights(variant, rows, new_grid[0]), axis_weights(variant, cols, new_grid[1])
+    if variant.startswith("radio"):  # a part of a square
+        down, across = (
+            axis_weights(variant, old, max(new_grid))[:new]
+            for old, new in zip((rows, cols), new_grid, strict=True)
+        )
     picture = table.double().numpy().reshape(rows, cols, dim)
     expected = np.einsum("ir,jc,rcd->ijd", down, across, picture).reshape(-1, dim)
     got = resample(table, (rows, cols), new_grid, variant=variant).numpy()
@@ -130,6 +136,18 @@ def by_transformers(module: str, name: str) -> Callable[[Tensor, tuple[int, int]
     return resampled
 
 
+def by_radio_of_transformers(table: Tensor, new: tuple[int, int]) -> Tensor:
+    """It takes a table of as many rows as columns."""
+    transformers = pytest.importorskip("transformers")
+    embeddings = import_module("transformers.models.radio.modeling_radio").RadioPatchEmbeddings(
+        transformers.RadioConfig(hidden_size=DIM, patch_size=PATCH, max_img_size=OLD[0] * PATCH)
+    )
+    embeddings.position_embedding.data = table[None]
+    with torch.no_grad():
+        found: Tensor = embeddings._interpolate_position_embedding(new, table.dtype)
+    return found[0]
+
+
 def by_facebook(table: Tensor, new: tuple[int, int]) -> Tensor:
     """facebookresearch/dino and /dinov2, `interpolate_pos_encoding`, which no package brings; rows are called w there."""
     scale = tuple((side + 0.1) / math.sqrt(len(table)) for side in new)
@@ -154,6 +172,9 @@ def by_facebook(table: Tensor, new: tuple[int, int]) -> Tensor:
             by_transformers("dinov2_with_registers", "Dinov2WithRegisters"),
             (WIDER, TALLER),
             id="transformers-dinov2-registers",
+        ),
+        pytest.param(
+            "radio_v4", by_radio_of_transformers, (WIDER, TALLER, FEWER, MORE), id="transformers-radio"
         ),
         pytest.param("dino", by_facebook, (WIDER, TALLER), id="dino"),
         pytest.param("dinov2", by_facebook, (WIDER, TALLER), id="dinov2"),

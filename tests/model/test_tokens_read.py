@@ -42,6 +42,7 @@ def ours(**choices: Any) -> VisionTransformer:
 
 @pytest.mark.parametrize(("choices", "last"), [
     ({}, 1), ({"reg_tokens": 2}, 1), ({"dist_token": True, "dist_head": True}, 2), ({"final_norm": False}, 1),
+    ({"class_tokens": 4, "class_read": (2, 0), "reg_tokens": 1}, 3),
     ({"pooling": "mean"}, 25), ({"pool_concat": True}, 25), ({"pooling": "attention"}, 25),
 ])  # fmt: skip
 def test_the_last_block_finishes_the_tokens_that_the_output_is_read_from(

@@ -40,6 +40,14 @@ RANDOM_MODELS: dict[str, dict[str, Any]] = {
     "class token and registers": {"reg_tokens": 4},
     "registers without positions of their own": {"reg_tokens": 4, "no_embed_class": True},
     "distilled": {"dist_token": True, "dist_head": True},
+    "several class tokens, a table of its own size": {
+        "class_tokens": 3,
+        "class_read": (0, 2),
+        "reg_tokens": 1,
+        "no_embed_class": True,
+        "position_grid": (5, 5),
+        "resample": "radio",
+    },
     "no class token, mean pooling": {"class_token": False, "pooling": "mean", "fc_norm": True},
     "no class token, attention pooling": {"class_token": False, "pooling": "attention"},
     "rotary, class token and registers": {

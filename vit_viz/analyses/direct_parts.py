@@ -104,8 +104,10 @@ def _readings(
         parts = [(model.head, weights / 2, [first]), (model.head_dist, weights / 2, [second])]
     elif config.pool_concat:
         parts = [(model.head, weights, [first, mean])]
+    elif config.pooling == "class":
+        parts = [(model.head, weights, list(torch.eye(count).to(last)[list(config.class_read)]))]
     else:
-        parts = [(model.head, weights, [first if config.pooling == "class" else mean])]
+        parts = [(model.head, weights, [mean])]
     readings = []
     for head, of_outputs, places in parts:
         wanted = _through_head(head, of_outputs, rest)

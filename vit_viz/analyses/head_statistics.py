@@ -57,15 +57,18 @@ def _mean(name: str, trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
     return sums[name] / trace.layout.num_patches
 
 
-def _received(tokens: Callable[[TokenLayout], slice], trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
+def _received(
+    tokens: Callable[[TokenLayout], slice | list[int]], trace: Trace, sums: Mapping[str, Tensor]
+) -> Tensor:
     """Share of the attention of patches that falls on some tokens."""
     layout = trace.layout
     return sums["columns"][:, :, 1, tokens(layout)].sum(-1) / layout.num_patches
 
 
-def _class_token(layout: TokenLayout) -> slice:
-    token = layout.token("class") if "class" in layout.named else 0
-    return slice(token, token + int("class" in layout.named))
+def _class_tokens(layout: TokenLayout) -> list[int]:
+    """Of several all, also those that the output does not read."""
+    names = (*layout.class_tokens, *layout.unread)
+    return [layout.token(name) for name in names if name != "distillation"]
 
 
 def _sinks(trace: Trace, sums: Mapping[str, Tensor]) -> Tensor:
@@ -139,7 +142,7 @@ STATISTICS: dict[Measure, Statistic] = {
     "distance": Statistic(("distance",), partial(_mean, "distance"), _PIXELS, (0.0, math.inf)),
     "entropy": Statistic(("entropy",), _entropy, _ENTROPY, over_patches=False),
     "prefix_mass": Statistic(("columns",), partial(_received, lambda layout: slice(layout.num_prefix))),
-    "class_mass": Statistic(("columns",), partial(_received, _class_token)),
+    "class_mass": Statistic(("columns",), partial(_received, _class_tokens)),
     "suffix_mass": Statistic(("columns",), partial(_received, lambda layout: layout.suffix_slice)),
     "diagonal_mass": Statistic(("diagonal",), partial(_mean, "diagonal")),
     "left_neighbour": Statistic(("offsets",), partial(_beside, 0, -1)),

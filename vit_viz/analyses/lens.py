@@ -128,8 +128,8 @@ def read_alone(model: VisionTransformer, tokens: Tensor) -> Tensor:
         return both
     if model.attn_pool is not None:
         x = model.attn_pool(x[:, None])  # a pool over one token has weight 1
-    elif config.pool_concat:
-        x = torch.cat((x, x), dim=-1)
+    else:  # class tokens side by side, or one and the mean
+        x = torch.cat([x] * (2 if config.pool_concat else len(config.class_read)), dim=-1)
     outputs: Tensor = model.head(model.fc_norm(x))
     return outputs
 

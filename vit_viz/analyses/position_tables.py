@@ -115,14 +115,14 @@ def resampling(loaded: ModelLike, *, grid: Grid) -> Resampling:
     grid, config = checked_grid(grid), model.config
     table = _learned(model)
     mean, basis = table.mean(0), principal_components(table - table.mean(0), 3)
-    tables = torch.stack([resample(table, config.grid, grid, variant=variant) for variant in VARIANTS])
+    tables = torch.stack([resample(table, config.table_grid, grid, variant=variant) for variant in VARIANTS])
     own = tables[VARIANTS.index(config.resample)]  # [patches, dim]
     apart = (tables - own).norm(dim=-1) / own.norm(dim=-1).mean()
     words = provenance.with_parameters(method="resampling", grid=f"{grid[0]} x {grid[1]}")
     unit, lengths = "share of the mean norm of a position", (0.0, float("inf"))
     difference = to_numpy(apart.reshape(len(VARIANTS), *grid))
     return Resampling(
-        _along(basis, (table - mean)[None], ("checkpoint",), config.grid, "resampling", words),
+        _along(basis, (table - mean)[None], ("checkpoint",), config.table_grid, "resampling", words),
         _along(basis, tables - mean, VARIANTS, grid, "resampling", words),
         TokenMaps(difference, VARIANTS, unit, lengths, False, "resampling", words),
         to_numpy(((tables - own).norm(dim=(1, 2)) / own.norm()).float()),
@@ -238,7 +238,7 @@ def _learned(model: VisionTransformer) -> Tensor:
         raise ParameterError(
             f"Only learned positions are resampled; those of this model are {model.config.position} and need none of it."
         )
-    table = model.position_table(model.config.grid).detach().cpu().double()
+    table = model.position_table(model.config.table_grid).detach().cpu().double()
     return table[len(model.config.positioned_prefix) :]
 
 

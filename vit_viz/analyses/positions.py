@@ -149,8 +149,8 @@ def _note(model: VisionTransformer, grid: Grid) -> str:
     if config.position != "learned":
         return "These positions are fixed waves, not learned."
     notes = []
-    if grid != config.grid:
-        old, new = (f"{rows} x {cols}" for rows, cols in (config.grid, grid))
+    if grid != config.table_grid:
+        old, new = (f"{rows} x {cols}" for rows, cols in (config.table_grid, grid))
         notes.append(f"Resampled from the {old} positions of the checkpoint to {new} ({config.resample}).")
     if config.rotary_grid is not None:
         notes.append(

@@ -218,6 +218,7 @@ def _with_one_more(model: VisionTransformer, pixels: Tensor) -> VisionTransforme
         reg_tokens=old.reg_tokens + 1,
         img_size=size,  # the table of positions below is made for this image
         position="learned" if has_table else old.position,
+        position_grid=None,
     )
     with torch.device("meta"):
         longer = VisionTransformer(config)

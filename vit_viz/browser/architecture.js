@@ -9,6 +9,7 @@ export const USUAL_EPS = 1e-6; // of norms
 /** What nothing in a file says, as in vit_viz/model/config.py. */
 const USUAL = {
   ...{ img_size: [224, 224], num_classes: 0, no_embed_class: false, position: 'learned', resample: 'timm' },
+  ...{ class_tokens: 1, class_read: [0], position_grid: null },
   ...{ rotary_base: 100, rotary_grid: null, patch_embed: 'conv', pad: false, drop_remainder: false },
   ...{ scale: null, mlp: 'gelu', norm_eps: USUAL_EPS, pool_prefix: false, projection: false },
 };

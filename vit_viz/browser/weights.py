@@ -31,8 +31,17 @@ def write_weights(loaded: LoadedModel, path: str | Path, *, storage: Storage = "
         storage: with int8, matrices are whole steps beside NAME.scale, float32 [rows], and all else is float32.
 
     Raises:
-        ParameterError: there is no such storage, or a number is too large for it.
+        ParameterError: there is no such storage, a number is too large for it, or the engine cannot compute the model.
     """
+    if (
+        loaded.config.class_tokens > 1
+        or loaded.config.position_grid
+        or loaded.config.resample.startswith("radio")
+    ):
+        raise ParameterError(
+            f"The engine in the page knows neither several class tokens nor RADIO's positions, so {loaded.name!r} cannot run "
+            "there: look at it with vit-viz serve --model, or write what it computed for one photo with vit-viz page PHOTO --model."
+        )
     if storage not in ("fp32", "fp16", "int8"):
         raise ParameterError(f"storage must be fp32, fp16 or int8, not {str(storage)[:40]!r}.")
     metadata = {"config": loaded.config.to_dict(), "preprocess": loaded.preprocess.to_dict()}

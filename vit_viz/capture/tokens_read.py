@@ -90,7 +90,7 @@ def layout_that_reads(layout: TokenLayout, read: TokensRead) -> TokenLayout | No
         return None
     if has_patches and read.patches == "by attention":
         return replace(layout, pooling="attention", joins_patches=False)
-    names = {layout.token(name): name for name in layout.named}
+    names, unread = {layout.token(name): name for name in layout.named}, layout.unread
     if named and {names[token] for token in named} != set(layout.class_tokens):
         read_as = ["class"] if len(named) == 1 else [f"class {i}" for i in range(len(named))]
         others = [token for token in names if token not in named]
@@ -100,6 +100,7 @@ def layout_that_reads(layout: TokenLayout, read: TokensRead) -> TokenLayout | No
             for i, (token, kind) in enumerate(zip(others, kinds, strict=True))
         }
         names |= dict(zip(named, read_as, strict=True))
+        unread = ()
     told = [names[token] for token in sorted(names)]
     return TokenLayout(
         layout.grid,
@@ -107,6 +108,7 @@ def layout_that_reads(layout: TokenLayout, read: TokensRead) -> TokenLayout | No
         pooling="class" if named else "mean",
         suffix=tuple(told[layout.num_prefix :]),
         joins_patches=bool(named) and has_patches,
+        unread=unread,
     )
 
 
@@ -116,4 +118,5 @@ def as_source(layout: TokenLayout) -> str:
     pooling = f', pooling="{layout.pooling}"' if layout.pooling != usual.pooling else ""
     suffix = f", suffix={layout.suffix}" if layout.suffix else ""
     joins = ", joins_patches=True" if layout.joins_patches else ""
-    return f"TokenLayout(grid=({rows}, {cols}), prefix={layout.prefix}{pooling}{suffix}{joins})"
+    unread = f", unread={layout.unread}" if layout.unread else ""
+    return f"TokenLayout(grid=({rows}, {cols}), prefix={layout.prefix}{pooling}{suffix}{joins}{unread})"

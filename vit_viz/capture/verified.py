@@ -59,6 +59,9 @@ def structure_of(
         if config.dist_token and config.pooling == "class" and not config.dist_head:  # the class token alone
             read = (layout.token("class"),)
             ours = replace(ours, read=TokensRead((read,) * (config.num_classes or config.embed_dim)))
+        if layout.pooling == "class" and len(config.class_read) > 1 and not config.num_classes:
+            each = [(layout.token(config.prefix[i]),) for i in config.class_read]  # side by side
+            ours = replace(ours, read=TokensRead(tuple(one for one in each for _ in range(config.embed_dim))))
         return ours
     key = _key(parts, pixels, layout)
     known = _FINDINGS.of(module)

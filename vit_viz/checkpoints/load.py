@@ -173,6 +173,8 @@ def load_source(source: Source, *, device: str | torch.device | None = None) -> 
     weights = read_weights(source.weights, max_numbers=max_numbers(strangers=source.is_strangers))
     settings = _settings(source, weights)
     family, inferred, model = _model_of(source, weights, settings)
+    if inferred.preprocess is not None:
+        settings["preprocess"] = inferred.preprocess
     preprocess, preprocess_origin = preprocess_of(inferred.config, settings, family.RECIPE)
     if source.is_strangers:
         _check_strangers_input(source.name, inferred.config, preprocess)
@@ -185,7 +187,7 @@ def load_source(source: Source, *, device: str | torch.device | None = None) -> 
     }
     unwrapped = weights.model
     notes |= {"part": unwrapped.place} if unwrapped.place else {}
-    if left_out := (*unwrapped.models_left_out, *unwrapped.left_out):
+    if left_out := (*unwrapped.models_left_out, *unwrapped.left_out, *inferred.left_out):
         notes["left_out"] = listed(left_out)
     if assumed := (*unwrapped.assumed, *inferred.assumed):
         notes["assumed"] = "; ".join(assumed)

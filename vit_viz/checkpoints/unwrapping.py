@@ -32,13 +32,17 @@ _WRAPPERS = re.compile(
 _EMBEDDING = re.compile(r"""
     (?P<outer>(?:.*?\.)??)
     (?:(?P<inner>(?:(?:vit|deit|ijepa|dpt|dinov2|dinov2_with_registers|beit|data2vec_vision|vision_model
-    |backbone|base_model|model)\.)?)embeddings\.patch_embeddings?(?:\.projection)?|patch_embed\.proj|conv_proj)\.weight
+    |backbone|base_model|model)\.)?)embeddings\.patch_embeddings?(?:\.projection)?|patch_embed\.proj|conv_proj
+    |patch_generator\.embedder)\.weight
 """, re.VERBOSE)  # fmt: skip
 """The patch embedding, behind a name that belongs to the model in transformers and behind those that lead to it."""
 
 _ANYBODYS = ("backbone.", "base_model.", "model.")  # names of transformers that others use, too
 _TRANSFORMERS_PARTS = re.compile(r"((cls_|distillation_)?classifier|neck|(auxiliary_)?head|decoder)\.")
 _POOLER = re.compile(r"pooler\.")  # of a bare model of transformers, in a module of somebody's own
+_WITHIN_RADIO = re.compile(
+    r"(radio_model\.)?(model\.)?(inner\.)?$"
+)  # beside it stands what normalises pixels
 _DINO_HEAD = re.compile(r"head\.(mlp|last_layer)\.")
 _CLASSIFIER = re.compile(r"((?:\w*head|fc|linear|\w*classifier)\.)(?:weight|bias)")
 _OWN_CLASSIFIERS = ("head.weight", "classifier.weight", "heads.head.weight")
@@ -155,6 +159,8 @@ def _places(keys: tuple[str, ...], state: Mapping[str, Tensor]) -> Iterable[_Mod
         is_transformers = _has(state, outer, _TRANSFORMERS_PARTS) and not _has(state, outer + inner, _POOLER)
         if inner in _ANYBODYS and not is_transformers:
             outer, inner = outer + inner, ""
+        if name.endswith("patch_generator.embedder.weight"):
+            outer = _WITHIN_RADIO.sub("", outer, count=1)
         around = outer.removesuffix("backbone.")
         if around != outer and not inner and _has(state, around, _DINO_HEAD):
             outer = (
@@ -183,7 +189,7 @@ def _classifier_beside(
     state: Mapping[str, Tensor],
 ) -> dict[str, Tensor]:
     """A linear classifier that stands beside a model without one ("backbone.blocks...", "fc.weight"), as the model's own."""
-    if any(name in state for name in _OWN_CLASSIFIERS):
+    if any(name in state for name in _OWN_CLASSIFIERS) or "patch_generator." in place.embedding:
         return {}
     if place.prefix:
         around = place.prefix[: place.prefix.rfind(".", 0, -1) + 1]

@@ -31,6 +31,7 @@
  * @property {string[]} suffix names of the tokens after the patches
  * @property {[number, number]} grid rows, cols
  * @property {string} pooling
+ * @property {string[]} [unread] names of the class tokens that the output does not read
  * @property {string} default_query
  * @property {CropBox} crop
  * @property {string} photo
@@ -82,7 +83,7 @@ function namedToken(name, { grid: [rows, cols], prefix, suffix }) {
   return suffix.includes(name) ? prefix.length + rows * cols + suffix.indexOf(name) : null;
 }
 
-/** @param {Pick<Trace, 'grid' | 'prefix' | 'suffix' | 'pooling'>} trace @returns {number[] | 'pool'} */
+/** @param {Pick<Trace, 'grid' | 'prefix' | 'suffix' | 'pooling' | 'unread'>} trace @returns {number[] | 'pool'} */
 function poolTokens(trace) {
   const { grid, prefix, pooling } = trace;
   if (pooling === 'attention') return 'pool';
@@ -94,10 +95,12 @@ function poolTokens(trace) {
 
 /**
  * Names of the tokens that class pooling reads: "class", or "class 0", "class 1", ..., with a distillation token beside it.
- * @param {Pick<Trace, 'prefix' | 'suffix'>} trace
+ * @param {Pick<Trace, 'prefix' | 'suffix' | 'unread'>} trace
  */
-function classTokens({ prefix, suffix }) {
-  return [...prefix, ...suffix].filter((name) => /^(class( [0-9]+)?|distillation)$/.test(name));
+function classTokens({ prefix, suffix, unread = [] }) {
+  return [...prefix, ...suffix].filter(
+    (name) => /^(class( [0-9]+)?|distillation)$/.test(name) && !unread.includes(name),
+  );
 }
 
 /** Whether a query is a token that is not a patch. */
@@ -173,7 +176,7 @@ export function queryWords(query, trace) {
     const ends = names.length > 8 ? `${names[0]} ... ${names[names.length - 1]}` : names.join(', ');
     /** @type {Record<string, string>} */
     const kinds = {
-      class: names.length > 1 ? ends : 'class token',
+      class: names.join() === 'class' ? 'class token' : ends,
       mean: 'mean of patches',
       attention: 'learned attention',
     };

@@ -46,7 +46,8 @@ export function mark(/** @type {View} */ view, /** @type {Trace} */ trace) {
 export function about(query, trace) {
   const kind = isNamed(query, trace) ? query.replace(/ \d+$/, '') : '';
   if (kind === 'class') {
-    const read = trace.pooling === 'class' ? 'reads its answer from it' : 'reads its answer elsewhere';
+    const isRead = trace.pooling === 'class' && !trace.unread?.includes(query);
+    const read = isRead ? 'reads its answer from it' : 'reads its answer elsewhere';
     return `The class token is no part of the photo: the model adds it to the patches, and ${read}.`;
   }
   if (kind === 'register')

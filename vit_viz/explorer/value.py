@@ -31,6 +31,7 @@ def trace_value(trace: Trace) -> Value:
         "suffix": list(trace.layout.suffix),
         "grid": list(trace.layout.grid),
         "pooling": trace.layout.pooling,
+        "unread": list(trace.layout.unread),
         "default_query": trace.layout.default_query,
         "crop": trace.crop_box.to_dict(),
         "source": [source_of(trace, layer) for layer in range(trace.num_layers)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
@@ -13,7 +14,9 @@ from vit_viz.sentences import spelled
 Position = Literal["learned", "sinusoidal_1d", "sinusoidal_2d", "rotary", "none"]
 MlpKind = Literal["gelu", "quick_gelu", "gelu_tanh", "swiglu", "swiglu_packed"]
 Norm = Literal["layer", "rms"]
-Resample = Literal["timm", "bilinear", "dino", "dinov2", "dinov2_reg", "transformers", "torchvision"]
+Resample = Literal[
+    "timm", "bilinear", "dino", "dinov2", "dinov2_reg", "transformers", "torchvision", "radio", "radio_v4"
+]
 PatchEmbedding = Literal["conv", "unfold"]
 Size = tuple[int, int]
 
@@ -24,6 +27,7 @@ _LIMITS = {
     "num_heads": (1, 1024),
     "mlp_hidden": (1, 262_144),
     "num_classes": (0, 1_000_000),
+    "class_tokens": (1, 1024),
     "reg_tokens": (0, 1024),
 }
 _WORDS = {
@@ -33,9 +37,12 @@ _WORDS = {
     "num_heads": "number of heads",
     "mlp_hidden": "width of the MLP",
     "num_classes": "number of classes",
+    "class_tokens": "number of class tokens",
+    "class_read": "class token that is read",
     "reg_tokens": "number of registers",
     "img_size": "size of the picture",
     "patch_size": "size of a patch",
+    "position_grid": "grid of the table of positions",
     "rotary_grid": "grid of the rotary positions",
     "norm_eps": "epsilon of the norms",
     "rotary_base": "base of the rotary positions",
@@ -65,7 +72,11 @@ class ViTConfig:
         patch_size: (height, width) of a patch in pixels.
         mlp_hidden: width of the MLP between its two layers; None means 4 x embed_dim.
         num_classes: outputs of the head; 0 means no head, and the model returns pooled features.
+        class_tokens: how many class tokens there are where `class_token` says that there are some (RADIO: one for each teacher).
+        class_read: which of them the output reads, side by side.
         no_embed_class: the prefix tokens have no position embedding of their own.
+        position_grid: (rows, cols) of the learned positions where they were made for another grid than that of `img_size`, and are
+            resampled for it, too (RADIO); None for that grid.
         resample: how learned positions are brought to another grid; families differ (`vit_viz.model.positions.resample`).
         rotary_base: the longest wavelength of rotary positions, in units of the picture; of those of `rotary_grid` the base of
             their frequencies.
@@ -100,10 +111,13 @@ class ViTConfig:
     mlp_hidden: int | None = None
     num_classes: int = 1000
     class_token: bool = True
+    class_tokens: int = 1
+    class_read: tuple[int, ...] = (0,)
     dist_token: bool = False
     reg_tokens: int = 0
     no_embed_class: bool = False
     position: Position = "learned"
+    position_grid: Size | None = None
     resample: Resample = "timm"
     rotary_base: float = 100.0
     rotary_grid: Size | None = None
@@ -138,12 +152,14 @@ class ViTConfig:
     def __post_init__(self) -> None:
         for name in ("img_size", "patch_size"):
             object.__setattr__(self, name, _size(name, getattr(self, name)))
-        if self.rotary_grid is not None:
-            object.__setattr__(self, "rotary_grid", _size("rotary_grid", self.rotary_grid, unit="patches"))
+        for name in ("rotary_grid", "position_grid"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _size(name, getattr(self, name), unit="patches"))
         if self.mlp_hidden is None:
             object.__setattr__(self, "mlp_hidden", 4 * _integer("embed_dim", self.embed_dim))
         for name in _LIMITS:
             object.__setattr__(self, name, _integer(name, getattr(self, name)))
+        object.__setattr__(self, "class_read", _indices("class_read", self.class_read, self.class_tokens))
         for name, options in _CHOICES.items():
             _choose(name, getattr(self, name), options)
         for field in fields(self):
@@ -164,6 +180,11 @@ class ViTConfig:
         return height // patch_height, width // patch_width
 
     @property
+    def table_grid(self) -> Size:
+        """(rows, cols) of the learned positions as they are stored."""
+        return self.position_grid or self.grid
+
+    @property
     def head_dim(self) -> int:
         """Width of one attention head."""
         return self.embed_dim // self.num_heads
@@ -171,8 +192,19 @@ class ViTConfig:
     @property
     def prefix(self) -> tuple[str, ...]:
         """Names of the tokens before the patches, in their order."""
-        names = ["class"] * self.class_token + ["distillation"] * self.dist_token
+        classes = ["class"] if self.class_tokens == 1 else [f"class {i}" for i in range(self.class_tokens)]
+        names = classes * self.class_token + ["distillation"] * self.dist_token
         return (*names, *(f"register {i}" for i in range(self.reg_tokens)))
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Names of the class tokens that the output does not read, where it reads others."""
+        is_read = self.pooling == "class" and self.class_tokens > 1
+        return (
+            tuple(self.prefix[i] for i in range(self.class_tokens) if i not in self.class_read)
+            if is_read
+            else ()
+        )
 
     @property
     def position_kind(self) -> str:
@@ -190,7 +222,7 @@ class ViTConfig:
         """About how many numbers the model has; norms and other small parts are left out."""
         dim, hidden = self.embed_dim, int(self.mlp_hidden or 0)
         block = 4 * dim * dim + (3 if self.mlp == "swiglu" else 2) * dim * hidden
-        positions = self.grid[0] * self.grid[1] * dim if self.position == "learned" else 0
+        positions = self.table_grid[0] * self.table_grid[1] * dim if self.position == "learned" else 0
         embed = self.in_chans * self.patch_size[0] * self.patch_size[1] * dim
         tables = self.depth * self.relative_bias + self.shared_bias
         biases = tables * self.num_heads * (2 * self.grid[0] - 1) * (2 * self.grid[1] - 1)
@@ -234,6 +266,14 @@ class ViTConfig:
             raise ParameterError("A packed SwiGLU needs an MLP of even width: half of it is the gate.")
         if self.pooling == "class" and not self.class_token:
             raise ParameterError("Class pooling needs a class token; choose pooling 'mean' or 'attention'.")
+        if self.class_tokens > 1 and (
+            not self.class_token or self.dist_token or self.pool_concat or self.fc_norm
+        ):
+            raise ParameterError(
+                "Several class tokens go without a distillation token, a mean beside them and a norm after pooling."
+            )
+        if self.position_grid and (self.position != "learned" or self.relative_bias or self.shared_bias):
+            raise ParameterError("A table of positions with a grid of its own is one of learned positions.")
         if self.pool_concat and (self.pooling != "class" or self.fc_norm or self.dist_head):
             raise ParameterError(
                 "A head that reads class token and mean side by side goes with class pooling, without a distillation head or a "
@@ -241,7 +281,7 @@ class ViTConfig:
             )
         if self.dist_head and not (self.dist_token and self.pooling == "class"):
             raise ParameterError("A distillation head needs a distillation token and class pooling.")
-        if min(self.grid) < 1 or self.grid[0] * self.grid[1] > _MAX_PATCHES:
+        if min(self.grid) < 1 or max(math.prod(self.grid), math.prod(self.table_grid)) > _MAX_PATCHES:
             raise ParameterError(
                 "A picture of {} x {} pixels in patches of {} x {} gives no usable patch grid.".format(
                     *self.img_size, *self.patch_size
@@ -313,6 +353,18 @@ def _size(name: str, value: Any, *, unit: str = "pixels") -> Size:
             f"{_said(name)} must lie between 1 and {_MAX_SIDE} {unit}, not {height} x {width}."
         )
     return height, width
+
+
+def _indices(name: str, value: Any, count: int) -> tuple[int, ...]:
+    """Which of `count` are meant, each once."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ParameterError(f"{_said(name)} is given in a list of numbers, not as {str(value)[:40]!r}.")
+    indices = tuple(_integer(name, index) for index in value)
+    if not indices or len(set(indices)) < len(indices) or min(indices) < 0 or max(indices) >= count:
+        raise ParameterError(
+            f"{_said(name)} must be one of 0-{count - 1}, and each stand once, not {str(list(indices))[:40]}."
+        )
+    return indices
 
 
 def _integer(name: str, value: Any) -> int:

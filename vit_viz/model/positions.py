@@ -28,15 +28,17 @@ class Rotary(NamedTuple):
 def resample(table: Tensor, old_grid: Grid, new_grid: Grid, *, variant: Resample = "timm") -> Tensor:
     """The position embedding that a model uses for a grid it was not trained on.
 
-    Bicubic interpolation over the picture plane, in fp32, as the code that published the checkpoint does it; the variants differ
-    by 2 to 34% on real tables, so a model must be given its own. Prefix tokens have to be split off before.
+    Interpolation over the picture plane, in fp32, as the code that published the checkpoint does it: bicubic but for the last three
+    variants. They differ by 2 to 34% on real tables, so a model must be given its own. Prefix tokens have to be split off before.
 
     Args:
         table: learned positions, [old rows * old cols, dim].
         old_grid: (rows, cols) of the table.
         new_grid: (rows, cols) that is wanted; the same grid returns the table itself.
         variant: "timm" and "dinov2_reg" resize to the size with antialiasing; "dino" and "dinov2" scale by (g + 0.1) / M without;
-            "transformers" resizes to the size without; "torchvision" aligns the corners; "bilinear" is FlexiViT's and RADIO's.
+            "transformers" resizes to the size without; "torchvision" aligns the corners; "bilinear" is FlexiViT's; "radio" resizes
+            to a square of the longer side, bilinearly with the corners aligned, and cuts the grid from its top left; "radio_v4"
+            (C-RADIOv4, transformers) does so without aligning them.
 
     Returns:
         Positions [new rows * new cols, dim] in the dtype of the table.
@@ -45,7 +47,7 @@ def resample(table: Tensor, old_grid: Grid, new_grid: Grid, *, variant: Resample
         ParameterError: the table does not have one entry per cell of the old grid.
 
     Source: the `interpolate_pos_encoding` of DINO and DINOv2, `resample_abs_pos_embed` of timm, transformers' ViT,
-    torchvision's `interpolate_embeddings`.
+    torchvision's `interpolate_embeddings`, `ViTPatchGenerator` of RADIO (arXiv:2312.06709).
     """
     (rows, cols), (new_rows, new_cols) = old_grid, new_grid
     if table.shape[0] != rows * cols:
@@ -60,6 +62,10 @@ def resample(table: Tensor, old_grid: Grid, new_grid: Grid, *, variant: Resample
         picture = F.interpolate(picture, scale_factor=scale, mode="bicubic")
     elif variant == "torchvision":
         picture = F.interpolate(picture, size=new_grid, mode="bicubic", align_corners=True)
+    elif variant in ("radio", "radio_v4"):
+        side = max(new_grid)
+        picture = F.interpolate(picture, size=(side, side), mode="bilinear", align_corners=variant == "radio")
+        picture = picture[..., :new_rows, :new_cols]
     elif variant == "bilinear":
         picture = F.interpolate(picture, size=new_grid, mode="bilinear")
     else:

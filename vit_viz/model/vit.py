@@ -33,10 +33,10 @@ class VisionTransformer(nn.Module):
         self.config = config
         dim = config.embed_dim
         self.patch_embed = PatchEmbed(config)
-        self.cls_token = _token(1, dim) if config.class_token else None
+        self.cls_token = _token(config.class_tokens, dim) if config.class_token else None
         self.dist_token = _token(1, dim) if config.dist_token else None
         self.reg_token = _token(config.reg_tokens, dim) if config.reg_tokens else None
-        positions = len(config.positioned_prefix) + config.grid[0] * config.grid[1]
+        positions = len(config.positioned_prefix) + config.table_grid[0] * config.table_grid[1]
         self.pos_embed = _token(positions, dim) if config.position == "learned" else None
         shared = {"relative_position_bias_table": bias_table(config)} if config.shared_bias else None
         self.rel_pos_bias = nn.ParameterDict(shared) if shared else None
@@ -93,13 +93,18 @@ class VisionTransformer(nn.Module):
         return self.head(self.pool(x))
 
     def pool(self, x: Tensor) -> Tensor:
-        """One vector per image, [B, D] (or [B, 2 D], see `pool_concat`), of the residual stream [B, N, D] after the last block."""
+        """One vector per image of the residual stream [B, N, D] after the last block: [B, D].
+
+        Side by side it is [B, k D] of k class tokens (`class_read`), and [B, 2 D] with `pool_concat`.
+        """
         x = self.norm(x)
         patches = x if self.config.pool_prefix else x[:, len(self.config.prefix) :]  # [B, n, D]
         if self.attn_pool is not None:
             pooled = self.attn_pool(patches)
         elif self.config.pool_concat:
             pooled = torch.cat((x[:, 0], patches.mean(dim=1)), dim=-1)  # [B, 2 D]
+        elif self.config.pooling == "class" and self.config.class_tokens > 1:
+            pooled = x[:, list(self.config.class_read)].flatten(1)  # [B, k D]
         else:
             pooled = x[:, 0] if self.config.pooling == "class" else patches.mean(dim=1)  # [B, D]
         return self.fc_norm(pooled)
@@ -128,6 +133,7 @@ class VisionTransformer(nn.Module):
             prefix=config.prefix,
             pooling=config.pooling,
             joins_patches=config.pool_concat,
+            unread=config.unread,
         )
 
     def position_table(self, grid: Grid) -> Tensor:
@@ -147,7 +153,7 @@ class VisionTransformer(nn.Module):
                 f"This model has no position embedding to show: its positions are {config.position_kind!r}."
             )
         own, patches = self.pos_embed[0, :prefix], self.pos_embed[0, prefix:]  # [p, D], [n, D]
-        return torch.cat((own, resample(patches, config.grid, grid, variant=config.resample)))
+        return torch.cat((own, resample(patches, config.table_grid, grid, variant=config.resample)))
 
     def tokens_read(self) -> int | None:
         """How many tokens, from the first, the output is read from, so that the last block need not finish the others.
@@ -159,7 +165,7 @@ class VisionTransformer(nn.Module):
             return None
         if not are_all_of(last, OWN_PARTS) or are_watched([self.norm, *last]):
             return None
-        return 2 if config.dist_head else 1
+        return 2 if config.dist_head else 1 + max(config.class_read)
 
     def places(self, grid: Grid) -> Places:
         """Where the tokens of a grid are, as far as scores depend on it: angles of queries and keys, biases of offsets."""
@@ -380,7 +386,7 @@ def _norm(config: ViTConfig, dim: int) -> nn.Module:
 def _head(config: ViTConfig) -> nn.Module:
     if not config.num_classes:
         return nn.Identity()
-    features = config.embed_dim * (2 if config.pool_concat else 1)
+    features = config.embed_dim * (2 if config.pool_concat else len(config.class_read))
     return Linear(features, config.num_classes, bias=config.head_bias)
 
 

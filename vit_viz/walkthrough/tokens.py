@@ -42,6 +42,7 @@ class PrefixStep:
     num_patches: int
     dim: int
     pooling: str
+    read: tuple[str, ...]
 
 
 @without_gradients()
@@ -66,6 +67,7 @@ def prefix_step(walk: Walk, trace: Trace, *, layer: int) -> PrefixStep:
         num_patches=layout.num_patches,
         dim=dim,
         pooling=str(layout.pooling),
+        read=layout.class_tokens,
     )
 
 
@@ -128,7 +130,7 @@ def position_step(walk: Walk, *, place: Size, seed: int = 1) -> PositionStep:
         order = order[torch.randperm(len(order), generator=torch.Generator().manual_seed(seed))]
     without = copy.copy(model)  # shares every parameter; only its configuration is another
     without.config = replace(
-        config, position="none", rotary_grid=None, relative_bias=False, shared_bias=False
+        config, position="none", position_grid=None, rotary_grid=None, relative_bias=False, shared_bias=False
     )
     mixed = _rearranged(walk, order.to(walk.pixels.device))
     with undisturbed(model):
@@ -143,11 +145,11 @@ def position_step(walk: Walk, *, place: Size, seed: int = 1) -> PositionStep:
     return PositionStep(
         kind=config.position_kind,
         grid=grid,
-        trained_grid=config.grid,
+        trained_grid=config.table_grid,
         variant=config.resample,
         place=place,
         table=None if table is None else to_numpy(table.clone()),
-        trained_table=to_numpy(model.position_table(config.grid)[own:].clone()) if has_table else None,
+        trained_table=to_numpy(model.position_table(config.table_grid)[own:].clone()) if has_table else None,
         waves=to_numpy(sinusoidal_1d(len(order), config.embed_dim)),
         angles=None if angles is None else to_numpy(angles),
         similarity=_similarity(table, angles, index, grid),
@@ -189,7 +191,9 @@ def position_colours(model: VisionTransformer) -> PositionColours | None:
     """Colours for the positions of a model; None where it has learned none."""
     if model.config.position != "learned":
         return None
-    table = model.position_table(model.config.grid)[len(model.config.positioned_prefix) :].double().cpu()
+    table = (
+        model.position_table(model.config.table_grid)[len(model.config.positioned_prefix) :].double().cpu()
+    )
     mean = table.mean(0)
     axes = torch.linalg.svd(table - mean, full_matrices=False).Vh[:3]
     axes = axes * axes.gather(1, axes.abs().argmax(1, keepdim=True)).sign()

@@ -40,7 +40,7 @@ KINDS: dict[str, dict[str, Any]] = RANDOM_MODELS | {
     "gated MLP in two parts": {"mlp": "swiglu", "depth": 4},
 } | {
     f"positions resampled as {variant}": {"resample": variant, "input_size": LARGER}
-    for variant in ("timm", "dino", "dinov2", "dinov2_reg", "transformers", "torchvision", "bilinear")
+    for variant in ("timm", "dino", "dinov2", "dinov2_reg", "transformers", "torchvision", "bilinear", "radio", "radio_v4")
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from vit_viz.checkpoints.families import (
     beit,
     dino,
     dinov3,
+    radio,
     timm,
     torchvision,
     transformers_beit,
@@ -29,6 +30,7 @@ FAMILIES: tuple[Family, ...] = (
     transformers_dinov3,
     transformers_clip,
     torchvision,
+    radio,
 )
 
 

@@ -32,10 +32,17 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Inferred:
-    """An architecture, and what had to be assumed because neither the file nor its configuration says it."""
+    """An architecture, and what had to be assumed because neither the file nor its configuration says it.
+
+    Args:
+        left_out: parameters of the model that ours does not have, by the beginnings of their names.
+        preprocess: what the parameters say of preprocessing, as files of our own do; it has precedence over what lies beside them.
+    """
 
     config: ViTConfig
     assumed: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    preprocess: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,8 @@ def infer(
     """The architecture of timm-named parameters: shapes say most of it, `known` the rest.
 
     Args:
-        img_size: input size that came with the checkpoint, where one did; used only where it fits the position table.
+        img_size: input size that came with the checkpoint, where one did; used only where it fits the position table, or where
+            `known` says that the table has a grid of its own.
         num_heads: where it is known and no table of biases says it; else heads of 64 are assumed, and said.
         assumed: what the family had to assume itself.
         known: entries of ViTConfig that the family or the checkpoint's configuration settles.
@@ -148,8 +156,11 @@ def infer(
         **_block_parts(state),
         **known,
     }
-    config_prefix = values["class_token"] + values["dist_token"] + values["reg_tokens"]
-    values.update(_positions(state, tuple(patch), img_size, config_prefix, values))
+    if "position_grid" in values:
+        values["img_size"] = img_size
+    else:
+        config_prefix = values["class_token"] + values["dist_token"] + values["reg_tokens"]
+        values.update(_positions(state, tuple(patch), img_size, config_prefix, values))
     return Inferred(ViTConfig(**values), tuple(guesses))
 
 

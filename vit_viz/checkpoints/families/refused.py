@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vit_viz.checkpoints.architectures import architecture
@@ -31,6 +31,7 @@ KINDS = {  # model_type of transformers -> what it is
     "intern_vit_6b": "InternViT",
     "beit": "BEiT",
     "data2vec-vision": "Data2Vec",
+    "radio": "RADIO",
 }
 
 _TRACE = "build it with its own library and look at it with vv.trace(module, pixels)"
@@ -42,6 +43,31 @@ _NAFLEX = (
 _HYBRID = "its patches come from a ResNet, not from the picture"
 _WIDE_NORM = f"it normalises queries and keys across all heads at once, and our model head by head: {_TRACE}"
 _ROTARY = f"its rotary positions are neither those of DINOv3 nor those of EVA-02: {_TRACE}"
+
+_RADIO: tuple[tuple[str | None, str | None, str, str], ...] = (
+    # pattern of the model's name in a configuration of RADIO, and of a parameter -> what it is, and why not
+    (r"eradio|fastervit", r"model\.(levels|patch_embed\.conv_down)\.", "E-RADIO", "most of its layers are convolutions"),
+    (r"radio1d", None, "RADIO1D", f"it squeezes the patches into a row of other tokens: {_TRACE}"),
+    (
+        r"dino_v2_|dinov2_",
+        r"model\.inner\.",
+        "a RADIO around DINOv2",
+        f"its blocks are those of a DINOv2 that it wraps, which is not read here: {_TRACE}",
+    ),
+    (
+        r".*mlpnorm",
+        r"model\.blocks\.\d+\.mlp\.norm\.",
+        "a RADIO with norms in its MLPs",
+        f"they have another epsilon than its other norms, and our model has one: {_TRACE}",
+    ),
+    (
+        None,
+        r"model\.blocks\.\d+\..*\.parametrizations\.",
+        "a RADIO in training",
+        "its weights are still those before the division by their spectral norm; save it after "
+        "torch.nn.utils.parametrize.remove_parametrizations",
+    ),
+)  # fmt: skip
 
 REFUSED = {  # model_type of transformers -> what it is, and why not
     "yolos": ("YOLOS", _SUFFIX),
@@ -87,6 +113,7 @@ def refuse_known(checkpoint: Checkpoint) -> None:
     if "embed_dim" in settings and "depth" in settings:  # our own files may have any name
         return
     _refuse_kind(settings.get("model_type"), name)
+    _refuse_radio(settings, checkpoint.state, name)
     for known in (settings.get("architecture"), name):
         if isinstance(known, str):
             _refuse_architecture(known, name)
@@ -106,7 +133,8 @@ def refuse_strangers(settings: Mapping[str, Any], name: str) -> None:
     """
     kind, timm_name = settings.get("model_type"), settings.get("architecture")
     _refuse_kind(kind, name)
-    if isinstance(kind, str) and kind not in KINDS:
+    _refuse_radio(settings, (), name)
+    if isinstance(kind, str) and kind and kind not in KINDS:
         raise UnknownFamily(
             f"{name!r} is a {kind[:40]!r} model, not a Vision Transformer that we know: {', '.join(dict.fromkeys(KINDS.values()))}."
         )
@@ -127,6 +155,19 @@ def _refuse_kind(kind: Any, name: str) -> None:
     if isinstance(kind, str) and kind in REFUSED:
         what, why = REFUSED[kind]
         raise UnknownFamily(f"{name!r} is {what}: {why}.")
+
+
+def _refuse_radio(settings: Mapping[str, Any], parameters: Iterable[str], name: str) -> None:
+    arguments = settings.get("args")
+    if isinstance(arguments, Mapping) and settings.get("vitdet_window_size") is not None:
+        raise UnknownFamily(
+            f"{name!r} is a RADIO with windows: most of its layers attend within windows of patches: {_TRACE}."
+        )
+    model = str(arguments.get("model", "")) if isinstance(arguments, Mapping) else ""
+    for named, parameter, what, why in _RADIO:
+        of_file = re.compile(rf"(.*\.)?radio_model\.{parameter}") if parameter else None
+        if (named and re.match(named, model)) or (of_file and any(map(of_file.match, parameters))):
+            raise UnknownFamily(f"{name!r} is {what}: {why}.")
 
 
 def _refuse_architecture(timm_name: str, name: str) -> None:

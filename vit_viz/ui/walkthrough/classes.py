@@ -42,7 +42,7 @@ def screen(scene: StepInput) -> Screen:
         else "norm"
     )
     return Screen(
-        title=_TITLES[step.pooling],
+        title="From class tokens to the answer" if _has_several(scene.config) else _TITLES[step.pooling],
         words=(
             f"{_read(scene.config)}{', after a last norm' if scene.config.final_norm else ''}.",
             _output_words(step),
@@ -58,7 +58,7 @@ def screen(scene: StepInput) -> Screen:
         letters=_letters(scene, step, dim),
         shapes=(
             ("stream", f"[{tokens}, {dim}]", "after the last block"),
-            ("pooled", f"[{step.pooled.size}]", _pooled_words(step)),
+            ("pooled", f"[{step.pooled.size}]", _pooled_words(scene.config)),
             ("output", f"[{outputs}]", _OUTPUTS[step.output]),
         ),
         figures=_values(scene, step, chosen)
@@ -103,7 +103,19 @@ def _read(config: ViTConfig) -> str:
         )
     if config.pool_concat:
         return "The answer is read from the class token, the first of the sequence, together with the mean of all patches"
+    if _has_several(config):
+        return f"The answer is read from the tokens {_class_names(config)}"
     return _READ[config.pooling]
+
+
+def _has_several(config: ViTConfig) -> bool:
+    """Whether there are several class tokens, and the answer is read from them."""
+    return config.pooling == "class" and config.class_tokens > 1
+
+
+def _class_names(config: ViTConfig) -> str:
+    """Those that are read."""
+    return f"{', '.join(config.prefix[i] for i in config.class_read)}, side by side"
 
 
 def _code(config: ViTConfig) -> tuple[Code, ...]:
@@ -111,6 +123,8 @@ def _code(config: ViTConfig) -> tuple[Code, ...]:
     if config.dist_head:
         return (Code(VisionTransformer.classify, ("self.head_dist",)),)
     branch = "torch.cat((x[:, 0]" if config.pool_concat else "pooled = x[:, 0] if"
+    if _has_several(config):
+        branch = "list(self.config.class_read)"
     if config.pooling == "attention":
         branch = "self.attn_pool(patches)"
     return (
@@ -262,5 +276,7 @@ def _answer(step: ClassStep) -> str:
     return f"After {_settled(step)} of {len(step.lens) - 1} blocks it is the most probable class, and it stays so."
 
 
-def _pooled_words(step: ClassStep) -> str:
-    return {"class": "the class token", "mean": "mean of patches"}.get(step.pooling, "learned attention")
+def _pooled_words(config: ViTConfig) -> str:
+    if _has_several(config):
+        return _class_names(config)
+    return {"class": "the class token", "mean": "mean of patches"}.get(config.pooling, "learned attention")

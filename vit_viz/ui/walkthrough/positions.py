@@ -25,7 +25,9 @@ _RESAMPLING = {
     "dino": _WITH_FACTORS,
     "dinov2": _WITH_FACTORS,
     "torchvision": ("align_corners=True",),
-    "bilinear": ('mode="bilinear"',),
+    "bilinear": ('size=new_grid, mode="bilinear"',),
+    "radio": ('align_corners=variant == "radio"', ":new_rows, :new_cols"),
+    "radio_v4": ('align_corners=variant == "radio"', ":new_rows, :new_cols"),
 } | dict.fromkeys(("timm", "dinov2_reg", "transformers"), ("antialias=variant",))
 _KINDS = {
     "learned": "This model has learned one vector per place, its *position embedding*, and adds it to the embedding of the patch.",

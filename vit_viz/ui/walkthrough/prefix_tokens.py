@@ -82,6 +82,10 @@ def _vectors_words(step: PrefixStep) -> str:
 
 def _class_words(step: PrefixStep) -> str:
     layer = "in every *layer*, a round in which tokens exchange what they know (steps 5 to 7)"
+    if "class 0" in step.names:
+        read = ", ".join(step.read) if step.pooling == "class" else "elsewhere"
+        count = sum(name.startswith("class ") for name in step.names)
+        return f"The first {count} are *class tokens*: {layer}, they collect from the patches; the answer is read from {read}."
     if "class" not in step.names:
         return f"They collect from the patches {layer}, but the answer is read from elsewhere."
     if step.pooling == "class":

@@ -90,12 +90,12 @@ class StepInput:
 
     @property
     def token(self) -> int:
-        """The token that is followed: the pinned one; else the class token where the output is read from it; else a patch."""
+        """The token that is followed: the pinned one; else the (first) class token that the output is read from; else a patch."""
         layout = self.trace.layout
         if self.view.query and self.view.query != "pool":
             return layout.tokens(self.view.query_of(layout))[0]
-        if layout.default_query == "class":
-            return layout.token("class")
+        if layout.pooling == "class":
+            return layout.token(layout.class_tokens[0])
         return layout.token(self.place)
 
     @property
