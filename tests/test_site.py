@@ -22,7 +22,9 @@ def test_each_public_name_has_one_place_in_the_api() -> None:
 
 @pytest.mark.parametrize("page", API)
 def test_a_thing_is_listed_as_what_it_is(page: str) -> None:
-    for kind, name in re.findall(r"^\.\. auto(\w+):: (\w+)$", API[page], re.MULTILINE):
+    listed = re.findall(r"^\.\. auto(\w+):: (\w+)$", API[page], re.MULTILINE)
+    assert listed
+    for kind, name in listed:
         thing = getattr(vv, name)
         expected = (
             "function"

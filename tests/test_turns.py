@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from vit_viz.errors import BusyError, Cancelled
 from vit_viz.progress import within
 from vit_viz.turns import Turns, Visits
@@ -27,10 +27,10 @@ def held(turns: Turns, device: str = "cpu") -> Iterator[Callable[[], None]]:
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert inside.wait(10)
+    assert inside.wait(PATIENCE)
     yield free.set
     free.set()
-    thread.join(10)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
 
 
@@ -54,7 +54,7 @@ class Waiter:
 
     def end(self) -> BaseException | None:
         """What ended it."""
-        self.thread.join(10)
+        self.thread.join(PATIENCE)
         assert not self.thread.is_alive()
         return self.error
 
@@ -176,7 +176,7 @@ def test_a_crowd_with_failures_and_cancellations_ends() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE)
     assert len(ended) == 16
     with turns.turn("cpu"):
         assert turns.waiting("cpu") == 0

@@ -36,7 +36,9 @@ def photo():
 def test_a_map_knows_where_it_lies_and_where_it_came_from(mini, photo, mode):
     subject = PreparedImage.of(mini, photo, mode=mode)
     trace = vit_viz.trace(mini, photo, mode=mode)
-    for method, result in explain_subject(subject, methods=METHODS.quick).items():
+    maps = explain_subject(subject, methods=METHODS.quick)
+    assert list(maps) == list(METHODS.quick)
+    for method, result in maps.items():
         assert result.crop_box == trace.crop_box, method
         assert result.grid == trace.layout.grid
         assert result.provenance.weights == mini.provenance.weights

@@ -47,6 +47,7 @@ def test_each_layer_of_a_batch_is_that_of_each_image_alone(module):
 def test_the_kernels_normalisers_are_those_of_the_rows():
     seen = []
     visit_layers(own(), pixels(IMAGES), seen.append, tokens=TOKENS)
+    assert len(seen) == 3
     for layer in seen:
         logarithm = layer.log_rows(slice(2, 9))
         assert_same(logarithm.exp(), layer.rows(None, slice(2, 9)))

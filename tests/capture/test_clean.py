@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from tests.capture.models import SIZE, own, pixels, timm_vit, torchvision_vit
 from tests.capture.tutorials import DIM, HEAD_DIM, HEADS, FusedQkv, TutorialViT
 from tests.comparing import assert_same
+from tests.waiting import PATIENCE
 from vit_viz.capture import trace
 from vit_viz.capture.buffers import Arena, BufferPool
 from vit_viz.capture.proof import proof_queries
@@ -115,10 +116,10 @@ def test_a_plain_forward_in_another_thread_is_not_recorded() -> None:
     def wait_inside(*_: object) -> None:
         if threading.current_thread() is threading.main_thread():
             inside.set()
-            assert finished.wait(10)
+            assert finished.wait(PATIENCE)
 
     handle = model.blocks[1].register_forward_hook(wait_inside)
-    other = threading.Thread(target=lambda: (inside.wait(10), model(image), finished.set()))
+    other = threading.Thread(target=lambda: (inside.wait(PATIENCE), model(image), finished.set()))
     other.start()
     recorded = trace(model, image, keep_residual=True)
     other.join()

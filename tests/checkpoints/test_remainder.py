@@ -80,7 +80,8 @@ def test_patch_14_with_pixels_left_over_computes_the_same(tmp_path: Path, librar
     assert loaded.config.img_size == loaded.preprocess.input_size == (SIDE, SIDE)
     for a, b in zip([ours, *inside.blocks], [theirs, *other.blocks], strict=True):
         assert float((a - b).abs().max()) <= 1e-5 * float(b.abs().max())
-    for a, b in zip(inside.attention, other.attention, strict=False):
+    assert len(other.attention) >= 3  # the pool of transformers attends in one kernel, which forms no matrix
+    for a, b in zip(inside.attention[: len(other.attention)], other.attention, strict=True):
         assert float((a - b).abs().max()) <= 1e-5 * float(b.abs().max())
 
 

@@ -19,6 +19,7 @@ import httpx
 from tests.http.hostile import encoded, photo
 from tests.http.visitor import Visitor
 from tests.serving import Server
+from tests.waiting import PATIENCE
 
 NEIGHBOURS = 20
 LOOKS = 3  # at numbers of the own picture, for each neighbour
@@ -112,18 +113,19 @@ class Target:
     url: str
 
 
-Attack = Callable[[Target, dict[str, Any], Any], None]
+Attack = Callable[[Target, dict[str, Any], Any, Any], None]
+"""Of a server and its configuration; tells by an event that it has begun, and by another it is told to stop."""
 
 
 @contextmanager
 def under(attack: Attack, server: Server, config: dict[str, Any]) -> Iterator[None]:
     """While somebody attacks; the attack is over when the block is."""
     spawning = multiprocessing.get_context("spawn")
-    stop = spawning.Event()
-    process = spawning.Process(target=_attack, args=(attack, server.url, config, stop), daemon=True)
+    begun, stop = spawning.Event(), spawning.Event()
+    process = spawning.Process(target=_attack, args=(attack, server.url, config, begun, stop), daemon=True)
     process.start()
-    time.sleep(5.0)  # it is under way
     try:
+        assert begun.wait(PATIENCE)
         yield
     finally:
         stop.set()
@@ -131,13 +133,13 @@ def under(attack: Attack, server: Server, config: dict[str, Any]) -> Iterator[No
         process.kill()
 
 
-def _attack(attack: Attack, url: str, config: dict[str, Any], stop: Any) -> None:
+def _attack(attack: Attack, url: str, config: dict[str, Any], begun: Any, stop: Any) -> None:
     """In a process of its own, which leaves the processor to the app and its visitors: attackers bring their own."""
     os.nice(15)
-    attack(Target(url), config, stop)
+    attack(Target(url), config, begun, stop)
 
 
-def trust_that_nobody_reads(server: Target, config: dict[str, Any], stop: Any) -> None:
+def trust_that_nobody_reads(server: Target, config: dict[str, Any], begun: Any, stop: Any) -> None:
     """24 visitors ask for the trust figures of pictures of their own, again and again, and read nothing."""
     visitors = [Visitor(server, timeout=60, config=config) for _ in range(24)]
     for number, visitor in enumerate(visitors):
@@ -150,12 +152,13 @@ def trust_that_nobody_reads(server: Target, config: dict[str, Any], stop: Any) -
     while not stop.is_set():
         for visitor in visitors:
             visitor.join(event["id"], visitor.inputs(event, ()), data)
+        begun.set()
         stop.wait(0.5)
     for visitor in visitors:
         visitor.close()
 
 
-def uploads_broken_off(server: Target, _config: dict[str, Any], stop: Any) -> None:
+def uploads_broken_off(server: Target, _config: dict[str, Any], begun: Any, stop: Any) -> None:
     """Uploads of 19 MB that end just before their end, eight at once; 400 at most."""
     address = urlsplit(server.url)
     head = (
@@ -174,6 +177,7 @@ def uploads_broken_off(server: Target, _config: dict[str, Any], stop: Any) -> No
                     line.sendall(head)
                     for _ in range(19):
                         line.sendall(block)
+                        begun.set()
             except OSError:
                 pass  # the server has had enough
 
@@ -184,7 +188,7 @@ def uploads_broken_off(server: Target, _config: dict[str, Any], stop: Any) -> No
         thread.join(60)
 
 
-def invented_pages(server: Target, _config: dict[str, Any], stop: Any) -> None:
+def invented_pages(server: Target, _config: dict[str, Any], begun: Any, stop: Any) -> None:
     """2,400 heartbeats for names that nobody has, opened and closed: without a cookie, with one, with one for each."""
     cookie = secrets.token_urlsafe(24)
     with httpx.Client(base_url=server.url, timeout=30) as client:
@@ -197,3 +201,4 @@ def invented_pages(server: Target, _config: dict[str, Any], stop: Any) -> None:
             address = f"/gradio_api/heartbeat/{secrets.token_hex(6)}"
             with client.stream("GET", address, headers=headers) as answer:
                 answer.status_code  # noqa: B018 - it is open now, and closed at once
+            begun.set()

@@ -23,6 +23,7 @@ import pytest
 
 import vit_viz
 from tests.serving import free_port, wait_for
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 8 * 2**20
@@ -180,7 +181,7 @@ def test_the_app_serves_its_page_from_an_empty_folder(place: Place) -> None:
         pytest.fail(log.read_text("utf-8"))
     finally:
         app.send_signal(signal.SIGTERM)
-        app.wait(30)
+        app.wait(PATIENCE)
 
 
 def test_without_the_packages_of_the_app_python_works_and_serving_says_what_to_install(place: Place) -> None:

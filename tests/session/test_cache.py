@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from vit_viz.errors import Cancelled, ParameterError
 from vit_viz.session.cache import ByteCache
 
@@ -262,10 +262,10 @@ def test_who_waits_may_give_up_and_the_computation_goes_on() -> None:
     stop = threading.Event()
     second, outcome = waiting(cache, stop)
     stop.set()
-    second.join(10)
+    second.join(PATIENCE)
     assert isinstance(outcome[0], Cancelled)
     go.set()
-    first.join(10)
+    first.join(PATIENCE)
     assert cache.peek("key") == 1
 
 
@@ -275,7 +275,7 @@ def test_who_waits_for_a_computation_that_is_cancelled_computes_it() -> None:
     second, outcome = waiting(cache, threading.Event())
     go.set()
     for thread in (first, second):
-        thread.join(10)
+        thread.join(PATIENCE)
     assert outcome == [2]
 
 
@@ -286,5 +286,5 @@ def test_who_waits_with_a_check_is_served_as_soon_as_it_is_done(monkeypatch: pyt
     second, outcome = waiting(cache, threading.Event())
     go.set()
     for thread in (first, second):
-        thread.join(10)
+        thread.join(PATIENCE)
     assert outcome == [1]

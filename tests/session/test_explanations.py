@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.session.test_session import Counted, picture
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from vit_viz.analyses.explain import Explanations, explain
 from vit_viz.analyses.faithfulness import faithfulness
 from vit_viz.analyses.map_stability import map_stability
@@ -235,7 +235,7 @@ def test_who_waits_for_a_cancelled_computation_gets_it_all_the_same(counted: Cou
 
     def halt() -> bool:
         started.set()
-        stop.wait(10)
+        stop.wait(PATIENCE)
         return True
 
     def first() -> None:
@@ -247,7 +247,7 @@ def test_who_waits_for_a_cancelled_computation_gets_it_all_the_same(counted: Cou
         threading.Thread(target=lambda: found.append(session.run(request))),
     ]
     threads[0].start()
-    assert started.wait(20)
+    assert started.wait(PATIENCE)
     threads[1].start()
     stop.set()
     for thread in threads:
@@ -292,23 +292,22 @@ def test_everything_that_runs_the_model_takes_turns(counted: Counted, image: str
 
 def test_a_slow_method_lets_others_have_a_turn_between_its_batches(counted: Counted, image: str) -> None:
     session, other = counted.session, counted.session.add_upload(picture(1))
-    done, order = threading.Event(), list[str]()
-
-    def slow() -> None:
-        ask(session, image, "occlusion", target=1)
-        order.append("slow")
-        done.set()
-
-    counted.in_forward.clear()
-    thread = threading.Thread(target=slow)
+    order = list[str]()
     session.trace("tiny", image)
-    thread.start()
-    assert counted.in_forward.wait(10)
-    session.trace("tiny", other)
-    order.append("quick")
-    assert done.wait(60)
-    thread.join(10)
-    assert order == ["quick", "slow"]
+    slow = threading.Thread(target=lambda: ask(session, image, "occlusion", target=1), name="slow")
+    quick = threading.Thread(target=lambda: session.trace("tiny", other), name="quick")
+    counted.inside = lambda: order.append(threading.current_thread().name)
+    counted.in_forward.clear()
+    counted.may_go.clear()
+    slow.start()
+    assert counted.in_forward.wait(PATIENCE)
+    quick.start()
+    until(lambda: session.turns.waiting(("cpu", 0)) == 1, what="a quick question that waits")
+    counted.may_go.set()
+    for thread in (slow, quick):
+        thread.join(PATIENCE)
+    assert order.count("quick") == 1
+    assert (order[0], order[-1]) == ("slow", "slow")
 
 
 def test_who_waits_for_somebodys_computation_may_give_up_and_it_goes_on(counted: Counted, image: str) -> None:
@@ -323,7 +322,7 @@ def test_who_waits_for_somebodys_computation_may_give_up_and_it_goes_on(counted:
     first = threading.Thread(target=lambda: found.append(session.run(request, progress=begun)))
     session.trace("tiny", image)
     first.start()
-    assert started.wait(20)
+    assert started.wait(PATIENCE)
 
     def give_up() -> None:
         with pytest.raises(Cancelled):
@@ -333,7 +332,7 @@ def test_who_waits_for_somebodys_computation_may_give_up_and_it_goes_on(counted:
     second = threading.Thread(target=give_up)
     second.start()
     stop.set()
-    second.join(10)
+    second.join(PATIENCE)
     counted.may_go.set()
     first.join(60)
     assert found[0] == "gave up"

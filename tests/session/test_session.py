@@ -15,7 +15,7 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel, load
 from vit_viz.errors import BusyError, Cancelled, ImageError, ParameterError
@@ -311,7 +311,7 @@ def test_a_full_queue_says_that_the_machine_is_busy_and_nobody_is_stuck(counted:
     until(lambda: len(outcomes) == 5)
     counted.may_go.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE)
     assert len([outcome for outcome in outcomes if isinstance(outcome, str)]) == 5
     assert len([session.trace("tiny", image) for image in images]) == 8  # who was refused is served later
 
@@ -329,16 +329,16 @@ def test_a_visitor_who_leaves_does_not_wait_any_more_and_others_do(counted: Coun
 
     threads = {owner: threading.Thread(target=ask, args=(owner,)) for owner in images}
     threads["ada"].start()
-    assert counted.in_forward.wait(10)
+    assert counted.in_forward.wait(PATIENCE)
     for place, owner in enumerate(["bob", "eve"]):
         threads[owner].start()
         until(lambda place=place: session.turns.waiting(("cpu", 0)) == place + 1)  # type: ignore[misc]
     session.leave("bob")
-    threads["bob"].join(10)
+    threads["bob"].join(PATIENCE)
     assert isinstance(outcomes["bob"], Cancelled)
     counted.may_go.set()
     for thread in threads.values():
-        thread.join(20)
+        thread.join(PATIENCE)
     assert not isinstance(outcomes["eve"], Cancelled)
     assert counted.forwards == 2
 
@@ -357,7 +357,7 @@ def test_a_forward_that_fails_gives_the_device_back(
         patch.setattr("vit_viz.session.engine.trace", lambda *_args, **_options: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             counted.session.trace("tiny", image)
-    assert ThreadPoolExecutor(1).submit(counted.session.trace, "tiny", image).result(10).num_layers == 3
+    assert ThreadPoolExecutor(1).submit(counted.session.trace, "tiny", image).result(PATIENCE).num_layers == 3
 
 
 def test_no_visitor_gets_anothers_map(counted: Counted) -> None:
@@ -476,7 +476,7 @@ def test_everyone_who_waits_for_a_model_is_told_how_far_it_is(monkeypatch: pytes
     def slow(name: str, *, progress: Callable[[int, int], None], **options: Any) -> LoadedModel:
         loads.append(name)
         progress(5, 10)
-        assert go.wait(10)
+        assert go.wait(PATIENCE)
         progress(10, 10)
         return load("mini", device="cpu")
 
@@ -490,7 +490,7 @@ def test_everyone_who_waits_for_a_model_is_told_how_far_it_is(monkeypatch: pytes
     until(lambda: len(told) == 2)
     go.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE)
     assert loads == ["another"]
     assert told[0][0] == told[1][0] == 5
     assert session.engine.models._fetched == {}
@@ -501,16 +501,16 @@ def test_loading_does_not_hold_the_device(monkeypatch: pytest.MonkeyPatch, count
 
     def slow(name: str, **options: Any) -> LoadedModel:
         loading.set()
-        assert go.wait(20)
+        assert go.wait(PATIENCE)
         return load("mini", device="cpu")
 
     monkeypatch.setattr("vit_viz.session.models.load", slow)
     thread = threading.Thread(target=session.model, args=("another",))
     thread.start()
-    assert loading.wait(10)
+    assert loading.wait(PATIENCE)
     session.trace("tiny", session.add_upload(picture(0)))
     go.set()
-    thread.join(20)
+    thread.join(PATIENCE)
     assert counted.forwards == 1
 
 

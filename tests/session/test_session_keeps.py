@@ -13,6 +13,7 @@ import torch
 from PIL import Image
 
 from tests.session.test_session import Counted, picture, until
+from tests.waiting import PATIENCE
 from vit_viz import samples
 from vit_viz.errors import ImageError
 from vit_viz.images import image_hash
@@ -201,10 +202,10 @@ def test_what_was_being_computed_of_a_picture_when_it_went_is_not_kept(counted: 
     counted.may_go.clear()
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(session.run, Request.of("tiny", image, "rollout", owner="ada", query="class"))
-        assert counted.in_forward.wait(20)
+        assert counted.in_forward.wait(PATIENCE)
         session.uploads.forget("ada")
         counted.may_go.set()
-        assert running.result(20).values.shape == (4, 6)
+        assert running.result(PATIENCE).values.shape == (4, 6)
     assert session.cache.stats.entries == 0
 
 
@@ -214,10 +215,10 @@ def test_a_trace_of_a_picture_that_went_meanwhile_is_not_kept(counted: Counted) 
     counted.may_go.clear()
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(session.trace, "tiny", image, owner="ada")
-        assert counted.in_forward.wait(20)
+        assert counted.in_forward.wait(PATIENCE)
         session.uploads.forget("ada")
         counted.may_go.set()
-        assert running.result(20).num_layers == 3
+        assert running.result(PATIENCE).num_layers == 3
     assert session.cache.stats.entries == 0
 
 
@@ -284,10 +285,10 @@ def test_two_who_compute_at_once_leave_one_after_the_other(counted: Counted) -> 
     counted.may_go.clear()
     threads = [threading.Thread(target=session.trace, args=("tiny", images["ada"]), kwargs={"owner": "ada"})]
     threads[0].start()
-    assert counted.in_forward.wait(20)
+    assert counted.in_forward.wait(PATIENCE)
     session.leave("bob")  # who has nothing running
     counted.may_go.set()
-    threads[0].join(20)
+    threads[0].join(PATIENCE)
     until(lambda: counted.at_once == 0)
     assert session.cache.stats.entries == 1
 

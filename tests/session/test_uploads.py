@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from vit_viz.errors import ImageError
 from vit_viz.images import image_hash
 from vit_viz.session.uploads import UploadStore, cleaned_name, picture_bytes, sweep_every
@@ -182,7 +182,7 @@ def test_sweeping_ends_with_the_store_or_when_it_is_told_to() -> None:
     gc.collect()
     assert reference() is None
     for thread in sweepers:
-        thread.join(10)
+        thread.join(PATIENCE)
     assert not any(thread.is_alive() for thread in sweepers)
 
 

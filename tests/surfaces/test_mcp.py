@@ -22,7 +22,7 @@ from starlette.testclient import TestClient
 import vit_viz.mcp as tools
 from tests.surfaces.test_rest import png_of
 from tests.ui.desk import odd_picture
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import Cancelled, VitVizError
 from vit_viz.session.questions import request_for
@@ -208,7 +208,7 @@ def test_what_runs_for_an_agent_ends_when_it_leaves_and_not_before(
         if leaves:
             until(cancelled, what="the end of what nobody waits for", seconds=20)
         else:
-            goes_on.wait(20)
+            goes_on.wait(PATIENCE)
         seen.append(cancelled())
         ended.set()
 
@@ -225,7 +225,7 @@ def test_what_runs_for_an_agent_ends_when_it_leaves_and_not_before(
             goes_on.set()
 
     anyio.run(use)
-    assert ended.wait(20)
+    assert ended.wait(PATIENCE)
     assert seen == [False, leaves]
 
 

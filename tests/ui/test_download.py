@@ -15,6 +15,7 @@ from tests.waiting import until
 from vit_viz.model import ViTConfig
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
+CARD = "#vv-facts .vv-model-facts"
 BIG = weights(ViTConfig(img_size=24, patch_size=6, embed_dim=128, depth=6, num_heads=2, num_classes=7))
 
 
@@ -63,10 +64,6 @@ def choose(page: Any, name: str) -> None:
     page.locator(".vv-model-download").click()
 
 
-def card(page: Any) -> str:
-    return str(page.locator("#vv-facts .vv-model-facts").text_content())
-
-
 def test_a_download_says_how_far_it_is_while_others_go_on(
     visit: Callable[..., Any], url: str, hub: Hub
 ) -> None:
@@ -79,7 +76,7 @@ def test_a_download_says_how_far_it_is_while_others_go_on(
     page.wait_for_function(
         r"() => /^[1-4] of 5 MB$/.test(document.querySelector('#vv-loading .vv-job-amount').textContent)"
     )
-    assert "6 layers x 6 heads" in card(page)  # still the one before
+    expect(page.locator(CARD)).to_contain_text("6 layers x 6 heads")  # still the one before
     other = visit(url)
     open_tab(other, "Patches")
     other.locator("#vv-samples button").nth(2).click()
@@ -165,7 +162,7 @@ def test_a_hub_that_goes_away_midway_is_one_sentence_and_the_app_goes_on(
     assert not list(cache.rglob("*.incomplete"))
     page.locator("#vv-samples button").nth(1).click()
     wait_until_ready(page)
-    assert "6 layers x 6 heads" in card(page)
+    expect(page.locator(CARD)).to_contain_text("6 layers x 6 heads")
     hub.fault.clear()
     choose(page, repo)
     page.wait_for_function(
@@ -196,7 +193,7 @@ def test_a_link_whose_download_is_cancelled_shows_the_own_model_and_says_so(
     page = visit(f"{url}?model=someone/never&image=shapes", ready=False)
     page.locator("#vv-loading .vv-stop").click()
     wait_until_ready(page)
-    assert "6 layers x 6 heads" in card(page)
+    expect(page.locator(CARD)).to_contain_text("6 layers x 6 heads")
     expect(page.locator("#vv-top .vv-status")).to_contain_text(
         "The download of someone/never was cancelled", use_inner_text=True
     )

@@ -14,7 +14,8 @@ import torch
 
 from tests.session.test_session import Counted, picture
 from tests.ui.conftest import open_tab
-from tests.ui.waits import expect
+from tests.ui.waits import expect, expect_in_address, point_of
+from tests.waiting import PATIENCE
 from vit_viz.analyses.methods import METHODS
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
@@ -66,17 +67,21 @@ def test_the_quick_maps_stand_side_by_side_and_slow_ones_say_what_they_cost(expl
     for method in QUICK:
         one = card(explain, method)
         blind = METHODS[method].words.class_blind
-        assert one.locator(".vv-tag").is_visible() == blind
+        expect(one.locator(".vv-tag")).to_be_visible(visible=blind)
         if blind:
             expect(one.locator(".vv-tag")).to_have_text("same for every class", use_inner_text=True)
-        assert ("for lion" in one.locator(".vv-card-image").get_attribute("alt")) != blind
+        image, for_lion = one.locator(".vv-card-image"), re.compile("for lion")
+        if blind:
+            expect(image).not_to_have_attribute("alt", for_lion)
+        else:
+            expect(image).to_have_attribute("alt", for_lion)
     for method in ("integrated_gradients", "smoothgrad", "occlusion", "kernel_shap"):
         expect(card(explain, method).get_by_role("button", name="Compute")).to_be_visible()
         expect(card(explain, method).locator(".vv-blank-words")).to_contain_text(" run", use_inner_text=True)
     expect(explain.locator("#vv-gallery .vv-chosen")).to_have_count(1)
-    assert "/vit_viz/picture/" in stage(explain).locator(".vv-save").get_attribute("href")
+    expect(stage(explain).locator(".vv-save")).to_have_attribute("href", re.compile("/vit_viz/picture/"))
     for end in (".vv-low", ".vv-high"):
-        assert stage(explain).locator(end).inner_text()
+        expect(stage(explain).locator(end)).to_have_text(re.compile(r"\S"), use_inner_text=True)
 
 
 @pytest.mark.slow
@@ -88,7 +93,7 @@ def test_another_class_and_a_contrast_change_maps_captions_answers_and_link(expl
     explain.locator("#vv-target .vv-hits").get_by_role("button", name="why").first.click()
     explain.locator("#vv-gallery .vv-card-image[alt*='for banana']").first.wait_for()
     expect(image).not_to_have_attribute("src", before)
-    assert "target=" in explain.url
+    expect_in_address(explain, "target=")
     stage(explain).locator(".vv-caption").get_by_text("for banana").wait_for()
     expect(stage(explain).locator(".vv-target-answer .vv-class")).to_have_text("banana", use_inner_text=True)
     explain.locator("#vv-target .vv-unlike .vv-chip").first.click()
@@ -106,7 +111,7 @@ def test_trust_sorts_the_cards_and_draws_the_curve_of_the_chosen_one(explain: An
     sorted_title.wait_for(timeout=300_000)  # some hundred passes, on whatever machine this is
     ratios = []
     for one in gallery.locator("[data-method]").all()[: len(QUICK)]:
-        assert one.get_attribute("data-method") in QUICK
+        expect(one).to_have_attribute("data-method", re.compile(f"^({'|'.join(QUICK)})$"))
         words = one.locator(".vv-falls").inner_text()
         assert words.endswith(" faster than at random")
         ratios.append(1.0 if words.startswith("falls no") else float(words.split()[1]))
@@ -117,7 +122,7 @@ def test_trust_sorts_the_cards_and_draws_the_curve_of_the_chosen_one(explain: An
     expect(gallery.locator(".vv-fall-title")).to_contain_text(
         "Attention rollout: the answer falls", use_inner_text=True
     )
-    assert gallery.locator(".vv-line").get_attribute("d").startswith("M0.00 ")
+    expect(gallery.locator(".vv-line")).to_have_attribute("d", re.compile(r"^M0\.00 "))
     expect(gallery.locator(".vv-now")).to_be_hidden()
     stage(explain).locator(".vv-most").fill("64")
     gallery.locator(".vv-now").wait_for()
@@ -138,7 +143,7 @@ def test_a_slow_method_runs_when_asked_and_comes_onto_the_stage(explain: Any) ->
     card(explain, "smoothgrad").locator(".vv-card-image[src]").wait_for()
     card(explain, "smoothgrad").locator(".vv-open").click()
     stage(explain).locator(".vv-caption").get_by_text("SmoothGrad").wait_for()
-    assert "method=smoothgrad" in explain.url
+    expect_in_address(explain, "method=smoothgrad")
 
 
 @pytest.mark.slow
@@ -163,24 +168,18 @@ def test_a_slow_method_can_be_cancelled(explain: Any) -> None:
     expect(one.get_by_role("button", name="Compute")).to_be_visible()
 
 
-def centre_of(explain: Any, down: float, across: float) -> tuple[float, float]:
-    """A place on the photo of the stage, given in shares of its sides, in pixels of the page."""
-    stage(explain).locator(".vv-play-marks").scroll_into_view_if_needed()
-    box = stage(explain).locator(".vv-play-marks").bounding_box()
-    return box["x"] + across * box["width"], box["y"] + down * box["height"]
-
-
 @pytest.mark.slow
 @pytest.mark.browser
 def test_brushing_patches_away_changes_the_answer_live(explain: Any) -> None:
     play = stage(explain)
     play.get_by_text("With all patches: lion").wait_for()
     expect(play.locator(".vv-answer-tick")).to_have_count(0)
+    expect(play.locator(".vv-play-top")).not_to_contain_text("→", use_inner_text=True)
     before = play.locator(".vv-play-top").inner_text()
-    assert "→" not in before
-    explain.mouse.move(*centre_of(explain, 0.5, 0.2))
+    marks = play.locator(".vv-play-marks")
+    explain.mouse.move(*point_of(marks, 0.2, 0.5))
     explain.mouse.down()
-    explain.mouse.move(*centre_of(explain, 0.5, 0.8), steps=5)
+    explain.mouse.move(*point_of(marks, 0.8, 0.5), steps=5)
     explain.mouse.up()
     expect(play.locator(".vv-gone")).to_have_count(10)  # columns 3 to 12 of 16
     play.get_by_text("Without 3.9% of the photo, lion").wait_for()
@@ -263,7 +262,7 @@ def test_a_finger_taps_one_patch_away_and_brushes_once_it_has_rested(
     play = stage(page)
     play.get_by_text("With all patches: lion").wait_for()
     assert "pan-y" in play.locator(".vv-play-marks").evaluate("node => getComputedStyle(node).touchAction")
-    here, there = list(centre_of(page, 0.47, 0.22)), list(centre_of(page, 0.47, 0.72))
+    here, there = (list(point_of(play.locator(".vv-play-marks"), across, 0.47)) for across in (0.22, 0.72))
     page.evaluate(FINGER, [here, there, 0])  # it slides: nothing is taken
     expect(play.locator(".vv-gone")).to_have_count(0)
     page.evaluate(FINGER, [here, here, 0])
@@ -315,7 +314,7 @@ def test_steps_tell_the_share_and_end_with_what_was_found() -> None:
 
     def run(progress: Callable[[float], None], cancelled: Callable[[], bool]) -> str:
         progress(0.5)
-        go.wait(10)
+        go.wait(PATIENCE)
         return "found"
 
     seen = []

@@ -12,7 +12,7 @@ import pytest
 
 from tests.effort import effort
 from tests.serving import Server
-from tests.ui.waits import click_at, expect
+from tests.ui.waits import click_at, expect, expect_in_address, point_of
 from vit_viz.checkpoints import load
 from vit_viz.ui import scripts
 
@@ -56,6 +56,16 @@ PICTURES = """
 """
 
 
+IS_WHOLE = """
+() => {
+  const part = (name) => document.querySelector(`#vv-explorer [data-vv=${name}]`);
+  const numbers = part('readout').textContent;
+  return part('photo').complete && !part('progress').textContent.includes('Fetching')
+    && numbers && !numbers.includes('\u2248');
+}
+"""
+
+
 def part(page: Any, name: str) -> Any:
     """An element of the explorer by its name in the template."""
     return page.locator(f"{EXPLORER} [data-vv={name}]")
@@ -81,47 +91,23 @@ def asks(page: Any, query: str) -> None:
     )
 
 
-def link(page: Any) -> dict[str, str]:
-    """The query string of the address bar."""
-    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+def options_of(url: str) -> dict[str, str]:
+    """What the query string of an address says."""
+    return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
 
 
 def pictures(page: Any) -> list[str]:
     """Every pixel of the mosaic and of the big map, once all layers are there and the numbers have come."""
-    page.wait_for_function(
-        "document.querySelector('#vv-explorer [data-vv=progress]').textContent.indexOf('Fetching') < 0"
-    )
-    before: list[str] = page.evaluate(PICTURES)
-    for _ in range(100):
-        page.wait_for_timeout(700)
-        drawn: list[str] = page.evaluate(PICTURES)
-        if drawn == before:
-            return drawn
-        before = drawn
-    pytest.fail("the pictures do not come to rest")
+    painted(page)
+    page.wait_for_function(IS_WHOLE)
+    painted(page)
+    drawn: list[str] = page.evaluate(PICTURES)
+    return drawn
 
 
 def painted(page: Any) -> None:
     """Wait until what has happened is drawn: a change is drawn in the next frame."""
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-def rests(page: Any) -> None:
-    """Wait until the photo has its place: a page that still grows would move it from under a click."""
-    page.wait_for_function(
-        """() => { const place = JSON.stringify(document.querySelector('#vv-explorer [data-vv=stage]').getBoundingClientRect());
-        const kept = window.vvRests?.place === place ? window.vvRests.frames + 1 : 0;
-        window.vvRests = {place, frames: kept};
-        return kept >= 5; }"""
-    )
-
-
-def over_photo(page: Any, across: float, down: float) -> tuple[float, float]:
-    """A point of the photo in the window, from shares of its width and height."""
-    part(page, "stage").scroll_into_view_if_needed()
-    rests(page)
-    box = part(page, "stage").bounding_box()
-    return box["x"] + across * box["width"], box["y"] + down * box["height"]
 
 
 def handle_of(requests: list[str]) -> str:
@@ -192,7 +178,7 @@ def test_hovering_repaints_and_sends_nothing(page: Any) -> None:
     page.on("request", lambda request: requests.append(request.url))
     seen = set()
     for step in range(30):
-        page.mouse.move(*over_photo(page, 0.03 + step / 32, 0.4))
+        page.mouse.move(*point_of(part(page, "stage"), 0.03 + step / 32, 0.4))
         painted(page)
         seen.add(caption(page))
     assert len(seen) >= 10
@@ -203,7 +189,7 @@ def test_hovering_repaints_and_sends_nothing(page: Any) -> None:
 @pytest.mark.slow
 def test_leaving_the_photo_returns_to_the_pinned_query(page: Any) -> None:
     before = pictures(page)
-    page.mouse.move(*over_photo(page, 0.5, 0.5))
+    page.mouse.move(*point_of(part(page, "stage"), 0.5, 0.5))
     says(page, "patch (")
     page.mouse.move(2, 2)
     says(page, "class token")
@@ -219,14 +205,14 @@ def test_a_click_pins_a_patch_and_back_returns(page: Any) -> None:
     page.go_back()
     page.wait_for_function("location.search.includes('q=class')")
     says(page, "class token")
-    assert "patch (8, 8) looks" not in caption(page)
+    expect(part(page, "caption")).not_to_contain_text("patch (8, 8) looks")
 
 
 @pytest.mark.slow
 def test_dragging_takes_a_region_and_shift_adds_a_patch(page: Any) -> None:
-    page.mouse.move(*over_photo(page, 0.03, 0.03))
+    page.mouse.move(*point_of(part(page, "stage"), 0.03, 0.03))
     page.mouse.down()
-    page.mouse.move(*over_photo(page, 0.1, 0.1))
+    page.mouse.move(*point_of(part(page, "stage"), 0.1, 0.1))
     page.mouse.up()
     asks(page, "0,0;0,1;1,0;1,1")
     page.keyboard.down("Shift")
@@ -234,7 +220,7 @@ def test_dragging_takes_a_region_and_shift_adds_a_patch(page: Any) -> None:
     page.keyboard.up("Shift")
     asks(page, "0,0;0,1;1,0;1,1;15,15")
     says(page, "region of 5 patches")
-    assert "class token looks" not in caption(page)
+    expect(part(page, "caption")).not_to_contain_text("class token looks")
 
 
 @pytest.mark.slow
@@ -302,12 +288,15 @@ def test_space_plays_the_layers_and_stops(page: Any) -> None:
 def test_where_motion_is_unwelcome_space_takes_one_step(browser: Any, app_url: str) -> None:
     context = browser.new_context(reduced_motion="reduce")
     page = context.new_page()
+    page.clock.install()
     page.goto(f"{app_url}?layer=3")
     page.wait_for_selector(f"{EXPLORER} [data-vv=root][data-state=ready]")
     pictures(page)
     part(page, "mosaic").focus()
     page.keyboard.press(" ")
-    page.wait_for_timeout(1200)
+    says(page, "Layer 4")
+    page.clock.run_for(3000)
+    painted(page)
     says(page, "Layer 4")
     expect(part(page, "play")).to_have_attribute("aria-pressed", "false")
     context.close()
@@ -326,11 +315,12 @@ def test_a_permalink_restores_the_picture_for_another_visitor(
     part(first, "root").locator("select[name$=-table]").select_option("magma")
     first.mouse.move(2, 2)
     drawn = pictures(first)
+    expect_in_address(first, "magma")  # what was chosen last
     second = visit(first.url)
     second.mouse.move(2, 2)
     assert pictures(second) == drawn
-    assert caption(second) == caption(first)
-    assert link(second) == link(first)
+    expect(part(second, "caption")).to_have_text(caption(first))
+    second.wait_for_url(lambda url: options_of(url) == options_of(first.url))
 
 
 @pytest.mark.slow
@@ -378,8 +368,7 @@ def test_another_sample_keeps_the_options(page: Any) -> None:
     page.wait_for_function("!location.search.includes('image=lion')")
     page.wait_for_selector(f"{EXPLORER} [data-vv=root][data-state=ready]")
     part(page, "details").get_by_text("Scale: each head").wait_for()
-    page.wait_for_function("location.search.includes('image=tower') && location.search.includes('scale=')")
-    assert (link(page)["image"], link(page)["scale"]) == ("tower", "own")
+    expect_in_address(page, "image=tower", "scale=own")
 
 
 @pytest.mark.slow
@@ -406,6 +395,7 @@ def test_a_trace_that_is_gone_is_asked_for_once_more(browser: Any, app_url: str,
         return route.fulfill(status=404, headers={"Cache-Control": "no-store"}, body="gone")
 
     page.route("**/vit_viz/layer/**", answer)
+    page.clock.install()
     page.goto(app_url)
     page.wait_for_selector(f"{EXPLORER} [data-vv=root][data-state=ready]")
     if times == 1:
@@ -416,7 +406,11 @@ def test_a_trace_that_is_gone_is_asked_for_once_more(browser: Any, app_url: str,
         page.wait_for_function(
             "document.querySelector('#vv-explorer [data-vv=message]').textContent.includes('no longer keeps')"
         )
-        page.wait_for_timeout(1500)
+        page.clock.run_for(10_000)
+        before = refused
+        page.evaluate("fetch('/vit_viz/layer/mine/0').then(() => {})")  # comes after all that the page asks
+        assert refused == before + 1
+        refused = before
     assert refused <= 2
     context.close()
 
@@ -462,9 +456,9 @@ def test_random_actions_leave_no_trace(visit: Callable[..., Any], app_url: str) 
     def act() -> None:
         kind = pick.random()
         if kind < 0.5:
-            page.mouse.move(*over_photo(page, pick.random(), pick.random()))
+            page.mouse.move(*point_of(part(page, "stage"), pick.random(), pick.random()))
         elif kind < 0.65:
-            page.mouse.click(*over_photo(page, pick.random(), pick.random()))
+            click_at(part(page, "stage"), pick.random(), pick.random())
         elif kind < 0.9:
             part(page, pick.choice(("stage", "mosaic"))).focus()
             page.keyboard.press(pick.choice(keys))
@@ -473,12 +467,14 @@ def test_random_actions_leave_no_trace(visit: Callable[..., Any], app_url: str) 
 
     for _ in range(100):
         act()
-    page.wait_for_timeout(1500)
+    pictures(page)
     start = used()
     for _ in range(effort(150)):
         act()
+    click_at(part(page, "stage"), 0.51, 0.51)
+    asks(page, "8,8")  # the link of this action has been written, and so have those before
     page.mouse.move(2, 2)
-    page.wait_for_timeout(2000)
+    pictures(page)
     assert used() <= 1.1 * start
     fresh = visit(page.url)
     fresh.mouse.move(2, 2)

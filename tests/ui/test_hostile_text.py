@@ -68,7 +68,7 @@ def test_a_hostile_search_for_a_class_stays_text(page: Any) -> None:
     open_tab(page, "Explain")
     box = page.locator("#vv-target input").first
     box.fill(HOSTILE)
-    page.wait_for_timeout(1500)
+    page.locator("#vv-target").get_by_text("No class has this name.").wait_for()
     box.fill("cat")
     page.locator("#vv-target").get_by_text("cat").first.wait_for()
     nothing_ran(page)

@@ -39,7 +39,9 @@ LABELS = """([layer, column]) => {
   };
   const top = (place) => document.elementFromPoint(...place)?.textContent;
   const [left, above] = [middle('layers', layer), middle('heads', column)];
-  return { layer: left, head: above, seen: [top(left), top(above)] };
+  const mosaic = document.querySelector('#vv-explorer [data-vv=mosaic]').getBoundingClientRect();
+  const crossing = { x: above[0] - mosaic.x, y: left[1] - mosaic.y };
+  return { layer: left, head: above, crossing, seen: [top(left), top(above)] };
 }"""
 
 
@@ -73,7 +75,7 @@ def chosen(page: Any, layer: int, column: int, words: str) -> None:
     """Click where the row of a layer and the column under a name cross, and wait for the title; column: place among all names."""
     page.locator(f"{PART.format('layers')} span").nth(layer).scroll_into_view_if_needed()
     labels = page.evaluate(LABELS, [layer, column])
-    page.mouse.click(labels["head"][0], labels["layer"][1])
+    page.locator(PART.format("mosaic")).click(position=labels["crossing"])
     expect(page.locator(PART.format("caption"))).to_contain_text(words)
 
 
@@ -93,8 +95,8 @@ def test_few_heads_of_many_layers_fill_the_width_and_are_all_in_sight(opened: Op
     assert place["x"] < labels["head"][0] < place["right"]
     assert place["y"] < labels["layer"][1] < place["bottom"]
     assert labels["seen"] == ["7", "1"]
-    assert page.locator(f"{PART.format('heads')} [data-on]").all_inner_texts() == ["1"]
-    assert page.locator(f"{PART.format('layers')} [data-on]").all_inner_texts() == ["7"]
+    expect(page.locator(f"{PART.format('heads')} [data-on]")).to_have_text(["1"], use_inner_text=True)
+    expect(page.locator(f"{PART.format('layers')} [data-on]")).to_have_text(["7"], use_inner_text=True)
     page.locator(PART.format("mosaic")).focus()
     for _ in range(2):
         page.keyboard.press("ArrowUp")  # into the first band
@@ -110,8 +112,8 @@ def test_a_model_whose_heads_fill_the_width_has_its_layers_below_each_other(
     opened: Open, layers: int, heads: int
 ) -> None:
     page = opened(layers, heads, (300, 300))
-    names = page.locator(PART.format("heads")).locator("span").all_inner_texts()
-    assert names == [*map(str, range(heads)), "all"]
+    names = page.locator(PART.format("heads")).locator("span")
+    expect(names).to_have_text([*map(str, range(heads)), "all"], use_inner_text=True)
     assert page.evaluate(MEASURES)["mosaic"]["width"] > 300
 
 
@@ -199,7 +201,7 @@ def test_a_link_of_before_that_names_the_largest_of_all_heads_opens_it(
     page = visit(f"{app_url}?image=lion&layer=1&head=max&q=2,3")
     expect(headings(page)).to_have_text(["0", "1", "2", "3", "4", "5", "all", "max", "min"])
     expect(page.locator(PART.format("caption"))).to_contain_text("Layer 1, max over heads")
-    assert page.locator(f"{PART.format('heads')} [data-on]").all_inner_texts() == ["max"]
+    expect(page.locator(f"{PART.format('heads')} [data-on]")).to_have_text(["max"], use_inner_text=True)
 
 
 CELL = """() => {

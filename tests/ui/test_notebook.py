@@ -17,6 +17,7 @@ import pytest
 
 from tests.serving import ROOT, free_port
 from tests.ui.waits import expect
+from tests.waiting import PATIENCE, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
@@ -49,7 +50,7 @@ def lab(tmp_path: Path) -> Iterator[str]:
         yield address
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)
 
 
 def answers(address: str, process: subprocess.Popen[bytes]) -> None:
@@ -131,9 +132,7 @@ def test_the_explorer_lives_in_a_notebook(lab: str, browser: Any, tmp_path: Path
     tab.locator(".jp-OutputArea-output", has_text="now 2 mean ").wait_for()
     expect(tab.locator(CELL)).to_have_count(len(CELLS))
     tab.keyboard.press("Control+s")
-    end = time.monotonic() + 30
-    while '"image/png"' not in file.read_text() and time.monotonic() < end:
-        tab.wait_for_timeout(200)
+    until(lambda: tab.evaluate("true") and '"image/png"' in file.read_text(), what="a saved picture")
     (kept,) = json.loads(file.read_text())["cells"][0]["outputs"]
     assert {"image/png", "text/plain", "application/vnd.jupyter.widget-view+json"} <= set(kept["data"])
     assert errors == []

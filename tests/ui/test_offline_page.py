@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,8 @@ import numpy as np
 import pytest
 
 import vit_viz as vv
-from tests.ui.waits import expect
+from tests.ui.waits import expect, point_of
+from tests.waiting import until
 from vit_viz.explorer.packing import packed_error
 from vit_viz.offline import page
 from vit_viz.offline.explored import Explored
@@ -39,26 +39,23 @@ class Opened:
 
     def values(self, query: str, direction: str = "row") -> np.ndarray[Any, Any]:
         """What the explorer shows for a query once it has every layer, [layers, heads, tokens]."""
-        trace = self.explored.trace
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            shown = self.page.evaluate(VALUES)
+        trace, shown = self.explored.trace, dict[str, Any]()
+
+        def is_drawn() -> bool:
+            shown.update(self.page.evaluate(VALUES))
             key = shown["computed"].split("|")  # query, direction, norm, arrivals of data
-            is_drawn = not shown["busy"] and key[-1] == str(shown["arrivals"])
-            if is_drawn and shown["layers"] == trace.num_layers and key[:2] == [query, direction]:
-                shape = (trace.num_layers, trace.num_heads + 3, trace.num_tokens)
-                return np.array(shown["values"]).reshape(shape)[:, : trace.num_heads]
-            self.page.wait_for_timeout(50)
-        raise AssertionError(f"{query} was not shown; the page said {self.said}")
+            is_all = shown["layers"] == trace.num_layers and key[-1] == str(shown["arrivals"])
+            return is_all and not shown["busy"] and key[:2] == [query, direction]
+
+        until(is_drawn, what=f"the map of {query}")
+        shape = (trace.num_layers, trace.num_heads + 3, trace.num_tokens)
+        return np.array(shown["values"]).reshape(shape)[:, : trace.num_heads]
 
     def point(self, row: int, col: int) -> None:
         """Put the pointer on a patch."""
-        box, (rows, cols) = (
-            self.page.locator("#vv-explorer [data-vv=box]").bounding_box(),
-            self.explored.trace.layout.grid,
-        )
-        x, y = box["x"] + box["width"] * (col + 0.5) / cols, box["y"] + box["height"] * (row + 0.5) / rows
-        self.page.mouse.move(x, y)
+        rows, cols = self.explored.trace.layout.grid
+        box = self.page.locator("#vv-explorer [data-vv=box]")
+        self.page.mouse.move(*point_of(box, (col + 0.5) / cols, (row + 0.5) / rows))
 
 
 @pytest.fixture(params=["fp16", "int8"])

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from tests.ui.desk import HEADS, LAYERS, odd_picture, odd_session
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from vit_viz.errors import BusyError, Cancelled
 from vit_viz.session.devices import FULL
 from vit_viz.session.request import Subject
@@ -70,12 +70,12 @@ def held(session: Session) -> Iterator[None]:
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert holds.wait(20)
+    assert holds.wait(PATIENCE)
     try:
         yield
     finally:
         done.set()
-        thread.join(20)
+        thread.join(PATIENCE)
 
 
 class Visit:
@@ -149,7 +149,7 @@ def end_of(session: Session, ask: Callable[[], object]) -> BaseException:
         thread.start()
         until(lambda: session.turns.waiting(DEVICE) == 1 or outcome)
         session.leave("ada")
-        thread.join(20)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
     return outcome[0]
 

@@ -45,7 +45,7 @@ def test_the_page_and_the_link_of_what_is_seen(browser: Any, app_url: str, tmp_p
     page.get_by_role("button", name="Save").first.click()
     page.locator(".vv-figure-link").click()
     expect(page.locator(".vv-figure-status")).to_contain_text("Link copied")
-    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    expect(page).to_have_url(page.evaluate("navigator.clipboard.readText()"))
     page.locator(".vv-figure input[value=html]").check()
     with page.expect_download() as file:
         page.locator(".vv-figure-save").click()

@@ -51,9 +51,9 @@ def test_what_arrives_before_the_modules_is_shown_once_they_are_there(
             held.append(route)
 
     page.route(OURS, hold)
-    page.goto(f"{app_url}?image=tower&layer=3&mode=stretch")
+    with page.expect_event("requestfinished", lambda request: "/queue/data" in request.url):
+        page.goto(f"{app_url}?image=tower&layer=3&mode=stretch")
     page.wait_for_function("document.querySelector('#vv-mode input')?.value.includes('stretch')")
-    page.wait_for_timeout(1000)  # what else is on its way
     expect(page.locator(".vv-sample")).to_have_count(0)
     waiting, held = held, None
     for route in waiting:

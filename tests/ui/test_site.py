@@ -24,7 +24,7 @@ from tests.ui.sites import (
     top_of,
     wait_for_picture,
 )
-from tests.ui.waits import expect, expect_in_address
+from tests.ui.waits import click_at, expect, expect_in_address, point_of
 from vit_viz import samples
 from vit_viz.browser import as_stored
 from vit_viz.capture import trace
@@ -81,11 +81,10 @@ def test_pointing_shows_a_patch_and_a_click_keeps_it_in_the_link(
     open_site: Callable[..., Any], site: str
 ) -> None:
     page = open_site(site)
-    box = page.locator("[data-vv=box]").bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
+    page.mouse.move(*point_of(page.locator("[data-vv=stage]"), 0.53, 0.34))
     expect(caption(page)).to_contain_text("where patch")
     pointed = caption(page).text_content()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
+    click_at(page.locator("[data-vv=stage]"), 0.53, 0.34)
     page.wait_for_function("() => new URLSearchParams(location.search).get('q')?.includes(',')")
     again = open_site(page.url)
     expect(caption(again)).to_have_text(str(pointed))
@@ -199,7 +198,8 @@ def test_a_photo_that_cannot_be_seen_is_one_sentence_and_nothing_is_lost(
     page.locator("[data-site=file]").set_input_files({"name": name, "mimeType": "image/png", "buffer": data})
     expect(page.locator(".vv-bring-note")).to_contain_text(words)
     wait_for_picture(page, "shapes")
-    assert (page.url, top_of(page)) == (address, said)
+    expect(page).to_have_url(address)
+    assert top_of(page) == said
     expect(page.get_by_role("button", name=f"Your picture {name}")).to_have_count(0)
 
 
@@ -322,8 +322,7 @@ def test_a_file_takes_other_photos_from_a_disk_without_a_network(
     carry(page, "dropped", [("runner.png", "image/png", file_of(samples.sample("runner"), "PNG"))])
     wait_for_picture(page, "runner.png")
     assert top_of(page) == expected_top(stored, samples.sample("runner"))
-    box = page.locator("[data-vv=box]").bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
+    page.mouse.move(*point_of(page.locator("[data-vv=stage]"), 0.53, 0.34))
     expect(caption(page)).to_contain_text("where patch")
     assert problems == []
     context.close()

@@ -20,7 +20,7 @@ import pytest
 from tests.serving import ROOT, Server, free_port
 from tests.test_docker import copied, health_command, variables
 from tests.ui.conftest import open_tab
-from tests.ui.waits import expect
+from tests.ui.waits import expect, point_of
 from vit_viz.session.session import Session
 from vit_viz.ui.app import launch_options
 
@@ -43,8 +43,8 @@ def walk(page: Any) -> None:
     """What a visitor does first; the page's console and its requests to other hosts are checked when it is closed."""
     caption = page.locator("#vv-explorer [data-vv=caption]")
     expect(caption).to_contain_text("class token", use_inner_text=True)
-    box = page.locator("#vv-explorer [data-vv=photo]").bounding_box()
-    page.mouse.move(box["x"] + (10 + 0.5) / 16 * box["width"], box["y"] + (2 + 0.5) / 16 * box["height"])
+    photo = page.locator("#vv-explorer [data-vv=photo]")
+    page.mouse.move(*point_of(photo, (10 + 0.5) / 16, (2 + 0.5) / 16))
     page.wait_for_function(
         "() => document.querySelector('#vv-explorer [data-vv=caption]').textContent.includes('(2, 10)')"
     )

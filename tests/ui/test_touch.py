@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.ui.conftest import open_tab, wait_until_ready
-from tests.ui.waits import expect
+from tests.ui.waits import expect, stands_still
 from vit_viz.ui.app import TABS
 
 pytestmark = pytest.mark.browser
@@ -18,7 +18,8 @@ PHOTO = "#vv-explorer [data-vv=stage]"
 MOSAIC = "#vv-explorer [data-vv=cells]"
 PLAYGROUND = ".vv-play-marks"
 GONE = ".vv-gone"
-REST = 700  # milliseconds, more than a long press needs
+DRAWS = "#vv-explorer [data-vv=hovered]:not([d=''])"
+"""There once a finger that rests on the photo draws."""
 
 
 class Finger:
@@ -34,18 +35,19 @@ class Finger:
         self.devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": places})
 
     def stroke(
-        self, start: tuple[float, float], end: tuple[float, float], *, rest: int = 0, steps: int = 10
+        self, start: tuple[float, float], end: tuple[float, float], *, until: str = "", steps: int = 10
     ) -> None:
-        """Come down, rest for milliseconds, move to the end and lift."""
+        """Come down, rest until something is there, move to the end and lift; wait until the page has come to rest."""
         self.touch("touchStart", start)
-        self.page.wait_for_timeout(rest)
+        if until:
+            self.page.locator(until).first.wait_for(state="attached")
         for i in range(1, steps + 1):
             share = i / steps
             point = tuple(a + (b - a) * share for a, b in zip(start, end, strict=True))
             self.touch("touchMove", point)  # type: ignore[arg-type]
-            self.page.wait_for_timeout(16)
+            self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => done()))")
         self.touch("touchEnd")
-        self.page.wait_for_timeout(400)  # whatever a finger has set going
+        stands_still(self.page.locator("html"))
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ def place(page: Any, selector: str, across: float = 0.5, down: float = 0.5) -> t
     """A place in an element that is brought to the middle of the screen."""
     part = page.locator(selector).first
     part.evaluate("(e) => e.scrollIntoView({ block: 'center', behavior: 'instant' })")
-    page.wait_for_timeout(300)
+    stands_still(part)
     box = part.bounding_box()
     return box["x"] + box["width"] * across, box["y"] + box["height"] * down
 
@@ -130,7 +132,7 @@ def test_a_finger_that_rests_on_the_photo_takes_a_region_and_does_not_scroll(pho
     start = place(phone, PHOTO, (3 + 0.5) / 16, (5 + 0.5) / 16)
     end = place(phone, PHOTO, (4 + 0.5) / 16, (7 + 0.5) / 16)
     before = scrolled(phone)
-    Finger(phone).stroke(start, end, rest=REST)
+    Finger(phone).stroke(start, end, until=DRAWS)
     assert scrolled(phone) == before
     asks(phone, "5,3;5,4;6,3;6,4;7,3;7,4")
 
@@ -143,17 +145,13 @@ def playground(phone: Any) -> Any:
     return phone
 
 
-def gone(page: Any) -> int:
-    return int(page.locator(GONE).count())
-
-
 @pytest.mark.slow
 def test_a_swipe_over_the_playground_scrolls_the_page_and_takes_no_patch(playground: Any) -> None:
     x, y = place(playground, PLAYGROUND)
     before = scrolled(playground)
     Finger(playground).stroke((x, y + 100), (x, y - 100))
     assert scrolled(playground) - before >= 150
-    assert gone(playground) == 0
+    expect(playground.locator(GONE)).to_have_count(0)
 
 
 @pytest.mark.slow
@@ -163,9 +161,9 @@ def test_a_finger_that_rests_on_the_playground_brushes_and_does_not_scroll(playg
         place(playground, PLAYGROUND, 0.5, 0.7),
     )
     before = scrolled(playground)
-    Finger(playground).stroke(start, end, rest=REST)
+    Finger(playground).stroke(start, end, until=GONE)
     assert scrolled(playground) == before
-    assert gone(playground) >= 5
+    expect(playground.locator(GONE).nth(4)).to_be_attached()
 
 
 @pytest.mark.slow
@@ -330,7 +328,7 @@ def test_a_finger_reads_of_taps_and_a_mouse_of_clicks(
     expect(phone.locator("#vv-tokens .vv-room-top")).to_contain_text("Tap a patch", use_inner_text=True)
     desk = visit(f"{app_url}?tab=tokens")
     expect(desk.locator("#vv-tokens .vv-room-top")).to_contain_text("Point at a patch", use_inner_text=True)
-    assert "Tap a patch" not in desk.locator("#vv-tokens .vv-room-top").inner_text()
+    expect(desk.locator("#vv-tokens .vv-room-top")).not_to_contain_text("Tap a patch", use_inner_text=True)
 
 
 CONTROLS = """() => [...document.querySelectorAll('#vv-tabs > .tabitem')]

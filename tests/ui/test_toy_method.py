@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.ui.desk import COLS, OWNER, ROWS, Desk, arrived
+from tests.waiting import PATIENCE
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.methods import METHODS
@@ -37,7 +38,7 @@ _HALF_SAID = threading.Event()
 def stripes(given: MethodInput, options: ToyOptions) -> PatchMap:
     grid, watch = given.subject.layout.grid, given.watch(4)
     watch.advance(2)
-    _HALF_SAID.wait(10)
+    _HALF_SAID.wait(PATIENCE)
     watch.advance(2)
     places = np.indices(grid)[0 if options.along == "rows" else 1]
     return PatchMap(

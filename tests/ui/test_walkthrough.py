@@ -152,10 +152,11 @@ def test_a_control_changes_what_is_shown() -> None:
 
 def test_the_layer_changes_the_steps_that_name_it() -> None:
     loaded = _loaded(reg_tokens=4)
-    for step in NUMBERS:
-        if "layer" in screen_of(_scene(loaded), step).shared:
-            texts = {_text(screen_of(_scene(loaded, layer=layer), step), step) for layer in range(3)}
-            assert len(texts) == 3
+    steps = [step for step in NUMBERS if "layer" in screen_of(_scene(loaded), step).shared]
+    assert steps
+    for step in steps:
+        texts = {_text(screen_of(_scene(loaded, layer=layer), step), step) for layer in range(3)}
+        assert len(texts) == 3
 
 
 def test_a_label_that_is_meant_ill_stays_text() -> None:
@@ -244,7 +245,7 @@ def test_next_and_previous_walk_through_all_steps_and_back_returns(
         expect(page.locator("#vv-w-steps label.selected")).to_contain_text(
             STEPS[step - 1], use_inner_text=True
         )
-    assert page.locator("#vv-w-next").is_disabled()
+    expect(page.locator("#vv-w-next")).to_be_disabled()
     page.locator("#vv-w-previous").click()
     _wait(page, 7)
     page.go_back()
@@ -276,7 +277,7 @@ def test_the_keyboard_alone_walks_answers_and_plays(visit: Callable[..., Any], a
 @pytest.mark.browser
 def test_a_click_in_the_photo_lets_that_patch_ask(visit: Callable[..., Any], app_url: str) -> None:
     page = _open(visit, app_url, step=5, more="&layer=2&head=3")
-    assert "layer 2, head 3" in _content(page)
+    expect(page.locator("#vv-w-content")).to_contain_text("layer 2, head 3", use_inner_text=True)
     click_at(page.locator("#vv-w-photo .vv-image"), (3 + 0.5) / 16, (5 + 0.5) / 16)
     page.locator("#vv-w-content").get_by_text("query of patch (5, 3)").wait_for()
     page.locator("#vv-w-photo .vv-caption").get_by_text("patch (5, 3) looks at").wait_for()
@@ -324,8 +325,7 @@ def test_no_step_is_wider_than_the_page_and_all_pictures_are_there(
             "() => [...document.querySelectorAll('#vv-w-content img')].every(i => i.naturalWidth && i.clientWidth > 8)"
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        words = page.locator("#vv-w-content .vv-w-words p")
-        assert words.count() == 3
+        expect(page.locator("#vv-w-content .vv-w-words p")).to_have_count(3)
         small = page.evaluate(
             "() => [...document.querySelectorAll('#vv-w-content p, #vv-w-content figcaption, #vv-w-content td')]"
             ".map(e => parseFloat(getComputedStyle(e).fontSize)).reduce((a, b) => Math.min(a, b))"

@@ -14,6 +14,7 @@ from PIL import Image
 
 from tests.ui.conftest import served_here
 from tests.ui.waits import expect
+from tests.waiting import PATIENCE
 from vit_viz.errors import Cancelled
 from vit_viz.progress import stop_if
 from vit_viz.session.request import Request
@@ -60,7 +61,7 @@ def test_a_computation_ends_when_its_handler_is_closed() -> None:
     running: Any = steps(endless(ended), threading.Event())
     next(running)
     running.close()
-    assert ended.wait(10)
+    assert ended.wait(PATIENCE)
 
 
 @pytest.mark.slow
@@ -98,7 +99,7 @@ def test_closing_a_tab_ends_its_slow_method_and_loading_it_again_keeps_its_pictu
         assert running.wait(60)
         assert not ended.is_set()
         page.close()
-        assert ended.wait(20)
+        assert ended.wait(PATIENCE)
 
 
 def test_computations_side_by_side_tell_what_all_of_them_said() -> None:

@@ -403,15 +403,17 @@ def test_every_number_changes_with_the_model(make_model: Callable[..., VisionTra
         for parameter in model.parameters():
             parameter.add_(0.05 * torch.randn_like(parameter))
     after = _all_steps(Walk.of(model, pixels), trace(model, pixels))
+    del before[
+        "patches"
+    ]  # pixels, which no weight has touched; a model with another patch size changes them, see below
     for name, step in before.items():
-        if (
-            name == "patches"
-        ):  # pixels, which no weight has touched; a model with another patch size changes them, see below
-            continue
-        for field in fields(step):
-            old, new = getattr(step, field.name), getattr(after[name], field.name)
-            if isinstance(old, np.ndarray) and field.name not in FIXED.get(name, set()) | {"flat"}:
-                assert not np.array_equal(old, new), f"{name}: {field.name} is the same for another model"
+        fixed = FIXED.get(name, set()) | {"flat"}
+        arrays = {field.name: getattr(step, field.name) for field in fields(step) if field.name not in fixed}
+        numbers = {field: old for field, old in arrays.items() if isinstance(old, np.ndarray)}
+        assert numbers, name
+        for field, old in numbers.items():
+            new = getattr(after[name], field)
+            assert not np.array_equal(old, new), f"{name}: {field} is the same for another model"
 
 
 def test_patches_change_with_the_model_and_the_image(make_model: Callable[..., VisionTransformer]) -> None:

@@ -748,8 +748,13 @@ def test_new_pages_from_one_address_come_only_so_fast_where_addresses_are_known(
 
 def test_an_answer_that_nobody_reads_is_given_up(blocks: Blocks, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader who stops in the middle is waited for only so long; one who goes on reading gets all of it."""
-    monkeypatch.setattr(bodies, "IDLE_SECONDS", 0.05)
-    content = bytes(range(256)) * 1024
+    content, deadlines = bytes(range(256)) * 1024, list[asyncio.Timeout]()
+
+    def timeout(_seconds: float) -> asyncio.Timeout:
+        deadlines.append(asyncio.timeout(None))
+        return deadlines[-1]
+
+    monkeypatch.setattr(bodies, "asyncio", SimpleNamespace(timeout=timeout))
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await Response(content)(scope, receive, send)
@@ -764,6 +769,7 @@ def test_an_answer_that_nobody_reads_is_given_up(blocks: Blocks, monkeypatch: py
 
         async def send(message: Any) -> None:
             if len(sent) > parts_read:
+                deadlines[-1].reschedule(0)  # the time for this part is over
                 await asyncio.Event().wait()
             sent.append(message)
 

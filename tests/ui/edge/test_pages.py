@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE
 from vit_viz.errors import BusyError, ParameterError
 from vit_viz.ui.edge.pages import (
     ABANDONED_SECONDS,
@@ -246,11 +247,11 @@ def test_many_threads_leave_once_and_nothing_stays_open(watched: Watched) -> Non
 
     def visit() -> None:
         with watched.pages.heartbeat(page):
-            begin.wait(30)
+            begin.wait(PATIENCE)
             for _ in range(200):
                 with watched.pages.listening(page), watched.pages.heartbeat(page):
                     watched.admit("p1")
-            begin.wait(30)
+            begin.wait(PATIENCE)
 
     threads = [threading.Thread(target=visit) for _ in range(8)]
     for thread in threads:

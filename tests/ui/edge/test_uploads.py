@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import pytest
 
+from tests.waiting import PATIENCE
 from vit_viz.errors import BusyError
 from vit_viz.ui.edge import uploads
 from vit_viz.ui.edge.uploads import (
@@ -381,7 +382,7 @@ def test_many_uploads_at_once_stay_within_the_bounds(tmp_path: Path) -> None:
     ended = threading.Event()
 
     def upload(visitor: str, ends_well: bool) -> None:
-        begin.wait(30)
+        begin.wait(PATIENCE)
         for _ in range(40):
             try:
                 with watched.files.arriving(visitor) as arrival:
@@ -394,7 +395,7 @@ def test_many_uploads_at_once_stay_within_the_bounds(tmp_path: Path) -> None:
                 pass
 
     def look() -> None:
-        begin.wait(30)
+        begin.wait(PATIENCE)
         while not ended.is_set():
             watched.files.sweep()
             kept = sum(file.size for file in list(watched.files._files.values()))
@@ -420,13 +421,13 @@ def test_arrivals_of_many_are_never_together_more_than_the_total(watched: Watche
     def upload(visitor: str) -> None:
         with ExitStack() as stack:
             arrival = stack.enter_context(watched.files.arriving(visitor))
-            begin.wait(30)
+            begin.wait(PATIENCE)
             try:
                 arrival.take(30)
                 let_in.append(arrival)
             except BusyError:
                 stack.close()
-            counted.wait(30)
+            counted.wait(PATIENCE)
 
     threads = [threading.Thread(target=upload, args=(f"visitor {n}",)) for n in range(12)]
     for thread in threads:

@@ -159,7 +159,7 @@ def test_pointing_shows_a_head_and_a_click_switches_it_off(visit: Callable[..., 
     expect(page.locator(".vv-parts-switch")).to_have_text(f"switch off 4 · 3 (promised {promised})")
     page.locator(".vv-parts-photo .vv-stage").hover()
     expect(page.locator(CAPTION)).to_contain_text("Patch (", use_inner_text=True)
-    assert cell.locator(".vv-number").inner_text() != gave
+    expect(cell.locator(".vv-number")).not_to_have_text(gave, use_inner_text=True)
 
     cell.click()
     effect = page.locator(".vv-parts-effect")
@@ -200,7 +200,7 @@ def test_on_a_phone_the_first_tap_shows_a_head_and_the_second_switches_it(browse
     cell = page.locator('[data-place="5.2"]')
     cell.tap()
     expect(page.locator(CAPTION)).to_contain_text("through 5 · 2", use_inner_text=True)
-    assert cell.get_attribute("aria-pressed") == "false"
+    expect(cell).to_have_attribute("aria-pressed", "false")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     cell.tap()
     expect(cell).to_have_attribute("aria-pressed", "true")

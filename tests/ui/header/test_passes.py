@@ -70,7 +70,7 @@ def test_ending_a_pass_keeps_the_view_before(
     page.locator(READY).wait_for()
     expect(page.locator("#vv-samples button[title=twins]")).to_have_attribute("aria-pressed", "true")
     expect(page.locator("#vv-explorer")).to_contain_text("patch (2, 3)")
-    assert parse_qs(urlsplit(page.url).query) == before
+    page.wait_for_url(lambda url: parse_qs(urlsplit(url).query) == before)
 
 
 @pytest.mark.slow

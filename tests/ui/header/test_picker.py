@@ -10,7 +10,7 @@ import pytest
 
 from tests.ui.test_access import axe
 from tests.ui.test_bringing import NOTE, drag, picture, shows
-from tests.ui.waits import expect
+from tests.ui.waits import expect, point_of
 
 pytestmark = pytest.mark.browser
 
@@ -25,13 +25,10 @@ ACTIVE = "#vv-model [role=option][aria-selected=true]"
 )
 def test_the_list_opens_at_each_corner_and_is_driven_by_keys(page: Any, corner: tuple[int, int]) -> None:
     box = page.locator(BUTTON).bounding_box()
-    x, y = (
-        start + shift % size
-        for start, shift, size in zip(
-            (box["x"], box["y"]), corner, (box["width"], box["height"]), strict=True
-        )
-    )
-    page.mouse.click(x, y)
+    shares = (shift % size / size for shift, size in zip(corner, (box["width"], box["height"]), strict=True))
+    page.mouse.move(*point_of(page.locator(BUTTON), *shares))
+    page.mouse.down()
+    page.mouse.up()
     expect(page.locator(TEXT)).to_be_focused()
     assert page.locator(PANEL).bounding_box()["width"] >= 320
     expect(page.locator(ACTIVE)).to_contain_text("on this disk")
@@ -55,7 +52,7 @@ def test_the_list_opens_at_each_corner_and_is_driven_by_keys(page: Any, corner: 
     page.keyboard.press("Escape")
     expect(page.locator(PANEL)).to_be_hidden()
     expect(page.locator(BUTTON)).to_be_focused()
-    assert page.locator(BUTTON).get_attribute("data-model") == "mini"
+    expect(page.locator(BUTTON)).to_have_attribute("data-model", "mini")
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import vit_viz as vv
-from tests.ui.waits import expect
+from tests.ui.waits import click_at, expect, expect_in_address, point_of
 from vit_viz import samples
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -23,9 +23,9 @@ PLACE_OF = """([query, key]) => {
   const middle = (token) => token < prefix
     ? (token + 0.5) * named
     : prefix * named + gap + (token - prefix + 0.5) * (plot.width - prefix * named - gap) / patches;
-  return [plot.left + middle(key), plot.top + middle(query)];
+  return [middle(key) / plot.width, middle(query) / plot.height];
 }"""
-"""Where a pair of tokens is on the page, as long as all of the matrix is in sight."""
+"""Where a pair of tokens is in the plot, in shares of its width and height, as long as all of the matrix is in sight."""
 
 
 @pytest.fixture
@@ -55,10 +55,10 @@ def test_cells_are_the_attention_that_was_recorded_and_nothing_is_asked_for_them
     trace = vv.trace("mini", samples.sample("cheetah"))
     layout = trace.layout
     attention = trace.attention(LAYER, heads=[HEAD])[0]
-    asked: list[str] = []
+    asked, plot = list[str](), matrix.locator(f"{ROOM} .vv-matrix-plot")
     matrix.on("request", lambda request: asked.append(request.url))
     for query, key in [(0, 0), (2, 40), (30, 4), (101, 108), (260, 260), (77, 230)]:
-        matrix.mouse.move(*matrix.evaluate(PLACE_OF, [query, key]))
+        matrix.mouse.move(*point_of(plot, *matrix.evaluate(PLACE_OF, [query, key])))
         names = [layout.name(token) for token in (query, key)]
         first, second = [f"{name} token" if name == "class" else name for name in names]
         said(matrix, "readout", f"{first} looks at {second}: ")
@@ -68,7 +68,7 @@ def test_cells_are_the_attention_that_was_recorded_and_nothing_is_asked_for_them
         expect(matrix.locator(f"{ROOM} .vv-ring")).to_have_count(rings)
     pinned = "query=6%2C7"  # whose exact numbers the page asks for as it opens, however long that takes
     assert [url for url in asked if pinned not in url] == []
-    matrix.mouse.click(*matrix.evaluate(PLACE_OF, [101, 108]))  # token 101 is patch (6, 0)
+    click_at(plot, *matrix.evaluate(PLACE_OF, [101, 108]))  # token 101 is patch (6, 0)
     matrix.wait_for_url(re.compile("q=6(,|%2C)0"))
 
 
@@ -93,8 +93,8 @@ def test_the_arrows_are_the_strongest_links(matrix: Any) -> None:
 
 def test_zoom_and_keys(matrix: Any) -> None:
     sheet = matrix.locator(f"{ROOM} .vv-matrix-sheet")
-    x, y = matrix.evaluate(PLACE_OF, [140, 140])  # patch (8, 7)
-    matrix.mouse.move(x, y)
+    plot = matrix.locator(f"{ROOM} .vv-matrix-plot")
+    matrix.mouse.move(*point_of(plot, *matrix.evaluate(PLACE_OF, [140, 140])))  # patch (8, 7)
     name = "patch (8, 7) looks at patch (8, 7): "
     said(matrix, "readout", name)
     before = matrix.evaluate("scrollY")
@@ -152,8 +152,7 @@ def test_what_is_seen_is_in_the_address_and_a_link_opens_it(
     for _ in range(3):
         matrix.locator(f"{ROOM} [data-zoom=in]").click()
     matrix.wait_for_url(re.compile(r"zoom=3\.38"))
-    for option in ("matrix_scale=linear", "links=head", "strongest=20"):
-        assert option in matrix.url
+    expect_in_address(matrix, "matrix_scale=linear", "links=head", "strongest=20")
     other = visit(matrix.url)
     ready(other, f"{LAYER}.{HEAD}")
     other.wait_for_function(f"document.querySelector('{ROOM} [data-zoomed]')")
@@ -170,8 +169,7 @@ def test_two_fingers_zoom_the_matrix_and_not_the_page(browser: Any, app_url: str
     page = context.new_page()
     page.goto(f"{app_url}?tab=heads&face=matrix&image=cheetah&layer={LAYER}&head={HEAD}")
     ready(page, f"{LAYER}.{HEAD}")
-    page.locator(f"{ROOM} .vv-matrix-plot").scroll_into_view_if_needed()
-    x, y = page.evaluate(PLACE_OF, [130, 130])
+    x, y = point_of(page.locator(f"{ROOM} .vv-matrix-plot"), *page.evaluate(PLACE_OF, [130, 130]))
     devtools = page.context.new_cdp_session(page)
     for step in range(7):
         kind = "touchStart" if step == 0 else "touchMove" if step < 6 else "touchEnd"

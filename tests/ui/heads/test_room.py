@@ -70,7 +70,8 @@ def test_hands_and_keys_in_the_heads_tab(visit: Callable[..., Any], app_url: str
     page.wait_for_url(re.compile("order=value"))
     entropy = vv.head_table(trace, measure="entropy").values
     first = [page.locator(f"{ROOM} tbody tr").nth(layer).locator("td").first for layer in range(6)]
-    assert [one.inner_text() for one in first] == [f"head {head}" for head in entropy.argmax(1)]
+    for one, head in zip(first, entropy.argmax(1), strict=True):
+        expect(one).to_have_text(f"head {head}", use_inner_text=True)
 
     page.locator(f"{ROOM} .vv-heads-stage").click(position={"x": 5, "y": 5})
     page.wait_for_url(re.compile("q=0(,|%2C)0"))

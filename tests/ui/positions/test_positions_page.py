@@ -102,7 +102,7 @@ def test_what_the_model_does_not_have_is_not_there(
     offered = page.locator(".vv-tables-parts button")
     grids = page.get_by_role("button", name="grid of the training")
     if kind == "rotary":
-        assert offered.all_inner_texts() == ["similarity", "rotary periods", "patch filters"]
+        expect(offered).to_have_text(["similarity", "rotary periods", "patch filters"], use_inner_text=True)
         grids.click()
         expect(page.locator(".vv-places-title")).to_contain_text("neighbours are", use_inner_text=True)
         expect(grids).to_have_attribute("aria-pressed", "true")
@@ -113,7 +113,7 @@ def test_what_the_model_does_not_have_is_not_there(
         page.locator(".vv-tables-figure").nth(1).wait_for()
         expect(page.locator(".vv-tables-words")).to_contain_text("short periods", use_inner_text=True)
     else:
-        assert offered.all_inner_texts() == ["patch filters"]
+        expect(offered).to_have_text(["patch filters"], use_inner_text=True)
         expect(page.locator(".vv-tables-note")).to_contain_text("no position embedding", use_inner_text=True)
         expect(grids).not_to_be_visible()
         offered.first.click()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tests.serving import Server
 from tests.surveys.made import made_survey
 from tests.ui.conftest import wait_until_ready
 from tests.ui.test_access import AXE
-from tests.ui.waits import expect, expect_in_address
+from tests.ui.waits import expect, expect_in_address, point_of
 from vit_viz.session.session import Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -50,19 +51,17 @@ def test_a_head_a_brush_the_sql_and_a_photo(visit: Callable[..., Any], survey_ap
     )
     page.wait_for_function("location.search.includes('layer=2')")
 
-    area = page.locator("#vv-survey-dots .nsewdrag").bounding_box()
-    left, top = area["x"] + 0.3 * area["width"], area["y"] + 0.1 * area["height"]
-    page.mouse.move(left, top)
+    area = page.locator("#vv-survey-dots .nsewdrag")
+    page.mouse.move(*point_of(area, 0.3, 0.1))
     page.mouse.down()
-    page.mouse.move(left + 0.4 * area["width"], top + 0.7 * area["height"], steps=5)
+    page.mouse.move(*point_of(area, 0.7, 0.8), steps=5)
     page.mouse.up()
     page.wait_for_function(COUNT, arg=f" of {PHOTOS} photos")
-    where = page.locator(".vv-survey-where").input_value()
-    assert where.startswith("(confidence BETWEEN ")
-    assert " AND mean_entropy BETWEEN " in where
-    shown = int(page.locator("#vv-survey-dots canvas").get_attribute("data-shown"))
-    count = int(page.locator(".vv-survey-count").inner_text().split(" of ")[0])
-    assert shown == count < PHOTOS
+    where = re.compile(r"^\(confidence BETWEEN .* AND mean_entropy BETWEEN ")
+    expect(page.locator(".vv-survey-where")).to_have_value(where)
+    count = page.locator(".vv-survey-count").inner_text().split(" of ")[0]
+    expect(page.locator("#vv-survey-dots canvas")).to_have_attribute("data-shown", count)
+    assert int(count) < PHOTOS
 
     page.locator(".vv-survey-where").fill("not is_right and confidence > 0.2")
     page.keyboard.press("Enter")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ui.waits import expect
+from tests.ui.waits import click_at, expect, point_of
 from vit_viz import samples
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -29,12 +29,9 @@ def says(page: Any, part: str, words: str) -> None:
     expect(page.locator(f"#vv-tokens .vv-room-{part}")).to_contain_text(words, use_inner_text=True)
 
 
-def centre_of(page: Any, row: int, col: int, grid: tuple[int, int]) -> tuple[float, float]:
-    box = page.locator("#vv-tokens .vv-room-main-stage").bounding_box()
-    return (
-        box["x"] + box["width"] * (col + 0.5) / grid[1],
-        box["y"] + box["height"] * (row + 0.5) / grid[0],
-    )
+def centre_of(page: Any, row: int, col: int, grid: tuple[int, int]) -> tuple[Any, float, float]:
+    """Of a patch: the photo, and the shares of its width and height."""
+    return page.locator("#vv-tokens .vv-room-main-stage"), (col + 0.5) / grid[1], (row + 0.5) / grid[0]
 
 
 def cell(page: Any, measure: str, state: int) -> Any:
@@ -67,7 +64,7 @@ def test_the_table_follows_hands_and_keys(visit: Callable[..., Any], app_url: st
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     for row, col in ((2, 3), (9, 4), (8, 7)):
-        page.mouse.move(*centre_of(page, row, col, grid))
+        page.mouse.move(*point_of(*centre_of(page, row, col, grid)))
         similar = vv.token_similarity(trace, query=(row, col)).values[4].copy()
         count = same_direction(similar, row, col)
         said = f"Patch ({row}, {col}) after layer 3: {count} patch" if count else "no other patch carries"
@@ -85,7 +82,7 @@ def test_the_table_follows_hands_and_keys(visit: Callable[..., Any], app_url: st
     cell(page, "norms", 1).locator(".vv-room-small").hover()
     assert asked == []  # nothing is asked while the pointer moves
 
-    page.mouse.click(*centre_of(page, 5, 6, grid))
+    click_at(*centre_of(page, 5, 6, grid))
     page.wait_for_url(re.compile("q=5(,|%2C)6"))
     page.locator("#vv-tokens .vv-room-main-stage").focus()
     page.keyboard.press("ArrowDown")
@@ -156,7 +153,7 @@ def test_what_is_asked_first_is_in_sight_and_nothing_jumps(visit: Callable[..., 
     places = [".vv-room-readout", ".vv-roles", "[data-cell='layers 2']", ".vv-room-table"]
     before = [box_of(page, place) for place in places]
     for row, col in ((0, 0), (13, 2), (7, 7)):
-        page.mouse.move(*centre_of(page, row, col, (16, 16)))
+        page.mouse.move(*point_of(*centre_of(page, row, col, (16, 16))))
         says(page, "caption", f"Patch ({row}, {col}) ")
         assert [box_of(page, place) for place in places] == before
     page.locator("#vv-tokens [data-fold=lens]").click()
@@ -219,15 +216,17 @@ def test_layers_segments_and_classes_are_chosen_and_linked(visit: Callable[..., 
     page.locator("#vv-tokens .vv-room-main-stage").evaluate(
         "stage => stage.scrollIntoView({block: 'center'})"
     )
-    page.mouse.move(*centre_of(page, 2, 2, trace.layout.grid))
+    page.mouse.move(*point_of(*centre_of(page, 2, 2, trace.layout.grid)))
     page.mouse.down()
-    page.mouse.move(*centre_of(page, 9, 12, trace.layout.grid))
+    page.mouse.move(*point_of(*centre_of(page, 9, 12, trace.layout.grid)))
     page.mouse.up()
     page.wait_for_url(lambda url: "box=" in url and "box=200" not in url)
 
     show(page, "lens")
     page.wait_for_url(re.compile("tokens=lens"))
-    assert re.search("q=6(,|%2C)6", page.url)  # drawing pins nothing, also after the link was written again
+    expect(page).to_have_url(
+        re.compile("q=6(,|%2C)6")
+    )  # drawing pins nothing, also after the link was written again
     ready(page, "lens")
     page.locator("#vv-tokens .vv-search").fill("lion")
     page.locator("#vv-tokens .vv-hits").get_by_role("button", name="show").first.click()

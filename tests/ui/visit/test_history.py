@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.ui.waits import expect, expect_in_address
+from tests.ui.waits import expect, expect_in_address, point_of
 
 pytestmark = pytest.mark.browser
 
@@ -73,10 +73,10 @@ def test_steps_are_entries_and_what_slides_or_hovers_is_none(visit: Callable[...
     expect(shown).to_have_attribute("data-step", "6")
     choose(page, "look")
     page.locator("#vv-explorer [data-vv=root][data-state=ready]").wait_for()
-    box = page.locator("#vv-explorer [data-vv=photo]").bounding_box()
+    photo = page.locator("#vv-explorer [data-vv=photo]")
     caption = page.locator("#vv-explorer [data-vv=caption]")
     for share in (0.2, 0.4, 0.6):
-        page.mouse.move(box["x"] + share * box["width"], box["y"] + share * box["height"])
+        page.mouse.move(*point_of(photo, share, share))
         expect(caption).to_contain_text("patch (")
     assert entries(page) == start + 2
     page.go_back()

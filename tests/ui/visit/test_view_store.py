@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
+from tests.waiting import PATIENCE
 from vit_viz.ui.page import ViewStore
 from vit_viz.views.state import ViewState
 
@@ -23,15 +24,15 @@ def test_a_slow_action_does_not_undo_a_quick_one() -> None:
 
     def slow(view: ViewState) -> ViewState:
         waiting.set()
-        assert quick_is_done.wait(5)
+        assert quick_is_done.wait(PATIENCE)
         return view.after_action(query="2,3")
 
     thread = threading.Thread(target=lambda: results.append(latest.apply("page", seen, slow)))
     thread.start()
-    assert waiting.wait(5)
+    assert waiting.wait(PATIENCE)
     latest.apply("page", seen, lambda view: view.on_subject(model="mini"))
     quick_is_done.set()
-    thread.join(5)
+    thread.join(PATIENCE)
     ((before, after),) = results
     assert before.model == "mini"
     assert (after.model, after.query) == ("mini", "2,3")
@@ -49,7 +50,7 @@ def test_many_actions_at_once_all_count() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(5)
+        thread.join(PATIENCE)
     before, _after = latest.apply("page", seen, lambda view: view)
     assert before.layer == 8
 
