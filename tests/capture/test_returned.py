@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -58,6 +59,41 @@ def test_the_first_tensor_that_can_be_scores_is_taken_and_told(form: str) -> Non
 def test_the_only_tensor_is_taken_whatever_its_shape_but_is_no_scores() -> None:
     assert scores_of({"map": TOKENS}, 2) is TOKENS
     assert not place_of_scores({"map": TOKENS}, 2).exists
+
+
+VALUE = torch.rand(2)
+
+
+@pytest.mark.parametrize(
+    ("output", "path"),
+    [
+        (VALUE, ""),
+        ({"logits": VALUE}, ""),
+        ((VALUE, TOKENS), "[0]"),
+        ({"embedding": SIDE, "age": VALUE}, "['age']"),
+        (Named(TOKENS, [VALUE]), ".scores[0]"),
+    ],
+)
+def test_one_number_per_image_is_one_output(output: Any, path: str) -> None:
+    assert torch.equal(scores_of(output, 2), VALUE[:, None])
+    assert place_of_scores(output, 2).path == path
+    one = image_of(output, 0, 2)
+    assert torch.equal(scores_of(one, 1), VALUE[:1, None])
+
+
+def test_a_value_whose_image_lost_its_axis_is_the_output_of_one_image_only() -> None:
+    assert torch.equal(scores_of({"age": VALUE[1]}, 1), VALUE[1].reshape(1, 1))
+    assert not place_of_scores({"age": VALUE[1]}, 2).exists  # a mean over images says nothing of one
+
+
+def test_numbers_per_image_yield_to_scores_beside_them() -> None:
+    assert scores_of((VALUE, LOGITS), 2) is LOGITS
+    assert place_of_scores({"loss": VALUE.mean(), "value": VALUE, "out": LOGITS}, 2).others == ()
+
+
+@pytest.mark.parametrize("output", [LOGITS[0], LOGITS.argmax(-1), (VALUE[0], TOKENS), torch.rand(1)])
+def test_other_numbers_than_one_per_image_are_no_scores(output: Any) -> None:
+    assert not place_of_scores(output, 2).exists
 
 
 @pytest.mark.parametrize(
@@ -132,6 +168,42 @@ def test_the_choice_is_told_where_the_layout_was_passed_and_no_gradient_is_taken
     layout = model.layout(*image.shape[2:])
     answer = vv.explain(model, image, methods="occlusion", layout=layout)["occlusion"]
     assert dict(answer.provenance.parameters)["scores"] == "['out'] of what the model returns"
+
+
+VALUES: dict[str, Callable[[Tensor, Tensor], Any]] = {
+    "[images]": lambda logits, _: logits[:, 1],
+    "no axis for one image": lambda logits, _: logits[:, 1:2].squeeze(),
+    "in a tuple": lambda logits, tokens: (tokens, logits[:, 1]),
+    "in a dictionary": lambda logits, _: {"age": logits[:, 1:2].squeeze()},
+}
+
+
+@pytest.mark.parametrize("form", VALUES)
+def test_a_value_per_image_gives_what_one_output_gives(form: str) -> None:
+    value, column = Returning(VALUES[form]), Returning(lambda logits, _: logits[:, 1:2])
+    column.vit = value.vit
+    models = [
+        plain_module(m, preprocess=vv.Preprocess((64, 96), (16, 16)), has_classes=True)
+        for m in (value, column)
+    ]
+    assert (
+        vv.trace(value, pixels(), target=0).output_grad == vv.trace(column, pixels(), target=0).output_grad
+    ).all()
+    assert vv.trace(value, pixels()).logits == vv.trace(column, pixels()).logits
+    answers = []
+    for model in models:
+        maps = vv.explain(model, "shapes", methods=METHODS, mode="crop")
+        answers.append(
+            (
+                *(maps[name].values for name in METHODS),
+                vv.run(model, "shapes", "head_importance", mode="crop").values,
+                vv.ablate_heads(model, "shapes", mode="crop").values,
+                vv.faithfulness(model, "shapes", maps["relevance"], mode="crop").deletion.y,
+            )
+        )
+    for one, other in zip(*answers, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert vv.figure(models[0], "shapes", "relevance", mode="crop") is not None
 
 
 def test_a_function_explains_what_is_returned_in_place_of_scores() -> None:

@@ -39,16 +39,21 @@ def scores_of(output: Any, images: int) -> Tensor | None:
     """The scores in what a model returned for so many images; None where nothing can be taken for them.
 
     That is the returned tensor, or `logits`; else the first tensor [images, outputs], but for those whose name says that they are
-    features; else the only tensor, whose shape may be another.
+    features; else the first [images]; else the only tensor, whose shape may be another. One number per image is one output,
+    [images, 1], also where one image has lost its axis.
     """
     chosen = _chosen(output, images)
-    return None if chosen is None else chosen[0]
+    if chosen is None:
+        return None
+    scores = chosen[0]
+    is_one_each = scores.ndim < 2 and scores.numel() == images and scores.is_floating_point()
+    return scores.reshape(images, 1) if is_one_each else scores
 
 
 def place_of_scores(output: Any, images: int) -> ScoresPlace:
     """Where `scores_of` finds them."""
-    chosen = _chosen(output, images)
-    if chosen is None or chosen[0].ndim != 2:
+    chosen, scores = _chosen(output, images), scores_of(output, images)
+    if chosen is None or scores is None or scores.ndim != 2:
         return ScoresPlace(exists=False)
     return ScoresPlace(True, *chosen[1:])
 
@@ -61,11 +66,12 @@ def _chosen(output: Any, images: int) -> tuple[Tensor, str, tuple[str, ...]] | N
     if isinstance(logits, Tensor):
         return logits, "", ()
     parts = list(_tensors_in(output))
-    possible = [
+    per_image = [
         (path, part)
         for path, part in parts
-        if part.ndim == 2 and len(part) == images and not any(word in path.lower() for word in _FEATURES)
-    ] or parts * (len(parts) == 1)
+        if part.ndim in (1, 2) and len(part) == images and not any(word in path.lower() for word in _FEATURES)
+    ]
+    possible = [one for one in per_image if one[1].ndim == 2] or per_image or parts * (len(parts) == 1)
     if not possible:
         return None
     (path, first), *others = possible
