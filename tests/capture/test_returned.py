@@ -18,7 +18,7 @@ from tests.capture.models import pixels, timm_vit
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture.returned import image_of, number_from, place_of_scores, scores_of
 from vit_viz.checkpoints.plain_module import plain_module
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
 
 Named = namedtuple("Named", "features scores")
 
@@ -82,13 +82,20 @@ def test_one_number_per_image_is_one_output(output: Any, path: str) -> None:
 
 
 def test_a_value_whose_image_lost_its_axis_is_the_output_of_one_image_only() -> None:
-    assert torch.equal(scores_of({"age": VALUE[1]}, 1), VALUE[1].reshape(1, 1))
-    assert not place_of_scores({"age": VALUE[1]}, 2).exists  # a mean over images says nothing of one
+    assert torch.equal(scores_of({"logits": VALUE[1]}, 1), VALUE[1].reshape(1, 1))
+    assert not place_of_scores(VALUE[1], 2).exists  # a mean over images says nothing of one
+    assert not place_of_scores({"loss": VALUE[1]}, 1).exists
 
 
 def test_numbers_per_image_yield_to_scores_beside_them() -> None:
     assert scores_of((VALUE, LOGITS), 2) is LOGITS
     assert place_of_scores({"loss": VALUE.mean(), "value": VALUE, "out": LOGITS}, 2).others == ()
+
+
+def test_a_row_without_images_is_the_scores_of_one_image() -> None:
+    assert torch.equal(scores_of(LOGITS[1], 1), LOGITS[1:])
+    assert not place_of_scores(LOGITS[1], 2).exists
+    assert not place_of_scores((LOGITS[1], SIDE[1]), 1).exists
 
 
 @pytest.mark.parametrize("output", [LOGITS[0], LOGITS.argmax(-1), (VALUE[0], TOKENS), torch.rand(1)])
@@ -170,11 +177,72 @@ def test_the_choice_is_told_where_the_layout_was_passed_and_no_gradient_is_taken
     assert dict(answer.provenance.parameters)["scores"] == "['out'] of what the model returns"
 
 
+def test_each_pass_says_where_its_own_scores_were() -> None:
+    """By its size, or by a switch of the module: as one that returns boxes for large photos, or more when it is told to."""
+    by_size = Returning(lambda logits, tokens: {"small" if tokens.shape[1] == 25 else "large": logits})
+    by_size.vit = timm_vit(dynamic_img_size=True).eval()
+    for _ in range(2):
+        for size, name in (((64, 96), "small"), ((80, 96), "large")):
+            words = f"['{name}'] of what the model returns"
+            assert dict(vv.trace(by_size, pixels(size=size)).provenance.parameters)["scores"] == words
+            answer = vv.explain(by_size, pixels(size=size), methods="occlusion", layout=by_size.layout(*size))
+            assert dict(answer["occlusion"].provenance.parameters)["scores"] == words
+    switched = Returning(lambda logits, tokens: (logits, tokens) if switched.training_loss else logits)
+    switched.training_loss = True
+    earlier = vv.trace(switched, pixels())
+    prepared = PreparedImage.of(switched, pixels())
+    switched.training_loss = False
+    assert not vv.trace(switched, pixels()).problems
+    assert earlier.problems == ("The scores are [0] of what the model returns.",)
+    with pytest.raises(CaptureError, match=r"changes its form .* from pass to pass"):
+        prepared.outputs(pixels())
+
+
+def test_a_module_with_scores_after_one_without_is_explained() -> None:
+    model = Returning(lambda logits, tokens: {"boxes": tokens[:, 1:, :4]} if model.boxes else logits)
+    for model.boxes in (True, False, True):
+        target = (lambda output: output["boxes"][0].sum()) if model.boxes else 3
+        for layout in (None, model.layout(64, 96)):
+            answer = vv.explain(model, pixels(), methods="occlusion", target=target, layout=layout)[
+                "occlusion"
+            ]
+            assert ("function" in answer.caption) == model.boxes
+
+
+WITHOUT_BATCH: dict[str, tuple[Callable[[Tensor], Any], Any]] = {
+    "one mean of the batch": (Tensor.mean, None),
+    "the first image alone": (lambda logits: logits[0], 3),
+    "no axis for one image": (Tensor.squeeze, 3),
+    "images last": (lambda logits: logits[:, :1].T, None),
+    "whole numbers": (
+        lambda logits: {"best": logits[0].argmax(), "out": [logits[0, :3]] * 2},
+        lambda o: o["out"][0][2],
+    ),
+}
+
+
+@pytest.mark.parametrize("form", WITHOUT_BATCH)
+def test_each_image_is_asked_alone_where_a_batch_is_not_answered_image_by_image(form: str) -> None:
+    change, target = WITHOUT_BATCH[form]
+    model = Returning(lambda logits, _: change(logits))
+    prepared = PreparedImage.of(model, pixels(), target=target)
+    wanted = prepared.resolved(target)
+    for count in (2, 7):  # also as many images as classes
+        batch = pixels(count)
+        alone = torch.stack([prepared.scores(image, wanted)[0] for image in batch.split(1)])
+        torch.testing.assert_close(prepared.scores(batch, wanted), alone)
+        assert len(set(alone.tolist())) == count
+    edited = vv.edit(heads={(0, 1): [0.0, 1.0]})
+    if form != "no axis for one image":
+        with edited, pytest.raises(CaptureError, match="which number is whose is not known"):
+            prepared.outputs(pixels(2))
+
+
 VALUES: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "[images]": lambda logits, _: logits[:, 1],
     "no axis for one image": lambda logits, _: logits[:, 1:2].squeeze(),
     "in a tuple": lambda logits, tokens: (tokens, logits[:, 1]),
-    "in a dictionary": lambda logits, _: {"age": logits[:, 1:2].squeeze()},
+    "in a dictionary": lambda logits, _: {"age": logits[:, 1]},
 }
 
 

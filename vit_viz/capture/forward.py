@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from vit_viz.capture.gradients import is_of_autograd
-from vit_viz.capture.returned import ScoresPlace, place_of_scores
 from vit_viz.capture.structure_check import guarded_pass
 from vit_viz.errors import CaptureError, VitVizError
 from vit_viz.lazy import Tensor, nn, torch
@@ -55,11 +54,10 @@ class PerModule(Generic[Noted]):
 
 @dataclass
 class _Note:
-    """The lock that is held while a module runs, how many layers its last pass had, and where its scores were."""
+    """The lock that is held while a module runs, and how many layers its last pass had."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     depth: int | None = None
-    place: ScoresPlace | None = None
 
 
 _NOTES = PerModule(_Note)
@@ -75,16 +73,6 @@ def expected_layers(module: nn.Module) -> int:
 def remember_layers(module: nn.Module, count: int) -> None:
     """Note how many layers a pass had."""
     _NOTES.of(module).depth = count
-
-
-def remember_place(module: nn.Module, place: ScoresPlace) -> None:
-    """Note where the scores of a pass were in what the module returned."""
-    _NOTES.of(module).place = place
-
-
-def place_of_last_pass(module: nn.Module) -> ScoresPlace | None:
-    """Where its scores were; None where the module has not run here yet."""
-    return _NOTES.of(module).place
 
 
 def lock_of(module: nn.Module) -> threading.RLock:
@@ -171,16 +159,6 @@ def answer_of(module: nn.Module, pixels: Tensor) -> Any:
         raise CaptureError(
             f"{name} does not run on pixels {list(pixels.shape)} ({kind}{f': {said}' if said else ''}){of_size}."
         ) from error
-
-
-def known_place(module: nn.Module, pixels: Tensor) -> ScoresPlace:
-    """Where the scores stand in what a module returns: as our own model says, as its last pass showed, or as one more does."""
-    place = ScoresPlace(exists=True) if isinstance(module, VisionTransformer) else place_of_last_pass(module)
-    if place is None:
-        with undisturbed(module), torch.no_grad():
-            place = place_of_scores(answer_of(module, pixels), len(pixels))
-        remember_place(module, place)
-    return place
 
 
 @contextmanager
