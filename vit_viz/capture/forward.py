@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from vit_viz.capture.gradients import is_of_autograd
+from vit_viz.capture.per_module import PerModule
 from vit_viz.capture.structure_check import guarded_pass
 from vit_viz.errors import CaptureError, VitVizError
 from vit_viz.lazy import Tensor, nn, torch
@@ -20,36 +20,12 @@ from vit_viz.model.submodules import submodules_of
 if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
-Noted = TypeVar("Noted")
-
 _VISION = ("vision_model", "vision_tower", "visual", "vision_encoder")
 """Names of the part that looks at the image in models that also read text, and of the part that reads it:"""
 _TEXT = ("text_model", "text_encoder", "text_decoder", "language_model", "token_embedding")
 _LACKS_TEXT = (TypeError, ValueError, AttributeError, RuntimeError)
 _OF_SIZE = (AssertionError, ValueError, RuntimeError, IndexError)
 """What models stop with where the text is missing, and where the size does not suit them."""
-
-
-class PerModule(Generic[Noted]):
-    """What is remembered about modules without storing it there; freed with them.
-
-    Of the process, since two sessions may hold the same module.
-
-    Args:
-        make: what a module has that nothing is noted of yet.
-    """
-
-    def __init__(self, make: Callable[[], Noted]) -> None:
-        self._make, self._guard = make, threading.Lock()
-        self._noted: weakref.WeakKeyDictionary[nn.Module, Noted] = weakref.WeakKeyDictionary()
-
-    def of(self, module: nn.Module) -> Noted:
-        """What is noted of a module; always the same object, which can be written to."""
-        with self._guard:
-            noted = self._noted.get(module)
-            if noted is None:
-                noted = self._noted[module] = self._make()
-            return noted
 
 
 @dataclass
