@@ -84,20 +84,26 @@ def trace(
         model_or_loaded: a loaded checkpoint, any module with attention, or the name of a model, which is loaded.
         image_or_pixels: a picture, its path, an array or the name of a sample; or pixels [1, channels, height, width], already
             normalised, which any module takes that does not say how pictures become its input.
-        mode, size: how a picture becomes the model's input, and the short side of that in patches; 0 is the checkpoint's own.
+        mode: how a picture becomes the model's input: "fit", "crop" or "stretch"; see `Preprocess.apply`.
+        size: short side of that input in patches; 0 is the checkpoint's own.
         layout: which token is what; None asks the module.
-        keep_values, keep_norms: also the values, or only how long each is after the output projection, to weigh attention by it.
+        keep_values: also keep the values.
+        keep_norms: also keep how long each value is after the output projection, to weigh attention by it.
         keep_residual: also keep the residual stream, [layers + 1, tokens, dim].
         target: a class by index or name, or a function of the scores [classes], else of what is returned; its gradient is kept.
         proof_rows: queries per head that are recomputed and compared with the kernel's output; 0 for none.
         max_patches: most patches: of mode "fit", made smaller beyond it (None: 1024); of a given `size`, refused (None: 4096).
         max_attention_bytes: bound on attention and masks that have to be kept as matrices.
-        pool, structure: where its memory comes from (None: the process's pool); what is known of its attention (None checks it).
-        progress, cancelled: after each layer told the share that is done, and asked whether to end with `Cancelled`.
+        pool: where its memory comes from; None is the pool of the process.
+        structure: what is known of the model's attention already; None checks it.
+        progress: told the share that is done, after each layer.
+        cancelled: asked after each layer; True ends with `Cancelled`.
 
     Raises:
+        CheckpointError, ImageError: the model or the picture cannot be read.
         CaptureError: no attention was seen, or none that can be traced, or its pictures would mislead; the message says why.
         ParameterError: the pixels, the layout or the target do not fit the model.
+        Cancelled: `cancelled` said so.
 
     Example:
         >>> import vit_viz as vv
