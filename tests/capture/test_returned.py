@@ -343,3 +343,52 @@ def test_what_a_function_cannot_be_asked_for_is_refused_in_a_sentence() -> None:
         vv.figure("mini", "shapes", "relevance", target=lambda scores: scores[3])
     with pytest.raises(ParameterError, match="A function is no sum of parts"):
         vv.run("mini", "shapes", "decomposition", target=lambda scores: scores[3])
+
+
+SIGLIP = {"hidden_size": 40, "num_hidden_layers": 3, "num_attention_heads": 5, "intermediate_size": 56} | {
+    "image_size": 64,
+    "patch_size": 16,
+}
+
+
+def siglip(kind: str) -> nn.Module:
+    """Of transformers, which pools by attention; the classifier reads the mean of the patches beside that pool."""
+    vision = transformers.SiglipVisionConfig(**SIGLIP)
+    if kind == "vision":
+        return transformers.SiglipVisionModel(vision).eval()
+    text = {"hidden_size": 40, "num_hidden_layers": 1, "num_attention_heads": 5, "intermediate_size": 8}
+    both = transformers.SiglipConfig(text_config=text, vision_config=vision.to_dict(), num_labels=7)
+    if kind == "classifier":
+        return transformers.SiglipForImageClassification(both).eval()
+    return transformers.SiglipModel(both).eval().vision_model
+
+
+@pytest.mark.parametrize("kind", ["vision", "tower of both"])
+def test_a_model_of_features_names_a_target_that_its_maps_explain(kind: str) -> None:
+    model = siglip(kind)
+    with pytest.raises(ParameterError, match=r"target=lambda output: output\['pooler_output'\]\[0, 0\]\.$"):
+        vv.explain(model, pixels(size=(64, 64)))
+    maps = vv.explain(
+        model,
+        pixels(size=(64, 64)),
+        methods=("relevance", "gradient_rollout", "rollout", "value_rollout", "occlusion"),
+        target=lambda output: output["pooler_output"][0, 0],
+    )
+    assert not maps.missing
+    assert all(np.ptp(one.values) > 0 for one in maps.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [("classifier", 2), ("vision", lambda output: output.last_hidden_state[0].mean(0)[1])],
+    ids=["classifier", "patches"],
+)
+def test_a_target_that_is_not_read_from_the_pool_is_told_what_works(kind: str, target: Any) -> None:
+    model, image = siglip(kind), pixels(size=(64, 64))
+    with pytest.raises(
+        CaptureError, match=r'not read from the attention that pools .* query="0,0", or for occlusion'
+    ):
+        vv.explain(model, image, target=target)
+    relevance = vv.explain(model, image, target=target, query="0,0")["relevance"]
+    assert relevance.values.argmax() == 0
+    assert np.ptp(vv.explain(model, image, target=target, methods="occlusion")["occlusion"].values) > 0

@@ -114,7 +114,7 @@ def no_scores(name: str, output: Any) -> ParameterError:
     if not parts:
         return ParameterError(f"{name} returns no tensor of numbers, so there is nothing to explain.")
     listed = ", ".join(f"output{path} {list(part.shape)}" for path, part in parts[:4])
-    path, first = parts[0]
+    path, first = next((one for one in parts if one[1].ndim == 2), parts[0])
     index = f"[{', '.join('0' * first.ndim)}]" if first.ndim else ""
     return ParameterError(
         f"{name} returns no scores [images, classes], but {listed}{', ...' if len(parts) > 4 else ''}: pass as target= a function "
