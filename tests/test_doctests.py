@@ -38,6 +38,13 @@ def test_each_function_is_used_in_an_example_of_its_own(name: str) -> None:
     assert [example for example in test.examples if doctest.SKIP in example.options] == []
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_can_be_ended_says_under_raises_how_it_ends(name: str) -> None:
+    function = getattr(vv, name)
+    raises = (inspect.getdoc(function) or "").partition("Raises:")[2].partition("\n\n")[0]
+    assert ("cancelled" in inspect.signature(function).parameters) == ("Cancelled:" in raises)
+
+
 def test_an_example_that_is_wrong_is_noticed() -> None:
     wrong = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
     assert doctest.DocTestRunner().run(wrong, out=lambda _: None).failed == 1

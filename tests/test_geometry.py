@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, TokenLayout, as_query, format_query, parse_query

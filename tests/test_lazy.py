@@ -16,8 +16,7 @@ import torch
 import vit_viz
 import vit_viz.images
 from vit_viz.errors import VitVizError
-from vit_viz.lazy import Late, Tensor, extra, importer, nn
-from vit_viz.lazy import torch as late_torch
+from vit_viz.lazy import Late, Tensor, extra, importer, nn, torch as late_torch
 
 PACKAGES = [vit_viz, vit_viz.images]
 

@@ -18,8 +18,7 @@ from vit_viz.errors import VitVizError
 
 if TYPE_CHECKING:
     import torch as torch
-    from torch import Tensor as Tensor
-    from torch import nn as nn
+    from torch import Tensor as Tensor, nn as nn
 
     F = nn.functional
 

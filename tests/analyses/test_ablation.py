@@ -10,8 +10,7 @@ import torch
 from scipy.stats import spearmanr
 from torch import nn
 
-from tests.capture.models import lively
-from tests.capture.models import pixels as tutorial_pixels
+from tests.capture.models import lively, pixels as tutorial_pixels
 from tests.capture.tutorials import Block, FusedQkv, MultiHead, TutorialViT
 from tests.comparing import assert_same
 from vit_viz.analyses.ablation import (
@@ -22,8 +21,7 @@ from vit_viz.analyses.ablation import (
 )
 from vit_viz.analyses.head_estimate import estimated_head_map
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.capture import edit
-from vit_viz.capture import trace as capture
+from vit_viz.capture import edit, trace as capture
 from vit_viz.errors import Cancelled, CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 

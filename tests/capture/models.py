@@ -42,8 +42,7 @@ def timm_vit(**choices: object) -> nn.Module:
 
 
 def transformers_vit(implementation: str = "sdpa") -> nn.Module:
-    from transformers import ViTConfig as Config
-    from transformers import ViTForImageClassification
+    from transformers import ViTConfig as Config, ViTForImageClassification
 
     config = Config(
         hidden_size=40, num_hidden_layers=3, num_attention_heads=5, intermediate_size=56, image_size=SIZE,

@@ -9,8 +9,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.capture.misleading import CLASSES, COLS, DIM, HEAD_DIM, HEADS, PATCH, ROWS, Attend, Block
-from tests.capture.misleading import Model as WithPositions
+from tests.capture.misleading import (
+    CLASSES,
+    COLS,
+    DIM,
+    HEAD_DIM,
+    HEADS,
+    PATCH,
+    ROWS,
+    Attend,
+    Block,
+    Model as WithPositions,
+)
 from tests.capture.models import SIZE, lively, pixels
 from vit_viz.capture import trace
 from vit_viz.capture.noise import noise_like

@@ -8,8 +8,7 @@ from torch import nn
 
 from vit_viz.capture.clamped_pass import Seen
 from vit_viz.capture.probing import by_image, heads_by_image, moved, undisturbed_pass
-from vit_viz.capture.responses import _responses as responses_of
-from vit_viz.capture.responses import distances
+from vit_viz.capture.responses import _responses as responses_of, distances
 
 IMAGES, HEADS, TOKENS, FEATURES = 3, 5, 7, 8
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -17,7 +18,7 @@ from tests.capture.models import pixels, timm_vit
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture.returned import image_of, number_from, place_of_scores, scores_of
 from vit_viz.checkpoints.plain_module import plain_module
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
 
 Named = namedtuple("Named", "features scores")
 
@@ -58,6 +59,48 @@ def test_the_first_tensor_that_can_be_scores_is_taken_and_told(form: str) -> Non
 def test_the_only_tensor_is_taken_whatever_its_shape_but_is_no_scores() -> None:
     assert scores_of({"map": TOKENS}, 2) is TOKENS
     assert not place_of_scores({"map": TOKENS}, 2).exists
+
+
+VALUE = torch.rand(2)
+
+
+@pytest.mark.parametrize(
+    ("output", "path"),
+    [
+        (VALUE, ""),
+        ({"logits": VALUE}, ""),
+        ((VALUE, TOKENS), "[0]"),
+        ({"embedding": SIDE, "age": VALUE}, "['age']"),
+        (Named(TOKENS, [VALUE]), ".scores[0]"),
+    ],
+)
+def test_one_number_per_image_is_one_output(output: Any, path: str) -> None:
+    assert torch.equal(scores_of(output, 2), VALUE[:, None])
+    assert place_of_scores(output, 2).path == path
+    one = image_of(output, 0, 2)
+    assert torch.equal(scores_of(one, 1), VALUE[:1, None])
+
+
+def test_a_value_whose_image_lost_its_axis_is_the_output_of_one_image_only() -> None:
+    assert torch.equal(scores_of({"logits": VALUE[1]}, 1), VALUE[1].reshape(1, 1))
+    assert not place_of_scores(VALUE[1], 2).exists  # a mean over images says nothing of one
+    assert not place_of_scores({"loss": VALUE[1]}, 1).exists
+
+
+def test_numbers_per_image_yield_to_scores_beside_them() -> None:
+    assert scores_of((VALUE, LOGITS), 2) is LOGITS
+    assert place_of_scores({"loss": VALUE.mean(), "value": VALUE, "out": LOGITS}, 2).others == ()
+
+
+def test_a_row_without_images_is_the_scores_of_one_image() -> None:
+    assert torch.equal(scores_of(LOGITS[1], 1), LOGITS[1:])
+    assert not place_of_scores(LOGITS[1], 2).exists
+    assert not place_of_scores((LOGITS[1], SIDE[1]), 1).exists
+
+
+@pytest.mark.parametrize("output", [LOGITS[0], LOGITS.argmax(-1), (VALUE[0], TOKENS), torch.rand(1)])
+def test_other_numbers_than_one_per_image_are_no_scores(output: Any) -> None:
+    assert not place_of_scores(output, 2).exists
 
 
 @pytest.mark.parametrize(
@@ -134,6 +177,103 @@ def test_the_choice_is_told_where_the_layout_was_passed_and_no_gradient_is_taken
     assert dict(answer.provenance.parameters)["scores"] == "['out'] of what the model returns"
 
 
+def test_each_pass_says_where_its_own_scores_were() -> None:
+    """By its size, or by a switch of the module: as one that returns boxes for large photos, or more when it is told to."""
+    by_size = Returning(lambda logits, tokens: {"small" if tokens.shape[1] == 25 else "large": logits})
+    by_size.vit = timm_vit(dynamic_img_size=True).eval()
+    for _ in range(2):
+        for size, name in (((64, 96), "small"), ((80, 96), "large")):
+            words = f"['{name}'] of what the model returns"
+            assert dict(vv.trace(by_size, pixels(size=size)).provenance.parameters)["scores"] == words
+            answer = vv.explain(by_size, pixels(size=size), methods="occlusion", layout=by_size.layout(*size))
+            assert dict(answer["occlusion"].provenance.parameters)["scores"] == words
+    switched = Returning(lambda logits, tokens: (logits, tokens) if switched.training_loss else logits)
+    switched.training_loss = True
+    earlier = vv.trace(switched, pixels())
+    prepared = PreparedImage.of(switched, pixels())
+    switched.training_loss = False
+    assert not vv.trace(switched, pixels()).problems
+    assert earlier.problems == ("The scores are [0] of what the model returns.",)
+    with pytest.raises(CaptureError, match=r"changes its form .* from pass to pass"):
+        prepared.outputs(pixels())
+
+
+def test_a_module_with_scores_after_one_without_is_explained() -> None:
+    model = Returning(lambda logits, tokens: {"boxes": tokens[:, 1:, :4]} if model.boxes else logits)
+    for model.boxes in (True, False, True):
+        target = (lambda output: output["boxes"][0].sum()) if model.boxes else 3
+        for layout in (None, model.layout(64, 96)):
+            answer = vv.explain(model, pixels(), methods="occlusion", target=target, layout=layout)[
+                "occlusion"
+            ]
+            assert ("function" in answer.caption) == model.boxes
+
+
+WITHOUT_BATCH: dict[str, tuple[Callable[[Tensor], Any], Any]] = {
+    "one mean of the batch": (Tensor.mean, None),
+    "the first image alone": (lambda logits: logits[0], 3),
+    "no axis for one image": (Tensor.squeeze, 3),
+    "images last": (lambda logits: logits[:, :1].T, None),
+    "whole numbers": (
+        lambda logits: {"best": logits[0].argmax(), "out": [logits[0, :3]] * 2},
+        lambda o: o["out"][0][2],
+    ),
+}
+
+
+@pytest.mark.parametrize("form", WITHOUT_BATCH)
+def test_each_image_is_asked_alone_where_a_batch_is_not_answered_image_by_image(form: str) -> None:
+    change, target = WITHOUT_BATCH[form]
+    model = Returning(lambda logits, _: change(logits))
+    prepared = PreparedImage.of(model, pixels(), target=target)
+    wanted = prepared.resolved(target)
+    for count in (2, 7):  # also as many images as classes
+        batch = pixels(count)
+        alone = torch.stack([prepared.scores(image, wanted)[0] for image in batch.split(1)])
+        torch.testing.assert_close(prepared.scores(batch, wanted), alone)
+        assert len(set(alone.tolist())) == count
+    edited = vv.edit(heads={(0, 1): [0.0, 1.0]})
+    if form != "no axis for one image":
+        with edited, pytest.raises(CaptureError, match="which number is whose is not known"):
+            prepared.outputs(pixels(2))
+
+
+VALUES: dict[str, Callable[[Tensor, Tensor], Any]] = {
+    "[images]": lambda logits, _: logits[:, 1],
+    "no axis for one image": lambda logits, _: logits[:, 1:2].squeeze(),
+    "in a tuple": lambda logits, tokens: (tokens, logits[:, 1]),
+    "in a dictionary": lambda logits, _: {"age": logits[:, 1]},
+}
+
+
+@pytest.mark.parametrize("form", VALUES)
+def test_a_value_per_image_gives_what_one_output_gives(form: str) -> None:
+    value, column = Returning(VALUES[form]), Returning(lambda logits, _: logits[:, 1:2])
+    column.vit = value.vit
+    models = [
+        plain_module(m, preprocess=vv.Preprocess((64, 96), (16, 16)), has_classes=True)
+        for m in (value, column)
+    ]
+    assert (
+        vv.trace(value, pixels(), target=0).output_grad == vv.trace(column, pixels(), target=0).output_grad
+    ).all()
+    assert vv.trace(value, pixels()).logits == vv.trace(column, pixels()).logits
+    answers = []
+    for model in models:
+        maps = vv.explain(model, "shapes", methods=METHODS, mode="crop")
+        answers.append(
+            (
+                *(maps[name].values for name in METHODS),
+                vv.run(model, "shapes", "head_importance", mode="crop").values,
+                vv.ablate_heads(model, "shapes", mode="crop").values,
+                vv.faithfulness(model, "shapes", maps["relevance"], mode="crop").deletion.y,
+            )
+        )
+    for one, other in zip(*answers, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert vv.figure(models[0], "shapes", "relevance", mode="crop") is not None
+
+
 def test_a_function_explains_what_is_returned_in_place_of_scores() -> None:
     """As if the model returned that number as its one score."""
     boxes = Returning(lambda _, tokens: {"boxes": tokens[:, :3, :4], "sizes": tokens[:, :3, 4:]})
@@ -203,3 +343,52 @@ def test_what_a_function_cannot_be_asked_for_is_refused_in_a_sentence() -> None:
         vv.figure("mini", "shapes", "relevance", target=lambda scores: scores[3])
     with pytest.raises(ParameterError, match="A function is no sum of parts"):
         vv.run("mini", "shapes", "decomposition", target=lambda scores: scores[3])
+
+
+SIGLIP = {"hidden_size": 40, "num_hidden_layers": 3, "num_attention_heads": 5, "intermediate_size": 56} | {
+    "image_size": 64,
+    "patch_size": 16,
+}
+
+
+def siglip(kind: str) -> nn.Module:
+    """Of transformers, which pools by attention; the classifier reads the mean of the patches beside that pool."""
+    vision = transformers.SiglipVisionConfig(**SIGLIP)
+    if kind == "vision":
+        return transformers.SiglipVisionModel(vision).eval()
+    text = {"hidden_size": 40, "num_hidden_layers": 1, "num_attention_heads": 5, "intermediate_size": 8}
+    both = transformers.SiglipConfig(text_config=text, vision_config=vision.to_dict(), num_labels=7)
+    if kind == "classifier":
+        return transformers.SiglipForImageClassification(both).eval()
+    return transformers.SiglipModel(both).eval().vision_model
+
+
+@pytest.mark.parametrize("kind", ["vision", "tower of both"])
+def test_a_model_of_features_names_a_target_that_its_maps_explain(kind: str) -> None:
+    model = siglip(kind)
+    with pytest.raises(ParameterError, match=r"target=lambda output: output\['pooler_output'\]\[0, 0\]\.$"):
+        vv.explain(model, pixels(size=(64, 64)))
+    maps = vv.explain(
+        model,
+        pixels(size=(64, 64)),
+        methods=("relevance", "gradient_rollout", "rollout", "value_rollout", "occlusion"),
+        target=lambda output: output["pooler_output"][0, 0],
+    )
+    assert not maps.missing
+    assert all(np.ptp(one.values) > 0 for one in maps.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [("classifier", 2), ("vision", lambda output: output.last_hidden_state[0].mean(0)[1])],
+    ids=["classifier", "patches"],
+)
+def test_a_target_that_is_not_read_from_the_pool_is_told_what_works(kind: str, target: Any) -> None:
+    model, image = siglip(kind), pixels(size=(64, 64))
+    with pytest.raises(
+        CaptureError, match=r'not read from the attention that pools .* query="0,0", or for occlusion'
+    ):
+        vv.explain(model, image, target=target)
+    relevance = vv.explain(model, image, target=target, query="0,0")["relevance"]
+    assert relevance.values.argmax() == 0
+    assert np.ptp(vv.explain(model, image, target=target, methods="occlusion")["occlusion"].values) > 0

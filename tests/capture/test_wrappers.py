@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import vit_viz as vv
 from tests.checkpoints.test_plain_module import timm_vit, vit
 from tests.comparing import assert_same
-from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
+from vit_viz.capture.wrappers import preprocess_within, told_within, unwrapped_module
 from vit_viz.errors import ParameterError
 from vit_viz.model import VisionTransformer
 
@@ -161,3 +161,64 @@ def test_a_model_of_one_size_takes_a_wide_photo_alike_within_others(make: Callab
         assert within.logits is not None
         assert alone.logits is not None
         assert_same(within.logits, alone.logits)
+
+
+class Counting(Lightning):
+    """Counts its passes, as metrics of a training do, and may be told to flip its photos."""
+
+    passes, flips = 0, False
+
+    def forward(self, pixels: Tensor) -> Any:
+        self.passes += 1
+        return super().forward(pixels.flip(-1) if self.flips else pixels)
+
+
+def passes_of(module: Any, ask: Callable[[nn.Module], object]) -> int:
+    before = module.passes
+    ask(module)
+    return int(module.passes) - before
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model: vv.trace(model, torch.randn(1, 3, 32, 32)),
+        lambda model: vv.trace(model, Image.effect_noise((32, 32), 80).convert("RGB")),
+        lambda model: vv.explain(model, torch.randn(1, 3, 32, 32), methods="relevance", target=2),
+    ],
+    ids=["pixels", "photo", "map"],
+)
+def test_where_a_model_lies_within_others_is_found_once(ask: Callable[[nn.Module], object]) -> None:
+    wrapped = Counting(timm_vit())
+    counts = [passes_of(wrapped, ask) for _ in range(3)]
+    assert counts[0] > counts[1] == counts[2] == (2 if "relevance" in ask.__code__.co_consts else 1)
+
+
+def test_where_a_model_lies_is_found_anew_once_the_module_has_changed() -> None:
+    model, pixels = nn.Flatten(), torch.randn(1, 3, 4, 6)
+    wrapped = Counting(model)
+
+    def is_told() -> bool:
+        return told_within(wrapped, pixels, lambda part: "itself" if part is model else None) == "itself"
+
+    assert is_told()
+    assert is_told()
+    assert wrapped.passes == 1
+    for flips in (True, False, True, False):
+        wrapped.flips = flips
+        assert is_told() != flips
+    hook = wrapped.register_forward_pre_hook(lambda _, args: (args[0].flip(-2),))
+    assert not is_told()
+    hook.remove()
+    assert is_told()
+    wrapped.model = Changing(model, lambda pixels: pixels.flip(-1))
+    assert not is_told()
+    wrapped.model._change = torch.clone
+    assert is_told()
+    assert told_within(wrapped, pixels[..., 1:], lambda part: "itself" if part is model else None) == "itself"
+
+
+def test_what_a_black_photo_shows_of_a_wrapper_is_not_believed() -> None:
+    flipping = Changing(timm_vit(), lambda pixels: pixels.flip(-1))
+    with pytest.raises(ParameterError, match="is not known"):
+        vv.trace(flipping, torch.zeros(1, 3, 32, 32))

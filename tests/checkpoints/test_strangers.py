@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import torch
 from huggingface_hub import constants
-from safetensors.torch import load as read
-from safetensors.torch import save
+from safetensors.torch import load as read, save
 
 from tests.checkpoints.fake_hub import COMMIT, CONFIG, REPO, Hub, remains, running_hub, weights
 from tests.spending import LargestTensor, python_memory

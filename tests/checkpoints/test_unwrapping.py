@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -212,6 +215,12 @@ NOTES: dict[str, Any] = {
     "objects": Config(),
     "a loss": nn.CrossEntropyLoss(),
     "torch's version": torch.__version__,
+    "a number of numpy": {"best": np.float64(0.9), "epoch": np.int64(3), "is_best": np.bool_(True), "b": "b"},
+    "arrays of numpy": [np.arange(6.0).reshape(2, 3), np.arange(3), np.array(["a", 1], dtype=object)],
+    "types of numpy": argparse.Namespace(
+        dtype=np.dtype("f4"), record=np.zeros(2, dtype=[("a", "f4")]), lr=np.float32(1)
+    ),
+    "random states": (np.random.get_state(), np.random.default_rng(0)),
 }
 
 
@@ -229,6 +238,33 @@ def test_objects_beside_the_parameters_are_passed_over_unbuilt(tmp_path: Path, n
 def test_names_of_what_could_do_something_are_refused(tmp_path: Path, name: str) -> None:
     module, _, called = name.partition(" ")
     assert torch_files._is_note(f"{module} {called}") is False
+
+
+TEXT = b"X\x05\x00\x00\x00abcde"
+LATIN1 = b"X\x06\x00\x00\x00latin1"
+ENCODE = b"c_codecs\nencode\n"
+ENCODINGS: dict[str, tuple[bytes, bool]] = {
+    "a text of its own": (ENCODE + TEXT + b"q\x01" + LATIN1 + b"q\x02\x86q\x03R", True),
+    "by what was kept": (ENCODE + b"q\x00" + TEXT + LATIN1 + b"q\x02\x86R0h\x00" + TEXT + b"h\x02\x86R", True),
+    "another codec": (ENCODE + TEXT + b"X\x08\x00\x00\x00punycode\x86R", False),
+    "a kept text": (TEXT + b"q\x010" + ENCODE + b"h\x01" + LATIN1 + b"\x86R", False),
+    "another codec at the place of latin1": (
+        LATIN1 + b"q\x020X\x03\x00\x00\x00hexq\x020" + ENCODE + TEXT + b"h\x02\x86R", False,
+    ),
+    "a kept call": (TEXT + LATIN1 + b"\x86q\x010" + ENCODE + b"h\x01R", False),
+    "a kept call in its middle": (TEXT + LATIN1 + b"\x86q\x010" + ENCODE + TEXT + LATIN1 + b"h\x01R", False),
+    "no call": (ENCODE + b"q\x000h\x000" + ENCODE, False),
+    "a text that was dropped": (ENCODE + TEXT + b"0h\x01" + LATIN1 + b"\x86R", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ENCODINGS)
+def test_bytes_are_read_only_as_torch_writes_them(way: str) -> None:
+    """Otherwise one text could be encoded a million times, or by a codec that takes hours."""
+    codes, is_read = ENCODINGS[way]
+    pickled = io.BytesIO(b"\x80\x02" + codes + b".")
+    with nullcontext() if is_read else pytest.raises(UnsafeFile, match="could run code"):
+        torch_files._check_imports(pickled, "a.pth", pickles=1)
 
 
 def test_a_call_beside_the_parameters_is_refused(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from tests.effort import EFFORT, effort
 from tests.http.hostile import HOSTILE_TEXT, encoded, photo

@@ -21,8 +21,7 @@ import pytest
 from PIL import Image
 
 from tests.images.image_files import png
-from tests.images.test_memory import LARGEST
-from tests.images.test_memory import picture as large_picture
+from tests.images.test_memory import LARGEST, picture as large_picture
 from tests.images.test_reading import FOREIGN, WRITABLE, claims, encoded, orientations, picture
 from tests.waiting import until
 from vit_viz.errors import BusyError, ImageError

@@ -7,8 +7,7 @@ from dataclasses import FrozenInstanceError, replace
 from typing import Any, get_args
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.images import Mode

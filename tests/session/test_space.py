@@ -49,8 +49,7 @@ from vit_viz.answer import Answer, Provenance
 from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.model import linear
 from vit_viz.results import Curve, HeadTable, PatchMap, Ranking, Segments, StateMatrix, TokenMaps, TokenMatrix
-from vit_viz.session import engine as engine_module
-from vit_viz.session import space
+from vit_viz.session import engine as engine_module, space
 from vit_viz.session.devices import REFUSED
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session

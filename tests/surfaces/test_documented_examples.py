@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from tests.ui.desk import odd_picture
 from vit_viz import rest
 from vit_viz.cli import asking, main
+from vit_viz.cli.parser import command_line
 from vit_viz.session.session import Session
 from vit_viz.surveys import manifest, parquet
 from vit_viz.surveys.columns import TABLES

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from fastapi.openapi.models import OpenAPI
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from PIL import Image
 from starlette.testclient import TestClient
 

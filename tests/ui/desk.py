@@ -24,8 +24,7 @@ from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.session.handles import OWNER as OWNED_BY
-from vit_viz.session.handles import PAGE, VISITOR
+from vit_viz.session.handles import OWNER as OWNED_BY, PAGE, VISITOR
 from vit_viz.session.session import Session
 from vit_viz.ui.app import TABS, build_app
 from vit_viz.ui.edge.user_errors import sentence, toast

@@ -119,6 +119,14 @@ def start_row(trace: Trace, query: Query, *, gradient: bool = False) -> Tensor:
     """
     if gradient and query == "pool" and trace.layout.pooling == "attention":
         attention, slope = trace.pooling_attention, trace.pooling_gradient  # [heads, tokens]
+        has_target = any(
+            layer.output_grad is not None or layer.weights_grad is not None for layer in trace.layers
+        )
+        if slope is None and has_target:
+            raise CaptureError(
+                "What is explained is not read from the attention that pools the tokens of this model, so no map of it starts "
+                'there: ask for the map of one token, such as query="0,0", or for occlusion, which needs no start.'
+            )
         if attention is None or slope is None:
             raise CaptureError(
                 "Relevance of a model with attention pooling needs the gradient of that attention: pass target= to trace()."

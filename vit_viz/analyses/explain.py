@@ -53,16 +53,19 @@ def explain(
     A slow method runs only if it is named.
 
     Args:
-        loaded: a loaded model or its name, or any module together with its pixels.
-        image: a picture, its path, an array, the name of a sample, or pixels [1, channels, height, width].
+        loaded: a loaded model, what `load` takes, or any module.
+        image: a picture, its path, an array or the name of a sample; or pixels [1, channels, height, width], already normalised,
+            which a module needs that does not say how pictures become its input.
         methods: one name, or several; see `METHODS`.
         target: what is explained: a class by its index or name, a pair (class, other class) for "why this and not the other", a
             function that makes one number of the scores [classes] (of what the model returns, where that holds none), any `Target`;
             None means the first class, or the image's own embedding where the model has no classes.
-        mode, size: how the picture becomes the model's input, and its short side in patches; 0 is the checkpoint's own.
-        layout, has_classes: which token is what, and whether outputs are scores of classes (`outputs_of`); None asks the module.
-        query: the token that methods start from which start from one; None means what the target was measured to be read from.
-        output: what one of them is, as `load` takes it; None takes what the model says of itself.
+        mode: how the picture becomes the model's input: "fit", "crop" or "stretch"; see `Preprocess.apply`.
+        size: short side of that input in patches; 0 is the checkpoint's own.
+        layout: which token is what; None asks the module.
+        has_classes: whether the outputs are scores of classes, and not an embedding; None takes what the model says of itself.
+        output: what one output is, "softmax", "sigmoid" or "value", as `load` takes it; None takes what the model says of itself.
+        query: the token to start from, of methods that start from one; None means what the target was measured to be read from.
         layers: (first, end) for the methods that go through the layers, end excluded; None means all.
         progress: told the share that is done, over all methods; None shows a bar at a terminal or in a notebook, False nothing.
         cancelled: asked between batches; True ends with `Cancelled`.
@@ -72,8 +75,10 @@ def explain(
         `.missing` and the log say why, as does asking for it.
 
     Raises:
+        CheckpointError, ImageError: the model or the picture cannot be read.
         ParameterError: a method, class or query does not exist, or the model is not of the kind that a method needs.
         CaptureError: the model can give none of the maps, since a target's gradient does not reach what they read, for example.
+        Cancelled: `cancelled` said so.
 
     Example:
         >>> import vit_viz as vv

@@ -38,7 +38,8 @@ def layer_similarity(
     Args:
         traces: one, or several of the same model.
         debiased: whether the second form is used; None uses it where there are fewer patches than numbers per patch.
-        progress: told the share of states that are compared; `cancelled` is asked before each.
+        progress: told the share of states that are compared.
+        cancelled: asked before each; True ends with `Cancelled`.
 
     Returns:
         [states, states], symmetric, diagonal 1; the first form lies in [0, 1], the second may fall a little below 0.
@@ -46,6 +47,7 @@ def layer_similarity(
     Raises:
         ParameterError: traces of different models, fewer than 4 patches, or more than 4096 for the second form.
         CaptureError: the residual stream was not kept.
+        Cancelled: `cancelled` said so.
 
     Source: Kornblith et al. 2019, arXiv:1905.00414, section 3; Song et al. 2012, JMLR 13 (HSIC without bias); Nguyen et al. 2021,
     arXiv:2010.15327 (its use for CKA).

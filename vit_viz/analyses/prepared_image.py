@@ -18,12 +18,21 @@ from vit_viz.analyses.targets import Function, Target, TargetLike, as_target, fu
 from vit_viz.answer import Provenance
 from vit_viz.capture import Trace, trace
 from vit_viz.capture.buffers import BufferPool
-from vit_viz.capture.forward import answer_of, known_place, place_of_last_pass, remember_place, undisturbed
+from vit_viz.capture.edit_stack import innermost_edit
+from vit_viz.capture.forward import answer_of, undisturbed
 from vit_viz.capture.given import as_known_model, as_model, as_picture, as_pixels, dtype_of, labels_of
-from vit_viz.capture.returned import image_of, no_scores, number_from, place_of_scores, scores_of
+from vit_viz.capture.returned import (
+    ScoresPlace,
+    image_of,
+    is_per_image,
+    no_scores,
+    number_from,
+    place_of_scores,
+    scores_of,
+)
 from vit_viz.checkpoints import Model
 from vit_viz.checkpoints.plain_module import declared_output, last_layer
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Mode, Preprocess, decode, image_hash
 from vit_viz.labels import Labels
@@ -61,6 +70,7 @@ class PreparedImage:
         labels: names of the classes, where they are known.
         output: what one output is; None where nobody says it, see `output_kind`.
         reads: makes a number of what the model returns for one image, where that holds no scores.
+        place: where the scores stand in what the model returns for this image; None takes each pass as it comes.
     """
 
     model: nn.Module
@@ -76,6 +86,7 @@ class PreparedImage:
     labels: Labels | None = None
     output: Output | None = None
     reads: Function | None = None
+    place: ScoresPlace | None = None
 
     def __post_init__(self) -> None:
         if self.pixels.is_inference():  # autograd takes no tensor that was made in inference mode
@@ -92,6 +103,7 @@ class PreparedImage:
         size: int = 0,
         max_patches: int | None = None,
         layout: TokenLayout | None = None,
+        place: ScoresPlace | None = None,
         has_classes: bool | None = None,
         output: Output | None = None,
         target: TargetLike = None,
@@ -100,6 +112,7 @@ class PreparedImage:
 
         Args:
             mode: how a picture becomes the model's input; see `Preprocess.apply`, also for `size` and `max_patches`.
+            layout, place: which token is what, and where the scores stand in what the model returns; None asks the model by a pass.
             has_classes: whether the outputs are scores of classes; None decides by what the model says, see `outputs_of`.
             output: what one output is; None takes what the model says.
             target: what will be explained, of which a function is needed here.
@@ -128,20 +141,30 @@ class PreparedImage:
         if isinstance(model, VisionTransformer) and model.config.drop_remainder:
             pixels = model.patch_embed.whole_patches(pixels)  # maps of pixels then have whole patches
         outputs, kind = _outputs(named, has_classes, output)
-        layout = _layout(model, pixels, layout)
-        place = known_place(model, pixels.to(dtype_of(model, pixels)))
+        if isinstance(model, VisionTransformer):
+            layout = layout or model.layout(int(pixels.shape[-2]), int(pixels.shape[-1]))
+            place = None
+        elif layout is None:
+            recorded = trace(model, pixels)
+            layout, place = recorded.layout, recorded.place
+        elif place is None:
+            with undisturbed(model), torch.no_grad():
+                place = place_of_scores(answer_of(model, pixels.to(dtype_of(model, pixels))), len(pixels))
         return cls(
             model,
             pixels,
             layout,
             outputs != "embedding",
             crop_box,
-            provenance.with_parameters(scores=place.words) if place.words else provenance,
+            provenance.with_parameters(scores=place.words)
+            if place is not None and place.words
+            else provenance,
             recipe,
             noun="output" if outputs == "unknown" or kind == "value" else "class",
             labels=labels_of(source),
             output=kind,
             reads=function_of(target),
+            place=place,
         )
 
     @property
@@ -184,8 +207,7 @@ class PreparedImage:
 
     @property
     def _has_scores(self) -> bool:
-        place = place_of_last_pass(self.model)
-        return place is None or place.exists
+        return self.place is None or self.place.exists
 
     def outputs(self, pixels: Tensor) -> Tensor:
         """What the model says of a batch, [batch, outputs], in fp32 at least; gradients as the caller has them.
@@ -194,16 +216,28 @@ class PreparedImage:
 
         Raises:
             ParameterError: it returns none, and nothing makes a number of it.
+            CaptureError: what belongs to which image is not known.
         """
         with self.turn(), undisturbed(self.model):
             result = answer_of(self.model, pixels.to(self.dtype))
-        remember_place(self.model, place_of_scores(result, len(pixels)))
-        output = scores_of(result, len(pixels))
-        if output is None or output.ndim != 2:
+        place, name = place_of_scores(result, len(pixels)), type(self.model).__name__
+        is_as_alone = place.is_as(self.place or place) and is_per_image(result, len(pixels))
+        if not is_as_alone and len(pixels) > 1 and innermost_edit() is None:  # it may be of one image each
+            return torch.cat([self.outputs(image) for image in torch.split(pixels, 1)])
+        if not is_as_alone:
+            raise CaptureError(
+                f"What {name} returns changes its form with the number of images ({len(pixels)} here) or from pass to pass, so "
+                "which number is whose is not known: let its forward always return the same, with images along the first axis."
+            )
+        if not place.exists:
             if self.reads is None:
-                raise no_scores(type(self.model).__name__, result)
+                raise no_scores(name, result)
             images = (image_of(result, image, len(pixels)) for image in range(len(pixels)))
             output = torch.stack([number_from(self.reads, one) for one in images])[:, None]
+        else:
+            scores = scores_of(result, len(pixels))
+            assert scores is not None
+            output = scores
         return output.float() if output.dtype in (torch.float16, torch.bfloat16) else output
 
     def scores(self, pixels: Tensor, target: Target, *, watch: Watch | None = None) -> Tensor:
@@ -268,15 +302,6 @@ class PreparedImage:
             )
         recorded.crop_box, recorded.provenance = self.crop_box, self.provenance
         return recorded
-
-
-def _layout(module: nn.Module, pixels: Tensor, layout: TokenLayout | None) -> TokenLayout:
-    """Which token is what: as given, as our own model says, or as a pass shows."""
-    if layout is not None:
-        return layout
-    if isinstance(module, VisionTransformer):
-        return module.layout(int(pixels.shape[-2]), int(pixels.shape[-1]))
-    return trace(module, pixels).layout
 
 
 def in_batches(run: Callable[[slice], Tensor], count: int, *, size: int = BATCH) -> Tensor:

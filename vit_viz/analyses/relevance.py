@@ -10,8 +10,7 @@ from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.rollout import chain_map
 from vit_viz.analyses.spec import Method, SharedPass, Words
 from vit_viz.analyses.targets import Target
-from vit_viz.capture import trace as traced
-from vit_viz.capture import verified_structure
+from vit_viz.capture import trace as traced, verified_structure
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError

@@ -11,8 +11,7 @@ from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions, Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.analyses.spec import Method, SharedPass, Words
-from vit_viz.capture import Trace
-from vit_viz.capture import trace as traced
+from vit_viz.capture import Trace, trace as traced
 from vit_viz.capture.given import as_trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query

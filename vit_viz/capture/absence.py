@@ -13,7 +13,8 @@ from typing import Any
 
 from vit_viz.capture.edit_stack import innermost_edit
 from vit_viz.capture.edits import removing
-from vit_viz.capture.forward import PerModule, block_list, undisturbed
+from vit_viz.capture.forward import block_list, undisturbed
+from vit_viz.capture.per_module import PerModule
 from vit_viz.capture.returned import scores_of
 from vit_viz.errors import CaptureError
 from vit_viz.lazy import Tensor, nn, torch

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from vit_viz.capture.gradients import is_of_autograd
-from vit_viz.capture.returned import ScoresPlace, place_of_scores
+from vit_viz.capture.per_module import PerModule
 from vit_viz.capture.structure_check import guarded_pass
 from vit_viz.errors import CaptureError, VitVizError
 from vit_viz.lazy import Tensor, nn, torch
@@ -21,8 +20,6 @@ from vit_viz.model.submodules import submodules_of
 if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
-Noted = TypeVar("Noted")
-
 _VISION = ("vision_model", "vision_tower", "visual", "vision_encoder")
 """Names of the part that looks at the image in models that also read text, and of the part that reads it:"""
 _TEXT = ("text_model", "text_encoder", "text_decoder", "language_model", "token_embedding")
@@ -31,35 +28,12 @@ _OF_SIZE = (AssertionError, ValueError, RuntimeError, IndexError)
 """What models stop with where the text is missing, and where the size does not suit them."""
 
 
-class PerModule(Generic[Noted]):
-    """What is remembered about modules without storing it there; freed with them.
-
-    Of the process, since two sessions may hold the same module.
-
-    Args:
-        make: what a module has that nothing is noted of yet.
-    """
-
-    def __init__(self, make: Callable[[], Noted]) -> None:
-        self._make, self._guard = make, threading.Lock()
-        self._noted: weakref.WeakKeyDictionary[nn.Module, Noted] = weakref.WeakKeyDictionary()
-
-    def of(self, module: nn.Module) -> Noted:
-        """What is noted of a module; always the same object, which can be written to."""
-        with self._guard:
-            noted = self._noted.get(module)
-            if noted is None:
-                noted = self._noted[module] = self._make()
-            return noted
-
-
 @dataclass
 class _Note:
-    """The lock that is held while a module runs, how many layers its last pass had, and where its scores were."""
+    """The lock that is held while a module runs, and how many layers its last pass had."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     depth: int | None = None
-    place: ScoresPlace | None = None
 
 
 _NOTES = PerModule(_Note)
@@ -75,16 +49,6 @@ def expected_layers(module: nn.Module) -> int:
 def remember_layers(module: nn.Module, count: int) -> None:
     """Note how many layers a pass had."""
     _NOTES.of(module).depth = count
-
-
-def remember_place(module: nn.Module, place: ScoresPlace) -> None:
-    """Note where the scores of a pass were in what the module returned."""
-    _NOTES.of(module).place = place
-
-
-def place_of_last_pass(module: nn.Module) -> ScoresPlace | None:
-    """Where its scores were; None where the module has not run here yet."""
-    return _NOTES.of(module).place
 
 
 def lock_of(module: nn.Module) -> threading.RLock:
@@ -171,16 +135,6 @@ def answer_of(module: nn.Module, pixels: Tensor) -> Any:
         raise CaptureError(
             f"{name} does not run on pixels {list(pixels.shape)} ({kind}{f': {said}' if said else ''}){of_size}."
         ) from error
-
-
-def known_place(module: nn.Module, pixels: Tensor) -> ScoresPlace:
-    """Where the scores stand in what a module returns: as our own model says, as its last pass showed, or as one more does."""
-    place = ScoresPlace(exists=True) if isinstance(module, VisionTransformer) else place_of_last_pass(module)
-    if place is None:
-        with undisturbed(module), torch.no_grad():
-            place = place_of_scores(answer_of(module, pixels), len(pixels))
-        remember_place(module, place)
-    return place
 
 
 @contextmanager

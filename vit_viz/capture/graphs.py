@@ -16,8 +16,9 @@ from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
 from vit_viz.capture.edit_stack import edit_stack
-from vit_viz.capture.forward import PerModule, lock_of
+from vit_viz.capture.forward import lock_of
 from vit_viz.capture.interception import are_ours
+from vit_viz.capture.per_module import PerModule
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model.submodules import are_watched, submodules_of
 

@@ -27,6 +27,7 @@ from vit_viz.capture.layers import (
     value_norms,
 )
 from vit_viz.capture.proof import PROOF_ROWS, TOLERANCES, largest_differences, proof_queries
+from vit_viz.capture.returned import ScoresPlace
 from vit_viz.capture.trace import PoolAttention
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
@@ -88,6 +89,7 @@ class Recorder:
         self.weighs_values = options.keep_values or options.keep_norms
         self.is_ours = False  # the model is made of our own classes alone
         self.returned: Any = None  # what the model returned, where it will be differentiated
+        self.place: ScoresPlace | None = None  # of the scores in it
         self.stops: GradientStops | None = (
             None  # where gradients end, of a pass that is differentiated and followed
         )

@@ -22,11 +22,17 @@ class ScoresPlace:
         exists: whether there are any, [images, outputs].
         path: as one would write it after the returned value, "[0]" or "['out']"; "" for that value itself, or its `logits`.
         others: of tensors that could be scores as well, likewise.
+        count: how many outputs an image has.
     """
 
     exists: bool
     path: str = ""
     others: tuple[str, ...] = ()
+    count: int = 0
+
+    def is_as(self, other: ScoresPlace) -> bool:
+        """Whether scores of two passes are the same numbers."""
+        return (self.exists, self.path, self.count) == (other.exists, other.path, other.count)
 
     @property
     def words(self) -> str:
@@ -39,18 +45,27 @@ def scores_of(output: Any, images: int) -> Tensor | None:
     """The scores in what a model returned for so many images; None where nothing can be taken for them.
 
     That is the returned tensor, or `logits`; else the first tensor [images, outputs], but for those whose name says that they are
-    features; else the only tensor, whose shape may be another.
+    features; else the first [images]; else the only tensor, whose shape may be another. One number per image is one output,
+    [images, 1]. Where the only thing that is returned has lost the axis of one image, it is given it back.
     """
     chosen = _chosen(output, images)
-    return None if chosen is None else chosen[0]
+    if chosen is None:
+        return None
+    scores, path, _ = chosen
+    if scores.ndim > 1 or not scores.is_floating_point():
+        return scores
+    is_loss = scores.ndim == 0 and path  # it may be one
+    if scores.numel() == images and not is_loss:
+        return scores.reshape(images, 1)
+    return scores.reshape(1, -1) if images == 1 and isinstance(output, Tensor) else scores
 
 
 def place_of_scores(output: Any, images: int) -> ScoresPlace:
     """Where `scores_of` finds them."""
-    chosen = _chosen(output, images)
-    if chosen is None or chosen[0].ndim != 2:
+    chosen, scores = _chosen(output, images), scores_of(output, images)
+    if chosen is None or scores is None or scores.ndim != 2 or len(scores) != images:
         return ScoresPlace(exists=False)
-    return ScoresPlace(True, *chosen[1:])
+    return ScoresPlace(True, *chosen[1:], count=scores.shape[1])
 
 
 def _chosen(output: Any, images: int) -> tuple[Tensor, str, tuple[str, ...]] | None:
@@ -60,12 +75,13 @@ def _chosen(output: Any, images: int) -> tuple[Tensor, str, tuple[str, ...]] | N
     logits = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
     if isinstance(logits, Tensor):
         return logits, "", ()
-    parts = list(_tensors_in(output))
-    possible = [
+    parts = _numbers_in(output)
+    per_image = [
         (path, part)
         for path, part in parts
-        if part.ndim == 2 and len(part) == images and not any(word in path.lower() for word in _FEATURES)
-    ] or parts * (len(parts) == 1)
+        if part.ndim in (1, 2) and len(part) == images and not any(word in path.lower() for word in _FEATURES)
+    ]
+    possible = [one for one in per_image if one[1].ndim == 2] or per_image or parts * (len(parts) == 1)
     if not possible:
         return None
     (path, first), *others = possible
@@ -73,10 +89,9 @@ def _chosen(output: Any, images: int) -> tuple[Tensor, str, tuple[str, ...]] | N
 
 
 def _tensors_in(output: Any, path: str = "") -> Iterator[tuple[str, Tensor]]:
-    """Every tensor of numbers, in the order in which it stands there, and its path."""
+    """Every tensor, in the order in which it stands there, and its path."""
     if isinstance(output, Tensor):
-        if output.is_floating_point():
-            yield path, output
+        yield path, output
     elif isinstance(output, Mapping):
         for name, part in output.items():
             yield from _tensors_in(part, f"{path}[{name!r}]")
@@ -89,18 +104,27 @@ def _tensors_in(output: Any, path: str = "") -> Iterator[tuple[str, Tensor]]:
             yield from _tensors_in(getattr(output, one.name), f"{path}.{one.name}")
 
 
+def _numbers_in(output: Any) -> list[tuple[str, Tensor]]:
+    return [(path, part) for path, part in _tensors_in(output) if part.is_floating_point()]
+
+
 def no_scores(name: str, output: Any) -> ParameterError:
     """The error that says what a model returns in place of scores, and how a number is made of that."""
-    parts = list(_tensors_in(output))
+    parts = _numbers_in(output)
     if not parts:
         return ParameterError(f"{name} returns no tensor of numbers, so there is nothing to explain.")
     listed = ", ".join(f"output{path} {list(part.shape)}" for path, part in parts[:4])
-    path, first = parts[0]
+    path, first = next((one for one in parts if one[1].ndim == 2), parts[0])
     index = f"[{', '.join('0' * first.ndim)}]" if first.ndim else ""
     return ParameterError(
         f"{name} returns no scores [images, classes], but {listed}{', ...' if len(parts) > 4 else ''}: pass as target= a function "
         f"that makes one number of it, such as target=lambda output: output{path}{index}."
     )
+
+
+def is_per_image(output: Any, images: int) -> bool:
+    """Whether any of what a model returned belongs to one image of several each."""
+    return images == 1 or any(part.ndim and len(part) == images for _, part in _tensors_in(output))
 
 
 def image_of(output: Any, image: int, images: int) -> Any:

@@ -16,6 +16,7 @@ from vit_viz.capture.buffers import Arena
 from vit_viz.capture.gradients import WITHOUT
 from vit_viz.capture.layers import LayerAttention
 from vit_viz.capture.report import SOUND, ProofReport, ProofStatus, Structure, kernel_check, trace_words
+from vit_viz.capture.returned import ScoresPlace
 from vit_viz.capture.structure_check import StructureCheck
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import CropBox, Query, TokenLayout, as_query
@@ -59,6 +60,7 @@ class Trace:
         pooling: the pooling attention, where the model has one.
         outputs: of the model, those that the target changes with; None without a target.
         unreached: layers that the target's gradient does not reach, or not all of it, with words on what keeps it from them.
+        place: where the scores stood in what this pass returned.
         crop_box: which part of the photo the model received.
         provenance: model, weights, image and preprocessing.
         arena: the recycled memory that the layers lie in.
@@ -79,6 +81,7 @@ class Trace:
     pooling: PoolAttention | None = None
     outputs: tuple[int, ...] | None = None
     unreached: Mapping[int, str] = field(default_factory=dict)
+    place: ScoresPlace | None = None
     crop_box: CropBox | None = None
     provenance: Provenance = field(default_factory=Provenance)
     arena: Arena | None = None

@@ -22,9 +22,7 @@ from vit_viz.capture.forward import (
     answer_of,
     expected_layers,
     is_capturing,
-    place_of_last_pass,
     remember_layers,
-    remember_place,
     undisturbed,
 )
 from vit_viz.capture.given import as_known_model, as_model, as_picture, as_pixels, class_index, labels_of
@@ -40,7 +38,7 @@ from vit_viz.capture.proof import PROOF_ROWS
 from vit_viz.capture.reach import unreached
 from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Recorder, RecorderOptions
 from vit_viz.capture.report import SOUND, Structure
-from vit_viz.capture.returned import ScoresPlace, no_scores, number_from, place_of_scores, scores_of
+from vit_viz.capture.returned import no_scores, number_from, place_of_scores, scores_of
 from vit_viz.capture.tokens_read import TokensRead, as_source, layout_that_reads
 from vit_viz.capture.trace import Trace
 from vit_viz.capture.verified import structure_of
@@ -86,20 +84,26 @@ def trace(
         model_or_loaded: a loaded checkpoint, any module with attention, or the name of a model, which is loaded.
         image_or_pixels: a picture, its path, an array or the name of a sample; or pixels [1, channels, height, width], already
             normalised, which any module takes that does not say how pictures become its input.
-        mode, size: how a picture becomes the model's input, and the short side of that in patches; 0 is the checkpoint's own.
+        mode: how a picture becomes the model's input: "fit", "crop" or "stretch"; see `Preprocess.apply`.
+        size: short side of that input in patches; 0 is the checkpoint's own.
         layout: which token is what; None asks the module.
-        keep_values, keep_norms: also the values, or only how long each is after the output projection, to weigh attention by it.
+        keep_values: also keep the values.
+        keep_norms: also keep how long each value is after the output projection, to weigh attention by it.
         keep_residual: also keep the residual stream, [layers + 1, tokens, dim].
         target: a class by index or name, or a function of the scores [classes], else of what is returned; its gradient is kept.
         proof_rows: queries per head that are recomputed and compared with the kernel's output; 0 for none.
         max_patches: most patches: of mode "fit", made smaller beyond it (None: 1024); of a given `size`, refused (None: 4096).
         max_attention_bytes: bound on attention and masks that have to be kept as matrices.
-        pool, structure: where its memory comes from (None: the process's pool); what is known of its attention (None checks it).
-        progress, cancelled: after each layer told the share that is done, and asked whether to end with `Cancelled`.
+        pool: where its memory comes from; None is the pool of the process.
+        structure: what is known of the model's attention already; None checks it.
+        progress: told the share that is done, after each layer.
+        cancelled: asked after each layer; True ends with `Cancelled`.
 
     Raises:
+        CheckpointError, ImageError: the model or the picture cannot be read.
         CaptureError: no attention was seen, or none that can be traced, or its pictures would mislead; the message says why.
         ParameterError: the pixels, the layout or the target do not fit the model.
+        Cancelled: `cancelled` said so.
 
     Example:
         >>> import vit_viz as vv
@@ -117,14 +121,9 @@ def trace(
         recorded = _trace_of(module, pixels, recorder, logits, stream, arena, layout, target)
         recorded.known = structure or structure_of(module, pixels, recorded.layout, is_ours=recorder.is_ours)
     recorded.crop_box, recorded.provenance = crop_box, provenance
-    return _with_notes(recorded, notes, place_of_last_pass(module))
-
-
-def _with_notes(recorded: Trace, notes: tuple[str, ...], place: ScoresPlace | None) -> Trace:
-    """The trace with what a reader has to know of it, and what was taken for the scores where the model returns several things."""
-    if place is not None and place.words:
-        recorded.provenance = recorded.provenance.with_parameters(scores=place.words)
-        notes = (*notes, f"The scores are {place.words}.")
+    if recorded.place is not None and (words := recorded.place.words):
+        recorded.provenance = provenance.with_parameters(scores=words)
+        notes = (*notes, f"The scores are {words}.")
     recorded.problems += notes
     return recorded
 
@@ -213,6 +212,7 @@ def _trace_of(
         problems=_problems(layers),
         pooling=recorder.pooled(pooling_gradient, layout=layout),
         outputs=outputs,
+        place=recorder.place,
         unreached={}
         if value is None or target is None
         else unreached(slopes, recorder.stops, value, _without(module, pixels, target, heads)),
@@ -268,11 +268,11 @@ def recorded_logits(
             recorder.stops = GradientStops(module, lambda: len(recorder.captures))
             stack.enter_context(recorder.stops.around())
         output = answer_of(module, pixels)
-        remember_place(module, place_of_scores(output, len(pixels)))
+        recorder.place = place_of_scores(output, len(pixels))
         recorder.returned = output if recorder.options.gradients else None
-        logits = scores_of(output, len(pixels))
+        logits = scores_of(output, len(pixels)) if recorder.place.exists else None
         # here, where autograd is as the recorder needs it
-        wanted = None if logits is None or logits.ndim != 2 else read(logits)
+        wanted = None if logits is None else read(logits)
     if edits is not None:
         edits.check_layers(len(recorder.captures))
     return wanted
@@ -361,8 +361,9 @@ def _without(
             torch.no_grad(),
         ):
             returned = answer_of(module, pixels)
-            scores = scores_of(returned, len(pixels))
-            return _target_of(None if scores is None or scores.ndim != 2 else scores[0], returned, target)
+            has_scores = place_of_scores(returned, len(pixels)).exists
+            scores = scores_of(returned, len(pixels)) if has_scores else None
+            return _target_of(None if scores is None else scores[0], returned, target)
 
     return target_without
 

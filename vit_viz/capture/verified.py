@@ -18,10 +18,11 @@ from typing import Any
 
 from vit_viz.capture import flows, placement
 from vit_viz.capture.flows import check_flow
-from vit_viz.capture.forward import PerModule, lock_of
+from vit_viz.capture.forward import lock_of
 from vit_viz.capture.head_mixing import NORMED
 from vit_viz.capture.interception import are_ours
 from vit_viz.capture.noise import photos_of_noise
+from vit_viz.capture.per_module import PerModule
 from vit_viz.capture.placement import check_placement
 from vit_viz.capture.report import SOUND, Check, Structure
 from vit_viz.capture.structure import check_structure

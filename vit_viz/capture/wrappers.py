@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from vit_viz.capture.noise import noise_like
+from vit_viz.capture.per_module import PerModule
 from vit_viz.checkpoints.plain_module import own_preprocess
 from vit_viz.images import Preprocess
 from vit_viz.lazy import Tensor, nn, torch
@@ -27,7 +30,7 @@ def told_within(module: nn.Module, pixels: Tensor, tells: Callable[[nn.Module], 
     """What the part that does the module's work says of itself: the one that is given the module's own pixels, once and unchanged.
 
     None where the parts that say something are given other pixels (resized, flipped, normalised), or several of them are used.
-    One forward pass.
+    One forward pass of noise, once for pixels of this shape; again where a module or an attribute was changed since.
 
     Args:
         pixels: [1, channels, height, width].
@@ -35,24 +38,64 @@ def told_within(module: nn.Module, pixels: Tensor, tells: Callable[[nn.Module], 
     """
     from vit_viz.capture.probing import undisturbed_pass  # it imports torch, for which a start need not wait
 
-    says = {
-        part: told
-        for part in submodules_of(module)
-        if part is not module and (told := tells(part)) is not None
-    }
+    parts = submodules_of(module)
+    says = [None if part is module else tells(part) for part in parts]
+    if not any(told is not None for told in says):
+        return None
+    found, before = _FOUND.of(module), _attributes(parts)
+    if not (
+        before.keys() <= found.places and all(before.get(at) == value for at, value in found.kept.items())
+    ):
+        found.indices.clear()
+    key = (tuple(pixels.shape), pixels.dtype, tuple(told is not None for told in says))
+    if key not in found.indices:
+        try:
+            with undisturbed_pass(module):
+                given = _part_given(
+                    module,
+                    noise_like(pixels, 0),
+                    [parts[i] for i, told in enumerate(says) if told is not None],
+                )
+        except (
+            Exception
+        ):  # of a module that was not written for these pixels: it says so where it is really run
+            return None
+        after = _attributes(submodules_of(module))
+        found.indices[key] = None if given is None else parts.index(given)
+        found.kept = {at: value for at, value in before.items() if after.get(at) == value}
+        found.places = before.keys() | after.keys()
+    index = found.indices[key]
+    return None if index is None else says[index]
+
+
+@dataclass
+class _Found:
+    """Which part of a module is given its pixels, by what was asked, and the attributes of all parts when that was found out.
+
+    Args:
+        kept: attributes that a pass leaves as they are; those that it changes (counters, kept tensors) decide nothing.
+        places: of all attributes.
+    """
+
+    indices: dict[Any, int | None] = field(default_factory=dict)
+    kept: dict[Any, Any] = field(default_factory=dict)
+    places: set[Any] = field(default_factory=set)
+
+
+_FOUND = PerModule(_Found)
+
+
+def _part_given(module: nn.Module, pixels: Tensor, parts: Sequence[nn.Module]) -> nn.Module | None:
+    """The one of these parts that is given the module's own pixels, by a pass; None where none is, or several are used."""
     calls: list[tuple[nn.Module, bool]] = []
 
     def note(part: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
         calls.append((part, given is not None and given.shape == pixels.shape and torch.equal(given, pixels)))
 
-    handles = [part.register_forward_pre_hook(note, with_kwargs=True) for part in says]
+    handles = [part.register_forward_pre_hook(note, with_kwargs=True) for part in parts]
     try:
-        if says:
-            with undisturbed_pass(module):
-                module(pixels)
-    except Exception:  # of a module that was not written for these pixels: it says so where it is really run
-        return None
+        module(pixels)
     finally:
         for handle in handles:
             handle.remove()
@@ -61,7 +104,29 @@ def told_within(module: nn.Module, pixels: Tensor, tells: Callable[[nn.Module], 
     outermost, is_given_the_same = calls[0]
     inside = submodules_of(outermost)[1:]
     alone = all(part in inside for part, _ in calls[1:])
-    return says[outermost] if is_given_the_same and alone else None
+    return outermost if is_given_the_same and alone else None
+
+
+def _attributes(parts: Sequence[nn.Module]) -> dict[Any, Any]:
+    """What may decide where a module passes its pixels: the parts, and their attributes but for weights; by (part, name)."""
+    values: dict[Any, Any] = {}
+    for index, part in enumerate(parts):
+        values[index, ""] = id(part), type(part), tuple(part._modules)
+        for name, value in vars(part).items():
+            if name not in ("_parameters", "_buffers", "_modules", "training"):
+                values[index, name] = _comparable(value)
+    return values
+
+
+def _comparable(value: Any) -> Any:
+    """What tells a value from another without holding on to it."""
+    if isinstance(value, Mapping):
+        return {_comparable(name): _comparable(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_comparable(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return id(value), getattr(value, "__code__", None)
 
 
 def preprocess_within(module: nn.Module) -> tuple[Preprocess | None, str]:

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from vit_viz.errors import CheckpointError, UnsafeFile, VitVizError
 from vit_viz.lazy import torch
@@ -34,6 +34,7 @@ MAX_PICKLE_BYTES = 10_000_000
 _ZIP = b"PK\x03\x04"  # by which torch tells its format of today from the older one
 _LEGACY_PICKLES = 5  # the magic number, the protocol, the system, the content, the keys of its storages
 _BYTES_PER_NUMBER = 8  # of the widest dtype of real numbers
+_ENCODE = "_codecs encode"
 _STORAGE = re.compile(r"torch \w+Storage")
 _OTHER_IMPORTS = ("INST", "OBJ", "STACK_GLOBAL", "EXT1", "EXT2", "EXT4")  # which torch.save does not write
 _NAMES = frozenset(
@@ -132,9 +133,53 @@ def _check_legacy(file: BinaryIO, path: Path, max_numbers: int) -> None:
 def _check_imports(file: BinaryIO, name: str, *, pickles: int) -> None:
     """Refuse pickles that name anything but what state dicts consist of."""
     for _ in range(pickles):
+        encoded = _EncodedBytes()
         for opcode, argument, _place in pickletools.genops(file):
-            if opcode.name in _OTHER_IMPORTS or (opcode.name == "GLOBAL" and not _is_known(str(argument))):
+            if opcode.name in _OTHER_IMPORTS or not encoded.takes(opcode.name, argument):
                 raise unsafe_pickle(name)
+            if opcode.name == "GLOBAL" and argument != _ENCODE and not _is_known(str(argument)):
+                raise unsafe_pickle(name)
+
+
+class _EncodedBytes:
+    """Follows the calls of `_codecs.encode` in one pickle, which torch makes for what it is given.
+
+    Bytes, as those of numpy's numbers, are written so that each call has a text of its own and "latin1": what comes of it is no
+    larger than the file. Any other use is refused: one text could be encoded a million times, or by a codec that takes hours.
+    """
+
+    def __init__(self) -> None:
+        self._memo: dict[Any, str] = {}  # of a place: what lies there, where that is one of these
+        self._last = ""  # what was put on the stack just now, of the same
+        self._awaited: tuple[str, ...] = ()  # the rest of a call
+
+    def takes(self, opcode: str, argument: Any) -> bool:
+        """Whether the pickle may go on with this opcode."""
+        if opcode.endswith("PUT"):
+            self._memo.pop(argument, None)
+            if self._last in ("encode", "text latin1", "text 1"):
+                self._memo[argument] = self._last
+            return True
+        if opcode.endswith("GET"):
+            self._last = self._memo.get(argument, "")
+        else:
+            self._last = _kind_of(opcode, argument)
+        if self._awaited:
+            awaited, *rest = self._awaited
+            self._awaited = tuple(rest)
+            return self._last.startswith(awaited)
+        if self._last == "encode":
+            self._awaited = ("text", "text latin1", "TUPLE2", "REDUCE")
+        return True
+
+
+def _kind_of(opcode: str, argument: Any) -> str:
+    """What an opcode puts on the stack, or does, as a call of `_codecs.encode` needs it."""
+    if opcode == "GLOBAL":
+        return "encode" if argument == _ENCODE else ""
+    if opcode == "BINUNICODE":
+        return "text latin1" if argument == "latin1" else "text 1" if len(argument) == 1 else "text"
+    return opcode if opcode in ("TUPLE2", "REDUCE") else ""
 
 
 def _is_known(name: str) -> bool:
@@ -158,11 +203,22 @@ class _TrainingNote:
         return OrderedDict()
 
 
+class _NumpyNote:
+    """Stands for numpy's numbers, arrays and types: whatever they are made of, nothing is kept."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def __setstate__(self, _: object) -> None:
+        pass
+
+
 @contextmanager
 def reading_notes_as_nothing(path: Path) -> Iterator[bool]:
     """Let `weights_only` read a zip that was checked; tells whether it has objects of classes that are not read."""
     names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
-    with _reading_notes, torch.serialization.safe_globals([(_TrainingNote, name) for name in names]):
+    notes: list[Any] = [(_NumpyNote if name.startswith("numpy.") else _TrainingNote, name) for name in names]
+    with _reading_notes, torch.serialization.safe_globals(notes):
         yield bool(names)
 
 

@@ -49,8 +49,10 @@ def survey(flags: argparse.Namespace) -> int:
     if not flags.photos or flags.out is None:
         raise ParameterError("A survey needs PHOTOS and --out FOLDER; --check FOLDER checks one.")
     from vit_viz.cli.asking import session_of
-    from vit_viz.surveys import parquet  # noqa: F401 - without its library there is no need to load a model
-    from vit_viz.surveys import run as surveys
+    from vit_viz.surveys import (
+        parquet,  # noqa: F401 - without its library there is no need to load a model
+        run as surveys,
+    )
 
     check_folder(Path(flags.out).parent, parents=flags.parents)
     model = session_of(flags).model()

@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vit_viz.figures.colormaps import Limits, Table, apply, limits
-from vit_viz.figures.colormaps import table as colour_table
+from vit_viz.figures.colormaps import Limits, Table, apply, limits, table as colour_table
 from vit_viz.figures.lettering import Colour, inks, lines_of, number, text_width
 from vit_viz.figures.sheet import Anchor, Bitmap, Box, FigureBlock, Mark, Text, moved
-from vit_viz.figures.styles import LUMA, Look
-from vit_viz.figures.styles import bar as bar_colours
+from vit_viz.figures.styles import LUMA, Look, bar as bar_colours
 
 TITLE, TEXT = 9.0, 7.5
 """Sizes of letters."""

@@ -12,8 +12,16 @@ from vit_viz.answer import Provenance
 from vit_viz.errors import ParameterError
 from vit_viz.figures import blocks, styles
 from vit_viz.figures.blocks import ColourBar
-from vit_viz.figures.colormaps import Scale, Table, default_table, finite, grid_limits, indices, limits
-from vit_viz.figures.colormaps import table as colour_table
+from vit_viz.figures.colormaps import (
+    Scale,
+    Table,
+    default_table,
+    finite,
+    grid_limits,
+    indices,
+    limits,
+    table as colour_table,
+)
 from vit_viz.figures.lettering import capital, number
 from vit_viz.figures.maps import drawn_words, query_patches, with_fused_heads
 from vit_viz.figures.overlay import between_centres

@@ -9,8 +9,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vit_viz.errors import ParameterError
-from vit_viz.figures.colormaps import Limits, Table, default_table, finite, indices, limits
-from vit_viz.figures.colormaps import table as colour_table
+from vit_viz.figures.colormaps import (
+    Limits,
+    Table,
+    default_table,
+    finite,
+    indices,
+    limits,
+    table as colour_table,
+)
 from vit_viz.figures.styles import Look, check, drawn
 from vit_viz.geometry import CropBox
 from vit_viz.results import PatchMap

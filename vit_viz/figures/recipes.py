@@ -12,8 +12,7 @@ from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.figures.files import Encoded, file_of
-from vit_viz.figures.request import DrawingOptions, FigureRequest, figure_for
-from vit_viz.figures.request import Output as FileOutput
+from vit_viz.figures.request import DrawingOptions, FigureRequest, Output as FileOutput, figure_for
 from vit_viz.geometry import Query, format_query
 from vit_viz.images import Mode
 from vit_viz.images.part import Part, format_part
@@ -48,7 +47,7 @@ def figure(
     cancelled: StopCheck | None = None,
     **options: object,
 ) -> Encoded:
-    """The figure, or the table, of a question by its name: what the page saves, byte for byte, and the paths as they were given.
+    """The figure, or the table, of a question by its name: byte for byte the file that the page saves.
 
         >>> import vit_viz as vv
         >>> saved = vv.figure("mini", "lion", "look", layer=3, head=1, query="7,9", format="svg", width_cm=8)
@@ -56,7 +55,8 @@ def figure(
         'vit_viz_lion_look_mini_layer-3_head-1.svg'
 
     Args:
-        loaded, image, name, mode, size, part, edits, query, target, output, progress, cancelled: as `vit_viz.run` takes them.
+        loaded, image, name, mode, size, part, edits, query, output, progress, cancelled: as `vit_viz.run` takes them.
+        target: likewise, but no function, which a file could not name.
         format: png, svg, pdf, csv, npz; gif and webp go through the layers of "look".
         width_cm: in print.
         dpi: of a PNG, and of the pictures in SVG and PDF.
@@ -68,7 +68,8 @@ def figure(
         The bytes as `data`, with `media_type`, `file_name` and `save`.
 
     Raises:
-        CheckpointError, ImageError, ParameterError, ExportError: as the steps say.
+        CheckpointError, ImageError, ParameterError, CaptureError: as `vit_viz.run`.
+        ExportError: the answer has no such format, or it cannot be drawn as wanted.
         Cancelled: `cancelled` said so.
     """
     file = FileOutput.of({"format": format, "width_cm": float(width_cm), "dpi": dpi}.items())

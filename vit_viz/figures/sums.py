@@ -12,8 +12,7 @@ from PIL import Image
 from vit_viz.analyses.output_parts import Decomposition
 from vit_viz.figures import blocks
 from vit_viz.figures.blocks import TEXT, ColourBar
-from vit_viz.figures.colormaps import Limits, clipped, limits
-from vit_viz.figures.colormaps import table as colour_table
+from vit_viz.figures.colormaps import Limits, clipped, limits, table as colour_table
 from vit_viz.figures.lettering import inks, text_width
 from vit_viz.figures.mosaics import mosaic_cells
 from vit_viz.figures.overlay import overlay

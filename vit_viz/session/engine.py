@@ -169,7 +169,8 @@ class Engine:
         def prepare() -> PreparedImage:
             recorded = self.trace(request, cancelled=cancelled)
             how = self._input_options(request) | {"has_classes": answers_classes(loaded, recorded) or None}
-            prepared = PreparedImage.of(loaded, self._picture(request), layout=recorded.layout, **how)
+            how |= {"layout": recorded.layout, "place": recorded.place}
+            prepared = PreparedImage.of(loaded, self._picture(request), **how)
             # kept without the model
             return replace(prepared, model=nn.Identity(), provenance=recorded.provenance)
 

@@ -66,10 +66,11 @@ def run(
         'share of the query'
 
     Args:
-        loaded: what `load` returned, what it takes, or a timm model, which says how pictures become its input.
+        loaded: what `load` returned, what it takes, or a module that says how pictures become its input, as those of timm and
+            transformers do.
         image: a picture, its path, an array, the name of a sample, or None for what is about the model alone.
         name: see `vit_viz.analyses.registry.QUESTIONS`; or one of them itself, whose answer is then of its type.
-        mode: how the picture becomes the model's input; see `Preprocess.apply`, also for `size`.
+        mode: how the picture becomes the model's input: "fit", "crop" or "stretch"; see `Preprocess.apply`.
         size: short side of that input in patches; 0 is the checkpoint's own.
         part: (top, left, height, width) in pixels of the picture, looked at in place of the whole.
         edits: what is changed inside the model, in words such as "off 3.1;temperature 7=0.5" (`vit_viz.session.edits` has them
@@ -84,7 +85,9 @@ def run(
         options: of the question; `QUESTIONS[name].options` has them with their ranges.
 
     Raises:
-        CheckpointError, ImageError, ParameterError: as the steps say.
+        CheckpointError, ImageError: the model or the picture cannot be read.
+        ParameterError: the question, an option, the query or the target does not exist, or does not suit this model.
+        CaptureError: the model's attention cannot be recorded, or its pictures would mislead.
         Cancelled: `cancelled` said so.
     """
     session, subject = session_and_subject(

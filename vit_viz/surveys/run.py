@@ -162,6 +162,7 @@ def survey(
         ParameterError: there are no photos, a list is damaged, or the folder holds something else.
         CaptureError: the model's attention cannot be recorded.
         ExportError: the disk is full.
+        Cancelled: `cancelled` said so.
 
     Example:
         >>> import vit_viz as vv

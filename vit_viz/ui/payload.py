@@ -10,8 +10,7 @@ from vit_viz.analyses.opening import Opening, opening
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
 from vit_viz.explorer.value import CHECKING, Value, proof_value, trace_value
-from vit_viz.figures.colormaps import Table
-from vit_viz.figures.colormaps import table as colour_table
+from vit_viz.figures.colormaps import Table, table as colour_table
 from vit_viz.figures.lettering import number
 from vit_viz.figures.screen import screen_photo
 from vit_viz.figures.styles import Look, bar, unsuitable

@@ -10,8 +10,7 @@ from vit_viz.analyses.attention import LOOK
 from vit_viz.analyses.explain import EXPLAIN_ALL, parameters_of
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.mosaic import MOSAIC
-from vit_viz.analyses.patches import PATCHES as PATCHES_OF
-from vit_viz.analyses.patches import SEQUENCE
+from vit_viz.analyses.patches import PATCHES as PATCHES_OF, SEQUENCE
 from vit_viz.analyses.positions import POSITIONS
 from vit_viz.analyses.share_maps import CLASS_DIFFERENCE, OWN_PART
 from vit_viz.analyses.spec import AnyMethod, AnyQuestion

@@ -48,8 +48,7 @@ from vit_viz.geometry import parse_query
 from vit_viz.session.handles import visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui import help as control_help
-from vit_viz.ui import pictures, preview, scripts
+from vit_viz.ui import help as control_help, pictures, preview, scripts
 from vit_viz.ui.edge.answer_turns import spending
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain.parts import term_bytes

@@ -6,8 +6,7 @@ import contextlib
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from vit_viz.errors import BusyError
 from vit_viz.ui.edge.admission import ANSWERS, FOLLOWED, LANES, OTHERS, SLOW, STREAMS, YOURS, Lane

@@ -33,8 +33,7 @@ from vit_viz.ui.edge.addresses import FOREIGN_PAGE, NO_ROOM, NO_SUCH_HOST, NOTHI
 from vit_viz.ui.edge.admission import OTHERS, SLOW, YOURS, Buckets
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import HttpGuard, drop_abandoned, guarded
-from vit_viz.ui.edge.pages import NOT_YOURS as NOT_YOUR_PAGE
-from vit_viz.ui.edge.pages import Pages
+from vit_viz.ui.edge.pages import NOT_YOURS as NOT_YOUR_PAGE, Pages
 from vit_viz.ui.edge.passage import ALIVE, MOST_STREAMS, NOT_ALIVE, NOT_YOURS
 from vit_viz.ui.edge.shared_limits import TOO_QUICKLY
 from vit_viz.ui.edge.uploads import NO_PICTURE, TOO_LARGE, UploadFiles

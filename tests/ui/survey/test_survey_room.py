@@ -28,8 +28,7 @@ from vit_viz.ui import pictures
 from vit_viz.ui.app import TABS
 from vit_viz.ui.page import with_choices
 from vit_viz.ui.routes import PREFIX, routes
-from vit_viz.ui.survey import answers
-from vit_viz.ui.survey import view as survey_view
+from vit_viz.ui.survey import answers, view as survey_view
 from vit_viz.ui.survey.answers import OTHER_MODEL, OpenedRoom, open_room
 from vit_viz.ui.survey.view import survey_routes
 

@@ -7,8 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from vit_viz.ui.walkthrough import attention
-from vit_viz.ui.walkthrough import drawings as draw
+from vit_viz.ui.walkthrough import attention, drawings as draw
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.walkthrough.layers import AttentionStep
 

@@ -39,8 +39,7 @@ from starlette.types import ASGIApp, Message, Scope
 
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.preview import with_head
-from vit_viz.ui.scripts import FILES, FOR_GOOD, file_address
-from vit_viz.ui.scripts import address as script_address
+from vit_viz.ui.scripts import FILES, FOR_GOOD, address as script_address, file_address
 
 PERMISSIONS = ", ".join(
     [

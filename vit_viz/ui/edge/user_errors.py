@@ -17,9 +17,7 @@ import gradio as gr
 from gradio.context import LocalContext
 from starlette.requests import HTTPConnection
 
-from vit_viz.sentences import GENERIC as GENERIC
-from vit_viz.sentences import one_line
-from vit_viz.sentences import sentence as sentence
+from vit_viz.sentences import GENERIC as GENERIC, one_line, sentence as sentence
 from vit_viz.session.handles import OWNER, PAGE, VISITOR, owner_of, visitor_in
 from vit_viz.ui.edge.pages import Pages
 from vit_viz.ui.edge.question_queue import QuestionQueue

@@ -34,8 +34,7 @@ from vit_viz.ui.heads.answers import (
     request_of,
     takes_long,
 )
-from vit_viz.ui.jobs import News, Stops, duration, steps
-from vit_viz.ui.jobs import followed as job_followed
+from vit_viz.ui.jobs import News, Stops, duration, followed as job_followed, steps
 from vit_viz.ui.kit import HeadMatrix, HeadRoom, words
 from vit_viz.ui.page import QUICK, Page, Tab
 from vit_viz.ui.payload import explorer_value, photo_value, placed, ranking_value
