@@ -11,7 +11,7 @@ from tests.capture.models import pixels
 from tests.capture.tutorials import Block, FusedQkv, TutorialViT
 from tests.comparing import assert_same
 from vit_viz.capture import trace
-from vit_viz.capture.layers import LayerAttention, unknown_norms, value_norms
+from vit_viz.capture.layers import LayerAttention, projected, unknown_norms, value_norms
 from vit_viz.capture.proof import largest_differences, proof_queries
 from vit_viz.geometry import TokenLayout
 
@@ -91,7 +91,7 @@ def test_a_value_is_as_long_as_what_the_projection_makes_of_it() -> None:
     parts = projection.unflatten(1, (HEADS, HEAD_DIM))
     expected = torch.stack([(v[head] @ parts[:, head].T).norm(dim=-1) for head in range(HEADS)])
     before = v.clone()
-    assert_same(value_norms(v, projection), expected, relative=1e-4)
+    assert_same(value_norms(v, projected(projection, HEADS)), expected, relative=1e-4)
     assert torch.equal(v, before)
     unknown = unknown_norms(v)
     assert unknown.shape == (HEADS, TOKENS)

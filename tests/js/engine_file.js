@@ -28,6 +28,9 @@ export const CONFIG = {
   },
   ...{
     num_classes: 5,
+    class_tokens: 1,
+    class_read: [0],
+    position_grid: null,
     reg_tokens: 0,
     position: 'learned',
     resample: 'timm',

@@ -145,3 +145,11 @@ test('a worker that fails fails whatever is waited for', async () => {
 test('a configuration whose every choice is possible is let through', () => {
   assert.equal(checkedConfig(CONFIG), CONFIG);
 });
+
+test('a configuration of before there were several class tokens is let through, and one with several is not', () => {
+  const { class_tokens: count, class_read: read, position_grid: grid, ...before } = CONFIG;
+  assert.deepEqual([count, read, grid], [1, [0], null]);
+  assert.equal(checkedConfig(before), before);
+  for (const change of [{ class_tokens: 2 }, { class_read: [1] }, { position_grid: [3, 4] }])
+    assert.throws(() => checkedConfig({ ...CONFIG, ...change }), /cannot compute a model whose/);
+});

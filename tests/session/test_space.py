@@ -44,6 +44,7 @@ from vit_viz.analyses.registers import AddedRegister, RegisterNeuron
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.removal import WithoutPatches
 from vit_viz.analyses.share_maps import OwnParts
+from vit_viz.analyses.sink_kinds import SinkKinds
 from vit_viz.analyses.trust import Trust
 from vit_viz.answer import Answer, Provenance
 from vit_viz.errors import ParameterError, VitVizError
@@ -347,6 +348,7 @@ def kinds_of_results() -> list[Any]:
         table,
         HeadTables({"distance": table}),
         HeadNames((head,), {"neighbour": np.ones((1, 1), np.float32)}, Provenance("a model")),
+        SinkKinds((("no-op",),), (("class",),), *[np.ones((1, 1), np.float32)] * 6, Provenance("a model")),
         CausalMap(table, table, np.eye(3, dtype=bool)),
         Resampling(maps, maps, maps, x[:2].astype(np.float32), "timm"),
         RotarySimilarity(x, np.stack([x, 1 - x]), np.stack([x, x])),

@@ -90,7 +90,7 @@ def sink_kinds(trace: Trace) -> SinkKinds:
             the next product that the projection's output takes part in.
 
     Returns:
-        Kinds, tokens and numbers of all heads; ratios and stable ranks are NaN where a head writes nothing at all, a no-op.
+        Kinds, tokens and numbers of all heads; ratio and stable rank are 0 where a head writes nothing at all.
 
     Raises:
         CaptureError: the trace kept no values, or an output projection is not known.
@@ -108,7 +108,7 @@ def sink_kinds(trace: Trace) -> SinkKinds:
     layers = [_of_layer(trace, layer) for layer in range(trace.num_layers)]
     places = torch.stack([layer.pop("place") for layer in layers]).tolist()
     numbers = {name: to_numpy(torch.stack([layer[name] for layer in layers])) for name in layers[0]}
-    ratio = np.nan_to_num(numbers["ratio"])  # of a head that writes nothing at all
+    ratio = numbers["ratio"]
     is_broadcast = (ratio >= BROADCAST) & (numbers["stable_rank"] <= STABLE_RANK)
     chosen = np.select([numbers["queries"] < QUERIES, ratio <= NO_OP, is_broadcast], [0, 1, 2], 3)
     kinds: tuple[Kind, ...] = get_args(Kind)
@@ -149,7 +149,7 @@ def _of_layer(trace: Trace, layer: int) -> dict[str, Tensor]:
             "queries": (on_it >= WEIGHT).float().mean(1),
             "ratio": _ratio(value_norms(value, projected), place),
             "value_ratio": _ratio(value.norm(dim=-1), place),
-            "stable_rank": (squares.sum(-1) / squares[:, -1]).float(),
+            "stable_rank": (squares.sum(-1) / squares[:, -1]).nan_to_num(nan=0.0).float(),
             "written": value_norms(written, projected).mean(1),
         }
 
@@ -157,7 +157,7 @@ def _of_layer(trace: Trace, layer: int) -> dict[str, Tensor]:
 def _ratio(lengths: Tensor, place: Tensor) -> Tensor:
     """The length at a place over the mean of those at all others, [heads]."""
     at = lengths.gather(1, place[:, None])[:, 0]
-    return at / ((lengths.sum(1) - at) / (lengths.shape[1] - 1))
+    return (at / ((lengths.sum(1) - at) / (lengths.shape[1] - 1))).nan_to_num(nan=0.0)
 
 
 SINK_KINDS = Question(

@@ -12,13 +12,13 @@
  * @property {number} mlp_hidden
  * @property {number} num_classes
  * @property {boolean} class_token
- * @property {1} class_tokens
- * @property {[0]} class_read
+ * @property {1} [class_tokens]
+ * @property {[0]} [class_read]
  * @property {boolean} dist_token
  * @property {number} reg_tokens
  * @property {boolean} no_embed_class
  * @property {'learned' | 'sinusoidal_1d' | 'sinusoidal_2d' | 'rotary' | 'none'} position
- * @property {null} position_grid
+ * @property {null} [position_grid]
  * @property {'timm' | 'bilinear' | 'dino' | 'dinov2' | 'dinov2_reg' | 'transformers' | 'torchvision'} resample
  * @property {number} rotary_base
  * @property {Size | null} rotary_grid
@@ -114,9 +114,9 @@ const isPositive = (/** @type {unknown} */ value) => Number.isFinite(value) && N
 const OTHERS = {
   img_size: isSize,
   patch_size: isSize,
-  class_tokens: (value) => value === 1,
-  class_read: (value) => JSON.stringify(value) === '[0]',
-  position_grid: (value) => value === null,
+  class_tokens: (value = 1) => value === 1, // files of before do not say these three
+  class_read: (value = [0]) => JSON.stringify(value) === '[0]',
+  position_grid: (value = null) => value === null,
   rotary_grid: (value) => value === null || isSize(value),
   rotary_base: isPositive,
   norm_eps: isPositive,

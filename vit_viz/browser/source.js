@@ -15,6 +15,7 @@ export function traceValue(/** @type {Traced} */ traced, /** @type {Config} */ c
     scales: traced.layers.map(() => traced.scale),
     prefix: traced.prefix,
     suffix: [],
+    unread: [],
     grid: traced.grid,
     pooling: config.pooling,
     default_query: config.pooling === 'class' ? 'class' : 'pool',

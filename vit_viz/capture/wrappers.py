@@ -42,13 +42,13 @@ def told_within(module: nn.Module, pixels: Tensor, tells: Callable[[nn.Module], 
     says = [None if part is module else tells(part) for part in parts]
     if not any(told is not None for told in says):
         return None
-    found, before = _FOUND.of(module), _attributes(parts)
+    noted, before = _PARTS_GIVEN.of(module), _attributes(parts)
     if not (
-        before.keys() <= found.places and all(before.get(at) == value for at, value in found.kept.items())
+        before.keys() <= noted.places and all(before.get(at) == value for at, value in noted.kept.items())
     ):
-        found.indices.clear()
+        noted.indices.clear()
     key = (tuple(pixels.shape), pixels.dtype, tuple(told is not None for told in says))
-    if key not in found.indices:
+    if key not in noted.indices:
         try:
             with undisturbed_pass(module):
                 given = _part_given(
@@ -61,15 +61,15 @@ def told_within(module: nn.Module, pixels: Tensor, tells: Callable[[nn.Module], 
         ):  # of a module that was not written for these pixels: it says so where it is really run
             return None
         after = _attributes(submodules_of(module))
-        found.indices[key] = None if given is None else parts.index(given)
-        found.kept = {at: value for at, value in before.items() if after.get(at) == value}
-        found.places = before.keys() | after.keys()
-    index = found.indices[key]
+        noted.indices[key] = None if given is None else parts.index(given)
+        noted.kept = {at: value for at, value in before.items() if after.get(at) == value}
+        noted.places = before.keys() | after.keys()
+    index = noted.indices[key]
     return None if index is None else says[index]
 
 
 @dataclass
-class _Found:
+class _PartsGiven:
     """Which part of a module is given its pixels, by what was asked, and the attributes of all parts when that was found out.
 
     Args:
@@ -82,7 +82,7 @@ class _Found:
     places: set[Any] = field(default_factory=set)
 
 
-_FOUND = PerModule(_Found)
+_PARTS_GIVEN = PerModule(_PartsGiven)
 
 
 def _part_given(module: nn.Module, pixels: Tensor, parts: Sequence[nn.Module]) -> nn.Module | None:
