@@ -378,13 +378,22 @@ def test_a_model_of_features_names_a_target_that_its_maps_explain(kind: str) -> 
     assert all(np.ptp(one.values) > 0 for one in maps.values())
 
 
-@pytest.mark.parametrize(
-    ("kind", "target"),
-    [("classifier", 2), ("vision", lambda output: output.last_hidden_state[0].mean(0)[1])],
-    ids=["classifier", "patches"],
-)
-def test_a_target_that_is_not_read_from_the_pool_is_told_what_works(kind: str, target: Any) -> None:
-    model, image = siglip(kind), pixels(size=(64, 64))
+def test_a_classifier_beside_the_pool_is_explained_from_the_patches_that_it_reads() -> None:
+    model, image = siglip("classifier"), pixels(size=(64, 64))
+    assert vv.trace(model, image).layout.pooling == "mean"
+    with pytest.raises(ParameterError, match="The answer is read from the mean of all patches"):
+        vv.rollout(vv.trace(model, image, layout=vv.TokenLayout((4, 4), (), pooling="attention")))
+    maps = vv.explain(model, image, methods=("relevance", "rollout"), target=2)
+    assert not maps.missing
+    assert maps["rollout"].caption.endswith("pool (mean of patches) draws on")
+
+
+def test_a_target_that_is_not_read_from_the_pool_is_told_what_works() -> None:
+    model, image = siglip("vision"), pixels(size=(64, 64))
+
+    def target(output: Any) -> Tensor:
+        return output.last_hidden_state[0].mean(0)[1]  # type: ignore[no-any-return]
+
     with pytest.raises(
         CaptureError, match=r'not read from the attention that pools .* query="0,0", or for occlusion'
     ):

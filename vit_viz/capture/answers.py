@@ -68,7 +68,7 @@ def check_pool(
     elif bool(moved[-1].any()):
         if not bool(matters.all()) or run.photo.picks:
             how = "unevenly"
-        elif run.photo.weighs or run.photo.pools:
+        elif _reads_a_pool(run):
             how = "by a softmax" if run.photo.weighs else "by attention"
         else:
             is_mean = None if site is None else _is_mean(run, layout, site)
@@ -103,6 +103,14 @@ def token_sets(layout: TokenLayout) -> Tensor:
 
 def _mask(tokens: Sequence[int], layout: TokenLayout) -> Tensor:
     return torch.zeros(layout.num_tokens, dtype=torch.bool).index_fill(0, torch.tensor(tokens), True)
+
+
+def _reads_a_pool(run: Responses) -> bool:
+    """Whether what an attention or a softmax over tokens gives, after the last layer, reaches the answer; it may run beside it."""
+    if not (run.photo.weighs or run.photo.pools):
+        return False
+    responses = run.of([Change(pools_otherwise=True)])
+    return responses is None or responses[0].answer > 0
 
 
 def _is_mean(run: Responses, layout: TokenLayout, site: Site) -> bool | None:

@@ -47,6 +47,9 @@ class Change:
     order: Tensor | None = (
         None  # which token stands at each place where it is cut, [tokens]; None for its own
     )
+    pools_otherwise: bool = (
+        False  # what an attention or a softmax over tokens that is no layer gives is another
+    )
 
     def is_clamped(self, call: int) -> bool:
         """Whether the output of this call is the photo's."""
@@ -109,6 +112,10 @@ class ClampedPass(AttentionProbe):
         self._arrived((call.query, call.key, call.value))
         return self._clamped(call.run(), axis=-2)
 
+    def _attention(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
+        output = super()._attention(call, is_projected=is_projected)
+        return output if call.is_square else self._pooled_otherwise(output)
+
     def explicit(self, scores: Tensor, softmax: Callable[[], Tensor]) -> Tensor:
         """The model's own; the products that consume it are clamped."""
         self._arrived(self.scored(scores))
@@ -144,6 +151,7 @@ class ClampedPass(AttentionProbe):
             axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
             if output.shape[-1 if axis is None else axis] in counts:
                 self._weights.append(output.shape)
+                output = self._pooled_otherwise(output)
         self.seen.picks |= picks_among(func, args, kwargs, counts)
         if isinstance(output, Tensor) and output.is_floating_point():
             self.seen.largest = max(self.seen.largest, output.nbytes)
@@ -180,6 +188,16 @@ class ClampedPass(AttentionProbe):
                 is_cut = change.cut == Site(number, -1)  # where only what is to be replaced is the photo's
                 apart[image] = _replaced(given, apart[image], change, axis) if is_cut else given
         return apart.flatten(0, 1)
+
+    def _pooled_otherwise(self, output: Tensor) -> Tensor:
+        """What a pool gives, or its weights: moved by noise in the images in which pools give something else."""
+        wanted = [change is not None and change.pools_otherwise for change in self._changes]
+        if not any(wanted) or len(output) % self._images:
+            return output
+        apart = output.reshape(self._images, -1, *output.shape[1:])
+        noise = torch.randn(apart.shape[1:], generator=random_numbers(0)).to(output.device, output.dtype)
+        moved = torch.tensor(wanted, device=output.device).reshape(-1, *[1] * (apart.ndim - 1))
+        return torch.where(moved, apart + apart.abs().amax() * noise, apart).flatten(0, 1)
 
     def _pushed(self, photo: Tensor, change: Change, number: int, axis: int) -> Tensor:
         """The photo's output, changed at some tokens by noise that depends on the layer alone."""

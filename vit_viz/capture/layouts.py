@@ -71,7 +71,9 @@ def _transformers(module: Any, size: tuple[int, int], tokens: int) -> TokenLayou
     prefix = _with_registers(names, tokens - grid[0] * grid[1] - last)
     if prefix is None:
         return None
-    pooling: Pooling | None = "attention" if "siglip" in kind else None
+    pooling: Pooling | None = None
+    if "siglip" in kind:  # a classifier of its own reads the patches beside the pool
+        pooling = "mean" if _has(module, "classifier") else "attention"
     if getattr(config, "use_mean_pooling", False):  # BEiT, Data2Vec
         pooling = "mean"
     suffix = tuple(f"detection {i}" for i in range(last))

@@ -311,7 +311,8 @@ def _named_as_read(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> To
         tokens = recorded.tokens_of_target()
     except (VitVizError, RuntimeError):  # it has no scores of classes, or no gradient
         return layout
-    read = TokensRead((tuple(tokens),), "evenly" if recorded.pooling is None else "by attention")
+    pool = recorded.pooling_gradient  # none where an attention that pools runs beside the answer
+    read = TokensRead((tuple(tokens),), "evenly" if pool is None or not pool.any() else "by attention")
     return layout if not tokens or read.is_as_in(layout) else layout_that_reads(layout, read) or layout
 
 
