@@ -154,6 +154,19 @@ test('the best classes have bars and percent, and a model without a head says so
   );
 });
 
+test('of probabilities that are sigmoids it is said that each is a matter of its own', () => {
+  const { set, find } = mount(TOP, { top: [{ name: 'a', probability: 0.7 }] });
+  const said = () => [find('says').textContent, find('top').getAttribute('aria-label'), find('says').title];
+  assert.deepEqual(said(), ['The model says', 'Most probable classes with their probability', '']);
+  set({ top: [{ name: 'a', probability: 0.7, alone: true }] });
+  const [says, meaning, title] = said();
+  assert.equal(says, 'The model says, of each by itself');
+  assert.match(meaning, /each with a probability of its own/);
+  assert.match(title, /do not sum to 100%/);
+  set({ top: [{ name: 'a', value: -2 }] });
+  assert.deepEqual(said(), ['The model says', 'Values that the model returns, the largest first', '']);
+});
+
 test('a probability is never said to be all or nothing where it is not', () => {
   const shares = [1, 0.9999, 0.996, 0.964, 0.03, 0.0034, 0.0004, 0];
   assert.deepEqual(shares.map(percent), ['100%', '>99.9%', '99.6%', '96%', '3%', '0.3%', '<0.1%', '0%']);

@@ -122,10 +122,14 @@ def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[s
 
 
 def ranking_value(ranking: Ranking) -> list[Value]:
-    """Classes with their probabilities, the most probable first; or outputs with their values, the largest first."""
+    """Classes with their probabilities, the most probable first; or outputs with their values, the largest first.
+
+    Probabilities that are sigmoids, of which each is a matter of its own, are marked as `alone`.
+    """
     amount = "value" if ranking.unit == UNITS["value"] else "probability"
+    more = {"alone": True} if ranking.unit == UNITS["sigmoid"] else {}
     pairs = zip(ranking.names, ranking.scores.tolist(), strict=True)
-    return [{"name": name, amount: score} for name, score in pairs]
+    return [{"name": name, amount: score} | more for name, score in pairs]
 
 
 def badge_value(subject: Subject, trace: Trace) -> Value:

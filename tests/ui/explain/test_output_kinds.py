@@ -58,6 +58,8 @@ def test_every_list_of_answers_is_of_what_an_output_is(outputs: int, told: Outpu
     for lines in (header, chips, edited):
         np.testing.assert_allclose([one[amount] for one in lines], numbers, rtol=1e-5)
         assert all(one["name"].startswith(noun) for one in lines)
+    assert all(one.get("alone", False) == (told == "sigmoid") for one in (*header, *edited))
+    for lines in (header, chips, edited):
         assert not any({"value": "probability", "probability": "value"}[amount] in one for one in lines)
 
 

@@ -40,7 +40,9 @@ function drawTop(element, value) {
   showError(find('error'), value.error);
   if (value.busy) return;
   const top = value.top || [];
-  find('says').hidden = !top.length;
+  const { says, meaning, title } = meaningOf(top[0]);
+  showText(find('says'), top.length ? says : '');
+  find('says').title = title;
   find('top').replaceChildren(
     ...top.map((one) => {
       const line = answerLine(one);
@@ -49,13 +51,24 @@ function drawTop(element, value) {
       return line;
     }),
   );
-  find('top').setAttribute('aria-label', top[0]?.value === undefined ? MOST_PROBABLE : VALUES);
+  find('top').setAttribute('aria-label', meaning);
   const isHeadless = !value.error && !top.length;
   showText(find('nothing'), isHeadless ? 'This model has no class head: it names nothing.' : '');
 }
 
-const MOST_PROBABLE = 'Most probable classes with their probability';
-const VALUES = 'Values that the model returns, the largest first';
+/** What numbers of this kind are called, by the first of them. */
+function meaningOf(/** @type {Line | undefined} */ line) {
+  if (line?.value !== undefined)
+    return { says: SAYS, meaning: 'Values that the model returns, the largest first', title: '' };
+  if (!line?.alone) return { says: SAYS, meaning: 'Most probable classes with their probability', title: '' };
+  return {
+    says: 'The model says, of each by itself',
+    meaning: 'Most probable classes, each with a probability of its own',
+    title: 'Several classes may hold at once: each has a sigmoid of its own, and they do not sum to 100%.',
+  };
+}
+
+const SAYS = 'The model says';
 
 /** The line of a class with its probability, or of a value, which has no bar. */
 function answerLine(/** @type {Line} */ one) {
@@ -176,7 +189,7 @@ export function showTab(/** @type {Element} */ row) {
 }
 
 /**
- * @typedef {Amount & {name: string}} Line
+ * @typedef {Amount & {name: string, alone?: boolean}} Line alone: whether its probability is a sigmoid of its own
  * @typedef {{words: string, each: {words: string, said: string}[], before?: Line[], after?: Line[], moved?: string,
  *   error?: string}} Edited words: in short, "" where nothing is changed; moved: of a model without classes
  */
