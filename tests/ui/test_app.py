@@ -71,7 +71,10 @@ def test_the_first_screen_has_a_traced_sample(page: Any) -> None:
     expect(page.locator("#vv-facts .vv-model-facts")).to_contain_text("6 layers x 6 heads")
     expect(page.locator("#vv-facts .vv-proof")).to_have_attribute("data-state", "proven")
     expect(page.locator("#vv-explorer [data-vv=caption]")).to_contain_text("class token", use_inner_text=True)
-    page.wait_for_function(f"({PIXELS})().some(Boolean)")  # painted when the first layer has come
+    page.wait_for_function(  # painted when the first layer has come
+        """() => { const c = document.querySelector('#vv-explorer [data-vv=atlas]');
+        return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(Boolean); }"""
+    )
 
 
 @pytest.mark.slow
