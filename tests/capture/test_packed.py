@@ -66,6 +66,9 @@ def test_what_a_trace_says_of_itself_is_the_same() -> None:
     after = travelled(before)
     for name in ("layout", "scales", "tolerance", "problems", "crop_box", "provenance", "proof_status"):
         assert getattr(after, name) == getattr(before, name)
+    told = trace(own(), pixels())
+    assert told.place is not None
+    assert travelled(told).place == told.place
     np.testing.assert_array_equal(after.proof, before.proof)
 
 

@@ -57,7 +57,7 @@ def estimated(subject: PreparedImage, wanted: Target, how: Ablation) -> tuple[Un
     Where a run can start within the model nothing is recorded: the attention is not formed again, and nothing is compared.
     """
     if not _restarts(subject):
-        trace = subject.trace(wanted, keep_values=True)
+        trace = subject.trace(wanted)
         return _traced(subject, trace), estimated_head_map(trace, how=how)
     with differentiable():
         all_heads = _by_blocks(subject, how)

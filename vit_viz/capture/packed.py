@@ -16,7 +16,7 @@ _HALVED = frozenset({"q", "k", "v", "output_grad"})
 """Sent as fp16, rounded by at most 2^-11 of each number; everything else keeps its precision."""
 
 
-_AS_THEY_ARE = ("layout", "tolerance", "problems", "outputs", "unreached", "crop_box", "provenance")
+_AS_THEY_ARE = ("layout", "tolerance", "problems", "outputs", "unreached", "place", "crop_box", "provenance")
 
 
 @dataclass(frozen=True, eq=False)

@@ -290,12 +290,14 @@ class Recorder:
     ) -> None:
         heads = len(value)
         with exact():
-            norms = value_norms(value, projected(weight, heads))
+            unscaled = projected(weight, heads)
+            norms = value_norms(value, unscaled)
             self.arena.view("value_norms", capture.slots["value_norms"]).copy_(norms)
             if self.options.keep_values:
                 if self._share is not None:
                     weight = (weight.reshape(len(weight), heads, -1) * self._share).flatten(1)
-                self._keep(capture, projected=projected(weight, heads, scale))
+                is_same = scale is None and self._share is None
+                self._keep(capture, projected=unscaled if is_same else projected(weight, heads, scale))
                 self._projected = None if output is None else (capture, weight, output, _version(output))
 
     def _keep_gradient(self, capture: Capture, gradient: Tensor | None) -> None:
