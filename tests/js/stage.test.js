@@ -118,19 +118,19 @@ test('a stroke outside what the model received, or with another button, takes no
 });
 
 test('one question is under way at a time, and the last one is asked when it is answered', () => {
-  const { down, up, answer, asked, browser, element } = playing();
+  const { down, up, answer, asked, browser, find } = playing();
   for (const col of [0, 1, 2]) {
     down(0, col);
     up(0, col);
   }
   assert.deepEqual(asked(), ['0']);
-  assert.ok(element.classList.contains('vv-waiting'));
+  assert.equal(find('play-top').getAttribute('aria-busy'), 'true');
   answer();
   assert.deepEqual(asked(), ['0', '0,1,2']);
-  assert.ok(element.classList.contains('vv-waiting'));
+  assert.equal(find('play-top').getAttribute('aria-busy'), 'true');
   answer();
   assert.deepEqual(asked(), ['0', '0,1,2']);
-  assert.ok(!element.classList.contains('vv-waiting'));
+  assert.equal(find('play-top').getAttribute('aria-busy'), 'false');
   down(1, 0);
   down(1, 1);
   assert.equal(asked().length, 3);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -13,6 +14,7 @@ import gradio as gr
 import pytest
 from gradio.data_classes import PredictBodyInternal
 from gradio.queueing import Event
+from gradio.routes import App
 from gradio.server_messages import ProcessCompletedMessage, ProcessGeneratingMessage
 from starlette.requests import Request
 
@@ -88,7 +90,7 @@ def a_request() -> Any:
     """The request with which a question came."""
     scope = {"type": "http", "method": "POST", "path": "/gradio_api/queue/join", "root_path": "", "scheme": "http",
              "query_string": b"", "server": ("127.0.0.1", 7860), "headers": [(b"host", b"127.0.0.1:7860")]}  # fmt: skip
-    return Request(scope)
+    return Request(scope, asyncio.Event().wait)  # who sent it stays
 
 
 def play(story: Callable[[Asked], Awaitable[None]]) -> None:
@@ -106,6 +108,17 @@ def play(story: Callable[[Asked], Awaitable[None]]) -> None:
     played(run())
 
 
+def endpoint(routes: Any, ending: str) -> Any:
+    """The function of Gradio's that answers at an address, in whichever router it lies."""
+    for route in routes:
+        if getattr(route, "path", "").endswith(ending):
+            return route.endpoint
+        router = getattr(route, "original_router", None) or getattr(route, "app", None)
+        if found := endpoint(getattr(router, "routes", ()), ending):
+            return found
+    return None
+
+
 # --- a page that is gone
 
 
@@ -116,7 +129,7 @@ def test_a_page_that_is_gone_while_its_question_waits_stops_nothing(lost: str) -
             await asked.ask(page, SLOW, page)
         await asked.until(lambda: asked.begun)
         if lost != "ids":
-            del asked.queue.pending_messages_per_session["gone"]
+            asked.queue.pending_messages_per_session.forget("gone")
         if lost != "messages":
             del asked.queue.pending_event_ids_session["gone"]
         asked.queue.broadcast_estimations("slow")
@@ -132,14 +145,38 @@ def test_a_page_that_is_gone_while_its_question_waits_stops_nothing(lost: str) -
 def test_messages_to_a_page_that_is_gone_are_kept_nowhere() -> None:
     async def story(asked: Asked) -> None:
         event = await asked.ask("gone", SLOW)
-        asked.queue.pending_messages_per_session.pop("gone")
+        asked.queue.pending_messages_per_session.forget("gone")
         for _ in range(3):
             asked.queue.send_message(event, ProcessGeneratingMessage(output={}, success=True))
         assert "gone" not in asked.queue.pending_messages_per_session
         assert asked.queue.pending_messages_per_session["gone"].empty()
         asked.queue.pending_event_ids_session["nobody"].add("x")
         assert "nobody" not in asked.queue.pending_event_ids_session
-        del asked.queue.pending_messages_per_session["gone"]  # as the stream of a page does when it is cut
+        asked.queue.pending_messages_per_session.forget("gone")
+
+    play(story)
+
+
+def test_a_stream_that_is_cut_takes_nothing_of_what_its_page_asked_since() -> None:
+    """A browser may ask again before the server knows that its last stream has ended; Gradio then answered the next with 404."""
+
+    async def story(asked: Asked) -> None:
+        App.create_app(asked.blocks, mcp_server=False)
+        listen = endpoint(asked.blocks.app.routes, "/queue/data")
+
+        async def heard() -> list[Any]:
+            lines = [line async for line in (await listen(a_request(), "page")).body_iterator]
+            return [json.loads(line.removeprefix("data: ")) for line in lines]
+
+        await asked.ask("page", SLOW, "first")
+        before = asyncio.create_task(heard())
+        await asked.until(lambda: asked.begun)
+        before.cancel()
+        await asked.ask("page", QUICK, "second")
+        await asyncio.wait([before])
+        asked.released.set()
+        after = [one["output"]["data"] for one in await heard() if one["msg"] == "process_completed"]
+        assert sorted(after) == [["first"], ["second"]]
 
     play(story)
 

@@ -2,7 +2,8 @@
 
 Gradio looks up the page of each question that waits, and when one is gone, the search ends the processing for everybody, and for
 good. Here a page that is gone has no messages and no questions, and that is all; a page takes its questions along when it is
-forgotten; and what has ended all the same is started again (`vit_viz.ui.edge.http_guard`).
+forgotten, and not when one of its streams ends, after which it may have asked again; and what has ended all the same is started
+again (`vit_viz.ui.edge.http_guard`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ class Mailboxes(LRUCache[str, "asyncio.Queue[EventMessage]"]):
         return asyncio.Queue()
 
     def __delitem__(self, name: str) -> None:
+        """Nothing: so Gradio ends a stream that is cut, while the page's next one may be on its way (see `forget`)."""
+
+    def forget(self, name: str) -> None:
+        """Let go of the messages of a page."""
         if name in self:
             super().__delitem__(name)
 
@@ -63,7 +68,7 @@ class QuestionQueue(Queue):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.pending_messages_per_session = Mailboxes(self.pending_messages_per_session.max_size)
+        self.pending_messages_per_session: Mailboxes = Mailboxes(self.pending_messages_per_session.max_size)
         self.pending_event_ids_session = EventIds()
         self.ANALYTICS_MAX_EVENTS = 1  # nobody reads them: see `compute_analytics_summary`
         self._is_closed = False
@@ -129,7 +134,10 @@ class QuestionQueue(Queue):
         for event in [one for one in self.event_ids_to_events.values() if one.session_hash == page]:
             self._drop(event)
         self.pending_event_ids_session.pop(page, None)
-        del self.pending_messages_per_session[page]
+        self.pending_messages_per_session.forget(page)
+
+    async def clean_events(self, **_which: Any) -> None:
+        """Nothing: so Gradio ends the questions of a page whose stream ends; `drop_abandoned` finds who listens no more."""
 
     def cancel(self, event_id: str) -> None:
         """End a question: it is taken out, or answered to nobody; its page is told that it is over.

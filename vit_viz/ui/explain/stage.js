@@ -113,7 +113,7 @@ export class Stage {
     this.slider = /** @type {HTMLInputElement} */ (this.find('most'));
     this.lead = new Lead(this.find('lead'), trigger);
     this.questions = new Questions((seq) => {
-      element.classList.add('vv-waiting');
+      this.wait(true);
       trigger('remove', { gone: [...this.gone].join(','), seq, key: this.about });
     });
   }
@@ -188,7 +188,7 @@ export class Stage {
       return;
     }
     this.questions.drop();
-    this.element.classList.remove('vv-waiting');
+    this.wait(false);
     this.say(this.photo.whole);
   }
 
@@ -238,10 +238,15 @@ export class Stage {
     for (const name of TOOLS) this.find(name).setAttribute('aria-pressed', String(name === tool));
   }
 
+  /** Whether what is said is about other patches than those that are gone. */
+  wait(/** @type {boolean} */ isWaiting) {
+    this.find('play-top').setAttribute('aria-busy', String(isWaiting));
+  }
+
   /** What the server says of the rest. */
   answered(/** @type {Answer | null} */ answer) {
     if (!answer || answer.key !== this.about || (answer.seq ?? 0) <= this.questions.answered) return;
-    if (this.questions.take(answer.seq ?? 0)) this.element.classList.remove('vv-waiting');
+    if (this.questions.take(answer.seq ?? 0)) this.wait(false);
     if (this.gone.size) this.say(answer);
   }
 
