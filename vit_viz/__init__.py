@@ -121,7 +121,7 @@ def serve(
     Args:
         model: what `load` returned, the name of a model, or a module, unmodified.
         preprocess: how images become the module's input; needed for a module.
-        labels: names of the module's classes.
+        labels: names of the module's classes; None takes those that a model of timm or transformers brings.
         layout: which token is what, where the module does not tell.
         output: what one output is, "softmax", "sigmoid" or "value", as `load` takes it; None takes what the model says of itself.
 

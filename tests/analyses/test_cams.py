@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -116,6 +118,15 @@ def test_where_all_patches_have_one_gradient_three_of_them_are_the_same():
 def test_a_channel_that_sums_to_zero_has_no_weight():
     a, g = torch.tensor([[1.0, 2], [-1, 3]]), torch.tensor([[5.0, 1], [4, 1]])
     assert xgradcam(a, g).tolist() == [2, 3]
+
+
+def test_a_channel_whose_patches_nearly_cancel_has_the_weight_of_its_exact_sum():
+    random = torch.Generator().manual_seed(5)
+    a, g = torch.randn(196, 8, generator=random), torch.randn(196, 8, generator=random)
+    a -= a.mean(0)
+    exact_a, exact_g = a.numpy().astype(np.float64), g.numpy().astype(np.float64)
+    weights = (exact_g * exact_a).sum(0) / [math.fsum(channel) for channel in exact_a.T]
+    assert_same(xgradcam(a, g).numpy(), (exact_a @ weights).astype(np.float32))
 
 
 def test_together_they_take_one_gradient(make_model, pixels, monkeypatch):

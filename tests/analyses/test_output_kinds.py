@@ -20,7 +20,8 @@ from vit_viz.analyses.removal import WITHOUT_PATCHES
 from vit_viz.analyses.targets import Target
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
-from vit_viz.checkpoints.plain_module import Model, declared_output, plain_module
+from vit_viz.checkpoints.declared_outputs import declared_output
+from vit_viz.checkpoints.plain_module import Model, plain_module
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess

@@ -122,7 +122,7 @@ def test_maps_that_need_no_gradient_are_there_beside_one_that_does(
 
 def test_surfaces_keep_the_maps_that_need_no_gradient() -> None:
     recipe = Preprocess(input_size=(64, 96), patch_size=(16, 16), mean=(0.5,) * 3, std=(0.5,) * 3)
-    loaded = plain_module(cut_after("detach"), preprocess=recipe, layout=LAYOUT, has_classes=True)
+    loaded = plain_module(cut_after("detach"), preprocess=recipe, layout=LAYOUT).with_output("softmax")
     photo = Image.fromarray((255 * torch.rand(64, 96, 3)).byte().numpy())
     for options in ({}, {"methods": "rollout,relevance,attention"}):
         maps = vv.run(loaded, photo, "comparison", target=3, **options)

@@ -251,7 +251,7 @@ def test_a_value_per_image_gives_what_one_output_gives(form: str) -> None:
     value, column = Returning(VALUES[form]), Returning(lambda logits, _: logits[:, 1:2])
     column.vit = value.vit
     models = [
-        plain_module(m, preprocess=vv.Preprocess((64, 96), (16, 16)), has_classes=True)
+        plain_module(m, preprocess=vv.Preprocess((64, 96), (16, 16))).with_output("value")
         for m in (value, column)
     ]
     assert (
@@ -331,7 +331,7 @@ def test_a_model_without_scores_says_what_it_returns_and_what_to_pass(ask: Calla
 @pytest.mark.parametrize("question", ["relevance", "agreement", "own_part", "head_importance"])
 def test_questions_by_name_take_a_function_of_what_is_returned(question: str) -> None:
     module = Returning(lambda _, tokens: {"boxes": tokens[:, 1:, :4], "class": tokens[:, :1]})
-    model = plain_module(module, preprocess=vv.Preprocess((64, 96), (16, 16)), has_classes=True)
+    model = plain_module(module, preprocess=vv.Preprocess((64, 96), (16, 16))).with_output("softmax")
     target = lambda output: output["class"][0, 0, 3]  # noqa: E731 - as a user passes it
     assert vv.run(model, "shapes", question, target=target, mode="crop") is not None
     with pytest.raises(ParameterError, match=r"returns no scores .*target=lambda output: "):

@@ -153,7 +153,9 @@ def test_a_class_with_a_token_of_its_own_is_explained_from_it(name: str, layout:
 def test_questions_by_name_start_from_the_token_of_their_class() -> None:
     recipe = vv.Preprocess(input_size=(64, 96), patch_size=(16, 16), mean=(0.5,) * 3, std=(0.5,) * 3)
     layout = TokenLayout(GRID, prefix("class", registers=CLASSES - 1))
-    loaded = plain_module(reader("each class its token"), preprocess=recipe, layout=layout, has_classes=True)
+    loaded = plain_module(reader("each class its token"), preprocess=recipe, layout=layout).with_output(
+        "softmax"
+    )
     asked = vv.run(loaded, "shapes", "comparison", mode="stretch", target=2, methods="rollout,relevance")
     assert all("register 1" in patch_map.caption for patch_map in asked.maps.values())
     named = vv.run(loaded, "shapes", "relevance", mode="stretch", target=2, query="register 1")

@@ -15,8 +15,10 @@ from PIL import Image
 from torch import nn
 
 import vit_viz as vv
+from vit_viz.checkpoints.declared_outputs import declared_labels
 from vit_viz.checkpoints.plain_module import own_preprocess, plain_module, takes_one_size
 from vit_viz.errors import ParameterError
+from vit_viz.ui.app import session_of
 
 TIMM = {"img_size": 32, "embed_dim": 32, "depth": 2, "num_heads": 4, "num_classes": 7}
 HIDDEN = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 40}
@@ -127,3 +129,70 @@ def test_patches_that_do_not_divide_the_only_size_are_placed_right() -> None:
     recorded = vv.trace(model, Image.linear_gradient("L").resize((80, 80)), mode="stretch")
     assert recorded.crop_box is not None
     assert recorded.crop_box.patch_rect(1, 1, (2, 2)) == pytest.approx((32, 32, 64, 64))
+
+
+# --- what its classes are called
+
+ANIMALS: dict[str, Any] = {"id2label": {2: "lion", 0: "cat", 1: "dog"}}
+
+
+def timm_with_names(count: int = 3) -> nn.Module:
+    model = timm_vit(num_classes=count)
+    described = {"n01": "cat", "n02": "dog"}
+    model.pretrained_cfg |= {"label_names": ["n01", "n02", "n03"], "label_descriptions": described}
+    return model
+
+
+def teacher_vit(**options: Any) -> nn.Module:
+    config = transformers.DeiTConfig(**SHAPE | options)
+    return transformers.DeiTForImageClassificationWithTeacher(config)
+
+
+def with_another_head(model: nn.Module, count: int) -> nn.Module:
+    model.classifier = nn.Sequential(nn.Dropout(), nn.Linear(32, count))
+    return model
+
+
+NAMED = {
+    "transformers": (lambda: vit(**ANIMALS), ("cat", "dog", "lion")),
+    "two heads": (lambda: teacher_vit(**ANIMALS), ("cat", "dog", "lion")),
+    "a new head of equal size": (lambda: with_another_head(vit(**ANIMALS), 3), ("cat", "dog", "lion")),
+    "within another module": (lambda: nn.Sequential(vit(**ANIMALS)), ("cat", "dog", "lion")),
+    "timm": (timm_with_names, ("cat", "dog", "n03")),
+    "no names but LABEL_0": (lambda: vit(num_labels=3), None),
+    "a new head of another size": (lambda: with_another_head(vit(**ANIMALS), 2), None),
+    "timm, a new head": (lambda: timm_with_names(7), None),
+    "names by something else": (lambda: with_config(vit(), {"id2label": {"cat": 0, "dog": 1}}), None),
+    "torchvision": (MODELS["torchvision"], None),
+}
+
+
+def with_config(model: nn.Module, config: Any) -> nn.Module:
+    model.config = config
+    return model
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_module_brings_names_of_its_classes_where_they_are_as_many_as_its_outputs(name: str) -> None:
+    make, expected = NAMED[name]
+    labels = declared_labels(make())
+    assert (labels and labels.names) == expected
+
+
+def test_a_module_with_names_is_asked_about_a_class_by_its_name() -> None:
+    model, pixels = vit(**ANIMALS).eval(), torch.randn(1, 3, 32, 32)
+    for picture in (pixels, "shapes"):
+        by_name = vv.explain(model, picture, target="lion", methods=["relevance"], mode="crop")
+        by_number = vv.explain(model, picture, target=2, methods=["relevance"], mode="crop")
+        assert (by_name["relevance"].values == by_number["relevance"].values).all()
+    with pytest.raises(ParameterError, match="wolf"):
+        vv.trace(model, pixels, target="wolf")
+
+
+def test_a_module_is_served_with_its_classes() -> None:
+    assert session_of(timm_vit()).model().has_classes
+    assert session_of(vit(**ANIMALS)).model().labels.find("dog") == 1
+    own = vv.Labels(("a", "b", "c"))
+    assert session_of(vit(**ANIMALS), labels=own).model().labels is own
+    embedding = timm_vit(num_classes=0)
+    assert not session_of(embedding).model().has_classes

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from fontTools.ttLib import TTFont
 from hypothesis import given, settings, strategies as st
 
 from tests.figures.test_kinds import words
-from vit_viz.figures import blocks
+from vit_viz.figures import blocks, lettering
 from vit_viz.figures.blocks import ColourBar
 from vit_viz.figures.colormaps import table
-from vit_viz.figures.lettering import lines_of, spelled, text_width
+from vit_viz.figures.lettering import lines_of, outlines, spelled, text_width
 from vit_viz.figures.sheet import Box, FigureBlock, Text
 from vit_viz.figures.styles import bar as bar_colours
 
@@ -69,3 +73,20 @@ def test_wrapped_lines_fit_and_lose_no_letter(text: str, size: int, width: int) 
     lines = lines_of(text, size=size, width=width)
     assert all(text_width(line, size) <= width or len(line) == 1 for line in lines)
     assert "".join(spelled("".join(lines)).split()) == "".join(spelled("".join(text.split())).split())
+
+
+def test_no_two_threads_read_one_opened_typeface(monkeypatch: pytest.MonkeyPatch) -> None:
+    """fontTools reads its tables when they are asked for; another thread then sees half of one ("AttributeError: cmap")."""
+    readers: dict[int, set[int]] = defaultdict(set)
+
+    class Noting(TTFont):
+        def __getitem__(self, tag: Any) -> Any:
+            readers[id(self)].add(threading.get_ident())
+            return super().__getitem__(tag)
+
+    monkeypatch.setattr("fontTools.ttLib.TTFont", Noting)
+    lettering._letters.cache_clear()
+    with ThreadPoolExecutor() as first, ThreadPoolExecutor() as second:
+        assert first.submit(text_width, "lion", 9.0).result() > 0
+        assert second.submit(outlines, "lion", 0.0, 0.0, 9.0).result()
+    assert [len(threads) for threads in readers.values()] == [1]

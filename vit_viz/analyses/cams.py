@@ -42,10 +42,12 @@ def layercam(a: Tensor, g: Tensor) -> Tensor:
 def xgradcam(a: Tensor, g: Tensor) -> Tensor:
     """sum_c w_c a[:, c] with w_c = sum_i g[i, c] a[i, c] / sum_i a[i, c] (Fu et al. 2020, arXiv:2008.02312).
 
-    A channel whose sum over patches is exactly 0 has no weight, where theirs adds 1e-7 to every sum.
+    A channel whose sum over patches is exactly 0 has no weight, where theirs adds 1e-7 to every sum. In double precision: a sum
+    near 0 has few correct digits in single.
     """
+    a, g = a.cpu().double(), g.cpu().double()
     sums = a.sum(0)
-    return a @ torch.where(sums == 0, 0, (g * a).sum(0) / sums)
+    return (a @ torch.where(sums == 0, 0, (g * a).sum(0) / sums)).float()
 
 
 def token_cam(combine: Combine, given: MethodInput) -> PatchMap:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 from PIL import Image
@@ -31,7 +31,7 @@ from vit_viz.capture.returned import (
     scores_of,
 )
 from vit_viz.checkpoints import Model
-from vit_viz.checkpoints.plain_module import declared_output, last_layer
+from vit_viz.checkpoints.declared_outputs import Outputs, declared_output, outputs_of
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Mode, Preprocess, decode, image_hash
@@ -378,10 +378,6 @@ def _pooled(subject: PreparedImage, values: Tensor) -> Tensor:
     return padded.sum((1, 3))
 
 
-Outputs = Literal["classes", "embedding", "unknown"]
-"""Unknown outputs are taken for scores, but are called outputs in words, not classes."""
-
-
 def _outputs(
     model: Model | nn.Module, has_classes: bool | None, output: Output | None
 ) -> tuple[Outputs, Output | None]:
@@ -394,53 +390,13 @@ def _outputs(
         raise ParameterError(
             "An embedding has no single outputs: pass output= or has_classes=False, not both."
         )
-    said = declared_output(model) if isinstance(model, nn.Module) else model.output
-    kind = checked_output(output) or said
+    kind = checked_output(output)
+    if isinstance(model, nn.Module):
+        kind = kind or declared_output(model)
+        said = outputs_of(model)
+    else:
+        kind = kind or model.output
+        said = "classes" if model.has_classes else "embedding"
     if has_classes is None:
-        return outputs_of(model) if kind is None else "classes", kind
+        return said if kind is None else "classes", kind
     return "classes" if has_classes else "embedding", kind
-
-
-_TWO_TOWERS = ("clip", "siglip")  # trained with texts: their last linear layer is a projection
-_CLASSIFIER = "ForImageClassification"  # end of the name of transformers' classes
-
-
-def outputs_of(model: Model | nn.Module) -> Outputs:
-    """What a model's outputs are, from what it says of itself; nothing is run.
-
-    Classes are what a loaded checkpoint says; a timm model with `num_classes` that was not trained with texts; transformers'
-    ...ForImageClassification; a module whose part `head`, `heads`, `fc`, `classifier`, `mlp_head` or `classification_head` is or
-    ends in a linear layer. An embedding is what comes from a loaded checkpoint without classes, from timm with `num_classes=0` or
-    trained with texts, and where such a part is an identity. A module around one other module says what that one says.
-    """
-    if not isinstance(model, nn.Module):
-        return "classes" if model.has_classes else "embedding"
-    if isinstance(model, VisionTransformer):
-        return "classes" if model.config.num_classes > 0 and not model.config.projection else "embedding"
-    recipe = getattr(model, "pretrained_cfg", None)
-    if recipe is not None and isinstance(count := getattr(model, "num_classes", None), int):
-        return "classes" if count > 0 and not _is_tower(recipe, count) else "embedding"
-    if type(model).__name__.endswith(_CLASSIFIER):
-        return "classes"
-    parts = dict(model.named_children())
-    if len(parts) == 1:
-        return outputs_of(next(iter(parts.values())))
-    last = last_layer(model)
-    if last is None:
-        return "unknown"
-    return (
-        "classes"
-        if isinstance(last, nn.Linear)
-        else "embedding"
-        if isinstance(last, nn.Identity)
-        else "unknown"
-    )
-
-
-def _is_tower(recipe: object, count: int) -> bool:
-    """Whether timm's notes name a model that was trained with texts, and that still has as many outputs as then."""
-    notes = recipe if isinstance(recipe, dict) else vars(recipe)
-    name, tag = str(notes.get("architecture")), str(notes.get("tag"))
-    return (
-        any(kind in name for kind in _TWO_TOWERS) and "_ft_" not in tag and notes.get("num_classes") == count
-    )

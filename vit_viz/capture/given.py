@@ -13,6 +13,7 @@ from PIL import Image
 from vit_viz.capture.trace import Trace
 from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
 from vit_viz.checkpoints import Model, load
+from vit_viz.checkpoints.declared_outputs import declared_labels
 from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.labels import Labels
@@ -158,8 +159,8 @@ def class_index(name: str, labels: Labels | None) -> int:
 
 
 def labels_of(model: Model | nn.Module) -> Labels | None:
-    """Names of a model's classes, where they are known; a module has none."""
-    return None if isinstance(model, nn.Module) else model.labels
+    """Names of a model's classes, where they are known."""
+    return declared_labels(model) if isinstance(model, nn.Module) else model.labels
 
 
 def _named_picture(name: str | Path) -> Image.Image | Path:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from vit_viz.answer import Provenance
+from vit_viz.checkpoints.declared_outputs import declared_labels, declared_output, outputs_of
 from vit_viz.checkpoints.families.base import CLIP, IMAGENET, Recipe
 from vit_viz.checkpoints.local import read_settings
 from vit_viz.checkpoints.recipes import preprocess_of, timm_recipe
@@ -21,7 +22,7 @@ from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model import ViTConfig
-from vit_viz.outputs import PROBLEMS, Output, checked_output
+from vit_viz.outputs import Output, checked_output
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,16 +91,14 @@ def plain_module(
     origin: str = "",
     labels: Labels | None = None,
     layout: TokenLayout | None = None,
-    has_classes: bool = False,
 ) -> Model:
     """A module with what pictures need.
 
     Args:
         preprocess: how pictures become its input; None takes what a model of timm or transformers says of itself.
         origin: in words, where the preprocessing was found.
-        labels: names of its classes.
+        labels: names of its classes; None takes those that it brings.
         layout: which token is what, where the module does not tell.
-        has_classes: whether its outputs are scores of classes; they are, too, where they have names, or it is known what one is.
 
     Raises:
         ParameterError: there is no `preprocess`, and the module does not tell.
@@ -116,6 +115,7 @@ def plain_module(
     name = type(module).__name__
     provenance = Provenance(model=name, weights=f"module {id(module):x}")
     parameter = next(module.parameters(), torch.empty(0))
+    labels = labels or declared_labels(module)
     return Model(
         model=module if layout is None else _with_layout()(module, layout, preprocess.patch_size),
         preprocess=preprocess,
@@ -123,36 +123,9 @@ def plain_module(
         provenance=provenance.with_parameters(preprocessing=origin) if origin else provenance,
         name=name,
         device=parameter.device,
-        has_classes=has_classes or labels is not None,
+        has_classes=labels is not None or outputs_of(module) == "classes",
         output=declared_output(module),
     )
-
-
-_HEADS = ("head", "heads", "fc", "classifier", "mlp_head", "classification_head")
-
-
-def declared_output(module: nn.Module) -> Output | None:
-    """What one output of a module is, where it says so: by the `problem_type` of transformers, or by a head that ends in shares.
-
-    A head that ends in a sigmoid or a softmax returns probabilities, which are values already: a second softmax would flatten them.
-    A module around one other module says what that one says.
-    """
-    problem = getattr(getattr(module, "config", None), "problem_type", None)
-    if isinstance(problem, str) and problem in PROBLEMS:
-        return PROBLEMS[problem]
-    if isinstance(last_layer(module), nn.Sigmoid | nn.Softmax):
-        return "value"
-    parts = list(module.children())
-    return declared_output(parts[0]) if len(parts) == 1 else None
-
-
-def last_layer(module: nn.Module) -> nn.Module | None:
-    """The layer that a module's part `head`, `heads`, `fc`, `classifier`, ... is or ends in; None where it has no such part."""
-    parts = dict(module.named_children())
-    last = next((parts[name] for name in _HEADS if name in parts), None)
-    while isinstance(last, nn.Sequential) and len(last):
-        last = last[-1]
-    return last
 
 
 @cache

@@ -51,13 +51,22 @@ def labels_of(config: ViTConfig, settings: Mapping[str, Any]) -> Labels | None:
     """
     if not config.num_classes or config.projection:
         return None
+    if (labels := class_names(settings)) is not None and len(labels) == config.num_classes:
+        return labels
+    return imagenet1k() if config.num_classes == 1000 else None
+
+
+def class_names(settings: Mapping[str, Any]) -> Labels | None:
+    """Class names in the settings of a model; None where there are none, or none but "LABEL_0", "LABEL_1", ...
+
+    Raises:
+        ParameterError: they cannot be read.
+    """
     try:
         names, synsets = _names(settings)
     except _UNREADABLE as error:
         raise ParameterError("The class names that came with the checkpoint cannot be read.") from error
-    if len(names) == config.num_classes:
-        return Labels(tuple(names), tuple(synsets) if len(synsets) == len(names) else ())
-    return imagenet1k() if config.num_classes == 1000 else None
+    return Labels(tuple(names), tuple(synsets) if len(synsets) == len(names) else ()) if names else None
 
 
 def output_of(config: ViTConfig, settings: Mapping[str, Any]) -> Output | None:

@@ -17,7 +17,7 @@ from PIL import ImageFont
 from vit_viz.errors import ParameterError
 
 if TYPE_CHECKING:
-    from fontTools.ttLib import TTFont
+    from fontTools.pens.recordingPen import DecomposingRecordingPen
 
 Theme = Literal["light", "dark"]
 Colour = tuple[int, int, int]
@@ -118,8 +118,8 @@ def font_file() -> bytes:
 
 def text_width(text: str, size: float) -> float:
     """Points that a line of text takes across."""
-    widths = _advances()
-    return sum(widths[letter] for letter in spelled(text)) * size
+    letters = _letters()
+    return sum(letters[letter].advance for letter in spelled(text)) * size
 
 
 def outlines(text: str, x: float, y: float, size: float) -> str:
@@ -127,14 +127,12 @@ def outlines(text: str, x: float, y: float, size: float) -> str:
     from fontTools.pens.svgPathPen import SVGPathPen
     from fontTools.pens.transformPen import TransformPen
 
-    face, glyphs = _face(), _face().getGlyphSet()
-    scale, drawn = size / face["head"].unitsPerEm, []
-    names, widths = face.getBestCmap(), _advances()
-    for letter in spelled(text):
-        pen = SVGPathPen(glyphs, ntos=lambda number: f"{number:.2f}".rstrip("0").rstrip("."))
-        glyphs[names[ord(letter)]].draw(TransformPen(pen, (scale, 0, 0, -scale, x, y)))
+    drawn = []
+    for letter in map(_letters().__getitem__, spelled(text)):
+        pen = SVGPathPen(None, ntos=lambda number: f"{number:.2f}".rstrip("0").rstrip("."))
+        letter.outline.replay(TransformPen(pen, (size, 0, 0, -size, x, y)))
         drawn.append(pen.getCommands())
-        x += widths[letter] * size
+        x += letter.advance * size
     return "".join(drawn)
 
 
@@ -161,17 +159,26 @@ def lines_of(text: str, *, size: float, width: float) -> list[str]:
     return lines if text.strip() else []
 
 
+@dataclass(frozen=True, eq=False)
+class _Letter:
+    """A letter in units of the text's size: how far it moves the pen, and its outline."""
+
+    advance: float
+    outline: DecomposingRecordingPen
+
+
 @cache
-def _face() -> TTFont:
+def _letters() -> dict[str, _Letter]:
+    """Every letter that `spelled` leaves. The opened file stays here: fontTools reads it bit by bit, for one thread alone."""
+    from fontTools.pens.recordingPen import DecomposingRecordingPen
+    from fontTools.pens.transformPen import TransformPen
     from fontTools.ttLib import TTFont
 
-    return TTFont(io.BytesIO(font_file()))
-
-
-@cache
-def _advances() -> dict[str, float]:
-    """How far each letter moves the pen, in units of the text's size."""
-    face = _face()
-    names, metrics = face.getBestCmap(), face["hmtx"]
-    per_em = face["head"].unitsPerEm
-    return {chr(code): metrics[names[code]][0] / per_em for code in range(_FIRST, _LAST + 1)}
+    face = TTFont(io.BytesIO(font_file()))
+    glyphs, names, em = face.getGlyphSet(), face.getBestCmap(), face["head"].unitsPerEm
+    letters = {}
+    for code in range(_FIRST, _LAST + 1):
+        pen = DecomposingRecordingPen(glyphs)
+        glyphs[names[code]].draw(TransformPen(pen, (1 / em, 0, 0, 1 / em, 0, 0)))
+        letters[chr(code)] = _Letter(glyphs[names[code]].width / em, pen)
+    return letters

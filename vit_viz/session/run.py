@@ -9,7 +9,7 @@ from typing import Any, overload
 from PIL import Image
 
 from vit_viz import samples
-from vit_viz.analyses.prepared_image import ModelLike, Picture, outputs_of
+from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.analyses.spec import AnswerT, AnyQuestion, Question
 from vit_viz.capture.given import as_model, as_picture
 from vit_viz.capture.wrappers import preprocess_within
@@ -116,9 +116,7 @@ def session_of(loaded: ModelLike, output: Output | None = None) -> Session:
     loaded = as_model(loaded)
     if isinstance(loaded, nn.Module):
         preprocess, origin = preprocess_within(loaded)
-        loaded = plain_module(
-            loaded, preprocess=preprocess, origin=origin, has_classes=outputs_of(loaded) == "classes"
-        )
+        loaded = plain_module(loaded, preprocess=preprocess, origin=origin)
     if output is not None:
         loaded = loaded.with_output(output)
     session = Session(model=loaded.name, cache_bytes=CACHE_BYTES)
