@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import vit_viz as vv
-from vit_viz.analyses.prepared_image import outputs_of
+from vit_viz.checkpoints.declared_outputs import outputs_of
 from vit_viz.model import VisionTransformer
 
 
@@ -85,7 +85,7 @@ def test_our_own_models_tell_by_their_configuration(
 
 
 def test_a_loaded_checkpoint_says_whether_it_has_classes() -> None:
-    assert outputs_of(vv.load("mini", device="cpu")) == "classes"
+    assert vv.load("mini", device="cpu").has_classes
 
 
 @pytest.mark.parametrize(
