@@ -153,6 +153,29 @@ def test_a_layer_scale_behind_the_projection_counts(make: Callable[[], nn.Module
             assert found.written[layer, head] == pytest.approx(float(written.norm(dim=-1).mean()), rel=1e-4)
 
 
+class Gated(nn.Module):
+    def forward(self, branch: Tensor) -> Tensor:
+        return branch * torch.linspace(0, 1, 16)[:, None]
+
+
+class Shifted(nn.Module):
+    def forward(self, branch: Tensor) -> Tensor:
+        return branch.add_(1.0)
+
+
+@pytest.mark.parametrize("between", [Gated, Shifted])
+def test_a_factor_behind_something_else_is_no_layer_scale(between: type[nn.Module]):
+    model, image, written = LayerScaled().eval(), torch.randn(1, 3, 64, 64), []
+    model.drop = between()
+    for factor in (1.0, 3.0):
+        nn.init.constant_(model.scale, factor)
+        recorded = vv.trace(
+            model, image, layout=TokenLayout(grid=(4, 4), prefix=()), target=2, keep_values=True
+        )
+        written.append(vv.sink_kinds(recorded).written[0])
+    np.testing.assert_array_equal(*written)
+
+
 def test_what_an_edit_leaves_of_a_head_counts():
     model, image = own(), torch.randn(1, 3, 64, 96)
     plain = vv.sink_kinds(vv.trace(model, image, keep_values=True))

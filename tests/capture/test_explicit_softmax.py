@@ -32,6 +32,7 @@ def test_an_einsum_that_sums_over_queries_or_keys_is_understood(equation: str, k
         ("hij,hjd", (ATTENTION, VALUE)),
         ("hij,hjk->hik", (ATTENTION, ATTENTION)),
         ("hij,hjd->hid", (ATTENTION.clone(), VALUE)),
+        ("hij,hjd,d->hid", (ATTENTION, VALUE, torch.rand(8))),
     ],
 )
 def test_another_einsum_is_no_attention(equation: str, operands: tuple[torch.Tensor, ...]) -> None:

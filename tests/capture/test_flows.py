@@ -17,6 +17,9 @@ from tests.capture.tricks import AROUND, ATTENTIONS, EXCHANGE, HONEST, REPLACED,
 from vit_viz.analyses.rollout import rollout
 from vit_viz.capture import Trace, trace
 from vit_viz.capture.answers import token_sets
+from vit_viz.capture.clamped_pass import Change, Seen, Site
+from vit_viz.capture.flows import _places as places
+from vit_viz.capture.responses import Response
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
 
@@ -222,3 +225,22 @@ def test_an_answer_that_reads_the_last_attention_itself_is_asked_for_its_tokens(
             return nn.functional.scaled_dot_product_attention(q, k, v)[:, :, first:].mean(2).flatten(1)
 
     assert traced(Bare(), TokenLayout(grid=(4, 6), prefix=())).proof_status == status
+
+
+@pytest.mark.parametrize(("around", "rounds"), [(0.0, 1), (0.5, 2)])
+def test_another_place_of_a_gap_is_tried_only_where_something_flows_around_the_first(
+    around: float, rounds: int
+) -> None:
+    class Run:
+        depth, tried = 0, 0
+        photo = Seen(sites={Site(0, 3): True, Site(0, 2): False})
+
+        def of(self, changes: list[Change]) -> list[Response]:
+            self.tried += 1
+            return [Response(torch.zeros(0, 5), torch.zeros(5), torch.tensor([around])) for _ in changes]
+
+    run: Any = Run()
+    found = places(run)
+    assert found is not None
+    assert found[0] is not None
+    assert (found[0].site, run.tried) == (Site(0, 3), rounds)

@@ -210,10 +210,23 @@ def test_a_branch_that_is_multiplied_by_zero_has_gradient_zero() -> None:
     assert recorded.attention_gradient(0).abs().max() > 0
 
 
+@pytest.mark.parametrize("is_parameter", [False, True])
 @pytest.mark.parametrize("model", [whole, own])
-def test_a_target_that_is_constant_has_gradient_zero(model: Callable[[], nn.Module]) -> None:
-    recorded = traced(model(), target=lambda _: torch.tensor(2.0))
+def test_a_target_that_is_constant_has_gradient_zero(
+    model: Callable[[], nn.Module], is_parameter: bool
+) -> None:
+    recorded = traced(model(), target=lambda _: torch.tensor(2.0, requires_grad=is_parameter))
     assert all(recorded.attention_gradient(layer).abs().max() == 0 for layer in range(3))
+
+
+class _Detaching(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.detach()
+
+
+def test_a_part_behind_our_model_is_named() -> None:
+    with pytest.raises(CaptureError, match="no gradient in any layer: `1` detaches the output of `0"):
+        traced(nn.Sequential(own(), _Detaching()))
 
 
 def test_a_target_that_detaches_is_named() -> None:

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from vit_viz.capture.interventions import Edits
+from vit_viz.capture.interventions import Edits, edge_mask
+from vit_viz.errors import ParameterError
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 CALL: dict[str, Any] = {
@@ -79,3 +80,10 @@ def test_tokens_are_removed_everywhere_where_no_layer_is_named(masked: Any, ever
         Edits(heads={(1, 3): 0.0}, knockout={}, mask_keys=masked, temperature={}).masks_everywhere
         == everywhere
     )
+
+
+def test_a_matrix_of_forbidden_edges_has_a_row_for_each_query() -> None:
+    edges = torch.tensor([[True, False, False], [False, True, True]])
+    assert torch.equal(edge_mask(edges, 2, 3, 1), edges[None])
+    with pytest.raises(ParameterError, match="between 3 x 2 tokens, but this pass has 2 x 3"):
+        edge_mask(edges.T, 2, 3, 1)

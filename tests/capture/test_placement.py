@@ -120,3 +120,18 @@ def test_a_token_of_another_patch_is_named_also_where_pixels_reach_further(
     assert check_placement(Overlapping([*range(15)]), torch.randn(1, 3, 12, 30), layout).status == "fails"
     with pytest.raises(CaptureError, match=words):
         check_placement(Overlapping(order), torch.randn(1, 3, 12, 30), layout)
+
+
+class InFrame(Overlapping):
+    """The pixels of the first patch are hidden by a frame."""
+
+    def forward(self, image: Tensor) -> Tensor:
+        image = image.clone()
+        image[..., :DOWN, :ACROSS] = 0
+        return super().forward(image)
+
+
+def test_a_patch_that_moves_nothing_hides_no_other_that_moves_its_neighbours() -> None:
+    layout = TokenLayout(grid=(3, 5), prefix=("class", "register 0"))
+    found = check_placement(InFrame([*range(15)]), torch.randn(1, 3, 12, 30), layout)
+    assert (found.status, "tokens of others too" in found.sentence) == ("fails", True)

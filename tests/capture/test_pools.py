@@ -15,7 +15,7 @@ from tests.capture.models import lively, pixels, timm_vit
 from tests.capture.tutorials import Block, FusedQkv
 from tests.comparing import assert_same
 from vit_viz.capture import edit, trace
-from vit_viz.capture.pools import HANDLED, Pools
+from vit_viz.capture.pools import HANDLED, Pools, TokenAxes, TokenSequence
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
 
@@ -396,3 +396,10 @@ def test_a_sum_divided_by_other_numbers_in_part_is_left_as_it_is() -> None:
     assert_same(made.run(torch.div, (total, counts), {}), without_removed(x).mean(1))
     counts[5] = 12
     assert torch.equal(made.run(torch.div, (total, counts), {}), total / counts)
+
+
+def test_a_map_that_is_a_view_of_tokens_begins_where_its_memory_does() -> None:
+    patches = torch.randn(2, 1 + ROWS * COLS, DIM)[:, 1:].unflatten(1, (ROWS, COLS))
+    sequence = TokenSequence(tokens=1 + ROWS * COLS, batch=2)  # no slice of it was seen
+    assert sequence.reduced(patches.movedim(-1, 1), (2, 3)) == TokenAxes((2, 3), ROWS * COLS, 1, 0)
+    assert sequence.reduced(patches[:, :, :-1].movedim(-1, 1), (2, 3)) is None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from vit_viz.capture.clamped_pass import Seen
-from vit_viz.capture.probing import by_image, heads_by_image, moved, undisturbed_pass
+from vit_viz.capture.probing import AttentionProbe, by_image, heads_by_image, moved, undisturbed_pass
 from vit_viz.capture.responses import _responses as responses_of, distances
 
 IMAGES, HEADS, TOKENS, FEATURES = 3, 5, 7, 8
@@ -117,3 +119,22 @@ def test_buffers_that_a_pass_changes_are_put_back() -> None:
     assert module.running_mean is mean
     assert counted.item() == 0
     assert mean.abs().max() == 0
+
+
+def test_a_token_is_known_by_its_query_and_key_also_where_heads_stood_with_images() -> None:
+    class Noting(AttentionProbe):
+        def explicit(self, scores: Tensor, softmax: Callable[[], Tensor]) -> Tensor:
+            self.noted = self.scored(scores)
+            return softmax()
+
+    query, key = torch.randn(2, IMAGES * HEADS, TOKENS, FEATURES)
+    with Noting(IMAGES, TOKENS) as probe:
+        (query @ key.transpose(1, 2)).unflatten(0, (IMAGES, HEADS)).softmax(-1)
+    assert torch.equal(torch.stack(probe.noted), torch.stack([query, key]))
+
+
+def test_a_token_whose_query_is_not_known_is_known_by_its_own_score() -> None:
+    scores = torch.randn(IMAGES, HEADS, TOKENS, TOKENS)
+    (own,) = AttentionProbe(IMAGES, TOKENS).scored(scores)
+    assert own.shape == (IMAGES, HEADS, TOKENS, 1)
+    assert torch.equal(own[2, 1, 4], scores[2, 1, 4, 4:5])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from vit_viz.capture.replay import is_allocation, written_by
+from vit_viz.capture.replay import Replay, is_allocation, written_by
 
 T = torch.Tensor
 ONE, OTHER = torch.zeros(3), torch.ones(3)
@@ -31,3 +31,11 @@ def test_what_takes_a_shape_alone_is_an_allocation() -> None:
     assert [is_allocation(getattr(torch, name, None) or getattr(T, name)) for name in names] == [True] * 4 + [
         False
     ] * 3
+
+
+def test_what_was_written_to_since_is_computed_up_to_the_last_time() -> None:
+    source = torch.ones(3)
+    replay, made = Replay(source), source * 2
+    replay.note(T.mul, (source, 2), {}, made, {})
+    replay.note(T.add_, (made, 1), {}, made.add_(1), {})
+    assert replay.run(torch.full((3,), 5.0), made).tolist() == [11.0] * 3

@@ -87,6 +87,7 @@ READERS: dict[str, tuple[Read, int, int]] = {
     "softmax": (lambda m, x: m.head((m.weigh(x)[..., 0].softmax(1)[:, None] @ x)[:, 0]), 0, 0),
     "maximum": (lambda m, x: m.head(x.amax(1)), 0, 0),
     "mean and maximum": (lambda m, x: m.head(x.mean(1) + x.amax(1)), 0, 0),
+    "largest of all": (lambda m, x: m.head(x.topk(1, 1).values[:, 0]), 0, 0),
 }  # fmt: skip
 
 
@@ -268,16 +269,17 @@ def test_what_no_query_stands_for_is_refused_and_the_layout_that_is_named_is_rig
     }
 
 
-@pytest.mark.parametrize("name", ["softmax", "maximum", "mean and maximum"])
+NO_LAYOUT = ("softmax", "maximum", "mean and maximum", "largest of all")
+
+
+@pytest.mark.parametrize("name", NO_LAYOUT)
 def test_patches_that_no_layout_pools_so_are_refused_without_one(name: str) -> None:
     with pytest.raises(ParameterError, match="The answer is read from") as refused:
         vv.explain(reader(name), pixels(), layout=TokenLayout(GRID, ()))
     assert "layout=" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in READERS if name not in ("last patch", "softmax", "maximum", "mean and maximum")]
-)
+@pytest.mark.parametrize("name", [name for name in READERS if name not in ("last patch", *NO_LAYOUT)])
 def test_the_layout_that_a_refusal_proposes_is_accepted_and_right(name: str) -> None:
     model = reader(name)
     with pytest.raises(ParameterError, match="The token layout of Reader is not known") as refused:

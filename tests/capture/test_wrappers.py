@@ -218,6 +218,12 @@ def test_where_a_model_lies_is_found_anew_once_the_module_has_changed() -> None:
     assert told_within(wrapped, pixels[..., 1:], lambda part: "itself" if part is model else None) == "itself"
 
 
+def test_where_a_model_lies_is_found_for_each_part_that_is_asked_for() -> None:
+    wrapped, pixels = Counting(nn.Flatten()), torch.randn(1, 3, 4, 6)
+    for part, said in ((wrapped.loss, None), (wrapped.model, "itself")):
+        assert told_within(wrapped, pixels, lambda one, part=part: "itself" if one is part else None) == said
+
+
 def test_what_a_black_photo_shows_of_a_wrapper_is_not_believed() -> None:
     flipping = Changing(timm_vit(), lambda pixels: pixels.flip(-1))
     with pytest.raises(ParameterError, match="is not known"):

@@ -15,7 +15,7 @@ from vit_viz.cli import main
 from vit_viz.errors import ParameterError
 from vit_viz.surveys import manifest, parquet
 from vit_viz.surveys.columns import TABLES
-from vit_viz.surveys.comparison import COMPARED, compare_surveys, mcnemar, unit_of
+from vit_viz.surveys.comparison import COMPARED, compare_surveys, head_shape, mcnemar, unit_of
 from vit_viz.surveys.local import Machine
 from vit_viz.surveys.run import Survey, survey
 
@@ -50,16 +50,20 @@ def edited(model, listing, tmp_path_factory) -> Survey:
 
 def written(folder: Path, photos: list[dict], heads: list[dict] | None = None, **said) -> Survey:
     """A survey made by hand, in one batch; what a row leaves out is missing."""
-    rows: dict[str, list[dict]] = {"photos": photos, "heads": heads or []}
+    folder.mkdir()
+    whole = {"photos": len(photos), "classes": ["cat", "dog"]} | said
+    (folder / manifest.FILE).write_text(json.dumps(whole))
+    parquet.write_batch(folder, 0, encoded(photos, heads or []), of=manifest.settings(whole))
+    return Survey(folder)
+
+
+def encoded(photos: list[dict], heads: list[dict]) -> dict:
+    rows: dict[str, list[dict]] = {"photos": photos, "heads": heads}
     tables = {
         level: {column.name: [row.get(column.name) for row in rows.get(level, [])] for column in columns}
         for level, columns in TABLES.items()
     }
-    folder.mkdir()
-    whole = {"photos": len(photos), "classes": ["cat", "dog"]} | said
-    (folder / manifest.FILE).write_text(json.dumps(whole))
-    parquet.write_batch(folder, 0, parquet.encoded(tables), of=manifest.settings(whole))
-    return Survey(folder)
+    return parquet.encoded(tables)
 
 
 def answered(photo: str, top: int, true: int | None = None, **more) -> dict:
@@ -241,6 +245,14 @@ def test_models_of_other_shapes_can_be_compared_by_their_photos(tmp_path):
         compare_surveys(small, large)
     found = compare_surveys(small, large, heads=False)
     assert (len(found.answers), found.heads) == (1, ())
+
+
+def test_a_batch_without_photos_does_not_end_the_reading(tmp_path):
+    one = written(tmp_path / "one", [])
+    assert head_shape(one) is None
+    rows = [{"photo": "a", "layer": 0, "head": head, "entropy": 0.5} for head in range(3)]
+    parquet.write_batch(one.folder, 1, encoded([answered("a", 0)], rows))
+    assert head_shape(one) == (1, 3)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,9 @@ def begun(folder: Path, **changes: Any) -> dict[str, Any]:
 def test_a_survey_is_begun_once_and_gone_on_with_as_it_was_begun(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "new" / "folder"
     first = begun(folder)
-    assert json.loads((folder / manifest.FILE).read_text()) == first
+    written = (folder / manifest.FILE).read_text()
+    assert json.loads(written) == first
+    assert len(written.splitlines()) > len(first)  # people read it, too
     assert [one.name for one in folder.iterdir()] == [manifest.FILE]  # nothing half written
     changed = manifest.manifest(IDENTITY, request={"photos": "others"}, classes=[], proof={})
     assert manifest.opened(folder, changed) == first

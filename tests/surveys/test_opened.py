@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,15 @@ def frame(folder: Path, level: str) -> pd.DataFrame:
         ]
         table["row"] = table["photo"].map({name: row for row, name in enumerate(names)})
     return table
+
+
+def test_labels_are_known_where_some_photos_have_one(survey):
+    assert survey.has_labels
+    assert not replace(survey, numbers={"is_right": np.full(PHOTOS, np.nan)}).has_labels
+
+
+def test_the_connection_is_left_out_where_a_survey_is_shown(survey):
+    assert "DuckDBPyConnection" not in repr(survey)
 
 
 # --- choosing photos

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,9 @@ def test_what_is_no_whole_batch_is_not_read(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     assert parquet.batches(tmp_path) == {4}
     assert parquet.batches(tmp_path / "nowhere") == set()
+    (tmp_path / "batch=000009.half").touch()  # no folder: it is left, and stops nothing
     parquet.remove_halves(tmp_path)
+    (tmp_path / "batch=000009.half").unlink()
     assert sorted(one.name for one in tmp_path.iterdir()) == [
         *("_batch=000004", "batch=000004", "batch=00006", "batch=x00007", "my batch=000008", "others")
     ]
@@ -101,9 +104,11 @@ def test_every_file_and_both_folders_are_flushed_the_files_before_the_batch_has_
 ) -> None:
     """Else a power cut could leave a batch that is there and empty. Files are known by their inode."""
     flushed: list[tuple[int, bool]] = []
+    handles: set[int] = set()
     flush = os.fsync
 
     def watched(handle: int) -> None:
+        handles.add(handle)
         flushed.append((os.fstat(handle).st_ino, (tmp_path / "batch=000000").exists()))
         flush(handle)
 
@@ -114,6 +119,9 @@ def test_every_file_and_both_folders_are_flushed_the_files_before_the_batch_has_
     inside = {(one.stat().st_ino, False) for one in (*rest.iterdir(), rest, batch)}
     assert len(inside) == 5
     assert set(flushed) == inside | {(tmp_path.stat().st_ino, True)}
+    for handle in handles:  # closed, or another file's by now
+        with contextlib.suppress(OSError):
+            assert os.fstat(handle).st_ino not in dict(flushed)
 
 
 def test_a_folder_that_cannot_be_flushed_is_left_to_the_system(

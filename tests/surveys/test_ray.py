@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -289,11 +290,20 @@ def test_what_rays_core_says_of_its_level_is_left_out_and_all_else_stays(monkeyp
     ray = StandIn()
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setitem(sys.modules, "ray.data", ray)
+    ended = []
+
+    @contextmanager
+    def ends(_leftovers):
+        yield
+        ended.append(ray.shut_down)
+
+    monkeypatch.setattr(ray_engine.Leftovers, "ended", ends)
     with ray_engine._connected(address) as connected:
         assert connected is ray
         assert (ray.marks, ray.shut_down) == ([True], 0)
         os.write(2, b"while connected\n")
     assert ray.shut_down == 1
+    assert ended == ([] if address else [1])  # what others started goes on
     assert capfd.readouterr().err == "something else\nwhile connected\n"
 
 

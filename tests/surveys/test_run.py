@@ -33,7 +33,7 @@ from vit_viz.surveys import manifest, parquet
 from vit_viz.surveys.columns import TABLES
 from vit_viz.surveys.local import Machine
 from vit_viz.surveys.photos import photos_in
-from vit_viz.surveys.run import Survey, survey
+from vit_viz.surveys.run import Survey, _listing, survey
 from vit_viz.surveys.stages import Decoding, Failure, prepared
 
 COUNT = 11
@@ -145,6 +145,9 @@ def test_thumbnails_are_small_webp_files_of_the_photos_shape(done, photos):
             assert small.format == "WEBP"
             assert small.size == (row["width"], row["height"])
             assert max(small.size) == min(96, max(photo.size))
+            usual = BytesIO()
+            small.save(usual, "WEBP", method=0)
+            assert len(row["webp"]) < len(usual.getvalue())
 
 
 def test_survey_json_says_what_every_column_means(done):
@@ -491,6 +494,13 @@ def test_a_listed_photo_that_is_not_there_is_a_failure(model, tmp_path):
     (tmp_path / "list.csv").write_text("file,label\ngone.jpg,animal 1\n")
     done = survey(model, tmp_path / "list.csv", tmp_path / "out")
     assert "gone.jpg cannot be opened (no such file" in done.failures["gone.jpg"]
+
+
+@pytest.mark.parametrize(("output", "index"), [("softmax", 0), ("value", None)])
+def test_a_number_is_a_class_only_where_outputs_are_classes(tmp_path, output, index):
+    (tmp_path / "list.csv").write_text("file,label\ngone.jpg,0\n")
+    (photo,), _passed_over = _listing(loaded().with_output(output), tmp_path / "list.csv", None)
+    assert photo.class_index == index
 
 
 # --- stages
