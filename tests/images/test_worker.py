@@ -23,10 +23,10 @@ from PIL import Image
 from tests.images.image_files import png
 from tests.images.test_memory import LARGEST, picture as large_picture
 from tests.images.test_reading import FOREIGN, WRITABLE, claims, encoded, orientations, picture
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from vit_viz.errors import BusyError, ImageError
 from vit_viz.images import DecoderProcess, decode
-from vit_viz.images.decoder import _read_answer
+from vit_viz.images.decoder import _end, _read_answer
 from vit_viz.images.worker import BAND_BYTES, MAX_HEADER_BYTES, bands, receive, send
 from vit_viz.turns import Turns
 
@@ -283,6 +283,25 @@ def test_a_process_follows_after_some_pictures(failing: Callable[..., DecoderPro
         decoder.decode(GOOD)
     a, b, c = dict.fromkeys(seen)
     assert seen == [a, a, b, b, c]
+
+
+def test_the_status_of_a_process_that_is_slow_to_end_is_collected_all_the_same() -> None:
+    """Or else Python warns of a process that it lost, and the system keeps it as a zombie."""
+    collected = threading.Event()
+
+    class SlowToEnd:
+        stdin = stdout = io.BytesIO()
+
+        def kill(self) -> None:
+            pass
+
+        def wait(self, timeout: float | None = None) -> None:
+            if timeout is not None:
+                raise subprocess.TimeoutExpired("worker", timeout)
+            collected.set()
+
+    _end(SlowToEnd(), threading.Lock())  # type: ignore[arg-type]
+    assert collected.wait(PATIENCE)
 
 
 def test_what_libraries_write_is_one_line_of_the_log(

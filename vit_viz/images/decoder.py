@@ -271,8 +271,10 @@ def _widen(*pipes: IO[bytes]) -> None:
 def _end(process: subprocess.Popen[bytes], in_use: threading.Lock) -> None:
     """Kill a process, collect its status, and close the pipes once nobody reads them."""
     process.kill()
-    with suppress(subprocess.TimeoutExpired):
+    try:
         process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:  # on a busy machine it may take the system a while; nobody waits for it
+        threading.Thread(target=process.wait, daemon=True).start()
     with in_use:
         for pipe in (process.stdin, process.stdout):
             with suppress(OSError):  # of a request that was not sent to its end
