@@ -83,6 +83,8 @@ def test_a_machine_that_is_too_slow_is_told_apart(tmp_path: Path, first: str) ->
     process = begun(tmp_path, f"part before {first}", endless, "part after true")
     until(number.exists, what="the second part's beginning")
     (watch,) = [one for one in psutil.Process(process.pid).children() if one.name() == "timeout"]
+    # before it waits it may not know yet whom it started, and would end alone
+    until(lambda: watch.status() == psutil.STATUS_SLEEPING, what="the watch's waiting")
     watch.send_signal(signal.SIGALRM)  # as its clock does when the time is over
     code, printed = ended(process)
     assert code == 75, printed
