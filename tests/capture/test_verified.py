@@ -24,8 +24,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[TokenLayout, torch.Size
         return HOLDS
 
     monkeypatch.setattr(verified, "check_placement", placement)
-    monkeypatch.setattr(verified, "check_calls", lambda *_, **__: HOLDS)
-    monkeypatch.setattr(verified, "check_heads", lambda *_: HOLDS)
+    monkeypatch.setattr(verified, "check_structure", lambda *_, **__: (HOLDS, HOLDS))
     return questions
 
 

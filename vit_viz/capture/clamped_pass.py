@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.counting import modules_around
 from vit_viz.capture.explicit_softmax import SOFTMAXES, Function, Product
 from vit_viz.capture.noise import random_numbers
 from vit_viz.capture.pools import picks_among
@@ -42,7 +41,6 @@ class Change:
     pushes: Sequence[float] = ()  # how far each call's output is changed, as a multiple of its largest number
     pushed: Tensor | None = None  # tokens whose output is changed, Boolean [tokens]
     noise: float = 0.0  # share by which all outputs differ from the photo's, at random
-    patches: Tensor | None = None  # patches whose pixels are changed, Boolean [rows, cols]
     is_other: bool = False  # its pixels are another photo's, and its attention is its own until it is cut
     cut: Site | None = None  # where its sequence of tokens is replaced by the photo's
     replaced: Tensor | None = None  # tokens of it that are, Boolean [tokens]; None for all
@@ -52,12 +50,9 @@ class Change:
     pools_otherwise: bool = (
         False  # what an attention or a softmax over tokens that is no layer gives is another
     )
-    attends_otherwise: int | None = None  # what this call gives is another, and nothing else is changed
 
     def is_clamped(self, call: int) -> bool:
         """Whether the output of this call is the photo's."""
-        if self.attends_otherwise is not None:
-            return False
         return not self.is_other or (self.cut is not None and call >= self.cut.calls)
 
 
@@ -66,9 +61,6 @@ class Seen:
     """What one pass showed of its images; what is known of tokens is [images, tokens, features]."""
 
     calls: list[list[Tensor | None]] = field(default_factory=list)  # of each token at each attention call
-    keys: list[list[Tensor | None]] = field(
-        default_factory=list
-    )  # likewise the keys alone, where a call shows them
     later: list[Tensor] = field(default_factory=list)  # sequences that functions returned after the last call
     answer: Tensor | None = (
         None  # scores of classes, [images, classes]; None where the model returns something else
@@ -82,10 +74,6 @@ class Seen:
     pools: bool = False  # an attention whose queries and keys differ in number runs after the last call
     weighs: bool = False  # a softmax over tokens does
     picks: bool = False  # a maximum or minimum over tokens does
-    uneven: list[int] = field(default_factory=lambda: [0])
-    """How many attentions have more queries than keys, or fewer: before the first call, and after each."""
-    paths: list[str] = field(default_factory=list)
-    """Dotted name of the module that makes each call; of the photo's first pass alone."""
 
 
 Kept = dict[Any, Tensor]
@@ -118,27 +106,23 @@ class ClampedPass(AttentionProbe):
         self._products = 0  # that have consumed the last written-out attention
         self._weights: list[torch.Size] = []  # of softmaxes over tokens since the last call
         self._number = 0
-        self._names: dict[int, str] = {}
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:  # noqa: ARG002
         """The call's output, the photo's where it is clamped."""
-        self._arrived((call.query, call.key, call.value), keys=call.key)
+        self._arrived((call.query, call.key, call.value))
         return self._clamped(call.run(), axis=-2)
 
     def _attention(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
         output = super()._attention(call, is_projected=is_projected)
-        return self._attended_otherwise(output) if call.is_square else self._pooled_otherwise(output)
+        return output if call.is_square else self._pooled_otherwise(output)
 
     def explicit(self, scores: Tensor, softmax: Callable[[], Tensor]) -> Tensor:
         """The model's own; the products that consume it are clamped."""
         self._arrived(self.scored(scores))
-        return self._attended_otherwise(softmax())
+        return softmax()
 
     def over(self, module: nn.Module, pixels: Tensor) -> Seen | None:
         """What the pass over these images shows; None where the model does not run on them."""
-        self._names = (
-            {} if self._depth else {id(part): name for name, part in reversed(list(module.named_modules()))}
-        )
         if not self.runs(module, pixels):
             return None
         self._finish()
@@ -158,7 +142,6 @@ class ClampedPass(AttentionProbe):
     def uneven(self) -> None:
         """A pool reads tokens; it is no layer."""
         self.seen.pools = True
-        self.seen.uneven[-1] += 1
 
     def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run it; clamp the product of written-out attention and replace sequences where they are cut."""
@@ -178,17 +161,12 @@ class ClampedPass(AttentionProbe):
                 output = self._at_site(func, output, axis, in_place=bool(args) and output is args[0])
         return output
 
-    def _arrived(self, operands: tuple[Tensor, ...], *, keys: Tensor | None = None) -> None:
+    def _arrived(self, operands: tuple[Tensor, ...]) -> None:
         self._finish()
         self._number = 0
         self.seen.pools, self.seen.picks, self._weights = False, False, []
         self.seen.calls.append([self.known(*operands)])
-        self.seen.keys.append([] if keys is None else [self.known(keys)])
-        self.seen.uneven.append(0)
         self.seen.dtype = operands[0].dtype
-        if self._names:
-            named = (self._names.get(id(part)) for _, part in modules_around())
-            self.seen.paths.append(next((name for name in named if name is not None), ""))
 
     def weighted(self, product: Product, func: Function, args: tuple[Any, ...], output: Any) -> Any:  # noqa: ARG002
         """The product, the photo's where it is clamped."""
@@ -212,17 +190,8 @@ class ClampedPass(AttentionProbe):
         return apart.flatten(0, 1)
 
     def _pooled_otherwise(self, output: Tensor) -> Tensor:
-        """What a pool gives, or its weights, where pools give something else."""
-        return self._otherwise(output, lambda change: change.pools_otherwise)
-
-    def _attended_otherwise(self, output: Tensor) -> Tensor:
-        """What the last call gives, or its weights, where it gives something else."""
-        number = len(self.seen.calls) - 1
-        return self._otherwise(output, lambda change: change.attends_otherwise == number)
-
-    def _otherwise(self, output: Tensor, is_meant: Callable[[Change], bool]) -> Tensor:
-        """Moved by noise in the images that are meant."""
-        wanted = [change is not None and is_meant(change) for change in self._changes]
+        """What a pool gives, or its weights: moved by noise in the images in which pools give something else."""
+        wanted = [change is not None and change.pools_otherwise for change in self._changes]
         if not any(wanted) or len(output) % self._images:
             return output
         apart = output.reshape(self._images, -1, *output.shape[1:])

@@ -21,7 +21,7 @@ from vit_viz.capture.clamped_pass import Change, Site
 from vit_viz.capture.report import HOLDS, Check, Reading, Structure
 from vit_viz.capture.responses import Response, Responses
 from vit_viz.geometry import TokenLayout
-from vit_viz.lazy import Tensor, torch
+from vit_viz.lazy import Tensor, nn, torch
 
 _PUSHES = (10.0, 1e3, 1e5, 1e8)
 """How strongly outputs are changed, relative to their size: stronger where a small LayerScale hides it."""
@@ -44,16 +44,17 @@ NOT_READ = (
 )
 
 
-def check_flow(run: Responses, layout: TokenLayout) -> Structure:
+def check_flow(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Structure:
     """Whether tokens exchange information by attention alone, and each layer and the answer read what the layer before wrote.
 
-    What is placed and effective is not found out here, nor whether all attention is recorded (`structure`).
+    What is placed and effective is not found out here.
 
     Args:
-        run: of a photo of noise.
+        pixels: a photo of noise, [1, channels, height, width].
     """
+    run = Responses(module, pixels, layout)
     if not run.photo.is_whole or not run.depth:
-        return Structure(_not_read(run) or UNKNOWN)
+        return Structure(UNKNOWN)
     whole = run.of([Change(is_other=True)])
     if whole is None:
         return Structure(UNKNOWN)
@@ -74,15 +75,6 @@ def check_flow(run: Responses, layout: TokenLayout) -> Structure:
         return Structure(UNKNOWN)
     depth = max((layer + 1 for layer, each in enumerate(written) if each.response.answer > 0), default=0)
     return _around(run, layout, places, tuple(range(depth)), written[-1].push, whole[0].answer)
-
-
-def _not_read(run: Responses) -> Check | None:
-    """What is wrong where a layer reads nothing of what the one before gave; found also where outputs are not seen."""
-    responses = run.of([Change(attends_otherwise=layer) for layer in range(run.depth - 1)]) or []
-    for layer, response in enumerate(responses, 1):
-        if bool((response.calls[layer] == 0).all()):
-            return Check("fails", NOT_READ.format(layer, layer - 1))
-    return None
 
 
 @dataclass(frozen=True, eq=False)
