@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.capture import misleading as made
+from tests.capture import misleading as made, stand_ins
 from tests.capture.misleading import Attend, Block, Model, blocks, ready
 from tests.capture.models import own, pixels, timm_vit, torchvision_vit, transformers_vit
 from vit_viz.analyses.rollout import rollout
@@ -427,3 +427,13 @@ def test_attention_without_a_batch_axis_gives_the_checks_its_weights_without_one
             return output[None]  # type: ignore[no-any-return]
 
     assert traced(Model(blocks(Unbatched, Unbatched))).proof_status == "proven"
+
+
+@pytest.mark.parametrize("order", [stand_ins.ShuffledBetween, stand_ins.SwappedBetween, stand_ins.TwoPasses])
+@pytest.mark.parametrize("kind", [stand_ins.Attention, stand_ins.Sharpened])
+def test_tokens_that_change_places_are_refused_also_where_what_attention_passes_on_is_not_seen(
+    order: type[stand_ins.StandIn], kind: type[nn.Module]
+) -> None:
+    model, image = order([kind] * 3).eval(), torch.randn(1, 3, *stand_ins.SIZE)
+    with pytest.raises(CaptureError, match="change places"):
+        trace(model, image, layout=TokenLayout(stand_ins.GRID)).wait()
