@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from contextlib import contextmanager
+from dataclasses import replace
 
 import captum.attr
 import numpy as np
@@ -197,12 +199,47 @@ def test_smoothgrad_averages_signed_gradients_as_captum_does(subject):
     assert_same(got.values, expected)
 
 
+def test_gradient_shap_is_captums_with_the_numbers_of_its_seed(subject):
+    def forward(pixels):
+        return subject.model(pixels)[:, 2]
+
+    torch.manual_seed(7)
+    np.random.seed(7)
+    halves = [
+        captum.attr.GradientShap(forward).attribute(
+            subject.pixels, baselines=torch.zeros_like(subject.pixels), n_samples=3, stdevs=0.09
+        )
+        for _ in range(2)
+    ]
+    got = attribution.gradient_shap(MethodInput(subject, class_logit(2)), samples=6, seed=7)
+    assert_same(got.values, by_patch(sum(halves) / 2))
+
+
 @pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap", "kernel_shap"])
-def test_random_methods_do_not_depend_on_the_random_state_outside(subject, method):
+def test_random_methods_do_not_depend_on_what_other_threads_draw(subject, method):
     function = function_of(method)
     one = function(MethodInput(subject, class_logit(2)))
-    torch.rand(3), np.random.rand(3)
-    np.testing.assert_array_equal(function(MethodInput(subject, class_logit(2))).values, one.values)
+
+    @contextmanager
+    def turn():
+        yield
+        torch.manual_seed(len(turns))  # as if another thread came between two batches
+        np.random.seed(len(turns))
+        turns.append(method)
+
+    turns = []
+    given = MethodInput(replace(subject, turn=turn), class_logit(2))
+    np.testing.assert_array_equal(function(given).values, one.values)
+    assert len(turns) > 1
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="compares a GPU with the CPU")
+@pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap"])
+def test_random_methods_draw_the_same_on_a_gpu(make_model, pixels, method):
+    function, model = function_of(method), make_model()
+    expected = function(MethodInput(PreparedImage.of(model, pixels), class_logit(2))).values
+    got = function(MethodInput(PreparedImage.of(model.cuda(), pixels.cuda()), class_logit(2))).values
+    assert np.abs(got - expected).max() < 1e-4 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("method", ["smoothgrad", "gradient_shap", "kernel_shap"])

@@ -2,7 +2,8 @@
 
 Pixel attributions are summed over the pixels of each patch, so completeness holds on patches too. Methods that remove whole patches
 replace them by the preprocessing mean, which is 0 in the model's input. Methods that draw random numbers run in two halves, whose
-agreement is the map's stability; the map is that of both together.
+agreement is the map's stability; the map is that of both together. They draw from generators of their own on the CPU and not as
+captum does, from those of the process: other threads draw from these, too, and on a GPU the same seed gives other numbers.
 
 captum is imported by the functions that use it, because that takes a second.
 
@@ -11,6 +12,8 @@ and its Insights UI is gone: none of them is used.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions
@@ -21,6 +24,7 @@ from vit_viz.analyses.pixelwise import (
     in_halves,
     in_turn,
     leaf,
+    noisy_copies,
     watched_target,
 )
 from vit_viz.analyses.prepared_image import BATCH, patch_mean, patch_sum, patch_value
@@ -189,29 +193,25 @@ def smoothgrad(
 
     Source: Smilkov et al. 2017, arXiv:1706.03825.
     """
-    from captum.attr import NoiseTunnel, Saliency
+    from captum.attr import Saliency
 
     subject = given.subject
     check_samples(samples)
-    forward = watched_target(given, samples)
+    forward, random = watched_target(given, samples), torch.Generator().manual_seed(seed)
     spread = float(subject.pixels.max() - subject.pixels.min())
-    method = NoiseTunnel(in_turn(Saliency(forward), given))
+    method = in_turn(Saliency(forward), given)
 
     def run(count: int) -> Tensor:
-        gradient: Tensor = method.attribute(
-            leaf(subject),
-            nt_type="smoothgrad",
-            nt_samples=count,
-            nt_samples_batch_size=min(count, BATCH),
-            stdevs=noise * spread,
-            abs=False,
-        )
-        return gradient
+        total = torch.zeros_like(subject.pixels)
+        for part in batches(count):
+            copies = noisy_copies(subject, part, noise * spread, random)
+            total += method.attribute(copies.requires_grad_(), abs=False).sum(0, keepdim=True)
+        return total / count
 
     def drawn(gradient: Tensor) -> Tensor:
         return patch_mean(subject, gradient.abs().amax(1))
 
-    values, stability = in_halves(subject, run, drawn, samples, seed)
+    values, stability = in_halves(run, drawn, samples)
     return attribution_map(
         subject,
         values,
@@ -236,7 +236,7 @@ SMOOTHGRAD = Method(
         hides="whether the pixels, as they are, speak for or against the target.",
         formula=r"$\max_c \lvert \mathrm{mean}_\varepsilon\, \frac{\partial y}{\partial x_c} (x + \varepsilon) \rvert$ over "
         r"the channels $c$ of a pixel, mean over each patch; $\varepsilon$: random noise",
-        source="Smilkov et al. 2017, arXiv:1706.03825, by captum",
+        source="Smilkov et al. 2017, arXiv:1706.03825, gradients by captum",
         runs="16 runs forwards and backwards",
     ),
     passes=Passes(lambda _: 48),
@@ -253,22 +253,24 @@ def gradient_shap(
 
     Source: Lundberg & Lee 2017, arXiv:1705.07874, as captum has it.
     """
-    from captum.attr import GradientShap
+    from captum.attr import Saliency
 
     subject = given.subject
     check_samples(samples)
-    forward = watched_target(given, samples)
-    method = in_turn(GradientShap(forward), given)
+    forward, random = watched_target(given, samples), torch.Generator().manual_seed(seed)
+    ways = np.random.RandomState(seed)  # as captum draws them
+    method = in_turn(Saliency(forward), given)
 
     def run(count: int) -> Tensor:
         total = torch.zeros_like(subject.pixels)
         for part in batches(count):
-            total += part * method.attribute(
-                subject.pixels, baselines=torch.zeros_like(subject.pixels), n_samples=part, stdevs=0.09
-            )
+            copies = noisy_copies(subject, part, 0.09, random)
+            way = torch.from_numpy(ways.uniform(size=(part, 1, 1, 1))).to(copies)
+            slopes = method.attribute((way * copies).requires_grad_(), abs=False)
+            total += (copies * slopes).sum(0, keepdim=True)
         return total / count
 
-    values, stability = in_halves(subject, run, lambda values: patch_sum(subject, values), samples, seed)
+    values, stability = in_halves(run, lambda values: patch_sum(subject, values), samples)
     return attribution_map(subject, values, "GradientShap", stability=stability, samples=samples, seed=seed)
 
 
@@ -284,7 +286,7 @@ GRADIENT_SHAP = Method(
         hides="its own error: the points are few and random, and the parts do not add up as those of integrated gradients do.",
         formula=r"$\mathrm{mean}_{t, \varepsilon}\, (x + \varepsilon) \circ \frac{\partial y}{\partial x} (t (x + "
         r"\varepsilon))$, summed over each patch; $t$: random in $[0, 1]$; $\varepsilon$: random noise",
-        source="Lundberg & Lee 2017, arXiv:1705.07874, by captum",
+        source="Lundberg & Lee 2017, arXiv:1705.07874, as captum has it",
         runs="32 runs forwards and backwards",
     ),
     passes=Passes(lambda _: 96),

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
-
-import numpy as np
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.correlation import spearman
@@ -111,39 +108,27 @@ def leaf(subject: PreparedImage) -> Tensor:
         return subject.pixels.detach().clone().requires_grad_()
 
 
+def noisy_copies(subject: PreparedImage, count: int, spread: float, random: torch.Generator) -> Tensor:
+    """The input that many times, each with normal noise of this standard deviation, the same on every device."""
+    noise = torch.normal(0.0, torch.full((count, *subject.pixels.shape[1:]), spread), generator=random)
+    with torch.inference_mode(False):
+        return subject.pixels + noise.to(subject.pixels)
+
+
 def in_halves(
-    subject: PreparedImage,
-    run: Callable[[int], Tensor],
-    drawn: Callable[[Tensor], Tensor],
-    samples: int,
-    seed: int,
+    run: Callable[[int], Tensor], drawn: Callable[[Tensor], Tensor], samples: int
 ) -> tuple[Tensor, float | None]:
     """The map of all samples, and the rank correlation of the maps of their two halves; None for a single sample.
 
     Args:
-        run: from a number of samples to their mean.
+        run: from a number of samples, which are others each time, to their mean.
         drawn: from a mean to a map [rows, cols].
     """
     counts = [count for count in (samples - samples // 2, samples // 2) if count]
-    with _seeded(seed, subject):
-        means = [run(count) for count in counts]
+    means = [run(count) for count in counts]
     whole = torch.stack([count * mean for count, mean in zip(counts, means, strict=True)]).sum(0) / samples
     maps = [to_numpy(drawn(mean).float()) for mean in means]
     return drawn(whole), spearman(*maps) if len(maps) == 2 else None
-
-
-@contextmanager
-def _seeded(seed: int, subject: PreparedImage) -> Iterator[None]:
-    """Random numbers from this seed; the random state outside stays as it was."""
-    devices = [subject.pixels.device] if subject.pixels.device.type == "cuda" else []
-    state = np.random.get_state()  # captum draws from NumPy's generator, too
-    try:
-        with torch.random.fork_rng(devices=devices):
-            torch.manual_seed(seed)
-            np.random.seed(seed)
-            yield
-    finally:
-        np.random.set_state(state)
 
 
 def batches(samples: int) -> Iterator[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import Target, TargetLike, class_logit
 from vit_viz.errors import ParameterError
-from vit_viz.lazy import torch
+from vit_viz.lazy import nn, torch
 from vit_viz.model import VisionTransformer
 from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import Curve, PatchMap
@@ -106,7 +107,22 @@ def _stages(model: VisionTransformer) -> list[list[str]]:
 
 
 def _fresh(model: VisionTransformer, seed: int) -> VisionTransformer:
-    """A model of the same shape as it is before training; the random state outside stays as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    """A model of the same shape as it is before training, drawn apart from what other threads draw."""
+    from torch.overrides import TorchFunctionMode
+
+    random = torch.Generator().manual_seed(seed)
+    drawing = {
+        torch.randn,
+        torch.Tensor.uniform_,
+        torch.Tensor.normal_,
+        nn.init.uniform_,
+        nn.init.kaiming_uniform_,
+    }
+
+    class Drawn(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            own = {"generator": random} if func in drawing else {}
+            return func(*args, **(kwargs or {}) | own)
+
+    with Drawn():
         return VisionTransformer(model.config)
