@@ -67,6 +67,24 @@ def test_segments_are_the_same_each_time_and_draw_nothing(subject):
     assert (np.random.get_state()[1] == state).all()
 
 
+def test_the_order_in_which_a_patchs_pixels_are_added_changes_no_segment():
+    """As on another device: on flat drawings many merges cost the same, and the last digit of a sum would decide."""
+    random = torch.Generator().manual_seed(2)
+    shades = torch.randn(24, generator=random)
+    patches = torch.stack([shades[torch.randperm(24, generator=random)] for _ in range(24)])
+    shuffled, ordered = (
+        PreparedImage(
+            nn.Identity(),
+            each.reshape(4, 6, 4, 6).permute(0, 2, 1, 3).reshape(1, 1, 16, 36),
+            TokenLayout(grid=(4, 6), prefix=()),
+            has_classes=True,
+        )
+        for each in (patches, shades.expand(24, 24))
+    )
+    for count in range(2, 12):
+        np.testing.assert_array_equal(segments_of(shuffled, count), segments_of(ordered, count))
+
+
 def test_segments_follow_edges_of_colour(subject):
     pixels = torch.zeros(1, 1, *GRID)
     pixels[..., 3:] = 1  # columns 3 to 6

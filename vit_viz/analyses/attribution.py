@@ -19,7 +19,6 @@ from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.pixelwise import (
     attribution_map,
-    batches,
     check_samples,
     in_halves,
     in_turn,
@@ -201,17 +200,15 @@ def smoothgrad(
     spread = float(subject.pixels.max() - subject.pixels.min())
     method = in_turn(Saliency(forward), given)
 
-    def run(count: int) -> Tensor:
-        total = torch.zeros_like(subject.pixels)
-        for part in batches(count):
-            copies = noisy_copies(subject, part, noise * spread, random)
-            total += method.attribute(copies.requires_grad_(), abs=False).sum(0, keepdim=True)
-        return total / count
+    def summed(count: int) -> Tensor:
+        copies = noisy_copies(subject, count, noise * spread, random)
+        gradients: Tensor = method.attribute(copies.requires_grad_(), abs=False)
+        return gradients.sum(0, keepdim=True)
 
     def drawn(gradient: Tensor) -> Tensor:
         return patch_mean(subject, gradient.abs().amax(1))
 
-    values, stability = in_halves(run, drawn, samples)
+    values, stability = in_halves(summed, drawn, samples)
     return attribution_map(
         subject,
         values,
@@ -261,16 +258,13 @@ def gradient_shap(
     ways = np.random.RandomState(seed)  # as captum draws them
     method = in_turn(Saliency(forward), given)
 
-    def run(count: int) -> Tensor:
-        total = torch.zeros_like(subject.pixels)
-        for part in batches(count):
-            copies = noisy_copies(subject, part, 0.09, random)
-            way = torch.from_numpy(ways.uniform(size=(part, 1, 1, 1))).to(copies)
-            slopes = method.attribute((way * copies).requires_grad_(), abs=False)
-            total += (copies * slopes).sum(0, keepdim=True)
-        return total / count
+    def summed(count: int) -> Tensor:
+        copies = noisy_copies(subject, count, 0.09, random)
+        way = torch.from_numpy(ways.uniform(size=(count, 1, 1, 1))).to(copies)
+        slopes: Tensor = method.attribute((way * copies).requires_grad_(), abs=False)
+        return (copies * slopes).sum(0, keepdim=True)
 
-    values, stability = in_halves(run, lambda values: patch_sum(subject, values), samples)
+    values, stability = in_halves(summed, lambda values: patch_sum(subject, values), samples)
     return attribution_map(subject, values, "GradientShap", stability=stability, samples=samples, seed=seed)
 
 

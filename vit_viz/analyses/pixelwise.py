@@ -4,7 +4,7 @@ whose agreement is the map's stability, and the map made of them."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from vit_viz.analyses.attention import to_numpy
@@ -116,25 +116,21 @@ def noisy_copies(subject: PreparedImage, count: int, spread: float, random: torc
 
 
 def in_halves(
-    run: Callable[[int], Tensor], drawn: Callable[[Tensor], Tensor], samples: int
+    summed: Callable[[int], Tensor], drawn: Callable[[Tensor], Tensor], samples: int
 ) -> tuple[Tensor, float | None]:
     """The map of all samples, and the rank correlation of the maps of their two halves; None for a single sample.
 
     Args:
-        run: from a number of samples, which are others each time, to their mean.
+        summed: from a number of samples, at most a batch and others each time, to their sum.
         drawn: from a mean to a map [rows, cols].
     """
     counts = [count for count in (samples - samples // 2, samples // 2) if count]
-    means = [run(count) for count in counts]
-    whole = torch.stack([count * mean for count, mean in zip(counts, means, strict=True)]).sum(0) / samples
-    maps = [to_numpy(drawn(mean).float()) for mean in means]
-    return drawn(whole), spearman(*maps) if len(maps) == 2 else None
-
-
-def batches(samples: int) -> Iterator[int]:
-    """Sizes of the batches that so many samples make."""
-    for start in range(0, samples, BATCH):
-        yield min(BATCH, samples - start)
+    sums = [
+        torch.stack([summed(min(BATCH, count - start)) for start in range(0, count, BATCH)]).sum(0)
+        for count in counts
+    ]
+    maps = [to_numpy(drawn(one / count).float()) for one, count in zip(sums, counts, strict=True)]
+    return drawn(torch.stack(sums).sum(0) / samples), spearman(*maps) if len(maps) == 2 else None
 
 
 def check_samples(samples: int) -> None:

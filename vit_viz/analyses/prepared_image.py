@@ -365,9 +365,13 @@ def patch_value(subject: PreparedImage, attributions: Tensor) -> Tensor:
 
 
 def patch_colours(subject: PreparedImage) -> Tensor:
-    """Mean of each channel over the pixels of each patch, [rows, cols, channels]."""
-    count = _pooled(subject, torch.ones_like(subject.pixels[:, 0]))
-    return torch.stack([_pooled(subject, channel[None]) / count for channel in subject.pixels[0]], dim=-1)
+    """Mean of each channel over the pixels of each patch, [rows, cols, channels], on the CPU.
+
+    In double precision a patch's sum is exact, so patches that look the same have the same mean on every device.
+    """
+    pixels = subject.pixels.cpu().double()
+    count = _pooled(subject, torch.ones_like(pixels[:, 0]))
+    return torch.stack([_pooled(subject, channel[None]) / count for channel in pixels[0]], dim=-1)
 
 
 def _pooled(subject: PreparedImage, values: Tensor) -> Tensor:

@@ -241,7 +241,7 @@ def segments_of(subject: PreparedImage, count: int) -> NDArray[np.int64]:
     Source: Ward 1963, doi:10.1080/01621459.1963.10500845.
     """
     rows, cols = subject.layout.grid
-    colours = patch_colours(subject).double().cpu().numpy()  # [rows, cols, channels]
+    colours = patch_colours(subject).numpy()  # [rows, cols, channels]
     spread = float(colours.std(axis=(0, 1)).mean()) or 1.0
     place = np.stack(np.meshgrid(np.arange(rows), np.arange(cols), indexing="ij"), -1) / max(rows, cols)
     features = np.concatenate([colours / spread, _POSITION * place], -1)
