@@ -1,4 +1,4 @@
-"""Outputs of attention that are changed: by how much, and at which tokens."""
+"""Outputs of attention that are changed: by how much, and at which tokens; and tokens that attend to themselves alone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tests.capture import stand_ins
+from tests.capture.misleading import HEAD_DIM, Attend, Model, blocks, ready
+from tests.capture.models import pixels
 from vit_viz.capture.clamped_pass import Change, ClampedPass
-from vit_viz.capture.structure import probed_calls, pushed_token
+from vit_viz.capture.responses import Responses
 from vit_viz.geometry import TokenLayout
 
 LAYOUT = TokenLayout(grid=(4, 6), prefix=())
@@ -43,15 +46,46 @@ def test_an_output_is_changed_in_proportion_to_its_largest_number(size: float, p
     assert 0.9 * push < away[pushed].mean() < 2.5 * push  # the largest of five numbers of chance
 
 
-@pytest.mark.parametrize("size", [1e-2, 1.0, 1e3])
-@pytest.mark.parametrize(("dtype", "push"), [(torch.float32, 1e4), (torch.bfloat16, 100.0)])
-def test_where_nothing_attends_one_token_is_changed_in_proportion_too(
-    size: float, dtype: torch.dtype, push: float
+class Squared(Attend):
+    """The weights are changed after their softmax, so that what is passed on is not seen."""
+
+    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+        weights = (q @ k.transpose(-2, -1) / HEAD_DIM**0.5).softmax(-1) ** 2
+        return weights / weights.sum(-1, keepdim=True) @ v
+
+
+class Shared(Attend):
+    """Two heads have a key and a value in common, the other three likewise."""
+
+    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+        return F.scaled_dot_product_attention(q[:, :4], k[:, :2], v[:, :2], enable_gqa=True).repeat(
+            1, 2, 1, 1
+        )[:, :5]
+
+
+def alone(model: nn.Module, image: Tensor, layout: TokenLayout, place: tuple[int, int]) -> list[list[int]]:
+    """Tokens that differ at each call, and after the last one, where one patch does and each token attends to itself."""
+    patches = torch.zeros(layout.grid, dtype=torch.bool)
+    patches[place] = True
+    responses = Responses(model, image, layout).alone().of([Change(patches=patches)])
+    assert responses is not None
+    return [moves.nonzero().flatten().tolist() for moves in (*responses[0].calls, responses[0].later)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("kind", [Attend, Shared, Squared])
+def test_where_tokens_are_alone_each_passes_on_its_own_value(
+    kind: type[nn.Module], dtype: torch.dtype
 ) -> None:
-    pixels = torch.randn(1, SHOWN, *LAYOUT.grid, generator=torch.Generator().manual_seed(2)).to(dtype)
-    calls = probed_calls(TwoLayers(size), pixels.expand(3, -1, -1, -1), LAYOUT)
-    assert calls is not None
-    moves = calls[1].moves(calls[1].values, "pushed")
-    assert moves is not None
-    assert moves.nonzero().flatten().tolist() == [pushed_token(LAYOUT, 0)]
-    assert 0.5 * push < moves.max() < 4 * push  # the largest of five numbers of chance
+    layout = TokenLayout(grid=(4, 6))
+    model = ready(Model(blocks(kind, kind, kind))).to(dtype)
+    assert alone(model, pixels().to(dtype), layout, (2, 1)) == [[layout.token((2, 1))]] * 4
+
+
+@pytest.mark.parametrize(
+    "kind", [stand_ins.Attention, stand_ins.Sharpened, stand_ins.SharedKeys, stand_ins.MultiHead]
+)
+def test_tokens_are_alone_too_where_a_model_takes_one_image_at_a_time(kind: type[nn.Module]) -> None:
+    image, layout = torch.randn(1, 3, *stand_ins.SIZE), TokenLayout(stand_ins.GRID)
+    model = stand_ins.StandIn([kind] * 3).eval()
+    assert alone(model, image, layout, (0, 1)) == [[layout.token((0, 1))]] * 4

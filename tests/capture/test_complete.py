@@ -1,4 +1,4 @@
-"""What is concluded of layers from a pass without attention, beside what is known of what flows through them."""
+"""What is concluded of the recorded calls, beside what is known of what flows through them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vit_viz.capture.report import HOLDS, UNCHECKED, Check
-from vit_viz.capture.structure import check_structure
+from vit_viz.capture.report import HOLDS, Check
+from vit_viz.capture.responses import Responses
+from vit_viz.capture.structure import check_calls
 from vit_viz.geometry import TokenLayout
 
 LAYOUT = TokenLayout(grid=(3, 5), prefix=())
@@ -32,26 +33,10 @@ class Two(nn.Module):
         return F.layer_norm(x, (8,)).mean(1)
 
 
-@pytest.mark.parametrize(
-    ("mean", "flow", "found"),
-    [
-        (0.0, UNCHECKED, HOLDS),
-        (0.0, HOLDS, HOLDS),
-        (0.0, PAST, PAST),
-        (0.0, UNSEEN, UNSEEN),
-        (1.0, HOLDS, HOLDS),
-        (1.0, PAST, PAST),
-    ],
-)
-def test_what_flows_goes_before_what_this_pass_sees(mean: float, flow: Check, found: Check) -> None:
+@pytest.mark.parametrize("flow", [HOLDS, PAST, UNSEEN])
+@pytest.mark.parametrize("mean", [0.0, 1.0])
+def test_where_nothing_is_missing_what_flows_stands(mean: float, flow: Check) -> None:
     pixels = torch.randn(1, 3, 12, 30, generator=torch.Generator().manual_seed(1))
-    complete, _ = check_structure(Two(mean=mean), pixels, LAYOUT, is_placed=not mean, flow=flow)
-    assert complete == found
-
-
-@pytest.mark.parametrize("flow", [UNCHECKED, UNSEEN])
-def test_where_every_token_differs_from_the_first_layer_on_nothing_is_seen(flow: Check) -> None:
-    pixels = torch.randn(1, 3, 12, 30, generator=torch.Generator().manual_seed(1))
-    complete, _ = check_structure(Two(mean=1.0), pixels, LAYOUT, is_placed=False, flow=flow)
-    assert complete.status == "unknown"
-    assert "reaches every token before the first layer" in complete.sentence
+    model = Two(mean=mean)
+    run = Responses(model, pixels, LAYOUT)
+    assert check_calls(model, run, LAYOUT, flow, is_placed=not mean) == flow

@@ -237,7 +237,8 @@ def test_another_place_of_a_gap_is_tried_only_where_something_flows_around_the_f
 
         def of(self, changes: list[Change]) -> list[Response]:
             self.tried += 1
-            return [Response(torch.zeros(0, 5), torch.zeros(5), torch.tensor([around])) for _ in changes]
+            nothing = torch.zeros(0, 5)
+            return [Response(nothing, nothing, torch.zeros(5), torch.tensor([around])) for _ in changes]
 
     run: Any = Run()
     found = places(run)

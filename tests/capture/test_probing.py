@@ -91,7 +91,7 @@ def test_a_response_is_more_than_rounding_and_more_than_noise_of_rounding_makes(
     noisy[1, 4] += spread
     below[5, 0] -= 0.9 * bound
     above[5, 0] -= 1.1 * bound
-    answers = responses_of(Seen([[torch.stack([photo, noisy, below, above])]], dtype=dtype))
+    answers = responses_of(Seen([[torch.stack([photo, noisy, below, above])]], [[]], dtype=dtype))
     assert answers is not None
     assert [one.calls[0].nonzero().flatten().tolist() for one in answers] == [[], [5]]
 
@@ -104,7 +104,7 @@ def test_where_noise_of_rounding_makes_another_photo_nothing_is_known(
         states = torch.zeros(3, TOKENS, FEATURES)
         states[:, 3, 2] = 1.0
         states[1, 6, 1] = spread
-        assert (responses_of(Seen([[states]], dtype=dtype)) is not None) == is_known
+        assert (responses_of(Seen([[states]], [[]], dtype=dtype)) is not None) == is_known
 
 
 def test_buffers_that_a_pass_changes_are_put_back() -> None:

@@ -252,5 +252,5 @@ def test_a_model_that_runs_on_one_photo_alone_is_not_said_not_to_run() -> None:
     assert report.placed.sentence.endswith("what the first attention reads of changed pixels was not seen.")
     assert (
         report.complete.sentence
-        == "Its layers could not be checked: with other pixels and no attention between tokens its calls were not seen."
+        == "Its layers could not be checked: with other pixels its calls were not seen."
     )

@@ -14,7 +14,7 @@ from tests.capture import misleading as made, stand_ins
 from tests.capture.misleading import Attend, Block, Model, blocks, ready
 from tests.capture.models import own, pixels, timm_vit, torchvision_vit, transformers_vit
 from vit_viz.analyses.rollout import rollout
-from vit_viz.capture import PackedTrace, Trace, placement, structure, trace, verified
+from vit_viz.capture import PackedTrace, Trace, placement, trace, verified
 from vit_viz.capture.layers import LayerAttention
 from vit_viz.capture.proof import largest_differences
 from vit_viz.errors import CaptureError, ParameterError
@@ -406,13 +406,10 @@ def test_a_leak_smaller_than_rounding_is_not_seen_and_a_small_one_is() -> None:
         def read(self, x: torch.Tensor) -> torch.Tensor:
             return super().read(self.norm(x + self.share * x.mean(1, keepdim=True)))
 
-    model = Leaking(blocks(Attend))
     for share, expected in ((0.0, "holds"), (1e-3, "fails")):
+        model = ready(Leaking(blocks(Attend)))
         model.share = share
-        ready(model)
-        placed = placement.check_placement(model, pixels(), LAYOUT)
-        complete, _ = structure.check_structure(model, pixels(), LAYOUT, is_placed=placed.status == "holds")
-        assert complete.status == expected, share
+        assert verified.verified_structure(model, pixels(), LAYOUT).complete.status == expected, share
 
 
 def test_attention_without_a_batch_axis_gives_the_checks_its_weights_without_one() -> None:

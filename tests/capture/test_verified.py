@@ -24,7 +24,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[TokenLayout, torch.Size
         return HOLDS
 
     monkeypatch.setattr(verified, "check_placement", placement)
-    monkeypatch.setattr(verified, "check_structure", lambda *_, **__: (HOLDS, HOLDS))
+    monkeypatch.setattr(verified, "check_calls", lambda *_, **__: HOLDS)
+    monkeypatch.setattr(verified, "check_heads", lambda *_: HOLDS)
     return questions
 
 

@@ -3,7 +3,8 @@
 The photo itself goes first through each pass. In the images beside it the output of every attention call is the photo's, so that
 tokens whose output is changed may differ from the photo's at their own places and nowhere else; or a whole sequence of tokens is
 replaced by the photo's, so that whatever still differs afterwards came another way. `flows` concludes from this how tokens and
-layers are connected.
+layers are connected. Where an attention's output is not seen whole, so that it cannot be the photo's, each token may attend to
+itself alone instead.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from vit_viz.capture.calls import AttentionCall
+from vit_viz.capture.counting import modules_around
 from vit_viz.capture.explicit_softmax import SOFTMAXES, Function, Product
 from vit_viz.capture.noise import random_numbers
 from vit_viz.capture.pools import picks_among
@@ -41,6 +43,7 @@ class Change:
     pushes: Sequence[float] = ()  # how far each call's output is changed, as a multiple of its largest number
     pushed: Tensor | None = None  # tokens whose output is changed, Boolean [tokens]
     noise: float = 0.0  # share by which all outputs differ from the photo's, at random
+    patches: Tensor | None = None  # patches whose pixels are changed, Boolean [rows, cols]
     is_other: bool = False  # its pixels are another photo's, and its attention is its own until it is cut
     cut: Site | None = None  # where its sequence of tokens is replaced by the photo's
     replaced: Tensor | None = None  # tokens of it that are, Boolean [tokens]; None for all
@@ -50,9 +53,12 @@ class Change:
     pools_otherwise: bool = (
         False  # what an attention or a softmax over tokens that is no layer gives is another
     )
+    attends_otherwise: int | None = None  # what this call gives is another, and nothing else is changed
 
     def is_clamped(self, call: int) -> bool:
         """Whether the output of this call is the photo's."""
+        if self.attends_otherwise is not None:
+            return False
         return not self.is_other or (self.cut is not None and call >= self.cut.calls)
 
 
@@ -61,6 +67,9 @@ class Seen:
     """What one pass showed of its images; what is known of tokens is [images, tokens, features]."""
 
     calls: list[list[Tensor | None]] = field(default_factory=list)  # of each token at each attention call
+    keys: list[list[Tensor | None]] = field(
+        default_factory=list
+    )  # likewise the keys alone, where a call shows them
     later: list[Tensor] = field(default_factory=list)  # sequences that functions returned after the last call
     answer: Tensor | None = (
         None  # scores of classes, [images, classes]; None where the model returns something else
@@ -74,6 +83,10 @@ class Seen:
     pools: bool = False  # an attention whose queries and keys differ in number runs after the last call
     weighs: bool = False  # a softmax over tokens does
     picks: bool = False  # a maximum or minimum over tokens does
+    uneven: list[int] = field(default_factory=lambda: [0])
+    """How many attentions have more queries than keys, or fewer: before the first call, and after each."""
+    paths: list[str] = field(default_factory=list)
+    """Dotted name of the module that makes each call; of the photo's first pass alone."""
 
 
 Kept = dict[Any, Tensor]
@@ -88,6 +101,7 @@ class ClampedPass(AttentionProbe):
         depth: attention calls of the model; 0 where they are not counted yet.
         kept: what the photo gave, where each image has a pass of its own; the photo's pass fills it.
         wanted: sites of which the photo's pass keeps the sequence.
+        is_alone: each token attends to itself alone, in every image, and no output is the photo's.
     """
 
     def __init__(
@@ -98,31 +112,45 @@ class ClampedPass(AttentionProbe):
         depth: int = 0,
         kept: Kept | None = None,
         wanted: Collection[Site] = (),
+        is_alone: bool = False,
     ) -> None:
         super().__init__(len(changes), layout.num_tokens)
         self.seen = Seen()
         self._layout, self._changes, self._depth, self._kept = layout, changes, depth, kept
         self._cuts = {change.cut for change in changes if change is not None} | set(wanted)
+        self._is_alone = is_alone
         self._products = 0  # that have consumed the last written-out attention
         self._weights: list[torch.Size] = []  # of softmaxes over tokens since the last call
         self._number = 0
+        self._names: dict[int, str] = {}
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:  # noqa: ARG002
-        """The call's output, the photo's where it is clamped."""
-        self._arrived((call.query, call.key, call.value))
-        return self._clamped(call.run(), axis=-2)
+        """The call's output, the photo's where it is clamped; each token's own value where it is alone."""
+        self._arrived((call.query, call.key, call.value), keys=call.key)
+        if not self._is_alone:
+            return self._clamped(call.run(), axis=-2)
+        shared = (
+            call.query.shape[-3] // call.value.shape[-3]
+        )  # heads that have their keys and values in common
+        return self._clamped(call.value.repeat_interleave(shared, dim=-3), axis=-2)
 
     def _attention(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
         output = super()._attention(call, is_projected=is_projected)
-        return output if call.is_square else self._pooled_otherwise(output)
+        return self._attended_otherwise(output) if call.is_square else self._pooled_otherwise(output)
 
     def explicit(self, scores: Tensor, softmax: Callable[[], Tensor]) -> Tensor:
-        """The model's own; the products that consume it are clamped."""
+        """The model's own, whose products are clamped; the identity where each token is alone."""
         self._arrived(self.scored(scores))
-        return softmax()
+        if not self._is_alone:
+            return self._attended_otherwise(softmax())
+        own = torch.eye(scores.shape[-1], dtype=scores.dtype, device=scores.device)
+        return self._clamped(own.expand(scores.shape).contiguous(), axis=-2)
 
     def over(self, module: nn.Module, pixels: Tensor) -> Seen | None:
         """What the pass over these images shows; None where the model does not run on them."""
+        self._names = (
+            {} if self._depth else {id(part): name for name, part in reversed(list(module.named_modules()))}
+        )
         if not self.runs(module, pixels):
             return None
         self._finish()
@@ -135,13 +163,14 @@ class ClampedPass(AttentionProbe):
 
     def _finish(self) -> None:
         """The pass is over, or its next attention begins: whatever consumed the last written-out one was seen by now."""
-        if self._written_out is not None and not self._products:
+        if self._written_out is not None and not self._products and not self._is_alone:
             self.seen.is_whole = False
         self._written_out, self._products = None, 0
 
     def uneven(self) -> None:
         """A pool reads tokens; it is no layer."""
         self.seen.pools = True
+        self.seen.uneven[-1] += 1
 
     def other(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run it; clamp the product of written-out attention and replace sequences where they are cut."""
@@ -161,37 +190,56 @@ class ClampedPass(AttentionProbe):
                 output = self._at_site(func, output, axis, in_place=bool(args) and output is args[0])
         return output
 
-    def _arrived(self, operands: tuple[Tensor, ...]) -> None:
+    def _arrived(self, operands: tuple[Tensor, ...], *, keys: Tensor | None = None) -> None:
         self._finish()
         self._number = 0
         self.seen.pools, self.seen.picks, self._weights = False, False, []
         self.seen.calls.append([self.known(*operands)])
+        self.seen.keys.append([] if keys is None else [self.known(keys)])
+        self.seen.uneven.append(0)
         self.seen.dtype = operands[0].dtype
+        if self._names:
+            named = (self._names.get(id(part)) for _, part in modules_around())
+            self.seen.paths.append(next((name for name in named if name is not None), ""))
 
     def weighted(self, product: Product, func: Function, args: tuple[Any, ...], output: Any) -> Any:  # noqa: ARG002
         """The product, the photo's where it is clamped."""
         self._products += 1
         self.seen.calls[-1].append(self.known(product.value))
+        if self._is_alone:
+            return output
         return self._clamped(output, axis=product.tokens)
 
     def _clamped(self, output: Tensor, *, axis: int) -> Tensor:
-        """An attention's output, the photo's where it is clamped, and changed where it is pushed; its tokens are at `axis`."""
+        """An attention's output, the photo's where it is clamped, and changed where it is pushed; its tokens are at `axis`.
+
+        Where tokens are alone, each image's own, or its weights.
+        """
         number = len(self.seen.calls) - 1
         if len(output) % self._images or output.shape[axis] != self._tokens:
             self.seen.is_whole = False
             return output
         apart = output.reshape(self._images, -1, *output.shape[1:]).clone()  # [images, ...]
-        photo = self._of_photo((number, self._products), apart)
+        photo = None if self._is_alone else self._of_photo((number, self._products), apart)
         for image, change in enumerate(self._changes):
             if change is not None and change.is_clamped(number):
-                given = self._pushed(photo, change, number, axis)
+                given = self._pushed(apart[image] if photo is None else photo, change, number, axis)
                 is_cut = change.cut == Site(number, -1)  # where only what is to be replaced is the photo's
                 apart[image] = _replaced(given, apart[image], change, axis) if is_cut else given
         return apart.flatten(0, 1)
 
     def _pooled_otherwise(self, output: Tensor) -> Tensor:
-        """What a pool gives, or its weights: moved by noise in the images in which pools give something else."""
-        wanted = [change is not None and change.pools_otherwise for change in self._changes]
+        """What a pool gives, or its weights, where pools give something else."""
+        return self._otherwise(output, lambda change: change.pools_otherwise)
+
+    def _attended_otherwise(self, output: Tensor) -> Tensor:
+        """What the last call gives, or its weights, where it gives something else."""
+        number = len(self.seen.calls) - 1
+        return self._otherwise(output, lambda change: change.attends_otherwise == number)
+
+    def _otherwise(self, output: Tensor, is_meant: Callable[[Change], bool]) -> Tensor:
+        """Moved by noise in the images that are meant."""
+        wanted = [change is not None and is_meant(change) for change in self._changes]
         if not any(wanted) or len(output) % self._images:
             return output
         apart = output.reshape(self._images, -1, *output.shape[1:])

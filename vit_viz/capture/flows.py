@@ -21,7 +21,7 @@ from vit_viz.capture.clamped_pass import Change, Site
 from vit_viz.capture.report import HOLDS, Check, Reading, Structure
 from vit_viz.capture.responses import Response, Responses
 from vit_viz.geometry import TokenLayout
-from vit_viz.lazy import Tensor, nn, torch
+from vit_viz.lazy import Tensor, torch
 
 _PUSHES = (10.0, 1e3, 1e5, 1e8)
 """How strongly outputs are changed, relative to their size: stronger where a small LayerScale hides it."""
@@ -44,17 +44,16 @@ NOT_READ = (
 )
 
 
-def check_flow(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Structure:
+def check_flow(run: Responses, layout: TokenLayout) -> Structure:
     """Whether tokens exchange information by attention alone, and each layer and the answer read what the layer before wrote.
 
-    What is placed and effective is not found out here.
+    What is placed and effective is not found out here, nor whether all attention is recorded (`structure`).
 
     Args:
-        pixels: a photo of noise, [1, channels, height, width].
+        run: of a photo of noise.
     """
-    run = Responses(module, pixels, layout)
     if not run.photo.is_whole or not run.depth:
-        return Structure(UNKNOWN)
+        return Structure(_not_read(run) or UNKNOWN)
     whole = run.of([Change(is_other=True)])
     if whole is None:
         return Structure(UNKNOWN)
@@ -75,6 +74,15 @@ def check_flow(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Struct
         return Structure(UNKNOWN)
     depth = max((layer + 1 for layer, each in enumerate(written) if each.response.answer > 0), default=0)
     return _around(run, layout, places, tuple(range(depth)), written[-1].push, whole[0].answer)
+
+
+def _not_read(run: Responses) -> Check | None:
+    """What is wrong where a layer reads nothing of what the one before gave; found also where outputs are not seen."""
+    responses = run.of([Change(attends_otherwise=layer) for layer in range(run.depth - 1)]) or []
+    for layer, response in enumerate(responses, 1):
+        if bool((response.calls[layer] == 0).all()):
+            return Check("fails", NOT_READ.format(layer, layer - 1))
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,13 +200,21 @@ def _none_exchange(run: Responses, layout: TokenLayout, written: Sequence[_Writt
         states = [each.calls[layer] if layer < run.depth else each.later for each in responses]
         moved = torch.stack([(moves > 0) for moves in states]) if states else sets
         if bool((moved & ~sets).any()):
-            where = f"before layer {layer}" if layer < run.depth else "after the last layer"
-            return Check(
-                "fails",
-                f"Tokens also exchange information outside the recorded attention ({where}{_pair(moved, sets, layout)}), so maps "
-                "through the layers would miss it.",
-            )
+            return Check("fails", exchange(layer, run.depth, _pair(moved, sets, layout)))
     return None
+
+
+def exchange(layer: int, depth: int, pair: str = "") -> str:
+    """That tokens exchange information outside attention before a layer, or after the last one, in words.
+
+    Args:
+        pair: which token reaches which, after a colon; "" where that is not known.
+    """
+    where = f"before layer {layer}" if layer < depth else "after the last layer"
+    return (
+        f"Tokens also exchange information outside the recorded attention ({where}{pair}), so maps through the layers would miss "
+        "it."
+    )
 
 
 def _pair(moved: Tensor, sets: Tensor, layout: TokenLayout) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from vit_viz.capture.clamped_pass import Change, ClampedPass, Kept, Seen, Site
 from vit_viz.capture.noise import noise_like
+from vit_viz.capture.placement import changed
 from vit_viz.capture.probing import HALF, rounding
 from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
@@ -28,6 +29,7 @@ class Response:
     """How far one image differs from the photo, as a share of the photo's largest number; 0 is rounding."""
 
     calls: Tensor  # each token's operands at each call, [calls, tokens]; NaN where they are not known
+    keys: Tensor  # likewise its key alone
     later: Tensor  # each token in whichever sequence after the last call it differs most, [tokens]
     outputs: Tensor  # each output of the answer, [outputs]; none where the model returns something else
 
@@ -42,19 +44,26 @@ class Responses:
 
     Args:
         pixels: [1, channels, height, width].
+        is_alone: each token attends to itself alone, also in the photo.
 
     Attributes:
         photo: what the photo's own pass showed; nothing, and not whole, where the model does not run.
         depth: attention calls of the model.
     """
 
-    def __init__(self, module: nn.Module, pixels: Tensor, layout: TokenLayout) -> None:
-        self._module, self._pixels, self._layout = module, pixels, layout
+    def __init__(
+        self, module: nn.Module, pixels: Tensor, layout: TokenLayout, *, is_alone: bool = False
+    ) -> None:
+        self._module, self._pixels, self._layout, self._is_alone = module, pixels, layout, is_alone
         self._other = _another(pixels)
         self._is_batched = True
         self.depth = 0
         self.photo = self._run([None]) or Seen(is_whole=False)
         self.depth = len(self.photo.calls)
+
+    def alone(self) -> Responses:
+        """The same model where each token attends to itself alone, for attention whose output cannot be the photo's."""
+        return Responses(self._module, self._pixels, self._layout, is_alone=True)
 
     def of(self, changes: Sequence[Change]) -> list[Response] | None:
         """The response of each changed image; None where the model does not run on them, or not twice alike."""
@@ -70,7 +79,11 @@ class Responses:
         responses: list[Response] = []
         for first in range(0, len(changes), count):
             seen = self._run([None, self._noise(), *changes[first : first + count]])
-            if seen is None or not seen.is_whole or not _agree(seen, self.photo):
+            if (
+                seen is None
+                or (not seen.is_whole and any(map(_is_clamped, changes)))
+                or not _agree(seen, self.photo)
+            ):
                 return None
             part = _responses(seen)
             if part is None:
@@ -82,20 +95,34 @@ class Responses:
         kept: Kept = {}
         photo = self._run([None], kept, {change.cut for change in changes if change.cut is not None})
         known = [photo, *(self._run([change], kept) for change in (self._noise(), *changes))]
-        whole = [seen for seen in known if seen is not None and seen.is_whole]
+        must_be_whole = any(map(_is_clamped, changes))
+        whole = [seen for seen in known if seen is not None and (seen.is_whole or not must_be_whole)]
         joined = _joined(whole) if len(whole) == len(known) else None
         return None if joined is None else _responses(joined)
 
     def _run(
         self, changes: Sequence[Change | None], kept: Kept | None = None, wanted: Collection[Site] = ()
     ) -> Seen | None:
-        others = [change is not None and change.is_other for change in changes]
-        pixels = torch.cat([self._other if is_other else self._pixels for is_other in others])
-        clamped = ClampedPass(self._layout, changes, depth=self.depth, kept=kept, wanted=wanted)
-        return clamped.over(self._module, pixels)
+        clamped = ClampedPass(
+            self._layout, changes, depth=self.depth, kept=kept, wanted=wanted, is_alone=self._is_alone
+        )
+        return clamped.over(self._module, torch.cat([self._pixels_of(change) for change in changes]))
+
+    def _pixels_of(self, change: Change | None) -> Tensor:
+        if change is not None and change.patches is not None:
+            (height, width), (rows, cols) = self._pixels.shape[-2:], self._layout.grid
+            return changed(
+                self._pixels, change.patches[None], (max(1, height // rows), max(1, width // cols))
+            )
+        return self._other if change is not None and change.is_other else self._pixels
 
     def _noise(self) -> Change:
         return Change(noise=torch.finfo(self.photo.dtype).eps)
+
+
+def _is_clamped(change: Change) -> bool:
+    """Whether a change stands only where every output can be the photo's."""
+    return change.attends_otherwise is None
 
 
 def _another(pixels: Tensor) -> Tensor:
@@ -115,11 +142,11 @@ def _agree(seen: Seen, alone: Seen) -> bool:
 
 def _shape(seen: Seen) -> list[list[bool]]:
     """Which tokens are known at which calls."""
-    return [[states is not None for states in call] for call in seen.calls]
+    return [[states is not None for states in call] for call in (*seen.calls, *seen.keys)]
 
 
 def _known(seen: Seen) -> list[Tensor]:
-    return [states for call in seen.calls for states in call if states is not None]
+    return [states for call in (*seen.calls, *seen.keys) for states in call if states is not None]
 
 
 def _joined(passes: Sequence[Seen]) -> Seen | None:
@@ -127,31 +154,35 @@ def _joined(passes: Sequence[Seen]) -> Seen | None:
     first = passes[0]
     if any(_shape(each) != _shape(first) or len(each.later) != len(first.later) for each in passes):
         return None
-    calls = [
+    states = [
         [None if same[0] is None else torch.cat(same) for same in zip(*call, strict=True)]
-        for call in zip(*(each.calls for each in passes), strict=True)
+        for call in zip(*((*each.calls, *each.keys) for each in passes), strict=True)
     ]
+    count = len(first.calls)
     later = [torch.cat(same) for same in zip(*(each.later for each in passes), strict=True)]
     answers = [each.answer for each in passes if each.answer is not None]
     answer = torch.cat(answers) if len(answers) == len(passes) else None
-    return Seen(calls, later, answer, dtype=first.dtype)
+    return Seen(states[:count], states[count:], later, answer, dtype=first.dtype)
 
 
 def _responses(seen: Seen) -> list[Response] | None:
     """Of all images but the first two; None where the second, the photo under noise of rounding, is another photo."""
     answer = [] if seen.answer is None else [seen.answer[:, :, None]]
-    parts = [[states for states in call if states is not None] for call in seen.calls]
+    parts = [[states for states in call if states is not None] for call in (*seen.calls, *seen.keys)]
     moves = [[_moves(states, seen.dtype) for states in part] for part in (*parts, seen.later, answer)]
     known = [[each for each in part if each is not None] for part in moves]
-    if any(len(some) < len(part) for some, part in zip(known, moves, strict=True)):
+    *of_calls, of_later, of_answer = zip(known, moves, strict=True)
+    some, all_later = of_later
+    # a sequence of nothing but rounding, such as the means of normed tokens, says nothing where there is another
+    if any(len(some) < len(part) for some, part in (*of_calls, of_answer)) or (all_later and not some):
         return None
     largest = [torch.stack(part).amax(0) if part else None for part in known]
     count, tokens = next((each.shape for each in largest if each is not None), (0, 0))
     unknown = torch.full((count, tokens), torch.nan)
-    *calls, later = [unknown if each is None else each for each in largest[:-1]]
+    *states, later = [unknown if each is None else each for each in largest[:-1]]
     answers = torch.zeros(count, 0) if largest[-1] is None else largest[-1]
-    each_call = torch.stack(calls, 1)  # [images, calls, tokens]
-    return [Response(*parts) for parts in zip(each_call, later, answers, strict=True)]
+    calls, keys = torch.stack(states, 1).chunk(2, dim=1)  # [images, calls, tokens]
+    return [Response(*parts) for parts in zip(calls, keys, later, answers, strict=True)]
 
 
 def _moves(states: Tensor, dtype: torch.dtype) -> Tensor | None:

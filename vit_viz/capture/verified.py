@@ -19,13 +19,14 @@ from typing import Any
 from vit_viz.capture import flows, placement
 from vit_viz.capture.flows import check_flow
 from vit_viz.capture.forward import lock_of
-from vit_viz.capture.head_mixing import NORMED
+from vit_viz.capture.head_mixing import NORMED, check_heads
 from vit_viz.capture.interception import are_ours
 from vit_viz.capture.noise import photos_of_noise
 from vit_viz.capture.per_module import PerModule
 from vit_viz.capture.placement import check_placement
 from vit_viz.capture.report import SOUND, Check, Structure
-from vit_viz.capture.structure import check_structure
+from vit_viz.capture.responses import Responses
+from vit_viz.capture.structure import check_calls
 from vit_viz.capture.structure_check import Finding, StructureCheck, raise_interruption, said
 from vit_viz.capture.tokens_read import TokensRead
 from vit_viz.errors import BusyError, Cancelled, CaptureError
@@ -148,12 +149,13 @@ def _find(module: nn.Module, *, pixels: Tensor, layout: TokenLayout, placed: Che
 def _measured(module: nn.Module, pixels: Tensor, layout: TokenLayout, placed: Check) -> Structure:
     """What the passes of the check show; CaptureError where the pictures would mislead."""
     photo, brighter = photos_of_noise(pixels)
-    flow = check_flow(module, photo, layout)
+    run = Responses(module, photo, layout)
+    flow = check_flow(run, layout)
     if flow.complete == flows.UNANSWERED:
-        photo, flow = brighter, check_flow(module, brighter, layout)
-    is_placed = placed.status == "holds"
-    complete, effective = check_structure(module, photo, layout, is_placed=is_placed, flow=flow.complete)
-    return replace(flow, complete=complete, placed=placed, effective=effective)
+        photo, run = brighter, Responses(module, brighter, layout)
+        flow = check_flow(run, layout)
+    complete = check_calls(module, run, layout, flow.complete, is_placed=placed.status == "holds")
+    return replace(flow, complete=complete, placed=placed, effective=check_heads(module, photo))
 
 
 def _key(parts: list[nn.Module], pixels: Tensor, layout: TokenLayout) -> Any:
