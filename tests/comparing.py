@@ -1,4 +1,4 @@
-"""The one comparison of numbers that two computations must agree on."""
+"""Comparisons: of numbers that two computations must agree on, and of a result with what it travelled as."""
 
 from __future__ import annotations
 
@@ -63,3 +63,24 @@ def _in_double(numbers: Any) -> np.ndarray:
 
 def _first(places: np.ndarray) -> tuple[int, ...]:
     return tuple(int(i) for i in np.argwhere(places)[0])
+
+
+def assert_unchanged(got: Any, expected: Any) -> None:
+    """Equal to the last bit, through all fields and entries, and of the same types."""
+    assert type(got) is type(expected)
+    if isinstance(expected, np.ndarray):
+        np.testing.assert_array_equal(got, expected)
+        assert got.flags.writeable == expected.flags.writeable
+    elif hasattr(expected, "__dataclass_fields__"):
+        for name in expected.__dataclass_fields__:
+            assert_unchanged(getattr(got, name), getattr(expected, name))
+    elif hasattr(expected, "items"):
+        assert list(got) == list(expected)
+        for name in expected:
+            assert_unchanged(got[name], expected[name])
+    elif isinstance(expected, tuple):
+        assert len(got) == len(expected)
+        for one, other in zip(got, expected, strict=True):
+            assert_unchanged(one, other)
+    else:
+        assert got == expected

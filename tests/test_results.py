@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
-from vit_viz.answer import Provenance
+import vit_viz as vv
+from vit_viz.answer import Answer, Provenance
 from vit_viz.errors import ParameterError
 from vit_viz.results import Curve, HeadTable, PatchMap, Ranking, TokenMatrix
 
@@ -30,6 +32,35 @@ def test_values_are_a_read_only_copy() -> None:
     assert result.values[0, 0] == 0
     with pytest.raises(ValueError, match="read-only"):
         result.values[0, 0] = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Parts(Answer):
+    """A kind that says nothing of how it is kept."""
+
+    values: Any
+    named: Any
+    within: tuple[Any, ...] = ()
+
+
+def test_what_is_kept_is_written_to_by_nobody_who_got_it() -> None:
+    given = {"class": np.ones(2)}
+    parts = Parts(np.zeros(3), given, (np.zeros(1),))
+    given["other"] = np.ones(2)
+    assert list(parts.named) == ["class"]
+    for array in (parts.values, parts.named["class"], parts.within[0]):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    with pytest.raises(TypeError):
+        parts.named["class"] = 0
+
+
+def test_what_was_answered_is_answered_again_whatever_was_done_with_it() -> None:
+    first = vv.run("mini", "twins", "mosaic")
+    before = first.values.copy()
+    with pytest.raises(ValueError, match="read-only"):
+        first.values[:] = 0
+    assert np.array_equal(vv.run("mini", "twins", "mosaic").values, before)
 
 
 @pytest.mark.parametrize("stability", [-1.01, 1.01, float("nan")])

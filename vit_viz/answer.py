@@ -86,13 +86,21 @@ def axes(**names: tuple[str, ...]) -> Axes:
 
 
 class Answer:
-    """A dataclass of numbers, declared with `repr=False`."""
+    """A dataclass of numbers, declared with `repr=False`; what checks it, `__post_init__`, ends with that of this class."""
 
     AXES: ClassVar[Axes] = axes()
     """What the axes of its arrays count, by the name of the field."""
 
     DRAWN: ClassVar[tuple[str, ...] | None] = None
     """The fields that its figure shows, where it has no drawing of its own; None: all."""
+
+    def __post_init__(self) -> None:
+        """Answers are kept and handed to whoever asks again: nobody writes to their arrays and mappings."""
+        for name, part in parts_of(self).items():
+            if isinstance(part, Mapping):
+                object.__setattr__(self, name, MappingProxyType(dict(part)))
+        for array in arrays_of(self).values():
+            array.setflags(write=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its fields and rebuilt on arrival: checked, and read-only again."""
@@ -261,8 +269,8 @@ def _told(part: object) -> str:
     return f"{whole[: _LONGEST - 1]}…"
 
 
-def frozen(values: ArrayLike, ndim: int, what: str) -> NDArray[np.float32]:
-    """A read-only float32 copy of `values`, checked for its number of axes and for NaN.
+def checked_array(values: ArrayLike, ndim: int, what: str) -> NDArray[np.float32]:
+    """A float32 copy of `values`, checked for its number of axes and for NaN.
 
     Args:
         what: the values, as the subject of the sentence that refuses them.
@@ -275,7 +283,6 @@ def frozen(values: ArrayLike, ndim: int, what: str) -> NDArray[np.float32]:
         raise ParameterError(f"{what} has {ndim} axes, not {array.ndim}.")
     if np.isnan(array).any():
         raise ParameterError(f"{what} holds values that are not numbers (NaN).")
-    array.setflags(write=False)
     return array
 
 

@@ -8,13 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.answer import Answer, Provenance, Table, ValueRange, array_table, axes, checked_range, frozen
+from vit_viz.answer import (
+    Answer,
+    Provenance,
+    Table,
+    ValueRange,
+    array_table,
+    axes,
+    checked_array,
+    checked_range,
+)
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, Grid, kind_of
 from vit_viz.lazy import named
@@ -60,12 +68,11 @@ class PatchMap(Answer):
     AXES = axes(values=("row", "col"))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", frozen(self.values, 2, "A patch map"))
+        object.__setattr__(self, "values", checked_array(self.values, 2, "A patch map"))
         object.__setattr__(self, "value_range", checked_range(self.value_range))
-        object.__setattr__(self, "prefix", MappingProxyType(dict(self.prefix)))
-        object.__setattr__(self, "suffix", MappingProxyType(dict(self.suffix)))
         if self.stability is not None and not -1 <= self.stability <= 1:
             raise ParameterError(f"A stability is a correlation from -1 to 1, not {self.stability}.")
+        super().__post_init__()
 
     def __repr__(self) -> str:
         rows, cols = self.grid
@@ -142,8 +149,9 @@ class HeadTable(Answer):
     AXES = axes(values=("layer", "head"))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", frozen(self.values, 2, "A head table"))
+        object.__setattr__(self, "values", checked_array(self.values, 2, "A head table"))
         object.__setattr__(self, "value_range", checked_range(self.value_range))
+        super().__post_init__()
 
     def __repr__(self) -> str:
         layers, heads = self.values.shape
@@ -172,14 +180,15 @@ class TokenMatrix(Answer):
     note: str = ""
 
     def __post_init__(self) -> None:
-        values = frozen(self.values, 2, "A token matrix")
+        values = checked_array(self.values, 2, "A token matrix")
         count = self.grid[0] * self.grid[1]
         if values.shape != (count, count):
             raise ParameterError(f"A grid of {count} positions needs a {count} x {count} matrix.")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "value_range", checked_range(self.value_range))
-        rows = {name: frozen(row, 1, f"The row of {name}") for name, row in self.extra.items()}
-        object.__setattr__(self, "extra", MappingProxyType(rows))
+        rows = {name: checked_array(row, 1, f"The row of {name}") for name, row in self.extra.items()}
+        object.__setattr__(self, "extra", rows)
+        super().__post_init__()
 
     def __repr__(self) -> str:
         rows, cols = self.grid
@@ -223,14 +232,15 @@ class TokenMaps(Answer):
 
     def __post_init__(self) -> None:
         axes = np.ndim(self.values)
-        values = frozen(self.values, 4 if axes == 4 else 3, "A stack of token maps")
+        values = checked_array(self.values, 4 if axes == 4 else 3, "A stack of token maps")
         if len(self.names) != len(values):
             raise ParameterError(f"Maps of {len(values)} states need as many names, not {len(self.names)}.")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "names", tuple(self.names))
         object.__setattr__(self, "value_range", checked_range(self.value_range))
-        rows = {name: frozen(row, axes - 2, f"The row of {name}") for name, row in self.named.items()}
-        object.__setattr__(self, "named", MappingProxyType(rows))
+        rows = {name: checked_array(row, axes - 2, f"The row of {name}") for name, row in self.named.items()}
+        object.__setattr__(self, "named", rows)
+        super().__post_init__()
 
     def to_table(self) -> Table:
         """State, row and column of each patch, and the channel where there are several; other tokens by name, without a column."""
@@ -271,7 +281,7 @@ class StateMatrix(Answer):
         return Table(("state", "other", "value"), rows)
 
     def __post_init__(self) -> None:
-        values = frozen(self.values, 2, "A matrix of states")
+        values = checked_array(self.values, 2, "A matrix of states")
         object.__setattr__(self, "others", tuple(self.others or self.names))
         object.__setattr__(self, "names", tuple(self.names))
         if values.shape != (len(self.names), len(self.others)):
@@ -280,6 +290,7 @@ class StateMatrix(Answer):
             )
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "value_range", checked_range(self.value_range))
+        super().__post_init__()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -309,15 +320,15 @@ class Segments(Answer):
             raise ParameterError(
                 "Segments are numbered from 0 without a gap, one number per patch of a grid."
             )
-        labels.setflags(write=False)
         object.__setattr__(self, "labels", labels)
         if self.strength is not None:
-            object.__setattr__(self, "strength", frozen(self.strength, 2, "The strength of segments"))
+            object.__setattr__(self, "strength", checked_array(self.strength, 2, "The strength of segments"))
         if self.overlap is not None:
-            overlap = frozen(self.overlap, 1, "The overlap of segments")
+            overlap = checked_array(self.overlap, 1, "The overlap of segments")
             if len(overlap) != self.count:
                 raise ParameterError(f"{self.count} segments have as many overlaps, not {len(overlap)}.")
             object.__setattr__(self, "overlap", overlap)
+        super().__post_init__()
 
     @property
     def count(self) -> int:
@@ -339,16 +350,17 @@ class Curve(Answer):
     note: str = ""
 
     def __post_init__(self) -> None:
-        x, y = frozen(self.x, 1, "The x of a curve"), frozen(self.y, 1, "The y of a curve")
+        x, y = checked_array(self.x, 1, "The x of a curve"), checked_array(self.y, 1, "The y of a curve")
         if x.shape != y.shape:
             raise ParameterError(f"A curve needs as many x as y, not {x.size} and {y.size}.")
         object.__setattr__(self, "x", x)
         object.__setattr__(self, "y", y)
         if self.band is not None:
-            low, high = (frozen(edge, 1, "The band of a curve") for edge in self.band)
+            low, high = (checked_array(edge, 1, "The band of a curve") for edge in self.band)
             if not low.shape == high.shape == x.shape:
                 raise ParameterError("The band of a curve is as long as the curve.")
             object.__setattr__(self, "band", (low, high))
+        super().__post_init__()
 
     def to_table(self) -> Table:
         """x and y, and the band where there is one."""
@@ -374,13 +386,14 @@ class Ranking(Answer):
     note: str = ""
 
     def __post_init__(self) -> None:
-        scores = frozen(self.scores, 1, "A ranking")
+        scores = checked_array(self.scores, 1, "A ranking")
         if len(self.names) != scores.size:
             raise ParameterError(
                 f"A ranking needs as many names as scores, not {len(self.names)} and {scores.size}."
             )
         object.__setattr__(self, "scores", scores)
         object.__setattr__(self, "names", tuple(self.names))
+        super().__post_init__()
 
     def to_table(self) -> Table:
         """Name, index where there is one, and score."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
 import vit_viz as vv
+from tests.comparing import assert_unchanged
 from tests.ui.test_toy_method import TOY
 from vit_viz import rest
 from vit_viz.analyses.methods import METHODS
@@ -59,7 +61,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def by_python(session: Session, name: str) -> Arrays:
     subject = subject_of(session, SAMPLE if QUESTIONS[name].takes_image else None)
-    return arrays_of(ask(session, subject, name, **OPTIONS.get(name, {})))
+    answer = ask(session, subject, name, **OPTIONS.get(name, {}))
+    assert_unchanged(pickle.loads(pickle.dumps(answer)), answer)  # as from a process that has a GPU
+    arrays = arrays_of(answer)
+    assert not any(values.flags.writeable for values in arrays.values())  # who asks again gets the same one
+    return arrays
 
 
 def words_of(name: str) -> list[str]:

@@ -54,14 +54,12 @@ class Links(Ranking):
     caption: str = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "pairs", np.array(self.pairs, dtype=np.int64))
         super().__post_init__()
-        pairs = np.array(self.pairs, dtype=np.int64)
-        if pairs.shape != (self.scores.size, 2):
+        if self.pairs.shape != (self.scores.size, 2):
             raise ParameterError(
-                f"{self.scores.size} links need as many pairs of tokens, not an array of shape {pairs.shape}."
+                f"{self.scores.size} links need as many pairs of tokens, not an array of shape {self.pairs.shape}."
             )
-        pairs.setflags(write=False)
-        object.__setattr__(self, "pairs", pairs)
 
     def __repr__(self) -> str:
         ends = f"{self.scores.max():.3g} to {self.scores.min():.3g}" if self.scores.size else "no"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.answer import Answer, Provenance, Row, Table, axes, frozen
+from vit_viz.answer import Answer, Provenance, Row, Table, axes, checked_array
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, Grid
 from vit_viz.results import PatchMap
@@ -58,7 +58,9 @@ class Decomposition(Answer):
 
     def __post_init__(self) -> None:
         for name, ndim in (("terms", 3), ("heads", 2), ("mlps", 1), ("rest", 1)):
-            object.__setattr__(self, name, frozen(getattr(self, name), ndim, f"{name} of a decomposition"))
+            object.__setattr__(
+                self, name, checked_array(getattr(self, name), ndim, f"{name} of a decomposition")
+            )
         for name in ("rest_names", "layers", "prefix", "grid"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         shape = (len(self.layers), self.terms.shape[1], len(self.prefix) + self.grid[0] * self.grid[1])
@@ -67,6 +69,7 @@ class Decomposition(Answer):
                 f"Terms of {list(shape)} and {len(self.rest_names)} other parts are expected, not {list(self.terms.shape)} and "
                 f"{len(self.rest)}."
             )
+        super().__post_init__()
 
     def __repr__(self) -> str:
         return f"Decomposition({self.unit}: {self.total:.6g}; {self.finding})"

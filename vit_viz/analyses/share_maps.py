@@ -14,7 +14,7 @@ from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Options
 from vit_viz.analyses.spec import AnyMethod, Part, Place, Question, Words
 from vit_viz.analyses.trust import OfMethodOptions
-from vit_viz.answer import axes, frozen
+from vit_viz.answer import axes, checked_array
 from vit_viz.errors import ParameterError
 from vit_viz.outputs import noun_of, output_kind, output_name
 from vit_viz.results import PatchMap
@@ -143,7 +143,8 @@ class OwnParts(Explanations):
     AXES = axes(mean=("row", "col"))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", frozen(self.mean, 2, "The mean of the shares"))
+        object.__setattr__(self, "mean", checked_array(self.mean, 2, "The mean of the shares"))
+        super().__post_init__()
 
 
 def own_parts(maps: Mapping[str, PatchMap]) -> OwnParts:
