@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from vit_viz.cli.output import one_line
 from vit_viz.cli.parser import command_line
 from vit_viz.errors import VitVizError
+from vit_viz.lazy import named
 
 __all__ = ["main"]
 
@@ -28,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         flags = command_line().parse_args(argv)
-        done: int | None = flags.run(flags)
+        done: int | None = named(*flags.run)(flags)  # imported now: help and completion need none of it
         sys.stdout.flush()
     except SystemExit as end:  # argparse has said what is to be said
         return end.code if isinstance(end.code, int) else FAILED

@@ -11,9 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from vit_viz.cli.outline import outline
-from vit_viz.lazy import named
-
-Run = Callable[[argparse.Namespace], int]
 
 _OTHERS = "vit_viz.cli.others"
 
@@ -25,22 +22,12 @@ OTHER_NUMBERS = 4
 
 @dataclass(frozen=True)
 class Command:
-    """One command: its name, its sentence, its flags, and what it does."""
+    """One command: its name, its sentence, its flags, and the module and the function that run it."""
 
     name: str
     sentence: str
     add: Callable[[argparse.ArgumentParser], None]
-    run: Run
-
-
-def later(module: str, name: str) -> Run:
-    """A function that is imported when it is called: help and completion need none of what it needs."""
-
-    def run(flags: argparse.Namespace) -> int:
-        code: int = named(module, name)(flags)
-        return code
-
-    return run
+    run: tuple[str, str]
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -188,16 +175,16 @@ def _add_storage(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 COMMANDS = (
-    Command("models", "List the models that have a name.", add_json, later(_OTHERS, "models")),
+    Command("models", "List the models that have a name.", add_json, (_OTHERS, "models")),
     Command("proof", "Compare what is captured of a model with what its own kernels computed, layer by layer.",
-            _add_proof, later(_OTHERS, "proof")),
+            _add_proof, (_OTHERS, "proof")),
     Command("page", "Save the live explorer of a photo as one HTML file that needs no network.",
-            _add_page, later(_OTHERS, "page")),
+            _add_page, (_OTHERS, "page")),
     Command("site", "Write a folder for a static host, whose page runs models in the visitor's browser.",
-            _add_site, later(_OTHERS, "site")),
+            _add_site, (_OTHERS, "site")),
     Command("replay", "Make a saved file again from what it says of itself, and compare.",
-            _add_again, later(_OTHERS, "again")),
-    Command("serve", "Open the app in the browser.", _add_serve, later(_OTHERS, "serve")),
+            _add_again, (_OTHERS, "again")),
+    Command("serve", "Open the app in the browser.", _add_serve, (_OTHERS, "serve")),
     Command("mcp", "Answer the questions of an agent on stdin and stdout (Model Context Protocol).",
-            _add_agent, later(_OTHERS, "agent")),
+            _add_agent, (_OTHERS, "agent")),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import vit_viz
 from vit_viz.analyses.options import OptionField
 from vit_viz.cli import commands, surveying
-from vit_viz.cli.commands import Run, add_model, add_parents, later
+from vit_viz.cli.commands import add_model, add_parents
 from vit_viz.cli.outline import QuestionOutline, flag_of, outline
 from vit_viz.errors import ParameterError
 
@@ -46,31 +46,22 @@ def command_line() -> Parser:
     parser.add_argument("--version", action="version", version=f"vit_viz {vit_viz.__version__}")
     inside = parser.add_subparsers(metavar="COMMAND", required=True)
     for question in outline().questions:
-        _add_question(_added(inside, question.name, question.shows, later(_ASKING, "ask")), question)
+        _add_question(_added(inside, question.name, question.shows, (_ASKING, "ask")), question)
     several = "Several methods side by side: why this class?"
-    _add_explain(_added(inside, "explain", several, later(_ASKING, "explain")))
+    _add_explain(_added(inside, "explain", several, (_ASKING, "explain")))
     for command in (*commands.COMMANDS, *surveying.COMMANDS):
         command.add(_added(inside, command.name, command.sentence, command.run))
-    shells = _added(
-        inside, "completion", "Print what lets a shell complete these commands.", _complete(parser)
-    )
+    sentence = "Print what lets a shell complete these commands."
+    shells = _added(inside, "completion", sentence, (__name__, "complete"))
     shells.add_argument("shell", choices=SHELLS, help="evaluate or source what is printed")
     return parser
 
 
-def _added(inside: Any, name: str, sentence: str, run: Run) -> Parser:
+def _added(inside: Any, name: str, sentence: str, run: tuple[str, str]) -> Parser:
     said = sentence[:1].upper() + sentence[1:]
     parser: Parser = inside.add_parser(name, help=said.replace("%", "%%"), description=said)
     parser.set_defaults(run=run)
     return parser
-
-
-def _complete(parser: Parser) -> Run:
-    def run(flags: argparse.Namespace) -> int:
-        print(_completion(parser, flags.shell), end="")
-        return 0
-
-    return run
 
 
 def _add_question(parser: Parser, question: QuestionOutline) -> None:
@@ -193,12 +184,15 @@ complete -o default -F _vit_viz vit-viz
 """
 
 
-def _completion(parser: argparse.ArgumentParser, shell: str) -> str:
-    """The text that a shell evaluates."""
-    if shell == "fish":
-        return "".join(f"{line}\n" for line in _fish(parser))
-    start = "autoload -U +X bashcompinit && bashcompinit\n" if shell == "zsh" else ""
-    return start + _bash(parser)
+def complete(flags: argparse.Namespace) -> int:
+    """Print the text that a shell evaluates."""
+    parser = command_line()
+    if flags.shell == "fish":
+        print(*_fish(parser), sep="\n")
+    else:
+        start = "autoload -U +X bashcompinit && bashcompinit\n" if flags.shell == "zsh" else ""
+        print(start + _bash(parser), end="")
+    return 0
 
 
 def _bash(parser: argparse.ArgumentParser) -> str:

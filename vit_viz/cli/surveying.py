@@ -357,7 +357,8 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS = (
-    Command("survey", "Look at many photos: where each head looks, what is right; tables as Parquet.", _add_survey, survey),
+    Command("survey", "Look at many photos: where each head looks, what is right; tables as Parquet.", _add_survey,
+            (__name__, "survey")),
     Command("compare-surveys", "Compare two surveys of the same photos: which heads moved, which answers changed.",
-            _add_compare, compare),
+            _add_compare, (__name__, "compare")),
 )  # fmt: skip
