@@ -88,6 +88,19 @@ class Watch:
 # --- on the screen
 
 
+def time_left(share: float, seconds: float) -> str:
+    """How long the rest takes where a share took so many seconds: "about 3 s left"."""
+    left = seconds * (1 - share) / share if share > 0 else 0.0
+    return f"about {duration(left)} left" if left >= 1 else ""
+
+
+def duration(seconds: float) -> str:
+    """A time for people, as they would guess it."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))}\N{NO-BREAK SPACE}s"
+    return f"{round(seconds / 60)}\N{NO-BREAK SPACE}min"
+
+
 def is_watched() -> bool:
     """Whether somebody reads what is written meanwhile: at a terminal, or in a notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()

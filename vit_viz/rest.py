@@ -5,8 +5,13 @@
     POST /api/v1/NAME           {"image": {"sample": "lion"}, ...}: numbers, provenance, the request, a link into the app
 
 An answer is JSON, whose numbers hold fp32 to the last bit; `Accept: text/csv` asks for the table, `application/x-npz` for NumPy's
-format, and `image/png`, `image/svg+xml` or `application/pdf` for the figure: the bytes that the command line saves. Every refusal
-is a 4xx with {"error": one sentence}.
+format, and `image/png`, `image/svg+xml` or `application/pdf` for the figure: the bytes that the command line saves.
+`application/x-safetensors` has the arrays as raw numbers behind a header of JSON, in which "vit_viz" is the rest of the answer.
+Every refusal is a 4xx with {"error": one sentence}.
+
+`text/event-stream` tells how far an answer is while it is computed: events "progress" with {"share": from 0 to 1, "left": words},
+then one "answer", which is the JSON, or "refused" with {"error": one sentence, "status": as it would have been}. Who hangs up ends
+the computation.
 """
 
 from __future__ import annotations
@@ -14,23 +19,27 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import anyio
+import numpy as np
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 import vit_viz
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.answer import arrays_of
 from vit_viz.errors import BusyError, Cancelled, ParameterError, VitVizError
-from vit_viz.figures.answers import as_file
+from vit_viz.figures.answers import Answered, as_file
 from vit_viz.figures.export import MOST_LINES
 from vit_viz.figures.files import MEDIA_TYPES
-from vit_viz.progress import StopCheck
+from vit_viz.progress import Progress, StopCheck, time_left
 from vit_viz.sentences import sentence
 from vit_viz.service import MOST_NUMBERS, QuestionCall, answered, as_json, described, schema_of_body
 from vit_viz.session.inputs import Json, sentence_of
@@ -41,11 +50,13 @@ PREFIX = "/api/v1"
 THREADS = 8
 """Answers that are computed or wait for a device at a time, so that those of the page are never without a thread."""
 
-LEFT_SECONDS = 0.5  # between two looks whether the caller is still there
-_JSON = "application/json"
-_TYPES = {_JSON: "json", "text/csv": "csv", "application/x-npz": "npz"} | {
+TOLD_SECONDS = 0.2  # between two looks how far an answer is
+QUIET_SECONDS = 10.0  # after which it is said again, so that nothing on the way takes the stream for dead
+_JSON, EVENTS, SAFETENSORS = "application/json", "text/event-stream", "application/x-safetensors"
+_TYPES = {_JSON: "json", "text/csv": "csv", "application/x-npz": "npz", SAFETENSORS: "safetensors"} | {
     MEDIA_TYPES[form]: form for form in ("png", "svg", "pdf")
 }
+_TYPES[EVENTS] = "json"
 """What an answer may be sent as; the first where the caller does not mind."""
 
 _MOST = {"json": MOST_NUMBERS, "csv": MOST_LINES}  # numbers of an answer
@@ -65,18 +76,27 @@ def routes(session: Session) -> list[Route]:
     threads = anyio.CapacityLimiter(THREADS)
 
     async def ask(request: Request) -> Response:
-        body, gone = await request.body(), threading.Event()
+        body = await request.body()
+        name = request.path_params["name"]
+        question, media_type = QUESTIONS.get(name), _accepted(request, _TYPES)
+        if question is None:
+            return _unknown(name)
+        if media_type is None:
+            return _not_offered(_TYPES)
+        try:
+            asked = QuestionCall.of(question, _read(body))
+        except Exception as error:
+            return refusal(error)
+        owner, app = request.scope.get(OWNER, "api"), str(request.base_url)
 
-        async def notice() -> None:
-            while not await request.is_disconnected():
-                await anyio.sleep(LEFT_SECONDS)
-            gone.set()
+        def answer(progress: Progress | None, cancelled: StopCheck) -> Response:
+            try:
+                with answered(session, asked, owner=owner, progress=progress, cancelled=cancelled) as given:
+                    return _sent(asked, given, media_type, app=app)
+            except Exception as error:
+                return refusal(error)
 
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(notice)
-            response = await run_sync(lambda: _response(session, request, body, gone.is_set), limiter=threads)
-            tasks.cancel_scope.cancel()
-        return response
+        return _Answer(answer, threads, is_told=media_type == EVENTS)
 
     return [
         # a method that is not meant has a route, too: Starlette would answer it in words that are no JSON
@@ -107,12 +127,72 @@ def _unknown(name: str) -> Response:
     return JSONResponse({"error": said}, 404)
 
 
-def _response(session: Session, request: Request, body: bytes, cancelled: StopCheck) -> Response:
-    """The answer to one question; whatever is refused is one sentence."""
-    try:
-        return _answer(session, request, body, cancelled)
-    except Exception as error:
-        return refusal(error)
+class _Answer(Response):
+    """An answer that is computed in a thread, and no longer than its caller waits for it.
+
+    Args:
+        compute: takes what is told the share that is done, and what says whether it is still wanted.
+        is_told: whether the caller hears how far it is.
+    """
+
+    def __init__(
+        self,
+        compute: Callable[[Progress | None, StopCheck], Response],
+        threads: anyio.CapacityLimiter,
+        *,
+        is_told: bool,
+    ) -> None:
+        super().__init__()
+        self._compute, self._threads, self._is_told = compute, threads, is_told
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Compute and send it."""
+        gone, share, made = threading.Event(), [0.0], list[Response]()
+
+        async def notice() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            gone.set()
+
+        async def work() -> None:
+            progress = partial(share.__setitem__, 0) if self._is_told else None
+            made.append(await run_sync(self._compute, progress, gone.is_set, limiter=self._threads))
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(notice)
+            tasks.start_soon(work)
+            try:
+                await (self._tell(send, share) if self._is_told else anyio.sleep_forever())
+            finally:
+                gone.set()  # also where it cannot be sent, or the server stops
+        if not self._is_told:
+            await made[0](scope, receive, send)
+        elif made[0].status_code < 400:
+            await _send_event(send, "answer", bytes(made[0].body), is_last=True)
+        else:
+            said = json.loads(bytes(made[0].body)) | {"status": made[0].status_code}
+            await _send_event(send, "refused", json.dumps(said).encode(), is_last=True)
+
+    async def _tell(self, send: Send, share: list[float]) -> None:
+        """Say how far it is, until this is cancelled."""
+        started = said_at = time.monotonic()
+        headers = [(b"content-type", f"{EVENTS}; charset=utf-8".encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        said = -1.0
+        while True:
+            now = time.monotonic()
+            if share[0] != said or now - said_at >= QUIET_SECONDS:
+                said, said_at = share[0], now
+                told = {"share": said, "left": time_left(said, now - started)}
+                with anyio.CancelScope(shield=True):  # an event is sent whole
+                    await _send_event(send, "progress", json.dumps(told).encode())
+            await anyio.sleep(TOLD_SECONDS)
+
+
+async def _send_event(send: Send, kind: str, data: bytes, *, is_last: bool = False) -> None:
+    body = f"event: {kind}\ndata: ".encode() + data + b"\n\n"
+    await send({"type": "http.response.body", "body": body, "more_body": not is_last})
 
 
 def refusal(error: Exception) -> Response:
@@ -123,25 +203,23 @@ def refusal(error: Exception) -> Response:
     return JSONResponse({"error": sentence(error)}, status)
 
 
-def _answer(session: Session, request: Request, body: bytes, cancelled: StopCheck) -> Response:
-    name = request.path_params["name"]
-    question = QUESTIONS.get(name)
-    if question is None:
-        return _unknown(name)
-    media_type = _accepted(request, _TYPES)
-    if media_type is None:
-        return _not_offered(_TYPES)
-    asked, form = QuestionCall.of(question, _read(body)), _TYPES[media_type]
-    owner = request.scope.get(OWNER, "api")
-    with answered(session, asked, owner=owner, cancelled=cancelled) as given:
-        count = sum(array.size for array in arrays_of(given.answer).values())
-        if count > _MOST.get(form, count):
-            said = f"This answer has {count} numbers, too many for {form.upper()}; ask for it with Accept: application/x-npz."
-            return JSONResponse({"error": said}, 413)
-        if form != "json":
-            return Response(as_file(given, form), media_type=media_type)
-        whole = as_json(asked, given, app=str(request.base_url))
+def _sent(asked: QuestionCall, given: Answered, media_type: str, *, app: str) -> Response:
+    """An answer as the type that was chosen, unless it has too many numbers for it."""
+    form = _TYPES[media_type]
+    count = sum(array.size for array in arrays_of(given.answer).values())
+    if count > _MOST.get(form, count):
+        said = f"This answer has {count} numbers, too many for {form.upper()}; ask for it with Accept: application/x-npz."
+        return JSONResponse({"error": said}, 413)
+    if form not in ("json", "safetensors"):
+        return Response(as_file(given, form), media_type=media_type)
+    whole = as_json(asked, given, app=app)
+    if form == "json":
         return Response(json.dumps(whole, allow_nan=False), media_type=_JSON)
+    from safetensors.numpy import save
+
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays_of(given.answer).items()}
+    beside = json.dumps({name: part for name, part in whole.items() if name != "numbers"}, allow_nan=False)
+    return Response(save(arrays, {"vit_viz": beside}), media_type=media_type)
 
 
 def _accepted(request: Request, offered: Iterable[str]) -> str | None:

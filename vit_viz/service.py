@@ -17,7 +17,7 @@ from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.figures.answers import Answered
 from vit_viz.images.part import format_part
-from vit_viz.progress import StopCheck
+from vit_viz.progress import Progress, StopCheck
 from vit_viz.session.inputs import Json, Wish, properties, sentence_of, wish_of
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
@@ -146,7 +146,12 @@ def _of_address(address: str) -> str:
 
 @contextmanager
 def answered(
-    session: Session, asked: QuestionCall, *, owner: str, cancelled: StopCheck | None = None
+    session: Session,
+    asked: QuestionCall,
+    *,
+    owner: str,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
 ) -> Iterator[Answered]:
     """The answer to a question, as long as its picture is kept.
 
@@ -164,7 +169,8 @@ def answered(
         given = asked.wish.input.given if asked.question.takes_image else {}
         subject = Subject(model, asked.sample or picture or "", owner=owner, **given)
         request = request_for(session, subject, asked.question.name, **asked.wish.asked)
-        yield Answered(session, request, session.run(request, cancelled=cancelled), dict(asked.wish.options))
+        answer = session.run(request, progress=progress, cancelled=cancelled)
+        yield Answered(session, request, answer, dict(asked.wish.options))
     finally:
         if picture is not None:
             session.uploads.remove(picture, owner=owner)

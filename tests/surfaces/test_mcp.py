@@ -243,7 +243,7 @@ def test_the_work_stops_when_the_agent_leaves(session: Session, monkeypatch: pyt
             until(options["cancelled"], what="the word that the agent left", seconds=60)
 
         try:
-            return run(request, progress=hold, **options)
+            return run(request, **options | {"progress": hold})
         except Exception as failed:
             error.append(type(failed))
             raise

@@ -5,19 +5,24 @@ from __future__ import annotations
 import base64
 import io
 import json
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
+import anyio
 import numpy as np
 import pytest
+import safetensors.numpy
 from fastapi.openapi.models import OpenAPI
 from hypothesis import HealthCheck, given, settings, strategies as st
 from PIL import Image
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.ui.desk import odd_picture
+from tests.waiting import until
 from vit_viz import rest
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, Cancelled, CaptureError, ParameterError
@@ -313,7 +318,8 @@ def test_a_type_that_is_not_offered_is_refused_before_anything_is_computed(
     answer = ask(api, "look", headers={"Accept": accept})
     offered = [*rest.openapi()["paths"][f"{rest.PREFIX}/look"]["post"]["responses"]["200"]["content"]]
     assert offered == [
-        "application/json", "text/csv", "application/x-npz", "image/png", "image/svg+xml", "application/pdf",
+        "application/json", "text/csv", "application/x-npz", "application/x-safetensors",
+        "image/png", "image/svg+xml", "application/pdf", "text/event-stream",
     ]  # fmt: skip
     said = f"None of the types in Accept is offered here; these are: {', '.join(offered)}."
     assert (answer.status_code, answer.json()) == (406, {"error": said})
@@ -340,6 +346,130 @@ def test_what_is_too_long_for_json_is_refused(api: TestClient, monkeypatch: pyte
         monkeypatch.setitem(rest._MOST, "json", most)
         assert ask(api, "look").status_code == status
     assert ask(api, "look", headers={"Accept": "application/x-npz"}).status_code == 200
+
+
+def test_safetensors_hold_the_arrays_as_they_are_and_the_rest_of_the_answer_beside_them(
+    api: TestClient,
+) -> None:
+    for name in ("look", "classes", "segments"):
+        whole = ask(api, name).json()
+        answer = ask(api, name, headers={"Accept": rest.SAFETENSORS})
+        assert answer.headers["content-type"] == rest.SAFETENSORS
+        size = int.from_bytes(answer.content[:8], "little")
+        beside = json.loads(answer.content[8 : 8 + size])["__metadata__"]["vit_viz"]
+        assert json.loads(beside) == {part: said for part, said in whole.items() if part != "numbers"}
+        arrays = safetensors.numpy.load(answer.content)
+        assert {part: array.tolist() for part, array in arrays.items()} == whole["numbers"]
+
+
+# --- how far an answer is
+
+TOLD = {"Accept": rest.EVENTS}
+
+
+def events_of(text: str) -> list[tuple[str, Any]]:
+    """The events of a stream."""
+    return [
+        (kind.removeprefix("event: "), json.loads(data.removeprefix("data: ")))
+        for kind, data in (event.split("\n") for event in text.removesuffix("\n\n").split("\n\n"))
+    ]
+
+
+class Following:
+    """A session whose answers wait, at a third and at two thirds, until that was sent to whoever asked."""
+
+    def __init__(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.sent: list[str] = []
+        self.seen: list[Any] = []
+        self.look: Callable[[], Any] = lambda: None
+        self._run, self._send = session.run, rest._send_event
+        monkeypatch.setattr(session, "run", self.run)
+        monkeypatch.setattr(rest, "_send_event", self.send)
+
+    def run(self, request: Request, **options: Any) -> Any:
+        if progress := options.get("progress"):
+            for number, share in enumerate((1 / 3, 2 / 3), 2):  # after the one with which each stream begins
+                progress(share)
+                until(lambda number=number: len(self.sent) == number, what="news of it")  # type: ignore[misc]
+                self.seen.append(self.look())
+        return self._run(request, **options | {"progress": None})
+
+    async def send(self, *message: Any, **options: Any) -> None:
+        await self._send(*message, **options)
+        self.sent.append(message[1])
+
+
+def test_who_wants_it_hears_how_far_an_answer_is(
+    api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = ask(api, "look").json()
+    following = Following(session, monkeypatch)
+    told = ask(api, "look", headers=TOLD)
+    assert (told.status_code, told.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+    *progress, answer = events_of(told.text)
+    assert following.sent == ["progress"] * 3 + ["answer"]
+    assert [said["share"] for _, said in progress] == [0.0, 1 / 3, 2 / 3]
+    assert answer == ("answer", expected)
+
+
+def test_a_refusal_on_the_way_is_the_last_event_and_one_before_is_none(
+    api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ask(api, "look", TWINS | {"layer": "high"}, headers=TOLD).status_code == 400
+    told = ask(api, "look", TWINS | {"layer": 99}, headers=TOLD)
+    kind, said = events_of(told.text)[-1]
+    plain = ask(api, "look", TWINS | {"layer": 99})
+    assert (told.status_code, kind, said) == (200, "refused", plain.json() | {"status": plain.status_code})
+    monkeypatch.setattr(session, "run", lambda *_, **__: 1 / 0)
+    kind, said = events_of(ask(api, "look", headers=TOLD).text)[-1]
+    assert (kind, said["status"], "division" in said["error"]) == ("refused", 500, False)
+
+
+@pytest.mark.parametrize("accept", [rest.EVENTS, "application/json"])
+def test_who_hangs_up_ends_what_is_computed(
+    session: Session, monkeypatch: pytest.MonkeyPatch, accept: str
+) -> None:
+    began, ended, plain = threading.Event(), list[bool](), session.run
+
+    def run(request: Request, **options: Any) -> Any:
+        if "cancelled" not in options:  # the pass from which options are read
+            return plain(request, **options)
+        began.set()
+        until(options["cancelled"], what="the word that nobody waits")
+        ended.append(True)
+        raise Cancelled("It was ended.")
+
+    monkeypatch.setattr(session, "run", run)
+    app = Starlette(routes=rest.routes(session))
+    scope = {
+        "type": "http", "method": "POST", "path": f"{rest.PREFIX}/look", "query_string": b"", "root_path": "",
+        "scheme": "http", "server": ("127.0.0.1", 80), "headers": [(b"accept", accept.encode())],
+    }  # fmt: skip
+    body = iter([{"type": "http.request", "body": json.dumps(TWINS).encode()}])
+
+    async def receive() -> Any:
+        message = next(body, None)
+        if message is None:
+            await anyio.to_thread.run_sync(began.wait)
+        return message or {"type": "http.disconnect"}
+
+    async def send(_message: Any) -> None:
+        return
+
+    anyio.run(app, scope, receive, send)
+    assert ended == [True]
+
+
+def test_a_question_keeps_its_place_until_its_answer_is_computed(
+    session: Session, open_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_client(rest.surface(session))
+    guard: Any = client.app.middleware_stack  # type: ignore[attr-defined]  # of the stand-in
+    following = Following(session, monkeypatch)
+    following.look = lambda: len(guard._joining)
+    assert ask(client, "look", headers=TOLD).status_code == 200
+    assert following.seen == [1, 1]
+    assert guard._joining == []
 
 
 REFUSED: list[tuple[str, Any, str]] = [

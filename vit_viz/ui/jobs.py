@@ -11,6 +11,7 @@ from typing import Any
 
 from cachetools import LRUCache
 
+from vit_viz.progress import time_left
 from vit_viz.sentences import sentence
 
 POLL_SECONDS = 0.2
@@ -154,16 +155,3 @@ def followed(
             yield said | ({"done": True} if step.is_last else {"share": step.share, "left": step.left})
     except Exception as error:
         yield said | {"error": sentence(error)}
-
-
-def time_left(share: float, seconds: float) -> str:
-    """How long the rest takes where a share took so many seconds: "about 3 s left"."""
-    left = seconds * (1 - share) / share if share > 0 else 0.0
-    return f"about {duration(left)} left" if left >= 1 else ""
-
-
-def duration(seconds: float) -> str:
-    """A time for people, as they would guess it."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))}\N{NO-BREAK SPACE}s"
-    return f"{round(seconds / 60)}\N{NO-BREAK SPACE}min"

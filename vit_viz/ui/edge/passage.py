@@ -55,6 +55,8 @@ NOT_ALIVE = "Questions are not answered."
 NOTHING_INSIDE = "default-src 'none'; frame-ancestors 'none'"
 """The policy of everything but pages: a picture or a number that is opened by itself can load nothing and run nothing."""
 
+EVENTS = "text/event-stream"
+
 _PAGE_NAME = re.compile(r"[a-z0-9]{4,32}")
 _NOT_THE_PAGE_S = (
     "batched",
@@ -85,6 +87,7 @@ class Passage:
         self._passing: Passing | None = None  # the answer, where it counts for `AnswerTurns`
         self._places = ExitStack()  # which the question holds until its answer is made
         self._status = 0  # of the answer, once it has begun
+        self._is_told = False  # how far it is, while it is computed
         self._is_over = False
 
     async def serve(self) -> None:
@@ -251,7 +254,7 @@ class Passage:
         )
 
     async def _stream(self, events: AsyncIterator[bytes]) -> None:
-        await self._reply(StreamingResponse(events, media_type="text/event-stream"))
+        await self._reply(StreamingResponse(events, media_type=EVENTS))
 
     async def _reply(self, response: Response) -> None:
         await response(self.scope, self._receive, self._answer)
@@ -265,22 +268,24 @@ class Passage:
                 await self._fail(TooLarge())
                 return
             self._status = message["status"]
-            self._add_headers(message)
+            headers = self._add_headers(message)
+            self._is_told = self.kind == "api" and headers.get("content-type", "").startswith(EVENTS)
             if self._status >= 400:
                 self._made(0)
                 await self._pause()
         else:
-            self._made(len(message.get("body", b"")))
-        self._is_over = message["type"] == "http.response.body" and not message.get("more_body")
+            self._is_over = not message.get("more_body")
+            self._made(len(message.get("body", b"")), is_computed=self._is_over or not self._is_told)
         try:
             await self._send(message)
         except TimeoutError:
             self._is_over = True
             raise ClientDisconnect from None  # who does not read any more has left
 
-    def _made(self, size: int) -> None:
-        """The answer, or a part of it, was made: what it took to make it is free again."""
-        self._places.close()
+    def _made(self, size: int, *, is_computed: bool = True) -> None:
+        """The answer, or a part of it, was made: what it took to compute it is free again."""
+        if is_computed:
+            self._places.close()
         if self._passing is not None:
             self.guard.answer_turns.made(self._passing, size)
 
@@ -289,7 +294,7 @@ class Passage:
         seconds = self.guard.refusals.pour(self.address or self.visitor, 1)
         await asyncio.sleep(min(seconds, LONGEST_PAUSE_SECONDS))
 
-    def _add_headers(self, message: Message) -> None:
+    def _add_headers(self, message: Message) -> MutableHeaders:
         """Our headers; and a page that opens gives its browser a name."""
         headers = add_headers(message, is_static=self.kind == "static" and self._status == 200)
         is_page = self.kind == "page" and "content-security-policy" in headers
@@ -297,6 +302,7 @@ class Passage:
             headers["Content-Security-Policy"] = NOTHING_INSIDE
         if is_page and not self.cookie:
             headers.append("Set-Cookie", f"{COOKIE}={new_visitor()}; Path=/; HttpOnly; {self._reach()}")
+        return headers
 
     def _reach(self) -> str:
         """Where the cookie travels: a Space shows the page inside another site's, and there HTTPS is the rule."""

@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike
 
 from vit_viz.analyses.faithfulness import Faithfulness
 from vit_viz.analyses.trust import RANDOM_BAND, TRUST, Trust
+from vit_viz.progress import duration, time_left
 from vit_viz.session.request import Request
 from vit_viz.ui import pictures
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain.questions import Questions, percent
 from vit_viz.ui.explain.sides import Shown
 from vit_viz.ui.explain.trust import BAND_SHARE, logits, trust_value
-from vit_viz.ui.jobs import Step, duration, steps, time_left
+from vit_viz.ui.jobs import Step, steps
 
 
 def key(shown: Shown) -> str:

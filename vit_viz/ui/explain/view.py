@@ -13,13 +13,14 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.spec import AnyMethod
 from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.figures.lettering import number
+from vit_viz.progress import duration
 from vit_viz.results import PatchMap
 from vit_viz.session.handles import PAGE
 from vit_viz.ui import pictures
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain import agree, parts, stage, trust
 from vit_viz.ui.explain.questions import Questions, answer_search, class_index, target_value
-from vit_viz.ui.jobs import News, Stops, duration, steps
+from vit_viz.ui.jobs import News, Stops, steps
 from vit_viz.ui.kit import Gallery, PartsRoom, TargetChips, words
 from vit_viz.ui.page import Page, Tab
 from vit_viz.ui.payload import picture_address

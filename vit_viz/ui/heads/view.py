@@ -20,6 +20,7 @@ from vit_viz.explorer.value import described, trace_value
 from vit_viz.figures.screen import screen_photo
 from vit_viz.figures.styles import unsuitable
 from vit_viz.geometry import TokenLayout, format_query
+from vit_viz.progress import duration
 from vit_viz.session.edits import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE, NO_EDITS, ModelEdits
 from vit_viz.session.handles import OWNER, PAGE
 from vit_viz.session.request import Subject
@@ -34,7 +35,7 @@ from vit_viz.ui.heads.answers import (
     request_of,
     takes_long,
 )
-from vit_viz.ui.jobs import News, Stops, duration, followed as job_followed, steps
+from vit_viz.ui.jobs import News, Stops, followed as job_followed, steps
 from vit_viz.ui.kit import HeadMatrix, HeadRoom, words
 from vit_viz.ui.page import QUICK, Page, Tab
 from vit_viz.ui.payload import explorer_value, photo_value, placed, ranking_value
