@@ -96,7 +96,7 @@ def routes(session: Session) -> list[Route]:
             except Exception as error:
                 return refusal(error)
 
-        return _Answer(answer, threads, is_told=media_type == EVENTS)
+        return _Computed(answer, threads, is_told=media_type == EVENTS)
 
     return [
         # a method that is not meant has a route, too: Starlette would answer it in words that are no JSON
@@ -127,7 +127,7 @@ def _unknown(name: str) -> Response:
     return JSONResponse({"error": said}, 404)
 
 
-class _Answer(Response):
+class _Computed(Response):
     """An answer that is computed in a thread, and no longer than its caller waits for it.
 
     Args:

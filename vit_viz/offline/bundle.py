@@ -36,7 +36,7 @@ def bundled(entry: str, ending: str) -> str:
     Raises:
         ValueError: a module is not of the form above, or modules import each other in a circle.
     """
-    parts = [f"modules[{json.dumps(name)}] = {_as_function(name)};" for name in _in_order(entry)]
+    parts = [f"modules[{json.dumps(name)}] = {_as_function(name)};" for name in in_order(entry)]
     last = f"const entry = modules[{json.dumps(entry)}];"
     script = "\n".join(["const modules = {};", *parts, last, ending, ""])
     if re.search(r"</script|<!--", script, re.IGNORECASE):
@@ -56,8 +56,12 @@ def _path(here: str, there: str) -> str:
     return normpath((PurePosixPath(here).parent / there).as_posix())
 
 
-def _in_order(entry: str) -> list[str]:
-    """The modules that a script needs, each after those that it imports."""
+def in_order(entry: str) -> list[str]:
+    """The modules that a module needs, itself the last, each after those that it imports.
+
+    Raises:
+        ValueError: they import each other in a circle.
+    """
     graph: dict[str, list[str]] = {}
     waiting = [entry]
     while waiting:

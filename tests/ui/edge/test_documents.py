@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
+from posixpath import normpath
 from typing import Any
 
 import brotli
@@ -25,6 +26,7 @@ from vit_viz.ui.edge.documents import LARGE, MOST_KEPT, PERMISSIONS, Documents, 
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.uploads import UploadFiles
+from vit_viz.ui.scripts import address, modules
 
 FRAME = "https://frame.example"
 PAGE = (
@@ -273,3 +275,15 @@ def test_what_depends_on_the_address_stays_in_the_page() -> None:
     assert (long in html.decode(), "ttt" in html.decode()) == (True, False)
     assert (long in script.decode(), "ttt" in script.decode()) == (False, True)
     assert parted(b"<p>another page", "http://any.invalid") == (b"<p>another page", b"")
+
+
+def test_what_the_first_tab_asks_for_is_fetched_while_the_page_is_built() -> None:
+    """Every module of it, at the address at which they import each other."""
+    html, _ = parted(b'<script>window.gradio_config = {"components": []};</script><p>', "http://any.invalid")
+    preloaded = re.findall(r'<link rel="modulepreload" href="[.]([^"]*)">', html.decode())
+    names = {name: text.decode() for name, text in modules().items() if address(name) in preloaded}
+    assert len(names) == len(preloaded) == len(set(preloaded))
+    assert {"ui/visit/address.js", "ui/look/explorer.js", "explorer/paint.js"} <= set(names)
+    for name, text in names.items():
+        for imported in re.findall(r"^(?:import|[}]) .*from '([.][^']*)';$", text, re.MULTILINE):
+            assert normpath(f"{name}/../{imported}") in names, (name, imported)

@@ -37,6 +37,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Scope
 
+from vit_viz.offline.bundle import in_order
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.preview import with_head
 from vit_viz.ui.scripts import FILES, FOR_GOOD, address as script_address, file_address
@@ -67,6 +68,8 @@ LARGE = 300
 NAME = "parts.js"
 _FIRST = "ui/visit/photo_aspect.js"
 """The module that runs before Gradio's, so that the page is laid out for the photo that comes."""
+_SOON = ("ui/visit/address.js", "ui/look/explorer.js")
+"""Modules that the page asks for once Gradio has built it: they and all that they import are fetched meanwhile."""
 _CONFIG = b"window.gradio_config = "
 _API = (
     "api_info",
@@ -236,6 +239,8 @@ def parted(html: bytes, stand_in: str) -> tuple[bytes, bytes]:
     start = text.index(close, end) + len(close)
     loads = f'<script src=".{file_address(NAME, script)}"></script>'
     loads += f'<script type="module" src=".{script_address(_FIRST)}"></script>'
+    soon = dict.fromkeys(name for entry in _SOON for name in in_order(entry))
+    loads += "".join(f'<link rel="modulepreload" href=".{script_address(name)}">' for name in soon)
     head = marker + inside(config) + text[end:start].encode() + loads.encode()
     return before + head + text[start:].encode(), script
 
