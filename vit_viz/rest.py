@@ -1,4 +1,4 @@
-"""Questions by name over HTTP, where whoever runs the app asks for it (`vit-viz serve --api`).
+"""Questions by name over HTTP: for a browser that has opened the page, and for others with `vit-viz serve --api`.
 
     GET  /api/v1                what can be asked, with the schema of each body
     GET  /api/v1/openapi.json   the same as OpenAPI
@@ -31,7 +31,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-import vit_viz
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.answer import arrays_of
@@ -39,6 +38,7 @@ from vit_viz.errors import BusyError, Cancelled, ParameterError, VitVizError
 from vit_viz.figures.answers import Answered, as_file
 from vit_viz.figures.export import MOST_LINES
 from vit_viz.figures.files import MEDIA_TYPES
+from vit_viz.lazy import named
 from vit_viz.progress import Progress, StopCheck, time_left
 from vit_viz.sentences import sentence
 from vit_viz.service import MOST_NUMBERS, QuestionCall, answered, as_json, described, schema_of_body
@@ -47,8 +47,11 @@ from vit_viz.session.session import Session
 from vit_viz.surface import OWNER, Surface
 
 PREFIX = "/api/v1"
-THREADS = 8
-"""Answers that are computed or wait for a device at a time, so that those of the page are never without a thread."""
+THREADS, SLOW_THREADS = 16, 8
+"""Answers that are computed or wait for a device at a time; those that cost many passes have threads of their own."""
+
+FOR_OTHERS = Surface("api")
+"""That also who has not opened the page may ask, for `launch(surfaces=...)`."""
 
 TOLD_SECONDS = 0.2  # between two looks how far an answer is
 QUIET_SECONDS = 10.0  # after which it is said again, so that nothing on the way takes the stream for dead
@@ -66,14 +69,9 @@ _OTHERS = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")  # S
 _ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
 
 
-def surface(session: Session) -> Surface:
-    """All of it, for `launch(surfaces=...)`."""
-    return Surface("api", routes(session))
-
-
 def routes(session: Session) -> list[Route]:
-    """The routes by themselves."""
-    threads = anyio.CapacityLimiter(THREADS)
+    """All of it."""
+    threads = {False: anyio.CapacityLimiter(THREADS), True: anyio.CapacityLimiter(SLOW_THREADS)}
 
     async def ask(request: Request) -> Response:
         body = await request.body()
@@ -96,7 +94,7 @@ def routes(session: Session) -> list[Route]:
             except Exception as error:
                 return refusal(error)
 
-        return _Computed(answer, threads, is_told=media_type == EVENTS)
+        return _Computed(answer, threads[question.is_slow], is_told=media_type == EVENTS)
 
     return [
         # a method that is not meant has a route, too: Starlette would answer it in words that are no JSON
@@ -275,7 +273,10 @@ def _document(content: Callable[[], Json]) -> Callable[[Request], Response]:
 
 
 def _listed() -> Json:
-    return {"version": vit_viz.__version__, "questions": [described(one) for one in QUESTIONS.values()]}
+    return {
+        "version": named("vit_viz", "__version__"),
+        "questions": [described(one) for one in QUESTIONS.values()],
+    }
 
 
 def openapi() -> Json:
@@ -284,7 +285,7 @@ def openapi() -> Json:
         "openapi": "3.1.0",
         "info": {
             "title": "vit_viz",
-            "version": vit_viz.__version__,
+            "version": named("vit_viz", "__version__"),
             "description": "See what a Vision Transformer looks at: the questions of vit_viz by name.",
         },
         "paths": {

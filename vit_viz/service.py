@@ -22,6 +22,7 @@ from vit_viz.session.inputs import Json, Wish, properties, sentence_of, wish_of
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
+from vit_viz.session.uploads import GONE, UPLOAD
 from vit_viz.surface import PICTURE_BYTES
 from vit_viz.views.choices import default_name, model_reference
 from vit_viz.views.places import showing
@@ -33,8 +34,8 @@ MOST_NUMBERS = 2**20
 """In one answer as JSON, which takes twenty bytes for each; NPZ takes any number."""
 
 IMAGE = (
-    'The photo: {"sample": NAME}, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file; or, as a text, the name of a '
-    "sample or a data: address."
+    'The photo: {"sample": NAME}, {"upload": ID} of a picture that this browser brought to the page, or {"base64": BYTES} with the '
+    "bytes of a JPEG, PNG, WebP, ... file; or, as a text, the name of a sample or a data: address."
 )
 
 
@@ -46,7 +47,11 @@ def schema_of_body(question: AnyQuestion) -> Json:
         said["image"] = {
             "description": IMAGE,
             "type": ["object", "string"],
-            "properties": {"sample": sample, "base64": {"type": "string", "contentEncoding": "base64"}},
+            "properties": {
+                "sample": sample,
+                "upload": {"type": "string"},
+                "base64": {"type": "string", "contentEncoding": "base64"},
+            },
             "minProperties": 1,
             "maxProperties": 1,
             "additionalProperties": False,
@@ -79,12 +84,12 @@ class QuestionCall:
 
     Args:
         model: as the page would call it; "" is the server's own.
-        sample: name of a sample; "" where `picture` holds the photo, or where there is none.
+        image: name of a sample, or id of an upload; "" where `picture` holds the photo, or where there is none.
     """
 
     question: AnyQuestion
     model: str
-    sample: str
+    image: str
     picture: bytes | None
     wish: Wish
 
@@ -107,15 +112,15 @@ class QuestionCall:
             raise ParameterError(
                 f"{question.name!r} is about {'a photo' if question.takes_image else 'a model'}. {there}"
             )
-        sample, picture = ("", None) if image is None else _image(image)
-        return cls(question, model, sample, picture, wish_of(question, fields))
+        name, picture = ("", None) if image is None else _image(image)
+        return cls(question, model, name, picture, wish_of(question, fields))
 
 
 def _image(given: object) -> tuple[str, bytes | None]:
-    """The name of a sample, or the bytes of a picture."""
+    """The name of a sample or the id of an upload, or the bytes of a picture."""
     if isinstance(given, str):
         given = {"base64": _of_address(given)} if given[:5].lower() == "data:" else {"sample": given}
-    if not isinstance(given, dict) or len(given) != 1 or not {"sample", "base64"} & set(given):
+    if not isinstance(given, dict) or len(given) != 1 or not {"sample", "upload", "base64"} & set(given):
         raise ParameterError(IMAGE)
     ((kind, value),) = given.items()
     if not isinstance(value, str):
@@ -125,6 +130,10 @@ def _image(given: object) -> tuple[str, bytes | None]:
             raise ImageError(
                 f"There is no sample {value[:40]!r}; there are: {', '.join(samples.sample_names())}."
             )
+        return value, None
+    if kind == "upload":
+        if not UPLOAD.fullmatch(value):  # whose it is, and whether it is there, is seen where it is looked up
+            raise ImageError(GONE)
         return value, None
     if len(value) > PICTURE_BYTES * 4 // 3 + 4:
         raise ImageError("This picture is more than 20 MB; please send a smaller one.")
@@ -167,7 +176,7 @@ def answered(
         picture = session.add_upload(asked.picture, owner=owner)
     try:
         given = asked.wish.input.given if asked.question.takes_image else {}
-        subject = Subject(model, asked.sample or picture or "", owner=owner, **given)
+        subject = Subject(model, asked.image or picture or "", owner=owner, **given)
         request = request_for(session, subject, asked.question.name, **asked.wish.asked)
         answer = session.run(request, progress=progress, cancelled=cancelled)
         yield Answered(session, request, answer, dict(asked.wish.options))

@@ -1,7 +1,8 @@
 """What the app offers beside the page where whoever runs it asks for it: questions by name over HTTP (vit_viz.rest, vit_viz.mcp).
 
-They stand behind the same guard as the page: the same host names, the same limits for each visitor. A question there may compute
-for long, so each takes a place in the lane of slow ones; what holds a large picture counts as an upload while it arrives.
+They stand behind the same guard as the page: the same host names, the same limits for each visitor. A browser that has opened the
+page may ask over HTTP always, as its page does; others where that is offered. Their questions may compute for long, so each takes a
+place in the lane of slow ones; what holds a large picture counts as an upload while it arrives.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ class Surface:
 
     Args:
         kind: of its addresses.
-        routes: that answer there.
+        routes: that answer there, beside those of the app.
         running: what has to run meanwhile.
     """
 
     kind: Literal["api", "mcp"]
-    routes: Sequence[BaseRoute]
+    routes: Sequence[BaseRoute] = ()
     running: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext

@@ -26,11 +26,10 @@ from vit_viz.ui.edge.uploads import UploadFiles
 class Behind(Starlette):
     """Stands for Gradio's app behind the guard."""
 
-    def __init__(self, surfaces: list[Surface], files: UploadFiles) -> None:
+    def __init__(self, session: Session, surfaces: list[Surface], files: UploadFiles) -> None:
         exposure = Exposure.of("127.0.0.1", environment={})
-        super().__init__(
-            routes=[route for one in surfaces for route in one.routes], **guarded(exposure, surfaces)
-        )
+        beside = [route for one in surfaces for route in one.routes]
+        super().__init__(routes=[*rest.routes(session), *beside], **guarded(exposure, surfaces))
         queue = SimpleNamespace(event_ids_to_events={}, pending_event_ids_session={}, has_failed=False)
         self.blocks = SimpleNamespace(
             files=files, open_pages=Pages(), questions=queue, fns={}, on_abandoned=print
@@ -48,12 +47,12 @@ def session() -> Session:
 
 @pytest.fixture(scope="module")
 def open_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., TestClient]]:
-    """A browser or a program before an app that offers these surfaces."""
+    """A browser or a program before an app of a session that offers these surfaces."""
     folder: Path = tmp_path_factory.mktemp("uploads")
     with ExitStack() as opened:
 
-        def make(*surfaces: Surface) -> TestClient:
-            app = Behind(list(surfaces), UploadFiles(lambda: str(folder)))
+        def make(session: Session, *surfaces: Surface) -> TestClient:
+            app = Behind(session, list(surfaces), UploadFiles(lambda: str(folder)))
             client = TestClient(app, base_url="http://127.0.0.1:7860", raise_server_exceptions=False)
             return opened.enter_context(client)
 
@@ -62,4 +61,4 @@ def open_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[.
 
 @pytest.fixture(scope="module")
 def api(session: Session, open_client: Callable[..., TestClient]) -> TestClient:
-    return open_client(rest.surface(session))
+    return open_client(session, rest.FOR_OTHERS)

@@ -79,7 +79,7 @@ def test_every_command_of_the_page_runs(
 def test_every_call_of_the_page_is_answered(
     mini: Session, open_client: Callable[..., TestClient], line: str
 ) -> None:
-    client = open_client(rest.surface(mini))
+    client = open_client(mini, rest.FOR_OTHERS)
     program, address, *more = shlex.split(line)
     assert program == "curl"
     path = address.removeprefix("http://127.0.0.1:7860")

@@ -175,7 +175,7 @@ def test_what_is_refused_is_a_sentence_for_the_agent(
 def test_tools_are_offered_over_http_behind_the_guard(
     session: Session, open_client: Callable[..., TestClient]
 ) -> None:
-    client = open_client(tools.surface(session))
+    client = open_client(session, tools.surface(session))
 
     def call(method: str, **params: Any) -> httpx.Response:
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}

@@ -7,6 +7,7 @@ import io
 import json
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,10 +27,12 @@ from tests.waiting import until
 from vit_viz import rest
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, Cancelled, CaptureError, ParameterError
+from vit_viz.session.handles import COOKIE, new_visitor
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
-from vit_viz.surface import BODY_BYTES, PICTURE_BYTES, Surface
+from vit_viz.session.uploads import GONE
+from vit_viz.surface import BODY_BYTES, PICTURE_BYTES
 from vit_viz.ui.app import TABS
 from vit_viz.ui.edge.addresses import REQUEST_BYTES, kind_of
 from vit_viz.ui.edge.admission import LANES, SLOW
@@ -51,16 +54,53 @@ def ask(api: TestClient, name: str, body: Any = TWINS, **options: Any) -> Any:
     return api.post(f"{rest.PREFIX}/{name}", json=body, **options)
 
 
-def test_it_is_there_only_where_it_was_asked_for(
+def test_others_than_the_page_ask_only_where_that_is_offered(
     session: Session, open_client: Callable[..., TestClient]
 ) -> None:
-    client = open_client(
-        Surface("mcp", rest.routes(session))
-    )  # the guard closes what is not offered, whatever routes there are
-    for path in (rest.PREFIX, f"{rest.PREFIX}/openapi.json"):
-        assert client.get(path).status_code == 404
-    assert open_client().get("/mcp").status_code == 404
-    assert ask(client, "look").status_code == 404
+    client = open_client(session)
+    made_up = {"Cookie": f"{COOKIE}={'x' * 40}"}
+    for headers in ({}, made_up):
+        for path in (rest.PREFIX, f"{rest.PREFIX}/openapi.json"):
+            assert client.get(path, headers=headers).status_code == 404
+        assert client.get("/mcp", headers=headers).status_code == 404
+        assert ask(client, "look", headers=headers).status_code == 404
+
+
+def test_a_browser_that_has_opened_the_page_asks_as_its_page_does(
+    session: Session, open_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own pictures by their ids and nobody else's, under its own name, and what is quick in the lane of what is quick."""
+    client = open_client(session)
+    ada, eve = new_visitor(), new_visitor()
+    mine = session.add_upload(odd_picture(), owner=ada)
+    guard: Any = client.app.middleware_stack  # type: ignore[attr-defined]  # of the stand-in
+    owners, lanes, run, place = set(), list[str](), session.run, guard.place
+    lets_slow_ones_rest: dict[str, bool] = {}
+
+    def noted(request: Request, **options: Any) -> Any:
+        owners.add(request.owner)
+        lets_slow_ones_rest[request.question] = guard.has_quick_questions()
+        return run(request, **options)
+
+    def placed(lane: str, page: Any) -> Any:
+        lanes.append(lane)
+        return place(lane, page)
+
+    monkeypatch.setattr(session, "run", noted)
+    monkeypatch.setattr(guard, "place", placed)
+    asked = {"image": {"upload": mine}}
+    for name in ("look", "saco"):
+        answer = ask(client, name, asked, headers={"Cookie": f"{COOKIE}={ada}"})
+        assert answer.status_code == 200, answer.text
+    assert (owners, lanes) == ({ada}, ["quick", SLOW])
+    assert (lets_slow_ones_rest["look"], lets_slow_ones_rest["saco"]) == (True, False)
+    of_eve = {"Cookie": f"{COOKIE}={eve}"}
+    assert client.get(rest.PREFIX, headers=of_eve).status_code == 200
+    for stranger in (mine, "u" + "x" * 24, "twins", "../twins"):
+        refused = ask(client, "look", {"image": {"upload": stranger}}, headers=of_eve)
+        assert (refused.status_code, refused.json()) == (400, {"error": GONE})
+    assert ask(client, "look", asked, headers=of_eve | {"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert ask(client, "look", asked, headers={"Cookie": f"{COOKIE}={ada}"}).status_code == 200  # it is kept
 
 
 def test_every_question_is_listed_with_its_schema(api: TestClient) -> None:
@@ -463,13 +503,37 @@ def test_who_hangs_up_ends_what_is_computed(
 def test_a_question_keeps_its_place_until_its_answer_is_computed(
     session: Session, open_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = open_client(rest.surface(session))
+    client = open_client(session, rest.FOR_OTHERS)
     guard: Any = client.app.middleware_stack  # type: ignore[attr-defined]  # of the stand-in
     following = Following(session, monkeypatch)
     following.look = lambda: len(guard._joining)
     assert ask(client, "look", headers=TOLD).status_code == 200
     assert following.seen == [1, 1]
     assert guard._joining == []
+
+
+def test_slow_questions_leave_quick_ones_their_threads(
+    session: Session, open_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest, "SLOW_THREADS", 1)
+    client = open_client(session, rest.FOR_OTHERS)
+    began, released, run = threading.Event(), threading.Event(), session.run
+
+    def held(request: Request, **options: Any) -> Any:
+        if request.question == "saco":
+            began.set()
+            assert released.wait(60)
+        return run(request, **options)
+
+    monkeypatch.setattr(session, "run", held)
+    with ThreadPoolExecutor() as others:
+        slow = [others.submit(ask, client, "saco") for _ in range(3)]
+        try:
+            assert began.wait(60)
+            assert [ask(client, "look").status_code for _ in range(3)] == [200] * 3
+        finally:
+            released.set()
+        assert [one.result().status_code for one in slow] == [200] * 3
 
 
 REFUSED: list[tuple[str, Any, str]] = [
@@ -547,7 +611,7 @@ def test_another_method_is_answered_in_one_sentence(
 @pytest.fixture
 def other(session: Session, open_client: Callable[..., TestClient]) -> TestClient:
     """An app whose visitors have sent nothing yet: one who sends much is slowed down."""
-    return open_client(rest.surface(session))
+    return open_client(session, rest.FOR_OTHERS)
 
 
 def test_a_body_is_bounded(other: TestClient) -> None:
@@ -588,7 +652,7 @@ def test_bodies_of_a_caller_share_room_by_what_has_arrived_of_them(
     session: Session, open_client: Callable[..., TestClient]
 ) -> None:
     """Bodies of which nothing arrives take nothing from others, however many and however large they are to be."""
-    client = open_client(rest.surface(session))
+    client = open_client(session, rest.FOR_OTHERS)
     files = client.app.blocks.files  # type: ignore[attr-defined]  # of the stand-in
     large = b"x" * (REQUEST_BYTES + 1)
     with ExitStack() as stalled:

@@ -115,7 +115,7 @@ def _surfaces(flags: argparse.Namespace) -> list[Callable[[Session], Surface]]:
     if flags.api or os.environ.get("VIT_VIZ_API", "0") == "1":
         from vit_viz import rest
 
-        asked.append(rest.surface)
+        asked.append(lambda _session: rest.FOR_OTHERS)
     if flags.mcp or os.environ.get("VIT_VIZ_MCP", "0") == "1":
         from vit_viz import mcp
 

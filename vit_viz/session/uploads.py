@@ -33,6 +33,10 @@ LEFT_SECONDS = 600.0
 
 OWNER_SHARE = 0.25
 SWEEP_SECONDS = 60.0
+UPLOAD = re.compile(r"u[\w-]{24}", re.ASCII)
+"""The id of an upload."""
+
+GONE = "This upload is no longer here; please choose the picture again."
 _ENTRY_BYTES = 4096  # of an upload beside its pixels
 
 LONGEST_NAME = 40  # characters
@@ -145,7 +149,7 @@ class UploadStore:
                 self._drop(key)
                 entry = None
             if entry is None or entry.owner != owner:
-                raise ImageError("This upload is no longer here; please choose the picture again.")
+                raise ImageError(GONE)
             fresh = replace(entry, expires_at=self._clock() + self.max_seconds)
             self._stored[key] = fresh
             self._stored.move_to_end(key)

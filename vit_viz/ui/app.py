@@ -11,6 +11,7 @@ from typing import Any
 
 import gradio as gr
 
+from vit_viz import rest
 from vit_viz.capture.given import as_model
 from vit_viz.capture.wrappers import preprocess_within
 from vit_viz.checkpoints import LoadedModel, Model
@@ -162,6 +163,7 @@ def launch_options(
         "share": share,
         "app_kwargs": {
             "routes": [
+                *rest.routes(session),
                 *(route for one in surfaces for route in one.routes),
                 *(route for room in rooms for route in room.routes),
                 *routes(session),

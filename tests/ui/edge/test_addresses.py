@@ -246,7 +246,7 @@ def test_every_closed_route_is_one_that_gradio_has(gradio_app: Any) -> None:
 
 def test_every_kind_of_address_but_the_page_s_own_files_is_answered_by_a_route(gradio_app: Any) -> None:
     answered = {kind_of(method, example(path)) for method, path in routes_below(gradio_app.routes)}
-    unless_asked_for = {"api", "mcp"}  # tests/surfaces has them
+    unless_asked_for = {"mcp"}  # tests/surfaces has them
     by_the_guard_itself = {"health"}
     assert answered - {None} == {one.kind for one in ADDRESSES} - unless_asked_for - by_the_guard_itself
 

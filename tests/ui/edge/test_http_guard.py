@@ -347,7 +347,7 @@ def test_questions_that_come_at_once_are_counted_before_gradio_knows_them(blocks
         ("/gradio_api/app_id", True),
         ("/vit_viz/fault", True),
         ("/gradio_api/queue/data?session_hash=abcd1", False),  # open as long as a page is
-        ("/gradio_api/queue/join", False),  # it counts once it is a question
+        ("/gradio_api/queue/join", True),
     ],
 )
 def test_slow_computations_are_told_of_a_quick_request_as_long_as_it_is_open(

@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, ParameterError
 from vit_viz.images.signatures import readable_format
 from vit_viz.session.handles import COOKIE, new_visitor, owner_of, visitor_in
@@ -78,7 +79,9 @@ class Passage:
         self.visitor = self.cookie or f"no cookie {self.address or (scope.get('client') or ('',))[0]}"
         self.path = str(scope["path"])
         kind = kind_of(scope["method"], self.path)
-        self.kind: Kind | None = None if kind in OPTIONAL and kind not in guard.offered else kind
+        mine: frozenset[Kind] = frozenset({"api"} if self.cookie else ())
+        self._offered = guard.offered | mine
+        self.kind: Kind | None = None if kind in OPTIONAL and kind not in self._offered else kind
         self._receive, self._send = receive, paced(send)
         headers = self.connection.headers
         self._is_read = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
@@ -95,7 +98,7 @@ class Passage:
         guard = self.guard
         try:
             refused = refused_entry(
-                self.connection, self.kind, exposure=guard.exposure, offered=guard.offered
+                self.connection, self.kind, exposure=guard.exposure, offered=self._offered
             )
             if refused is not None:
                 await self._refuse(refused)
@@ -160,8 +163,10 @@ class Passage:
             await self._pass_on(body)
 
     async def _ask(self) -> None:
-        """A question by its name, from somebody without a page."""
-        owner = f"{self.kind} {self.visitor}"
+        """A question by its name: of a browser that has opened the page, or of somebody without one."""
+        is_page_s = self.kind == "api" and bool(self.cookie)
+        owner = self.cookie if is_page_s else f"{self.kind} {self.visitor}"
+        lane = "quick" if is_page_s and not _is_slow(self.path) else SLOW
         self.scope = {**self.scope, OWNER: owner}
         asker = OpenPage("", self.cookie or owner, owner, self.address)  # pages without a cookie count apart
         if self.scope["method"] != "POST":
@@ -172,7 +177,7 @@ class Passage:
             body = await read_body(self._take, counted=arrival.take)
             async with self.guard.answer_turns.beside(self.visitor, self.address) as self._passing:
                 with self._places:
-                    self._places.enter_context(self.guard.place(SLOW, asker))
+                    self._places.enter_context(self.guard.place(lane, asker))
                     await self._pass_on(body)
 
     async def _cancel(self) -> None:
@@ -334,6 +339,12 @@ class Passage:
             await self._answer(message)
 
         await response(self.scope, self._receive, linger)
+
+
+def _is_slow(path: str) -> bool:
+    """Whether the question at an address costs many passes."""
+    question = QUESTIONS.get(path.rpartition("/")[2])
+    return question is not None and question.is_slow
 
 
 def add_headers(message: Message, *, is_static: bool) -> MutableHeaders:

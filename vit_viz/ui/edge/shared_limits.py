@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 from vit_viz.errors import BusyError
 from vit_viz.ui.edge.addresses import Kind
-from vit_viz.ui.edge.admission import LANES, SLOW, Buckets, lane_of
+from vit_viz.ui.edge.admission import LANES, Buckets, lane_of
 from vit_viz.ui.edge.answer_turns import AnswerTurns
 from vit_viz.ui.edge.documents import Documents
 from vit_viz.ui.edge.exposure import Exposure
@@ -69,7 +69,8 @@ class SharedLimits:
     def has_quick_questions(self) -> bool:
         """Whether a visitor waits for a page, a file, a number or another quick answer; asked from any thread."""
         events = list(self.blocks.questions.event_ids_to_events.values())
-        return self.answer_turns.is_busy or any(lane_of(event.fn) != SLOW for event in events)
+        asked = [lane for lane, _ in list(self._joining)] + [lane_of(event.fn) for event in events]
+        return self.answer_turns.is_busy or any(lane == "quick" for lane in asked)
 
     def _questions(self, lane: str) -> list[OpenPage]:
         """The page of each question that waits in a lane or is being answered."""
