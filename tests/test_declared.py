@@ -34,3 +34,25 @@ def test_the_function_of_a_question_is_public() -> None:
     }
     assert len(own) > 15
     assert own - set(vit_viz.__all__) == {"head_importance", "on_object", "class_difference"}
+
+
+def test_an_option_has_the_default_of_its_parameter() -> None:
+    """Of the functions that stand beside a question; None is how Python leaves a choice to the function."""
+    compared, other = 0, set()
+    for name, question in QUESTIONS.items():
+        beside = sys.modules[question.run.__module__]
+        functions = [
+            one
+            for one in vars(beside).values()
+            if inspect.isfunction(one) and one.__module__ == beside.__name__
+        ]
+        for parameters in (
+            inspect.signature(one).parameters for one in functions if not one.__name__.startswith("_")
+        ):
+            for option in question.options.schema():
+                default = parameters[option.name].default if option.name in parameters else None
+                if default not in (None, inspect.Parameter.empty):
+                    compared += 1
+                    other |= {(name, option.name)} if default != option.default else set()
+    assert compared > 40
+    assert other == {("comparison", "methods")}  # "" stands for all quick ones there
