@@ -249,7 +249,7 @@ def _places(run: Responses) -> list[_Place | None] | None:
         sites = [
             site
             for gap, each in enumerate(rounds)
-            if number < len(each) and _is_leaky(tightest[gap])
+            if number < len(each) and ((best := tightest[gap]) is None or best.order > (False, 0.0))
             for site in each[number]
         ]
         responses = run.of([Change(is_other=True, cut=site) for site in sites]) if sites else []
@@ -263,20 +263,11 @@ def _places(run: Responses) -> list[_Place | None] | None:
             best = tightest[site.calls]
             if best is None or place.order < best.order:
                 tightest[site.calls] = place
-    if tightest[-1] is None:
-        tightest[-1] = _at_the_last_call(run)
+    if tightest[-1] is None:  # no sequence of tokens follows the last call: its output is the place
+        site = Site(run.depth - 1, -1)
+        last = run.of([Change(is_other=True, cut=site)])
+        tightest[-1] = None if last is None else _Place(site, None, last[0].answer)
     return tightest
-
-
-def _at_the_last_call(run: Responses) -> _Place | None:
-    """The output of the last call as the place, where no sequence of tokens follows it."""
-    site = Site(run.depth - 1, -1)
-    responses = run.of([Change(is_other=True, cut=site)])
-    return None if responses is None else _Place(site, None, responses[0].answer)
-
-
-def _is_leaky(place: _Place | None) -> bool:
-    return place is None or place.order > (False, 0.0)
 
 
 def _candidates(sites: dict[Site, bool], gap: int) -> Iterator[list[Site]]:

@@ -67,7 +67,10 @@ def _packed(parts: LayerAttention | PoolAttention, known: dict[int, NDArray[Any]
         if part.name == "lse" or value is None:
             continue
         if isinstance(value, Tensor) and id(value) not in known:
-            known[id(value)] = _array(_halved(value) if part.name in _HALVED else value)
+            half = value.half() if part.name in _HALVED else value
+            known[id(value)] = _array(
+                half if bool(half.isfinite().all()) else value
+            )  # too large a number stays as it is
         packed[part.name] = known[id(value)] if isinstance(value, Tensor) else value
     return packed
 
@@ -77,12 +80,6 @@ def _unpacked(packed: dict[str, Any], known: dict[int, Tensor]) -> dict[str, Any
         if isinstance(value, np.ndarray) and id(value) not in known:
             known[id(value)] = torch.from_numpy(value).float()
     return {name: known.get(id(value), value) for name, value in packed.items()}
-
-
-def _halved(tensor: Tensor) -> Tensor:
-    """In fp16, unless a number is too large for it."""
-    half = tensor.half()
-    return half if bool(half.isfinite().all()) else tensor
 
 
 def _array(tensor: Tensor) -> NDArray[Any]:

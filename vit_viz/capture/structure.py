@@ -18,7 +18,7 @@ from vit_viz.capture.report import Check
 from vit_viz.capture.responses import Responses
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
-from vit_viz.lazy import Tensor, nn, torch
+from vit_viz.lazy import nn, torch
 
 
 def check_calls(
@@ -40,8 +40,14 @@ def check_calls(
     if flow.status != "holds" and not all(bool(states.isfinite().all()) for states in known):
         return Check("unknown", "Its layers could not be checked: its attention reads what is no number.")
     mixing = _first_mixing(module, run if seen.is_whole else run.alone(), layout, is_placed=is_placed)
-    if mixing is not None:
-        _check_blocks(module, seen.paths)
+    unseen = _unseen_blocks(module, seen.paths) if mixing is not None else []
+    if unseen:
+        names = ", ".join(unseen[:4]) + (", ..." if len(unseen) > 4 else "")
+        raise CaptureError(
+            f"{len(unseen)} of the {len(set(seen.paths)) + len(unseen)} blocks of {type(module).__name__} mix tokens in a way "
+            f"that cannot be recorded ({names}), so layers would have wrong numbers. Recorded are scaled_dot_product_attention, "
+            "nn.MultiheadAttention, and a softmax over queries x keys."
+        )
     first, *between, last = seen.uneven
     apart = next((number for number, count in enumerate(between) if count), None)
     beside = (
@@ -92,32 +98,19 @@ def _first_mixing(module: nn.Module, run: Responses, layout: TokenLayout, *, is_
     reached = response.calls[0] > 0
     if bool(response.calls[0].isnan().any()) or bool(reached.all()):
         return 0
-    for number, moves in enumerate(zip(response.calls, response.keys, strict=True)):
-        if any(_are_elsewhere(each, reached) for each in moves):
-            raise CaptureError(
-                f"Between the first layer and layer {number}, tokens of {type(module).__name__} change places, so a map over "
-                "patches would mislead."
-            )
+    for number, both in enumerate(zip(response.calls, response.keys, strict=True)):
+        for moves in both:
+            lost, won = (
+                (moves == 0) & reached,
+                (moves > 0) & ~reached,
+            )  # tokens that should differ, and others instead
+            if bool(won.any()) and 10 * int(lost.sum()) > int(reached.sum()):
+                raise CaptureError(
+                    f"Between the first layer and layer {number}, tokens of {type(module).__name__} change places, so a map over "
+                    "patches would mislead."
+                )
     states = (*response.calls, response.later)
     return next((number for number, moves in enumerate(states) if bool((moves > 0)[~reached].any())), None)
-
-
-def _are_elsewhere(moves: Tensor, reached: Tensor) -> bool:
-    """Whether tokens that should differ do not, and others do instead."""
-    lost, won = (moves == 0) & reached, (moves > 0) & ~reached
-    return bool(won.any()) and 10 * int(lost.sum()) > int(reached.sum())
-
-
-def _check_blocks(module: nn.Module, paths: Sequence[str]) -> None:
-    """Check that the attention of every block can be recorded."""
-    unseen = _unseen_blocks(module, paths)
-    if unseen:
-        names = ", ".join(unseen[:4]) + (", ..." if len(unseen) > 4 else "")
-        raise CaptureError(
-            f"{len(unseen)} of the {len(set(paths)) + len(unseen)} blocks of {type(module).__name__} mix tokens in a way that "
-            f"cannot be recorded ({names}), so layers would have wrong numbers. Recorded are scaled_dot_product_attention, "
-            "nn.MultiheadAttention, and a softmax over queries x keys."
-        )
 
 
 def _trunk(path: str) -> str:
