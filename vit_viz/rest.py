@@ -176,14 +176,15 @@ class _Computed(Response):
         """Say how far it is, until this is cancelled."""
         started = said_at = time.monotonic()
         headers = [(b"content-type", f"{EVENTS}; charset=utf-8".encode())]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        with anyio.CancelScope(shield=True):  # what is sent is sent whole: the answer follows it
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
         said = -1.0
         while True:
             now = time.monotonic()
             if share[0] != said or now - said_at >= QUIET_SECONDS:
                 said, said_at = share[0], now
                 told = {"share": said, "left": time_left(said, now - started)}
-                with anyio.CancelScope(shield=True):  # an event is sent whole
+                with anyio.CancelScope(shield=True):
                     await _send_event(send, "progress", json.dumps(told).encode())
             await anyio.sleep(TOLD_SECONDS)
 

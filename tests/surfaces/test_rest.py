@@ -465,6 +465,23 @@ def test_a_refusal_on_the_way_is_the_last_event_and_one_before_is_none(
     assert (kind, said["status"], "division" in said["error"]) == ("refused", 500, False)
 
 
+async def direct(session: Session, accept: str, leave: Callable[[], Any], send: Callable[[Any], Any]) -> None:
+    """Ask for a map without a server between: `leave` ends when whoever asked hangs up, `send` is given what they hear."""
+    scope = {
+        "type": "http", "method": "POST", "path": f"{rest.PREFIX}/look", "query_string": b"", "root_path": "",
+        "scheme": "http", "server": ("127.0.0.1", 80), "headers": [(b"accept", accept.encode())],
+    }  # fmt: skip
+    body = iter([{"type": "http.request", "body": json.dumps(TWINS).encode()}])
+
+    async def receive() -> Any:
+        message = next(body, None)
+        if message is None:
+            await leave()
+        return message or {"type": "http.disconnect"}
+
+    await Starlette(routes=rest.routes(session))(scope, receive, send)
+
+
 @pytest.mark.parametrize("accept", [rest.EVENTS, "application/json"])
 def test_who_hangs_up_ends_what_is_computed(
     session: Session, monkeypatch: pytest.MonkeyPatch, accept: str
@@ -480,24 +497,44 @@ def test_who_hangs_up_ends_what_is_computed(
         raise Cancelled("It was ended.")
 
     monkeypatch.setattr(session, "run", run)
-    app = Starlette(routes=rest.routes(session))
-    scope = {
-        "type": "http", "method": "POST", "path": f"{rest.PREFIX}/look", "query_string": b"", "root_path": "",
-        "scheme": "http", "server": ("127.0.0.1", 80), "headers": [(b"accept", accept.encode())],
-    }  # fmt: skip
-    body = iter([{"type": "http.request", "body": json.dumps(TWINS).encode()}])
 
-    async def receive() -> Any:
-        message = next(body, None)
-        if message is None:
-            await anyio.to_thread.run_sync(began.wait)
-        return message or {"type": "http.disconnect"}
+    async def leave() -> None:
+        await anyio.to_thread.run_sync(began.wait)
 
     async def send(_message: Any) -> None:
         return
 
-    anyio.run(app, scope, receive, send)
+    anyio.run(direct, session, accept, leave, send)
     assert ended == [True]
+
+
+def test_an_answer_that_is_there_before_its_stream_has_begun_follows_the_beginning(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the line to whoever asked is slow, and the answer at hand."""
+    sent, run_sync = list[Any](), rest.run_sync
+
+    async def ask_slowly() -> None:
+        computed = anyio.Event()
+
+        async def compute(*given: Any, **options: Any) -> Any:
+            made = await run_sync(*given, **options)
+            computed.set()  # what waits for it goes on once the answer has been taken
+            return made
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                await computed.wait()
+                await anyio.lowlevel.checkpoint()
+            sent.append(message)
+
+        monkeypatch.setattr(rest, "run_sync", compute)
+        await direct(session, rest.EVENTS, anyio.sleep_forever, send)
+
+    anyio.run(ask_slowly)
+    assert [one["type"] for one in sent] == ["http.response.start"] + ["http.response.body"] * 2
+    kinds = [kind for kind, _ in events_of(b"".join(one["body"] for one in sent[1:]).decode())]
+    assert kinds == ["progress", "answer"]
 
 
 def test_a_question_keeps_its_place_until_its_answer_is_computed(
