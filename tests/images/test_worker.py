@@ -285,23 +285,42 @@ def test_a_process_follows_after_some_pictures(failing: Callable[..., DecoderPro
     assert seen == [a, a, b, b, c]
 
 
+class SlowToEnd:
+    """A process that the system takes a while to end."""
+
+    def __init__(self) -> None:
+        self.stdin = self.stdout = io.BytesIO()
+        self.collected = threading.Event()
+
+    def kill(self) -> None:
+        """Ask for its end."""
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Be there still for who waits a while; for who waits on, be gone."""
+        if timeout is not None:
+            raise subprocess.TimeoutExpired("worker", timeout)
+        self.collected.set()
+
+
 def test_the_status_of_a_process_that_is_slow_to_end_is_collected_all_the_same() -> None:
     """Or else Python warns of a process that it lost, and the system keeps it as a zombie."""
-    collected = threading.Event()
+    process = SlowToEnd()
+    _end(process, threading.Lock())  # type: ignore[arg-type]
+    assert process.collected.wait(PATIENCE)
 
-    class SlowToEnd:
-        stdin = stdout = io.BytesIO()
 
-        def kill(self) -> None:
-            pass
+def test_a_process_that_is_slow_to_end_with_python_itself_has_its_pipes_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python 3.12 and later begin no thread while they end."""
 
-        def wait(self, timeout: float | None = None) -> None:
-            if timeout is not None:
-                raise subprocess.TimeoutExpired("worker", timeout)
-            collected.set()
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
 
-    _end(SlowToEnd(), threading.Lock())  # type: ignore[arg-type]
-    assert collected.wait(PATIENCE)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    process = SlowToEnd()
+    _end(process, threading.Lock())  # type: ignore[arg-type]
+    assert process.stdin.closed
 
 
 def test_what_libraries_write_is_one_line_of_the_log(

@@ -274,7 +274,8 @@ def _end(process: subprocess.Popen[bytes], in_use: threading.Lock) -> None:
     try:
         process.wait(_END_SECONDS)
     except subprocess.TimeoutExpired:  # on a busy machine it may take the system a while; nobody waits for it
-        threading.Thread(target=process.wait, daemon=True).start()
+        with suppress(RuntimeError):  # Python is ending, and begins no thread any more
+            threading.Thread(target=process.wait, daemon=True).start()
     with in_use:
         for pipe in (process.stdin, process.stdout):
             with suppress(OSError):  # of a request that was not sent to its end
