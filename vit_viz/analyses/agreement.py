@@ -60,7 +60,9 @@ def agreement(maps: Mapping[str, PatchMap]) -> Agreement:
     if len({one.grid for one in maps.values()}) != 1:
         raise ParameterError("Maps are compared on one grid of patches, and there must be one at least.")
     values = [one.values for one in maps.values()]
-    tops = np.stack([_top_fifth(one) for one in values]).astype(np.float32)
+    tops = np.zeros((len(values), values[0].size), np.float32)  # 1 at the highest fifth of each map
+    for top, one in zip(tops, values, strict=True):
+        top[np.argsort(-one.ravel(), kind="stable")[: max(1, round(one.size / 5))]] = 1
     return Agreement(
         np.array([[spearman(one, other) for other in values] for one in values], dtype=np.float32),
         tuple(maps),
@@ -73,14 +75,6 @@ def agreement(maps: Mapping[str, PatchMap]) -> Agreement:
             [[_by_chance(one, other) for other in values] for one in values], dtype=np.float32
         ),
     )
-
-
-def _top_fifth(values: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Which patches have the highest values, [patches]; of equal ones the first."""
-    count = max(1, round(values.size / 5))
-    chosen = np.zeros(values.size, dtype=bool)
-    chosen[np.argsort(-values.ravel(), kind="stable")[:count]] = True
-    return chosen
 
 
 def _by_chance(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:

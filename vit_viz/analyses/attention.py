@@ -139,9 +139,8 @@ def mass_mask(patch_map: PatchMap, share: float = 0.6) -> NDArray[np.bool_]:
     if values.sum() > 0:
         order = np.argsort(-values, kind="stable")
         mass = np.cumsum(values[order]) / values.sum()
-        kept = (
-            int(np.searchsorted(mass, share - 1e-7)) + 1
-        )  # rounding of fp32 must not ask for one patch more
+        # rounding of fp32 must not ask for one patch more
+        kept = int(np.searchsorted(mass, share - 1e-7)) + 1
         mask[order[:kept]] = True
     return mask.reshape(patch_map.grid)
 

@@ -89,10 +89,8 @@ def _last_features(given: MethodInput) -> tuple[Tensor, Tensor]:
     block, patches = model.blocks[-1], subject.layout.patch_slice
     assert isinstance(block, Block)
     with subject.turn(), differentiable(), undisturbed(model):
-        places, stream = (
-            model.places(subject.layout.grid),
-            residual[-2][None].to(subject.dtype).detach().clone(),
-        )
+        places = model.places(subject.layout.grid)
+        stream = residual[-2][None].to(subject.dtype).detach().clone()
         features = block.norm1(stream).detach().requires_grad_()
         x = stream + block.ls1(block.attn(features, places))
         x = x + block.ls2(block.mlp(block.norm2(x)))

@@ -44,11 +44,6 @@ class Chain:
     fusion: HeadFusion = "mean"
     discard: float = 0.0
 
-    @property
-    def starts_weighted(self) -> bool:
-        """Whether a pool that is learned starts gradient-weighted: where no row is renormalised, its size counts."""
-        return self.source == "gradient" and self.share is None
-
 
 def run_chains(
     trace: Trace,
@@ -62,14 +57,19 @@ def run_chains(
     rows = list(starts)
     if not chains:
         return rows
-    if any(chain.source == "gradient" for chain in chains):
+    needs_gradient = any(chain.source == "gradient" for chain in chains)
+    if needs_gradient:
         check_reached(trace, layers)
     for layer in reversed(range(first, end)):
         results = [torch.zeros_like(row) for row in rows]
         support = torch.stack(rows).ne(0).any(0).nonzero().flatten()
-        for queries, fused in _fused_blocks(trace, layer, chains, support):
-            for chain, row, result, matrix in zip(chains, rows, results, fused, strict=True):
-                _step(chain, row, result, queries, matrix)
+        for queries, attention in _attention_blocks(trace, layer, support):
+            product: Tensor | None = None  # E_h[(dA_h * A_h)+], clamped before the mean over heads
+            if needs_gradient:
+                gradient = trace.attention_gradient(layer, queries=queries)
+                product = gradient.mul_(attention).clamp_(min=0).mean(0)
+            for chain, row, result in zip(chains, rows, results, strict=True):
+                _step(chain, row, result, queries, _fuse(trace, layer, chain, attention, product))
         rows = results
     return rows
 
@@ -162,18 +162,6 @@ def _step(chain: Chain, row: Tensor, result: Tensor, queries: Tensor, fused: Ten
     result[queries] += keep * scaled + torch.where(empty, start, 0)
 
 
-def _fused_blocks(
-    trace: Trace, layer: int, chains: Sequence[Chain], support: Tensor
-) -> Iterator[tuple[Tensor, list[Tensor]]]:
-    """The rows of each chain's F that matter, as (queries, one [queries, tokens] per chain)."""
-    for queries, attention in _attention_blocks(trace, layer, support):
-        product: Tensor | None = None  # E_h[(dA_h * A_h)+], clamped before the mean over heads
-        if any(chain.source == "gradient" for chain in chains):
-            gradient = trace.attention_gradient(layer, queries=queries)
-            product = gradient.mul_(attention).clamp_(min=0).mean(0)
-        yield queries, [_fuse(trace, layer, chain, attention, product) for chain in chains]
-
-
 def _attention_blocks(trace: Trace, layer: int, support: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """Attention in blocks of queries, [heads, queries, tokens]; only the rows in `support` where these are few."""
     if 4 * len(support) <= trace.num_tokens:
@@ -184,30 +172,22 @@ def _attention_blocks(trace: Trace, layer: int, support: Tensor) -> Iterator[tup
         yield index[queries], attention
 
 
-def _moved(trace: Trace, layer: int, attention: Tensor) -> Tensor:
-    """sum_h A_h,ij ||v_h,j W_O,h|| for some rows, each divided by its sum, [queries, tokens]."""
-    sizes = torch.einsum("hqn,hn->qn", attention, trace.value_norms(layer).to(attention))
-    return sizes / sizes.sum(-1, keepdim=True).clamp(min=torch.finfo(sizes.dtype).tiny)
-
-
 def _fuse(trace: Trace, layer: int, chain: Chain, attention: Tensor, product: Tensor | None) -> Tensor:
+    """The chain's F for some rows, [queries, tokens]."""
+    fused = product
     if chain.source == "attention":
-        product = fuse_heads(attention, chain.fusion)
-    elif chain.source == "values":
-        product = _moved(trace, layer, attention)
-    assert product is not None
-    return _without_lowest(product, chain.discard, trace.layout.patch_slice)
-
-
-def _without_lowest(fused: Tensor, discard: float, patch_slice: slice[int, int, None]) -> Tensor:
-    """Each row without the floor(discard * n) lowest of its n patch keys; prefix and suffix keys stay."""
-    patches = fused[:, patch_slice]
-    count = int(discard * patches.shape[1] + 1e-9)  # 0.29 * 100 is 28.999999999999996
+        fused = fuse_heads(attention, chain.fusion)
+    elif chain.source == "values":  # sum_h A_h,ij ||v_h,j W_O,h||, each row divided by its sum
+        sizes = torch.einsum("hqn,hn->qn", attention, trace.value_norms(layer).to(attention))
+        fused = sizes / sizes.sum(-1, keepdim=True).clamp(min=torch.finfo(sizes.dtype).tiny)
+    assert fused is not None
+    patches = fused[:, trace.layout.patch_slice]
+    count = int(chain.discard * patches.shape[1] + 1e-9)  # 0.29 * 100 is 28.999999999999996
     if count == 0:
         return fused
     lowest = patches.argsort(dim=-1, stable=True)[:, :count]
     kept = fused.clone()
-    kept[:, patch_slice].scatter_(-1, lowest, 0)
+    kept[:, trace.layout.patch_slice].scatter_(-1, lowest, 0)
     return kept
 
 

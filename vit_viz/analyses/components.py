@@ -128,13 +128,19 @@ def token_components(
     """
     given = [as_trace(one) for one in ([traces] if isinstance(traces, Trace) else traces)]
     grids = [patches_of(one, token_states(one, role)) for one in given]  # each [states, rows, cols, dim]
-    _check_alike(grids)
+    if not grids:
+        raise ParameterError("Components need at least one trace.")
+    if len({(grid.shape[0], grid.shape[-1]) for grid in grids}) > 1:
+        raise ParameterError(
+            "Photos share colours within one model: these traces differ in their layers or in the width of their tokens."
+        )
     centred = _centred(torch.cat([grid.flatten(1, 2) for grid in grids], dim=1), balanced)
     kept = torch.ones(centred.shape[:2], dtype=torch.bool, device=centred.device)  # [states, patches]
     if foreground:
         first = centred @ principal_components(centred.flatten(0, 1), 1).components[0].to(centred)
         kept = _foreground(first, grids)
-        centred = _centred_on(centred, kept)
+        mask = kept[..., None].to(centred)
+        centred = centred - (centred * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True)
     basis = principal_components(centred[kept], count)
     coordinates = centred @ basis.components.T.to(centred) * kept[..., None]  # [states, patches, count]
     explained = _explained(coordinates, centred * kept[..., None])
@@ -179,15 +185,6 @@ def colours_of(components: TokenComponents) -> tuple[NDArray[np.float32], ...]:
 # --- parts
 
 
-def _check_alike(grids: Sequence[Tensor]) -> None:
-    if not grids:
-        raise ParameterError("Components need at least one trace.")
-    if len({(grid.shape[0], grid.shape[-1]) for grid in grids}) > 1:
-        raise ParameterError(
-            "Photos share colours within one model: these traces differ in their layers or in the width of their tokens."
-        )
-
-
 def _centred(states: Tensor, balanced: bool) -> Tensor:
     """[states, patches, dim], each state around its mean and, where balanced, of total variance 1; nothing varies: 0."""
     centred = states - states.mean(1, keepdim=True)
@@ -197,26 +194,17 @@ def _centred(states: Tensor, balanced: bool) -> Tensor:
     return torch.where(size > 0, centred / size.clamp(min=1e-30), 0)
 
 
-def _centred_on(states: Tensor, kept: Tensor) -> Tensor:
-    """Each state around the mean of the patches that are kept."""
-    mask = kept[..., None].to(states)
-    return states - (states * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True)
-
-
 def _foreground(first: Tensor, grids: Sequence[Tensor]) -> Tensor:
     """Which patches lie on the inner side of the first component, [states, patches]: the side that fewer border patches lie on."""
-    border = torch.cat([_border(grid.shape[1], grid.shape[2]).flatten() for grid in grids]).to(first.device)
+    borders = [torch.ones(grid.shape[1:3], dtype=torch.bool) for grid in grids]
+    for one in borders:
+        one[1:-1, 1:-1] = False
+    border = torch.cat([one.flatten() for one in borders]).to(first.device)
     above = first > 0
     outside, inside = above[:, border].float().mean(1), above[:, ~border].float().mean(1)
     kept = torch.where((inside >= outside)[:, None], above, ~above)
     none = ~kept.any(1, keepdim=True)
     return kept | none  # a state in which nothing differs is kept whole
-
-
-def _border(rows: int, cols: int) -> Tensor:
-    border = torch.ones(rows, cols, dtype=torch.bool)
-    border[1:-1, 1:-1] = False
-    return border
 
 
 def _explained(coordinates: Tensor, centred: Tensor) -> Tensor:

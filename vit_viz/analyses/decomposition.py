@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 
 import numpy as np
 
-from vit_viz.analyses.direct_parts import DirectParts, direct_parts
+from vit_viz.analyses.direct_parts import direct_parts
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.output_parts import NOTE, Decomposition
@@ -96,8 +96,32 @@ def decomposition_of(
     with torch.no_grad(), subject.turn(), undisturbed(model), exact():
         edits = surrounding_edits(images=1) if is_edited() else None
         parts = direct_parts(model, trace, _weights(fixed, outputs), edits)
-    decomposed = _as_answer(parts, subject, trace, fixed, float(fixed(outputs)), maps)
-    _check_sum(decomposed, 8 * torch.finfo(subject.dtype).eps)
+    terms = parts.terms.sum(1, keepdim=True) if maps == "layers" else parts.terms
+    rest = np.array(list(parts.rest.values()))
+    total = float(parts.terms.sum()) + float(parts.mlps.sum()) + float(rest.sum())
+    decomposed = Decomposition(
+        terms.cpu().numpy(),
+        parts.terms.sum(-1).cpu().numpy(),
+        parts.mlps.cpu().numpy(),
+        rest,
+        tuple(parts.rest),
+        total,
+        float(fixed(outputs)),
+        parts.layers,
+        trace.layout.grid,
+        trace.layout.prefix,
+        _about(fixed, subject.labels, is_negative=total < 0),
+        fixed.describe(subject.labels),
+        trace.provenance.with_parameters(method="decomposition", target=fixed.describe(), maps=maps),
+        trace.crop_box,
+        f"{_POOL_NOTE} {NOTE}" if parts.layers == ("pool",) else NOTE,
+    )
+    tolerance = max(_TOLERANCE, 8 * torch.finfo(subject.dtype).eps)
+    if not abs(total - decomposed.output) <= tolerance * max(map(abs, decomposed.parts.values())):
+        raise CaptureError(
+            f"The parts sum to {total:.6g}, but the model returned {decomposed.output:.6g}: something other than its modules, "
+            "such as a hook, changes what they return."
+        )
     return decomposed
 
 
@@ -133,44 +157,6 @@ def _weights(target: Target, outputs: Tensor) -> Tensor:
     if target.other is not None:
         weights[target.other] -= 1
     return weights
-
-
-def _as_answer(
-    parts: DirectParts, subject: PreparedImage, trace: Trace, target: Target, output: float, maps: Maps
-) -> Decomposition:
-    terms = parts.terms.sum(1, keepdim=True) if maps == "layers" else parts.terms
-    rest = np.array(list(parts.rest.values()))
-    total = float(parts.terms.sum()) + float(parts.mlps.sum()) + float(rest.sum())
-    named = target.describe(subject.labels)
-    return Decomposition(
-        terms.cpu().numpy(),
-        parts.terms.sum(-1).cpu().numpy(),
-        parts.mlps.cpu().numpy(),
-        rest,
-        tuple(parts.rest),
-        total,
-        output,
-        parts.layers,
-        trace.layout.grid,
-        trace.layout.prefix,
-        _about(target, subject.labels, is_negative=total < 0),
-        named,
-        trace.provenance.with_parameters(method="decomposition", target=target.describe(), maps=maps),
-        trace.crop_box,
-        f"{_POOL_NOTE} {NOTE}" if parts.layers == ("pool",) else NOTE,
-    )
-
-
-def _check_sum(decomposed: Decomposition, tolerance: float) -> None:
-    largest = max(map(abs, decomposed.parts.values()))
-    if not abs(decomposed.total - decomposed.output) <= max(_TOLERANCE, tolerance) * largest:
-        raise CaptureError(
-            f"The parts sum to {decomposed.total:.6g}, but the model returned {decomposed.output:.6g}: something other than its "
-            "modules, such as a hook, changes what they return."
-        )
-
-
-# --- in words
 
 
 def _about(target: Target, labels: Labels | None, *, is_negative: bool) -> str:

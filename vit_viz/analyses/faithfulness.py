@@ -264,9 +264,17 @@ def faithfulness_of(
     total = (2 + removal + reverse) * len(counts)
     watch = Watch(total, progress=progress, cancelled=cancelled)
     deletion, insertion = _both_curves(subject, followed, order, counts, band.baselines, watch)
-    removed = _removal_curve(subject, followed, order, watch) if removal else None
     fractions = counts / counts[-1]
-    turned = _reverse_scores(subject, followed, order, band.baselines[0], watch) if reverse else None
+    removed, turned = None, None
+    if removal:
+        few = counts
+        if subject.layout.pooling != "class":  # a pool over patches keeps the last one
+            few = np.unique(np.minimum(counts, counts[-1] - 1))
+        removed = few / counts[-1], removed_scores(subject, followed, _first(order, few), watch=watch)
+    if reverse:
+        gone = _first(order[:, ::-1], counts)
+        other = baseline_pixels(subject, band.baselines[0])
+        turned = painted_scores(subject, followed, gone, other, watch=watch)
     return Faithfulness(
         _curve(subject, patch_map, "deletion", fractions, deletion[0], band),
         _curve(subject, patch_map, "insertion", fractions, insertion[0], band),
@@ -339,25 +347,6 @@ def _both_curves(
         ends = np.broadcast_to(scores[:2], (len(orders), 2))
         curves.append(np.concatenate([ends[:, :1], inner, ends[:, 1:]], axis=1))
     return curves[0], curves[1]
-
-
-def _reverse_scores(
-    subject: PreparedImage, target: Target, order: NDArray[np.intp], baseline: Baseline, watch: Watch
-) -> NDArray[np.float64]:
-    """Deletion from the last patch of an order [1, patches] to its first, [steps + 1]."""
-    gone = _first(order[:, ::-1], step_counts(subject.layout.num_patches))
-    return painted_scores(subject, target, gone, baseline_pixels(subject, baseline), watch=watch)
-
-
-def _removal_curve(
-    subject: PreparedImage, target: Target, order: NDArray[np.intp], watch: Watch
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(fractions, target) with patches taken out of the sequence; a pool over patches keeps the last one."""
-    patches = subject.layout.num_patches
-    counts = step_counts(patches)
-    if subject.layout.pooling != "class":
-        counts = np.unique(np.minimum(counts, patches - 1))
-    return counts / patches, removed_scores(subject, target, _first(order, counts), watch=watch)
 
 
 def _first(orders: NDArray[np.intp], counts: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -73,9 +73,28 @@ def attention_flow(
     first, end = layer_range(trace, layers)
     query = trace.output_query(query)
     capacities = [to_numpy(start_row(trace, query))[None]]
-    capacities += [_capacities(trace, layer, attention_share) for layer in reversed(range(first, end))]
+    for layer in reversed(range(first, end)):
+        mixed = attention_share * torch.cat([attention.mean(0) for _, attention in trace.tiles(layer)])
+        mixed.diagonal().add_(1 - attention_share)  # A', [queries, keys]
+        capacities.append(to_numpy(mixed))
     flows = _flows(capacities, Watch(trace.num_tokens, progress=progress, cancelled=cancelled))
-    return _as_map(trace, flows, query, attention_share, (first, end))
+    words = f"{first}-{end - 1}"
+    return PatchMap(
+        trace.layout.patches(flows),
+        unit="largest flow, of 1",
+        value_range=(0.0, 1.0),
+        signed=False,
+        method="attention flow",
+        class_blind=True,
+        provenance=trace.provenance.with_parameters(
+            method="attention_flow", query=query, attention_share=attention_share, layers=words
+        ),
+        prefix=prefix_values(trace, torch.from_numpy(flows)),
+        suffix=suffix_values(trace, torch.from_numpy(flows)),
+        crop_box=trace.crop_box,
+        caption=f"largest flow through layers {words}: {trace.layout.describe(query)} can draw from",
+        note=left_out(trace, query),
+    )
 
 
 @dataclass(frozen=True)
@@ -127,14 +146,6 @@ ATTENTION_FLOW = Method(
 # --- parts
 
 
-def _capacities(trace: Trace, layer: int, share: float) -> NDArray[np.float32]:
-    """A' of a layer, [queries, keys]."""
-    mixed = share * torch.cat([attention.mean(0) for _, attention in trace.tiles(layer)])
-    mixed.diagonal().add_(1 - share)
-    capacities: NDArray[np.float32] = to_numpy(mixed)
-    return capacities
-
-
 def _flows(capacities: list[NDArray[np.float32]], watch: Watch) -> NDArray[np.float32]:
     """The largest flow from the source to each input token, [tokens].
 
@@ -166,25 +177,3 @@ def _graph(capacities: list[NDArray[np.float32]]) -> Any:
     values, rows, cols = (np.concatenate(column) for column in zip(*parts, strict=True))
     nodes = 1 + len(capacities) * tokens
     return csr_array((values, (rows.astype(np.int32), cols.astype(np.int32))), shape=(nodes, nodes))
-
-
-def _as_map(
-    trace: Trace, flows: NDArray[np.float32], query: Query, share: float, layers: LayerRange
-) -> PatchMap:
-    layout, words = trace.layout, f"{layers[0]}-{layers[1] - 1}"
-    return PatchMap(
-        layout.patches(flows),
-        unit="largest flow, of 1",
-        value_range=(0.0, 1.0),
-        signed=False,
-        method="attention flow",
-        class_blind=True,
-        provenance=trace.provenance.with_parameters(
-            method="attention_flow", query=query, attention_share=share, layers=words
-        ),
-        prefix=prefix_values(trace, torch.from_numpy(flows)),
-        suffix=suffix_values(trace, torch.from_numpy(flows)),
-        crop_box=trace.crop_box,
-        caption=f"largest flow through layers {words}: {layout.describe(query)} can draw from",
-        note=left_out(trace, query),
-    )

@@ -71,9 +71,8 @@ class Offsets:
         """The number of each pair of patches from a table of offsets: [queries, patches]."""
         rows, cols = self.grid
         query = torch.arange(first, first + count, device=table.device)
-        windows = table.unfold(0, rows, 1).unfold(
-            1, cols, 1
-        )  # [rows, cols, rows, cols], the last patch first
+        # [rows, cols, rows, cols], the last patch first
+        windows = table.unfold(0, rows, 1).unfold(1, cols, 1)
         return windows[rows - 1 - query // cols, cols - 1 - query % cols].flatten(1)
 
     def _rectangles(self, first: int, count: int) -> Iterator[tuple[slice, Grid, Grid]]:

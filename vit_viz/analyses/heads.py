@@ -214,11 +214,6 @@ class HeadsOptions(Options):
     measure: Annotated[Measure, Option("measure", "What is measured of each head.")] = "distance"
 
 
-def _heads(job: Job, options: HeadsOptions) -> HeadTable:
-    reads_stream = options.measure in OF_THE_STREAM
-    return head_table(job.tokens if reads_stream else job.trace, measure=options.measure)
-
-
 def _head_tables(job: Job) -> HeadTables:
     """With the residual stream, where this model's can be recorded."""
     try:
@@ -239,7 +234,9 @@ HEADS = Question(
         class_blind=True,
     ),
     options=HeadsOptions,
-    run=_heads,
+    run=lambda job, options: head_table(
+        job.tokens if options.measure in OF_THE_STREAM else job.trace, measure=options.measure
+    ),
     reads="image",
     place=Place("heads", {"face": "atlas"}),
     forwards=1,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,11 +221,6 @@ class SegmentOptions(Options):
         return replace(fitted, count=2) if self.method == "cut" else fitted
 
 
-def _state(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """The map over the photo: tokens of a layer stand behind those that enter the first."""
-    return {"token_state": str(parameters["layer"] + (parameters["role"] == "tokens"))}
-
-
 def _segments(job: Job, options: SegmentOptions) -> Segments:
     boxes = {"boxes": (corners_of(options.box),)} if options.box else {}
     return key_segments(
@@ -256,6 +251,7 @@ SEGMENTS = Question(
         "tokens",
         {"token_measure": "segments"},
         {"role": "token_segment_role", "method": "token_method", "count": "token_count", "box": "token_box"},
-        also=_state,
+        # the map over the photo: tokens of a layer stand behind those that enter the first
+        also=lambda given: {"token_state": str(given["layer"] + (given["role"] == "tokens"))},
     ),
 )

@@ -60,7 +60,10 @@ def layer_similarity(
         ('after layer 0', (7, 7))
     """
     given = [as_trace(one) for one in ([traces] if isinstance(traces, Trace) else traces)]
-    states = _patches(given, role)  # [states, patches, dim]
+    parts = [token_states(one, role)[:, one.layout.patch_slice] for one in given]
+    if not parts or len({(part.shape[0], part.shape[2]) for part in parts}) > 1:
+        raise ParameterError("Layers are compared over at least one trace, and over traces of one model.")
+    states = torch.cat(parts, dim=1)  # [states, patches, dim]
     _, count, dim = states.shape
     if debiased is None:
         debiased = count < dim
@@ -82,14 +85,6 @@ def layer_similarity(
         ),
         note=f"Over {count} patches of {dim} numbers.",
     )
-
-
-def _patches(traces: Sequence[Trace], role: Role) -> Tensor:
-    """The patches of all photos in each state, [states, patches, dim]."""
-    parts = [token_states(one, role)[:, one.layout.patch_slice] for one in traces]
-    if not parts or len({(part.shape[0], part.shape[2]) for part in parts}) > 1:
-        raise ParameterError("Layers are compared over at least one trace, and over traces of one model.")
-    return torch.cat(parts, dim=1)
 
 
 def _products(states: Tensor, watch: Watch) -> Tensor:

@@ -89,10 +89,8 @@ def _shares(trace: Trace, layer: int, weights: Tensor | None, factor: float) -> 
     else:
         row = weighted_rows(trace, layer, weights)  # [heads, tokens]
     layout = trace.layout
-    patches, is_sink = (
-        row[:, layout.patch_slice],
-        are_outliers(token_norms(trace, layer), factor)[layout.patch_slice],
-    )
+    patches = row[:, layout.patch_slice]
+    is_sink = are_outliers(token_norms(trace, layer), factor)[layout.patch_slice]
     columns = [row[:, token] for token in range(layout.num_prefix)]
     columns += [row[:, list(tokens)].sum(1) for tokens in layout.suffix_groups.values()]
     return torch.stack([*columns, patches[:, is_sink].sum(1), patches[:, ~is_sink].sum(1)], dim=1)

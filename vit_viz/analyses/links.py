@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,10 +100,16 @@ def links(
         >>> three.caption, len(three.scores)
         ('layer 5, head 0: the 3 strongest links of patch (3, 4)', 3)
     """
-    trace, number = as_trace(trace), _checked_count(count)
+    trace, number = as_trace(trace), as_index("The count of links", count)
+    if not 1 <= number <= MOST_LINKS:
+        raise ParameterError(f"A count of links is a number from 1 to {MOST_LINKS}, not {number}.")
     layer, head = layer_index(layer, trace.num_layers), checked_head(head, trace.num_heads)
     query = None if query is None else as_query(query)
-    keys = _keys(trace, tokens)
+    if tokens not in get_args(LinkTokens):
+        raise ParameterError(f"Links are between patches or all tokens, not {tokens!r}.")
+    keys = torch.arange(trace.num_tokens, device=trace.device)
+    if tokens == "patches":
+        keys = keys[trace.layout.patch_slice]
     queries = keys if query is None else trace.query_weights(query).nonzero().flatten()
     (pairs, scores), total = _strongest(trace, layer, head, (queries, keys), number, own=own)
     return Links(
@@ -126,21 +131,6 @@ def links(
         crop_box=trace.crop_box,
         caption=f"layer {layer}, {head_words(head)}: the {len(scores)} strongest links{_of(trace.layout, query, tokens)}",
     )
-
-
-def _checked_count(count: Index) -> int:
-    number = as_index("The count of links", count)
-    if not 1 <= number <= MOST_LINKS:
-        raise ParameterError(f"A count of links is a number from 1 to {MOST_LINKS}, not {number}.")
-    return number
-
-
-def _keys(trace: Trace, tokens: LinkTokens) -> Tensor:
-    """Indices of the tokens that take part, ascending."""
-    if tokens not in get_args(LinkTokens):
-        raise ParameterError(f"Links are between patches or all tokens, not {tokens!r}.")
-    everything = torch.arange(trace.num_tokens, device=trace.device)
-    return everything[trace.layout.patch_slice] if tokens == "patches" else everything
 
 
 def _strongest(
@@ -216,11 +206,6 @@ def _links(job: Job, options: LinkOptions) -> Links:
     )
 
 
-def _drawn(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Whose links the matrix of the Heads tab draws."""
-    return {"matrix_links": "head" if parameters.get("query") is None else "query"}
-
-
 LINKS = Question(
     name="links",
     words=Words(
@@ -238,7 +223,7 @@ LINKS = Question(
         "heads",
         {"face": "matrix"},
         options={"count": "matrix_count", "tokens": ""},
-        also=_drawn,
+        also=lambda given: {"matrix_links": "head" if given.get("query") is None else "query"},
         is_beside=True,
     ),
     takes_query=True,

@@ -20,7 +20,6 @@ from vit_viz.lazy import F, Tensor, torch
 from vit_viz.progress import ProgressLike, StopCheck, Watch, bar
 from vit_viz.results import StateMatrix
 
-_LOW, _HIGH = 0.05, 0.95
 _Back = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 
@@ -70,8 +69,9 @@ def map_stability(
             changed = watched_map(replace(subject, pixels=pixels), method, fixed, watch)
             agreements.setdefault(name, []).append(spearman(original, back(changed.values)))
     drawn = {"tries": tries, "noise": noise, "seed": seed}
+    bands = [(np.mean(one), *np.quantile(one, (0.05, 0.95))) for one in agreements.values()]
     return StateMatrix(
-        np.array([_band(one) for one in agreements.values()], dtype=np.float32),
+        np.array(bands, dtype=np.float32),
         tuple(agreements),
         unit="Spearman correlation",
         value_range=(-1.0, 1.0),
@@ -82,11 +82,6 @@ def map_stability(
         others=("mean", "low", "high"),
         note=f"Low and high hold the middle 90% of {tries} tries.",
     )
-
-
-def _band(values: list[float]) -> tuple[float, float, float]:
-    """Mean, and the ends of what holds the middle 90%."""
-    return float(np.mean(values)), float(np.quantile(values, _LOW)), float(np.quantile(values, _HIGH))
 
 
 def _changed(

@@ -12,7 +12,7 @@ from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.tokens import state_names, token_maps, token_states
-from vit_viz.answer import Answer, ValueRange, axes
+from vit_viz.answer import Answer, axes
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -20,8 +20,6 @@ from vit_viz.results import TokenMaps
 
 OUTLIER_FACTOR = 5.0
 """A token is an outlier where its norm is more than this many times the median of its state."""
-
-_LENGTHS: ValueRange = (0.0, float("inf"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +82,7 @@ def token_norms(trace: Trace, *, factor: float = OUTLIER_FACTOR) -> TokenNorms:
         norms,
         state_names(trace),
         unit="norm of the token",
-        value_range=_LENGTHS,
+        value_range=(0.0, float("inf")),
         method="token norms",
         factor=factor,
     )

@@ -21,7 +21,6 @@ from vit_viz.lazy import torch
 STOPS = 3
 """Patches that a tour visits."""
 
-_TENTH = 10
 _MOST_ROWS = 256  # patches that a tour chooses from: bounds the rows that are formed for it
 
 
@@ -68,7 +67,7 @@ def score(values: NDArray[np.floating]) -> float:
     total = float(values.sum())
     if not total > 0:
         return 0.0
-    count = max(1, round(values.size / _TENTH))
+    count = max(1, round(values.size / 10))
     brightest = np.argsort(-values, axis=None, kind="stable")[:count]
     share = float(values.ravel()[brightest].sum()) / total
     cols = values.shape[1]

@@ -24,7 +24,6 @@ from vit_viz.model.positions import resample, rotary_angles
 from vit_viz.results import TokenMaps
 
 VARIANTS: tuple[Resample, ...] = get_args(Resample)
-_ANY = (-float("inf"), float("inf"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -225,7 +224,8 @@ def _along(
 ) -> TokenMaps:
     """Coordinates of centred positions [states, patches, dim] along some components."""
     coordinates = to_numpy((centred @ basis.components.T).reshape(len(centred), *grid, -1))
-    return TokenMaps(coordinates, names, "coordinate along the component", _ANY, True, method, provenance)
+    unit, value_range = "coordinate along the component", (-float("inf"), float("inf"))
+    return TokenMaps(coordinates, names, unit, value_range, True, method, provenance)
 
 
 def _learned(model: VisionTransformer) -> Tensor:

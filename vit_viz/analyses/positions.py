@@ -128,20 +128,18 @@ def _similarities(model: VisionTransformer, grid: Grid) -> tuple[Tensor, dict[st
         )
     if config.position == "rotary":
         angles = rotary_angles(grid, config.head_dim, base=config.rotary_base).double()  # [positions, pairs]
+        cos, sin = angles.cos(), angles.sin()
+        phases = (cos @ cos.T + sin @ sin.T) / angles.shape[
+            1
+        ]  # the mean over pairs of cos(angle_i - angle_j)
         note = "This model learns no position embedding: it turns queries and keys by angles that depend on the position."
-        return _phase_similarity(angles), {}, "mean cosine of the relative phase", note
+        return phases, {}, "mean cosine of the relative phase", note
     table = model.position_table(grid).detach().cpu().double()
     names = config.positioned_prefix
     patches = F.normalize(table[len(names) :], dim=-1)  # [positions, dim]
     prefix = {name: row for name, row in zip(names, table, strict=False) if row.any()}
     extra = {name: patches @ F.normalize(row, dim=-1) for name, row in prefix.items()}
     return patches @ patches.T, extra, "cosine similarity", _note(model, grid)
-
-
-def _phase_similarity(angles: Tensor) -> Tensor:
-    """Mean over pairs of cos(angle_i - angle_j), [positions, positions]; cos(a - b) = cos a cos b + sin a sin b."""
-    cos, sin = angles.cos(), angles.sin()
-    return (cos @ cos.T + sin @ sin.T) / angles.shape[1]
 
 
 def _note(model: VisionTransformer, grid: Grid) -> str:

@@ -320,24 +320,16 @@ def in_batches(run: Callable[[slice], Tensor], count: int, *, size: int = BATCH)
     start = 0
     while start < count:
         part = slice(start, min(start + size, count))
-        values = _tried(run, part)
-        if values is None:  # tried again here, where the exception no longer holds on to the batch's memory
+        try:
+            parts.append(run(part))
+            start = part.stop
+        except torch.OutOfMemoryError:
+            # tried again only behind this block, where the exception no longer holds on to the batch's memory
+            if part.stop - part.start == 1:
+                raise
             size = (part.stop - part.start) // 2
             _logger.warning("the GPU has no room for %d images at once: %d from now on", 2 * size, size)
-            continue
-        parts.append(values)
-        start = part.stop
     return torch.cat(parts)
-
-
-def _tried(run: Callable[[slice], Tensor], part: slice) -> Tensor | None:
-    """What `run` says of a slice; None where there is no room for it but may be for half of it."""
-    try:
-        return run(part)
-    except torch.OutOfMemoryError:
-        if part.stop - part.start == 1:
-            raise
-        return None
 
 
 def patch_mask(subject: PreparedImage) -> Tensor:

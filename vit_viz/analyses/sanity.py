@@ -67,7 +67,9 @@ def parameter_randomisation(
     """
     model = subject.transformer("Parameter randomisation")
     fixed = subject.resolved(target)
-    stages = _stages(model)
+    tops = ("norm", "attn_pool", "fc_norm", "head", "head_dist")
+    stages = [[name for name in tops if getattr(model, name, None) is not None]]  # parts by their names
+    stages += [[f"blocks.{layer}"] for layer in reversed(range(len(model.blocks)))]
     watch = Watch(len(stages) + 1, progress=progress, cancelled=cancelled)
     original = watched_map(subject, method, fixed, watch)
     with subject.turn():  # nobody else's pass may have hooks on what is copied
@@ -94,16 +96,6 @@ def watched_map(subject: PreparedImage, method: str, target: Target, watch: Watc
     result = explain_subject(subject, methods=[method], target=target)[method]
     watch.advance()
     return result
-
-
-def _stages(model: VisionTransformer) -> list[list[str]]:
-    """Names of the submodules that are re-initialised at each step."""
-    top = [
-        name
-        for name in ("norm", "attn_pool", "fc_norm", "head", "head_dist")
-        if getattr(model, name, None) is not None
-    ]
-    return [top, *([f"blocks.{i}"] for i in reversed(range(len(model.blocks))))]
 
 
 def _fresh(model: VisionTransformer, seed: int) -> VisionTransformer:

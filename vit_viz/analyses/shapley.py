@@ -106,7 +106,11 @@ def kernel_shap(
         method="KernelShap",
         class_blind=False,
         provenance=subject.provenance.with_parameters(
-            method="kernelshap", samples=len(subsets), segments=count, seed=seed, stability=_number(stability)
+            method="kernelshap",
+            samples=len(subsets),
+            segments=count,
+            seed=seed,
+            stability="exact" if stability is None else f"{stability:.3f}",
         ),
         crop_box=subject.crop_box,
         caption=f"KernelShap of {count} segments",
@@ -155,10 +159,6 @@ def _groups(subject: PreparedImage, segments: int, samples: int) -> NDArray[np.i
 def _fits_all(segments: int, samples: int) -> bool:
     """Whether all subsets but the empty and the whole one may be tried."""
     return bool(2**segments - 2 <= samples)
-
-
-def _number(stability: float | None) -> str:
-    return "exact" if stability is None else f"{stability:.3f}"
 
 
 def _all_subsets(count: int) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:

@@ -82,7 +82,8 @@ def class_difference(one: PatchMap, other: PatchMap, *, names: tuple[str, str]) 
 def _class_difference(job: Job, options: OfMethodOptions) -> PatchMap:
     labels, (first, other) = job.loaded.labels, two_classes(job)
     method, asked = _quick(job, options)
-    pair = [map_of(_towards(job, index), method, asked) for index in (first, other)]
+    jobs = (replace(job, parameters={**job.parameters, "target": index}) for index in (first, other))
+    pair = [map_of(one, method, asked) for one in jobs]
     noun = noun_of(output_kind(job.image.output, job.outputs.numel()))
     names = tuple(output_name(i, labels, noun) for i in (first, other))
     subtracted = class_difference(*pair, names=(names[0], names[1]))
@@ -101,11 +102,6 @@ def _quick(job: Job, options: OfMethodOptions) -> tuple[AnyMethod, Options]:
             f"{method.words.label} takes long; only methods that share one pass are subtracted from each other."
         )
     return method, method.options.of(job.parameters.get("options", ()))
-
-
-def _towards(job: Job, target: int) -> Job:
-    """The same job about one class."""
-    return replace(job, parameters={**job.parameters, "target": target})
 
 
 CLASS_DIFFERENCE = Question(

@@ -214,8 +214,14 @@ def as_target(
         wanted = target
     elif callable(target):
         return Target("function", noun=noun, function=target)
+    elif not isinstance(target, tuple):
+        wanted = class_logit(_class(target, labels, has_classes))
+    elif len(target) != 2:
+        raise ParameterError(
+            f"A target of several classes is a pair (class, other class), not {len(target)}."
+        )
     else:
-        wanted = _from_classes(target, labels, has_classes)
+        wanted = logit_difference(*(_class(part, labels, has_classes) for part in target))
     if not has_classes and wanted.kind in ("logit", "probability", "difference"):
         raise ParameterError(
             "This model has no classes: explain its similarity to an embedding, or pass no target for its own embedding."
@@ -226,19 +232,6 @@ def as_target(
 def function_of(target: object) -> Function | None:
     """The function that was passed as a target; None where it is something else."""
     return target if callable(target) and not isinstance(target, Target) else None
-
-
-def _from_classes(
-    target: ClassLike | tuple[ClassLike, ClassLike], labels: Labels | None, has_classes: bool
-) -> Target:
-    """The logit of a class, or the difference of two."""
-    if not isinstance(target, tuple):
-        return class_logit(_class(target, labels, has_classes))
-    if len(target) != 2:
-        raise ParameterError(
-            f"A target of several classes is a pair (class, other class), not {len(target)}."
-        )
-    return logit_difference(*(_class(part, labels, has_classes) for part in target))
 
 
 def _class(given: ClassLike, labels: Labels | None, has_classes: bool) -> int:
