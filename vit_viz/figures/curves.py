@@ -84,7 +84,10 @@ def _curve_block(curve: Curve, width: float) -> FigureBlock:
     wide, tall = width - left - TEXT, 0.55 * width
     edges = [curve.y, *(curve.band or ())]
     x_ends, (least, most) = limits(curve.x), limits(np.concatenate(edges))
-    y_ends = (least, most) if _is_of_value(curve) else (min(0.0, least), max(0.0, most))
+    known = dict(curve.provenance.parameters)
+    # an output that is a value may be far from 0 on every photo: its axis need not begin there
+    is_of_value = known.get("output") == "value" and known.get("followed") == curve.y_label
+    y_ends = (least, most) if is_of_value else (min(0.0, least), max(0.0, most))
 
     def place(x: float, y: float) -> tuple[float, float]:
         return left + wide * _share(x, x_ends), top + tall * (1 - _share(y, y_ends))
@@ -111,12 +114,6 @@ def _curve_block(curve: Curve, width: float) -> FigureBlock:
     if len(line) <= _MOST_DOTS:
         marks += [mark for at in line for mark in _dot(at, 1.5, _INKS.mark)]
     return FigureBlock(top + tall + bottom, tuple(marks))
-
-
-def _is_of_value(curve: Curve) -> bool:
-    """Whether it follows an output that is a value, which may be far from 0 on every photo: its axis need not begin there."""
-    known = dict(curve.provenance.parameters)
-    return known.get("output") == "value" and known.get("followed") == curve.y_label
 
 
 def _tick_words(ticks: Sequence[float]) -> list[str]:

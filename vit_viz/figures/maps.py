@@ -26,7 +26,7 @@ from vit_viz.figures.request import DrawingOptions
 from vit_viz.figures.scene import Drawn, Scene, drawn, joined
 from vit_viz.figures.sheet import FigureBlock, Mark, printed_size
 from vit_viz.figures.styles import Look, chosen
-from vit_viz.geometry import CropBox, Grid
+from vit_viz.geometry import CropBox
 from vit_viz.results import PatchMap, TokenMatrix
 
 Scaled = tuple[PatchMap, Limits, str]
@@ -139,23 +139,16 @@ def query_marks(
         size: of the photo, (width, height).
         width: points that the picture takes across.
     """
-    unit = width / size[0]
+    whole = CropBox((size[1], size[0]), (size[1], size[0]), (0.0, 0.0, float(size[1]), float(size[0])))
+    box = patch_map.crop_box or whole
+    to_photo, to_points = size[0] / box.original_size[1], width / size[0]
     marks: list[Mark] = []
     for place in query_patches(patch_map.provenance, parameters):
         top, left, bottom, right = (
-            unit * edge for edge in _rectangle(place, patch_map.grid, patch_map.crop_box, size)
+            edge * to_photo * to_points for edge in box.patch_rect(*place, patch_map.grid)
         )
         marks += blocks.frame(left, top, right - left, bottom - top)
     return tuple(marks)
-
-
-def _rectangle(
-    place: tuple[int, int], grid: Grid, box: CropBox | None, size: tuple[int, int]
-) -> tuple[float, float, float, float]:
-    whole = box or CropBox((size[1], size[0]), (size[1], size[0]), (0.0, 0.0, float(size[1]), float(size[0])))
-    unit = size[0] / whole.original_size[1]
-    top, left, bottom, right = whole.patch_rect(*place, grid)
-    return top * unit, left * unit, bottom * unit, right * unit
 
 
 # --- scales

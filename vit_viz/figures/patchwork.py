@@ -96,23 +96,18 @@ def _sequence(received: ReceivedImage, scene: Scene) -> FigureBlock:
     unit = _TILE / _PIXELS
     wide, tall = tiles[0].width * unit + _GAP, max(tiles[0].height * unit + _GAP, 1.1 * TEXT)
     across = max(1, int((width - left + _GAP) / wide))
+    white = np.full((tiles[0].height, round(_GAP / unit), 3), 255, np.uint8)
     for line, start in enumerate(range(0, len(tiles), across)):
         held, y = tiles[start : start + across], top + line * tall
         words = f"{start} - {start + len(held) - 1}" if len(held) > 1 else f"{start}"
         at = y + tiles[0].height * unit / 2 + 0.35 * TEXT
         marks.append(Text(left - 0.6 * TEXT, at, words, TEXT, _INKS.text, "end"))
-        strip = _strip(held)
+        parts = [part for one in held for part in (np.asarray(one), white)]
+        strip = Image.fromarray(np.concatenate(parts[:-1], axis=1))
         marks.append(Bitmap(left, y, strip.width * unit, strip.height * unit, strip, sharp=True))
     below = top + -(-len(tiles) // across) * tall
     ending, foot = _names("suffix", first_and_last(layout.suffix), left=left, width=width, top=below + _GAP)
     return FigureBlock(max(below, foot), (*marks, *ending))
-
-
-def _strip(tiles: Sequence[Image.Image]) -> Image.Image:
-    """Patches side by side, white between them."""
-    gap = np.full((tiles[0].height, round(_GAP * _PIXELS / _TILE), 3), 255, np.uint8)
-    parts = [part for tile in tiles for part in (np.asarray(tile), gap)]
-    return Image.fromarray(np.concatenate(parts[:-1], axis=1))
 
 
 def _names(
