@@ -133,9 +133,6 @@ def announced_bytes(ref: str) -> int | None:
         entry=None,
         token=False,
         is_strangers=True,
-        is_local_only=False,
-        progress=None,
-        cancelled=None,
     )
     return hub.announced()
 
@@ -154,9 +151,9 @@ class _Hub:
     entry: Entry | None
     token: bool | None
     is_strangers: bool
-    is_local_only: bool
-    progress: Progress | None
-    cancelled: StopCheck | None
+    is_local_only: bool = False
+    progress: Progress | None = None
+    cancelled: StopCheck | None = None
 
     def fetch(self) -> Source:
         """Configuration first, so that a model that is not a ViT is refused before its weights are fetched."""

@@ -30,7 +30,22 @@ def _curve(curve: Curve, scene: Scene) -> Drawn:
 
 @drawn.register(Ranking)
 def _ranking(ranking: Ranking, scene: Scene) -> Drawn:
-    body = [_ranking_block(ranking, scene.inner), blocks.caption_block(ranking.unit, scene.inner)]
+    """Names with bars from 0 and numbers, best first."""
+    names, scores = ranking.names[:_MOST_NAMES], ranking.scores[:_MOST_NAMES].tolist()
+    shown = [lines_of(name, size=TEXT, width=0.42 * scene.inner) or [""] for name in names]
+    first = [lines[0] + (" .." if len(lines) > 1 else "") for lines in shown]
+    left = max((text_width(name, TEXT) for name in first), default=0.0) + TEXT
+    alike = numbers(scores)
+    room = max((text_width(words, TEXT) for words in alike), default=0.0) + TEXT
+    longest, step = max([abs(score) for score in scores] or [0.0]) or 1.0, 1.7 * TEXT
+    marks: list[Mark] = []
+    for row, (name, score, words) in enumerate(zip(first, scores, alike, strict=True)):
+        wide, base = (scene.inner - left - room) * abs(score) / longest, row * step + TEXT
+        marks.append(Text(left - 0.6 * TEXT, base, name, TEXT, _INKS.text, "end"))
+        marks.append(Box(left, row * step + 0.15 * TEXT, max(wide, 0.3), TEXT, fill=_INKS.line))
+        marks.append(Text(left + wide + 3, base, words, TEXT, _INKS.text))
+    bars = FigureBlock(step * len(names), tuple(marks))
+    body = [bars, blocks.caption_block(ranking.unit, scene.inner)]
     caption = joined(scene.about(ranking.provenance), ranking.note)
     return Drawn(body, ranking.provenance, capital(ranking.method), caption)
 
@@ -123,24 +138,6 @@ def _tick_words(ticks: Sequence[float]) -> list[str]:
         return texts
     decimals = max(len(text.partition(".")[2]) for text in texts)
     return [f"{tick:.{decimals}f}" for tick in ticks]
-
-
-def _ranking_block(ranking: Ranking, width: float) -> FigureBlock:
-    """Names with bars from 0 and numbers, best first."""
-    names, scores = ranking.names[:_MOST_NAMES], ranking.scores[:_MOST_NAMES].tolist()
-    shown = [lines_of(name, size=TEXT, width=0.42 * width) or [""] for name in names]
-    first = [lines[0] + (" .." if len(lines) > 1 else "") for lines in shown]
-    left = max((text_width(name, TEXT) for name in first), default=0.0) + TEXT
-    alike = numbers(scores)
-    room = max((text_width(words, TEXT) for words in alike), default=0.0) + TEXT
-    longest, step = max([abs(score) for score in scores] or [0.0]) or 1.0, 1.7 * TEXT
-    marks: list[Mark] = []
-    for row, (name, score, words) in enumerate(zip(first, scores, alike, strict=True)):
-        wide, base = (width - left - room) * abs(score) / longest, row * step + TEXT
-        marks.append(Text(left - 0.6 * TEXT, base, name, TEXT, _INKS.text, "end"))
-        marks.append(Box(left, row * step + 0.15 * TEXT, max(wide, 0.3), TEXT, fill=_INKS.line))
-        marks.append(Text(left + wide + 3, base, words, TEXT, _INKS.text))
-    return FigureBlock(step * len(names), tuple(marks))
 
 
 def _share(value: float, ends: Limits) -> float:

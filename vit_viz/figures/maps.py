@@ -24,7 +24,7 @@ from vit_viz.figures.lettering import capital, number
 from vit_viz.figures.overlay import overlay
 from vit_viz.figures.request import DrawingOptions
 from vit_viz.figures.scene import Drawn, Scene, drawn, joined
-from vit_viz.figures.sheet import FigureBlock, Mark, printed_size
+from vit_viz.figures.sheet import Mark, printed_size
 from vit_viz.figures.styles import Look, chosen
 from vit_viz.geometry import CropBox
 from vit_viz.results import PatchMap, TokenMatrix
@@ -73,20 +73,10 @@ def _alone(patch_map: PatchMap, scene: Scene) -> Drawn:
 @drawn.register(Explanations)
 def _comparison(maps: Explanations, scene: Scene) -> Drawn:
     """Several maps of one photo beside each other, each on its own scale."""
-    provenance = next((one.provenance for one in maps.maps.values()), Provenance())
-    caption = joined(
-        scene.about(provenance),
-        f"Each map has its own scale{CLIPPED if scene.drawing.clip else ''}",
-        *maps.missing.values(),
-    )
-    return Drawn([_side_by_side(maps.maps, scene)], provenance, scene.label, caption)
-
-
-def _side_by_side(maps: Mapping[str, PatchMap], scene: Scene) -> FigureBlock:
-    across = min(len(maps), 3 if scene.inner > 200 else 2)
+    across = min(len(maps.maps), 3 if scene.inner > 200 else 2)
     wide = blocks.tile_width(across, scene.inner)
     tiles = []
-    for name, patch_map in maps.items():
+    for name, patch_map in maps.maps.items():
         _, ends, _ = scaled(patch_map, None, scene.drawing, {})
         if scene.photo is None:
             image = blocks.cells_image(patch_map.values, default_table(signed=patch_map.signed), ends)
@@ -94,7 +84,14 @@ def _side_by_side(maps: Mapping[str, PatchMap], scene: Scene) -> FigureBlock:
             shown = masked(patch_map, scene.drawing.mask)
             image = over_photo(scene.photo, shown, ends, scene, width=wide)[0]
         tiles.append((METHODS[name].words.label, image))
-    return blocks.tiles_block(tiles, scene.inner, across=across, sharp=scene.photo is None)
+    body = blocks.tiles_block(tiles, scene.inner, across=across, sharp=scene.photo is None)
+    provenance = next((one.provenance for one in maps.maps.values()), Provenance())
+    caption = joined(
+        scene.about(provenance),
+        f"Each map has its own scale{CLIPPED if scene.drawing.clip else ''}",
+        *maps.missing.values(),
+    )
+    return Drawn([body], provenance, scene.label, caption)
 
 
 def over_photo(
