@@ -18,7 +18,6 @@ Outputs = Literal["classes", "embedding", "unknown"]
 _HEADS = ("head", "heads", "fc", "classifier", "mlp_head", "classification_head")
 
 _TWO_TOWERS = ("clip", "siglip")  # trained with texts: their last linear layer is a projection
-_CLASSIFIER = "ForImageClassification"  # end of the name of transformers' classes
 
 
 def outputs_of(model: nn.Module) -> Outputs:
@@ -34,7 +33,7 @@ def outputs_of(model: nn.Module) -> Outputs:
     recipe = getattr(model, "pretrained_cfg", None)
     if recipe is not None and isinstance(count := getattr(model, "num_classes", None), int):
         return "classes" if count > 0 and not _is_tower(recipe, count) else "embedding"
-    if type(model).__name__.endswith(_CLASSIFIER):
+    if type(model).__name__.endswith("ForImageClassification"):  # transformers' classes
         return "classes"
     parts = dict(model.named_children())
     if len(parts) == 1:

@@ -274,18 +274,14 @@ def build(config: ViTConfig, state: Mapping[str, Tensor]) -> VisionTransformer:
         raise KeyMismatch(
             "The checkpoint does not fit its architecture: " + "; ".join(filter(None, problems)) + "."
         )
-    _check_finite(state)
-    own = {name: tensor.to(torch.float32, copy=True).contiguous() for name, tensor in state.items()}
-    model.load_state_dict(own, strict=True, assign=True)
-    return model.eval()
-
-
-def _check_finite(state: Mapping[str, Tensor]) -> None:
     for name, tensor in state.items():
         if not tensor.is_meta and not bool(torch.isfinite(tensor).all()):
             raise CheckpointError(
                 f"The parameter {name} holds numbers that are not finite: the file is damaged or its training failed."
             )
+    own = {name: tensor.to(torch.float32, copy=True).contiguous() for name, tensor in state.items()}
+    model.load_state_dict(own, strict=True, assign=True)
+    return model.eval()
 
 
 def choose_device(device: str | torch.device | None = None) -> torch.device:

@@ -48,9 +48,12 @@ def local_checkpoint(ref: str | Path) -> Source | None:
         return None
     if is_folder:
         return _folder(path)
-    return (
-        Source(path.stem, path, f"the local file {path.name}", _settings_beside(path)) if is_there else None
-    )
+    if not is_there:
+        return None
+    settings: dict[str, Any] = {}
+    if path.stem in _GENERIC:  # else it is not clear that config.json belongs to this file
+        settings = read_settings(path.parent / "config.json", path.parent / "preprocessor_config.json")
+    return Source(path.stem, path, f"the local file {path.name}", settings)
 
 
 def read_settings(config: Path | None, preprocessor: Path | None) -> dict[str, Any]:
@@ -86,13 +89,6 @@ def _folder(path: Path) -> Source:
         origin=f"the local folder {folder}",
         settings=read_settings(path / "config.json", path / "preprocessor_config.json"),
     )
-
-
-def _settings_beside(weights: Path) -> dict[str, Any]:
-    """config.json beside a lone file counts only where it clearly belongs to it: the file has save_pretrained's name."""
-    if weights.stem not in _GENERIC:
-        return {}
-    return read_settings(weights.parent / "config.json", weights.parent / "preprocessor_config.json")
 
 
 def _read_json(path: Path | None) -> dict[str, Any]:

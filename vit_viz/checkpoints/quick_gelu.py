@@ -58,7 +58,10 @@ def timm_weights_are(name: str, settings: Mapping[str, Any], *, head: int | None
     tags = [recipe.get("tag"), *(tag for other, tag in names if other == base)]
     tag = next((tag for tag in tags if isinstance(tag, str) and tag), "")
     published, width = PUBLISHED.get(base, (frozenset(), recipe.get("num_classes")))
-    return (tag in published or _is_noted(recipe)) and head in (None, width)
+    notes = recipe.get("notes")
+    notes = notes if isinstance(notes, list | tuple) else [notes]
+    is_noted = any("natively quickgelu" in str(note).lower() for note in notes)
+    return (tag in published or is_noted) and head in (None, width)
 
 
 def hub_weights_are(name: str, settings: Mapping[str, Any]) -> bool:
@@ -71,9 +74,3 @@ def _split(name: Any) -> tuple[str, str]:
     """(architecture, tag) of "timm/vit_base_patch16_clip_224.openai"."""
     base, _, tag = str(name or "").rsplit("/", 1)[-1].partition(".")
     return base, tag.split("@")[0]
-
-
-def _is_noted(recipe: Mapping[str, Any]) -> bool:
-    notes = recipe.get("notes")
-    notes = notes if isinstance(notes, list | tuple) else [notes]
-    return any("natively quickgelu" in str(note).lower() for note in notes)

@@ -76,7 +76,12 @@ def find(
     """
     text = str(ref)
     if text in BUNDLED:
-        return _bundled(text)
+        path = bundled_file(f"{text}.safetensors")
+        if not path.is_file():
+            raise CheckpointError(
+                f"The bundled model {text!r} is not in this installation: assets/{path.name} is missing."
+            )
+        return Source(text, path, "bundled with vit_viz")
     repo, _, revision = text.partition("@")
     entry = entry_of(repo) if local_files or not revision else None
     if entry is None and local_files and (local := local_checkpoint(ref)) is not None:
@@ -128,20 +133,8 @@ def announced_bytes(ref: str) -> int | None:
         entry=None,
         token=False,
         is_strangers=True,
-        is_local_only=False,
-        progress=None,
-        cancelled=None,
     )
     return hub.announced()
-
-
-def _bundled(name: str) -> Source:
-    path = bundled_file(f"{name}.safetensors")
-    if not path.is_file():
-        raise CheckpointError(
-            f"The bundled model {name!r} is not in this installation: assets/{path.name} is missing."
-        )
-    return Source(name, path, "bundled with vit_viz")
 
 
 @dataclass(frozen=True)
@@ -158,14 +151,29 @@ class _Hub:
     entry: Entry | None
     token: bool | None
     is_strangers: bool
-    is_local_only: bool
-    progress: Progress | None
-    cancelled: StopCheck | None
+    is_local_only: bool = False
+    progress: Progress | None = None
+    cancelled: StopCheck | None = None
 
     def fetch(self) -> Source:
         """Configuration first, so that a model that is not a ViT is refused before its weights are fetched."""
         with errors_in_words(self.repo, self.revision), strangers_models().in_use(self.repo):
-            return self._fetch(offline=self.is_local_only or self._unreachable())
+            offline = self.is_local_only or self._unreachable()
+            config = self._optional("config.json", self.revision, offline)
+            commit = config.parent.name if config is not None else self.revision
+            settings = read_settings(config, self._optional("preprocessor_config.json", commit, offline))
+            refuse_strangers(settings, self.repo)
+            check_declared(settings, self.repo, max_numbers=max_numbers(strangers=self.is_strangers))
+            if self.entry is not None:
+                settings.setdefault("pretrained_cfg", self.entry.settings)
+            weights = self._weights(commit, offline)
+        return Source(
+            name=self.entry.name if self.entry is not None else self.repo,
+            weights=weights,
+            origin=f"{self.repo} on the Hub at {weights.parent.name[:7]}",
+            settings={"architecture": self.repo, **settings, "hub_id": self.repo},
+            is_strangers=self.is_strangers,
+        )
 
     def announced(self) -> int | None:
         """Bytes of the weights, before any of them is fetched."""
@@ -185,25 +193,6 @@ class _Hub:
             if size is not None:
                 self._check_size(_WEIGHTS, size)
         return size
-
-    def _fetch(self, *, offline: bool) -> Source:
-        config = self._optional("config.json", self.revision, offline)
-        commit = config.parent.name if config is not None else self.revision
-        settings = read_settings(config, self._optional("preprocessor_config.json", commit, offline))
-        refuse_strangers(settings, self.repo)
-        check_declared(settings, self.repo, max_numbers=max_numbers(strangers=self.is_strangers))
-        if self.entry is not None:
-            settings.setdefault("pretrained_cfg", self.entry.settings)
-        weights = self._weights(commit, offline)
-        commit = weights.parent.name
-        name = self.entry.name if self.entry is not None else self.repo
-        return Source(
-            name=name,
-            weights=weights,
-            origin=f"{self.repo} on the Hub at {commit[:7]}",
-            settings={"architecture": self.repo, **settings, "hub_id": self.repo},
-            is_strangers=self.is_strangers,
-        )
 
     def _unreachable(self) -> bool:
         """Whether only the cache can answer; one short question instead of a minute of retries."""
@@ -236,8 +225,9 @@ class _Hub:
             raise
         except errors.EntryNotFoundError as error:
             raise self._without_weights() from error
-        announced = _announced_hash(path)
-        if announced is not None and hash_file(path) != announced:
+        # the cache names the blob of a large file by the SHA-256 that the Hub announced
+        announced = Path(os.readlink(path)).name if path.is_symlink() else path.name
+        if _SHA256.fullmatch(announced) and hash_file(path) != announced:
             strangers_models().forget(path)
             raise CheckpointError(
                 f"The weights of {self.repo!r} arrived damaged (another SHA-256 than announced) and were deleted; try again."
@@ -310,7 +300,9 @@ class _Hub:
         strangers, is_stranger = strangers_models(), self.is_strangers
         cache = blob.parents[2]
         cache.mkdir(parents=True, exist_ok=True)
-        needed = self._largest(filename) if size is None else size
+        # where the Hub does not say how many bytes come, a stranger's file may be the largest; the owner's are not bounded so
+        largest = MAX_STRANGERS_BYTES if filename == _WEIGHTS else MAX_JSON_BYTES
+        needed = size if size is not None else largest if is_stranger else 0
         with strangers.room(cache, needed, name=self.repo, is_stranger=is_stranger):
             part = strangers.part(blob, is_stranger=is_stranger)
             try:
@@ -378,18 +370,6 @@ class _Hub:
         elif size > _MAX_BYTES:
             raise CheckpointError(f"{self.repo!r} is larger than any model that we load.")
 
-    def _largest(self, filename: str) -> int:
-        """Bytes for which there has to be room where the Hub does not say how many come; the owner's are not bounded so."""
-        if not self.is_strangers:
-            return 0
-        return MAX_STRANGERS_BYTES if filename == _WEIGHTS else MAX_JSON_BYTES
-
 
 def _is_commit(revision: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{40}", revision) is not None
-
-
-def _announced_hash(path: Path) -> str | None:
-    """SHA-256 that the Hub announced: the cache names the blob of a large file by it; None where it does not."""
-    name = Path(os.readlink(path)).name if path.is_symlink() else path.name
-    return name if _SHA256.fullmatch(name) else None

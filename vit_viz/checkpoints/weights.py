@@ -92,7 +92,14 @@ def read_weights(path: Path, *, max_numbers: int = MAX_NUMBERS) -> Weights:
         raise CheckpointError(
             f"{path.name!r} holds no state dict: expected a dictionary from parameter names to tensors."
         )
-    _check_bounds(model.state, path.name, max_numbers)
+    if len(model.state) > _MAX_TENSORS or sum(one.numel() for one in model.state.values()) > max_numbers:
+        raise UnsafeFile(_too_much(path.name, max_numbers))
+    for key, tensor in model.state.items():
+        if (
+            tensor.layout != torch.strided
+            or tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes()
+        ):
+            raise UnsafeFile(f"{path.name!r} holds a tensor {key!r} that claims to be larger than its data.")
     return Weights(model=model, metadata=metadata, sha256=hash_file(path))
 
 
@@ -129,34 +136,29 @@ def _check_header(path: Path, max_numbers: int) -> None:
                     f"{path.name!r} has a table of contents of more than {_MAX_HEADER_BYTES // 10**6} MB, or is not safetensors: "
                     "it is not read."
                 )
-            header = json.loads(file.read(length))
+            contents = json.loads(file.read(length))
     except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(
             f"{path.name!r} cannot be read as safetensors: it is damaged, cut short, or another kind of file."
         ) from error
-    sizes = _announced_sizes(header, path.name)
+    if not isinstance(contents, Mapping):
+        raise _refused(path.name, "it lists no tensors by name")
+    metadata = contents.get("__metadata__", {})
+    if not isinstance(metadata, Mapping) or not all(isinstance(text, str) for text in metadata.values()):
+        raise _refused(path.name, "its metadata is not text by name")
+    sizes = [
+        _size(entry, path.name, key)
+        for key, entry in contents.items()
+        if key != "__metadata__" and not _is_empty_register(key, entry)
+    ]
     if len(sizes) > _MAX_TENSORS or sum(sizes) > max_numbers:
         raise UnsafeFile(_too_much(path.name, max_numbers))
     if any(size < 1 for size in sizes):
         raise UnsafeFile(f"{path.name!r} holds a tensor without numbers, or of more than {_MAX_AXES} axes.")
 
 
-def _announced_sizes(contents: object, name: str) -> list[int]:
-    """How many numbers each tensor claims to have, 0 where it has more than `_MAX_AXES` axes; UnsafeFile where the table lies."""
-    if not isinstance(contents, Mapping):
-        raise _refused(name, "it lists no tensors by name")
-    metadata = contents.get("__metadata__", {})
-    if not isinstance(metadata, Mapping) or not all(isinstance(text, str) for text in metadata.values()):
-        raise _refused(name, "its metadata is not text by name")
-    return [
-        _size(entry, name, key)
-        for key, entry in contents.items()
-        if key != "__metadata__" and not _is_empty_register(key, entry)
-    ]
-
-
 def _size(entry: Any, name: str, key: str) -> int:
-    """Numbers of one tensor."""
+    """How many numbers a tensor claims to have, 0 where it has more than `_MAX_AXES` axes; UnsafeFile where the table lies."""
     shown = f"{key[:60]!r}"
     if not isinstance(entry, Mapping):
         raise _refused(name, f"{shown} is not a tensor")
@@ -222,17 +224,6 @@ def _read_torch(path: Path, max_numbers: int) -> tuple[Any, bool]:
         raise unsafe_pickle(path.name) from error
     except Exception as error:  # on a damaged file torch's reader may raise anything
         raise (unsafe_pickle if has_objects else damaged)(path.name) from error
-
-
-def _check_bounds(state: Mapping[str, Tensor], name: str, max_numbers: int) -> None:
-    if len(state) > _MAX_TENSORS or sum(tensor.numel() for tensor in state.values()) > max_numbers:
-        raise UnsafeFile(_too_much(name, max_numbers))
-    for key, tensor in state.items():
-        if (
-            tensor.layout != torch.strided
-            or tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes()
-        ):
-            raise UnsafeFile(f"{name!r} holds a tensor {key!r} that claims to be larger than its data.")
 
 
 def _json(text: str) -> Any:

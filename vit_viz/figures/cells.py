@@ -95,23 +95,18 @@ def _segments(segments: Segments, scene: Scene) -> Drawn:
             blocks.enlarged(image), _shape(segments.labels), scene.inner, names=("row", "column")
         )
     else:
-        body = blocks.picture_block(_over(scene.photo, image, segments), scene.inner)
+        top, left, height, width = photo_region(scene.photo, segments.crop_box)
+        size = max(1, round(width)), max(1, round(height))
+        covered = scene.photo.copy()  # by the colours, where the model received it
+        covered.paste(
+            Image.fromarray(image).resize(size, Image.Resampling.NEAREST), (round(left), round(top))
+        )
+        body = blocks.picture_block(Image.blend(scene.photo, covered, 0.55), scene.inner)
     sizes = np.bincount(segments.labels.ravel())
     names = [f"segment {place}: {counted(int(size), 'patch')}" for place, size in enumerate(sizes)]
     caption = joined(scene.about(segments.provenance), segments.note)
     key = blocks.key_block(list(zip(names, _GROUP_COLOURS * len(names), strict=False)), scene.inner)
     return Drawn([body, key], segments.provenance, capital(segments.method), caption)
-
-
-def _over(photo: Image.Image, colours: NDArray[np.uint8], segments: Segments) -> Image.Image:
-    """The photo with the colours of the patches half over it, where the model received it."""
-    top, left, height, width = photo_region(photo, segments.crop_box)
-    layer = Image.fromarray(colours).resize(
-        (max(1, round(width)), max(1, round(height))), Image.Resampling.NEAREST
-    )
-    covered = photo.copy()
-    covered.paste(layer, (round(left), round(top)))
-    return Image.blend(photo, covered, 0.55)
 
 
 @drawn.register(HeadNames)

@@ -30,7 +30,22 @@ def _curve(curve: Curve, scene: Scene) -> Drawn:
 
 @drawn.register(Ranking)
 def _ranking(ranking: Ranking, scene: Scene) -> Drawn:
-    body = [_ranking_block(ranking, scene.inner), blocks.caption_block(ranking.unit, scene.inner)]
+    """Names with bars from 0 and numbers, best first."""
+    names, scores = ranking.names[:_MOST_NAMES], ranking.scores[:_MOST_NAMES].tolist()
+    shown = [lines_of(name, size=TEXT, width=0.42 * scene.inner) or [""] for name in names]
+    first = [lines[0] + (" .." if len(lines) > 1 else "") for lines in shown]
+    left = max((text_width(name, TEXT) for name in first), default=0.0) + TEXT
+    alike = numbers(scores)
+    room = max((text_width(words, TEXT) for words in alike), default=0.0) + TEXT
+    longest, step = max([abs(score) for score in scores] or [0.0]) or 1.0, 1.7 * TEXT
+    marks: list[Mark] = []
+    for row, (name, score, words) in enumerate(zip(first, scores, alike, strict=True)):
+        wide, base = (scene.inner - left - room) * abs(score) / longest, row * step + TEXT
+        marks.append(Text(left - 0.6 * TEXT, base, name, TEXT, _INKS.text, "end"))
+        marks.append(Box(left, row * step + 0.15 * TEXT, max(wide, 0.3), TEXT, fill=_INKS.line))
+        marks.append(Text(left + wide + 3, base, words, TEXT, _INKS.text))
+    bars = FigureBlock(step * len(names), tuple(marks))
+    body = [bars, blocks.caption_block(ranking.unit, scene.inner)]
     caption = joined(scene.about(ranking.provenance), ranking.note)
     return Drawn(body, ranking.provenance, capital(ranking.method), caption)
 
@@ -84,7 +99,10 @@ def _curve_block(curve: Curve, width: float) -> FigureBlock:
     wide, tall = width - left - TEXT, 0.55 * width
     edges = [curve.y, *(curve.band or ())]
     x_ends, (least, most) = limits(curve.x), limits(np.concatenate(edges))
-    y_ends = (least, most) if _is_of_value(curve) else (min(0.0, least), max(0.0, most))
+    known = dict(curve.provenance.parameters)
+    # an output that is a value may be far from 0 on every photo: its axis need not begin there
+    is_of_value = known.get("output") == "value" and known.get("followed") == curve.y_label
+    y_ends = (least, most) if is_of_value else (min(0.0, least), max(0.0, most))
 
     def place(x: float, y: float) -> tuple[float, float]:
         return left + wide * _share(x, x_ends), top + tall * (1 - _share(y, y_ends))
@@ -113,12 +131,6 @@ def _curve_block(curve: Curve, width: float) -> FigureBlock:
     return FigureBlock(top + tall + bottom, tuple(marks))
 
 
-def _is_of_value(curve: Curve) -> bool:
-    """Whether it follows an output that is a value, which may be far from 0 on every photo: its axis need not begin there."""
-    known = dict(curve.provenance.parameters)
-    return known.get("output") == "value" and known.get("followed") == curve.y_label
-
-
 def _tick_words(ticks: Sequence[float]) -> list[str]:
     """Round numbers with equally many decimals."""
     texts = [number(tick) for tick in ticks]
@@ -126,24 +138,6 @@ def _tick_words(ticks: Sequence[float]) -> list[str]:
         return texts
     decimals = max(len(text.partition(".")[2]) for text in texts)
     return [f"{tick:.{decimals}f}" for tick in ticks]
-
-
-def _ranking_block(ranking: Ranking, width: float) -> FigureBlock:
-    """Names with bars from 0 and numbers, best first."""
-    names, scores = ranking.names[:_MOST_NAMES], ranking.scores[:_MOST_NAMES].tolist()
-    shown = [lines_of(name, size=TEXT, width=0.42 * width) or [""] for name in names]
-    first = [lines[0] + (" .." if len(lines) > 1 else "") for lines in shown]
-    left = max((text_width(name, TEXT) for name in first), default=0.0) + TEXT
-    alike = numbers(scores)
-    room = max((text_width(words, TEXT) for words in alike), default=0.0) + TEXT
-    longest, step = max([abs(score) for score in scores] or [0.0]) or 1.0, 1.7 * TEXT
-    marks: list[Mark] = []
-    for row, (name, score, words) in enumerate(zip(first, scores, alike, strict=True)):
-        wide, base = (width - left - room) * abs(score) / longest, row * step + TEXT
-        marks.append(Text(left - 0.6 * TEXT, base, name, TEXT, _INKS.text, "end"))
-        marks.append(Box(left, row * step + 0.15 * TEXT, max(wide, 0.3), TEXT, fill=_INKS.line))
-        marks.append(Text(left + wide + 3, base, words, TEXT, _INKS.text))
-    return FigureBlock(step * len(names), tuple(marks))
 
 
 def _share(value: float, ends: Limits) -> float:

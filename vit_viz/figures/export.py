@@ -117,7 +117,9 @@ def animation(
     record = record_text(provenance, made)
     how: dict[str, Any] = {"comment": record.encode("ascii")}
     if form == "gif":
-        reduced = [_with_palette(frame) for frame in reduced]
+        # each has 255 colours of its own, dithered so that colour bars stay smooth
+        dither = Image.Dither.FLOYDSTEINBERG
+        reduced = [frame.quantize(palette=frame.quantize(255), dither=dither) for frame in reduced]
     else:
         how = {"quality": 88, "method": 4, "xmp": xmp(record).encode()}
     how |= {"save_all": True, "append_images": reduced[1:], "duration": _FRAME_MS, "loop": 0}
@@ -243,11 +245,6 @@ def _saved(picture: Image.Image, file_format: str, **options: Any) -> bytes:
     except (OSError, ValueError) as error:
         raise ExportError(f"The picture could not be written as {file_format}.") from error
     return file.getvalue()
-
-
-def _with_palette(frame: Image.Image) -> Image.Image:
-    """The frame in 255 colours of its own, dithered so that colour bars stay smooth."""
-    return frame.quantize(palette=frame.quantize(255), dither=Image.Dither.FLOYDSTEINBERG)
 
 
 def _reduced(picture: Image.Image) -> Image.Image:

@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from PIL import Image
-
 from vit_viz import samples
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.answer import Answer, Provenance
@@ -189,16 +187,12 @@ def _figure(session: Session, figure: FigureRequest, output: Output) -> bytes:
 def _numbers(session: Session, figure: FigureRequest, output: Output) -> bytes:
     """What was computed, with its record."""
     answer: Answer = session.run(figure.request)
-    provenance = provenance_in(answer) or _of_subject(session, figure)
+    provenance = provenance_in(answer)
+    if provenance is None and figure.subject.image:
+        traced = session.checked_trace_of(figure.subject).provenance
+        provenance = traced.with_parameters(method=figure.request.question, **figure.parameters)
+    provenance = provenance or session.model(figure.subject.model).provenance
     return export.NUMBERS[output.format](answer, record_text(provenance, made_of(session, figure, output)))
-
-
-def _of_subject(session: Session, figure: FigureRequest) -> Provenance:
-    """Where numbers came from that do not say so themselves."""
-    if not figure.subject.image:
-        return session.model(figure.subject.model).provenance
-    provenance = session.checked_trace_of(figure.subject).provenance
-    return provenance.with_parameters(method=figure.request.question, **figure.parameters)
 
 
 def _moving(session: Session, figure: FigureRequest, output: Output) -> bytes:
@@ -207,17 +201,15 @@ def _moving(session: Session, figure: FigureRequest, output: Output) -> bytes:
     if not (isinstance(answer, PatchMap) and "layer" in figure.parameters):
         raise ExportError("An animation goes through the layers of an attention map; this figure has none.")
     trace = session.checked_trace_of(figure.subject)
-    frames = [_frame(session, figure, output, layer, trace.num_layers) for layer in range(trace.num_layers)]
+    frames = []
+    for layer in range(trace.num_layers):
+        request = figure.request.about(figure.request.question, **figure.parameters | {"layer": layer})
+        scene = scene_of(session, replace(figure, request=request), output)
+        title = blocks.title_block(f"Layer {layer} of {trace.num_layers}", scene.inner)
+        sheet = stacked([title, *drawn(session.run(request), scene).blocks], output.width)
+        frames.append(raster(sheet, dpi=min(output.dpi, 150)))
     form: Literal["gif", "webp"] = "gif" if output.format == "gif" else "webp"
     return export.animation(frames, trace.provenance, form, made=made_of(session, figure, output))
-
-
-def _frame(session: Session, figure: FigureRequest, output: Output, layer: int, layers: int) -> Image.Image:
-    request = figure.request.about(figure.request.question, **figure.parameters | {"layer": layer})
-    scene = scene_of(session, replace(figure, request=request), output)
-    picture = drawn(session.run(request), scene)
-    title = blocks.title_block(f"Layer {layer} of {layers}", scene.inner)
-    return raster(stacked([title, *picture.blocks], output.width), dpi=min(output.dpi, 150))
 
 
 _WRITERS: dict[str, Callable[[Session, FigureRequest, Output], bytes]] = {

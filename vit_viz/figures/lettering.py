@@ -88,13 +88,10 @@ def spelled(text: str) -> str:
     """The text with the letters that the font has: accents dropped, signs written out, anything else as "?"."""
     text = "".join(_SPELLED.get(letter, letter) for letter in text)
     plain = (letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
-    return "".join(_one(letter) for letter in plain)
-
-
-def _one(letter: str) -> str:
-    if " " <= letter <= "~":
-        return letter
-    return letter if letter == "\n" else " " if letter.isspace() else "?"
+    return "".join(
+        letter if " " <= letter <= "~" or letter == "\n" else " " if letter.isspace() else "?"
+        for letter in plain
+    )
 
 
 def number(value: float) -> str:

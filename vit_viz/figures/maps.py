@@ -24,9 +24,9 @@ from vit_viz.figures.lettering import capital, number
 from vit_viz.figures.overlay import overlay
 from vit_viz.figures.request import DrawingOptions
 from vit_viz.figures.scene import Drawn, Scene, drawn, joined
-from vit_viz.figures.sheet import FigureBlock, Mark, printed_size
+from vit_viz.figures.sheet import Mark, printed_size
 from vit_viz.figures.styles import Look, chosen
-from vit_viz.geometry import CropBox, Grid
+from vit_viz.geometry import CropBox
 from vit_viz.results import PatchMap, TokenMatrix
 
 Scaled = tuple[PatchMap, Limits, str]
@@ -73,20 +73,10 @@ def _alone(patch_map: PatchMap, scene: Scene) -> Drawn:
 @drawn.register(Explanations)
 def _comparison(maps: Explanations, scene: Scene) -> Drawn:
     """Several maps of one photo beside each other, each on its own scale."""
-    provenance = next((one.provenance for one in maps.maps.values()), Provenance())
-    caption = joined(
-        scene.about(provenance),
-        f"Each map has its own scale{CLIPPED if scene.drawing.clip else ''}",
-        *maps.missing.values(),
-    )
-    return Drawn([_side_by_side(maps.maps, scene)], provenance, scene.label, caption)
-
-
-def _side_by_side(maps: Mapping[str, PatchMap], scene: Scene) -> FigureBlock:
-    across = min(len(maps), 3 if scene.inner > 200 else 2)
+    across = min(len(maps.maps), 3 if scene.inner > 200 else 2)
     wide = blocks.tile_width(across, scene.inner)
     tiles = []
-    for name, patch_map in maps.items():
+    for name, patch_map in maps.maps.items():
         _, ends, _ = scaled(patch_map, None, scene.drawing, {})
         if scene.photo is None:
             image = blocks.cells_image(patch_map.values, default_table(signed=patch_map.signed), ends)
@@ -94,7 +84,14 @@ def _side_by_side(maps: Mapping[str, PatchMap], scene: Scene) -> FigureBlock:
             shown = masked(patch_map, scene.drawing.mask)
             image = over_photo(scene.photo, shown, ends, scene, width=wide)[0]
         tiles.append((METHODS[name].words.label, image))
-    return blocks.tiles_block(tiles, scene.inner, across=across, sharp=scene.photo is None)
+    body = blocks.tiles_block(tiles, scene.inner, across=across, sharp=scene.photo is None)
+    provenance = next((one.provenance for one in maps.maps.values()), Provenance())
+    caption = joined(
+        scene.about(provenance),
+        f"Each map has its own scale{CLIPPED if scene.drawing.clip else ''}",
+        *maps.missing.values(),
+    )
+    return Drawn([body], provenance, scene.label, caption)
 
 
 def over_photo(
@@ -139,23 +136,16 @@ def query_marks(
         size: of the photo, (width, height).
         width: points that the picture takes across.
     """
-    unit = width / size[0]
+    whole = CropBox((size[1], size[0]), (size[1], size[0]), (0.0, 0.0, float(size[1]), float(size[0])))
+    box = patch_map.crop_box or whole
+    to_photo, to_points = size[0] / box.original_size[1], width / size[0]
     marks: list[Mark] = []
     for place in query_patches(patch_map.provenance, parameters):
         top, left, bottom, right = (
-            unit * edge for edge in _rectangle(place, patch_map.grid, patch_map.crop_box, size)
+            edge * to_photo * to_points for edge in box.patch_rect(*place, patch_map.grid)
         )
         marks += blocks.frame(left, top, right - left, bottom - top)
     return tuple(marks)
-
-
-def _rectangle(
-    place: tuple[int, int], grid: Grid, box: CropBox | None, size: tuple[int, int]
-) -> tuple[float, float, float, float]:
-    whole = box or CropBox((size[1], size[0]), (size[1], size[0]), (0.0, 0.0, float(size[1]), float(size[0])))
-    unit = size[0] / whole.original_size[1]
-    top, left, bottom, right = whole.patch_rect(*place, grid)
-    return top * unit, left * unit, bottom * unit, right * unit
 
 
 # --- scales

@@ -169,7 +169,13 @@ def _states(maps: TokenMaps, scene: Scene) -> Drawn:
     """The map of each state with its name, all on one scale; of several numbers a patch, the first three as red, green and blue."""
     if maps.values.ndim == 4:
         how = "The first three numbers of each patch as red, green and blue, each on one scale for all states"
-        pictures, bar = _composites(maps.values), []
+        low, high = maps.values.min(axis=(0, 1, 2)), maps.values.max(axis=(0, 1, 2))
+        share = (maps.values - low) / np.where(high > low, high - low, 1.0)
+        count = min(3, maps.values.shape[3])
+        colours = np.full((*maps.values.shape[:3], 3), 0.5)  # missing numbers lie in the middle
+        colours[..., :count] = share[..., :count]
+        pictures = [blocks.enlarged((255 * state + 0.5).astype(np.uint8)) for state in colours]
+        bar = []
     else:
         how = "One scale for all states"
         ends, table = limits(maps.values, signed=maps.signed), default_table(signed=maps.signed)
@@ -180,16 +186,6 @@ def _states(maps: TokenMaps, scene: Scene) -> Drawn:
     body = blocks.tiles_block(tiles, scene.inner, across=_ACROSS, sharp=True, marks=marks)
     caption = joined(how, scene.about(maps.provenance), maps.note)
     return Drawn([body, *bar], maps.provenance, capital(maps.method), caption)
-
-
-def _composites(values: NDArray[np.float32]) -> list[Image.Image]:
-    """Three numbers a patch as a colour, [states, rows, cols, channels]; missing ones lie in the middle."""
-    low, high = values.min(axis=(0, 1, 2)), values.max(axis=(0, 1, 2))
-    share = (values - low) / np.where(high > low, high - low, 1.0)
-    colours = np.full((*values.shape[:3], 3), 0.5)
-    count = min(3, values.shape[3])
-    colours[..., :count] = share[..., :count]
-    return [blocks.enlarged((255 * state + 0.5).astype(np.uint8)) for state in colours]
 
 
 @drawn.register(FilterComponents)

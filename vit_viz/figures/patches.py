@@ -97,8 +97,12 @@ def _hatched(
         raise ParameterError(f"A patch grid has at least 1 x 1 patches, not {grid[0]} x {grid[1]}.")
     region = photo_region(photo, crop_box)
     area = visible_area((photo.height, photo.width), region)
-    shape = _drawn_shape(area, (region[2] / grid[0], region[3] / grid[1]), numbers, longest_side)
-    down, across = shape[0] / (area[2] - area[0]), shape[1] / (area[3] - area[1])
+    tall, wide = area[2] - area[0], area[3] - area[1]
+    # the photo's size, unless it is too long, or its patches are too small to be told apart
+    wanted = (_NUMBERED_PATCH if numbers else _PATCH) / min(region[2] / grid[0], region[3] / grid[1])
+    factor = min(max(1.0, wanted), longest_side / max(tall, wide))
+    shape = max(1, round(tall * factor)), max(1, round(wide * factor))
+    down, across = shape[0] / tall, shape[1] / wide
     drawn = (
         (region[0] - area[0]) * down,
         (region[1] - area[1]) * across,
@@ -176,23 +180,11 @@ def patch_sequence(
     for line in range(lines):
         held = range(len(tiles))[line * across : (line + 1) * across]
         at = (left - size * 0.6, head + line * tall + tiles[0].height / 2)
-        _write(draw, at, _range(held), size=size, colour=colours.text, anchor="rm")
+        words = f"{held[0]} - {held[-1]}" if len(held) > 1 else f"{held[0]}"
+        _write(draw, at, words, size=size, colour=colours.text, anchor="rm")
         for place, index in enumerate(held):
             sheet.paste(tiles[index], (left + place * wide, head + line * tall))
     return sheet
-
-
-def _range(held: range) -> str:
-    """Patch indices in words: "0 - 20"."""
-    return f"{held[0]} - {held[-1]}" if len(held) > 1 else f"{held[0]}"
-
-
-def _drawn_shape(area: Area, patch: tuple[float, float], numbers: bool, longest_side: int) -> tuple[int, int]:
-    """Height and width of the picture: the photo's, unless it is too long, or its patches are too small to be told apart."""
-    tall, wide = area[2] - area[0], area[3] - area[1]
-    wanted = (_NUMBERED_PATCH if numbers else _PATCH) / min(patch)
-    factor = min(max(1.0, wanted), longest_side / max(tall, wide))
-    return max(1, round(tall * factor)), max(1, round(wide * factor))
 
 
 def _placed(photo: Image.Image, area: Area, shape: tuple[int, int]) -> Image.Image:

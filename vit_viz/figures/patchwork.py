@@ -25,39 +25,53 @@ _PIXELS = 28  # of that side
 
 @drawn.register(PatchPlaces)
 def _places(_places: PatchPlaces, scene: Scene) -> Drawn:
-    """The photo with its patches."""
-    rows, cols = scene.trace.layout.grid
-    return _of_patches(_grid(scene), f"Patch grid: {rows} rows x {cols} columns", scene)
+    """The photo, hatched where the model does not see it, with the lines between patches and perhaps their numbers."""
+    trace, photo, width = scene.trace, scene.photo, scene.inner
+    grid = trace.layout.grid
+    assert trace.crop_box is not None
+    assert photo is not None
+    size = printed_size(photo, width, scene.output.dpi)
+    image, (top, left, height, wide) = received_photo(
+        photo, grid=grid, crop_box=trace.crop_box, longest_side=max(size)
+    )
+    tall = width * image.height / image.width
+    place = (top * tall, left * width, height * tall, wide * width)
+    marks: list[Mark] = [Bitmap(0, 0, width, tall, image)]
+    marks += _lines(place, grid)
+    if scene.parameters.get("numbers"):
+        marks += _numbers(place, grid)
+    title = f"Patch grid: {grid[0]} rows x {grid[1]} columns"
+    return _of_patches(FigureBlock(tall, tuple(marks)), title, scene)
 
 
 @drawn.register(ReceivedImage)
 def _received(received: ReceivedImage, scene: Scene) -> Drawn:
-    """The patches in the order of the tokens."""
+    """The tokens in the order in which the model receives them: prefix tokens, patches, suffix tokens, wrapped like text."""
+    layout, width = scene.trace.layout, scene.inner
+    tiles = patch_tiles(received.picture, grid=layout.grid, tile=_PIXELS)
+    left = text_width(f"{len(tiles)} - {len(tiles)}", TEXT) + TEXT
+    marks, top = _names("prefix", layout.prefix, left=left, width=width)
+    unit = _TILE / _PIXELS
+    wide, tall = tiles[0].width * unit + _GAP, max(tiles[0].height * unit + _GAP, 1.1 * TEXT)
+    across = max(1, int((width - left + _GAP) / wide))
+    white = np.full((tiles[0].height, round(_GAP / unit), 3), 255, np.uint8)
+    for line, start in enumerate(range(0, len(tiles), across)):
+        held, y = tiles[start : start + across], top + line * tall
+        words = f"{start} - {start + len(held) - 1}" if len(held) > 1 else f"{start}"
+        at = y + tiles[0].height * unit / 2 + 0.35 * TEXT
+        marks.append(Text(left - 0.6 * TEXT, at, words, TEXT, _INKS.text, "end"))
+        parts = [part for one in held for part in (np.asarray(one), white)]
+        strip = Image.fromarray(np.concatenate(parts[:-1], axis=1))
+        marks.append(Bitmap(left, y, strip.width * unit, strip.height * unit, strip, sharp=True))
+    below = top + -(-len(tiles) // across) * tall
+    ending, foot = _names("suffix", first_and_last(layout.suffix), left=left, width=width, top=below + _GAP)
     title = "The sequence of tokens that the model receives"
-    return _of_patches(_sequence(received, scene), title, scene)
+    return _of_patches(FigureBlock(max(below, foot), (*marks, *ending)), title, scene)
 
 
 def _of_patches(body: FigureBlock, title: str, scene: Scene) -> Drawn:
     provenance = scene.trace.provenance.with_parameters(method=scene.label.lower())
     return Drawn([body], provenance, title, scene.about(scene.trace.provenance))
-
-
-def _grid(scene: Scene) -> FigureBlock:
-    """The photo, hatched where the model does not see it, with the lines between patches and perhaps their numbers."""
-    trace, photo, width = scene.trace, scene.photo, scene.inner
-    assert trace.crop_box is not None
-    assert photo is not None
-    size = printed_size(photo, width, scene.output.dpi)
-    image, (top, left, height, wide) = received_photo(
-        photo, grid=trace.layout.grid, crop_box=trace.crop_box, longest_side=max(size)
-    )
-    tall = width * image.height / image.width
-    place = (top * tall, left * width, height * tall, wide * width)
-    marks: list[Mark] = [Bitmap(0, 0, width, tall, image)]
-    marks += _lines(place, trace.layout.grid)
-    if scene.parameters.get("numbers"):
-        marks += _numbers(place, trace.layout.grid)
-    return FigureBlock(tall, tuple(marks))
 
 
 def _lines(place: tuple[float, float, float, float], cells: tuple[int, int]) -> list[Mark]:
@@ -85,34 +99,6 @@ def _numbers(place: tuple[float, float, float, float], cells: tuple[int, int]) -
             marks.append(Box(x, y, text_width(words, _NUMBER) + 1.2, 1.05 * _NUMBER, fill=_BRIGHT))
             marks.append(Text(x + 0.6, y + 0.85 * _NUMBER, words, _NUMBER, _INKS.text))
     return marks
-
-
-def _sequence(received: ReceivedImage, scene: Scene) -> FigureBlock:
-    """The tokens in the order in which the model receives them: prefix tokens, patches, suffix tokens, wrapped like text."""
-    layout, width = scene.trace.layout, scene.inner
-    tiles = patch_tiles(received.picture, grid=layout.grid, tile=_PIXELS)
-    left = text_width(f"{len(tiles)} - {len(tiles)}", TEXT) + TEXT
-    marks, top = _names("prefix", layout.prefix, left=left, width=width)
-    unit = _TILE / _PIXELS
-    wide, tall = tiles[0].width * unit + _GAP, max(tiles[0].height * unit + _GAP, 1.1 * TEXT)
-    across = max(1, int((width - left + _GAP) / wide))
-    for line, start in enumerate(range(0, len(tiles), across)):
-        held, y = tiles[start : start + across], top + line * tall
-        words = f"{start} - {start + len(held) - 1}" if len(held) > 1 else f"{start}"
-        at = y + tiles[0].height * unit / 2 + 0.35 * TEXT
-        marks.append(Text(left - 0.6 * TEXT, at, words, TEXT, _INKS.text, "end"))
-        strip = _strip(held)
-        marks.append(Bitmap(left, y, strip.width * unit, strip.height * unit, strip, sharp=True))
-    below = top + -(-len(tiles) // across) * tall
-    ending, foot = _names("suffix", first_and_last(layout.suffix), left=left, width=width, top=below + _GAP)
-    return FigureBlock(max(below, foot), (*marks, *ending))
-
-
-def _strip(tiles: Sequence[Image.Image]) -> Image.Image:
-    """Patches side by side, white between them."""
-    gap = np.full((tiles[0].height, round(_GAP * _PIXELS / _TILE), 3), 255, np.uint8)
-    parts = [part for tile in tiles for part in (np.asarray(tile), gap)]
-    return Image.fromarray(np.concatenate(parts[:-1], axis=1))
 
 
 def _names(

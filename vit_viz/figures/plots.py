@@ -60,9 +60,21 @@ def curve_figure(curves: Mapping[str, Curve]) -> go.Figure:
             f"Curves in one figure share their axes; these have {len(labels)} kinds of axes."
         )
     figure = _blank()
-    banded = next((curve for curve in curves.values() if curve.band is not None), None)
+    banded = next(((curve.x, curve.band) for curve in curves.values() if curve.band is not None), None)
     if banded is not None:
-        _add_band(figure, banded)
+        x, (low, high) = banded
+        figure.add_trace(
+            go.Scatter(
+                x=np.concatenate([x, x[::-1]]),
+                y=np.concatenate([high, low[::-1]]),  # one closed outline
+                fill="toself",
+                fillcolor=_BAND,
+                line={"width": 0},
+                mode="lines",
+                name="random order, 95%",
+                hoverinfo="skip",
+            )
+        )
     for place, (name, curve) in enumerate(curves.items()):
         figure.add_trace(
             go.Scatter(
@@ -105,24 +117,6 @@ def captioned_figure(figure: go.Figure, *, title: str, caption: str = "") -> go.
             **place,
         )
     return figure
-
-
-def _add_band(figure: go.Figure, curve: Curve) -> None:
-    """The area between the band's edges, as one closed outline."""
-    assert curve.band is not None
-    low, high = curve.band
-    figure.add_trace(
-        go.Scatter(
-            x=np.concatenate([curve.x, curve.x[::-1]]),
-            y=np.concatenate([high, low[::-1]]),
-            fill="toself",
-            fillcolor=_BAND,
-            line={"width": 0},
-            mode="lines",
-            name="random order, 95%",
-            hoverinfo="skip",
-        )
-    )
 
 
 def photo_scatter() -> go.Figure:

@@ -201,10 +201,6 @@ def figure_for(
     if question is OWN_PART:
         beside = request.about(OWN_PARTS.name, target=parameters.get("target"))
     if question is POSITIONS and (place := str(parameters.get("place", ""))):
-        beside, ringed = request.about(POSITIONS.name, **parameters | {"place": ""}), _cell(place)
+        beside = request.about(POSITIONS.name, **parameters | {"place": ""})
+        ringed = as_pair(place) if place[0].isdigit() else None
     return FigureRequest(request, drawing, beside, ringed, title)
-
-
-def _cell(place: str) -> tuple[int, int] | None:
-    """The patch that is named; None where it is another token."""
-    return as_pair(place) if place[0].isdigit() else None

@@ -121,7 +121,11 @@ def plotted(answer: Answer, ax: Any) -> Any:
             from matplotlib.pyplot import gca
         ax = gca()
     if isinstance(answer, Curve):
-        _plot_curve(answer, ax)
+        if answer.band is not None:
+            ax.fill_between(answer.x, *answer.band, alpha=0.2, linewidth=0)
+        ax.plot(answer.x, answer.y)
+        ax.set_xlabel(answer.x_label)
+        ax.set_ylabel(answer.y_label)
     elif isinstance(answer, Ranking):
         ax.barh(answer.names[::-1], answer.scores[::-1])
         ax.set_xlabel(answer.unit)
@@ -133,14 +137,6 @@ def plotted(answer: Answer, ax: Any) -> Any:
         raise ExportError(f"A {type(answer).__name__} is no single table or curve{there}.")
     ax.set_title(getattr(answer, "method", ""))
     return ax
-
-
-def _plot_curve(curve: Curve, ax: Any) -> None:
-    if curve.band is not None:
-        ax.fill_between(curve.x, *curve.band, alpha=0.2, linewidth=0)
-    ax.plot(curve.x, curve.y)
-    ax.set_xlabel(curve.x_label)
-    ax.set_ylabel(curve.y_label)
 
 
 def _plot_cells(answer: Any, ax: Any) -> None:

@@ -37,13 +37,37 @@ def screen_picture(
     Raises:
         VitVizError: the subject is gone, or the figure asks for what this model does not have.
     """
-    answer = session.run(figure.request)
+    answer, how, subject = session.run(figure.request), figure.drawing, figure.subject
     if isinstance(answer, PatchMap):
-        return _encoded(_over_photo(session, figure, answer, side))
+        beside = None if figure.beside is None else session.run(figure.beside)
+        patch_map, ends, _ = scaled(answer, beside, figure.drawing, figure.parameters)
+        style, _ = style_of(session, subject, how.style, signed=patch_map.signed)
+        photo = _readable(screen_photo(session, subject), side)
+        return _encoded(laid_over(photo, masked(patch_map, how.mask), ends, how, style))
     if isinstance(answer, PatchPlaces):
-        return _encoded(_grid(session, figure))
-    if isinstance(answer, ReceivedImage):  # text and flat colours, which JPEG would blur
-        return _encoded(_sequence(session, figure, answer, theme), "png")
+        trace = session.trace_of(subject)
+        assert trace.crop_box is not None
+        picture = patch_grid(
+            session.photo_of(subject),
+            grid=trace.layout.grid,
+            crop_box=trace.crop_box,
+            numbers=bool(figure.parameters.get("numbers")),
+            longest_side=SCREEN_SIDE,
+        )
+        return _encoded(picture)
+    if isinstance(answer, ReceivedImage):
+        layout = session.trace_of(subject).layout
+        sharp = 2 if layout.num_patches <= _SHARP_PATCHES else 1
+        picture = patch_sequence(
+            answer.picture,
+            grid=layout.grid,
+            prefix=layout.prefix,
+            suffix=layout.suffix,
+            width=640 * sharp,
+            tile=28 * sharp,
+            theme=theme,
+        )
+        return _encoded(picture, "png")  # text and flat colours, which JPEG would blur
     raise ExportError("There is no picture of this without words; please save the figure.")
 
 
@@ -72,15 +96,6 @@ def photo_jpeg(session: Session, subject: Subject) -> Encoded:
     return _encoded(screen_photo(session, subject))
 
 
-def _over_photo(session: Session, figure: FigureRequest, patch_map: PatchMap, side: int) -> Image.Image:
-    beside = None if figure.beside is None else session.run(figure.beside)
-    patch_map, ends, _ = scaled(patch_map, beside, figure.drawing, figure.parameters)
-    how, subject = figure.drawing, figure.subject
-    style, _ = style_of(session, subject, how.style, signed=patch_map.signed)
-    photo = _readable(screen_photo(session, subject), side)
-    return laid_over(photo, masked(patch_map, how.mask), ends, how, style)
-
-
 def _readable(image: Image.Image, side: int) -> Image.Image:
     """A small photo enlarged, so that the edges of its patches are sharp on the screen; a large one as small as is needed."""
     if max(image.size) > side:
@@ -91,32 +106,6 @@ def _readable(image: Image.Image, side: int) -> Image.Image:
     if factor <= 1:
         return image
     return image.resize((image.width * factor, image.height * factor), Image.Resampling.BICUBIC)
-
-
-def _grid(session: Session, figure: FigureRequest) -> Image.Image:
-    trace = session.trace_of(figure.subject)
-    assert trace.crop_box is not None
-    return patch_grid(
-        session.photo_of(figure.subject),
-        grid=trace.layout.grid,
-        crop_box=trace.crop_box,
-        numbers=bool(figure.parameters.get("numbers")),
-        longest_side=SCREEN_SIDE,
-    )
-
-
-def _sequence(session: Session, figure: FigureRequest, received: ReceivedImage, theme: Theme) -> Image.Image:
-    layout = session.trace_of(figure.subject).layout
-    sharp = 2 if layout.num_patches <= _SHARP_PATCHES else 1
-    return patch_sequence(
-        received.picture,
-        grid=layout.grid,
-        prefix=layout.prefix,
-        suffix=layout.suffix,
-        width=640 * sharp,
-        tile=28 * sharp,
-        theme=theme,
-    )
 
 
 def _encoded(image: Image.Image, form: str = "jpeg") -> Encoded:

@@ -87,7 +87,8 @@ def summands(decomposed: Decomposition) -> dict[str, float]:
 def _sum(parts: dict[str, float], total: float, width: float) -> FigureBlock:
     """The parts as bars from 0 to both sides, and their sum under a line."""
     names, values = (*parts, "together"), (*parts.values(), total)
-    words = _signed(values)
+    decimals = decimals_of(values)
+    words = [f"{value:+.{decimals}f}" if decimals < 8 else f"{value:+.3e}" for value in values]
     left = max(text_width(name, TEXT) for name in names) + TEXT
     room = max(text_width(word, TEXT) for word in words) + 0.6 * TEXT
     low, high = min(0.0, *values), max(0.0, *values)
@@ -106,12 +107,6 @@ def _sum(parts: dict[str, float], total: float, width: float) -> FigureBlock:
     line = (len(parts) * _STEP + 0.1) * TEXT
     marks.append(Box(0, line, width, 0.4, fill=_INKS.line))
     return FigureBlock((len(names) * _STEP + 0.6) * TEXT, tuple(marks))
-
-
-def _signed(values: Sequence[float]) -> list[str]:
-    """Numbers with their sign and equally many decimals, four digits for the largest, so that they are seen to add up."""
-    decimals = decimals_of(values)
-    return [f"{value:+.{decimals}f}" if decimals < 8 else f"{value:+.3e}" for value in values]
 
 
 def decimals_of(values: Sequence[float]) -> int:

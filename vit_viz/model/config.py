@@ -168,7 +168,13 @@ class ViTConfig:
                     f"{_said(field.name)} must be true or false, not {str(getattr(self, field.name))[:40]!r}."
                 )
         for name, limit in _POSITIVE.items():
-            _positive(name, getattr(self, name), limit)
+            value = getattr(self, name)
+            if name == "scale" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < limit:
+                raise ParameterError(
+                    f"{_said(name)} must lie between 0 and {limit:g}, not {str(value)[:40]!r}."
+                )
         self._check_combinations()
 
     @property
@@ -257,7 +263,15 @@ class ViTConfig:
         if self.position == "rotary" and self.rotary_grid:
             raise ParameterError("A grid of rotary positions comes beside other positions than rotary ones.")
         if self.relative_bias or self.shared_bias:
-            self._check_bias()
+            if self.prefix != ("class",):
+                raise ParameterError(
+                    "A relative position bias has entries for one class token and patches, and for no distillation token or "
+                    "register."
+                )
+            if self.resample not in ("timm", "transformers"):
+                raise ParameterError(
+                    f"A relative position bias is resampled as timm or transformers does it, not as {self.resample!r}."
+                )
         if self.position == "sinusoidal_2d" and self.embed_dim % 4:
             raise ParameterError(
                 f"2-D sinusoidal positions need a width of a token that 4 divides, not {self.embed_dim}."
@@ -290,16 +304,6 @@ class ViTConfig:
         if self.num_parameters > _MAX_PARAMETERS:
             raise ParameterError(
                 f"A model of {self.num_parameters / 1e9:.0f} billion parameters is more than is loaded here."
-            )
-
-    def _check_bias(self) -> None:
-        if self.prefix != ("class",):
-            raise ParameterError(
-                "A relative position bias has entries for one class token and patches, and for no distillation token or register."
-            )
-        if self.resample not in ("timm", "transformers"):
-            raise ParameterError(
-                f"A relative position bias is resampled as timm or transformers does it, not as {self.resample!r}."
             )
 
 
@@ -374,13 +378,6 @@ def _integer(name: str, value: Any) -> int:
     if name in _LIMITS and not low <= value <= high:
         raise ParameterError(f"{_said(name)} must lie between {low} and {high}, not {value}.")
     return int(value)
-
-
-def _positive(name: str, value: Any, limit: float) -> None:
-    if name == "scale" and value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < limit:
-        raise ParameterError(f"{_said(name)} must lie between 0 and {limit:g}, not {str(value)[:40]!r}.")
 
 
 def _choose(name: str, value: Any, options: tuple[str, ...]) -> None:

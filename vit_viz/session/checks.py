@@ -94,10 +94,9 @@ class BackgroundChecks:
             return False
         with self._lock:
             wishes = list(self._wishes.get(check, ()))
-        return not threading.main_thread().is_alive() or all(self._is_over(wish) for wish in wishes)
-
-    def _is_over(self, wish: _Wish) -> bool:
-        return (wish.left is not None and wish.left()) or not self._has_model(wish.model)
+        return not threading.main_thread().is_alive() or all(
+            (wish.left is not None and wish.left()) or not self._has_model(wish.model) for wish in wishes
+        )
 
     @contextmanager
     def _turn(self, check: StructureCheck, unwanted: StopCheck) -> Iterator[None]:

@@ -88,7 +88,11 @@ class ModelEdits:
         _refuse_twice([f"Head {head} of layer {layer}" for (layer, head), _ in self.heads])
         _refuse_twice([f"The temperature of layer {layer}" for layer, _ in self.temperatures])
         for layer, value in self.temperatures:
-            _check_temperature(layer, value)
+            if not (math.isfinite(value) and LOWEST_TEMPERATURE <= value <= HIGHEST_TEMPERATURE):
+                raise ParameterError(
+                    f"The temperature of layer {layer} is a number from {LOWEST_TEMPERATURE:g} to {HIGHEST_TEMPERATURE:g}, not "
+                    f"{value:g}."
+                )
         changed = tuple((layer, float(f"{value:g}")) for layer, value in self.temperatures if value != 1)
         object.__setattr__(self, "heads", tuple(sorted(self.heads)))
         object.__setattr__(self, "temperatures", tuple(sorted(changed)))
@@ -114,7 +118,12 @@ class ModelEdits:
             raise ParameterError("Edits are words such as 'off 3.1;temperature 7=0.5', or a list of them.")
         if sum(map(len, statements)) > _LONGEST:
             raise ParameterError(f"Edits have at most {_LONGEST} characters.")
-        return _joined([_statement(one) for one in statements if one.strip()])
+        parts = [_statement(one) for one in statements if one.strip()]
+        return ModelEdits(
+            tuple(one for part in parts for one in part.heads),
+            tuple(one for part in parts for one in part.temperatures),
+            tuple(one for part in parts for one in part.forbidden),
+        )
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -187,7 +196,17 @@ class ModelEdits:
         Raises:
             ParameterError: a layer, a head or a token does not exist there, or some token would see nothing.
         """
-        _check_layers(self, trace)
+        named = [layer for (layer, _), _ in self.heads] + [layer for layer, _ in self.temperatures]
+        for layer in (*named, *(layer for one in self.forbidden for layer in one.layers)):
+            if layer >= trace.num_layers:
+                raise ParameterError(
+                    f"Layer {layer} does not exist: this model has layers 0-{trace.num_layers - 1}."
+                )
+        for (_, head), _ in self.heads:
+            if head >= trace.num_heads:
+                raise ParameterError(
+                    f"Head {head} does not exist: this model has heads 0-{trace.num_heads - 1}."
+                )
         zero_or: dict[HeadState, float | str] = {"off": 0.0, "mean": "mean", "uniform": "uniform"}
         heads = {place: zero_or[state] for place, state in self.heads}
         return Edits(heads, _masks(self.forbidden, trace), None, dict(self.temperatures))
@@ -198,18 +217,6 @@ EditsLike: TypeAlias = ModelEdits | str | Sequence[str] | Mapping[str, Any]
 
 
 # --- for a model
-
-
-def _check_layers(edits: ModelEdits, trace: Trace) -> None:
-    named = [layer for (layer, _), _ in edits.heads] + [layer for layer, _ in edits.temperatures]
-    for layer in (*named, *(layer for one in edits.forbidden for layer in one.layers)):
-        if layer >= trace.num_layers:
-            raise ParameterError(
-                f"Layer {layer} does not exist: this model has layers 0-{trace.num_layers - 1}."
-            )
-    for (_, head), _ in edits.heads:
-        if head >= trace.num_heads:
-            raise ParameterError(f"Head {head} does not exist: this model has heads 0-{trace.num_heads - 1}.")
 
 
 def _masks(forbidden: Iterable[Forbidden], trace: Trace) -> dict[int, Tensor]:
@@ -308,14 +315,6 @@ _READERS: dict[str, Callable[[str, str], ModelEdits]] = {
 }
 
 
-def _joined(parts: list[ModelEdits]) -> ModelEdits:
-    return ModelEdits(
-        tuple(one for part in parts for one in part.heads),
-        tuple(one for part in parts for one in part.temperatures),
-        tuple(one for part in parts for one in part.forbidden),
-    )
-
-
 def _refuse_twice(names: list[str]) -> None:
     if len(names) > MOST:
         raise ParameterError(f"At most {MOST} heads or layers can be edited at once.")
@@ -324,13 +323,6 @@ def _refuse_twice(names: list[str]) -> None:
         if name in seen:
             raise ParameterError(f"{name} is edited twice; please say once what it shall be.")
         seen.add(name)
-
-
-def _check_temperature(layer: int, value: float) -> None:
-    if not (math.isfinite(value) and LOWEST_TEMPERATURE <= value <= HIGHEST_TEMPERATURE):
-        raise ParameterError(
-            f"The temperature of layer {layer} is a number from {LOWEST_TEMPERATURE:g} to {HIGHEST_TEMPERATURE:g}, not {value:g}."
-        )
 
 
 NO_EDITS = ModelEdits()

@@ -22,7 +22,6 @@ from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.registry import PARTS, QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion, Part
 from vit_viz.analyses.targets import function_of
-from vit_viz.answer import Provenance
 from vit_viz.capture import Trace, innermost_edit, standing, trace
 from vit_viz.capture.buffers import IDLE_BYTES, BufferPool
 from vit_viz.capture.interventions import Edits
@@ -130,7 +129,11 @@ class Engine:
             torch.OutOfMemoryError: the device has no room for it.
         """
         computed(request)  # which refuses what there is not
-        self._check(request)
+        subject = request.subject
+        if subject.image:  # too large a one is refused before anything is computed, here or elsewhere
+            whole = self._pictures.picture(subject.image, owner=request.owner)[0]
+            size = (whole.height, whole.width)
+            check_input(self._model(request), subject, size, max_patches=self._pictures.max_patches)
         compute = elsewhere or partial(self._compute, request, progress, cancelled, preview)
         with self._hearing(request, progress):
             answer = self._kept(request, compute, answer_bytes, cancelled)
@@ -285,7 +288,13 @@ class Engine:
             taken = time.perf_counter() - started
         recorded.let_model_go()
         self.pace.note(loaded.provenance.weights, recorded.num_tokens, taken)
-        recorded.provenance = self._provenance(recorded.provenance, request)
+        part, edits = request.subject.part, request.subject.edits
+        provenance = recorded.provenance.with_parameters(edits=edits) if edits else recorded.provenance
+        if part is not None:  # the whole photo, and which part of it
+            digest = self._pictures.picture(request.subject.image, owner=request.owner)[1]
+            preprocess = f"{part_words(part)}; {provenance.preprocess}"
+            provenance = replace(provenance, image=digest, preprocess=preprocess)
+        recorded.provenance = provenance
         return recorded
 
     @contextmanager
@@ -305,15 +314,6 @@ class Engine:
         for about, progress in tuple(self._hearers.values()):
             if about == key:
                 progress(share)
-
-    def _provenance(self, provenance: Provenance, request: Request) -> Provenance:
-        """Of a part: the whole photo, and which part of it; of an edited model: what was changed."""
-        part, edits = request.subject.part, request.subject.edits
-        provenance = provenance.with_parameters(edits=edits) if edits else provenance
-        if part is None:
-            return provenance
-        digest = self._pictures.picture(request.subject.image, owner=request.owner)[1]
-        return replace(provenance, image=digest, preprocess=f"{part_words(part)}; {provenance.preprocess}")
 
     def _step(self, request: Request, cancelled: StopCheck | None) -> Step:
         """One step of the walkthrough, which runs parts of the model."""
@@ -360,14 +360,6 @@ class Engine:
 
     def _model(self, request: Request) -> Model:
         return self.models.get(request.subject.model)
-
-    def _check(self, request: Request) -> None:
-        """Refuse what is larger than what is computed here, before anything is computed, here or elsewhere."""
-        subject = request.subject
-        if subject.image:
-            whole = self._pictures.picture(subject.image, owner=request.owner)[0]
-            size = (whole.height, whole.width)
-            check_input(self._model(request), subject, size, max_patches=self._pictures.max_patches)
 
     def _input_options(self, request: Request) -> dict[str, Any]:
         """How the picture becomes the model's input, as `Preprocess.apply` takes it."""

@@ -141,17 +141,12 @@ def subject_of(session: Session, image: Picture | None, **how: Any) -> Subject:
     picture = as_picture(image)
     if isinstance(picture, Tensor):
         raise ParameterError("A question by name is about a picture; pixels go to vv.trace or vv.explain.")
-    return Subject(model, _kept_picture(session, picture), **how)
-
-
-def _kept_picture(session: Session, image: Image.Image | Path) -> str:
-    """The id of a picture among those that a session keeps."""
-    decoded = session.decode(image)
+    decoded = session.decode(picture)
     digest = image_hash(decoded)
-    name = "" if isinstance(image, Image.Image) else cleaned_name(image.name)
+    name = "" if isinstance(picture, Image.Image) else cleaned_name(picture.name)
     kept = (key for key, stored in session.uploads.of("").items() if stored.digest == digest)
     key = next(kept, "") or session.uploads.add(decoded, name=name)
     session.given_paths.pop(key, None)  # the same pixels may come without a path now
-    if isinstance(image, Path):
-        session.given_paths[key] = str(image)
-    return key
+    if isinstance(picture, Path):
+        session.given_paths[key] = str(picture)
+    return Subject(model, key, **how)

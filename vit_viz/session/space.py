@@ -81,7 +81,8 @@ class GpuWorker:
             import spaces
         except ImportError:
             return None
-        lent = spaces.GPU(duration=_seconds)(compute)
+        # a short time counts less against the visitor's quota
+        lent = spaces.GPU(duration=lambda task: task.seconds)(compute)
         if lent is compute:  # the package is there, but no GPU is lent
             return None
         return cls(lent, device=device, min_operations=min_operations)
@@ -129,11 +130,6 @@ def _session(own_model: str, device: str) -> Session:
     strangers_models.cache_clear()
     # what has no room here is for the parent's CPU, whose time nobody counts
     return Session(model=own_model, device=device, cache_bytes=CACHE_BYTES, falls_back=False)
-
-
-def _seconds(task: Task) -> int:
-    """For how long a GPU is wanted; a short time counts less against the visitor's quota."""
-    return task.seconds
 
 
 def _work(request: Request, loaded: LoadedModel) -> float:

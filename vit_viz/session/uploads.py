@@ -120,7 +120,9 @@ class UploadStore:
         Raises:
             ImageError: the picture alone is larger than an owner's share.
         """
-        name = name or self._free_name(owner)
+        if not name:
+            taken = {entry.name for entry in self.of(owner).values()}
+            name = next(free for n in count(1) if (free := f"your photo {n}") not in taken)
         until = self._clock() + self.max_seconds
         entry = StoredImage(image, image_hash(image), owner, until, name, next(self._numbers))
         if entry.nbytes > self.owner_bytes:
@@ -193,11 +195,6 @@ class UploadStore:
         """Memory of the pictures now kept."""
         with self._lock:
             return self._used.total()
-
-    def _free_name(self, owner: str) -> str:
-        """A name for a picture that came without one."""
-        taken = {entry.name for entry in self.of(owner).values()}
-        return next(name for n in count(1) if (name := f"your photo {n}") not in taken)
 
     def _expire(self) -> None:
         now = self._clock()
