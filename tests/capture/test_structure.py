@@ -434,3 +434,19 @@ def test_tokens_that_change_places_are_refused_also_where_what_attention_passes_
     model, image = order([kind] * 3).eval(), torch.randn(1, 3, *stand_ins.SIZE)
     with pytest.raises(CaptureError, match="change places"):
         trace(model, image, layout=TokenLayout(stand_ins.GRID)).wait()
+
+
+@pytest.mark.parametrize(
+    ("kind", "mlp"),
+    [
+        (stand_ins.TalkingAfter, stand_ins.Mlp),  # a bias gives every key some weight, also its neighbours'
+        (stand_ins.Sharpened, stand_ins.ConvolutionMlp),  # the class token takes no part
+    ],
+)
+def test_tokens_that_mix_are_told_also_where_what_attention_passes_on_is_not_seen(
+    kind: type[nn.Module], mlp: type[nn.Module]
+) -> None:
+    model, image = stand_ins.StandIn([kind] * 3, mlp=mlp).eval(), torch.randn(1, 3, *stand_ins.SIZE)
+    found = trace(model, image, layout=TokenLayout(stand_ins.GRID)).proof_report.complete
+    assert found.status == "fails"
+    assert "outside the recorded attention (before layer 1)" in found.sentence
