@@ -64,14 +64,11 @@ def explain(flags: argparse.Namespace) -> int:
                 f"{flag_of(field.name)} is of {' and '.join(takers)}, which you did not ask for."
             )
     photos = photos_of(flags.photos)
-    if len(photos) == 1 and len(named) > 1 and flags.output and _is_figure(flags.output):
+    file = Path(flags.output or ".")
+    is_picture = not file.is_dir() and _form(file) in ("png", "svg", "pdf")
+    if len(photos) == 1 and len(named) > 1 and is_picture:
         flags.methods, named = ",".join(named), [COMPARISON.name]  # one file of several maps: side by side
     return _answer_all(flags, photos, named)
-
-
-def _is_figure(output: str) -> bool:
-    """Whether a name is that of one file with a picture."""
-    return not Path(output).is_dir() and _form(Path(output)) in ("png", "svg", "pdf")
 
 
 def session_of(flags: argparse.Namespace) -> Session:

@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,8 +30,6 @@ from vit_viz.session.session import Session
 from vit_viz.surveys import manifest
 
 if TYPE_CHECKING:
-    from PIL import Image
-
     from vit_viz.surface import Surface
 
 SURVEY_IS_YOURS = "vit-viz: the Survey tab is not shown, because others can reach this app; --share-survey shows it to everybody."
@@ -88,8 +85,21 @@ def serve(flags: argparse.Namespace) -> int:
         from vit_viz.ui.app import exposure_of, launch
     share_one_heap()
     return_large_blocks()
-    session = Session(model=flags.model or _surveyed(flags), device=flags.device, lender=GpuWorker.detect())
-    surfaces = [surface(session) for surface in _surfaces(flags)]
+    name = flags.model or None
+    if not name and flags.survey and flags.survey[0] != "example":
+        surveyed = str(manifest.read(Path(flags.survey[0])).get("model", ""))
+        if surveyed in {*BUNDLED, *(entry.name for entry in CATALOG)} or is_hub_id(surveyed):
+            name = surveyed
+    session = Session(model=name, device=flags.device, lender=GpuWorker.detect())
+    surfaces: list[Surface] = []  # what is offered beside the page
+    if flags.api or os.environ.get("VIT_VIZ_API", "0") == "1":
+        from vit_viz import rest
+
+        surfaces.append(rest.FOR_OTHERS)
+    if flags.mcp or os.environ.get("VIT_VIZ_MCP", "0") == "1":
+        from vit_viz import mcp
+
+        surfaces.append(mcp.surface(session))
     rooms = []
     if flags.survey and exposure_of(flags.host, share=flags.share).is_shared and not flags.share_survey:
         print(SURVEY_IS_YOURS, file=sys.stderr)
@@ -99,28 +109,6 @@ def serve(flags: argparse.Namespace) -> int:
         rooms.append(survey_room(session, *flags.survey))
     launch(session, host=flags.host, port=flags.port, share=flags.share, surfaces=surfaces, rooms=rooms)
     return 0
-
-
-def _surveyed(flags: argparse.Namespace) -> str | None:
-    """The model of the survey that is opened, where it has a name that can be loaded; else None, the usual one."""
-    if not flags.survey or flags.survey[0] == "example":
-        return None
-    name = str(manifest.read(Path(flags.survey[0])).get("model", ""))
-    return name if name in {*BUNDLED, *(entry.name for entry in CATALOG)} or is_hub_id(name) else None
-
-
-def _surfaces(flags: argparse.Namespace) -> list[Callable[[Session], Surface]]:
-    """What is offered beside the page, as flags or environment variables ask."""
-    asked: list[Callable[[Session], Surface]] = []
-    if flags.api or os.environ.get("VIT_VIZ_API", "0") == "1":
-        from vit_viz import rest
-
-        asked.append(lambda _session: rest.FOR_OTHERS)
-    if flags.mcp or os.environ.get("VIT_VIZ_MCP", "0") == "1":
-        from vit_viz import mcp
-
-        asked.append(mcp.surface)
-    return asked
 
 
 def agent(flags: argparse.Namespace) -> int:
@@ -141,21 +129,16 @@ def page(flags: argparse.Namespace) -> int:
     picture = samples.sample(name) if name in samples.sample_names() else name
     loaded, title = session_of(flags).model(), Path(name).stem
     if flags.engine:
-        content = _engine_page(loaded, picture, title, flags)
+        from vit_viz.site.file import engine_page
+
+        model, photo = _in_browser(loaded), decode(picture)
+        content = engine_page(model, photo, name=title, mode=flags.mode, storage=flags.storage)
     else:
         explored = Explored.of(loaded, picture, mode=flags.mode, name=title)
         content = explored.page(explored.opening)
     written(file, content, parents=flags.parents)
     print(flags.output)
     return 0
-
-
-def _engine_page(loaded: Model, picture: Image.Image | str, title: str, flags: argparse.Namespace) -> bytes:
-    from vit_viz.site.file import engine_page
-
-    return engine_page(
-        _in_browser(loaded), decode(picture), name=title, mode=flags.mode, storage=flags.storage
-    )
 
 
 def _in_browser(loaded: Model) -> LoadedModel:
@@ -179,20 +162,29 @@ def site(flags: argparse.Namespace) -> int:
 
 def again(flags: argparse.Namespace) -> int:
     """Make a file again from what it says of itself; the exit code tells how it differs."""
-    before = bytes_of(Path(flags.file))
+    file, output = Path(flags.file), Path(flags.output or "")
+    before = bytes_of(file)
     if flags.output:
-        _check_output(Path(flags.output), Path(flags.file), parents=flags.parents)
+        if output.suffix.lower() != file.suffix.lower():
+            raise ExportError(
+                f"What is made again is of the same format, so its name ends in {file.suffix!r}, not in {output.suffix!r}."
+            )
+        check_folder(output.parent, parents=flags.parents)
     session = session_of(flags) if flags.model else Session(device=flags.device, cache_bytes=CACHE_BYTES)
-    made = replay(
-        Path(flags.file), session, image=flags.image, may_fetch=lambda name: _may_fetch(flags, name)
-    )
+    made = replay(file, session, image=flags.image, may_fetch=lambda name: _may_fetch(flags, name))
     compared = difference(before, made.data)
     if flags.output:
-        written(Path(flags.output), made.data, parents=flags.parents)
+        written(output, made.data, parents=flags.parents)
     print(f"{flags.file}: made again, {_words(compared)}{f': {flags.output}' if flags.output else ''}")
     if compared.has_equal_bytes:
         return 0
-    _tell_versions(flags.file)
+    then, here = record_of(file).get("versions"), versions()
+    if isinstance(then, dict):
+        others = [
+            f"{name} {then.get(name)}, here {now}" for name, now in here.items() if then.get(name) != now
+        ]
+        if others:
+            print(f"vit-viz: it was made with {'; '.join(others)}", file=sys.stderr)
     return OTHER_BYTES if compared.largest == 0 else OTHER_NUMBERS
 
 
@@ -204,28 +196,6 @@ def _words(compared: Difference) -> str:
     if compared.largest == 0:
         return "equal numbers, other bytes"
     return f"other numbers: the largest difference is {' '.join([f'{compared.largest:.2g}', compared.unit]).rstrip()}"
-
-
-def _tell_versions(file: str) -> None:
-    """Say on stderr which versions are others than those that made the file."""
-    then = record_of(Path(file)).get("versions")
-    if isinstance(then, dict):
-        others = [
-            f"{name} {then.get(name)}, here {now}"
-            for name, now in versions().items()
-            if then.get(name) != now
-        ]
-        if others:
-            print(f"vit-viz: it was made with {'; '.join(others)}", file=sys.stderr)
-
-
-def _check_output(output: Path, file: Path, *, parents: bool) -> None:
-    """Refuse a name that says another format than the file has."""
-    if output.suffix.lower() != file.suffix.lower():
-        raise ExportError(
-            f"What is made again is of the same format, so its name ends in {file.suffix!r}, not in {output.suffix!r}."
-        )
-    check_folder(output.parent, parents=parents)
 
 
 def _may_fetch(flags: argparse.Namespace, name: str) -> bool:

@@ -62,19 +62,16 @@ class ProgressLines:
             self._begun, self._last = (done, now), now
             return
         is_end = done >= total and self._has_told
-        if now - self._last >= EVERY_SECONDS or is_end:
-            self._last, self._has_told = now, True
-            print(self._line(done, total, now), file=self._file, flush=True)
-
-    def _line(self, done: int, total: int, now: float) -> str:
-        assert self._begun is not None
+        if now - self._last < EVERY_SECONDS and not is_end:
+            return
+        self._last, self._has_told = now, True
         before, start = self._begun
         said = f"{done:,} of {total:,} {self._words}"
-        if done == before or now <= start:
-            return said
-        rate = (done - before) / (now - start)
-        left = f", {duration((total - done) / rate)} left" if done < total else ""
-        return f"{said}, {rate:.3g} {self._words}/s{left}"
+        if done != before and now > start:
+            rate = (done - before) / (now - start)
+            left = f", {duration((total - done) / rate)} left" if done < total else ""
+            said = f"{said}, {rate:.3g} {self._words}/s{left}"
+        print(said, file=self._file, flush=True)
 
 
 def duration(seconds: float) -> str:
@@ -127,16 +124,11 @@ def written(file: Path, content: bytes, *, parents: bool = False) -> None:
     try:
         with os.fdopen(handle, "wb") as half:
             half.write(content)
-        os.chmod(name, 0o666 & ~_umask())
+        mask = os.umask(0)  # which can only be asked by setting it
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
         os.replace(name, file)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
-
-
-def _umask() -> int:
-    """What the user's files are not to be; it can only be asked by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import vit_viz
@@ -139,26 +139,23 @@ def add_option(parser: argparse._ActionsContainer, field: OptionField, *, whose:
             flag, action=argparse.BooleanOptionalAction, help=f"{said} Default: {usual}.", **shared
         )
         return
+
+    def read(text: str) -> Any:
+        try:
+            return field.read(option.label, text)
+        except ParameterError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
     span = "" if field.kind is str else f" From {option.low:g} to {option.high:g}."
     usual = f" Default: {field.default}." if field.default != "" else ""
     parser.add_argument(
         flag,
-        type=_reader(field),
+        type=read,
         choices=field.choices or None,
         metavar=None if field.choices else field.name.upper(),
         help=f"{said}{span}{usual}",
         **shared,
     )
-
-
-def _reader(field: OptionField) -> Callable[[str], Any]:
-    def read(text: str) -> Any:
-        try:
-            return field.read(field.option.label, text)
-        except ParameterError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return read
 
 
 # --- completion

@@ -7,8 +7,7 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,7 +56,7 @@ def survey(flags: argparse.Namespace) -> int:
     check_folder(Path(flags.out).parent, parents=flags.parents)
     model = session_of(flags).model()
     photos = flags.photos[0] if len(flags.photos) == 1 else flags.photos
-    with _followed() as progress:
+    with counting("photos") as bar:  # on a terminal; lines in a log
         done = surveys.survey(
             model,
             photos,
@@ -73,18 +72,11 @@ def survey(flags: argparse.Namespace) -> int:
             engine=_engine(flags),
             extend=flags.extend,
             verify=flags.verify,
-            progress=progress,
+            progress=bar or ProgressLines("photos", sys.stderr).follow,
         )
     for line in _lines(done):
         print(line)
     return PHOTOS_FAILED if done.failures else 0
-
-
-@contextmanager
-def _followed() -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, lines in a log."""
-    with counting("photos") as bar:
-        yield bar or ProgressLines("photos", sys.stderr).follow
 
 
 def _check(flags: argparse.Namespace) -> int:

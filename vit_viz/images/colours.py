@@ -33,23 +33,26 @@ def rgb_over_white(image: Image.Image, *, deep_source: bool = False) -> Image.Im
         ImageError: a float picture has no finite pixel.
     """
     if image.mode == "RGB" and not image.has_transparency_data:
-        return _without_metadata(image)
-    if deep_source:
-        _narrow_transparent_colour(image)
+        copy = image.copy()
+        copy.info = {}
+        return copy
+    colour = image.info.get("transparency")
+    if deep_source and image.mode == "RGB" and isinstance(colour, tuple):
+        # the 8 bits that Pillow kept of the pixels
+        image.info["transparency"] = tuple(value >> 8 for value in colour)
     result = Image.new("RGB", image.size, "white")
-    window = _value_window(image) if image.mode in _DEEP_GRAY else (0.0, _full_scale(image))
+    if image.mode in _DEEP_GRAY:
+        window = _value_window(image)
+    else:  # white of 16-bit gray; TIFF may say that fewer bits are in use
+        window = 0.0, float(2 ** min(16, max(1, _tiff_tag(image, _BITS_PER_SAMPLE, 16))) - 1)
+    # where 0 means white, Pillow turns 1 to 8 bits around by itself, but not more
+    is_deep = image.mode in _DEEP_GRAY or image.mode.startswith("I;16")
+    inverted = is_deep and _tiff_tag(image, _PHOTOMETRIC, 1) == _WHITE_IS_ZERO
     rows = max(1, _BAND_PIXELS // image.width)
     for top in range(0, image.height, rows):
         box = (0, top, image.width, min(top + rows, image.height))
-        _paste_band(result, image.crop(box), top, window, inverted=_is_inverted(image))
+        _paste_band(result, image.crop(box), top, window, inverted=inverted)
     return result
-
-
-def _without_metadata(image: Image.Image) -> Image.Image:
-    """A copy of the pixels alone."""
-    copy = image.copy()
-    copy.info = {}
-    return copy
 
 
 def _paste_band(
@@ -98,21 +101,3 @@ def _tiff_tag(image: Image.Image, tag: int, default: int) -> int:
         return default
     value = image.tag_v2.get(tag, default)
     return int(value[0]) if isinstance(value, tuple) else int(value)
-
-
-def _full_scale(image: Image.Image) -> float:
-    """The value of white in 16-bit gray; TIFF may say that fewer bits are in use."""
-    return float(2 ** min(16, max(1, _tiff_tag(image, _BITS_PER_SAMPLE, 16))) - 1)
-
-
-def _is_inverted(image: Image.Image) -> bool:
-    """Whether 0 means white; Pillow turns 1 to 8 bits around by itself, but not more."""
-    deep = image.mode in _DEEP_GRAY or image.mode.startswith("I;16")
-    return deep and _tiff_tag(image, _PHOTOMETRIC, 1) == _WHITE_IS_ZERO
-
-
-def _narrow_transparent_colour(image: Image.Image) -> None:
-    """Give the transparent colour of a 16-bit file the 8 bits that Pillow kept of its pixels."""
-    colour = image.info.get("transparency")
-    if image.mode == "RGB" and isinstance(colour, tuple):
-        image.info["transparency"] = tuple(value >> 8 for value in colour)

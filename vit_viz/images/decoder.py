@@ -293,20 +293,15 @@ def _read_answer(stream: IO[bytes], max_pixels: int) -> _Answer:
         case {"size": [int() as width, int() as height], "reduced_from": before, "lines": int() as lines}:
             if not (width > 0 < height and width * height <= max_pixels):
                 raise ValueError("a size outside the limits")
-            picture = _read_pixels(stream, width, height)
+            picture = Image.new("RGB", (width, height), None)  # every band is drawn
+            for top, bottom in bands(width, height):
+                pixels = stream.read(3 * width * (bottom - top))
+                picture.paste(Image.frombytes("RGB", (width, bottom - top), pixels), (0, top))
             match before:
                 case [int() as rows, int() as cols]:
                     picture.info["reduced_from"] = rows, cols
             return _Answer(picture, "", lines)
     raise ValueError("neither a picture nor a refusal")
-
-
-def _read_pixels(stream: IO[bytes], width: int, height: int) -> Image.Image:
-    picture = Image.new("RGB", (width, height), None)  # every band is drawn
-    for top, bottom in bands(width, height):
-        pixels = stream.read(3 * width * (bottom - top))
-        picture.paste(Image.frombytes("RGB", (width, bottom - top), pixels), (0, top))
-    return picture
 
 
 def _refusal(reason: str, label: str) -> str:

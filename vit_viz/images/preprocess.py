@@ -288,7 +288,7 @@ class Preprocess:
         values = values[0] if values.ndim == 4 and len(values) == 1 else values
         if values.ndim != 3 or len(values) != self.channels or self.channels not in _PICTURE_CHANNELS:
             raise ParameterError(f"pixels are [1, {self.channels}, height, width], not {list(pixels.shape)}.")
-        mean, std = self._statistics()
+        mean, std = statistics_on(values.device, tuple(self.mean), tuple(self.std))
         array = values.mul(std).add(mean).mul(255).round().clamp(0, 255).to(torch.uint8).numpy()
         return Image.fromarray(
             array[0] if self.channels == 1 else np.ascontiguousarray(array.transpose(1, 2, 0))
@@ -309,9 +309,12 @@ class Preprocess:
     def describe(self, *, mode: Mode = "crop") -> str:
         """The recipe in words, for captions and provenance."""
         height, width = self.input_size
+        recipe = f"short side {self.resize_to}"
+        if self.crop == "squash":
+            recipe = f"stretched to {times(self._recipe_size(1, 1))}"
         shape = {
             "fit": f"whole image, short side near {min(self.input_size)} px, rounded to patches of {times(self.patch_size)}",
-            "crop": f"{self._recipe_words()}, centre crop {height} x {width}",
+            "crop": f"{recipe}, centre crop {height} x {width}",
             "stretch": f"stretched to {height} x {width}",
         }[mode]
         colour = "" if self.channels == 3 else ", luminance"
@@ -381,15 +384,6 @@ class Preprocess:
         if (image.height, image.width) == size:
             return gray_or_rgb
         return gray_or_rgb.resize((size[1], size[0]), _FILTERS[self.interpolation])
-
-    def _statistics(self) -> tuple[Tensor, Tensor]:
-        """Mean and std, each [channels, 1, 1]."""
-        return statistics_on(torch.device("cpu"), tuple(self.mean), tuple(self.std))
-
-    def _recipe_words(self) -> str:
-        if self.crop == "squash":
-            return f"stretched to {times(self._recipe_size(1, 1))}"
-        return f"short side {self.resize_to}"
 
 
 def levels_of(image: Image.Image, channels: int) -> Tensor:

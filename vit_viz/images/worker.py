@@ -14,6 +14,7 @@ import signal
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,7 +39,9 @@ Decode = Callable[..., Image.Image]
 
 def main() -> None:
     """Answer requests until the input ends."""
-    decode, memory_bytes = _function(sys.argv[1]), int(sys.argv[2])
+    module, _, function = sys.argv[1].partition(":")
+    decode: Decode = getattr(importlib.import_module(module), function)
+    memory_bytes = int(sys.argv[2])
     Image.init()  # every plugin, before memory is limited
     AvifImagePlugin.DEFAULT_MAX_THREADS = min(_AVIF_THREADS, os.cpu_count() or 1)
     share_one_heap()
@@ -125,27 +128,13 @@ def limit_resources(memory_bytes: int) -> None:
     import resource
 
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0}
-    used = _address_space()
-    if used is not None:
+    with suppress(OSError):  # where the system does not say how much is in use
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         limits[resource.RLIMIT_AS] = used + memory_bytes
     for kind, wanted in limits.items():
         most = resource.getrlimit(kind)[1]
         value = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
         resource.setrlimit(kind, (value, value))
-
-
-def _address_space() -> int | None:
-    """Bytes of this process's address space; None where the system does not say."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return None
-
-
-def _function(name: str) -> Decode:
-    module, _, function = name.partition(":")
-    decode: Decode = getattr(importlib.import_module(module), function)
-    return decode
 
 
 def _end_after(seconds: float | None) -> None:

@@ -39,10 +39,6 @@ _PHOTO_SIDE = 1280
 _PHOTO_BYTES = 300_000
 _QUALITIES = (88, 80, 70, 55, 40)
 _FOLDER = Path(__file__).parent
-_SHARED = (
-    "ui/tokens.css",
-    "ui/kit/system.css",
-)  # the look of the page; as files, since nothing here needs the app
 _PARAGRAPHS: dict[Storage, str] = {
     "fp16": "Queries and keys are stored as fp16.",
     "int8": "Queries and keys are stored as int8 with a scale for each row, because fp16 would take {size:.0f} MB.",
@@ -95,10 +91,32 @@ def explorer_facts(
     trace: Trace, photo: Image.Image, *, name: str, mode: Mode, view: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """All that an explorer without a server is told at once: what it shows, colours, and how its layers are packed."""
+    begins = opening(trace)
+    small = photo.copy()
+    small.thumbnail((_PHOTO_SIDE, _PHOTO_SIDE), Image.Resampling.LANCZOS)
+    value = {
+        "seq": 0,
+        "trace": "page",
+        "model": trace.provenance.model,
+        "image": trace.provenance.image,
+        **trace_value(trace),
+        "photo": _photo(small),
+        "photo_size": [small.height, small.width],
+        "unlit": unsuitable(small),
+        "opening": {"layer": begins.layer, "head": begins.head},
+        "is_placed": True,
+        "tour": [],
+        "view": dict(view or {}),
+        "proof": proof_value(trace),
+        "note": " ".join(trace.problems),
+        "name": name,
+        "mode": mode,
+    }
+    pool = trace.query_weights("pool").tolist() if trace.layout.pooling == "attention" else None
     return {
-        "value": _value(trace, photo, view) | {"name": name, "mode": mode},
+        "value": value,
         "tables": colour_tables(),
-        "packing": {"storage": storage_of(trace), "pool": _pool(trace)},
+        "packing": {"storage": storage_of(trace), "pool": pool},
     }
 
 
@@ -128,34 +146,6 @@ def check_fits(trace: Trace, most_bytes: int = PAGE_BYTES) -> None:
             f"A page holds at most {most_bytes // 10**6} MB of attention, and this model has more on "
             f"{trace.num_tokens} tokens: choose a smaller size of the input."
         )
-
-
-def _value(trace: Trace, photo: Image.Image, view: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the page's explorer is told."""
-    begins = opening(trace)
-    small = photo.copy()
-    small.thumbnail((_PHOTO_SIDE, _PHOTO_SIDE), Image.Resampling.LANCZOS)
-    return {
-        "seq": 0,
-        "trace": "page",
-        "model": trace.provenance.model,
-        "image": trace.provenance.image,
-        **trace_value(trace),
-        "photo": _photo(small),
-        "photo_size": [small.height, small.width],
-        "unlit": unsuitable(small),
-        "opening": {"layer": begins.layer, "head": begins.head},
-        "is_placed": True,
-        "tour": [],
-        "view": dict(view or {}),
-        "proof": proof_value(trace),
-        "note": " ".join(trace.problems),
-    }
-
-
-def _pool(trace: Trace) -> list[float] | None:
-    """Weights of the tokens in the model's learned pool, where it has one."""
-    return trace.query_weights("pool").tolist() if trace.layout.pooling == "attention" else None
 
 
 def _layer(trace: Trace, layer: int, storage: Storage) -> str:
@@ -200,7 +190,8 @@ def _script() -> str:
 
 def explorer_style() -> str:
     """The rules of the explorer and of what it is made of."""
-    return "\n".join([*((_FOLDER.parent / name).read_text("utf-8") for name in _SHARED), style()])
+    shared = ("ui/tokens.css", "ui/kit/system.css")  # as files, since nothing here needs the app
+    return "\n".join([*((_FOLDER.parent / name).read_text("utf-8") for name in shared), style()])
 
 
 @cache

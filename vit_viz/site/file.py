@@ -33,11 +33,13 @@ def engine_page(
         ParameterError: the model cannot be stored in this way.
     """
     script, css, weights = program("startInFile"), look(), weights_of(loaded, storage)
+    png = io.BytesIO()
+    photo.save(png, "PNG")
     first = {
         "id": "first",
         "name": name,
         "thumbnail": small_square(photo),
-        "file": f"data:image/png;base64,{_base64(_png(photo))}",
+        "file": f"data:image/png;base64,{_base64(png.getvalue())}",
     }
     model = model_facts(loaded, storage) | {"file": "vv-weights", "bytes": len(weights)}
     blocks = {"vv-worker": worker_program().encode(), "vv-weights": weights}
@@ -73,9 +75,3 @@ def _policy(script: str, css: str) -> str:
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
-
-
-def _png(photo: Image.Image) -> bytes:
-    file = io.BytesIO()
-    photo.save(file, "PNG")
-    return file.getvalue()

@@ -118,6 +118,8 @@ def _files_of(models: Sequence[LoadedModel], storage: Storage) -> dict[str, byte
     pictures = [_picture_facts(name, files) for name in samples.sample_names()]
     script = files.add("site.js", program("start").encode())
     css = files.add("site.css", look().encode())
+    # lets a browser fetch the weights while it still reads the program that will ask for them
+    preload = f'<link rel="preload" as="fetch" crossorigin="anonymous" href="{own[0]["file"]}">'
     page = composed_page(
         {
             "worker": worker,
@@ -127,30 +129,23 @@ def _files_of(models: Sequence[LoadedModel], storage: Storage) -> dict[str, byte
             "first": samples.first_sample(),
         },
         policy=_POLICY,
-        style=f'<link rel="stylesheet" href="{css}">\n{_preload(own[0]["file"])}',
+        style=f'<link rel="stylesheet" href="{css}">\n{preload}',
         script=f'<script src="{script}"></script>',
         keeping=_KEEPING,
     )
-    start = ["./", script, css, worker, *wasm.values()]
-    later = [one["file"] for one in (*own, *pictures)]
+    kept = {
+        "digest": hashlib.sha256(page).hexdigest()[:16],  # another page has another store
+        "start": ["./", script, css, worker, *wasm.values()],
+        "later": [one["file"] for one in (*own, *pictures)],
+    }
+    keeper = f"self.vitVizSite = {json.dumps(kept)};\n{(_FOLDER / 'offline.js').read_text('utf-8')}"
     plain = {
         "index.html": page,
-        "offline.js": _service_worker(page, start, later),
+        "offline.js": keeper.encode(),
         "README.md": (_FOLDER / "space.md").read_bytes(),
     }
     whole = files.content | plain
     return whole | {LISTING: json.dumps(sorted([*whole, LISTING]), indent=1).encode()}
-
-
-def _preload(name: str) -> str:
-    """Lets a browser fetch a file while it still reads the program that will ask for it."""
-    return f'<link rel="preload" as="fetch" crossorigin="anonymous" href="{name}">'
-
-
-def _service_worker(page: bytes, start: list[str], later: list[str]) -> bytes:
-    """The script that keeps the files of a site, told which these are; another page has another store."""
-    kept = {"digest": hashlib.sha256(page).hexdigest()[:16], "start": start, "later": later}
-    return f"self.vitVizSite = {json.dumps(kept)};\n{(_FOLDER / 'offline.js').read_text('utf-8')}".encode()
 
 
 def _model_facts(loaded: LoadedModel, files: _Files, storage: Storage) -> dict[str, Any]:

@@ -35,6 +35,13 @@ def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: 
     """
     modes = "".join(f'<option value="{mode}">{html.escape(words)}</option>' for words, mode in MODES)
     header = _PACKAGE / "ui" / "header"
+    known = {
+        "tables": colour_tables(),
+        "options": [described(option) for option in explorer_options()],
+        "lighting": lighting(),
+        "published": known_models(),
+        "limits": {"most_pixels": _MOST_PIXELS, "min_side": MIN_SIDE, "max_aspect": MAX_ASPECT},
+    }
     parts = {
         "policy": policy,
         "style": style,
@@ -44,22 +51,11 @@ def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: 
         "samples": (header / "samples.html").read_text("utf-8"),
         "top": (header / "top.html").read_text("utf-8"),
         "explorer": template("vv"),
-        "facts": script_json(_known() | dict(facts)),
+        "facts": script_json(known | dict(facts)),
     }
     page = (_PACKAGE / "site" / "index.html").read_text("utf-8")
     # in one pass, so that text which looks like a place stays text
     return re.sub(r"@@(\w+)@@", lambda match: parts[match[1]], page).encode()
-
-
-def _known() -> dict[str, Any]:
-    """What the script is told whatever the page shows."""
-    return {
-        "tables": colour_tables(),
-        "options": [described(option) for option in explorer_options()],
-        "lighting": lighting(),
-        "published": known_models(),
-        "limits": {"most_pixels": _MOST_PIXELS, "min_side": MIN_SIDE, "max_aspect": MAX_ASPECT},
-    }
 
 
 @cache

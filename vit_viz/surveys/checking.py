@@ -114,11 +114,18 @@ def _check_batch(folder: Path, there: dict[str, Any], number: int) -> BatchCheck
     """Read one batch of the survey that a manifest describes."""
     place = parquet.batch_folder(folder, number)
     try:
-        _check_record(place, parquet.record_of(place), number, manifest.settings(there))
+        record = parquet.record_of(place)
+        if record["number"] != number:
+            return BatchCheck(number, f"it is batch {record['number']} under another name")
+        if record["of"] != manifest.settings(there):
+            return BatchCheck(number, "it is of another survey")
+        for level in TABLES:
+            parquet.content_of(place, level, record)
         photos = parquet.table_of(folder, number, "photos", ["photo"])["photo"].to_pylist()
         failures = parquet.table_of(folder, number, "failures").to_pydict()
     except ParameterError as error:
-        return BatchCheck(number, _half_sentence(error))
+        cause = error.__cause__  # of an error of `parquet.table_of`: what it found
+        return BatchCheck(number, str(cause if isinstance(cause, ParameterError) else error))
     sentences = tuple(zip(failures["photo"], failures["sentence"], strict=True))
     return BatchCheck(number, "", tuple(photos), sentences)
 
@@ -126,22 +133,6 @@ def _check_batch(folder: Path, there: dict[str, Any], number: int) -> BatchCheck
 def _told(batches: tuple[BatchCheck, ...]) -> str:
     """Which batches are damaged, and how."""
     return several([f"batch {one.number} ({one.fault})" for one in batches])
-
-
-def _check_record(place: Path, record: dict[str, Any], number: int, survey: str) -> None:
-    """Compare a batch with its own record; what differs is told in half a sentence."""
-    if record["number"] != number:
-        raise ParameterError(f"it is batch {record['number']} under another name")
-    if record["of"] != survey:
-        raise ParameterError("it is of another survey")
-    for level in TABLES:
-        parquet.content_of(place, level, record)
-
-
-def _half_sentence(error: ParameterError) -> str:
-    """Of an error of `parquet.table_of` what it found."""
-    cause = error.__cause__
-    return str(cause if isinstance(cause, ParameterError) else error)
 
 
 def _without_copies(batches: list[BatchCheck]) -> Iterator[BatchCheck]:
@@ -209,7 +200,14 @@ def resume(
     parquet.remove_halves(folder)
     state = check(folder)
     listing = {photo.name: photo for photo in photos}
-    notes = list(_of_the_folder(state))
+    notes = []
+    if state.damaged:
+        notes.append(f"damaged and made again: {_told(state.damaged)}")
+    if state.strangers:
+        names = ", ".join(map(shown, state.strangers[:MOST_NAMED]))
+        notes.append(
+            f"{shown(str(folder))} holds {len(state.strangers):,} files that are no part of the survey, such as {names}"
+        )
     if extend:
         gone = {name for one in state.batches for name in one.names} - listing.keys()
         _check_labels(folder, state, listing)
@@ -278,14 +276,6 @@ class _Again:
             return False
         (outcome,) = prepared([self.listing[name]], self.decoding)
         return not isinstance(outcome, Failure) or outcome.sentence != sentence
-
-
-def _of_the_folder(state: SurveyCheck) -> Iterator[str]:
-    if state.damaged:
-        yield f"damaged and made again: {_told(state.damaged)}"
-    if state.strangers:
-        names = ", ".join(map(shown, state.strangers[:MOST_NAMED]))
-        yield f"{shown(str(state.folder))} holds {len(state.strangers):,} files that are no part of the survey, such as {names}"
 
 
 def _check_labels(folder: Path, state: SurveyCheck, listing: Mapping[str, Photo]) -> None:

@@ -189,7 +189,13 @@ def compare_surveys(
     """
     first, second = (one if isinstance(one, Survey) else Survey(Path(one)) for one in (before, after))
     for one in (first, second):
-        _check_finished(one)
+        state = one.check()
+        state.refuse_damage()
+        done = state.num_photos + state.num_failures
+        if done != state.wanted:
+            raise ParameterError(
+                f"{one.folder} is not finished: {done:,} of {state.wanted:,} photos; the same vit-viz survey goes on with it."
+            )
     pairs = _paired_photos(first, second)
     if not pairs:
         raise ParameterError("None of the photos could be read in both surveys.")
@@ -204,16 +210,6 @@ def compare_surveys(
 # --- photos
 
 Row = Mapping[str, Any]
-
-
-def _check_finished(one: Survey) -> None:
-    state = one.check()
-    state.refuse_damage()
-    done = state.num_photos + state.num_failures
-    if done != state.wanted:
-        raise ParameterError(
-            f"{one.folder} is not finished: {done:,} of {state.wanted:,} photos; the same vit-viz survey goes on with it."
-        )
 
 
 def _paired_photos(first: Survey, second: Survey) -> list[tuple[Row, Row]]:

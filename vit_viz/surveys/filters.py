@@ -126,7 +126,12 @@ def _check(part: dict[str, Any], columns: Mapping[str, Sequence[str]]) -> None:
             f"A filter cannot hold {kind.lower().replace('_', ' ')}s: it compares columns of one photo."
         )
     if kind == "COLUMN_REF":
-        _check_column(part["column_names"], columns)
+        names: list[str] = part["column_names"]
+        if len(names) != 1 or names[0].lower() not in (*columns, "row"):
+            wrong = ".".join(names)[:60]
+            known = [words for name, many in columns.items() for words in (name, *many)]
+            advice = did_you_mean(wrong.lower(), known, "the list of columns says which there are")
+            raise ParameterError(f"There is no column {wrong!r} to filter by{advice}")
     elif kind == "FUNCTION" and (
         part["function_name"] not in _FUNCTIONS or part.get("schema") or part.get("catalog")
     ):
@@ -140,14 +145,6 @@ def _check(part: dict[str, Any], columns: Mapping[str, Sequence[str]]) -> None:
         name = str(part.get("cast_type", {}).get("id", "")).lower()
         if name not in _TYPES:
             raise ParameterError(f"A filter cannot use the type {name[:40]!r}.")
-
-
-def _check_column(names: Sequence[str], columns: Mapping[str, Sequence[str]]) -> None:
-    if len(names) != 1 or names[0].lower() not in (*columns, "row"):
-        wrong = ".".join(names)[:60]
-        known = [words for name, many in columns.items() for words in (name, *many)]
-        advice = did_you_mean(wrong.lower(), known, "the list of columns says which there are")
-        raise ParameterError(f"There is no column {wrong!r} to filter by{advice}")
 
 
 def _polygon(match: re.Match[str]) -> str:

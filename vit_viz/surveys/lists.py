@@ -72,22 +72,16 @@ def _rows(rows: Iterable[Mapping[str, Any]], place: str) -> dict[str, Note]:
         if not file:
             raise ParameterError(f"{where}, names no file: it needs {' or '.join(_FILE[:2])}.")
         before = notes.get(str(file), Note())
-        index = _index(row, where)
+        index = _first(row, (_INDEX,))
+        if index is not None and not str(index).isdecimal():
+            raise ParameterError(f"{where}: {_INDEX} is a whole number from 0, not {str(index)[:40]!r}.")
         label = _first(row, (*_LABEL, _INDEX))
         notes[str(file)] = Note(
             before.label if label is None else str(label),
             before.boxes + _boxes_of(row, where),
-            before.class_index if index is None else index,
+            before.class_index if index is None else int(index),
         )
     return notes
-
-
-def _index(row: Mapping[str, Any], where: str) -> int | None:
-    """The number of the class, where the list has it."""
-    given = _first(row, (_INDEX,))
-    if given is not None and not str(given).isdecimal():
-        raise ParameterError(f"{where}: {_INDEX} is a whole number from 0, not {str(given)[:40]!r}.")
-    return None if given is None else int(given)
 
 
 def _boxes_of(row: Mapping[str, Any], where: str) -> tuple[Box, ...]:

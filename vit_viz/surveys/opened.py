@@ -148,19 +148,16 @@ class OpenedSurvey:
         with self._lock:
             if key in self._kept:
                 return self._kept[key]
-        rows = self._evaluated(checked, layer, head)
-        with self._lock:
-            self._kept[key] = rows
-        return rows
-
-    def _evaluated(self, checked: str, layer: int, head: int) -> Rows:
         of_head = ", ".join(f"h.{name} AS {filters.HEAD_PREFIX}{name}" for name in HEAD_COLUMNS)
         photos = (
             f"SELECT p.*, {of_head} FROM photos p LEFT JOIN heads h "
             f"ON h.row = p.row AND h.layer = {layer} AND h.head = {head}"
         )
         passing = self._run(f"SELECT row FROM ({photos}) AS photos WHERE ({checked}\n) ORDER BY row")
-        return np.array([row for (row,) in passing], np.int64)
+        rows = np.array([row for (row,) in passing], np.int64)
+        with self._lock:
+            self._kept[key] = rows
+        return rows
 
     def _serialized(self, query: str) -> str:
         """DuckDB's own reading of a query, as JSON; nothing is run."""
@@ -250,23 +247,18 @@ def _load(database: duckdb.DuckDBPyConnection, folder: Path, numbers: Sequence[i
         for table, query in _TABLES.items():
             level = "photos" if table == "raw_photos" else table
             database.execute(f"CREATE TABLE {table} AS {query}", {"files": files(level)})
-        _load_thumbnails(database, [file for file in files("thumbnails") if Path(file).is_file()])
+        database.execute("CREATE TABLE thumbnails (row INTEGER)")  # numbers of the photos that have one
+        if there := [file for file in files("thumbnails") if Path(file).is_file()]:
+            database.execute(
+                f"INSERT INTO thumbnails SELECT p.row FROM {_READ}) t JOIN raw_photos p USING (photo)",
+                {"files": there},
+            )
     except duckdb.Error as error:
         raise ParameterError(
             f"The tables of the survey in {folder} cannot be read: {filters.first_line(str(error))}"
         ) from error
     if not count:
         raise ParameterError(f"The survey in {folder} has no photos that could be read.")
-
-
-def _load_thumbnails(database: duckdb.DuckDBPyConnection, files: list[str]) -> None:
-    """The numbers of the photos of which a small picture is kept."""
-    database.execute("CREATE TABLE thumbnails (row INTEGER)")
-    if files:
-        database.execute(
-            f"INSERT INTO thumbnails SELECT p.row FROM {_READ}) t JOIN raw_photos p USING (photo)",
-            {"files": files},
-        )
 
 
 def _names(level: str) -> str:

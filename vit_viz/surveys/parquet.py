@@ -19,7 +19,7 @@ from typing import Any
 
 from vit_viz.errors import ParameterError
 from vit_viz.lazy import extra
-from vit_viz.surveys.columns import TABLES, Column, Files, Level, Rows, Tables
+from vit_viz.surveys.columns import TABLES, Files, Level, Rows, Tables
 from vit_viz.surveys.names import shown
 
 with extra("survey", needed_for="A survey"):
@@ -71,7 +71,9 @@ def write_batch(folder: Path, number: int, files: Files, *, of: str = "") -> Non
             half.mkdir(parents=True)
         for level, content in files.items():
             _write((photos if level == "photos" else rest) / f"{level}.parquet", content)
-        _write(rest / RECORD, _record(number, of, files))
+        digests = {level: hashlib.sha256(content).hexdigest() for level, content in files.items()}
+        record = json.dumps({"number": number, "of": of, "tables": digests}, indent=1)
+        _write(rest / RECORD, f"{record}\n".encode())
         _flush(photos)
         _flush(rest)
         for old in (place, rest_of(place)):
@@ -194,7 +196,12 @@ def thumbnails(folder: Path, number: int) -> dict[str, bytes]:
 
 def _schema_of(level: Level, columns: Iterable[str] | None = None) -> pa.Schema:
     """The columns of a level, or some of them, with unit and meaning in their metadata."""
-    schema = pa.schema([_field(column) for column in TABLES[level]])
+    schema = pa.schema(
+        [
+            pa.field(one.name, _TYPES[one.kind], metadata={"unit": one.unit, "meaning": one.meaning})
+            for one in TABLES[level]
+        ]
+    )
     return schema if columns is None else pa.schema([schema.field(name) for name in columns])
 
 
@@ -211,17 +218,6 @@ def _rows(place: Path, level: Level, record: dict[str, Any], columns: list[str])
 
 
 # --- files
-
-
-def _record(number: int, of: str, files: Files) -> bytes:
-    tables = {level: hashlib.sha256(content).hexdigest() for level, content in files.items()}
-    return (json.dumps({"number": number, "of": of, "tables": tables}, indent=1) + "\n").encode()
-
-
-def _field(column: Column) -> pa.Field:
-    return pa.field(
-        column.name, _TYPES[column.kind], metadata={"unit": column.unit, "meaning": column.meaning}
-    )
 
 
 def _encoded(level: Level, rows: Rows) -> bytes:

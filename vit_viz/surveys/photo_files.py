@@ -138,13 +138,8 @@ def root_of(survey: OpenedSurvey) -> Path | None:
             return place.parent
         if place.is_dir():
             return place
-    return _root_of_pattern(str(asked))
-
-
-def _root_of_pattern(pattern: str) -> Path | None:
-    """The root of a survey that was asked for by a pattern or by one file."""
     try:
-        first = photos_in(pattern)[0]
+        first = photos_in(str(asked))[0]  # it was asked for by a pattern or by one file
     except (ParameterError, OSError, ValueError):
         return None
     return Path(first.path[: -len(first.name)]) if first.path.endswith(first.name) else None

@@ -89,7 +89,9 @@ def annotated(photos: Sequence[Photo], notes: Mapping[str, Note]) -> tuple[Photo
     Raises:
         ParameterError: the list names none of them.
     """
-    known = _by_file_name(notes) | dict(notes)
+    counts = Counter(Path(name).name for name in notes)
+    by_file_name = {Path(name).name: note for name, note in notes.items() if counts[Path(name).name] == 1}
+    known = by_file_name | dict(notes)
     of_photos = [known.get(photo.name) or known.get(Path(photo.name).name) for photo in photos]
     if not any(of_photos):
         raise ParameterError(
@@ -204,12 +206,6 @@ def _common_folder(files: Sequence[Path]) -> Path:
         while list(path.parts[: len(shared)]) != shared:
             shared.pop()
     return Path(*shared)
-
-
-def _by_file_name(notes: Mapping[str, Note]) -> dict[str, Note]:
-    """Notes by the bare name of the file, where only one photo is called so."""
-    counts = Counter(Path(name).name for name in notes)
-    return {Path(name).name: note for name, note in notes.items() if counts[Path(name).name] == 1}
 
 
 def _checked(photos: Sequence[Photo], source: str | Path) -> tuple[Photo, ...]:

@@ -244,12 +244,12 @@ def _connected(address: str) -> Iterator[Any]:
     with leftovers.ended() if not address else nullcontext():
         try:
             with leftovers.marked(), _without_core_lines():
-                where = _to_join(address) if address else _to_start()
-                ray.init(**where, log_to_driver=False, logging_level="ERROR")
+                cluster = _to_join(address) if address else _to_start()
+                ray.init(**cluster, log_to_driver=False, logging_level="ERROR")
         except Exception as error:  # Ray raises that very class where its start takes too long
-            raise ParameterError(
-                f"No Ray cluster can be reached at {address or 'this machine'}: {_first_line(error)}"
-            ) from error
+            line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            where = address or "this machine"
+            raise ParameterError(f"No Ray cluster can be reached at {where}: {line}") from error
         try:
             yield ray
         finally:
@@ -322,7 +322,3 @@ def _in_one_sentence(kind: type[Exception]) -> Iterator[None]:
 
 def _version() -> str:
     return versions()["vit_viz"]
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

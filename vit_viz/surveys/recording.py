@@ -23,8 +23,7 @@ from vit_viz.lazy import Tensor, torch
 from vit_viz.results import PatchMap
 from vit_viz.session.edits import NO_EDITS, ModelEdits
 from vit_viz.surveys.columns import Rows, Tables, joined
-from vit_viz.surveys.photos import Photo
-from vit_viz.surveys.stages import Failure, Shot, Thumbnail
+from vit_viz.surveys.stages import Failure, Shot
 
 NAMED = 5
 """How many of the highest outputs are noted."""
@@ -77,7 +76,13 @@ class Recording:
                         "methods": methods[index],
                     }
                     if shot.thumbnail is not None:
-                        tables["thumbnails"] = _thumbnail_row(shot.photo, shot.thumbnail)
+                        width, height = shot.thumbnail.size
+                        tables["thumbnails"] = {
+                            "photo": [shot.photo.name],
+                            "width": [width],
+                            "height": [height],
+                            "webp": [shot.thumbnail.webp],
+                        }
                     of_photo[shot.photo.name] = tables
             failed: Rows = {
                 "photo": [one.photo.name for one in failures],
@@ -155,7 +160,9 @@ def of_batch(parts: Sequence[Tables]) -> Tables:
     sums: dict[tuple[int, ...], NDArray[np.float64]] = {}
     maps = tables["maps"]
     keys = ("layer", "head", "rows", "cols")
-    for *key, photos, total, squares in zip(*(maps[name] for name in (*keys, *_ADDED)), strict=True):
+    for *key, photos, total, squares in zip(
+        *(maps[name] for name in (*keys, "photos", "sum", "squares")), strict=True
+    ):
         row = np.array([photos, squares, *total])
         sums[tuple(key)] = row + sums[tuple(key)] if tuple(key) in sums else row
     columns = zip(*sums, strict=True) if sums else ((),) * len(keys)
@@ -163,9 +170,6 @@ def of_batch(parts: Sequence[Tables]) -> Tables:
     added |= {"photos": [int(row[0]) for row in sums.values()], "squares": [row[1] for row in sums.values()]}
     added |= {"sum": [row[2:].tolist() for row in sums.values()]}
     return tables | {"maps": added}
-
-
-_ADDED = ("photos", "sum", "squares")
 
 
 def _photo_row(shot: Shot, numbers: PhotoNumbers, index: int, model: Model) -> Rows:
@@ -274,11 +278,6 @@ def _map_rows(numbers: PhotoNumbers) -> Rows:
         "sum": wide.sum(0).reshape(count, rows * cols).tolist(),
         "squares": np.square(wide).sum((0, 3, 4)).ravel().tolist(),
     }
-
-
-def _thumbnail_row(photo: Photo, thumbnail: Thumbnail) -> Rows:
-    width, height = thumbnail.size
-    return {"photo": [photo.name], "width": [width], "height": [height], "webp": [thumbnail.webp]}
 
 
 def method_rows(

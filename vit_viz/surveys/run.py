@@ -172,9 +172,18 @@ def survey(
         ...     vv.survey("mini", folder, f"{folder}/survey").table("photos")["top_names"].to_pylist()[0][0]
         'lion'
     """
-    model = _as_begun(_with_preprocessing(loaded), Path(out))
+    model = as_model(loaded)
+    if isinstance(model, nn.Module):
+        raise ParameterError(
+            "A survey may go on in another process, where a module has no name: pass what vit_viz.load returns, a name or a path."
+        )
+    # that of a survey that is there already: another process may have timed another kernel as the faster
+    kernel = manifest.kernel_of(Path(out))
+    if kernel is not None and isinstance(model, LoadedModel):
+        model = model.with_linear(kernel)
     decoding = Decoding(model.preprocess, mode, size, thumbnails)
-    recording = Recording(model, _named(methods), deletion=deletion, edits=ModelEdits.parse(edits))
+    names = tuple(METHODS.named(name).name for name in methods)
+    recording = Recording(model, names, deletion=deletion, edits=ModelEdits.parse(edits))
     everything, skipped = _listing(model, photos, annotations)
     plan = _Plan(Path(out), everything, batch, decoding, recording, engine_of(engine), extend, verify)
     notes = plan.run(_described(plan, photos, annotations), progress, cancelled)
@@ -262,10 +271,6 @@ def _listing(
     return resolved(listing, model.labels, _num_classes(model)), tuple(passed_over(skipped))
 
 
-def _named(methods: Sequence[str]) -> tuple[str, ...]:
-    return tuple(METHODS.named(name).name for name in methods)
-
-
 def _num_classes(model: Model) -> int:
     """How many classes a model has, as far as is known before it runs; 0 where its outputs are no classes."""
     if not model.has_classes or model.output == "value":
@@ -302,27 +307,9 @@ def _described(plan: _Plan, photos: Source, annotations: str | Path | None) -> d
 
 def _proof(plan: _Plan) -> dict[str, Any]:
     """What a trace of a drawing shows about the model's attention."""
-    model, picture, decoding = plan.recording.model, samples.sample(_DRAWING), plan.decoding
+    model, picture, decoding = plan.recording.model, samples.sample("shapes"), plan.decoding
     pixels = decoding.recipe.apply(picture, mode=decoding.mode, size=decoding.size).pixels
     with plan.recording.edited(pixels):
         recorded = trace(model, picture, mode=decoding.mode, size=decoding.size)
     report = recorded.proof_report
     return {"status": report.status, "sentence": report.sentence, "differences": recorded.proof}
-
-
-_DRAWING = "shapes"
-
-
-def _as_begun(model: Model, folder: Path) -> Model:
-    """The model with the linear kernel of the survey that is there: another process may have timed another one as the faster."""
-    kernel = manifest.kernel_of(folder)
-    return model if kernel is None or not isinstance(model, LoadedModel) else model.with_linear(kernel)
-
-
-def _with_preprocessing(loaded: Model | str | Path) -> Model:
-    model = as_model(loaded)
-    if isinstance(model, nn.Module):
-        raise ParameterError(
-            "A survey may go on in another process, where a module has no name: pass what vit_viz.load returns, a name or a path."
-        )
-    return model
