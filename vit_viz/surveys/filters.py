@@ -37,7 +37,7 @@ _FUNCTIONS = frozenset(
 _TYPES = frozenset({"boolean", "integer", "bigint", "float", "double", "varchar", "decimal"})
 _INSIDE = re.compile(r"\binside\s*\(\s*([a-z]\w*)\s*,\s*([a-z]\w*)\s*,\s*'([-+\d.e ,]*)'\s*\)", re.IGNORECASE)
 
-_TOO_DEEP = "This filter is nested too deep; please write it flatter."
+_TOO_DEEP = "This filter is nested too deeply; please simplify it."
 
 Read = Callable[[str], str]
 """A query as DuckDB reads it, as JSON."""
