@@ -16,7 +16,7 @@ from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.session import models
-from vit_viz.session.devices import FULL, run_with_fallback
+from vit_viz.session.devices import FULL, LACKS, run_with_fallback
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 
@@ -24,7 +24,7 @@ from vit_viz.session.session import Session
 class Small:
     """A session on a model whose device has room for some images at a time; copies of it on the CPU have room for all."""
 
-    def __init__(self, room: int, **options: Any) -> None:
+    def __init__(self, room: int, *, beyond: Exception | None = None, **options: Any) -> None:
         torch.manual_seed(1)
         config = ViTConfig(
             img_size=(32, 48), patch_size=(8, 8), embed_dim=40, depth=3, num_heads=5, num_classes=7
@@ -33,7 +33,7 @@ class Small:
 
         def check(module: VisionTransformer, args: tuple[Any, ...]) -> None:
             if module is model and len(args[0]) > room:
-                raise torch.OutOfMemoryError("CUDA out of memory")
+                raise beyond or torch.OutOfMemoryError("CUDA out of memory")
 
         model.register_forward_pre_hook(check)
         self.notices: list[str] = []
@@ -116,6 +116,30 @@ def test_a_model_without_room_is_loaded_on_the_cpu(monkeypatch: pytest.MonkeyPat
     session.trace(None, "lion")  # does not ask the device again
     assert devices == [None, "cpu"]
     assert notices == [FULL]
+
+
+@pytest.mark.parametrize(
+    "beyond",
+    [
+        TypeError(
+            "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64."
+        ),
+        NotImplementedError("The operator 'aten::unfold' is not currently implemented for the MPS device."),
+    ],
+    ids=["precision", "operation"],
+)
+def test_what_a_gpu_lacks_is_computed_on_the_cpu(beyond: Exception) -> None:
+    small, alone = Small(0, beyond=beyond), Small(9)
+    assert np.array_equal(small.run("layer_similarity").values, alone.run("layer_similarity").values)
+    assert set(small.notices) == {LACKS}
+
+
+@pytest.mark.parametrize("fault", [TypeError("takes no argument"), NotImplementedError("not yet")])
+def test_a_fault_of_ours_is_none_of_the_gpu(fault: Exception) -> None:
+    small = Small(0, beyond=fault)
+    with pytest.raises(type(fault)):
+        small.session.trace("tiny", small.image, owner="ada")
+    assert small.notices == []
 
 
 @pytest.mark.parametrize("options", [{"device": "cpu"}, {"falls_back": False}])

@@ -14,6 +14,9 @@ from vit_viz.lazy import torch
 from vit_viz.session.request import Request
 
 REFUSED = "No GPU is available at the moment, so this is computed on the CPU, which takes longer."
+LACKS = (
+    "The GPU has no operation or precision that this needs, so it is computed on the CPU, which takes longer."
+)
 FULL = "The GPU has too little memory for this, so it is computed on the CPU, which takes longer."
 
 T = TypeVar("T")
@@ -43,7 +46,9 @@ class Lender(Protocol):
 
 
 def run_with_fallback(here: Callable[[], T], on_cpu: Callable[[], T], *, notice: Notice) -> T:
-    """The result of `here`, or of `on_cpu` where that device has no room for it.
+    """The result of `here`, or of `on_cpu` where that device has no room for it, or lacks what it takes.
+
+    Apple's GPUs have no double precision (TypeError), and not every operation (NotImplementedError).
 
     Args:
         notice: told that it takes longer than it should.
@@ -52,6 +57,10 @@ def run_with_fallback(here: Callable[[], T], on_cpu: Callable[[], T], *, notice:
         return here()
     except torch.OutOfMemoryError:
         notice(FULL)
+    except (TypeError, NotImplementedError) as error:
+        if "MPS" not in str(error):
+            raise
+        notice(LACKS)
     gc.collect()  # after the exception, which held on to what filled the memory
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
