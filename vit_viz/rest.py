@@ -44,7 +44,7 @@ from vit_viz.sentences import sentence
 from vit_viz.service import MOST_NUMBERS, QuestionCall, answered, as_json, described, schema_of_body
 from vit_viz.session.inputs import Json, sentence_of
 from vit_viz.session.session import Session
-from vit_viz.surface import OWNER, Surface
+from vit_viz.surface import EVENTS, OWNER, Surface
 
 PREFIX = "/api/v1"
 THREADS, SLOW_THREADS = 16, 8
@@ -55,7 +55,7 @@ FOR_OTHERS = Surface("api")
 
 TOLD_SECONDS = 0.2  # between two looks how far an answer is
 QUIET_SECONDS = 10.0  # after which it is said again, so that nothing on the way takes the stream for dead
-_JSON, EVENTS, SAFETENSORS = "application/json", "text/event-stream", "application/x-safetensors"
+_JSON, SAFETENSORS = "application/json", "application/x-safetensors"
 _TYPES = {_JSON: "json", "text/csv": "csv", "application/x-npz": "npz", SAFETENSORS: "safetensors"} | {
     MEDIA_TYPES[form]: form for form in ("png", "svg", "pdf")
 }

@@ -1,8 +1,8 @@
 """What the app offers beside the page where whoever runs it asks for it: questions by name over HTTP (vit_viz.rest, vit_viz.mcp).
 
 They stand behind the same guard as the page: the same host names, the same limits for each visitor. A browser that has opened the
-page may ask over HTTP always, as its page does; others where that is offered. Their questions may compute for long, so each takes a
-place in the lane of slow ones; what holds a large picture counts as an upload while it arrives.
+page may ask over HTTP always, within the limits of the page; others where that is offered. Their questions may compute for long, so
+each takes a place in the lane of slow ones; what holds a large picture counts as an upload while it arrives.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from starlette.routing import BaseRoute
+
+EVENTS = "text/event-stream"
+"""Type of an answer that tells how far it is while it is computed."""
 
 OWNER = "vit_viz.owner"
 """Key in a request's scope: who asks, as the session knows it."""

@@ -32,7 +32,7 @@ from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import GONE
-from vit_viz.surface import BODY_BYTES, PICTURE_BYTES
+from vit_viz.surface import BODY_BYTES, EVENTS, PICTURE_BYTES
 from vit_viz.ui.app import TABS
 from vit_viz.ui.edge.addresses import REQUEST_BYTES, kind_of
 from vit_viz.ui.edge.admission import LANES, SLOW
@@ -404,7 +404,7 @@ def test_safetensors_hold_the_arrays_as_they_are_and_the_rest_of_the_answer_besi
 
 # --- how far an answer is
 
-TOLD = {"Accept": rest.EVENTS}
+TOLD = {"Accept": EVENTS}
 
 
 def events_of(text: str) -> list[tuple[str, Any]]:
@@ -482,7 +482,7 @@ async def direct(session: Session, accept: str, leave: Callable[[], Any], send: 
     await Starlette(routes=rest.routes(session))(scope, receive, send)
 
 
-@pytest.mark.parametrize("accept", [rest.EVENTS, "application/json"])
+@pytest.mark.parametrize("accept", [EVENTS, "application/json"])
 def test_who_hangs_up_ends_what_is_computed(
     session: Session, monkeypatch: pytest.MonkeyPatch, accept: str
 ) -> None:
@@ -529,7 +529,7 @@ def test_an_answer_that_is_there_before_its_stream_has_begun_follows_the_beginni
             sent.append(message)
 
         monkeypatch.setattr(rest, "run_sync", compute)
-        await direct(session, rest.EVENTS, anyio.sleep_forever, send)
+        await direct(session, EVENTS, anyio.sleep_forever, send)
 
     anyio.run(ask_slowly)
     assert [one["type"] for one in sent] == ["http.response.start"] + ["http.response.body"] * 2

@@ -22,7 +22,7 @@ from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, ParameterError
 from vit_viz.images.signatures import readable_format
 from vit_viz.session.handles import COOKIE, new_visitor, owner_of, visitor_in
-from vit_viz.surface import BODY_BYTES, OWNER
+from vit_viz.surface import BODY_BYTES, EVENTS, OWNER
 from vit_viz.ui.edge.addresses import (
     API,
     OPTIONAL,
@@ -55,8 +55,6 @@ NOT_ALIVE = "Questions are not answered."
 
 NOTHING_INSIDE = "default-src 'none'; frame-ancestors 'none'"
 """The policy of everything but pages: a picture or a number that is opened by itself can load nothing and run nothing."""
-
-EVENTS = "text/event-stream"
 
 _PAGE_NAME = re.compile(r"[a-z0-9]{4,32}")
 _NOT_THE_PAGE_S = (
