@@ -1,19 +1,27 @@
-"""What files repeat of the declarations of questions: `python -m tests.declared` writes it again, and tests compare.
+"""What files repeat of what is declared elsewhere: `python -m tests.declared` writes it again, and tests compare.
 
-Whoever adds a question, or changes its words, runs this once.
+Whoever adds a question, an option of a view, or changes its words, runs this once.
 """
 
 from __future__ import annotations
 
+import json
+import random
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
+from tests.views.test_old_links import OLD
 from vit_viz.analyses.methods import METHODS
 from vit_viz.cli import declared, outline
 from vit_viz.cli.parser import command_line
+from vit_viz.ui.opened import link_fields
+from vit_viz.views.state import ViewState
 
-_DOCS = Path(__file__).resolve().parents[1] / "docs"
+_ROOT = Path(__file__).resolve().parents[1]
+_DOCS = _ROOT / "docs"
 
 
 def commands(page: str) -> str:
@@ -37,13 +45,52 @@ def _row(name: str) -> str:
     return f"| `{name}` | {words.label} | {words.shows} | {words.hides} | {formula} | {words.source} |"
 
 
+def links() -> str:
+    """What a link may hold, and some links with what Python reads in them: tests/js/store.test.js reads them, too."""
+    fields, by_chance = link_fields(), random.Random(42)
+    searches = [search.lstrip("?") for search in OLD]
+    for _ in range(60):
+        chosen = by_chance.sample(fields, by_chance.randint(1, 8))
+        searches.append(urlencode({field["link"]: _text_of(field, by_chance) for field in chosen}))
+    read = [
+        {name: text for name, text in ViewState.from_address(search)[0].to_link().items() if text is not None}
+        for search in searches
+    ]
+    pairs = (json.dumps(pair) for pair in zip(searches, read, strict=True))
+    declared_fields = ",\n".join(json.dumps(field) for field in fields)
+    return f'{{"fields": [\n{declared_fields}\n],\n"links": [\n' + ",\n".join(pairs) + "\n]}\n"
+
+
+def _text_of(field: dict[str, Any], by_chance: random.Random) -> str:
+    """Something that may stand in a link: mostly what is possible, sometimes not."""
+    if "choices" in field and by_chance.random() < 0.9:
+        return str(
+            by_chance.choice([*field["choices"], "nothing", 3] if "numbered" in field else field["choices"])
+        )
+    if isinstance(field["default"], bool):
+        return by_chance.choice(["0", "1"])
+    if field.get("numbered"):
+        return by_chance.choice(["0", "11", "-1", "many"])
+    if "low" in field:
+        value = by_chance.uniform(field["low"] - 1, field["high"] + 1)
+        return by_chance.choice([f"{value:.5f}" if "step" in field else str(round(value)), "3.5", "", "many"])
+    return str(
+        by_chance.choice(
+            {"q": ["class", "3,4", "register 1"], "target": ["7", "7-9"]}.get(
+                field["link"], [field["default"]]
+            )
+        )
+    )
+
+
 FILES: dict[Path, Callable[[str], str]] = {
     outline.FILE: lambda _: declared.text(),
     _DOCS / "COMMANDS.md": commands,
     _DOCS / "METHODS.md": methods,
+    _ROOT / "tests" / "js" / "links.json": lambda _: links(),
 }
 """From what such a file holds to what it should hold."""
 
 if __name__ == "__main__":
     for path, written in FILES.items():  # the outline first, from which the help is made
-        path.write_text(written(path.read_text("utf-8")), "utf-8")
+        path.write_text(written(path.read_text("utf-8") if path.exists() else ""), "utf-8")

@@ -82,7 +82,7 @@ def routes(session: Session) -> list[Route]:
         if media_type is None:
             return _not_offered(_TYPES)
         try:
-            asked = QuestionCall.of(question, _read(body))
+            asked = QuestionCall.of(question, read_body(body))
         except Exception as error:
             return refusal(error)
         owner, app = request.scope.get(OWNER, "api"), str(request.base_url)
@@ -94,7 +94,7 @@ def routes(session: Session) -> list[Route]:
             except Exception as error:
                 return refusal(error)
 
-        return _Computed(answer, threads[question.is_slow], is_told=media_type == EVENTS)
+        return Computed(answer, threads[question.is_slow], is_told=media_type == EVENTS)
 
     return [
         # a method that is not meant has a route, too: Starlette would answer it in words that are no JSON
@@ -125,7 +125,7 @@ def _unknown(name: str) -> Response:
     return JSONResponse({"error": said}, 404)
 
 
-class _Computed(Response):
+class Computed(Response):
     """An answer that is computed in a thread, and no longer than its caller waits for it.
 
     Args:
@@ -253,7 +253,12 @@ def _not_offered(offered: Iterable[str]) -> Response:
     return JSONResponse({"error": said}, 406)
 
 
-def _read(body: bytes) -> object:
+def read_body(body: bytes) -> object:
+    """The JSON of a question.
+
+    Raises:
+        ParameterError: it is none.
+    """
     try:
         return json.loads(body or b"{}")
     except (ValueError, RecursionError):

@@ -34,8 +34,9 @@ MOST_NUMBERS = 2**20
 """In one answer as JSON, which takes twenty bytes for each; NPZ takes any number."""
 
 IMAGE = (
-    'The photo: {"sample": NAME}, {"upload": ID} of a picture that this browser brought to the page, or {"base64": BYTES} with the '
-    "bytes of a JPEG, PNG, WebP, ... file; or, as a text, the name of a sample or a data: address."
+    'The photo: {"sample": NAME}, {"upload": ID} of a picture that this browser brought to the page, {"survey": NAME} of a photo '
+    'of the survey that the app shows, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file; or, as a text, the name '
+    "of a sample or a data: address."
 )
 
 
@@ -50,6 +51,7 @@ def schema_of_body(question: AnyQuestion) -> Json:
             "properties": {
                 "sample": sample,
                 "upload": {"type": "string"},
+                "survey": {"type": "string"},
                 "base64": {"type": "string", "contentEncoding": "base64"},
             },
             "minProperties": 1,
@@ -120,7 +122,11 @@ def _image(given: object) -> tuple[str, bytes | None]:
     """The name of a sample or the id of an upload, or the bytes of a picture."""
     if isinstance(given, str):
         given = {"base64": _of_address(given)} if given[:5].lower() == "data:" else {"sample": given}
-    if not isinstance(given, dict) or len(given) != 1 or not {"sample", "upload", "base64"} & set(given):
+    if (
+        not isinstance(given, dict)
+        or len(given) != 1
+        or not {"sample", "upload", "survey", "base64"} & set(given)
+    ):
         raise ParameterError(IMAGE)
     ((kind, value),) = given.items()
     if not isinstance(value, str):
@@ -131,8 +137,8 @@ def _image(given: object) -> tuple[str, bytes | None]:
                 f"There is no sample {value[:40]!r}; there are: {', '.join(samples.sample_names())}."
             )
         return value, None
-    if kind == "upload":
-        if not UPLOAD.fullmatch(value):  # whose it is, and whether it is there, is seen where it is looked up
+    if kind in ("upload", "survey"):  # whose it is, and whether it is there, is seen where it is looked up
+        if bool(UPLOAD.fullmatch(value)) != (kind == "upload") or value in samples.sample_names():
             raise ImageError(GONE)
         return value, None
     if len(value) > PICTURE_BYTES * 4 // 3 + 4:

@@ -17,6 +17,9 @@ from starlette.routing import BaseRoute
 EVENTS = "text/event-stream"
 """Type of an answer that tells how far it is while it is computed."""
 
+PAGE_HEADER = "x-vit-viz-page"
+"""In which a page of a browser that keeps no cookies says its name."""
+
 OWNER = "vit_viz.owner"
 """Key in a request's scope: who asks, as the session knows it."""
 

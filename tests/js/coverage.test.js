@@ -14,12 +14,17 @@ const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 /** Written in AssemblyScript: its compiler checks its types, and `engine_kernels.test.js` that it has compiled. */
 const KERNELS = 'vit_viz/browser/*.ts';
+/** Made of the packages by esbuild, and what it makes them of: `preact.test.js` compares. */
+const BUNDLED = /^vit_viz[/]web[/]kit[/]preact[.]/;
 const files = ['vit_viz', 'tests', 'benchmarks', 'training', 'assets']
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true }).map((name) => `${folder}/${String(name)}`),
   )
   .filter(
-    (name) => /[.][cm]?[jt]sx?$/.test(name) && !(dirname(name) === dirname(KERNELS) && name.endsWith('.ts')),
+    (name) =>
+      /[.][cm]?[jt]sx?$/.test(name) &&
+      !BUNDLED.test(name) &&
+      !(dirname(name) === dirname(KERNELS) && name.endsWith('.ts')),
   );
 
 /** What a command of package.json is told to look at. */

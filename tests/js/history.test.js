@@ -4,7 +4,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { mountTabRow } from '../../vit_viz/ui/header/parts.js';
-import { mount as mountAddress, onReturn, openDialog, writeLink } from '../../vit_viz/ui/visit/address.js';
+import {
+  PLACE,
+  mount as mountAddress,
+  onReturn,
+  openDialog,
+  writeLink,
+} from '../../vit_viz/ui/visit/address.js';
 import { Browser, component, mount, parse } from './browser.js';
 
 const ADDRESS = component(mountAddress, 'ui/kit/__init__.py#Address');
@@ -88,7 +94,7 @@ test('after a reload the entry of a dialog that is not open any more is left', (
   browser.install(t);
   const history = /** @type {any} */ (browser.globals.history);
   history.pushState({ vvDialogs: 1, theirs: 4 }, '', '?tab=heads');
-  const { told } = mount(ADDRESS, null, { browser });
+  const { told } = mount(ADDRESS, null, { browser, props: { fields: [] } });
   browser.pass(0);
   assert.deepEqual(history.state, null);
   assert.deepEqual(told, [['arrive', { search: '?tab=heads', arrival: 1 }]]);
@@ -98,7 +104,7 @@ test('after a reload the entry of a dialog that is not open any more is left', (
 
 test('an answer to what was done before Back was pressed leaves the address as it is', () => {
   const browser = new Browser('?tab=heads');
-  const { told, set } = mount(ADDRESS, null, { browser });
+  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: [] } });
   const history = /** @type {any} */ (browser.globals.history);
   browser.pass(0);
   set({ set: {}, push: false, arrival: 1 });
@@ -116,7 +122,7 @@ test('an answer to what was done before Back was pressed leaves the address as i
 
 test('an answer that a later one has overtaken leaves what that wrote, and writes the rest', () => {
   const browser = new Browser('?tab=walkthrough');
-  const { set } = mount(ADDRESS, null, { browser });
+  const { set } = mount(ADDRESS, null, { browser, props: { fields: [] } });
   browser.pass(0);
   set({ set: {}, push: false, revision: 3 });
   set({ set: { q: '9,8' }, push: false, revision: 5 });
@@ -127,6 +133,27 @@ test('an answer that a later one has overtaken leaves what that wrote, and write
   assert.equal(browser.location.search, '?tab=walkthrough&layer=2');
   set({ set: { q: '7,7' }, push: true }); // of the page itself
   assert.equal(browser.location.search, '?tab=walkthrough&layer=2&q=7,7');
+});
+
+test('what a room writes is told, and answers to what was done before leave it as it is', () => {
+  const browser = new Browser('?tab=patches&q=class');
+  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: [] } });
+  browser.pass(0);
+  /** @type {string[]} */ const links = [];
+  PLACE.listen(() => links.push(PLACE.search()));
+  PLACE.write({ q: '3,4' }, { push: true });
+  PLACE.write({ q: '3,5', layer: null }, { push: false });
+  assert.deepEqual(told.slice(1), [
+    ['choose', { set: { q: '3,4' }, told: 1 }],
+    ['choose', { set: { q: '3,5', layer: null }, told: 2 }],
+  ]);
+  set({ set: { q: '9,9', tab: null }, push: false, revision: 4, heard: 0 }); // before both
+  set({ set: { q: '3,4' }, push: true, revision: 5, heard: 1 });
+  assert.equal(browser.location.search, '?q=3,5');
+  set({ set: { q: '3,5' }, push: true, revision: 6, heard: 2 });
+  assert.equal(/** @type {any} */ (browser.globals.history).length, 2);
+  set({ set: { q: 'class' }, push: false, revision: 7, heard: 2 }); // and this is of after
+  assert.deepEqual(links, ['?tab=patches&q=3,4', '?tab=patches&q=3,5', '?q=3,5', '?q=class']);
 });
 
 test('a tab that is pressed is told, one that the page has opened is not', (t) => {

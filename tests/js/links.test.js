@@ -76,15 +76,6 @@ test('a link is read with the type of each option', () => {
   assert.deepEqual(linkChange(parseLink('?head=max&step=3'), trace), { head: 'max' });
 });
 
-test('a link from before there were styles keeps its look, and a link with a colour table says its style', () => {
-  const change = linkChange(parseLink('?colors=magma&smooth=1&scale=own'), trace);
-  assert.deepEqual(change, { style: 'heat', scale: 'own', alpha: 0.55, smooth: true, table: 'magma' });
-  const view = { ...initialView(trace), table: 'magma' };
-  const link = parseLink(formatLink(view, trace));
-  assert.equal(link.options.style, 'light');
-  assert.deepEqual(updateView(initialView(trace), linkChange(link, trace), trace), view);
-});
-
 test('a view takes values up to its limits', () => {
   const view = initialView(trace);
   for (const change of [

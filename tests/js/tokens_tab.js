@@ -1,7 +1,7 @@
 // The Tokens tab on a page of its own, for its tests: a photo of 2 x 3 patches in a model of four layers, and a server whose vectors
 // have dot products that are easy to work out.
 
-import { defaultsOf } from '../../vit_viz/explorer/state.js';
+import { defaultsOf } from '../../vit_viz/explorer/options.js';
 import { Plate } from '../../vit_viz/ui/tokens/plate.js';
 import { mount as mountRoom } from '../../vit_viz/ui/tokens/room.js';
 import { Browser, component, mount, OPTIONS } from './browser.js';

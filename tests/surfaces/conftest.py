@@ -17,6 +17,7 @@ from tests.ui.desk import odd_session
 from vit_viz import rest
 from vit_viz.session.session import Session
 from vit_viz.surface import Surface
+from vit_viz.ui import opened
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.pages import Pages
@@ -29,7 +30,9 @@ class Behind(Starlette):
     def __init__(self, session: Session, surfaces: list[Surface], files: UploadFiles) -> None:
         exposure = Exposure.of("127.0.0.1", environment={})
         beside = [route for one in surfaces for route in one.routes]
-        super().__init__(routes=[*rest.routes(session), *beside], **guarded(exposure, surfaces))
+        super().__init__(
+            routes=[*rest.routes(session), *opened.routes(session), *beside], **guarded(exposure, surfaces)
+        )
         queue = SimpleNamespace(event_ids_to_events={}, pending_event_ids_session={}, has_failed=False)
         self.blocks = SimpleNamespace(
             files=files, open_pages=Pages(), questions=queue, fns={}, on_abandoned=print
@@ -49,12 +52,12 @@ def session() -> Session:
 def open_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., TestClient]]:
     """A browser or a program before an app of a session that offers these surfaces."""
     folder: Path = tmp_path_factory.mktemp("uploads")
-    with ExitStack() as opened:
+    with ExitStack() as clients:
 
         def make(session: Session, *surfaces: Surface) -> TestClient:
             app = Behind(session, list(surfaces), UploadFiles(lambda: str(folder)))
             client = TestClient(app, base_url="http://127.0.0.1:7860", raise_server_exceptions=False)
-            return opened.enter_context(client)
+            return clients.enter_context(client)
 
         yield make
 

@@ -180,7 +180,9 @@ def open_tab(page: Any, name: str) -> None:
     """Open a view and wait until its pictures are there."""
     page.get_by_role("tab", name=name).click()
     panel = page.locator(f"#vv-tab-{name.lower()}")
-    if name in ("Explain", "Patches"):
+    if name == "Patches":
+        panel.locator(".vv-view[aria-busy=false]").wait_for()
+    elif name == "Explain":
         panel.locator(".vv-part-picture:not(.vv-busy) .vv-image:not([hidden])").first.wait_for()
     elif name == "Positions":
         panel.locator(".vv-tables[data-revision][aria-busy=false]").wait_for()

@@ -105,9 +105,8 @@ def test_a_wide_photo_walks_through_all_views_and_a_click_changes_the_picture(
 
 def test_a_patch_clicked_in_one_view_is_the_query_of_all(page: Any) -> None:
     open_tab(page, "Patches")
-    picture_loaded(page, "#vv-grid-picture")
-    click_at(page.locator("#vv-grid-picture .vv-image"), (3 + 0.5) / 16, (5 + 0.5) / 16)
-    page.locator("#vv-grid-picture .vv-ring").wait_for()
+    click_at(page.locator("#vv-grid-picture .vv-patch-grid"), (3 + 0.5) / 16, (5 + 0.5) / 16)
+    page.locator("#vv-grid-picture .vv-pinned").wait_for()
     open_tab(page, "Explain")
     page.locator("#vv-explain-picture .vv-caption").get_by_text("patch (5, 3)").wait_for()
     open_tab(page, "Look")
@@ -244,7 +243,7 @@ def test_a_bad_upload_gives_one_sentence_and_keeps_the_picture(
 
 
 def test_every_picture_has_a_caption_and_can_be_saved(page: Any) -> None:
-    for name, pictures in (("Explain", ".vv-part-stage.block"), ("Patches", ".vv-part-picture.block")):
+    for name, pictures in (("Explain", ".vv-part-stage.block"), ("Patches", "figure")):
         open_tab(page, name)
         parts = page.locator(f"#vv-tab-{name.lower()} {pictures}").all()
         assert parts

@@ -278,7 +278,6 @@ def test_a_picture_that_is_gone_is_one_sentence_in_every_tab(demo: gr.Blocks, se
     for tab, name in [
         ("look", "vv-explorer"),
         ("explain", "vv-gallery"),
-        ("patches", "vv-grid-picture"),
         ("walkthrough", "vv-w-photo"),
     ]:
         image = session.add_upload(Image.new("RGB", (31, 17)), owner=OWNER)
@@ -677,27 +676,28 @@ def test_another_part_of_positions_takes_the_place_of_similarity(visit: Callable
     assert "places=trained" in desk.shown["vv-position-tables"]["value"]["drawn"]["tiles"]
 
 
-# --- patches
+# --- the query
 
 
-def test_the_patches_tab_says_every_size(visit: Callable[..., Desk]) -> None:
-    desk = visit("patches")
-    grid, sequence = (desk.shown[name]["value"] for name in ("vv-grid-picture", "vv-sequence-picture"))
-    assert "4 rows x 6 columns" in grid["caption"]
-    assert "photo 37 x 90 px to input 32 x 48 px" in grid["caption"]
-    assert "38.5% of the photo left out" in grid["caption"]
-    assert "class, register 0, then 24 patches" in sequence["caption"]
-    assert sequence["area"] is None
-    assert sequence["rings"] == []
-    assert sequence["pick"] is False
-    assert "kind=sequence" in sequence["src"]
-    assert "kind=patches" in grid["src"]
-    shapes = next(str(v["value"]) for n, v in desk.told if n == "HTML" and "vv-steps" in str(v))
-    assert re.findall(r"<code>(.*?)</code>", shapes) == ["[3, 32, 48]", "[24, 192]", "[26, 40]"]
-    assert "8 x 8 pixels x 3 channels" in shapes
-    assert "2 prefix + 24 patches" in shapes
-    desk.act("vv-numbers", "input", True)
-    assert "kind=numbered" in desk.shown["vv-grid-picture"]["value"]["src"]
+def test_what_a_room_writes_into_the_link_is_in_the_view_and_said_to_be_heard(
+    visit: Callable[..., Desk],
+) -> None:
+    desk = visit("patches", "&q=class&numbers=1")
+    before = desk.view()
+    desk.act("Address", "choose", data={"set": {"q": "1,4", "numbers": None}, "told": 3})
+    view = desk.view()
+    assert (view.query, view.patches.numbers, view.told) == ("1,4", False, 3)
+    assert (view.revision, view.about) == (before.revision + 1, before.about)
+    told = desk.shown["Address"]["value"]
+    assert (told["heard"], told["push"], told["set"]) == (3, True, {"q": "1,4", "numbers": None})
+    desk.act("vv-tab-row", "choose", data={"tab": "explain"})
+    assert desk.shown["Address"]["value"]["heard"] == 3  # whatever is said next
+    kept = desk.view()
+    for forged in ({}, {"set": 3, "told": 4}, {"set": {}, "told": "x"}, {"set": {"q": 7}}):
+        desk.act("Address", "choose", data=forged)
+        assert desk.view() == kept
+    desk.act("Address", "choose", data={"set": {"q": "9;9", "layer": "many", "nothing": "1"}, "told": 5})
+    assert (desk.view().query, desk.view().layer) == ("", None)  # what is not possible has its default
 
 
 def middle(row: int, col: int) -> dict[str, float]:
@@ -706,7 +706,7 @@ def middle(row: int, col: int) -> dict[str, float]:
 
 @pytest.mark.parametrize(
     ("tab", "name"),
-    [("patches", "vv-grid-picture"), ("explain", "vv-explain-picture"), ("walkthrough", "vv-w-photo")],
+    [("explain", "vv-explain-picture"), ("walkthrough", "vv-w-photo")],
 )
 def test_a_click_and_arrows_choose_the_query(visit: Callable[..., Desk], tab: str, name: str) -> None:
     desk = visit(tab)
@@ -732,8 +732,8 @@ def test_a_click_and_arrows_choose_the_query(visit: Callable[..., Desk], tab: st
 
 def test_arrows_start_in_the_centre_where_no_patch_is_pinned(visit: Callable[..., Desk]) -> None:
     for query in ("class", "0,0;1,1", ""):
-        desk = visit("patches", f"&q={query}" if query else "")
-        desk.act("vv-grid-picture", "step", data={"down": 1, "across": 0})
+        desk = visit("explain", f"&q={query}" if query else "")
+        desk.act("vv-explain-picture", "step", data={"down": 1, "across": 0})
         assert desk.view().query == "2,3"
 
 
@@ -848,7 +848,6 @@ def test_a_part_that_is_not_on_the_screen_sleeps(visit: Callable[..., Desk]) -> 
         ("explain", "vv-gallery", ("attention share", "input", 0.3)),
         ("explain", "vv-explain-picture", ("vv-explain-picture", "pick", None)),
         ("positions", "vv-position-tables", ("vv-position-tables", "pin", None)),
-        ("patches", "vv-grid-picture", ("vv-numbers", "input", True)),
         ("walkthrough", "vv-w-content", ("vv-w-steps", "input", 3)),
         ("walkthrough", "vv-w-photo", ("vv-w-layer", "input", 2)),
     ],
@@ -866,11 +865,11 @@ def test_a_change_wakes_the_part_that_shows_it(
 def test_a_handle_in_an_address_stands_for_this_picture_in_this_mode(
     visit: Callable[..., Desk], session: Session, image: str
 ) -> None:
-    desk = visit("patches")
-    source = desk.shown["vv-grid-picture"]["value"]["src"]
+    desk = visit("walkthrough")
+    source = desk.shown["vv-w-photo"]["value"]["src"]
     handle = urlsplit(source).path.rsplit("/", 1)[1].removesuffix(".png")
     assert session.handles.find(handle, visitor=OWNER) == Subject("odd", image, "crop", OWNER)
-    assert json.dumps(desk.shown["vv-grid-picture"]["value"])
+    assert json.dumps(desk.shown["vv-w-photo"]["value"])
 
 
 def test_errors_are_said_in_one_sentence() -> None:

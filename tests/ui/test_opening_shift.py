@@ -21,7 +21,7 @@ STAGES = {
     "walkthrough": "#vv-w-photo .vv-image",
     "explain": "#vv-explain-picture .vv-image",
     "tokens": "#vv-tokens .vv-room-main-stage",
-    "patches": "#vv-grid-picture .vv-image",
+    "patches": "#vv-grid-picture .vv-patch-grid",
 }
 WATCH = """
 window.told = { shift: 0, moved: [], sizes: new Set() };

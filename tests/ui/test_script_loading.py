@@ -18,7 +18,14 @@ from vit_viz.ui.routes import routes
 
 pytestmark = pytest.mark.browser
 OURS = "**/vit_viz/js/**"
-ADDRESS = ("/visit/", "/kit/elements.js", "/explorer/elements.js", "/explorer/source.js")
+ADDRESS = (
+    "/visit/",
+    "/kit/elements.js",
+    "/explorer/elements.js",
+    "/explorer/options.js",
+    "/explorer/source.js",
+    "/web/kit/",
+)
 """What the address bar needs."""
 TRAVELLED = """(ours) => performance.getEntriesByType('resource').filter(({ name }) => name.includes(ours))
     .map(({ transferSize }) => transferSize)"""
@@ -51,8 +58,7 @@ def test_what_arrives_before_the_modules_is_shown_once_they_are_there(
             held.append(route)
 
     page.route(OURS, hold)
-    with page.expect_event("requestfinished", lambda request: "/queue/data" in request.url):
-        page.goto(f"{app_url}?image=tower&layer=3&mode=stretch")
+    page.goto(f"{app_url}?image=tower&layer=3&mode=stretch")
     page.wait_for_function("document.querySelector('#vv-mode input')?.value.includes('stretch')")
     expect(page.locator(".vv-sample")).to_have_count(0)
     waiting, held = held, None

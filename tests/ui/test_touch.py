@@ -182,7 +182,7 @@ DRAWN = {
     "heads": "#vv-heads [data-ready]:not([data-ready=''])",
     "tokens": "#vv-tokens .vv-room-caption:not([hidden])",
     "positions": "#vv-tab-positions .vv-tables[data-revision][aria-busy=false]",
-    "patches": "#vv-grid-picture .vv-image:not([hidden])",
+    "patches": "#vv-grid-picture .vv-patch-grid",
 }
 
 FIRST = """() => {

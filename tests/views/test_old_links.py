@@ -17,9 +17,6 @@ def rollout(**options: Any) -> tuple[tuple[str, RolloutOptions], ...]:
     return (("rollout", RolloutOptions(**options)),)
 
 
-BEFORE_STYLES: dict[str, Any] = {"style": "heat", "scale": "shared", "alpha": 0.55, "smooth": False}
-"""What a link that names a colour table and no style left out: the look of all maps before there were styles."""
-
 OLD: dict[str, dict[str, Any]] = {
     "": {},
     "?model=mini": {"model": "mini"},
@@ -28,7 +25,7 @@ OLD: dict[str, dict[str, Any]] = {
     "?mode=crop": {"mode": "crop"},
     "?mode=stretch&tab=patches": {"mode": "stretch", "tab": "patches"},
     "?tab=explain": {"tab": "explain"},
-    "?tab=heads&matrix_scale=linear&links=head&strongest=20&zoom=2.5%2C0.1%2C0.25": {
+    "?tab=heads&face=matrix&matrix_scale=linear&links=head&strongest=20&zoom=2.5%2C0.1%2C0.25": {
         "tab": "heads",
         "face": "matrix",
         "matrix_scale": "linear",
@@ -42,13 +39,8 @@ OLD: dict[str, dict[str, Any]] = {
         "how": "mean",
         "head_order": "value",
     },
-    "?tab=heads&edits=off+1.3": {"tab": "heads", "face": "surgery", "edits": "off 1.3"},
-    "?tab=heads&edits=off+1.3&zoom=2%2C0%2C0": {
-        "tab": "heads",
-        "face": "matrix",
-        "edits": "off 1.3",
-        "matrix_zoom": "2,0,0",
-    },
+    "?tab=heads&face=surgery&edits=off+1.3": {"tab": "heads", "face": "surgery", "edits": "off 1.3"},
+    "?tab=heads&edits=off+1.3&zoom=2%2C0%2C0": {"tab": "heads", "edits": "off 1.3", "matrix_zoom": "2,0,0"},
     "?edits=off+1.3&links=head": {"edits": "off 1.3", "matrix_links": "head"},
     "?tab=positions&places=trained": {"tab": "positions", "position_grid": "trained"},
     "?tab=positions&positions=resampled": {"tab": "positions", "position_part": "resampled"},
@@ -108,12 +100,12 @@ OLD: dict[str, dict[str, Any]] = {
     "?q=pool&dir=column": {"query": "pool", "direction": "column"},
     "?dir=column&scale=layer": {"direction": "column", "scale": "layer"},
     "?scale=own&alpha=0.3": {"scale": "own", "alpha": 0.3},
-    "?colors=magma&smooth=1": BEFORE_STYLES | {"table": "magma", "smooth": True},
-    "?colors=gray&alpha=1": BEFORE_STYLES | {"table": "gray", "alpha": 1.0},
-    "?colors=cividis&scale=own&alpha=0.3": BEFORE_STYLES | {"table": "cividis", "scale": "own", "alpha": 0.3},
+    "?colors=magma&smooth=1": {"table": "magma"},
+    "?colors=gray&alpha=1": {"table": "gray"},
+    "?colors=cividis&scale=own&alpha=0.3": {"table": "cividis", "scale": "own", "alpha": 0.3},
     "?style=tint&colors=magma": {"style": "tint", "table": "magma"},
     "?mask=0.6&norm=1": {"mask": 0.6, "norm": True},
-    "?clip=0": {"clip": False},
+    "?clip=0&smooth=0": {"clip": False, "smooth": False},
     "?tab=explain&method=rollout&share=0.7": {
         "tab": "explain",
         "method": "rollout",
@@ -173,21 +165,9 @@ def test_a_link_is_written_as_it_was(address: str) -> None:
     assert ViewState.from_address(view.to_address()) == (view, ())
     written = {pair.partition("=")[0] for pair in view.to_address().split("&") if pair}
     pairs = dict(pair.split("=") for pair in address.lstrip("?").split("&") if pair)
-    if (
-        "colors" in pairs and "style" not in pairs
-    ):  # the look of before is named, as far as it is not what it is now
-        named = {"style": "heat", "scale": "shared", "alpha": "0.55", "smooth": "0"} | pairs
-        default = {"style": "", "scale": "layer", "alpha": "1", "smooth": "1"}
-        pairs = {name: text for name, text in named.items() if default.get(name) != text}
-    elif pairs.get("scale") == "layer":
-        del pairs["scale"]  # the default now
+    defaults = {"scale": "layer", "smooth": "1", "alpha": "1"}  # which are left out
+    pairs = {name: text for name, text in pairs.items() if defaults.get(name) != text}
     assert written == pairs.keys() - {"utm_source"}
-
-
-def test_a_view_with_a_colour_table_and_another_style_survives_its_link() -> None:
-    view = view_with(style="light", table="gray")
-    assert "style=light" in view.to_address()
-    assert ViewState.from_address(view.to_address()) == (view, ())
 
 
 @pytest.mark.parametrize("face", ["atlas", "surgery", "matrix", "depth"])

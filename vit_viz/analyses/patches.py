@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -14,14 +16,25 @@ from vit_viz.analyses.options import NoOptions, Option, Options
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.answer import Answer, Table, array_table
 from vit_viz.errors import ParameterError
+from vit_viz.geometry import CropBox
+from vit_viz.images.preprocess import Preprocess
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PatchPlaces(Answer):
-    """Where each patch lies on the photo: (top, left, bottom, right), [rows, cols, 4]; beyond its edges where it was padded."""
+    """Where each patch lies on the photo, and what becomes of its pixels.
+
+    Args:
+        values: (top, left, bottom, right), [rows, cols, 4]; beyond the edges of the photo where it was padded.
+        shapes: of the model's input, "image", and of one "patch", both (channels, height, width), and of all "patches" and all
+            "tokens" as vectors.
+        note: the sizes of photo and input, and what is left out of the photo.
+    """
 
     values: NDArray[np.float32]
     unit: str = "pixels of the photo"
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    note: str = ""
 
     def to_table(self) -> Table:
         """Row, column, and the edges of the patch there."""
@@ -64,7 +77,29 @@ def _patches(job: Job, _options: PatchesOptions) -> PatchPlaces:
         raise ParameterError("This trace is of pixels, not of a photo: it does not know where they lie.")
     rows, cols = grid
     places = [[box.patch_rect(row, col, grid) for col in range(cols)] for row in range(rows)]
-    return PatchPlaces(np.array(places, np.float32))
+    loaded, recipe, trace = job.loaded, job.loaded.preprocess, job.trace
+    patch = (recipe.channels, *recipe.patch_size)
+    dim = loaded.config.embed_dim if loaded.config is not None else trace.num_heads * trace.head_dim
+    shapes = {
+        "image": (recipe.channels, *box.input_size),
+        "patch": patch,
+        "patches": (trace.layout.num_patches, math.prod(patch)),
+        "tokens": (trace.layout.num_tokens, dim),
+    }
+    return PatchPlaces(np.array(places, np.float32), shapes=shapes, note=_left_out(box, recipe))
+
+
+def _left_out(box: CropBox, recipe: Preprocess) -> str:
+    """What of the photo the model does not see, and why where its patches do not fill its own input."""
+    share = 1 - box.covers
+    seen = "the whole photo" if share < 0.0005 else f"{share:.1%} of the photo left out"
+    (height, width), (tall, wide) = box.original_size, box.input_size
+    if share >= 0.0005 and (tall, wide) == recipe.covered_size != recipe.input_size:
+        rows, cols = recipe.input_size
+        seen += (
+            f": the last {rows - tall} rows and {cols - wide} columns of its {rows} x {cols} px fill no patch"
+        )
+    return f"photo {height} x {width} px to input {tall} x {wide} px, {seen}"
 
 
 def _sequence(job: Job, _options: NoOptions) -> ReceivedImage:

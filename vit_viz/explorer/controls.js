@@ -5,7 +5,8 @@ import { isNamed, queryWords } from './geometry.js';
 import { STRENGTHS, suited } from './styles.js';
 /** @import { Explorer } from './explorer.js' */
 /** @import { Trace } from './geometry.js' */
-/** @import { Option, View } from './state.js' */
+/** @import { Option } from './options.js' */
+/** @import { View } from './state.js' */
 
 /** Reads and shows the options of a view; knows nothing about pictures. */
 export class Controls {

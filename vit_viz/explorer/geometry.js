@@ -41,7 +41,7 @@
  * @property {{layer: number, head: number | string}} opening where a first look begins
  * @property {boolean} [is_placed] whether somebody has chosen a layer already
  * @property {number[]} [tour] patches that are worth a visit, the first of all being 0
- * @property {import('./state.js').Option[]} options what a view has beside layer, head and query
+ * @property {import('./options.js').Option[]} options what a view has beside layer, head and query
  * @property {Record<string, unknown> | null} view
  * @property {string} [unlit] why the photo cannot be lit ("too dark"); "" where it can
  * @property {boolean} [norms] whether ||v_j W_O,h|| is known

@@ -2,43 +2,8 @@
 
 import { FUSIONS } from './attention.js';
 import { clamp, movedPatch, patchQuery, queryPatches, queryTokens } from './geometry.js';
+import { defaultsOf, isPossible, readOption, writeOption } from './options.js';
 /** @import { Trace } from './geometry.js' */
-
-/**
- * @typedef {object} Option
- * @property {string} name in a view
- * @property {string} link in links
- * @property {string | number | boolean} default
- * @property {string[]} [choices] of a text
- * @property {number} [low] of a number
- * @property {number} [high] of a number
- * @property {number} [step] of a number that is no whole one
- */
-
-/** Every option at its default. @param {Option[]} options */
-export function defaultsOf(options) {
-  return Object.fromEntries(options.map((option) => [option.name, option.default]));
-}
-
-/** Whether an option can have this value. @param {Option} option @param {unknown} value */
-export function isPossible(option, value) {
-  if (typeof value !== typeof option.default) return false;
-  if (option.choices) return option.choices.includes(/** @type {string} */ (value));
-  if (typeof value !== 'number') return true;
-  return value >= (option.low ?? -Infinity) && value <= (option.high ?? Infinity);
-}
-
-/** The value that a link means. @param {Option} option @param {string} text @returns {unknown} */
-export function readOption(option, text) {
-  if (typeof option.default === 'boolean') return text === '1';
-  return typeof option.default === 'number' ? Number(text) : text;
-}
-
-/** A value as a link says it; null where it is the default, which is left out. @param {Option} option @param {unknown} value */
-export function writeOption(option, value) {
-  if (value === option.default) return null;
-  return typeof value === 'boolean' ? String(Number(value)) : String(value);
-}
 
 /**
  * @typedef {object} View
@@ -60,9 +25,6 @@ export function writeOption(option, value) {
  * @typedef {{model: string | null, image: string | null, mode: string, size: string, part: string,
  *   options: Record<string, string>}} Link options: everything else, by its name in the link
  */
-
-/** How maps were drawn before there were styles: what a link means that names colours and no style; as vit_viz/figures/options.py. */
-const BEFORE_STYLES = Object.freeze({ style: 'heat', scale: 'shared', alpha: '0.55', smooth: '0' });
 
 /**
  * The view that a trace opens with: its output's query, where the server says that a first look begins.
@@ -181,7 +143,6 @@ export function formatLink(view, trace, search = '') {
     if (text === null) link.delete(option.link);
     else link.set(option.link, text);
   }
-  if (link.has('colors') && view.style) link.set('style', view.style); // else it would be read as one from before styles
   return `?${link.toString().replaceAll('%2C', ',').replaceAll('%3B', ';')}`;
 }
 
@@ -198,15 +159,7 @@ export function parseLink(search) {
     part = '',
     ...options
   } = Object.fromEntries(new URLSearchParams(search));
-  const isOld = 'colors' in options && !('style' in options);
-  return {
-    model,
-    image,
-    mode,
-    size,
-    part,
-    options: isOld ? { ...BEFORE_STYLES, ...options } : options,
-  };
+  return { model, image, mode, size, part, options };
 }
 
 /**

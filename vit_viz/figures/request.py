@@ -24,9 +24,6 @@ from vit_viz.session.request import Request, Subject
 Table = Literal["viridis", "magma", "cividis", "gray"]
 Format = Literal["png", "svg", "pdf", "csv", "npz", "gif", "webp"]
 
-BEFORE_STYLES = {"style": "heat", "scale": "shared", "alpha": "0.55", "smooth": "0"}
-"""How maps were drawn before there were styles: what a link means that names a colour table (`colors`) and no style."""
-
 
 @dataclass(frozen=True)
 class DrawingOptions(Options):

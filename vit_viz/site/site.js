@@ -27,7 +27,8 @@ import { Running, received } from './running.js';
 /** @import { Loaded } from '../browser/serving.js' */
 /** @import { Trace } from '../explorer/geometry.js' */
 /** @import { Source } from '../explorer/source.js' */
-/** @import { Link, Option } from '../explorer/state.js' */
+/** @import { Option } from '../explorer/options.js' */
+/** @import { Link } from '../explorer/state.js' */
 /** @import { Carried } from '../ui/kit/carried.js' */
 /** @import { Published } from './models.js' */
 /** @import { Limits, Lighting, Photo } from './photos.js' */

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from vit_viz.outputs import Output
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import sweep_every
 from vit_viz.surface import Surface
+from vit_viz.ui import opened
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.user_errors import GuardedBlocks, log_with_request_numbers, notice
@@ -89,6 +91,7 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
         known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": page.controls}
         Help(known, listing=file_address(LISTING, listing()), elem_id="vv-help")
         Plots(elem_id="vv-plots")
+        page.gesture(page.address.choose, _follow)
         names = {tab.name for tab in tabs}
         page.gesture(TabRow(elem_id="vv-tab-row").choose, partial(_choose, names), writes="tab")
         # a link to a view opens its tab, as do Back and Forward; nothing else moves a visitor to another one
@@ -166,6 +169,7 @@ def launch_options(
                 *rest.routes(session),
                 *(route for one in surfaces for route in one.routes),
                 *(route for room in rooms for route in room.routes),
+                *opened.routes(session),
                 *routes(session),
             ],
             "openapi_url": None,
@@ -200,6 +204,14 @@ def _opening(page: Page) -> Any:
         return gr.Tabs(selected=page.newest(request, seen).tab)
 
     return opened
+
+
+def _follow(view: ViewState, _owner: str, data: dict[str, Any]) -> ViewState:
+    """The view after what a room has written into the link."""
+    change, told = data.get("set"), data.get("told")
+    if not isinstance(change, dict) or not isinstance(told, int):
+        return view
+    return replace(view.with_link({str(name): text for name, text in change.items()}), told=told)
 
 
 def _choose(names: set[str], view: ViewState, _owner: str, data: dict[str, Any]) -> ViewState:

@@ -24,6 +24,7 @@ from vit_viz.session.session import Session
 from vit_viz.ui.edge.admission import SLOW
 from vit_viz.ui.edge.uploads import UploadFiles
 from vit_viz.ui.kit import Address, Picture, Stage
+from vit_viz.ui.opened import link_fields
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 
@@ -157,7 +158,9 @@ class Page:
     def create(cls, session: Session, files: UploadFiles, tabs: tuple[Tab, ...]) -> Page:
         """The states of a visit; call inside `gr.Blocks`, whose uploaded files these are."""
         wake = {part: gr.State(None) for part in ("subject", "panel", *(tab.name for tab in tabs))}
-        return cls(session, files, tabs, gr.State(ViewState()), gr.State(0), Address(), wake)
+        return cls(
+            session, files, tabs, gr.State(ViewState()), gr.State(0), Address(fields=link_fields()), wake
+        )
 
     @property
     def outputs(self) -> list[Any]:
@@ -174,7 +177,8 @@ class Page:
             return tuple(gr.skip() for _ in self.outputs)
         if push is None:
             push = before.place != view.place
-        return view, {"set": _link(before, view), "push": push, "revision": view.revision}, *self._wakes(view)
+        change = {"set": _link(before, view), "push": push, "revision": view.revision, "heard": view.told}
+        return view, change, *self._wakes(view)
 
     def newest(self, request: gr.Request, seen: ViewState) -> ViewState:
         """The view of this page, which a slower answer may have overwritten in the page's state."""

@@ -122,5 +122,6 @@ def _with_dark(values: dict[str, str]) -> dict[str, str]:
 def stylesheet() -> str:
     """The rules of the page, for `launch(css=...)`."""
     shared = [_HERE / name for name in _SHARED]
-    rooms = [file for file in sorted(_HERE.glob("*/*.css")) if file not in shared]
+    everywhere = [*sorted(_HERE.glob("*/*.css")), *sorted((_HERE.parent / "web").glob("*/*.css"))]
+    rooms = [file for file in everywhere if file not in shared]
     return "\n".join(file.read_text("utf-8") for file in (*shared, *rooms, _HERE / "phone.css"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from vit_viz import samples
 from vit_viz.analyses.methods import METHODS
 from vit_viz.checkpoints.catalog import BUNDLED, CATALOG
 from vit_viz.checkpoints.source import is_hub_id
-from vit_viz.errors import ParameterError
+from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.images.part import parse_part
 from vit_viz.session.edits import ModelEdits
 from vit_viz.session.request import Subject
@@ -76,6 +77,27 @@ def settled(session: Session, view: ViewState) -> tuple[ViewState, tuple[str, ..
     if not view.image:
         view = view.after_action(image=first_image())
     return view.after_action(model=view.model or default_name(session)), tuple(problems)
+
+
+def arrived(
+    session: Session, search: str, owner: str, *, tabs: Sequence[str] | None = None
+) -> tuple[ViewState, tuple[str, ...]]:
+    """The view of an address, and one sentence for each thing in it that is not possible.
+
+    Args:
+        tabs: names of the tabs that there are; None: any.
+    """
+    view, problems = ViewState.from_address(search, tabs=tabs)
+    view, more = settled(session, view)
+    try:
+        session.image(view.image, owner=owner)
+    except VitVizError:
+        more += (
+            "The link is to a picture that was uploaded elsewhere or is no longer kept; "
+            "choose that picture again and the rest of the view comes back.",
+        )
+        view = view.after_action(image=first_image(), awaits_upload=True)
+    return view, problems + more
 
 
 def subject_of(session: Session, view: ViewState, owner: str) -> Subject:

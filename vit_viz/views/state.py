@@ -16,7 +16,7 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.opening import first_of_last_third
 from vit_viz.analyses.options import OptionField, Options, read_choice, read_whole
 from vit_viz.errors import ParameterError
-from vit_viz.figures.request import BEFORE_STYLES, DrawingOptions
+from vit_viz.figures.request import DrawingOptions
 from vit_viz.geometry import Query, TokenLayout, format_query, parse_query
 from vit_viz.images import Mode
 from vit_viz.images.part import format_part, parse_part
@@ -62,6 +62,7 @@ class ViewState:
         options: pairs (name, options), sorted, of the groups and the methods whose options are not all at their defaults.
         panel: the question that is looked at by itself, in front of the tab; None for none.
         notes: sentences about what a link asked for and did not get; never in a link.
+        told: number of the last choice by a room that keeps its state in the browser that is in this view.
         last_event: number of the explorer's last event that is in this view; sent back, so that it knows an echo of an older one.
         arrival: number of the page's last arrival at an address, by opening, Back or Forward, that is in this view.
         awaits_upload: the link is to a picture that is not here; once it is brought, the rest of the link still holds.
@@ -86,6 +87,7 @@ class ViewState:
     awaits_upload: bool = False
     revision: int = 0
     last_event: int = 0
+    told: int = 0
     arrival: int = 0
 
     attention = _Group("look", AttentionOptions)
@@ -119,9 +121,6 @@ class ViewState:
             pairs = parse_qsl(search.lstrip("?")[:_LONGEST], max_num_fields=100)
         except ValueError:
             return view, ("The link holds more options than a view has; it was not read.",)
-        if {"colors", "style"} & {name for name, _ in pairs} == {"colors"}:
-            pairs = [*BEFORE_STYLES.items(), *pairs]
-        pairs = [*_face_before_faces(dict(pairs)), *pairs]
         panel = {name: text for name, text in pairs if is_of_panel(name)}
         others = ({name: text} for name, text in pairs if not is_of_panel(name))
         for part in ({"ask": panel.pop("ask", "")}, panel, *others):
@@ -139,18 +138,13 @@ class ViewState:
         for field in fields(self):
             if field.name in _READERS:
                 value = getattr(self, field.name)
-                name = "q" if field.name == "query" else field.name
-                link[name] = None if value == field.default else written(value)
+                link[IN_LINKS[field.name]] = None if value == field.default else written(value)
         for name, (owner, option) in link_options().items():
             value = getattr(self.options_of(owner), option.name)
             link[name] = None if value == option.default else written(value)
-        link |= {name: written(value) for name, value in self.panel.to_link().items()} if self.panel else {}
-        said = {name: text for name, text in link.items() if text is not None and name != "face"}
-        implied = dict(_face_before_faces(said)).get("face", "atlas")  # by what the rest of the link says
-        link["face"] = None if self.heads.face == implied else self.heads.face
-        if link["colors"] is not None:  # else it would be read as a link from before there were styles
-            link["style"] = self.drawing.style
-        return link
+        return link | (
+            {name: written(value) for name, value in self.panel.to_link().items()} if self.panel else {}
+        )
 
     def to_address(self) -> str:
         """The view as the part of an address after the question mark."""
@@ -171,6 +165,13 @@ class ViewState:
                 owner, option = known[name]
                 view = view.with_option(owner, option.name, option.read(_in_words(owner, option), value))
         return view
+
+    def with_link(self, change: Mapping[str, str | None]) -> ViewState:
+        """A copy with a part of its link changed; None takes a name away, and what is not possible has its default."""
+        link = {name: text for name, text in (self.to_link() | dict(change)).items() if text is not None}
+        read, _problems = ViewState.from_address(urlencode(link))
+        became = {name: getattr(read, name) for name in (*_READERS, "options", "panel")}
+        return self.after_action(**{k: value for k, value in became.items() if value != getattr(self, k)})
 
     def options_of(self, owner: str) -> Options:
         """The options of a group or a method."""
@@ -253,15 +254,6 @@ GROUPS: dict[str, type[Options]] = {
     group.name: group.kind for group in vars(ViewState).values() if isinstance(group, _Group)
 }
 """By the names that pairs in `ViewState.options` have for them."""
-
-
-def _face_before_faces(link: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What a link to the Heads tab meant before its faces had names: the matrix or the switches where it names them."""
-    if "face" in link or link.get("tab") != "heads":
-        return []
-    if {"matrix_scale", "links", "strongest", "zoom"} & set(link):
-        return [("face", "matrix")]
-    return [("face", "surgery")] if "edits" in link else []
 
 
 def link_options() -> dict[str, tuple[str, OptionField]]:
@@ -354,3 +346,5 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "method": _text,
     "target": _target,
 }
+IN_LINKS = {name: "q" if name == "query" else name for name in _READERS}
+"""What the fields of a view are called in links, beside the options."""

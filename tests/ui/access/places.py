@@ -54,7 +54,7 @@ MARKS = {
     "heads, depth": "#vv-heads .vv-heads-dot",
     "tokens": "#vv-tokens .vv-room-heads th + th",
     "positions": ".vv-tables[data-revision][aria-busy=false]",
-    "patches": "#vv-tab-patches .vv-image:not([hidden])",
+    "patches": "#vv-tab-patches .vv-patch-grid",
     "survey": "#vv-survey-dots canvas[data-dots]",
 }
 """What is there once a tab or a face of it is drawn."""

@@ -22,7 +22,7 @@ from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, ParameterError
 from vit_viz.images.signatures import readable_format
 from vit_viz.session.handles import COOKIE, new_visitor, owner_of, visitor_in
-from vit_viz.surface import BODY_BYTES, EVENTS, OWNER
+from vit_viz.surface import BODY_BYTES, EVENTS, OWNER, PAGE_HEADER
 from vit_viz.ui.edge.addresses import (
     API,
     OPTIONAL,
@@ -77,7 +77,8 @@ class Passage:
         self.visitor = self.cookie or f"no cookie {self.address or (scope.get('client') or ('',))[0]}"
         self.path = str(scope["path"])
         kind = kind_of(scope["method"], self.path)
-        mine: frozenset[Kind] = frozenset({"api"} if self.cookie else ())
+        self.opened = self._opened_page()
+        mine: frozenset[Kind] = frozenset({"api"} if self.cookie or self.opened else ())
         self._offered = guard.offered | mine
         self.kind: Kind | None = None if kind in OPTIONAL and kind not in self._offered else kind
         self._receive, self._send = receive, paced(send)
@@ -108,6 +109,12 @@ class Passage:
             await self._fail(error)
 
     # --- what is let in
+
+    def _opened_page(self) -> str:
+        """The name of the page that asks, of a browser that keeps no cookies; "" where it is none that this visitor has opened."""
+        name = self.connection.headers.get(PAGE_HEADER, "")
+        page = None if self.cookie else self.guard.blocks.open_pages.find(name)
+        return "" if page is None or page.visitor != self.visitor else name
 
     def _page(self, name: str) -> OpenPage:
         """The page of a name, as far as it is this visitor's."""
@@ -162,8 +169,8 @@ class Passage:
 
     async def _ask(self) -> None:
         """A question by its name: of a browser that has opened the page, or of somebody without one."""
-        is_page_s = self.kind == "api" and bool(self.cookie)
-        owner = self.cookie if is_page_s else f"{self.kind} {self.visitor}"
+        is_page_s = self.kind == "api" and bool(self.cookie or self.opened)
+        owner = owner_of(self.cookie, self.opened) if is_page_s else f"{self.kind} {self.visitor}"
         lane = "quick" if is_page_s and not _is_slow(self.path) else SLOW
         self.scope = {**self.scope, OWNER: owner}
         asker = OpenPage("", self.cookie or owner, owner, self.address)  # pages without a cookie count apart

@@ -157,7 +157,9 @@ def _wire_arrival(loading: Loading, page: Page, loads: Loads) -> None:
         said = data.get("arrival")
         number = said if isinstance(said, int) else 0
         before = page.views.newest(page_id, before)  # Back may come again before its first answer
-        asked, problems = arrived(page, str(data.get("search", "")), OWNER.get())
+        asked, problems = choices.arrived(
+            page.session, str(data.get("search", "")), OWNER.get(), tabs=[tab.name for tab in page.tabs]
+        )
         waiting = loads.begin(page_id, asked.model, number)
         async for value in models.fetched(page, loads, page_id, waiting):
             yield gr.skip(), *(gr.skip() for _ in page.outputs), value
@@ -190,21 +192,6 @@ def _wire_arrival(loading: Loading, page: Page, loads: Loads) -> None:
 
     outputs = [page.arrival, *page.outputs, loading]
     page.address.arrive(arrive, [page.view], outputs, **QUICK)
-
-
-def arrived(page: Page, search: str, owner: str) -> tuple[ViewState, tuple[str, ...]]:
-    """The view of an address, and one sentence for each thing in it that is not possible."""
-    view, problems = ViewState.from_address(search, tabs=[tab.name for tab in page.tabs])
-    view, more = choices.settled(page.session, view)
-    try:
-        page.session.image(view.image, owner=owner)
-    except VitVizError:
-        more += (
-            "The link is to a picture that was uploaded elsewhere or is no longer kept; "
-            "choose that picture again and the rest of the view comes back.",
-        )
-        view = view.after_action(image=choices.first_image(), awaits_upload=True)
-    return view, problems + more
 
 
 def _wire_bringing(bring: Bring, box: UploadedImage, page: Page) -> None:

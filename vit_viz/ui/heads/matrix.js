@@ -17,7 +17,7 @@ import { Panes, Sheet } from './matrix_sheet.js';
 import { matrixTitle, mostWords, pairWords, sizeWords, tooLargeWords, weightText } from './matrix_words.js';
 /** @import { Trace } from '../../explorer/geometry.js' */
 /** @import { Mount, Trigger } from '../kit/elements.js' */
-/** @import { Option } from '../../explorer/state.js' */
+/** @import { Option } from '../../explorer/options.js' */
 /** @import { Options } from './matrix_options.js' */
 
 /**

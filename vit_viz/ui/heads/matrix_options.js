@@ -1,6 +1,6 @@
 // What of the matrix the address holds: its scale, which links and how many, and the part that is in sight.
 
-import { defaultsOf } from '../../explorer/state.js';
+import { defaultsOf } from '../../explorer/options.js';
 
 /**
  * @typedef {object} Options
@@ -20,7 +20,7 @@ export class MatrixOptions {
   isFirst = true;
   timer = 0;
 
-  /** @param {import('../../explorer/state.js').Option[]} schema @param {(changed: Partial<Options>) => void} tell */
+  /** @param {import('../../explorer/options.js').Option[]} schema @param {(changed: Partial<Options>) => void} tell */
   constructor(schema, tell) {
     this.now = /** @type {Options} */ (defaultsOf(schema));
     this.tell = tell;

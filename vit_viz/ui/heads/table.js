@@ -3,7 +3,7 @@
 
 import { decodeTable } from '../../explorer/paint.js';
 import { patchQuery, queryPatches, queryWords } from '../../explorer/geometry.js';
-import { defaultsOf } from '../../explorer/state.js';
+import { defaultsOf } from '../../explorer/options.js';
 import { drawValue, finder, press, showText } from '../kit/elements.js';
 import { showError } from '../kit/notes.js';
 import { fillChooser, markChooser } from './chooser.js';
@@ -41,7 +41,7 @@ import { agreementWords, capital, endsOf, headWords, scaleWords, valueWords } fr
  *   note: string}} Told unnamed: why no head has a name; note: what is not known
  *
  * @typedef {{value: Subject | null, causal: News | null, job: import('../kit/jobs.js').Job | null, tables: Record<string, string>, measures: MeasureWords[],
- *   options: import('../../explorer/state.js').Option[], matches: any, surgery: import('./surgery.js').Panel | null}} Props
+ *   options: import('../../explorer/options.js').Option[], matches: any, surgery: import('./surgery.js').Panel | null}} Props
  *   matches: classes that were searched; surgery: an edit that was refused
  */
 

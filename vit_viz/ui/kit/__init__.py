@@ -311,12 +311,30 @@ class TokenRoom(Component):
     tells = ("pin", "choose", "compute", "stop", "why", "search")
 
 
+class WebRoom(Component):
+    """A room that keeps its state in the browser and asks for what it shows: vit_viz/web/NAME/room.js.
+
+    Args:
+        name: of its folder.
+    """
+
+    template = "kit/room"
+    html = "<div></div>"
+
+    def __init__(self, name: str) -> None:
+        self.script = (f"../web/{name}/room", "mount")
+        super().__init__(elem_id=f"vv-{name}")
+
+
 class Address(Component):
-    """The address bar and the identity of the tab; event `arrive`."""
+    """The address bar and the identity of the tab; events `arrive` and `choose` (set, told): what a room has written into the link.
+
+    The prop `fields` says what the link may hold.
+    """
 
     template = "visit/address"
     html = '<span class="vv-address" hidden></span>'
-    tells = ("arrive",)
+    tells = ("arrive", "choose")
 
 
 class Explorer(gr.HTML):

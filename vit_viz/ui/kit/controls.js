@@ -3,7 +3,7 @@
 
 import { having, make, optionOf, press } from './elements.js';
 import { showError } from './notes.js';
-/** @import { Option } from '../../explorer/state.js' */
+/** @import { Option } from '../../explorer/options.js' */
 
 /**
  * An option with what is said of it, and what is chosen.

@@ -3,7 +3,7 @@
 
 import { centreOf, patchQuery, queryTokens } from '../../explorer/geometry.js';
 import { decodeTable, measure as timed } from '../../explorer/paint.js';
-import { defaultsOf } from '../../explorer/state.js';
+import { defaultsOf } from '../../explorer/options.js';
 import { STRENGTHS, layerTable, suited } from '../../explorer/styles.js';
 import { drawValue, finder, press, showText } from '../kit/elements.js';
 import { showError } from '../kit/notes.js';
@@ -22,7 +22,7 @@ import { VIEWS } from './views.js';
 /** @import { Measure, View } from './views.js' */
 /** @import { Style } from '../../explorer/styles.js' */
 /** @import { Mount, Trigger } from '../kit/elements.js' */
-/** @import { Option } from '../../explorer/state.js' */
+/** @import { Option } from '../../explorer/options.js' */
 
 /**
  * @typedef {{token_measure: 'similarity' | 'components' | 'norms' | 'lens' | 'layers' | 'segments',

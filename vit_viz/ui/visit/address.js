@@ -2,6 +2,8 @@
 // Nothing else on the page writes it; whoever wants something in it says so here. A dialog over the page is an entry of the history of
 // its own, so that Back closes it; closing it in another way takes the entry out of the way.
 
+import { begin } from '../../web/kit/page.js';
+import { identity } from '../../web/kit/server.js';
 import { keepConnected } from './connection.js';
 
 const JOIN = '/queue/join';
@@ -19,7 +21,9 @@ export function settleJoins(scope) {
   scope.fetch = async (/** @type {any} */ target, /** @type {any} */ options) => {
     const ask = () => fetch.call(scope, target, options);
     if (!String(target?.url ?? target).includes(JOIN)) return ask();
-    const waits = isAct(options);
+    const { event_data: act, session_hash: page } = said(options);
+    identity.page = page ?? identity.page;
+    const waits = Boolean(act);
     const asked = waits ? told.then(ask) : ask();
     if (waits) told = asked.catch(() => {}); // whoever asked hears of it
     const answer = await asked;
@@ -28,9 +32,9 @@ export function settleJoins(scope) {
   };
 }
 
-/** Whether a question tells what the visitor did, and is not one that the page has of its own. @param {any} options */
-function isAct(options) {
-  return typeof options?.body === 'string' && Boolean(JSON.parse(options.body).event_data);
+/** What a question says: with event_data what the visitor did, else one that the page has of its own. @param {any} options */
+function said(options) {
+  return typeof options?.body === 'string' ? JSON.parse(options.body) : {};
 }
 
 /** The query string that the address bar holds now. */
@@ -59,18 +63,34 @@ class Visit {
   /** @type {WeakSet<Event>} of the browser, about a dialog alone */ ofDialogs = new WeakSet();
   /** @type {Map<string, number>} of the view that each part of the link was last written for */ revisions =
     new Map();
+  told = 0; // counts what rooms have written
+  heard = 0; // the last of these that is in the view that Python has
+  /** @type {Map<string, number>} by which of them each part of the link was last written */ unheard =
+    new Map();
+  /** @type {Set<() => void>} called when there is another link */ listeners = new Set();
+  /** @type {import('../kit/elements.js').Trigger} */ trigger = () => {};
 
   constructor() {
     window.addEventListener('popstate', (event) => {
       if (this.settle()) this.ofDialogs.add(event);
+      this.changed();
     });
+  }
+
+  changed() {
+    for (const listener of this.listeners) listener();
   }
 
   /** @param {string} search @param {boolean} push */
   write(search, push) {
     if (this.isLeaving) return void this.waiting.push(() => this.write(search, push));
     if (search === location.search) return;
-    const address = (search || location.pathname) + location.hash;
+    this.enter((search || location.pathname) + location.hash, search, push);
+    this.changed();
+  }
+
+  /** @param {string} address @param {string} search @param {boolean} push */
+  enter(address, search, push) {
     if (push && !this.dialogs.length) return history.pushState(stateWith(0), '', address);
     history.replaceState(stateWith(push ? 0 : this.dialogs.length), '', address);
     const top = this.dialogs.at(-1);
@@ -186,7 +206,24 @@ export function onReturn(returned) {
  * @property {boolean} push whether Back leads to what was there before
  * @property {number} [arrival] of which arrival it is the answer
  * @property {number} [revision] of the view that it leads to; later views have higher ones
+ * @property {number} [heard] the last of what rooms have written that this view has
  */
+
+/** The address bar as the store of the rooms has it. @type {import('../../web/kit/store.js').Place} */
+export const PLACE = Object.freeze({
+  search: currentLink,
+
+  /** Python follows; until it has, its answers to what was done before leave these parts of the link alone. */
+  write(set, { push }) {
+    write({ set, push });
+    const one = visit();
+    one.told += 1;
+    for (const name of Object.keys(set)) one.unheard.set(name, one.told);
+    one.trigger('choose', { set, told: one.told });
+  },
+
+  listen: (changed) => void visit().listeners.add(changed),
+});
 
 const PATIENCE = 8000; // milliseconds without an answer after which the page says again what its address holds
 const MOST_TRIES = 4;
@@ -194,10 +231,12 @@ const MOST_TRIES = 4;
 /**
  * Opens the page at its address. On a busy machine an event can get lost while the page is being built: it is told again, each time
  * after twice as long. Answers that come after Back was pressed, to what was done before it, leave the address as it is.
- * @type {import('../kit/elements.js').Mount<{value: Change | null}>}
+ * @type {import('../kit/elements.js').Mount<{value: Change | null, fields: import('../../web/kit/store.js').Field[]}>}
  */
 export function mount(_element, trigger, props, watch) {
   settleJoins(window);
+  visit().trigger = trigger;
+  begin(props.fields, PLACE);
   keepConnected(() => location.reload());
   let timer = 0;
   let arrivals = 0;
@@ -230,9 +269,11 @@ export function write(/** @type {Change | null} */ value) {
   if (visit().isLeaving) return void visit().waiting.push(() => write(value));
   const link = new URLSearchParams(currentLink());
   const before = link.toString();
-  const { revisions } = visit();
+  const { revisions, unheard } = visit();
   const { set, revision = 0 } = value;
+  visit().heard = Math.max(visit().heard, value.heard ?? 0);
   for (const [name, text] of Object.entries(set)) {
+    if (revision && (unheard.get(name) ?? 0) > visit().heard) continue;
     if (revision && revision < (revisions.get(name) ?? 0)) continue;
     if (revision) revisions.set(name, revision);
     if (text === null) link.delete(name);

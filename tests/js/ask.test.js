@@ -1,0 +1,139 @@
+// Asking: equal questions share an answer, what nobody waits for is ended, and nothing that is stale arrives.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { asked, asker } from '../../vit_viz/web/kit/ask.js';
+import { signal } from '../../vit_viz/web/kit/preact.js';
+import { unpacked } from '../../vit_viz/web/kit/server.js';
+
+const settled = () => new Promise((done) => setImmediate(done));
+const wait = () => new AbortController();
+
+/** A source whose answers a test gives by hand. */
+function waitingSource({ keeps = true } = {}) {
+  /** @type {{name: string, body: any, signal: AbortSignal, done: (value: any) => void, fail: (error: Error) => void}[]} */
+  const questions = [];
+  const answer = (/** @type {string} */ name, /** @type {any} */ body, /** @type {AbortSignal} */ stop) =>
+    new Promise((done, fail) => {
+      stop.addEventListener('abort', () => fail(new Error('ended')));
+      questions.push({ name, body, signal: stop, done, fail });
+    });
+  return { questions, source: { answer, keeps: () => keeps } };
+}
+
+test('equal questions are asked once, also after the answer is there', async () => {
+  const { questions, source } = waitingSource();
+  const ask = asker(source);
+  const both = [ask('look', { layer: 1 }, wait().signal), ask('look', { layer: 1 }, wait().signal)];
+  void ask('look', { layer: 2 }, wait().signal);
+  questions[0].done('one');
+  assert.deepEqual(await Promise.all(both), ['one', 'one']);
+  assert.equal(await ask('look', { layer: 1 }, wait().signal), 'one');
+  assert.deepEqual(
+    questions.map(({ body }) => body.layer),
+    [1, 2],
+  );
+});
+
+test('a question ends with the last one who waits, and not before', async () => {
+  const { questions, source } = waitingSource();
+  const ask = asker(source);
+  const [first, second] = [wait(), wait()];
+  const answers = [first, second].map(({ signal: stop }) => ask('look', {}, stop).catch(() => 'ended'));
+  first.abort();
+  assert.equal(questions[0].signal.aborted, false);
+  second.abort();
+  assert.equal(questions[0].signal.aborted, true);
+  assert.deepEqual(await Promise.all(answers), ['ended', 'ended']);
+  void ask('look', {}, wait().signal);
+  assert.equal(questions.length, 2); // what was ended is no answer
+});
+
+test('whoever leaves after the answer came ends nothing', async () => {
+  const { questions, source } = waitingSource();
+  const ask = asker(source);
+  const one = wait();
+  const answer = ask('look', {}, one.signal);
+  questions[0].done('there');
+  await answer;
+  await settled();
+  one.abort();
+  assert.equal(questions[0].signal.aborted, false);
+  assert.equal(await ask('look', {}, wait().signal), 'there');
+});
+
+test('a refusal is not kept, nor is what its source does not keep', async () => {
+  const { questions, source } = waitingSource();
+  const ask = asker(source);
+  const refused = ask('look', {}, wait().signal);
+  questions[0].fail(new Error('no'));
+  await assert.rejects(refused, /no/);
+  void ask('look', {}, wait().signal);
+  assert.equal(questions.length, 2);
+  const fresh = waitingSource({ keeps: false });
+  const askFresh = asker(fresh.source);
+  const first = askFresh('open', {}, wait().signal);
+  fresh.questions[0].done('handle');
+  await first;
+  await settled();
+  void askFresh('open', {}, wait().signal);
+  assert.equal(fresh.questions.length, 2);
+});
+
+test('of too many bytes the answers go that were asked for longest ago', async () => {
+  const { questions, source } = waitingSource();
+  const ask = asker(source, 3 * 4096);
+  const of = async (/** @type {number} */ layer) => {
+    const before = questions.length;
+    const answer = ask('look', { layer }, wait().signal);
+    questions[before]?.done({ arrays: { values: { data: new Uint8Array(2048) } } });
+    await answer;
+    await settled();
+    return questions.length - before;
+  };
+  assert.deepEqual([await of(1), await of(2), await of(3), await of(1)], [1, 1, 1, 0]);
+  await of(4); // 2 goes
+  assert.deepEqual([await of(1), await of(3), await of(2)], [0, 0, 1]);
+});
+
+test('the answer to a question that changes: the last one stays meanwhile, and none that is stale arrives', async () => {
+  const { questions, source } = waitingSource();
+  const layer = signal(/** @type {number | null} */ (1));
+  const answer = asked(asker(source), () => (layer.value === null ? null : ['look', { layer: layer.value }]));
+  assert.equal(answer.value.state, 'pending');
+  questions[0].done('first');
+  await settled();
+  assert.deepEqual(answer.value, { state: 'done', value: 'first' });
+  layer.value = 2;
+  assert.deepEqual([answer.value.state, answer.value.value], ['pending', 'first']);
+  layer.value = 3;
+  assert.equal(questions[1].signal.aborted, true);
+  questions[1].done('late');
+  questions[2].fail(new Error('There is no layer 3.'));
+  await settled();
+  assert.deepEqual(answer.value, { state: 'failed', error: 'There is no layer 3.' });
+  layer.value = null;
+  assert.equal(answer.value.state, 'failed'); // nothing is asked, and what was said stays
+  layer.value = 1;
+  await settled();
+  assert.deepEqual(answer.value, { state: 'done', value: 'first' });
+  assert.equal(questions.length, 3);
+});
+
+test('safetensors are read with their shapes, wherever in the file they begin', () => {
+  const header = JSON.stringify({
+    __metadata__: { vit_viz: JSON.stringify({ facts: { unit: 'pixels' } }) },
+    bytes: { dtype: 'U8', shape: [3], data_offsets: [0, 3] },
+    values: { dtype: 'F32', shape: [1, 2], data_offsets: [3, 11] },
+  });
+  const file = new Uint8Array(8 + header.length + 11);
+  new DataView(file.buffer).setBigUint64(0, BigInt(header.length), true);
+  file.set(new TextEncoder().encode(header), 8);
+  file.set([7, 8, 9], 8 + header.length);
+  file.set(new Uint8Array(Float32Array.of(0.5, -2).buffer), 8 + header.length + 3);
+  const { facts, arrays } = unpacked(file.buffer);
+  assert.equal(facts.unit, 'pixels');
+  assert.deepEqual([...arrays.bytes.data, ...arrays.values.data], [7, 8, 9, 0.5, -2]);
+  assert.deepEqual(arrays.values.shape, [1, 2]);
+});

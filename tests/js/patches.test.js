@@ -1,0 +1,227 @@
+// The Patches tab against a source that a test answers for: no server, no browser.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { html, render } from '../../vit_viz/web/kit/preact.js';
+import { asker } from '../../vit_viz/web/kit/ask.js';
+import { Store } from '../../vit_viz/web/kit/store.js';
+import { Patches } from '../../vit_viz/web/patches/room.js';
+import { page as dom } from './document.js';
+import { makeTrace } from './oracle.js';
+import { read } from './browser.js';
+import { placeAt } from './store.test.js';
+
+const { fields } = JSON.parse(read('./links.json'));
+const settled = async () => {
+  for (let i = 0; i < 4; i++) await new Promise((done) => setImmediate(done));
+};
+
+// a photo of 40 x 200 pixels, of which the model has 4 x 6 patches from (0, 25) on, and pads 10 rows below
+const photo = /** @type {any} */ (
+  makeTrace({
+    crop: { original: [40, 200], input: [32, 48], region: [0, 25, 50, 150] },
+    photo: '/vit_viz/photo/p',
+    trace: 'handle',
+    about: { model: 'mini', image: { sample: 'lion' } },
+    note: '',
+  })
+);
+const ANSWERS = /** @type {Record<string, any>} */ ({
+  open: photo,
+  patches: {
+    facts: {
+      note: 'photo 40 x 200 px to input 32 x 48 px, a quarter left out',
+      shapes: { image: [3, 32, 48], patch: [3, 8, 8], patches: [24, 192], tokens: [26, 40] },
+    },
+  },
+  sequence: {
+    arrays: { values: { shape: [32, 48], data: Uint8Array.from({ length: 32 * 48 }, (_, i) => i % 251) } },
+  },
+});
+
+/** The room, whose box for the sequence is as wide as it is told. @param {any} context */
+async function open(context, search = '?tab=patches&image=lion', answers = ANSWERS) {
+  /** @type {[string, any][]} */
+  const questions = [];
+  /** @type {(room: any) => void} */
+  let resize = () => {};
+  class ResizeObserver {
+    constructor(/** @type {any} */ call) {
+      resize = (width) => call([{ contentRect: { width } }]);
+    }
+
+    observe() {}
+
+    disconnect() {}
+  }
+  const globals = { document: dom.document, window: dom, ResizeObserver };
+  for (const [name, value] of Object.entries(globals)) {
+    const before = Object.getOwnPropertyDescriptor(globalThis, name);
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+    context.after(() => {
+      if (before) Object.defineProperty(globalThis, name, before);
+      else delete (/** @type {any} */ (globalThis)[name]);
+    });
+  }
+  const place = placeAt(search);
+  const store = new Store(fields, place);
+  const ask = asker({
+    keeps: (name) => name !== 'open',
+    async answer(name, body) {
+      questions.push([name, body]);
+      if (answers[name] instanceof Error) throw answers[name];
+      return answers[name];
+    },
+  });
+  const root = dom.document.createElement('div');
+  dom.document.body.append(root);
+  render(html`<${Patches} page=${{ store, ask }} />`, root);
+  context.after(() => render(null, root));
+  await settled();
+  const find = (/** @type {string} */ selector) => root.querySelector(selector);
+  const all = (/** @type {string} */ selector) => [...root.querySelectorAll(selector)];
+  const grid = find('.vv-patch-grid');
+  if (grid) grid.box = { left: 100, top: 50, width: 200, height: 50 }; // the photo and its padding, one to one
+  return { store, place, questions, find, all, grid, resize: (/** @type {number} */ w) => resize(w) };
+}
+
+/** Where a rectangle of a drawing stands. @param {any} rect */
+const placeOf = (rect) =>
+  ['x', 'y', 'width', 'height'].map((name) => Math.round(100 * Number(rect.getAttribute(name))) / 100);
+
+test('the room says every size, and draws the grid where the model cut', async (t) => {
+  const { questions, find, all } = await open(t);
+  assert.deepEqual(questions, [
+    ['open', { view: 'image=lion' }],
+    ['patches', photo.about],
+    ['sequence', photo.about],
+  ]);
+  const [grid, sequence] = all('.vv-caption').map((node) => node.textContent);
+  assert.equal(
+    grid,
+    'mini · 4 rows x 6 columns of patches · photo 40 x 200 px to input 32 x 48 px, a quarter left out',
+  );
+  assert.match(sequence, /^mini · the sequence: class, register 0, then 24 patches, row by row/);
+  assert.deepEqual(
+    all('code').map((node) => node.textContent),
+    ['[3, 32, 48]', '[24, 192]', '[26, 40]'],
+  );
+  assert.equal(find('.vv-patch-grid svg').getAttribute('viewBox'), '0 0 200 50');
+  const lines = find('.vv-patch-line').getAttribute('d');
+  assert.equal(lines.match(/h150/g).length, 5);
+  assert.equal(lines.match(/v50/g).length, 7);
+  assert.match(lines, /^M25 0h150M25 12.5h150/);
+});
+
+test('a click, or the arrow keys, choose the query; outside of the patches nothing is chosen', async (t) => {
+  const { grid, store, place, all } = await open(t);
+  const at = (/** @type {number} */ x, /** @type {number} */ y) => ({ clientX: 100 + x, clientY: 50 + y });
+  grid.fire('click', at(10, 5));
+  assert.deepEqual(place.written, []);
+  grid.fire('click', at(26, 13));
+  assert.deepEqual(place.written, [[{ q: '1,0' }, true]]);
+  await settled();
+  const [, right] = all('.vv-pinned .vv-patch-ring');
+  assert.deepEqual(placeOf(all('.vv-pinned .vv-patch-ring')[0]), [25, 12.5, 25, 12.5]);
+  assert.ok(right); // the same patch in the sequence
+  const press = (/** @type {string} */ key, more = {}) => grid.fire('keydown', { key, ...more });
+  assert.ok(press('ArrowRight').prevented);
+  press('ArrowDown', { ctrlKey: true });
+  assert.equal(store.view.q.value, '1,1');
+  for (let i = 0; i < 9; i++) {
+    press('ArrowDown');
+    await settled();
+  }
+  assert.equal(store.view.q.value, '3,1');
+  for (const query of ['class', '0,0;1,1', '']) {
+    store.set({ q: query });
+    await settled();
+    press('ArrowDown');
+    assert.equal(store.view.q.value, '2,3'); // the centre
+  }
+});
+
+test('what is pointed at in the photo is marked in the sequence, and the other way round', async (t) => {
+  const { grid, find, all, resize } = await open(t);
+  resize(7 * 31 - 3); // seven patches in a line
+  await settled();
+  assert.deepEqual(
+    all('.vv-sequence-labels li').map((node) => node.textContent),
+    ['0 – 6', '7 – 13', '14 – 20', '21 – 23'],
+  );
+  grid.fire('pointermove', { clientX: 100 + 174, clientY: 50 + 13 }); // row 1, column 5: patch 11
+  await settled();
+  const marks = () => all('.vv-pointed .vv-patch-ring').map(placeOf);
+  assert.deepEqual(marks(), [
+    [150, 12.5, 25, 12.5],
+    [4 * 31, 31, 28, 28],
+  ]);
+  grid.fire('pointerleave');
+  await settled();
+  assert.deepEqual(marks(), []);
+  const sheet = find('.vv-sequence-sheet');
+  sheet.box = { left: 0, top: 0, width: 214, height: 124 };
+  sheet.fire('pointermove', { clientX: 5, clientY: 35 });
+  await settled();
+  assert.deepEqual(marks()[0], [50, 12.5, 25, 12.5]); // patch 7: row 1, column 1
+  sheet.fire('pointermove', { clientX: 200, clientY: 120 }); // behind the last one
+  await settled();
+  assert.deepEqual(marks(), []);
+});
+
+test('each patch of the sequence is cut from the pixels that the model received', async (t) => {
+  const { find, resize } = await open(t);
+  resize(10 * 31);
+  await settled();
+  const drawn = find('.vv-sequence-sheet canvas').canvas.calls.filter(
+    (/** @type {any} */ c) => c[0] === 'drawImage',
+  );
+  const last = drawn.slice(-24);
+  assert.deepEqual(last[0].slice(2), [0, 0, 8, 8, 0, 0, 28, 28]);
+  assert.deepEqual(last[23].slice(2), [40, 24, 8, 8, 93, 62, 28, 28]); // the fourth in the third line of ten
+  const { data } = last[0][1].canvas.data;
+  assert.deepEqual([...data.slice(0, 8)], [0, 0, 0, 255, 1, 1, 1, 255]);
+});
+
+test('tokens that are no patches stand before and behind them, and can be chosen', async (t) => {
+  const many = { ...photo, suffix: Array.from({ length: 20 }, (_, i) => `detection ${i}`) };
+  const { all, store } = await open(t, '?tab=patches&q=register 0', { ...ANSWERS, open: many });
+  const chips = () =>
+    all('.vv-chip').map((node) => [node.textContent.trim(), node.getAttribute('aria-pressed')]);
+  assert.deepEqual(chips(), [
+    ['class', 'false'],
+    ['register 0', 'true'],
+    ['detection 0', 'false'],
+    ['detection 1', 'false'],
+    ['detection 19', 'false'],
+  ]);
+  all('.vv-chip')[0].fire('click');
+  assert.equal(store.view.q.value, 'class');
+});
+
+test('numbers are drawn where they are wanted, and the figure that is saved has them', async (t) => {
+  const { find, all, place } = await open(t);
+  assert.equal(all('text').length, 0);
+  assert.match(find('.vv-save').getAttribute('href'), /\/vit_viz\/figure\/handle\?kind=patches$/);
+  const box = find('input[type=checkbox]');
+  box.checked = true;
+  box.fire('change');
+  await settled();
+  assert.deepEqual(place.written, [[{ numbers: '1' }, false]]);
+  assert.deepEqual(
+    all('text').map((node) => node.textContent),
+    Array.from({ length: 24 }, (_, i) => String(i)),
+  );
+  assert.match(find('.vv-save').getAttribute('href'), /kind=numbered$/);
+});
+
+test('nothing is asked while another tab is open, and a refusal is said in place of the pictures', async (t) => {
+  const refused = { ...ANSWERS, sequence: new Error('This picture is no longer here.') };
+  const { questions, place, find, all } = await open(t, '?tab=look', refused);
+  assert.deepEqual([questions, all('figure')], [[], []]);
+  place.go('?tab=patches');
+  await settled();
+  assert.equal(find('[role=alert]').textContent, 'This picture is no longer here.');
+  assert.equal(all('figure').length, 0);
+});

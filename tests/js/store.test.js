@@ -1,0 +1,78 @@
+// The store: its values are the link, read as Python reads it, and written as Python writes it.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { writeOption } from '../../vit_viz/explorer/options.js';
+import { effect } from '../../vit_viz/web/kit/preact.js';
+import { Store } from '../../vit_viz/web/kit/store.js';
+import { read } from './browser.js';
+
+const { fields, links } = JSON.parse(read('./links.json'));
+
+/** Where a link is kept, in no browser; it tells what was written. */
+export function placeAt(search = '') {
+  /** @type {[Record<string, string | null>, boolean][]} */
+  const written = [];
+  let changed = () => {};
+  return {
+    written,
+    search: () => search,
+    write(/** @type {Record<string, string | null>} */ change, /** @type {{push: boolean}} */ { push }) {
+      written.push([change, push]);
+      const link = new URLSearchParams(search);
+      for (const [name, text] of Object.entries(change))
+        text === null ? link.delete(name) : link.set(name, text);
+      search = `?${link}`;
+      changed();
+    },
+    listen: (/** @type {() => void} */ call) => void (changed = call),
+    /** Somebody else has written the link, or Back was pressed. */
+    go(/** @type {string} */ to) {
+      search = to;
+      changed();
+    },
+  };
+}
+
+/** What a store holds, as a link says it. @param {Store} store */
+function said(store) {
+  const pairs = [...store.fields].map(([name, field]) => [name, writeOption(field, store.view[name].value)]);
+  return Object.fromEntries(pairs.filter(([, text]) => text !== null));
+}
+
+test('a link is read as Python reads it', () => {
+  assert.ok(links.length > 90);
+  for (const [search, expected] of links)
+    assert.deepEqual(said(new Store(fields, placeAt(search))), expected, search);
+});
+
+test('what is chosen is written, as the link of what is at its default without it, and is there at once', () => {
+  const place = placeAt('?image=tower&numbers=1&ask=rollout&ask.discard=0.5');
+  const store = new Store(fields, place);
+  store.set({ numbers: false, q: '3,4', layer: 2 }, { push: true });
+  assert.deepEqual(place.written, [[{ numbers: null, q: '3,4', layer: '2' }, true]]);
+  assert.equal(place.search(), '?image=tower&ask=rollout&ask.discard=0.5&q=3%2C4&layer=2');
+  assert.deepEqual([store.view.numbers.value, store.view.layer.value], [false, 2]);
+  store.set({ layer: null });
+  assert.deepEqual(place.written.at(-1), [{ layer: null }, false]);
+});
+
+test('whoever reads a value hears of it once, by whomever the link was written, and of nothing else', () => {
+  const place = placeAt('?q=class');
+  const store = new Store(fields, place);
+  /** @type {string[]} */
+  const heard = [];
+  effect(() => void heard.push(store.view.q.value));
+  store.set({ q: '1,2' });
+  place.go('?q=1%2C2&layer=3&style=tint');
+  assert.equal(store.view.style.value, 'tint');
+  place.go('');
+  assert.deepEqual(heard, ['class', '1,2', '']);
+});
+
+test('what a view is of is a link of its own, without what is shown of it', () => {
+  const store = new Store(fields, placeAt('?tab=patches&q=3,4&image=a b&size=24&edits=off 1.3&model=mini'));
+  assert.equal(store.subject(), 'model=mini&image=a+b&size=24&edits=off+1.3');
+  assert.equal(new Store(fields, placeAt('')).subject(), '');
+});

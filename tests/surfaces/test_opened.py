@@ -1,0 +1,119 @@
+"""What a view is of, opened for the rooms that keep their state in the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from starlette.testclient import TestClient
+
+from tests.ui.desk import HEIGHT, WIDTH, odd_picture
+from vit_viz.rest import SAFETENSORS
+from vit_viz.session.handles import COOKIE, new_visitor
+from vit_viz.session.request import Subject
+from vit_viz.session.session import Session
+from vit_viz.surface import PAGE_HEADER
+
+
+@pytest.fixture(scope="module")
+def client(session: Session, open_client: Callable[..., TestClient]) -> TestClient:
+    return open_client(session)
+
+
+@pytest.fixture
+def ada() -> str:
+    return new_visitor()
+
+
+def opened(client: TestClient, view: Any, visitor: str = "", **options: Any) -> Any:
+    headers = {"Cookie": f"{COOKIE}={visitor}"} if visitor else {}
+    body = options or {"json": {"view": view}}
+    return client.post("/vit_viz/open", headers=headers, **body)
+
+
+def test_a_view_is_opened_with_its_tokens_its_place_on_the_photo_and_what_a_question_takes(
+    client: TestClient, session: Session, ada: str
+) -> None:
+    mine = session.add_upload(odd_picture(), owner=ada)
+    told = opened(client, f"image={mine}&mode=crop&edits=off+1.3&q=class&tab=patches", ada).json()
+    assert (told["grid"], told["prefix"], told["suffix"]) == ([4, 6], ["class", "register 0"], [])
+    assert told["crop"]["original"] == [HEIGHT, WIDTH]
+    about = {
+        "model": "odd",
+        "image": {"upload": mine},
+        "mode": "crop",
+        "size": 0,
+        "part": "",
+        "edits": "off 1.3",
+    }
+    assert told["about"] == about
+    found = session.handles.find(told["trace"], visitor=ada)
+    assert isinstance(found, Subject)
+    assert (found.image, found.mode, str(found.edits)) == (mine, "crop", "off 1.3")
+    assert session.handles.find(told["trace"], visitor=new_visitor()) is None
+    headers = {"Cookie": f"{COOKIE}={ada}", "Accept": SAFETENSORS}
+    asked = client.post("/api/v1/patches", json=about, headers=headers)
+    assert safetensors.numpy.load(asked.content)["values"].shape == (4, 6, 4)
+    received = safetensors.numpy.load(client.post("/api/v1/sequence", json=about, headers=headers).content)[
+        "values"
+    ]
+    assert (received.shape, received.dtype) == ((32, 48, 3), np.uint8)
+
+
+def test_the_patches_say_what_becomes_of_their_pixels(client: TestClient, session: Session, ada: str) -> None:
+    mine = session.add_upload(odd_picture(), owner=ada)
+    body = {"image": {"upload": mine}, "mode": "crop"}
+    facts = client.post("/api/v1/patches", json=body, headers={"Cookie": f"{COOKIE}={ada}"}).json()["facts"]
+    shapes = {"image": [3, 32, 48], "patch": [3, 8, 8], "patches": [24, 192], "tokens": [26, 40]}
+    assert facts["shapes"] == shapes
+    assert facts["note"] == "photo 37 x 90 px to input 32 x 48 px, 38.5% of the photo left out"
+
+
+def test_what_is_not_possible_is_said_and_something_is_opened_all_the_same(
+    client: TestClient, session: Session, ada: str
+) -> None:
+    hers = session.add_upload(odd_picture(), owner=new_visitor())
+    for view, sentence in (
+        (f"image={hers}", "The link is to a picture that was uploaded elsewhere or is no longer kept"),
+        ("model=nothing", "The model 'nothing' is not offered here; odd is shown instead."),
+        ("mode=round", "The mode is one of fit, crop, stretch, not 'round'."),
+    ):
+        answer = opened(client, view, ada)
+        assert answer.status_code == 200
+        assert sentence in answer.json()["note"], view
+        assert answer.json()["about"]["image"].keys() == {"sample"}
+
+
+def test_what_cannot_be_opened_is_one_sentence(client: TestClient, ada: str) -> None:
+    too_large = opened(client, "image=twins&size=2000", ada)
+    assert (too_large.status_code, too_large.json()["error"].count(".")) == (400, 1)
+    for body in ({"content": b"{"}, {"json": []}, {"json": {"view": 3}}, {"json": {}}):
+        answer = opened(client, None, ada, **body)
+        assert answer.status_code == 400
+        assert answer.json().keys() == {"error"}
+
+
+def test_a_browser_that_keeps_no_cookies_is_known_by_the_name_of_its_page(
+    client: TestClient, session: Session
+) -> None:
+    pages = client.app.get_blocks().open_pages  # type: ignore[attr-defined]
+    pages.admit("mypage01", "no cookie testclient", "page mypage01", "")
+    pages.admit("itspage1", "somebody else", "page itspage1", "")
+    mine = session.add_upload(odd_picture(), owner="page mypage01")
+    body = {"view": f"image={mine}"}
+    answer = client.post("/vit_viz/open", json=body, headers={PAGE_HEADER: "mypage01"})
+    assert answer.json()["about"]["image"] == {"upload": mine}
+    asked = client.post("/api/v1/patches", json=answer.json()["about"], headers={PAGE_HEADER: "mypage01"})
+    assert asked.status_code == 200
+    for name in ("itspage1", "nopage01", "", "../x"):
+        refused = client.post("/vit_viz/open", json=body, headers={PAGE_HEADER: name})
+        assert refused.status_code == 405
+        assert client.post("/api/v1/patches", json={}, headers={PAGE_HEADER: name}).status_code == 404
+
+
+def test_who_has_not_opened_the_page_opens_nothing(client: TestClient, ada: str) -> None:
+    assert opened(client, "image=twins").status_code == 405
+    assert client.get("/vit_viz/open", headers={"Cookie": f"{COOKIE}={ada}"}).status_code == 405

@@ -1,0 +1,95 @@
+"""What a view of the page is of, opened for the browser: one recorded pass, and where what belongs to it is fetched.
+
+    POST /vit_viz/open   {"view": "image=lion&model=mini"}: the part of a link that says model, photo and edits
+
+The answer is JSON: the tokens, where they lie on the photo, the addresses of both, and under "about" the same as a question takes
+it (vit_viz.rest). Rooms that keep their state in the browser (vit_viz/web) begin with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, get_args
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from vit_viz import samples
+from vit_viz.analyses.attention import HeadFusion
+from vit_viz.errors import ParameterError
+from vit_viz.explorer.value import described
+from vit_viz.images import Mode
+from vit_viz.images.recipe_values import MAX_INPUT_SIDE
+from vit_viz.progress import Progress, StopCheck
+from vit_viz.rest import THREADS, Computed, read_body, refusal
+from vit_viz.session.handles import VISITOR, visitor_in
+from vit_viz.session.session import Session
+from vit_viz.session.uploads import UPLOAD
+from vit_viz.surface import OWNER
+from vit_viz.ui.payload import explorer_value
+from vit_viz.ui.scripts import PREFIX
+from vit_viz.views.choices import arrived, subject_of
+from vit_viz.views.state import IN_LINKS, ViewState, link_options
+
+_LIMITS: dict[str, dict[str, Any]] = {
+    "mode": {"choices": get_args(Mode)},
+    "size": {"low": 0, "high": MAX_INPUT_SIDE},
+    "layer": {"numbered": True},
+    "head": {"numbered": True, "choices": get_args(HeadFusion)},
+}
+
+
+def link_fields() -> list[dict[str, Any]]:
+    """Every name in links but those of the panel, with its default and what is possible: what vit_viz/web/kit/store.js keeps."""
+    own = {field.name: field.default for field in fields(ViewState)}
+    plain = [
+        {"name": name, "link": link, "default": own[name]} | _LIMITS.get(name, {})
+        for name, link in IN_LINKS.items()
+    ]
+    return [
+        *plain,
+        *(described(option) | {"link": name} for name, (_owner, option) in link_options().items()),
+    ]
+
+
+def routes(session: Session) -> list[Route]:
+    """Its route."""
+    threads = anyio.CapacityLimiter(THREADS)
+
+    async def answer(request: Request) -> Response:
+        try:
+            asked = read_body(await request.body())
+            if not isinstance(asked, dict) or not isinstance(asked.get("view"), str):
+                raise ParameterError('What is opened is {"view": LINK}.')
+        except ParameterError as error:
+            return refusal(error)
+        search, owner, visitor = asked["view"], request.scope[OWNER], visitor_in(request.cookies)
+
+        def opened(_progress: Progress | None, cancelled: StopCheck) -> Response:
+            VISITOR.set(visitor)  # in the context of this thread: whose the handles are
+            try:
+                view, problems = arrived(session, search, owner)
+                session.run(subject_of(session, view, owner).request("trace"), cancelled=cancelled)
+                value = explorer_value(session, view, owner, notes=problems)
+                return JSONResponse(value | {"about": _about(view)})
+            except Exception as error:
+                return refusal(error)
+
+        return Computed(opened, threads, is_told=False)
+
+    return [Route(f"{PREFIX}/open", answer, methods=["POST"])]
+
+
+def _about(view: ViewState) -> dict[str, Any]:
+    """What a view is of, as a question takes it."""
+    kind = (
+        "sample"
+        if view.image in samples.sample_names()
+        else "upload"
+        if UPLOAD.fullmatch(view.image)
+        else "survey"
+    )
+    given = {"mode": view.mode, "size": view.size, "part": view.part, "edits": view.edits}
+    return {"model": view.model, "image": {kind: view.image}} | given

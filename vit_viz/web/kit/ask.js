@@ -1,0 +1,82 @@
+// Asking questions. Equal ones share an answer; what nobody waits for any more is ended, and never arrives.
+
+import { effect, signal } from './preact.js';
+
+/**
+ * Who answers: a server, a packed file, a model in the page.
+ * @typedef {object} Source
+ * @property {(name: string, body: any, signal: AbortSignal) => Promise<any>} answer raises an error whose message is a sentence
+ * @property {(name: string) => boolean} keeps whether an answer may be given again to an equal question
+ *
+ * What came of a question: the value stays while the next one is on its way.
+ * @typedef {{state: 'none' | 'pending' | 'done' | 'failed', value?: any, error?: string}} Answer
+ */
+
+const MOST_BYTES = 64 * 2 ** 20; // of answers that are kept
+
+/**
+ * @param {Source} source
+ * @param {number} [mostBytes] of what is kept
+ * @returns {(name: string, body: any, signal: AbortSignal) => Promise<any>}
+ */
+export function asker(source, mostBytes = MOST_BYTES) {
+  /** @type {Map<string, {answer: Promise<any>, end: AbortController, waiting: number, bytes: number}>} */
+  const known = new Map(); // the one that was asked for longest ago first
+  const kept = () => [...known.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+
+  function begin(/** @type {string} */ key, /** @type {string} */ name, /** @type {any} */ body) {
+    const end = new AbortController();
+    const one = { end, waiting: 0, bytes: 0, answer: source.answer(name, body, end.signal) };
+    const forget = () => void (known.get(key) === one && known.delete(key));
+    one.answer.then((value) => {
+      one.bytes = bytesOf(value);
+      if (!source.keeps(name)) forget();
+      for (const oldest of known.keys()) if (kept() > mostBytes) known.delete(oldest);
+    }, forget);
+    end.signal.addEventListener('abort', forget);
+    return one;
+  }
+
+  return (name, body, stop) => {
+    const key = `${name} ${JSON.stringify(body)}`;
+    const one = known.get(key) ?? begin(key, name, body);
+    known.delete(key);
+    known.set(key, one);
+    one.waiting += 1;
+    const leave = () => {
+      one.waiting -= 1;
+      if (!one.waiting) one.end.abort();
+    };
+    stop.addEventListener('abort', leave);
+    return one.answer.finally(() => stop.removeEventListener('abort', leave));
+  };
+}
+
+/** What an answer takes: its arrays, and a little for the rest. @param {any} value */
+function bytesOf(value) {
+  const arrays = Object.values(value?.arrays ?? {});
+  return arrays.reduce((sum, { data }) => sum + data.byteLength, 2048);
+}
+
+/**
+ * The answer to a question that changes with the values that it reads.
+ * @param {ReturnType<typeof asker>} ask
+ * @param {() => [name: string, body: any] | null} question null: none now, and the last answer stays
+ * @returns {import('./preact.js').Signal<Answer>}
+ */
+export function asked(ask, question) {
+  const answer = signal(/** @type {Answer} */ ({ state: 'none' }));
+  effect(() => {
+    const now = question();
+    if (!now) return;
+    const stop = new AbortController();
+    const tell = (/** @type {Answer} */ next) => void (stop.signal.aborted || (answer.value = next));
+    tell({ ...answer.peek(), state: 'pending', error: undefined });
+    ask(...now, stop.signal).then(
+      (value) => tell({ state: 'done', value }),
+      (error) => tell({ state: 'failed', error: error.message }),
+    );
+    return () => stop.abort();
+  });
+  return answer;
+}

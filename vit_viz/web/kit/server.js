@@ -1,0 +1,82 @@
+// The server as the one who answers: vit_viz/rest.py, and vit_viz/ui/opened.py for what a view is of.
+
+import { routeUrl } from '../../explorer/source.js';
+
+const JSON_TYPE = 'application/json';
+const SAFETENSORS = 'application/x-safetensors';
+
+/** What a browser that keeps no cookies is known by: the name of this page. */
+export const identity = { page: '' };
+
+/** Types of numbers as safetensors calls them. @type {Record<string, any>} */
+const ARRAYS = {
+  BOOL: Uint8Array,
+  U8: Uint8Array,
+  I8: Int8Array,
+  I16: Int16Array,
+  U16: Uint16Array,
+  I32: Int32Array,
+  U32: Uint32Array,
+  I64: BigInt64Array,
+  F32: Float32Array,
+  F64: Float64Array,
+};
+
+/**
+ * Reads an answer: its arrays, and beside them what it says of itself.
+ * @param {ArrayBuffer} buffer of the form safetensors
+ * @returns {{arrays: Record<string, {shape: number[], data: any}>} & Record<string, any>}
+ */
+export function unpacked(buffer) {
+  const length = Number(new DataView(buffer).getBigUint64(0, true));
+  const { __metadata__: beside, ...found } = JSON.parse(
+    new TextDecoder().decode(new Uint8Array(buffer, 8, length)),
+  );
+  const arrays = Object.entries(found).map(
+    ([
+      name,
+      {
+        dtype,
+        shape,
+        data_offsets: [from, to],
+      },
+    ]) => {
+      const bytes = buffer.slice(8 + length + from, 8 + length + to); // a copy begins where its numbers may begin
+      return [name, { shape, data: new ARRAYS[dtype](bytes) }];
+    },
+  );
+  return { ...JSON.parse(beside.vit_viz), arrays: Object.fromEntries(arrays) };
+}
+
+/** @type {import('./ask.js').Source} */
+export const SERVER = Object.freeze({
+  /** A question by its name; 'open' is asked of the page's own route, and its address is good for a while only. */
+  async answer(name, body, signal) {
+    const isOpening = name === 'open';
+    const answer = await fetch(routeUrl(isOpening ? '/vit_viz/open' : `/api/v1/${name}`), {
+      method: 'POST',
+      credentials: 'same-origin',
+      headers: {
+        'Content-Type': JSON_TYPE,
+        Accept: isOpening ? JSON_TYPE : SAFETENSORS,
+        ...(identity.page && { 'X-Vit-Viz-Page': identity.page }),
+      },
+      body: JSON.stringify(body),
+      signal,
+    });
+    if (!answer.ok) throw new Error(await refusal(answer));
+    return isOpening ? answer.json() : unpacked(await answer.arrayBuffer());
+  },
+
+  keeps: (name) => name !== 'open',
+});
+
+/** The sentence of a refusal. @param {Response} answer */
+async function refusal(answer) {
+  const text = await answer.text();
+  try {
+    return JSON.parse(text).error.slice(0, 300);
+  } catch {
+    return `The server refused this question (${answer.status}). Reload the page to try again.`;
+  }
+}
