@@ -102,8 +102,8 @@ def test_a_server_that_was_killed_in_the_middle_of_a_request_starts_again_on_its
     server = start_app("--model", "mini")
     visitor = Visitor(server)
     visitor.arrive("?layer=2&head=3&image=tower")
-    event = visitor.event("vv-tab-row", "choose")
-    visitor.join(event["id"], visitor.inputs(event, ()), {"tab": "explain"})
+    event = visitor.event("", "follow")
+    visitor.join(event["id"], visitor.inputs(event, ()), {"set": {"tab": "explain"}, "told": 1})
     server.stop(signal.SIGKILL)
     with pytest.raises(httpx.HTTPError):
         visitor.http.get("/")

@@ -96,7 +96,7 @@ class Visitor:
 
     def open_tab(self, name: str) -> Told:
         """Choose a tab, as its button does."""
-        return self.act("vv-tab-row", "choose", data={"tab": name})
+        return self.act("", "follow", data={"set": {"tab": name}, "told": 1})
 
     def act(self, elem_id: str, name: str, *values: Any, data: Any = None, follow: bool = True) -> Told:
         """Trigger an event; with `follow` also what it wakes, as the page does."""

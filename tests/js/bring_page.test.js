@@ -201,17 +201,10 @@ test('the row of tabs is watched for the chosen tab', (t) => {
     querySelector: (/** @type {string} */ name) => (name === '#vv-tabs > .tab-wrapper' ? found : null),
   };
   browser.install(t, { document, MutationObserver });
-  const start = () =>
-    mountTabRow(
-      /** @type {any} */ (null),
-      () => {},
-      { value: null },
-      () => {},
-    );
-  start();
+  mountTabRow();
   assert.equal(watched.length, 0);
   found = row;
-  start();
+  mountTabRow();
   assert.equal(row.scrollLeft, 88);
   assert.equal(watched[1], row);
   assert.deepEqual(watched[2], { attributeFilter: ['aria-selected'], subtree: true });

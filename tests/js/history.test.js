@@ -143,9 +143,10 @@ test('what a room writes is told, and answers to what was done before leave it a
   PLACE.listen(() => links.push(PLACE.search()));
   PLACE.write({ q: '3,4' }, { push: true });
   PLACE.write({ q: '3,5', layer: null }, { push: false });
+  PLACE.write({ q: '3,5' }, { push: true }); // it says so already
   assert.deepEqual(told.slice(1), [
-    ['choose', { set: { q: '3,4' }, told: 1 }],
-    ['choose', { set: { q: '3,5', layer: null }, told: 2 }],
+    ['follow', { set: { q: '3,4' }, told: 1 }],
+    ['follow', { set: { q: '3,5', layer: null }, told: 2 }],
   ]);
   set({ set: { q: '9,9', tab: null }, push: false, revision: 4, heard: 0 }); // before both
   set({ set: { q: '3,4' }, push: true, revision: 5, heard: 1 });
@@ -167,21 +168,29 @@ test('a tab that is pressed is told, one that the page has opened is not', (t) =
     observe() {}
   }
   browser.install(t, { document, MutationObserver });
-  /** @type {any[]} */ const told = [];
-  const start = () =>
-    mountTabRow(
-      /** @type {any} */ (null),
-      (name, data) => told.push([name, data]),
-      { value: null },
-      () => {},
-    );
-  start();
-  assert.deepEqual(told, []);
+  mountTabRow();
+  assert.deepEqual(browser.visited, []);
   const [look, heads, other] = row.children;
   for (const target of [heads.children[0], other, row]) row.fire('click', { target });
   look.setAttribute('aria-selected', 'false');
   heads.setAttribute('aria-selected', 'true');
-  assert.deepEqual(told, [['choose', { tab: 'heads' }]]);
-  start(); // the module came later than the press
-  assert.equal(told.length, 2);
+  assert.deepEqual(browser.visited, [{ how: 'push', address: '?tab=heads#here' }]);
+});
+
+test('a tab that was pressed before its script was there is told with the arrival', (t) => {
+  const row = parse(
+    '<button role="tab" id="vv-tab-look-button">Look</button>' +
+      '<button role="tab" id="vv-tab-heads-button" aria-selected="true">Heads</button>',
+  );
+  const browser = new Browser();
+  class MutationObserver {
+    observe() {}
+  }
+  browser.install(t, { document: { querySelector: () => row }, MutationObserver });
+  mountTabRow();
+  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: [] } });
+  browser.pass(0);
+  assert.deepEqual(told, [['arrive', { search: '?tab=heads', arrival: 1 }]]);
+  set({ set: { tab: 'tokens' }, push: true, revision: 2, heard: 0 });
+  assert.equal(browser.location.search, '?tab=tokens');
 });

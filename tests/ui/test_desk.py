@@ -284,8 +284,8 @@ def test_a_picture_that_is_gone_is_one_sentence_in_every_tab(demo: gr.Blocks, se
         desk = Desk(demo, page=f"going {tab}")
         desk.arrive(f"?model=odd&image={image}&tab=look")
         session.uploads._drop(image)
-        name_and_event = ("vv-explorer", "recompute") if tab == "look" else ("vv-tab-row", "choose")
-        desk.act(*name_and_event, data={"tab": tab})
+        name_and_event = ("vv-explorer", "recompute") if tab == "look" else ("", "follow")
+        desk.act(*name_and_event, data={"set": {"tab": tab}, "told": 1})
         said = desk.shown[name]["value"]
         assert "no longer here" in (said.get("error") or said["note"])
 
@@ -684,19 +684,20 @@ def test_what_a_room_writes_into_the_link_is_in_the_view_and_said_to_be_heard(
 ) -> None:
     desk = visit("patches", "&q=class&numbers=1")
     before = desk.view()
-    desk.act("Address", "choose", data={"set": {"q": "1,4", "numbers": None}, "told": 3})
+    desk.act("", "follow", data={"set": {"q": "1,4", "numbers": None}, "told": 3})
     view = desk.view()
     assert (view.query, view.patches.numbers, view.told) == ("1,4", False, 3)
     assert (view.revision, view.about) == (before.revision + 1, before.about)
     told = desk.shown["Address"]["value"]
     assert (told["heard"], told["push"], told["set"]) == (3, True, {"q": "1,4", "numbers": None})
-    desk.act("vv-tab-row", "choose", data={"tab": "explain"})
+    desk.act("vv-mode", "input", "stretch")
     assert desk.shown["Address"]["value"]["heard"] == 3  # whatever is said next
     kept = desk.view()
-    for forged in ({}, {"set": 3, "told": 4}, {"set": {}, "told": "x"}, {"set": {"q": 7}}):
-        desk.act("Address", "choose", data=forged)
+    nowhere = {"set": {"tab": "nowhere"}, "told": 4}
+    for forged in ({}, {"set": 3, "told": 4}, {"set": {}, "told": "x"}, {"set": {"q": 7}}, nowhere):
+        desk.act("", "follow", data=forged)
         assert desk.view() == kept
-    desk.act("Address", "choose", data={"set": {"q": "9;9", "layer": "many", "nothing": "1"}, "told": 5})
+    desk.act("", "follow", data={"set": {"q": "9;9", "layer": "many", "nothing": "1"}, "told": 5})
     assert (desk.view().query, desk.view().layer) == ("", None)  # what is not possible has its default
 
 
@@ -831,14 +832,13 @@ def test_the_controls_of_a_step_have_the_bounds_of_the_model(visit: Callable[...
 def test_a_part_that_is_not_on_the_screen_sleeps(visit: Callable[..., Desk]) -> None:
     desk = visit("patches")
     assert not {"vv-gallery", "vv-explorer", "vv-position-tables", "vv-w-content"} & set(desk.shown)
-    desk.act("vv-tab-row", "choose", data={"tab": "positions"})
+    desk.act("", "follow", data={"set": {"tab": "positions"}, "told": 1})
     assert "vv-position-tables" in desk.shown
     assert "vv-gallery" not in desk.shown
     assert desk.view().tab == "positions"
-    address = desk.shown["Address"]["value"]  # which the row of tabs has written already
-    assert (address["set"], address["push"]) == ({}, False)
+    assert desk.shown["Address"]["value"]["set"] == {"tab": "positions"}
     told = len(desk.told)
-    desk.act("vv-tab-row", "choose", data={"tab": "positions"})
+    desk.act("", "follow", data={"set": {"tab": "positions"}, "told": 1})
     assert len(desk.told) == told  # nothing changed: nothing is written
 
 

@@ -52,12 +52,12 @@ def test_it_opens_by_a_link_and_is_drawn(desk: Desk) -> None:
 
 
 def test_it_sleeps_while_another_tab_is_on_the_screen(desk: Desk) -> None:
-    desk.act("vv-tab-row", "choose", data={"tab": "patches"})
+    desk.act("", "follow", data={"set": {"tab": "patches"}, "told": 1})
     assert desk.view().tab == "patches"
     drawn = [what for name, what in desk.told if name == "toy-words"]
     desk.act("vv-mode", "input", "fit")
     assert [what for name, what in desk.told if name == "toy-words"] == drawn
-    desk.act("vv-tab-row", "choose", data={"tab": "toy"})
+    desk.act("", "follow", data={"set": {"tab": "toy"}, "told": 1})
     assert len([what for name, what in desk.told if name == "toy-words"]) == len(drawn) + 1
 
 

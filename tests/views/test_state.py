@@ -200,3 +200,22 @@ def test_what_slides_is_no_place(options: dict[str, str]) -> None:
     view = ViewState().with_options(options)
     assert view != ViewState()
     assert view.place == ViewState().place
+
+
+def test_a_part_of_a_link_changes_that_part_alone() -> None:
+    view = view_with(model="mini", image="lion", tab="patches", query="1,2", numbers=True, revision=3)
+    after = view.with_link({"q": "3,4", "numbers": None, "tab": "explain", "nothing": "1"})
+    assert (after.query, after.patches.numbers, after.tab, after.revision) == ("3,4", False, "explain", 4)
+    assert (after.model, after.image) == ("mini", "lion")
+    assert view.with_link({"q": "1,2", "style": None}) is view  # it says so already
+    asked = view.with_link({"ask": "rollout", "ask.discard": "0.5"})
+    assert asked.panel is not None
+    assert asked.panel.options.values()["discard"] == 0.5
+    assert asked.with_link({"ask": None, "ask.discard": None}).panel is None
+
+
+def test_a_patch_that_is_chosen_before_the_picture_of_a_link_is_there_ends_the_wait() -> None:
+    """Size and part were meant of that picture."""
+    view = view_with(image="lion", size=40, part="0,0,64,64", awaits_upload=True)
+    after = view.with_link({"q": "3,4"})
+    assert (after.query, after.size, after.part, after.awaits_upload) == ("3,4", 0, "", False)

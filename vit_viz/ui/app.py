@@ -91,9 +91,8 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
         known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": page.controls}
         Help(known, listing=file_address(LISTING, listing()), elem_id="vv-help")
         Plots(elem_id="vv-plots")
-        page.gesture(page.address.choose, _follow)
-        names = {tab.name for tab in tabs}
-        page.gesture(TabRow(elem_id="vv-tab-row").choose, partial(_choose, names), writes="tab")
+        TabRow(elem_id="vv-tab-row")
+        page.gesture(page.address.follow, partial(_follow, {tab.name for tab in tabs}))
         # a link to a view opens its tab, as do Back and Forward; nothing else moves a visitor to another one
         page.arrival.change(_opening(page), [page.view], [shown], **QUICK)
     # how much may wait is decided before Gradio's queue: see vit_viz.ui.edge.admission
@@ -206,18 +205,13 @@ def _opening(page: Page) -> Any:
     return opened
 
 
-def _follow(view: ViewState, _owner: str, data: dict[str, Any]) -> ViewState:
-    """The view after what a room has written into the link."""
+def _follow(tabs: set[str], view: ViewState, _owner: str, data: dict[str, Any]) -> ViewState:
+    """The view after what the browser has written into the link."""
     change, told = data.get("set"), data.get("told")
     if not isinstance(change, dict) or not isinstance(told, int):
         return view
-    return replace(view.with_link({str(name): text for name, text in change.items()}), told=told)
-
-
-def _choose(names: set[str], view: ViewState, _owner: str, data: dict[str, Any]) -> ViewState:
-    """The view with the tab that its visitor chose."""
-    name = str(data.get("tab", ""))
-    return view.after_action(tab=name) if name in names and name != view.tab else view
+    followed = view.with_link({str(name): text for name, text in change.items()})
+    return replace(followed, told=told) if followed.tab in tabs else view
 
 
 def session_of(

@@ -222,21 +222,12 @@ class Page:
         control.elem_id = control.elem_id or f"vv-option-{words.replace('.', '-')}"
         self.controls[control.elem_id] = words if " " in words else words.rpartition(".")[2]
 
-    def gesture(self, listener: Listener, reduce: Reducer, *, writes: str = "") -> None:
-        """Let an event of one of our own components lead to a new view: reduce(view, owner, data) -> view.
-
-        Args:
-            writes: the part of the link that the component has written by itself, with an entry of the history: an answer that came
-                late would write an older one over it.
-        """
+    def gesture(self, listener: Listener, reduce: Reducer) -> None:
+        """Let an event of one of our own components lead to a new view: reduce(view, owner, data) -> view."""
 
         def handle(request: gr.Request, view: ViewState, event: gr.EventData) -> tuple[Any, ...]:
             data, owner = dict(event._data or {}), OWNER.get()
-            newest, address, *wakes = self.changed(request, view, lambda newest: reduce(newest, owner, data))
-            if writes in address.get("set", ()):
-                rest = {name: value for name, value in address["set"].items() if name != writes}
-                address |= {"set": rest, "push": False}
-            return newest, address, *wakes
+            return self.changed(request, view, lambda newest: reduce(newest, owner, data))
 
         listener(handle, [self.view], self.outputs, **QUICK)
 

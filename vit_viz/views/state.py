@@ -171,7 +171,8 @@ class ViewState:
         link = {name: text for name, text in (self.to_link() | dict(change)).items() if text is not None}
         read, _problems = ViewState.from_address(urlencode(link))
         became = {name: getattr(read, name) for name in (*_READERS, "options", "panel")}
-        return self.after_action(**{k: value for k, value in became.items() if value != getattr(self, k)})
+        changed = {name: value for name, value in became.items() if value != getattr(self, name)}
+        return self.after_action(**changed) if changed else self
 
     def options_of(self, owner: str) -> Options:
         """The options of a group or a method."""

@@ -39,7 +39,7 @@ def test_the_last_arrival_stands_in_whichever_order_they_come(desk: Desk, order:
     assert desk.view().tab == "look"
     assert desk.shown["vv-tabs"]["value"].selected == "look"
     assert answered(desk)[-1] == 3
-    desk.act("vv-tab-row", "choose", data={"tab": "positions"})
+    desk.act("", "follow", data={"set": {"tab": "positions"}, "told": 1})
     back(desk, "heads", 4)
     assert desk.view().tab == "heads"
 
@@ -55,7 +55,7 @@ def test_an_older_arrival_ends_no_wait_and_is_no_act_of_the_visitor(
             held.append(True)
             await asyncio.to_thread(back, desk, "tokens", 2)
             if acts:
-                await asyncio.to_thread(desk.act, "vv-tab-row", "choose", data={"tab": "heads"})
+                await asyncio.to_thread(desk.act, "", "follow", data={"set": {"tab": "heads"}, "told": 1})
         async for value in fetched(*arguments):
             yield value
 

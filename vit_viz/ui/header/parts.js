@@ -14,7 +14,7 @@ import {
 } from '../kit/elements.js';
 import { showError } from '../kit/notes.js';
 import { amountWords } from '../kit/numbers.js';
-import { write } from '../visit/address.js';
+import { PLACE } from '../visit/address.js';
 import { expectPhoto } from '../visit/photo_aspect.js';
 /** @import { Job, Mount, Trigger } from '../kit/elements.js' */
 /** @import { Amount } from '../kit/numbers.js' */
@@ -147,15 +147,14 @@ function sampleButton({ id, name, thumbnail, own }, trigger) {
 
 const TAB_BUTTON = /^vv-tab-(.+)-button$/;
 
-/** @type {Mount<{value: null}>} */
-export function mountTabRow(_element, trigger) {
+/** Nothing of Python's comes in, and nothing but the link goes out. */
+export function mountTabRow() {
   const row = document.querySelector('#vv-tabs > .tab-wrapper');
   if (!row) return;
   const choose = (/** @type {Element | null | undefined} */ button) => {
     const tab = TAB_BUTTON.exec(button?.id ?? '')?.[1];
     if (!tab) return;
-    write({ set: { tab: button === row.querySelector('[role=tab]') ? null : tab }, push: true }); // also where no server answers
-    trigger('choose', { tab });
+    PLACE.write({ tab: button === row.querySelector('[role=tab]') ? null : tab }, { push: true }); // also where no server answers
   };
   row.addEventListener('click', ({ target }) =>
     choose(/** @type {Element} */ (target).closest('[role=tab]')),

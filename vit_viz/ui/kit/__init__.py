@@ -212,7 +212,7 @@ class Top(Component):
 
 
 class TabRow(Component):
-    """Says which tab was chosen, event `choose`, and keeps it in sight where the row is wider than the screen.
+    """Writes the tab that was chosen into the link, and keeps it in sight where the row is wider than the screen.
 
     Gradio's own event of a tab comes also where the page has opened one, on Back or by a link.
     """
@@ -220,7 +220,6 @@ class TabRow(Component):
     template = "header/tab_row"
     html = '<span class="vv-tab-row" hidden></span>'
     script = ("header/parts", "mountTabRow")
-    tells = ("choose",)
 
 
 class Meter(Component):
@@ -327,14 +326,15 @@ class WebRoom(Component):
 
 
 class Address(Component):
-    """The address bar and the identity of the tab; events `arrive` and `choose` (set, told): what a room has written into the link.
+    """The address bar and the identity of the tab.
 
+    Events: `arrive` and `follow` (set, told): what a room, or the row of tabs, has written into the link.
     The prop `fields` says what the link may hold.
     """
 
     template = "visit/address"
     html = '<span class="vv-address" hidden></span>'
-    tells = ("arrive", "choose")
+    tells = ("arrive", "follow")
 
 
 class Explorer(gr.HTML):

@@ -209,17 +209,19 @@ export function onReturn(returned) {
  * @property {number} [heard] the last of what rooms have written that this view has
  */
 
-/** The address bar as the store of the rooms has it. @type {import('../../web/kit/store.js').Place} */
+/** The address bar as the store of the rooms has it; the row of tabs writes there, too. @type {import('../../web/kit/store.js').Place} */
 export const PLACE = Object.freeze({
   search: currentLink,
 
   /** Python follows; until it has, its answers to what was done before leave these parts of the link alone. */
   write(set, { push }) {
+    const link = new URLSearchParams(currentLink());
+    if (Object.entries(set).every(([name, text]) => link.get(name) === text)) return;
     write({ set, push });
     const one = visit();
     one.told += 1;
     for (const name of Object.keys(set)) one.unheard.set(name, one.told);
-    one.trigger('choose', { set, told: one.told });
+    one.trigger('follow', { set, told: one.told });
   },
 
   listen: (changed) => void visit().listeners.add(changed),
@@ -236,6 +238,7 @@ const MOST_TRIES = 4;
 export function mount(_element, trigger, props, watch) {
   settleJoins(window);
   visit().trigger = trigger;
+  visit().unheard.clear(); // what was written until now is told as the address of the arrival
   begin(props.fields, PLACE);
   keepConnected(() => location.reload());
   let timer = 0;
