@@ -216,6 +216,30 @@ test('numbers are drawn where they are wanted, and the figure that is saved has 
   assert.match(find('.vv-save').getAttribute('href'), /kind=numbered$/);
 });
 
+test('what is shown is of one photo, also while another one is on its way', async (t) => {
+  const wide = {
+    ...photo,
+    grid: [2, 3],
+    trace: 'other',
+    about: { ...photo.about, image: { sample: 'tower' } },
+  };
+  /** @type {(value: any) => void} */
+  let arrive = () => {};
+  const late = new Promise((done) => (arrive = done));
+  const answers = { ...ANSWERS };
+  const { place, find, all } = await open(t, undefined, answers);
+  Object.assign(answers, { open: wide, sequence: late });
+  place.go('?tab=patches&image=tower');
+  await settled();
+  assert.equal(find('.vv-view').getAttribute('aria-busy'), 'true');
+  assert.equal(find('.vv-patch-line').getAttribute('d').match(/h150/g).length, 5);
+  arrive(ANSWERS.sequence);
+  await settled();
+  assert.equal(find('.vv-view').getAttribute('aria-busy'), 'false');
+  assert.equal(find('.vv-patch-line').getAttribute('d').match(/h150/g).length, 3);
+  assert.equal(all('.vv-sequence-labels li').at(-1).textContent, '0 – 5');
+});
+
 test('nothing is asked while another tab is open, and a refusal is said in place of the pictures', async (t) => {
   const refused = { ...ANSWERS, sequence: new Error('This picture is no longer here.') };
   const { questions, place, find, all } = await open(t, '?tab=look', refused);

@@ -40,19 +40,22 @@ export function mount(element) {
 /** @param {{page: Page}} props */
 export function Patches({ page: one }) {
   const { store, ask } = one;
-  const [subject, places, sequence] = useMemo(() => {
+  const answers = useMemo(() => {
     const open = opened(one, 'patches');
     const of = (/** @type {string} */ name) =>
       asked(ask, () => (open.value.state === 'done' ? [name, open.value.value.about] : null));
     return [open, of('patches'), of('sequence')];
   }, [one]);
   const pointed = useSignal(/** @type {number | null} */ (null));
-  const failed = [subject, places, sequence].find((answer) => answer.value.state === 'failed');
+  const failed = answers.find((answer) => answer.value.state === 'failed');
+  const isBusy = answers.some((answer) => answer.value.state !== 'done');
+  const shown = useRef(/** @type {any[] | null} */ (null)); // answers of one photo: never one's patches with another's pixels
+  if (!isBusy) shown.current = answers.map((answer) => answer.value.value);
   if (failed) return html`<p class="vv-notice" role="alert">${failed.value.error}</p>`;
-  /** @type {Opened | undefined} */
-  const photo = subject.value.value;
-  const isBusy = [subject, places, sequence].some((answer) => answer.value.state !== 'done');
-  if (!photo || !places.value.value || !sequence.value.value) return html`<div aria-busy="true"></div>`;
+  if (!shown.current) return html`<div aria-busy="true"></div>`;
+  /** @type {Opened} */
+  const photo = shown.current[0];
+  const [, { facts }, { arrays }] = shown.current;
   const query = () => store.view.q.value || photo.default_query;
   const looked = {
     pointed,
@@ -64,7 +67,7 @@ export function Patches({ page: one }) {
   const shape = { '--vv-aspect': (right - left) / (bottom - top) };
   return html`<div class="vv-view vv-room" aria-busy=${isBusy} style=${shape}>
     <div>
-      <${Grid} ...${{ photo, looked, numbers: store.view.numbers.value, facts: places.value.value.facts }} />
+      <${Grid} ...${{ photo, looked, numbers: store.view.numbers.value, facts }} />
       <label class="vv-check"
         ><input
           type="checkbox"
@@ -76,9 +79,9 @@ export function Patches({ page: one }) {
       ${photo.note && html`<p class="vv-note vv-small">${photo.note}</p>`}
     </div>
     <div>
-      <${Shapes} photo=${photo} shapes=${places.value.value.facts.shapes} />
+      <${Shapes} photo=${photo} shapes=${facts.shapes} />
       <${Sequence}
-        ...${{ photo, looked, query: query(), image: sequence.value.value.arrays.values }}
+        ...${{ photo, looked, query: query(), image: arrays.values }}
         choose=${(/** @type {string} */ name) => store.set({ q: name }, { push: true })}
       />
     </div>
