@@ -13,10 +13,10 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from tests.model.inside import look_inside, randomise
+from vit_viz.analyses.patches import _left_out
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import trace
 from vit_viz.checkpoints import LoadedModel, load
-from vit_viz.ui.patches.view import left_out
 
 pytestmark = pytest.mark.numbers
 
@@ -139,7 +139,7 @@ def test_pixels_of_the_whole_input_are_traced_and_explained_on_the_grid(tmp_path
 def words(loaded: LoadedModel, mode: Any) -> str:
     box = trace(loaded, photo(), mode=mode).crop_box
     assert box is not None
-    return left_out(box, loaded.preprocess)
+    return _left_out(box, loaded.preprocess)
 
 
 def test_the_patches_view_says_what_was_left_out_and_why(tmp_path: Path) -> None:

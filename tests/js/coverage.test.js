@@ -95,7 +95,7 @@ test('one command runs all of it', () => {
 test('one module alone reads and writes the address bar', () => {
   const ours = files.filter((file) => file.startsWith('vit_viz/'));
   const touching = ours.filter((file) => /\b(?:location|history|popstate)\b/.test(code(file)));
-  assert.deepEqual(touching, ['vit_viz/ui/visit/address.js']);
+  assert.deepEqual(touching, ['vit_viz/ui/visit/link.js']);
 });
 
 /** A script without its comments. */

@@ -4,13 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { mountTabRow } from '../../vit_viz/ui/header/parts.js';
-import {
-  PLACE,
-  mount as mountAddress,
-  onReturn,
-  openDialog,
-  writeLink,
-} from '../../vit_viz/ui/visit/address.js';
+import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
+import { PLACE, onReturn, openDialog, writeLink } from '../../vit_viz/ui/visit/link.js';
 import { Browser, component, mount, parse } from './browser.js';
 
 const ADDRESS = component(mountAddress, 'ui/kit/__init__.py#Address');

@@ -196,8 +196,19 @@ test('tokens that are no patches stand before and behind them, and can be chosen
     ['detection 1', 'false'],
     ['detection 19', 'false'],
   ]);
+  assert.match(
+    all('.vv-caption')[1].textContent,
+    /: class, register 0, then 24 patches, row by row, then detection 0 to detection 19$/,
+  );
+  assert.match(all('.vv-step')[2].textContent, /2 prefix [+] 24 patches [+] 20 suffix$/);
   all('.vv-chip')[0].fire('click');
   assert.equal(store.view.q.value, 'class');
+});
+
+test('a sequence without prefix tokens begins with its patches', async (t) => {
+  const bare = { ...photo, prefix: [], suffix: ['class'], default_query: 'class' };
+  const { all } = await open(t, undefined, { ...ANSWERS, open: bare });
+  assert.match(all('.vv-caption')[1].textContent, /: 24 patches, row by row, then class$/);
 });
 
 test('numbers are drawn where they are wanted, and the figure that is saved has them', async (t) => {

@@ -239,7 +239,9 @@ def test_the_brightest_place_of_a_map_is_its_peak(
         "head": "3",
         "q": "2,5",
         "alpha": "1",
+        "style": "heat",
         "colors": "gray",
+        "smooth": "0",
         "scale": "own",
         "bare": "1",
     }

@@ -21,13 +21,13 @@ from vit_viz.capture import Trace
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
 from vit_viz.results import PatchMap
+from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.app import build_app, session_of
 from vit_viz.ui.explain import stage
 from vit_viz.ui.page import step
-from vit_viz.ui.patches.view import _sequence_words, shapes_html
 from vit_viz.ui.payload import cells_value, explorer_value, facts_value, picture_value
 from vit_viz.ui.pictures import card_named
 from vit_viz.ui.routes import PREFIX, routes
@@ -139,15 +139,9 @@ def test_the_stage_tells_what_fell_outside_by_kind(session: Session, subject: Su
     assert f"detection {found.suffix_kinds['detection']:.1%}" in words
 
 
-def test_the_sequence_is_told_with_both_ends(session: Session, subject: Subject, trace: Trace) -> None:
-    html = shapes_html(session.model("Detector"), trace)
-    assert "[36, 40]" in html
-    assert "2 prefix + 28 patches + 6 suffix" in html
-    assert (
-        _sequence_words(LAYOUT) == "class, register 0, then 28 patches, row by row, then detection 0 to text"
-    )
-    few = TokenLayout(grid=(2, 5), prefix=(), suffix=("class",))
-    assert _sequence_words(few) == "10 patches, row by row, then class"
+def test_the_tokens_behind_the_patches_count(session: Session, subject: Subject) -> None:
+    told = session.run(request_for(session, subject, "patches"))
+    assert (told.shapes["patches"][0], told.shapes["tokens"]) == (28, (2 + 28 + 6, 40))
 
 
 def test_every_picture_can_be_saved(session: Session, subject: Subject) -> None:

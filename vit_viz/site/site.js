@@ -16,7 +16,7 @@ import {
 import { make } from '../ui/kit/elements.js';
 import { mountSamples, mountTop } from '../ui/header/parts.js';
 import { ExplorerLink } from '../ui/look/explorer.js';
-import { currentLink } from '../ui/visit/address.js';
+import { currentLink } from '../ui/visit/link.js';
 import { hosted } from './hosted.js';
 import { checkpointIn, describe, modelOf } from './models.js';
 import { opening } from './opening.js';

@@ -1,7 +1,7 @@
 // The right end of the header: whether the attention was verified, with the model's facts behind it; the link; where to start; help.
 
 import { routeUrl } from '../../explorer/source.js';
-import { wholeAddress } from '../visit/address.js';
+import { wholeAddress } from '../visit/link.js';
 import { drawValue, finder, opens } from '../kit/elements.js';
 import { START as WHAT } from '../help/help.js';
 import { START, isSeen } from '../tour/tour.js';

@@ -1,7 +1,7 @@
 // The model: a button that says which one is shown and opens the list of those that are offered, found by a few letters. Also a Hub id
 // can be typed. The server is told what is chosen ('choose'), and asks first ('question') where it would have to be downloaded.
 
-import { openDialog } from '../visit/address.js';
+import { openDialog } from '../visit/link.js';
 import { dataAt, drawValue, finder, having, make, onPress, opens } from '../kit/elements.js';
 import { search } from '../palette/palette.js';
 /** @import { Mount, Trigger } from '../kit/elements.js' */

@@ -14,7 +14,7 @@ import {
 } from '../kit/elements.js';
 import { showError } from '../kit/notes.js';
 import { amountWords } from '../kit/numbers.js';
-import { PLACE } from '../visit/address.js';
+import { PLACE } from '../visit/link.js';
 import { expectPhoto } from '../visit/photo_aspect.js';
 /** @import { Job, Mount, Trigger } from '../kit/elements.js' */
 /** @import { Amount } from '../kit/numbers.js' */

@@ -3,7 +3,7 @@
 // can by itself. Ctrl+S presses the first button of what is on the screen that saves (data-save).
 
 import { offerFile } from '../../explorer/elements.js';
-import { openDialog, wholeAddress } from '../visit/address.js';
+import { openDialog, wholeAddress } from '../visit/link.js';
 import { fetched, finder, showText } from './elements.js';
 import { showError } from './notes.js';
 

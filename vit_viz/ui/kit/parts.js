@@ -1,7 +1,7 @@
 // The small components of the page: what opens a part of it, saves a figure, hears of clicks on a plot, and fits plots to their place.
 
 import { askForFigure } from '../../explorer/source.js';
-import { currentLink } from '../visit/address.js';
+import { currentLink } from '../visit/link.js';
 import { drawValue, finder, opens } from './elements.js';
 /** @import { Mount } from './elements.js' */
 

@@ -2,7 +2,7 @@
 
 import { Explorer } from '../../explorer/explorer.js';
 import { formatLink, linkChange, linkMatches, parseLink } from '../../explorer/state.js';
-import { currentLink, onReturn, writeLink } from '../visit/address.js';
+import { currentLink, onReturn, writeLink } from '../visit/link.js';
 import { SERVER } from './server_source.js';
 /** @import { Trace } from '../../explorer/geometry.js' */
 /** @import { Link, View } from '../../explorer/state.js' */

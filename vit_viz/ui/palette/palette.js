@@ -1,7 +1,7 @@
 // The palette: Ctrl+K or the button in the header, a few letters, Enter. The list of questions is fetched when it is first opened; the
 // server opens what is chosen ('ask'), on the tab that draws it or in the panel.
 
-import { openDialog } from '../visit/address.js';
+import { openDialog } from '../visit/link.js';
 import { dataAt, fetched, finder, having, make, onPress } from '../kit/elements.js';
 
 /**

@@ -1,6 +1,6 @@
 // What pointer and keys do in the Survey tab.
 
-import { wholeAddress } from '../visit/address.js';
+import { wholeAddress } from '../visit/link.js';
 import { placeOf } from '../heads/grid.js';
 import { onPress, press, showText } from '../kit/elements.js';
 import { selectionLink } from './lists.js';

@@ -1,10 +1,10 @@
-// The address bar holds the view. When the page opens, and on Back and Forward, it says what it holds ('arrive').
-// Nothing else on the page writes it; whoever wants something in it says so here. A dialog over the page is an entry of the history of
-// its own, so that Back closes it; closing it in another way takes the entry out of the way.
+// When the page opens, and on Back and Forward, it says what its address holds ('arrive'); the rooms begin with it.
 
 import { begin } from '../../web/kit/page.js';
 import { identity } from '../../web/kit/server.js';
 import { keepConnected } from './connection.js';
+import { PLACE, currentLink, leaveDialogs, onReturn, reopen, visit, write } from './link.js';
+/** @import { Change } from './link.js' */
 
 const JOIN = '/queue/join';
 const SETTLED = 20; // milliseconds in which a browser hands over what has come on another connection
@@ -37,196 +37,6 @@ function said(options) {
   return typeof options?.body === 'string' ? JSON.parse(options.body) : {};
 }
 
-/** The query string that the address bar holds now. */
-export function currentLink() {
-  return location.search;
-}
-
-/** The whole address, to be sent to somebody. */
-export function wholeAddress() {
-  return location.href;
-}
-
-const MARK = 'vvDialogs'; // in the state of an entry: how many dialogs are open there
-
-/**
- * @typedef {{dialog: HTMLDialogElement, below: string, now?: string}}
- *   Opened below: what the address held when it was opened; now: what it holds since
- */
-
-/** What this page does to its history. */
-class Visit {
-  /** @type {Opened[]} one over the other */ dialogs = [];
-  /** @type {HTMLDialogElement[]} that Forward can open again, by their place */ known = [];
-  isLeaving = false; // the entry of a dialog that was closed; the browser says so a moment later
-  /** @type {(() => void)[]} what is to be written after that */ waiting = [];
-  /** @type {WeakSet<Event>} of the browser, about a dialog alone */ ofDialogs = new WeakSet();
-  /** @type {Map<string, number>} of the view that each part of the link was last written for */ revisions =
-    new Map();
-  told = 0; // counts what rooms have written
-  heard = 0; // the last of these that is in the view that Python has
-  /** @type {Map<string, number>} by which of them each part of the link was last written */ unheard =
-    new Map();
-  /** @type {Set<() => void>} called when there is another link */ listeners = new Set();
-  /** @type {import('../kit/elements.js').Trigger} */ trigger = () => {};
-
-  constructor() {
-    window.addEventListener('popstate', (event) => {
-      if (this.settle()) this.ofDialogs.add(event);
-      this.changed();
-    });
-  }
-
-  changed() {
-    for (const listener of this.listeners) listener();
-  }
-
-  /** @param {string} search @param {boolean} push */
-  write(search, push) {
-    if (this.isLeaving) return void this.waiting.push(() => this.write(search, push));
-    if (search === location.search) return;
-    this.enter((search || location.pathname) + location.hash, search, push);
-    this.changed();
-  }
-
-  /** @param {string} address @param {string} search @param {boolean} push */
-  enter(address, search, push) {
-    if (push && !this.dialogs.length) return history.pushState(stateWith(0), '', address);
-    history.replaceState(stateWith(push ? 0 : this.dialogs.length), '', address);
-    const top = this.dialogs.at(-1);
-    if (top) top.now = search;
-    if (!push) return;
-    for (const [place, opened] of this.dialogs.entries()) {
-      opened.below = search;
-      history.pushState(stateWith(place + 1), '', address);
-    }
-  }
-
-  /** @param {HTMLDialogElement} dialog */
-  open(dialog) {
-    if (this.isLeaving) return void this.waiting.push(() => this.open(dialog));
-    this.show(dialog);
-    this.known = this.dialogs.map((opened) => opened.dialog);
-    history.pushState(stateWith(this.dialogs.length), '', location.search + location.hash);
-  }
-
-  /** @param {HTMLDialogElement} dialog */
-  show(dialog) {
-    dialog.showModal();
-    this.dialogs.push({ dialog, below: location.search });
-    dialog.addEventListener('close', () => this.closed(dialog), { once: true });
-  }
-
-  /** Its visitor or the page has closed a dialog: its entry is left, and those of dialogs over it. @param {HTMLDialogElement} dialog */
-  closed(dialog) {
-    const place = this.dialogs.findIndex((opened) => opened.dialog === dialog);
-    if (place >= 0) this.leave(this.dialogs.splice(place).length); // else Back has closed it
-  }
-
-  /** Goes back by entries of dialogs; what was chosen beside them stays. @param {number} entries */
-  leave(entries) {
-    const held = location.search;
-    this.isLeaving = true;
-    this.waiting.unshift(() => this.write(held, false));
-    history.go(-entries);
-  }
-
-  /** Opens and closes dialogs as the entry says; returns whether the view is the one of before. */
-  settle() {
-    const count = history.state?.[MARK] ?? 0;
-    if (this.isLeaving) {
-      this.isLeaving = false;
-      for (const run of this.waiting.splice(0)) run();
-      return true;
-    }
-    if (count < this.dialogs.length) return this.shut(this.dialogs.splice(count));
-    if (count === this.dialogs.length) return false;
-    if (this.known.length < count)
-      this.leave(count - this.dialogs.length); // of before a reload
-    else for (const dialog of this.known.slice(this.dialogs.length, count)) this.show(dialog);
-    return true;
-  }
-
-  /** Back was pressed below these. @param {Opened[]} opened */
-  shut(opened) {
-    for (const { dialog } of [...opened].reverse()) dialog.close();
-    const isSame = opened[0].below === location.search;
-    const now = opened.at(-1)?.now;
-    if (isSame && now !== undefined) this.write(now, false);
-    return isSame;
-  }
-}
-
-/** @type {WeakMap<History, Visit>} */
-const visits = new WeakMap();
-
-function visit() {
-  const known = visits.get(history) ?? new Visit();
-  visits.set(history, known);
-  return known;
-}
-
-/** The state of an entry over which so many dialogs are open. @param {number} count */
-function stateWith(count) {
-  const state = { ...history.state, [MARK]: count };
-  if (!count) delete state[MARK];
-  return state;
-}
-
-/**
- * Puts a query string into the address bar, unless it is there already.
- * @param {string} search "" or what begins with "?"
- * @param {{push: boolean}} how push: a new entry of the history, so that Back leads to what was there before
- */
-export function writeLink(search, { push }) {
-  visit().write(search, push);
-}
-
-/** Opens a dialog over the page, which Back closes. @param {HTMLDialogElement} dialog */
-export function openDialog(dialog) {
-  if (!dialog.open) visit().open(dialog);
-}
-
-/**
- * Calls back with the query string whenever the visitor goes Back or Forward to another view; returns what ends this.
- * @param {(search: string) => void} returned
- */
-export function onReturn(returned) {
-  const { ofDialogs } = visit();
-  const listener = (/** @type {Event} */ event) => {
-    if (!ofDialogs.has(event)) returned(location.search);
-  };
-  window.addEventListener('popstate', listener);
-  return () => window.removeEventListener('popstate', listener);
-}
-
-/**
- * @typedef {object} Change a part of the link that changed
- * @property {Record<string, string | null>} set options by their name in the link; null takes one away
- * @property {boolean} push whether Back leads to what was there before
- * @property {number} [arrival] of which arrival it is the answer
- * @property {number} [revision] of the view that it leads to; later views have higher ones
- * @property {number} [heard] the last of what rooms have written that this view has
- */
-
-/** The address bar as the store of the rooms has it; the row of tabs writes there, too. @type {import('../../web/kit/store.js').Place} */
-export const PLACE = Object.freeze({
-  search: currentLink,
-
-  /** Python follows; until it has, its answers to what was done before leave these parts of the link alone. */
-  write(set, { push }) {
-    const link = new URLSearchParams(currentLink());
-    if (Object.entries(set).every(([name, text]) => link.get(name) === text)) return;
-    write({ set, push });
-    const one = visit();
-    one.told += 1;
-    for (const name of Object.keys(set)) one.unheard.set(name, one.told);
-    one.trigger('follow', { set, told: one.told });
-  },
-
-  listen: (changed) => void visit().listeners.add(changed),
-});
-
 const PATIENCE = 8000; // milliseconds without an answer after which the page says again what its address holds
 const MOST_TRIES = 4;
 
@@ -240,7 +50,7 @@ export function mount(_element, trigger, props, watch) {
   visit().trigger = trigger;
   visit().unheard.clear(); // what was written until now is told as the address of the arrival
   begin(props.fields, PLACE);
-  keepConnected(() => location.reload());
+  keepConnected(reopen);
   let timer = 0;
   let arrivals = 0;
   let isReturning = false;
@@ -262,27 +72,6 @@ export function mount(_element, trigger, props, watch) {
     write(props.value);
   });
   write(props.value); // of what was done before this module was there
-  if (history.state?.[MARK]) visit().leave(history.state[MARK]); // the dialogs of before a reload
+  leaveDialogs();
   timer = window.setTimeout(arrive, 0);
-}
-
-/** Changes a part of the link; what a later view wrote stays where the answer of an earlier one comes after it. */
-export function write(/** @type {Change | null} */ value) {
-  if (!value) return;
-  if (visit().isLeaving) return void visit().waiting.push(() => write(value));
-  const link = new URLSearchParams(currentLink());
-  const before = link.toString();
-  const { revisions, unheard } = visit();
-  const { set, revision = 0 } = value;
-  visit().heard = Math.max(visit().heard, value.heard ?? 0);
-  for (const [name, text] of Object.entries(set)) {
-    if (revision && (unheard.get(name) ?? 0) > visit().heard) continue;
-    if (revision && revision < (revisions.get(name) ?? 0)) continue;
-    if (revision) revisions.set(name, revision);
-    if (text === null) link.delete(name);
-    else link.set(name, text);
-  }
-  if (link.toString() === before) return;
-  const search = link.toString().replaceAll('%2C', ',').replaceAll('%3B', ';');
-  writeLink(search && `?${search}`, value);
 }

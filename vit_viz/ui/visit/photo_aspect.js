@@ -2,7 +2,7 @@
 // It stands on the root of the page as --vv-aspect, width over height. When the page opens it is that of the link: of a part by its
 // numbers, of a sample as the page says, of any other picture as this browser remembers.
 
-import { currentLink } from './address.js';
+import { currentLink } from './link.js';
 
 const KEPT = 'vv-aspects';
 const PART = /^\d+,\d+,(\d+),(\d+)$/; // top, left, height, width
