@@ -20,7 +20,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a checkout that is not installed
@@ -32,6 +31,7 @@ from vit_viz.analyses.map_stability import map_stability
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.removal import outputs_without
 from vit_viz.analyses.sanity import class_sensitivity
+from vit_viz.model.kernel import attending_through
 
 CHAINS = ("attention", "rollout", "gradient_rollout", "relevance")
 
@@ -119,18 +119,17 @@ def materialised(subject: PreparedImage) -> np.ndarray:
     """Relevance as published: every attention matrix and its gradient kept, R updated as a whole."""
     seen: list[Tensor] = []
 
-    def attention(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
-        weights = torch.softmax(q @ k.transpose(-1, -2) * scale, dim=-1)
-        weights.retain_grad()
+    def attention(q: Tensor, k: Tensor, v: Tensor, *, attn_mask: Tensor | None, scale: float) -> Tensor:
+        scores = q @ k.transpose(-1, -2) * scale
+        weights = torch.softmax(scores if attn_mask is None else scores + attn_mask, dim=-1)
+        if not weights.requires_grad:  # the first layer: a loaded model is frozen, so the graph begins here
+            weights.requires_grad_()
         seen.append(weights)
         return weights @ v
 
-    fused, F.scaled_dot_product_attention = F.scaled_dot_product_attention, attention
-    try:
+    with attending_through(attention):
         logits = subject.model(subject.pixels)[0]
         inputs = torch.autograd.grad(logits.max(), seen)
-    finally:
-        F.scaled_dot_product_attention = fused
     relevance = torch.eye(subject.layout.num_tokens)
     for weights, gradient in zip(seen, inputs, strict=True):
         relevance = relevance + (gradient * weights.detach())[0].clamp(min=0).mean(0) @ relevance

@@ -117,6 +117,24 @@ def test_what_is_replaced_in_a_late_module_is_replaced(monkeypatch: pytest.Monke
     assert late_torch.zeros() == "other"
 
 
+def test_a_late_module_is_looked_for_once() -> None:
+    assert late_torch.zeros is torch.zeros
+    assert vars(late_torch) is vars(torch)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = late_torch.no_such_name
+
+
+def test_nothing_is_an_instance_of_a_class_whose_module_is_still_being_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun = ModuleType("begun")
+    monkeypatch.setitem(sys.modules, "begun", begun)
+    late = Late("begun", "Thing")
+    assert not isinstance(1, late)
+    vars(begun)["Thing"] = int
+    assert isinstance(1, late)
+
+
 def test_a_late_function_is_called_and_a_name_that_is_none_is_said() -> None:
     assert Late("json", "loads")("[1]") == [1]
     with pytest.raises(AttributeError, match="no_such_name"):

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from vit_viz.errors import VitVizError
@@ -80,11 +79,19 @@ def named(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
 
 
-class _LateModule(ModuleType):
-    """A module that is imported when something of it is first used; it keeps nothing, so that what a test replaces is replaced."""
+class _LateModule:
+    """A module that is imported when something of it is first used; from then on both have one namespace.
+
+    What a test replaces there is replaced here, too.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self.__name__), name)
+        module = import_module(self.__name__)
+        self.__dict__ = vars(module)  # the next use does not come here
+        return getattr(module, name)
 
 
 class Late:
@@ -119,7 +126,7 @@ class Late:
         return issubclass(other, self._itself())
 
     def __instancecheck__(self, instance: object) -> bool:
-        return self._module in sys.modules and isinstance(instance, self._itself())
+        return isinstance(instance, getattr(sys.modules.get(self._module), self._name, ()))
 
     def __or__(self, other: Any) -> Any:
         return _Either((self, other))

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from tests.comparing import assert_same
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.relevance import legrad
-from vit_viz.analyses.targets import class_logit
+from vit_viz.analyses.targets import Target, class_logit
 from vit_viz.capture import trace as capture
-from vit_viz.errors import ParameterError
+from vit_viz.capture.gradient_stops import GradientStops
+from vit_viz.errors import CaptureError, ParameterError
 
 pytestmark = pytest.mark.numbers
 
@@ -110,6 +112,40 @@ def test_nothing_is_left_on_the_parameters(make_model, pixels):
     subject = PreparedImage.of(model, pixels)
     legrad(subject, class_logit(1))
     assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
+
+
+class _Detaching(nn.Module):
+    def forward(self, x):
+        return x.detach()
+
+
+def is_followed(model, pixels, monkeypatch, target):
+    """Whether a pass of LeGrad is searched for gradients that the model keeps."""
+    followed = []
+    monkeypatch.setattr(
+        "vit_viz.capture.tracing.GradientStops", lambda *given: followed.append(1) or GradientStops(*given)
+    )
+    legrad(PreparedImage.of(model, pixels), target)
+    return bool(followed)
+
+
+def test_our_own_parts_are_not_searched_for_what_keeps_a_gradient(make_model, pixels, monkeypatch):
+    model = make_model()
+    assert not is_followed(model, pixels, monkeypatch, class_logit(1))
+    assert is_followed(model, pixels, monkeypatch, Target("function", function=lambda logits: logits[1]))
+    model.blocks[1].mlp.register_forward_hook(lambda _part, _inputs, output: output)
+    assert is_followed(model, pixels, monkeypatch, class_logit(1))
+
+
+@pytest.mark.parametrize("how", ["part", "hook"])
+def test_a_gradient_that_a_part_of_others_keeps_is_refused(make_model, pixels, how):
+    model = make_model()
+    if how == "part":
+        model.blocks[1].ls1 = _Detaching()
+    else:
+        model.blocks[1].attn.register_forward_hook(lambda _part, _inputs, output: output.detach())
+    with pytest.raises(CaptureError, match=r"layers 0-1: `model\.blocks\.1\b.* detaches"):
+        legrad(PreparedImage.of(model, pixels), class_logit(0))
 
 
 def test_a_module_that_is_not_ours_is_told_what_is_missing(make_model, pixels):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import checkpoint
 
 from tests.capture.cuts import (
@@ -28,6 +30,7 @@ from tests.capture.cuts import (
 from tests.capture.models import own, pixels, timm_vit, transformers_vit
 from tests.comparing import assert_same
 from vit_viz.capture import Trace, trace
+from vit_viz.capture.gradient_stops import GradientStops
 from vit_viz.errors import CaptureError
 
 pytestmark = pytest.mark.numbers
@@ -227,6 +230,29 @@ class _Detaching(nn.Module):
 def test_a_part_behind_our_model_is_named() -> None:
     with pytest.raises(CaptureError, match="no gradient in any layer: `1` detaches the output of `0"):
         traced(nn.Sequential(own(), _Detaching()))
+
+
+class _Names(TorchFunctionMode):
+    """The names of all functions of torch that are called inside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen.append(func.__name__ if func.__name__ != "__get__" else func.__self__.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def test_what_is_asked_of_the_tensors_of_a_pass_is_no_part_of_it() -> None:
+    model, image, plain, followed = whole(), pixels(), _Names(), _Names()
+    with plain:
+        model(image)
+    stops = GradientStops(model, lambda: 1)
+    with followed, stops.around():
+        model(image)
+    assert followed.seen == plain.seen
+    assert "linear" in plain.seen
 
 
 def test_a_target_that_detaches_is_named() -> None:

@@ -10,13 +10,14 @@ from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.rollout import chain_map
 from vit_viz.analyses.spec import Method, SharedPass, Words
 from vit_viz.analyses.targets import Target
-from vit_viz.capture import trace as traced, verified_structure
+from vit_viz.capture import are_ours, trace as traced, verified_structure
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model import VisionTransformer
+from vit_viz.model.submodules import are_watched, submodules_of
 from vit_viz.results import PatchMap
 
 _QUERIES_AT_ONCE = 256
@@ -202,6 +203,9 @@ def _answering_after_each_layer(model: VisionTransformer, target: Target) -> nn.
         def __init__(self) -> None:
             super().__init__()
             self.model = model
+            parts = submodules_of(model)
+            # our own parts, and targets that are named, keep no gradient: nobody need follow the pass to see that
+            self.keeps_no_gradient = are_ours(parts) and not are_watched(parts) and target.function is None
 
         def forward(self, pixels: Tensor) -> Tensor:
             x = model.tokens(pixels)  # [1, tokens, dim]

@@ -90,7 +90,8 @@ class GradientStops(TorchFunctionMode):
             def ends(_: nn.Module, inputs: Any, output: Any) -> None:
                 if threading.get_ident() == thread:
                     self._running.pop()
-                    self._returned(name, inputs, output)
+                    with torch._C.DisableTorchFunction():  # what we ask a tensor is no part of the pass
+                        self._returned(name, inputs, output)
 
             return begins, ends
 
@@ -129,15 +130,19 @@ class GradientStops(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Called by torch in place of `func`."""
         output = func(*args, **(kwargs or {}))
-        self._note(func, args, kwargs or {}, output)
+        with torch._C.DisableTorchFunction():  # what we ask a tensor is no part of the pass
+            self._note(func, args, kwargs or {}, output)
         return output
 
     def _note(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         known, self._known = self._known, max(self._known, self._count())
         new = (1 << self._known) - (1 << known)
-        inputs, written = list(tensors_of((args, kwargs))), written_by(func, args, kwargs)
-        origins = [(tensor, self._origins[tensor]) for tensor in inputs if tensor in self._origins]
-        if not (origins or new) or is_allocation(func):
+        returned, written = list(tensors_of(output)), written_by(func, args, kwargs)
+        if not (returned or written) or is_allocation(func):
+            return
+        inputs = list(tensors_of((args, kwargs)))
+        origins = self._origins_of(inputs)
+        if not (origins or new):
             return
         sources = reached = new
         past: dict[Stop, int] = {}
@@ -146,10 +151,8 @@ class GradientStops(TorchFunctionMode):
             reached |= origin.sources if tensor.requires_grad else 0
             for stop, stopped in origin.past.items():
                 past[stop] = past.get(stop, 0) | stopped
-        handed_on = [tensor for tensor in inputs if all(tensor is not one for one in written)]
-        made = [
-            one for one in (*tensors_of(output), *written) if all(one is not tensor for tensor in handed_on)
-        ]
+        handed_on = {id(tensor) for tensor in inputs}.difference(map(id, written))
+        made = [one for one in (*returned, *written) if id(one) not in handed_on]
         made = [one for one in made if _carries(one, origins)]
         if reached and not all(_is_connected(one) for one in made):
             stop = self._stop(func, [tensor for tensor, _ in origins], made)
@@ -197,17 +200,22 @@ class GradientStops(TorchFunctionMode):
         """Note who made a tensor; and on what it depends, where it comes of a call that is not seen (a torch.autograd.Function)."""
         self._last = name or self._last
         given = list(tensors_of(inputs))
-        origins = [self._origins[tensor] for tensor in given if tensor in self._origins]
+        origins = self._origins_of(given)
         for tensor in tensors_of(output):
             if all(tensor is not one for one in given):
                 self._makers[tensor] = name
             if origins and tensor.requires_grad and tensor not in self._origins:
                 sources = 0
                 past: dict[Stop, int] = {}
-                for origin in origins:
+                for _, origin in origins:
                     sources |= origin.sources
                     past |= origin.past
                 self._origins[tensor] = _Origin(sources, past)
+
+    def _origins_of(self, tensors: Sequence[Tensor]) -> list[tuple[Tensor, _Origin]]:
+        """Those of the tensors that depend on a source, each with what is known of it."""
+        known = [(tensor, self._origins.get(tensor)) for tensor in tensors]
+        return [(tensor, origin) for tensor, origin in known if origin is not None]
 
 
 def _carries(tensor: Tensor, origins: Sequence[tuple[Tensor, _Origin]]) -> bool:

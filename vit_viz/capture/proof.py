@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from vit_viz.capture.layers import LayerAttention, exact
 from vit_viz.lazy import Tensor, torch
 
@@ -38,7 +36,5 @@ def largest_differences(
     with exact():
         given = output.float()
         difference = torch.baddbmm(given, layer.rows(None, queries), value.float(), beta=-1)
-        size = torch.linalg.vector_norm(given.reshape(count, -1), math.inf, dim=1)
-        difference = difference.reshape(count, -1) / size.clamp_min(_NOTHING)[:, None]
-        largest: Tensor = torch.linalg.vector_norm(difference, math.inf, dim=1)
-        return largest
+        largest, size = (numbers.reshape(count, -1).abs().amax(1) for numbers in (difference, given))
+        return largest / size.clamp_min(_NOTHING)

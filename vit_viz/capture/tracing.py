@@ -29,7 +29,7 @@ from vit_viz.capture.given import as_known_model, as_model, as_picture, as_pixel
 from vit_viz.capture.gradient_stops import GradientStops
 from vit_viz.capture.gradients import differentiable, gradients
 from vit_viz.capture.graphs import graphed
-from vit_viz.capture.interception import Interception, are_ours
+from vit_viz.capture.interception import Interception
 from vit_viz.capture.layers import LayerAttention, exact
 from vit_viz.capture.layouts import known_layout, plain_layout
 from vit_viz.capture.placement import find_layout
@@ -264,7 +264,8 @@ def recorded_logits(
         stack.enter_context(suspended())
         stack.enter_context(stream or nullcontext())
         stack.enter_context(Interception(recorder, edits).around(module, parts))
-        if recorder.options.gradients and not are_ours(parts) and not are_compiled(parts):
+        keeps_none = recorder.is_ours or getattr(module, "keeps_no_gradient", False)
+        if recorder.options.gradients and not keeps_none and not are_compiled(parts):
             recorder.stops = GradientStops(module, lambda: len(recorder.captures))
             stack.enter_context(recorder.stops.around())
         output = answer_of(module, pixels)
