@@ -64,17 +64,6 @@ test('a picture shows its file, its words and its bar, and rings where the query
   assert.ok(find('frame').classList.contains('vv-pickable'));
 });
 
-test('a picture with paper of its own is fetched for the look of the page', () => {
-  const { element, find, set } = mount(PICTURE, { ...shown, themed: true });
-  const address = () => /** @type {any} */ (find('image')).src;
-  assert.equal(address(), '/picture/x.png');
-  element.classList.add('dark');
-  set({ ...shown, themed: true, revision: 4 });
-  assert.equal(address(), '/picture/x.png&theme=dark');
-  set({ ...shown, revision: 5 });
-  assert.equal(address(), '/picture/x.png');
-});
-
 test('rings have the place and size of their patch, down and across', () => {
   const { find } = mount(PICTURE, {
     ...shown,

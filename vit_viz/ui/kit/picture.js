@@ -16,7 +16,6 @@ import { ringAt } from './stage.js';
  * @property {boolean} [busy]
  * @property {string} [error]
  * @property {string} src
- * @property {boolean} [themed] it has paper of its own, light or dark as the page is
  * @property {string} alt
  * @property {string} [save] address of the file to save
  * @property {string} [figure] address of the same as a figure, in a format and size to choose
@@ -122,9 +121,8 @@ export class Picture {
   }
 
   /** Lets the browser fetch the picture; until it is there the old one stays, dimmed. */
-  fetch(/** @type {Drawn} */ { revision, src: light, themed, rings, area }) {
+  fetch(/** @type {Drawn} */ { revision, src, rings, area }) {
     const { image } = this;
-    const src = themed && this.element.closest('.dark') ? `${light}&theme=dark` : light;
     const isNewest = () => revision === this.revision;
     const loaded = () => {
       if (!isNewest()) return;
