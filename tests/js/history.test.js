@@ -89,7 +89,7 @@ test('after a reload the entry of a dialog that is not open any more is left', (
   browser.install(t);
   const history = /** @type {any} */ (browser.globals.history);
   history.pushState({ vvDialogs: 1, theirs: 4 }, '', '?tab=heads');
-  const { told } = mount(ADDRESS, null, { browser, props: { fields: [] } });
+  const { told } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
   browser.pass(0);
   assert.deepEqual(history.state, null);
   assert.deepEqual(told, [['arrive', { search: '?tab=heads', arrival: 1 }]]);
@@ -99,7 +99,7 @@ test('after a reload the entry of a dialog that is not open any more is left', (
 
 test('an answer to what was done before Back was pressed leaves the address as it is', () => {
   const browser = new Browser('?tab=heads');
-  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: [] } });
+  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
   const history = /** @type {any} */ (browser.globals.history);
   browser.pass(0);
   set({ set: {}, push: false, arrival: 1 });
@@ -117,7 +117,7 @@ test('an answer to what was done before Back was pressed leaves the address as i
 
 test('an answer that a later one has overtaken leaves what that wrote, and writes the rest', () => {
   const browser = new Browser('?tab=walkthrough');
-  const { set } = mount(ADDRESS, null, { browser, props: { fields: [] } });
+  const { set } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
   browser.pass(0);
   set({ set: {}, push: false, revision: 3 });
   set({ set: { q: '9,8' }, push: false, revision: 5 });
@@ -132,7 +132,7 @@ test('an answer that a later one has overtaken leaves what that wrote, and write
 
 test('what a room writes is told, and answers to what was done before leave it as it is', () => {
   const browser = new Browser('?tab=patches&q=class');
-  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: [] } });
+  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
   browser.pass(0);
   /** @type {string[]} */ const links = [];
   PLACE.listen(() => links.push(PLACE.search()));
@@ -183,7 +183,7 @@ test('a tab that was pressed before its script was there is told with the arriva
   }
   browser.install(t, { document: { querySelector: () => row }, MutationObserver });
   mountTabRow();
-  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: [] } });
+  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
   browser.pass(0);
   assert.deepEqual(told, [['arrive', { search: '?tab=heads', arrival: 1 }]]);
   set({ set: { tab: 'tokens' }, push: true, revision: 2, heard: 0 });

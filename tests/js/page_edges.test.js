@@ -77,7 +77,7 @@ test('the questions of the page wait for what came before them', async () => {
   const asked = [];
   browser.window.fetch = async (/** @type {string} */ target) => void asked.push(target);
   const { fetch } = browser.window;
-  mount(component(mountAddress, 'ui/kit/__init__.py#Address'), null, { browser, props: { fields: [] } });
+  mount(component(mountAddress, 'ui/kit/__init__.py#Address'), null, { browser, props: { fields: '[]' } });
   assert.notEqual(browser.window.fetch, fetch);
   await browser.window.fetch('/vit_viz/layer');
   assert.deepEqual(asked, ['/vit_viz/layer']);
@@ -87,7 +87,7 @@ test('commas and semicolons stay legible in an address, and an empty one is no a
   const browser = new Browser('?model=mini&query=1%2C2');
   const { set } = mount(component(mountAddress, 'ui/kit/__init__.py#Address'), null, {
     browser,
-    props: { fields: [] },
+    props: { fields: '[]' },
   });
   set({ set: { query: '1,2;1,3', layer: '4' }, push: true });
   assert.match(browser.visited.at(-1)?.address ?? '', /[?]model=mini&query=1,2;1,3&layer=4/);

@@ -218,7 +218,7 @@ const ADDRESS = component(mountAddress, 'ui/kit/__init__.py#Address');
 
 test('a tab says what the address holds when it opens and on Back, and nothing else', () => {
   const browser = new Browser('?model=mini');
-  const { told } = mount(ADDRESS, null, { browser, props: { fields: [] } });
+  const { told } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
   browser.pass(0);
   browser.location.search = '?model=other';
   browser.window.fire('popstate');
@@ -230,7 +230,7 @@ test('a tab says what the address holds when it opens and on Back, and nothing e
 
 test('an arrival without an answer is told again, each time after twice as long, and four times at most', () => {
   const browser = new Browser('?model=mini');
-  const { told } = mount(ADDRESS, null, { browser, props: { fields: [] } });
+  const { told } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
   browser.pass(7999);
   assert.equal(told.length, 1);
   browser.pass(1);
@@ -246,7 +246,7 @@ test('an arrival without an answer is told again, each time after twice as long,
 
 test('an arrival that was answered is not told again', () => {
   const browser = new Browser('?model=mini');
-  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: [] } });
+  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
   browser.pass(5000);
   set({ set: {}, push: false });
   browser.pass(600_000);
@@ -255,7 +255,7 @@ test('an arrival that was answered is not told again', () => {
 
 test('the address is written where it changes, and what is null leaves it', () => {
   const browser = new Browser('?model=mini&mode=crop&x=1');
-  const { set } = mount(ADDRESS, null, { browser, props: { fields: [] } });
+  const { set } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
   set({ set: { mode: null, q: '1,2;3,4' }, push: true });
   set({ set: { q: '1,2;3,4' }, push: true });
   set({ set: { model: null, q: null, x: null }, push: false });
@@ -271,7 +271,7 @@ test('a change that was made before the module was there is written first, and t
   const { told } = mount(
     ADDRESS,
     { set: { image: 'tower' }, push: true },
-    { browser, props: { fields: [] } },
+    { browser, props: { fields: '[]' } },
   );
   browser.pass(0);
   assert.deepEqual(browser.visited, [{ how: 'push', address: '?model=mini&image=tower#here' }]);

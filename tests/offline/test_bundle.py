@@ -64,6 +64,7 @@ def test_a_bundle_does_what_its_modules_do(package: Path) -> None:
         "import './x.js';",
         "import { a } from 'elsewhere';",
         "  export const a = 1;",
+        "const a = 1;export{a as b};",
     ],
 )
 def test_what_cannot_be_bundled_soundly_is_refused(package: Path, line: str) -> None:

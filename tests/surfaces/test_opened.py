@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
+from PIL import Image
 from starlette.testclient import TestClient
 
 from tests.ui.desk import HEIGHT, WIDTH, odd_picture
@@ -15,6 +16,7 @@ from vit_viz.rest import SAFETENSORS
 from vit_viz.session.handles import COOKIE, new_visitor
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
+from vit_viz.session.uploads import GONE
 from vit_viz.surface import PAGE_HEADER
 
 
@@ -61,6 +63,36 @@ def test_a_view_is_opened_with_its_tokens_its_place_on_the_photo_and_what_a_ques
         "values"
     ]
     assert (received.shape, received.dtype) == ((32, 48, 3), np.uint8)
+
+
+class OneSurvey:
+    """A survey of one photo."""
+
+    def holds(self, name: str) -> bool:
+        return name == "survey-0"
+
+    def title(self, name: str) -> str:
+        return f"cats/{name}.jpg"
+
+    def picture(self, name: str) -> tuple[Image.Image, str]:
+        return odd_picture(8), f"digest of {name}"
+
+
+def test_a_photo_of_the_survey_is_opened_and_asked_about_by_its_name(
+    client: TestClient, session: Session, ada: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = {"Cookie": f"{COOKIE}={ada}"}
+    body = {"image": {"survey": "survey-0"}}
+    gone = client.post("/api/v1/patches", json=body, headers=headers)
+    assert (gone.status_code, gone.json()) == (400, {"error": GONE})
+    monkeypatch.setattr(session, "library", OneSurvey())
+    about = opened(client, "image=survey-0&mode=crop", ada).json()["about"]
+    assert about["image"] == body["image"]
+    assert client.post("/api/v1/patches", json=about, headers=headers).status_code == 200
+    mine = session.add_upload(odd_picture(), owner=ada)
+    for name in (mine, "twins", "survey-1"):  # each kind of picture has a name of its own
+        refused = client.post("/api/v1/patches", json={"image": {"survey": name}}, headers=headers)
+        assert (refused.status_code, refused.json()) == (400, {"error": GONE})
 
 
 def test_the_patches_say_what_becomes_of_their_pixels(client: TestClient, session: Session, ada: str) -> None:

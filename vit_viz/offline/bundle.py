@@ -22,7 +22,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(r"^import \{([^}]*)\} from '(\.[^']+)';$", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:(?:async )?function\*? |class |const )(\w+))", re.MULTILINE)
 _LISTED = re.compile(r"^export \{ (\w+(?:, \w+)*) \};$", re.MULTILINE)
-_LEFT = re.compile(r"^\s*(?:import|export)\b(?!\()[^\n]*", re.MULTILINE)
+_LEFT = re.compile(r"^\s*(?:import|export)\b(?!\()[^\n]*|\bexport\s*\{[^\n]*", re.MULTILINE)
 _RENAMED = re.compile(r"\b(\w+) as (\w+)\b")
 
 

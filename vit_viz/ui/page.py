@@ -8,6 +8,7 @@ the last one runs.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -159,7 +160,13 @@ class Page:
         """The states of a visit; call inside `gr.Blocks`, whose uploaded files these are."""
         wake = {part: gr.State(None) for part in ("subject", "panel", *(tab.name for tab in tabs))}
         return cls(
-            session, files, tabs, gr.State(ViewState()), gr.State(0), Address(fields=link_fields()), wake
+            session,
+            files,
+            tabs,
+            gr.State(ViewState()),
+            gr.State(0),
+            Address(fields=json.dumps(link_fields())),
+            wake,
         )
 
     @property

@@ -329,7 +329,7 @@ class Address(Component):
     """The address bar and the identity of the tab.
 
     Events: `arrive` and `follow` (set, told): what a room, or the row of tabs, has written into the link.
-    The prop `fields` says what the link may hold.
+    The prop `fields` says what the link may hold, as JSON: of objects Gradio's page would make watched ones, which takes longer.
     """
 
     template = "visit/address"

@@ -1,9 +1,7 @@
 // When the page opens, and on Back and Forward, it says what its address holds ('arrive'); the rooms begin with it.
 
-import { begin } from '../../web/kit/page.js';
-import { identity } from '../../web/kit/server.js';
 import { keepConnected } from './connection.js';
-import { PLACE, currentLink, leaveDialogs, onReturn, reopen, visit, write } from './link.js';
+import { currentLink, identity, leaveDialogs, onReturn, reopen, sayFields, visit, write } from './link.js';
 /** @import { Change } from './link.js' */
 
 const JOIN = '/queue/join';
@@ -43,13 +41,13 @@ const MOST_TRIES = 4;
 /**
  * Opens the page at its address. On a busy machine an event can get lost while the page is being built: it is told again, each time
  * after twice as long. Answers that come after Back was pressed, to what was done before it, leave the address as it is.
- * @type {import('../kit/elements.js').Mount<{value: Change | null, fields: import('../../web/kit/store.js').Field[]}>}
+ * @type {import('../kit/elements.js').Mount<{value: Change | null, fields: string}>}
  */
 export function mount(_element, trigger, props, watch) {
   settleJoins(window);
   visit().trigger = trigger;
+  sayFields(JSON.parse(props.fields));
   visit().unheard.clear(); // what was written until now is told as the address of the arrival
-  begin(props.fields, PLACE);
   keepConnected(reopen);
   let timer = 0;
   let arrivals = 0;

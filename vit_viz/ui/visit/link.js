@@ -2,6 +2,21 @@
 // says so here. A dialog over the page is an entry of the history of its own, so that Back closes it; closing it in another way takes the
 // entry out of the way.
 
+/** What a browser that keeps no cookies is known by: the name of this page. */
+export const identity = { page: '' };
+
+/** @typedef {import('../../web/kit/store.js').Field} Field */
+
+/** @type {(fields: Field[]) => void} */
+let tell;
+/** What a link may hold, once Python has told it. @type {Promise<Field[]>} */
+export const fields = new Promise((done) => (tell = done));
+
+/** @param {Field[]} known */
+export function sayFields(known) {
+  tell(known);
+}
+
 /** The query string that the address bar holds now. */
 export function currentLink() {
   return location.search;

@@ -15,7 +15,7 @@ export function Figure({ id, caption, save, children }) {
     ${children}
     <figcaption class="vv-caption-line">
       <span class="vv-caption">${caption}</span>
-      ${save && html`<a class="vv-save" data-save download href=${routeUrl(save)} onClick=${ask}>Save</a>`}
+      <a class="vv-save" data-save download href=${routeUrl(save)} onClick=${ask}>Save</a>
     </figcaption>
   </figure>`;
 }

@@ -1,5 +1,6 @@
-// What the rooms of a page share: its store and its way to ask. Whoever owns the address bar begins it.
+// What the rooms of a page share: its store and its way to ask. It comes with the first room that is opened.
 
+import { PLACE, fields } from '../../ui/visit/link.js';
 import { asked, asker } from './ask.js';
 import { SERVER } from './server.js';
 import { Store } from './store.js';
@@ -10,15 +11,8 @@ import { Store } from './store.js';
  * @property {ReturnType<typeof asker>} ask
  */
 
-/** @type {(page: Page) => void} */
-let resolve = () => {};
-/** @type {Promise<Page>} */
-export const page = new Promise((done) => (resolve = done));
-
-/** @param {import('./store.js').Field[]} fields @param {import('./store.js').Place} place */
-export function begin(fields, place) {
-  resolve({ store: new Store(fields, place), ask: asker(SERVER) });
-}
+/** @type {Promise<Page>} once Python has told what a link may hold */
+export const page = fields.then((known) => ({ store: new Store(known, PLACE), ask: asker(SERVER) }));
 
 /**
  * What a view is of, opened as long as a tab is: its tokens, where they lie on the photo, and where the server has it.

@@ -1,12 +1,10 @@
 // The server as the one who answers: vit_viz/rest.py, and vit_viz/ui/opened.py for what a view is of.
 
 import { routeUrl } from '../../explorer/source.js';
+import { identity } from '../../ui/visit/link.js';
 
 const JSON_TYPE = 'application/json';
 const SAFETENSORS = 'application/x-safetensors';
-
-/** What a browser that keeps no cookies is known by: the name of this page. */
-export const identity = { page: '' };
 
 /** Types of numbers as safetensors calls them. @type {Record<string, any>} */
 const ARRAYS = {
