@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
@@ -12,6 +13,7 @@ from vit_viz.analyses.opening import first_of_last_third
 from vit_viz.analyses.rollout import RolloutOptions
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
+from vit_viz.session.edits import ModelEdits
 from vit_viz.views.state import ViewState
 
 LAYOUT = TokenLayout(grid=(4, 6), prefix=("class", "register 0"))
@@ -219,3 +221,13 @@ def test_a_patch_that_is_chosen_before_the_picture_of_a_link_is_there_ends_the_w
     view = view_with(image="lion", size=40, part="0,0,64,64", awaits_upload=True)
     after = view.with_link({"q": "3,4"})
     assert (after.query, after.size, after.part, after.awaits_upload) == ("3,4", 0, "", False)
+
+
+def test_what_is_long_stays_whole_where_something_else_is_changed() -> None:
+    region = ";".join(f"{row},{col}" for row in range(100, 132) for col in range(100, 132))[:7900].rpartition(
+        ";"
+    )[0]
+    edits = "off " + " ".join(f"{layer}.{head}" for layer in range(40) for head in range(40))
+    view = view_with(query=region, edits=str(ModelEdits.parse(edits)))
+    assert len(view.to_address()) > 16_000
+    assert view.with_link({"tab": "heads"}) == replace(view, tab="heads", revision=1)

@@ -6,7 +6,7 @@ What depends on the model (does layer 9 exist?) is checked by `fitted`, when the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, TypeVar, get_args
 from urllib.parse import parse_qsl, urlencode
@@ -116,11 +116,17 @@ class ViewState:
         Args:
             tabs: names of the tabs that there are; None: any.
         """
-        view, problems = cls(), []
         try:
             pairs = parse_qsl(search.lstrip("?")[:_LONGEST], max_num_fields=100)
         except ValueError:
-            return view, ("The link holds more options than a view has; it was not read.",)
+            return cls(), ("The link holds more options than a view has; it was not read.",)
+        return cls._from_pairs(pairs, tabs)
+
+    @classmethod
+    def _from_pairs(
+        cls, pairs: Collection[tuple[str, str]], tabs: Sequence[str] | None = None
+    ) -> tuple[ViewState, tuple[str, ...]]:
+        view, problems = cls(), []
         panel = {name: text for name, text in pairs if is_of_panel(name)}
         others = ({name: text} for name, text in pairs if not is_of_panel(name))
         for part in ({"ask": panel.pop("ask", "")}, panel, *others):
@@ -168,8 +174,8 @@ class ViewState:
 
     def with_link(self, change: Mapping[str, str | None]) -> ViewState:
         """A copy with a part of its link changed; None takes a name away, and what is not possible has its default."""
-        link = {name: text for name, text in (self.to_link() | dict(change)).items() if text is not None}
-        read, _problems = ViewState.from_address(urlencode(link))
+        link = self.to_link() | dict(change)
+        read, _problems = self._from_pairs([(name, text) for name, text in link.items() if text is not None])
         became = {name: getattr(read, name) for name in (*_READERS, "options", "panel")}
         changed = {name: value for name, value in became.items() if value != getattr(self, name)}
         return self.after_action(**changed) if changed else self
