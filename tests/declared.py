@@ -17,7 +17,7 @@ from tests.views.test_old_links import OLD
 from vit_viz.analyses.methods import METHODS
 from vit_viz.cli import declared, outline
 from vit_viz.cli.parser import command_line
-from vit_viz.ui.opened import link_fields
+from vit_viz.explorer.value import link_fields
 from vit_viz.views.state import ViewState
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -46,7 +46,7 @@ def _row(name: str) -> str:
 
 
 def links() -> str:
-    """What a link may hold, and some links with what Python reads in them: tests/js/store.test.js reads them, too."""
+    """What a link may hold, some links with what Python reads in them, and where they lead: for tests/js/store.test.js."""
     fields, by_chance = link_fields(), random.Random(42)
     searches = [search.lstrip("?") for search in OLD]
     for _ in range(60):
@@ -57,8 +57,33 @@ def links() -> str:
         for search in searches
     ]
     pairs = (json.dumps(pair) for pair in zip(searches, read, strict=True))
-    declared_fields = ",\n".join(json.dumps(field) for field in fields)
-    return f'{{"fields": [\n{declared_fields}\n],\n"links": [\n' + ",\n".join(pairs) + "\n]}\n"
+    parts = {"fields": map(json.dumps, fields), "links": pairs, "looks": map(json.dumps, _looks())}
+    lists = (f'"{name}": [\n' + ",\n".join(lines) + "\n]" for name, lines in parts.items())
+    return "{" + ",\n".join(lists) + "}\n"
+
+
+def _looks() -> list[tuple[str, dict[str, Any], dict[str, str]]]:
+    """Links, what is looked at instead, and the link that this leads to."""
+    edits = "off 3.1;temperature 7=0.5;forbid class>2-4,3-5@6-8;forbid patches>registers;forbid token 5>patches;forbid 0,0>class"
+    full = {"model": "a", "image": "b", "mode": "crop", "size": 9, "part": "1,2,40,50", "edits": edits}
+    full |= {"layer": 3, "style": "tint", "target": "7-9", "tab": "tokens"}
+    looks = []
+    for query in ("3,4;3,5", "register 1", ""):
+        search = urlencode(full | ({"q": query} if query else {}))
+        for change in (
+            *(
+                {"model": "c"},
+                {"image": "d"},
+                {"mode": "fit"},
+                {"size": 12},
+                {"part": "5,6,70,80"},
+                {"part": ""},
+            ),
+            {"model": "c", "size": 4},
+        ):
+            after = ViewState.from_address(search)[0].on_subject(**change).to_link()
+            looks.append((search, change, {name: text for name, text in after.items() if text is not None}))
+    return looks
 
 
 def _text_of(field: dict[str, Any], by_chance: random.Random) -> str:

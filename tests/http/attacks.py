@@ -117,7 +117,7 @@ def with_picture(visitor: Visitor) -> str:
     """The handle of a picture that a visitor brings."""
     visitor.arrive()
     visitor.bring("mine.png", encoded(photo(4100), "PNG"))
-    return str(visitor.value("vv-explorer")["trace"])
+    return str(visitor.opened()["trace"])
 
 
 def valid_requests(trace: str) -> list[str]:

@@ -57,7 +57,7 @@ def visit(server: Server, number: int, config: dict[str, Any], seen: Experience)
         seen.refusals += seen.timed(visitor.arrive).refusals
         picture = encoded(photo(3000 + number, width=150 + number, height=131), "PNG")
         seen.refusals += seen.timed(lambda: visitor.bring("mine.png", picture, follow=True)).refusals
-        trace = (visitor.value("vv-explorer") or {}).get("trace")
+        trace = visitor.opened().get("trace")
         for look in range(LOOKS):
             path = f"/vit_viz/numbers/{trace}?layer={look}&head={look + 1}&query=3,4&at=5,6"
             answer = seen.timed(lambda path=path: visitor.http.get(path))

@@ -284,7 +284,7 @@ def test_the_handle_of_a_photo_opens_the_photo_alone(
 ) -> None:
     visitor = meet()
     trace = with_picture(visitor)
-    photo = visitor.value("vv-explorer")["photo"]
+    photo = visitor.opened()["photo"]
     handle = photo.rpartition("/")[2]
     answer = visitor.http.get("/vit_viz/" + path.format(handle))
     assert (answer.status_code, answer.text) == (

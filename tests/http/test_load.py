@@ -65,7 +65,7 @@ def expected(server: Server, config: dict[str, Any]) -> list[dict[str, str]]:
             visitor.arrive()
             told = visitor.bring(NAME, own_picture(number), follow=True)
             assert told.refusals == []
-            names = addresses(visitor.value("vv-explorer"))
+            names = addresses(visitor.opened())
             found.append({name: fingerprint(visitor.http.get(path).content) for name, path in names.items()})
     for name in found[0]:
         assert len({prints[name] for prints in found}) == VISITORS, f"{name} does not tell the pictures apart"
@@ -114,7 +114,7 @@ class Guest:
     def fetch(self, name: str) -> None:
         """Fetch something of the picture that the page shows, and compare it with what it must be."""
         self.hear(self.visitor.open_tab("look"))
-        path = addresses(self.visitor.value("vv-explorer"))[name]
+        path = addresses(self.visitor.opened())[name]
         self.check(self.visitor.http.get(path))  # the first time it may have to be drawn
         started = time.monotonic()
         answer = self.visitor.http.get(path)

@@ -45,17 +45,17 @@ def eve(meet: Callable[..., Visitor]) -> Visitor:
 def test_the_id_of_an_upload_is_worthless_to_another_visitor(
     ada: Visitor, meet: Callable[..., Visitor]
 ) -> None:
-    image, eve = ada.value("vv-explorer")["image"], meet()
+    image, eve = ada.opened()["image"], meet()
     assert image.startswith("u")
     eve.arrive(f"?image={image}")
-    assert eve.value("vv-explorer")["image"] != image
+    assert eve.opened()["image"] != image
     assert "uploaded elsewhere" in " ".join(eve.value("vv-facts")["notes"])
 
 
 def test_the_owner_finds_the_upload_again_by_its_id(ada: Visitor) -> None:
-    image = ada.value("vv-explorer")["image"]
+    image = ada.opened()["image"]
     ada.arrive(f"?image={image}&layer=2")
-    assert ada.value("vv-explorer")["image"] == image
+    assert ada.opened()["image"] == image
 
 
 def test_another_visitor_cannot_bring_the_same_file_by_its_path(ada: Visitor, eve: Visitor) -> None:
@@ -101,7 +101,7 @@ def test_a_path_that_was_never_uploaded_is_refused(
 
 
 def test_the_log_says_nothing_of_pictures_and_their_names(ada: Visitor, eve: Visitor, app: Server) -> None:
-    image = ada.value("vv-explorer")["image"]
+    image = ada.opened()["image"]
     ada.bring("broken-holiday.jpg", b"\xff\xd8\xff" + bytes(50))
     ada.choose("/nowhere/hidden-name.png", orig_name="hidden-name.png")
     eve.arrive(f"?image={image}&layer=999&model=a-strange-model")
@@ -121,7 +121,7 @@ def test_the_log_says_nothing_of_pictures_and_their_names(ada: Visitor, eve: Vis
 
 
 def test_own_answers_are_private_and_never_sniffed(ada: Visitor) -> None:
-    value = ada.value("vv-explorer")
+    value = ada.opened()
     handle = value["trace"]
     for path in (
         f"/vit_viz/layer/{handle}/0",
@@ -153,7 +153,7 @@ def test_a_visitor_without_cookies_is_served_as_well(meet: Callable[..., Visitor
     visitor.http.cookies.jar.set_policy(_NoCookies())
     visitor.arrive()
     assert visitor.bring("photo.png", encoded(photo(15), "PNG"), follow=True).refusals == []
-    value = visitor.value("vv-explorer")
+    value = visitor.opened()
     assert value["image"].startswith("u")
     assert visitor.http.get(value["photo"]).status_code == 200
 

@@ -66,7 +66,7 @@ def visitor(meet: Callable[..., Visitor]) -> Visitor:
 
 @pytest.fixture
 def handle(visitor: Visitor) -> str:
-    return str(visitor.value("vv-explorer")["trace"])
+    return str(visitor.opened()["trace"])
 
 
 def refused(answer: httpx.Response) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
+from urllib.parse import parse_qsl, urlencode
 
 import httpx
 
 from tests.waiting import PATIENCE
+from vit_viz.surface import PAGE_HEADER
 
 PAGES = ("gradio_api/queue/join", "gradio_api/queue/data")
 
@@ -45,6 +47,8 @@ class Visitor:
         server: the app.
         timeout: seconds after which an answer counts as missing.
         config: what the page says of its components and events, where another visitor has asked already.
+
+    `link` is what the address bar holds, `followed` how often its rooms have written there.
     """
 
     def __init__(
@@ -53,6 +57,8 @@ class Visitor:
         self.http = httpx.Client(base_url=server.url, timeout=timeout)
         self.page = secrets.token_hex(8)
         self.shown: dict[int, Any] = {}
+        self.link: dict[str, str] = {}
+        self.followed = 0
         self._config = config
         self._heart: Any = None
 
@@ -92,11 +98,19 @@ class Visitor:
         if self._heart is None:
             self._heart = self.http.stream("GET", f"/gradio_api/heartbeat/{self.page}")
             self._heart.__enter__()
-        return self.act("", "arrive", data={"search": search})
+        self.link = dict(parse_qsl(search.lstrip("?")))
+        return self.act("", "arrive", data={"search": search, "told": self.followed})
+
+    def opened(self) -> dict[str, Any]:
+        """What the rooms in the browser are told of what the link names: the answer of /vit_viz/open."""
+        body, page = {"view": urlencode(self.link)}, {PAGE_HEADER: self.page}
+        told: dict[str, Any] = self.http.post("/vit_viz/open", json=body, headers=page).json()
+        return told
 
     def open_tab(self, name: str) -> Told:
         """Choose a tab, as its button does."""
-        return self.act("", "follow", data={"set": {"tab": name}, "told": 1})
+        self.followed += 1
+        return self.act("", "follow", data={"set": {"tab": name}, "told": self.followed})
 
     def act(self, elem_id: str, name: str, *values: Any, data: Any = None, follow: bool = True) -> Told:
         """Trigger an event; with `follow` also what it wakes, as the page does."""
@@ -186,6 +200,9 @@ class Visitor:
                 self._show(component, raw[component])
 
     def _show(self, component: int, value: Any) -> None:
+        if isinstance(value, dict) and "set" in value and "push" in value:  # of the address bar
+            link = self.link | value["set"]
+            self.link = {name: text for name, text in link.items() if text is not None}
         if not (isinstance(value, dict) and value.get("__type__") == "update"):
             self.shown[component] = value
         elif "value" in value:

@@ -5,7 +5,9 @@ import { test } from 'node:test';
 
 import { asked, asker } from '../../vit_viz/web/kit/ask.js';
 import { signal } from '../../vit_viz/web/kit/preact.js';
-import { unpacked } from '../../vit_viz/web/kit/server.js';
+import { isHeardOf } from '../../vit_viz/ui/visit/link.js';
+import { SERVER, unpacked } from '../../vit_viz/web/kit/server.js';
+import { Browser } from './browser.js';
 
 const settled = () => new Promise((done) => setImmediate(done));
 const wait = () => new AbortController();
@@ -136,4 +138,45 @@ test('safetensors are read with their shapes, wherever in the file they begin', 
   assert.equal(facts.unit, 'pixels');
   assert.deepEqual([...arrays.bytes.data, ...arrays.values.data], [7, 8, 9, 0.5, -2]);
   assert.deepEqual(arrays.values.shape, [1, 2]);
+});
+
+test('an equal question is the same one until it is to be asked again', async () => {
+  const { questions, source } = waitingSource({ keeps: false });
+  const [name, again] = [signal(''), signal(0)];
+  const answer = asked(asker(source), () => ['open', { view: name.value || 'lion' }], again);
+  name.value = 'lion'; // what stood for it all the time
+  assert.deepEqual([questions.length, questions[0].signal.aborted], [1, false]);
+  questions[0].done(1);
+  await settled();
+  again.value += 1;
+  assert.deepEqual([questions.length, answer.value.state, answer.value.value], [2, 'pending', 1]);
+  name.value = 'tower';
+  assert.deepEqual(
+    questions.map(({ body, signal: { aborted } }) => [body.view, aborted]),
+    [
+      ['lion', false],
+      ['lion', true],
+      ['tower', false],
+    ],
+  );
+});
+
+test('a browser that keeps no cookies is nobody until the server has heard of its page', async (t) => {
+  const statuses = [405, 200];
+  /** @type {string[]} */
+  const asking = [];
+  const fetch = async (/** @type {string} */ path) => {
+    asking.push(path);
+    return new Response('{"trace": "x"}', { status: statuses.shift() });
+  };
+  new Browser().install(t, { fetch });
+  const opened = SERVER.answer('open', { view: '' }, wait().signal);
+  await settled();
+  assert.deepEqual(asking.length, 1);
+  isHeardOf();
+  assert.deepEqual(await opened, { trace: 'x' });
+  statuses.push(404);
+  statuses.push(404);
+  await assert.rejects(SERVER.answer('nothing', {}, wait().signal), /refused this question \(404\)/);
+  assert.deepEqual(asking, ['/vit_viz/open', '/vit_viz/open', '/api/v1/nothing', '/api/v1/nothing']);
 });

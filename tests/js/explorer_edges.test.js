@@ -7,38 +7,19 @@ import { Closer, steppedShares } from '../../vit_viz/explorer/closer.js';
 import { Controls } from '../../vit_viz/explorer/controls.js';
 import { Strongest } from '../../vit_viz/explorer/matrix.js';
 import { drawSheet } from '../../vit_viz/explorer/save.js';
-import { formatLink, initialView, parseLink } from '../../vit_viz/explorer/state.js';
 import { Browser, Element, parse } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { open, settle } from './visit.js';
 
-test('Back to a link of another picture leaves the view alone and waits for that picture', async (t) => {
-  const { explorer, show, trace } = open(t);
-  /** @type {any[]} */
-  const awaited = [];
-  explorer.link.await = (link) => void awaited.push(link);
-  const link = (/** @type {any} */ of) =>
-    parseLink(formatLink({ ...initialView(of), query: '1,2', layer: 1 }, of, ''));
-  explorer.goTo(link(trace));
-  assert.equal(awaited.length, 1); // there is no picture yet
-  await show();
-  explorer.goTo(link({ ...trace, image: 'other' }));
-  assert.equal(awaited.length, 2);
-  assert.notEqual(explorer.view?.query, '1,2');
-  explorer.goTo(link(trace));
-  assert.deepEqual([explorer.view?.query, explorer.view?.layer, awaited.length], ['1,2', 1, 2]);
-});
-
 test('the tour begins with the first picture alone, and not where a link says what to look at', async (t) => {
-  const { explorer, show, trace } = open(t, { tour: [3, 7] });
+  const { explorer, show } = open(t, { tour: [3, 7] });
   const page = { addEventListener() {}, removeEventListener() {} };
   Object.assign(globalThis.document, page);
   await show();
   assert.ok(explorer.ghost);
   await show(makeTrace({ tour: [3, 7], trace: 'second' }));
   assert.equal(explorer.ghost, null);
-  const search = formatLink({ ...initialView(trace), query: '1,2' }, trace, '');
-  const linked = open(t, { tour: [3, 7] }, { search });
+  const linked = open(t, { tour: [3, 7] }, { chosen: { query: '1,2' } });
   await linked.show();
   assert.deepEqual([linked.explorer.view?.query, linked.explorer.ghost], ['1,2', null]);
 });
@@ -94,7 +75,7 @@ test('a query that is pinned already is not told again', async (t) => {
   await show();
   explorer.pin('1,2');
   browser.pass(1000);
-  const pins = () => told.filter(([name]) => name === 'pin').length;
+  const pins = () => told.filter(([name]) => name === 'place').length;
   const before = pins();
   explorer.preview('0,1');
   explorer.pin('1,2');
@@ -184,7 +165,7 @@ function closer() {
   const explorer = {
     trace: /** @type {typeof photo | null} */ (photo),
     parts: { stage, cut: frame, closer: button, hint: new Element('p') },
-    trigger: (/** @type {string} */ _name, /** @type {{part: string}} */ { part }) => void said.push(part),
+    host: { closer: (/** @type {string} */ part) => void said.push(part) },
   };
   const one = new Closer(/** @type {any} */ (explorer));
   const at = (/** @type {number} */ y, /** @type {number} */ x) => ({ clientX: x, clientY: y, pointerId: 3 });

@@ -53,7 +53,7 @@ test('a photo that cannot be lit is tinted, and light cannot be chosen', async (
   assert.equal(explorer.view?.style, 'light'); // the next photo may be lit
   const colours = new Set(new Uint32Array(parts.map.canvas.data.data.buffer).map((p) => p & 0xffffff));
   assert.deepEqual([...colours], [0x4ad5ff]);
-  explorer.setValue({ ...makeTrace({ trace: 'x' }) });
+  explorer.show({ ...makeTrace({ trace: 'x' }) });
   browser.pass(16);
   assert.equal(input('light').disabled, false);
   assert.ok(input('light').checked);

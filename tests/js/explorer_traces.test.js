@@ -3,112 +3,40 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Explorer } from '../../vit_viz/explorer/explorer.js';
-import { mount } from '../../vit_viz/ui/look/explorer.js';
-import { SERVER } from '../../vit_viz/ui/look/server_source.js';
-import { makeTrace } from './oracle.js';
+import { ALONE, Explorer } from '../../vit_viz/explorer/explorer.js';
+import { SERVER } from '../../vit_viz/web/look/server_source.js';
 import { open, settle, tables } from './visit.js';
 
-test('the same trace with another view is followed, an echo of an older event is not', async (t) => {
-  const { show, explorer, told, trace, browser } = open(t);
+test('a view that was chosen elsewhere is followed, and what is not possible in it is as at the beginning', async (t) => {
+  const { show, explorer, told, trace, kept } = open(t);
   await show();
-  explorer.setValue({ ...trace, view: { layer: 0, query: '1,1', seq: 5 } });
-  assert.deepEqual([explorer.view?.layer, explorer.view?.query], [0, '1,1']);
-  assert.equal(browser.visited.at(-1)?.how, 'push');
-  explorer.change({ layer: 2 });
-  browser.pass(60);
-  assert.equal(told.length, 1); // following tells nothing
-  explorer.setValue({ ...trace, view: { layer: 1, seq: 0 } });
-  assert.equal(explorer.view?.layer, 2);
-  explorer.setValue({ ...trace, view: { layer: 1, seq: 1 } });
-  assert.equal(explorer.view?.layer, 1);
+  kept.chosen = { layer: 0, query: '1,1', table: 'gray' };
+  explorer.follow();
+  assert.deepEqual([explorer.view?.layer, explorer.view?.query, explorer.view?.table], [0, '1,1', 'gray']);
+  kept.chosen = { layer: 7, head: 3, query: '9,9' };
+  explorer.show(trace); // the same trace is not opened anew
+  assert.deepEqual([explorer.view?.layer, explorer.view?.head, explorer.view?.query], [2, 3, 'class']);
+  assert.deepEqual(kept.chosen, explorer.view); // who keeps it hears what there is in its place
+  assert.deepEqual(told, []);
 });
 
-test('another picture of the same model keeps the place, another model the options', async (t) => {
-  const { show, explorer, trace, told } = open(t);
-  await show();
-  explorer.change({ layer: 1, head: 4, query: '1,1', table: 'gray' });
-  await show({ ...trace, trace: 'd', image: 'tower' });
-  assert.deepEqual(
-    [explorer.view?.layer, explorer.view?.head, explorer.view?.query, explorer.view?.table],
-    [1, 4, 'class', 'gray'],
-  );
-  explorer.change({ query: 'register 0' });
-  await show({ ...trace, trace: 'e', image: 'runner' });
-  assert.equal(explorer.view?.query, 'register 0');
-  explorer.change({ query: '1,1' });
-  await show({ ...trace, trace: 'f', image: 'runner' });
-  assert.equal(explorer.view?.query, '1,1'); // computed again
-  await show({ ...trace, trace: 'f2', image: 'runner', mode: 'crop' });
-  assert.equal(explorer.view?.query, 'class');
-  await show({ ...trace, trace: 'g', model: 'other', image: 'runner' });
-  assert.deepEqual([explorer.view?.layer, explorer.view?.head, explorer.view?.table], [2, 'mean', 'gray']);
-  assert.equal(told.at(-1)?.[0], 'pin');
-});
-
-test('what was chosen since the page made its view of another picture stays chosen, and is told', async (t) => {
-  const { show, explorer, trace, told, browser } = open(t);
-  await show();
-  explorer.change({ table: 'gray' }); // event 1, on its way
-  const first = told.length;
-  await show({ ...trace, trace: 'd', image: 'tower', view: { table: 'viridis', layer: 1, seq: 0 } });
-  assert.deepEqual([explorer.view?.table, explorer.view?.layer], ['gray', 2]);
-  browser.pass(300);
-  assert.ok(told.length > first);
-  assert.match(browser.visited.at(-1)?.address ?? '', /colors=gray/);
-  const { seq } = explorer.reporter;
-  await show({ ...trace, trace: 'e', image: 'runner', view: { table: 'magma', layer: 0, seq } });
-  assert.deepEqual([explorer.view?.table, explorer.view?.layer], ['magma', 0]); // the page has seen it all
-});
-
-test('the link that opened the page waits for its picture', async (t) => {
-  const { show, explorer, trace, browser } = open(t, {}, { search: '?model=mini&image=tower&layer=0&q=2,2' });
-  await show();
-  assert.equal(explorer.view?.query, 'class');
-  assert.deepEqual(browser.visited, []);
-  await show({ ...trace, trace: 'tower', image: 'tower' });
-  assert.deepEqual([explorer.view?.query, explorer.view?.layer], ['2,2', 0]);
-});
-
-test('a link whose own picture is gone applies to the one that is chosen then', async (t) => {
-  const { show, explorer, parts } = open(t, {}, { search: '?model=mini&image=ugone&layer=0&q=2,2' });
-  explorer.setValue(null);
-  assert.deepEqual(
-    [parts.root.dataset.state, parts.message.textContent],
-    ['empty', 'Choose a picture to see what the model looks at.'],
-  );
-  await show();
-  assert.deepEqual([explorer.view?.query, explorer.view?.layer], ['2,2', 0]);
-});
-
-test('Back returns to a view of this trace, or waits for the picture of another one', async (t) => {
-  const { show, explorer, trace, told, browser } = open(t);
-  await show();
-  explorer.change({ layer: 0, table: 'gray' });
-  browser.pass(300);
-  browser.location.search = '?model=mini&image=lion&layer=1&q=1,2';
-  browser.window.fire('popstate');
-  assert.deepEqual([explorer.view?.layer, explorer.view?.query, explorer.view?.table], [1, '1,2', 'viridis']);
-  browser.location.search = '?model=mini&image=tower&mode=crop&layer=2';
-  browser.window.fire('popstate');
-  const before = told.length;
-  await show({ ...trace, trace: 'next', image: 'tower', mode: 'crop' });
-  assert.equal(explorer.view?.layer, 2);
-  assert.deepEqual(
-    told.slice(0, before).map(([name]) => name),
-    told.slice(0, before).map(() => 'view'),
-  );
+test('where nobody has chosen a trace opens as its first look says, else as it was chosen', async (t) => {
+  const opening = { layer: 1, head: 4 };
+  const first = open(t, { opening });
+  await first.show();
+  assert.deepEqual([first.kept.chosen.layer, first.kept.chosen.head], [1, 4]);
+  const later = open(t, { opening, view: { table: 'gray', layer: 2 } }, { chosen: { layer: 0, head: 2 } });
+  await later.show();
+  const { layer, head, table } = /** @type {any} */ (later.explorer.view);
+  assert.deepEqual([layer, head, table], [0, 2, 'gray']);
 });
 
 test('a trace that is gone is computed again once, and then the reason is said', async (t) => {
   const { show, told, parts, trace } = open(t, {}, { answer: () => ({ status: 404, ok: false }) });
   await show();
-  assert.deepEqual(
-    told.map(([name, data]) => [name, data.trace, data.image]),
-    [['recompute', 'abc', 'lion']],
-  );
+  assert.deepEqual(told, [['again', {}]]);
   await show({ ...trace, trace: 'again' });
-  assert.equal(told.filter(([name]) => name === 'recompute').length, 1);
+  assert.equal(told.filter(([name]) => name === 'again').length, 1);
   assert.match(parts.message.textContent, /no longer keeps this picture/);
 });
 
@@ -126,7 +54,7 @@ test('once all layers came, a trace that goes later is computed again', async (t
   explorer.change({ layer: 0 });
   browser.pass(60);
   await settle();
-  assert.equal(told.filter(([name]) => name === 'recompute').length, 2);
+  assert.equal(told.filter(([name]) => name === 'again').length, 2);
 });
 
 test('what the browser cannot compute is asked of the server, the shown layer first', async (t) => {
@@ -258,79 +186,16 @@ test('the saved picture has the photo, the map where it lies on it, the bar and 
   );
 });
 
-test('an element that left the page stops everything', async (t) => {
-  const { browser, element, asked } = open(t);
-  /** @type {Record<string, () => void>} */
-  const watched = {};
-  const props = { value: makeTrace(), tables, busy: '' };
-  mount(
-    /** @type {any} */ (element),
-    () => {},
-    props,
-    (name, run) => (watched[String(name)] = run),
-  );
-  await settle();
-  assert.ok(asked.length > 0);
-  element.remove();
-  /** @type {string[]} */
-  const ended = [];
-  browser.window.removeEventListener = (/** @type {string} */ name) => void ended.push(name);
-  watched.value();
-  assert.equal(browser.window.disconnected, true);
-  assert.ok(ended.includes('popstate'));
-  watched.busy();
-});
-
-test('what arrived before the module did is shown when it is mounted, and what comes later too', async (t) => {
-  const { element, parts, browser } = open(t);
-  /** @type {Record<string, () => void>} */
-  const watched = {};
-  const props = { value: makeTrace(), tables, busy: 'Running mini …' };
-  mount(
-    /** @type {any} */ (element),
-    () => {},
-    props,
-    (name, run) => (watched[String(name)] = run),
-  );
-  await settle();
-  browser.pass(300);
-  assert.deepEqual([parts.root.dataset.state, parts.busy.textContent], ['busy', 'Running mini …']);
-  props.busy = '';
-  watched.busy();
-  assert.deepEqual([parts.root.dataset.state, parts.busy.textContent], ['ready', '']);
-});
-
-test('an explorer shows its trace where nobody keeps a link, and leaves the address bar alone', async (t) => {
+test('an explorer shows its trace where nobody keeps its view', async (t) => {
   const { element, trace, browser } = open(t);
-  const before = browser.visited.length;
-  const explorer = new Explorer(
-    /** @type {any} */ (element),
-    () => {},
-    { value: null, tables, busy: '' },
-    SERVER,
-  );
-  explorer.setValue(trace);
+  const explorer = new Explorer(/** @type {any} */ (element), ALONE, tables, SERVER);
+  explorer.show(trace);
   await settle();
   explorer.pin('1,1');
   browser.pass(1000);
   assert.equal(explorer.view?.query, '1,1');
-  explorer.goTo({ model: null, image: 'tower', mode: 'fit', size: '0', part: '', options: {} });
   explorer.destroy();
-  assert.equal(browser.visited.length, before);
-});
-
-test('the page is told where a first look begins, and nothing where somebody had chosen', async (t) => {
-  const opening = { layer: 1, head: 4 };
-  const first = open(t, { opening, is_placed: false, view: { ...opening, query: 'class' } });
-  await first.show();
-  assert.deepEqual(
-    first.told.map(([name, { layer, head, query }]) => [name, layer, head, query]),
-    [['view', 1, 4, 'class']],
-  );
-  const later = open(t, { opening, is_placed: true, view: { layer: 0, head: 2, query: 'class' } });
-  await later.show();
-  assert.deepEqual(later.told, []);
-  assert.deepEqual([later.explorer.view?.layer, later.explorer.view?.head], [0, 2]);
+  assert.equal(browser.window.disconnected, true);
 });
 
 test('whoever saves figures here is told the view, and the page that holds it where there is one', async (t) => {
@@ -346,7 +211,7 @@ test('whoever saves figures here is told the view, and the page that holds it wh
   explorer.save();
   const page = new URL(asked[0].page, 'http://host');
   assert.equal(page.pathname, '/vit_viz/explorer/abc.html');
-  assert.equal(page.search, '?layer=1&head=3&q=1%2C2&style=heat');
+  assert.equal(page.search, '?layer=1&head=3&q=1,2&style=heat');
   assert.match(asked[0].address, /^[/]vit_viz[/]figure[/]abc[?]kind=map&.*layer=1&head=3&q=1,2/);
   explorer.source = { ...explorer.source, page: () => '' };
   explorer.save();

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import { mountTabRow } from '../../vit_viz/ui/header/parts.js';
 import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
-import { PLACE, onReturn, openDialog, writeLink } from '../../vit_viz/ui/visit/link.js';
+import { PLACE, onReturn, openDialog, wholeAddress, writeLink } from '../../vit_viz/ui/visit/link.js';
 import { Browser, component, mount, parse } from './browser.js';
 
 const ADDRESS = component(mountAddress, 'ui/kit/__init__.py#Address');
@@ -92,7 +92,7 @@ test('after a reload the entry of a dialog that is not open any more is left', (
   const { told } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
   browser.pass(0);
   assert.deepEqual(history.state, null);
-  assert.deepEqual(told, [['arrive', { search: '?tab=heads', arrival: 1 }]]);
+  assert.deepEqual(told, [['arrive', { search: '?tab=heads', told: 0, arrival: 1 }]]);
   history.go(1);
   assert.deepEqual([history.state, told.length], [null, 1]);
 });
@@ -109,7 +109,7 @@ test('an answer to what was done before Back was pressed leaves the address as i
   set({ set: { tab: 'tokens' }, push: true }); // of before
   set({ set: {}, push: false, arrival: 2 }); // of the Back that Forward has overtaken
   assert.equal(browser.location.search, '?tab=look');
-  assert.deepEqual(told.at(-1), ['arrive', { search: '?tab=look', arrival: 3 }]);
+  assert.deepEqual(told.at(-1), ['arrive', { search: '?tab=look', told: 0, arrival: 3 }]);
   set({ set: { layer: '2' }, push: false, arrival: 3 });
   set({ set: { tab: 'tokens' }, push: true });
   assert.equal(browser.location.search, '?tab=tokens&layer=2');
@@ -130,18 +130,30 @@ test('an answer that a later one has overtaken leaves what that wrote, and write
   assert.equal(browser.location.search, '?tab=walkthrough&layer=2&q=7,7');
 });
 
-test('what a room writes is told, and answers to what was done before leave it as it is', () => {
-  const browser = new Browser('?tab=patches&q=class');
+/** A page whose arrival was answered: what it tells from there on, and its later arrivals. @param {string} search */
+function visited(search) {
+  const browser = new Browser(search);
   const { told, set } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
   browser.pass(0);
+  set({ set: {}, push: false, arrival: 1 });
+  const after = (/** @type {string} */ event) =>
+    told
+      .slice(1)
+      .filter(([name]) => name === event)
+      .map(([, data]) => data);
+  return { browser, set, follows: () => after('follow'), arrivals: () => after('arrive') };
+}
+
+test('what a room writes is told, and answers to what was done before leave it as it is', () => {
+  const { browser, follows, set } = visited('?tab=patches&q=class');
   /** @type {string[]} */ const links = [];
   PLACE.listen(() => links.push(PLACE.search()));
   PLACE.write({ q: '3,4' }, { push: true });
   PLACE.write({ q: '3,5', layer: null }, { push: false });
   PLACE.write({ q: '3,5' }, { push: true }); // it says so already
-  assert.deepEqual(told.slice(1), [
-    ['follow', { set: { q: '3,4' }, told: 1 }],
-    ['follow', { set: { q: '3,5', layer: null }, told: 2 }],
+  assert.deepEqual(follows(), [
+    { set: { q: '3,4' }, told: 1 },
+    { set: { q: '3,5', layer: null }, told: 2 },
   ]);
   set({ set: { q: '9,9', tab: null }, push: false, revision: 4, heard: 0 }); // before both
   set({ set: { q: '3,4' }, push: true, revision: 5, heard: 1 });
@@ -150,6 +162,53 @@ test('what a room writes is told, and answers to what was done before leave it a
   assert.equal(/** @type {any} */ (browser.globals.history).length, 2);
   set({ set: { q: 'class' }, push: false, revision: 7, heard: 2 }); // and this is of after
   assert.deepEqual(links, ['?tab=patches&q=3,4', '?tab=patches&q=3,5', '?q=3,5', '?q=class']);
+});
+
+test('what a slider says is written and told once the hand rests, or with whatever is chosen next', () => {
+  const { browser, follows, set } = visited('?tab=look');
+  const more = { push: false, soon: true };
+  PLACE.write({ alpha: '0.5' }, more);
+  browser.pass(199);
+  PLACE.write({ alpha: '0.4' }, more);
+  assert.deepEqual([browser.location.search, PLACE.search()], ['?tab=look', '?tab=look&alpha=0.4']);
+  set({ set: { alpha: '0.9', layer: '1' }, push: false, revision: 3, heard: 0 }); // of before
+  browser.pass(199);
+  assert.deepEqual([browser.location.search, follows()], ['?tab=look&layer=1', []]);
+  browser.pass(1);
+  assert.equal(browser.location.search, '?tab=look&layer=1&alpha=0.4');
+  assert.deepEqual(follows(), [{ set: { alpha: '0.4' }, told: 1 }]);
+  PLACE.write({ alpha: '0.3' }, more);
+  PLACE.write({ q: '1,2' }, { push: true, soon: true }); // a place of its own: at once
+  PLACE.write({ q: '1,3' }, { push: true, soon: true });
+  assert.equal(browser.location.search, '?tab=look&layer=1&alpha=0.3&q=1,3');
+  browser.pass(49);
+  assert.equal(follows().length, 1);
+  browser.pass(1);
+  assert.deepEqual(follows()[1], { set: { alpha: '0.3', q: '1,3' }, told: 4 });
+  PLACE.write({ alpha: '0.2' }, more);
+  PLACE.write({ tab: 'heads' }, { push: true });
+  assert.deepEqual(follows()[2], { set: { alpha: '0.2', tab: 'heads' }, told: 6 });
+  PLACE.write({ alpha: '0.1' }, more);
+  assert.match(wholeAddress(), /^http/);
+  assert.match(browser.location.search, /alpha=0.1/); // what is sent to somebody is what is seen
+});
+
+test('on Back what was to be written is not; Python reads the address, and follows once it has', () => {
+  const { browser, follows, arrivals, set } = visited('?layer=1');
+  PLACE.write({ q: '1,2' }, { push: true });
+  PLACE.write({ alpha: '0.5' }, { push: false, soon: true });
+  PLACE.write({ q: '3,4' }, { push: true, soon: true }); // Python has not heard of it yet
+  /** @type {any} */ (browser.globals.history).back();
+  browser.pass(1000);
+  assert.equal(browser.location.search, '?layer=1&q=1,2&alpha=0.5');
+  assert.deepEqual(arrivals().at(-1), { search: '?layer=1&q=1,2&alpha=0.5', told: 3, arrival: 2 });
+  const before = follows().length;
+  PLACE.write({ head: '3' }, { push: false });
+  assert.equal(follows().length, before);
+  set({ set: { q: '1,2' }, push: false, revision: 9, arrival: 2, heard: 3 });
+  assert.deepEqual(follows().slice(before), [{ set: { head: '3' }, told: 4 }]);
+  set({ set: { q: 'class' }, push: false, revision: 10, heard: 4 });
+  assert.match(browser.location.search, /q=class/);
 });
 
 test('a tab that is pressed is told, one that the page has opened is not', (t) => {
@@ -185,7 +244,7 @@ test('a tab that was pressed before its script was there is told with the arriva
   mountTabRow();
   const { told, set } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
   browser.pass(0);
-  assert.deepEqual(told, [['arrive', { search: '?tab=heads', arrival: 1 }]]);
-  set({ set: { tab: 'tokens' }, push: true, revision: 2, heard: 0 });
+  assert.deepEqual(told, [['arrive', { search: '?tab=heads', told: 1, arrival: 1 }]]);
+  set({ set: { tab: 'tokens' }, push: true, revision: 2, heard: 1, arrival: 1 });
   assert.equal(browser.location.search, '?tab=tokens');
 });

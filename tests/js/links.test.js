@@ -1,4 +1,4 @@
-// Links, and moves through layers, heads and patches, in the corners that a whole explorer seldom reaches.
+// Moves through layers, heads and patches in the corners that a whole explorer seldom reaches.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -19,62 +19,16 @@ import {
 import { keyIntent } from '../../vit_viz/explorer/gestures.js';
 import {
   columnHead,
-  formatLink,
   headColumn,
   initialView,
-  linkChange,
-  parseLink,
   stepHead,
   stepQuery,
   updateView,
 } from '../../vit_viz/explorer/state.js';
-import { ExplorerLink } from '../../vit_viz/ui/look/explorer.js';
-import { Browser } from './browser.js';
 import { makeTrace } from './oracle.js';
 
 const trace = makeTrace();
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
-
-// --- links
-
-test('a link drops the mode, and every option, that went back to its default', () => {
-  const view = initialView(trace);
-  const before =
-    '?mode=crop&dir=column&scale=own&clip=0&alpha=0.2&colors=gray&smooth=1&mask=0.5&norm=1&tab=x';
-  const after = formatLink(view, trace, before);
-  assert.equal(after, '?tab=x&model=mini&image=lion&layer=2&head=mean&q=class');
-  assert.equal(parseLink(after).mode, 'fit');
-  assert.equal(parseLink(formatLink(view, { ...trace, mode: 'stretch' }, before)).mode, 'stretch');
-});
-
-test('a link is read with the type of each option', () => {
-  const link = parseLink(
-    '?style=tint&model=m&image=i&mode=crop&layer=2&head=3&q=1,2&dir=column&alpha=0.5&mask=0.2&smooth=1&norm=0&clip=0&colors=gray',
-  );
-  assert.deepEqual([link.model, link.image, link.mode], ['m', 'i', 'crop']);
-  assert.deepEqual(linkChange(link, trace), {
-    layer: 2,
-    head: 3,
-    query: '1,2',
-    style: 'tint',
-    direction: 'column',
-    alpha: 0.5,
-    mask: 0.2,
-    smooth: true,
-    norm: false,
-    clip: false,
-    table: 'gray',
-  });
-  assert.deepEqual(parseLink(''), {
-    model: null,
-    image: null,
-    mode: 'fit',
-    size: '0',
-    part: '',
-    options: {},
-  });
-  assert.deepEqual(linkChange(parseLink('?head=max&step=3'), trace), { head: 'max' });
-});
 
 test('a view takes values up to its limits', () => {
   const view = initialView(trace);
@@ -114,67 +68,6 @@ test('a view takes values up to its limits', () => {
   ]) {
     assert.deepEqual(updateView(view, change, trace), view, JSON.stringify(change));
   }
-});
-
-test('an address is written after a pause, at once where it is a new place, and never twice', (t) => {
-  const browser = new Browser('?x=1');
-  browser.install(t);
-  /** @type {any[]} */
-  const returned = [];
-  const address = new ExplorerLink((link) => returned.push(link));
-  const view = initialView(trace);
-  address.write({ ...view, layer: 0 }, trace);
-  browser.pass(199);
-  address.write({ ...view, layer: 1 }, trace);
-  browser.pass(199);
-  assert.deepEqual(browser.visited, []);
-  browser.pass(1);
-  assert.deepEqual(browser.visited, [
-    { how: 'replace', address: '?x=1&model=mini&image=lion&layer=1&head=mean&q=class#here' },
-  ]);
-  address.write({ ...view, layer: 1 }, trace, { push: true });
-  assert.equal(browser.visited.length, 1);
-  address.write({ ...view, layer: 2 }, trace);
-  address.write({ ...view, layer: 0 }, trace, { push: true });
-  browser.pass(1000);
-  assert.deepEqual(
-    browser.visited.map((/** @type {any} */ v) => v.how),
-    ['replace', 'push'],
-  );
-  address.write({ ...view, layer: 2 }, trace);
-  address.close();
-  browser.pass(1000);
-  browser.window.fire('popstate');
-  assert.deepEqual([browser.visited.length, returned.length], [2, 0]);
-  assert.ok(address.names(trace));
-  assert.ok(!address.names(makeTrace({ image: 'tower' })));
-  browser.location.search = '?image=lion';
-  assert.ok(!address.names(trace));
-});
-
-test('the link that opened the page is claimed once, by its own picture or where it is insisted on', (t) => {
-  const browser = new Browser('?model=mini&image=lion&layer=1');
-  browser.install(t);
-  const other = makeTrace({ image: 'tower' });
-  const address = new ExplorerLink(() => {});
-  assert.deepEqual(address.claim(other, false), {});
-  address.write(initialView(trace), other, { byUser: false });
-  browser.pass(500);
-  assert.deepEqual(browser.visited, []);
-  assert.deepEqual(address.claim(trace, false), { layer: 1 });
-  assert.deepEqual(address.claim(trace, false), {});
-  assert.deepEqual(new ExplorerLink(() => {}).claim(other, true), { layer: 1 });
-  const third = new ExplorerLink(() => {});
-  third.write(initialView(trace), other, { byUser: true });
-  assert.deepEqual(third.claim(trace, true), {});
-});
-
-test('what another tab chose before the explorer opened holds, not what the page was opened with', (t) => {
-  const browser = new Browser('?model=mini&image=lion&layer=1&head=2');
-  browser.install(t);
-  const address = new ExplorerLink(() => {});
-  browser.location.search = '?model=mini&image=lion&layer=0&head=2';
-  assert.deepEqual(address.claim(trace, false), { layer: 0, head: 2 });
 });
 
 // --- moves

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { mountMeter } from '../../vit_viz/ui/explain/gallery.js';
 import { mountLoading, mountSamples } from '../../vit_viz/ui/header/parts.js';
 import { mount as mountFacts } from '../../vit_viz/ui/header/facts.js';
-import { SERVER } from '../../vit_viz/ui/look/server_source.js';
+import { SERVER } from '../../vit_viz/web/look/server_source.js';
 import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
 import { Browser, component, mount } from './browser.js';
 import { makeTrace } from './oracle.js';

@@ -223,8 +223,8 @@ test('a tab says what the address holds when it opens and on Back, and nothing e
   browser.location.search = '?model=other';
   browser.window.fire('popstate');
   assert.deepEqual(told, [
-    ['arrive', { search: '?model=mini', arrival: 1 }],
-    ['arrive', { search: '?model=other', arrival: 2 }],
+    ['arrive', { search: '?model=mini', told: 0, arrival: 1 }],
+    ['arrive', { search: '?model=other', told: 0, arrival: 2 }],
   ]);
 });
 
@@ -240,7 +240,7 @@ test('an arrival without an answer is told again, each time after twice as long,
   browser.pass(600_000);
   assert.deepEqual(
     told,
-    [1, 2, 3, 4].map((arrival) => ['arrive', { search: '?model=mini', arrival }]),
+    [1, 2, 3, 4].map((arrival) => ['arrive', { search: '?model=mini', told: 0, arrival }]),
   );
 });
 
@@ -275,5 +275,5 @@ test('a change that was made before the module was there is written first, and t
   );
   browser.pass(0);
   assert.deepEqual(browser.visited, [{ how: 'push', address: '?model=mini&image=tower#here' }]);
-  assert.deepEqual(told, [['arrive', { search: '?model=mini&image=tower', arrival: 1 }]]);
+  assert.deepEqual(told, [['arrive', { search: '?model=mini&image=tower', told: 0, arrival: 1 }]]);
 });

@@ -1,36 +1,12 @@
-// What the explorer tells and asks its server, and when.
+// What the explorer asks its server, and when.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Asker, Player, Reporter } from '../../vit_viz/explorer/server.js';
+import { Asker, Player } from '../../vit_viz/explorer/server.js';
 import { Browser } from './browser.js';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
-
-// --- talk
-
-test('several events in a short time become one, and a pin is never lost behind a view', (t) => {
-  const browser = new Browser();
-  browser.install(t);
-  /** @type {any[]} */
-  const told = [];
-  const reporter = new Reporter((name, data) => told.push([name, data]));
-  reporter.tell('pin', () => ({ x: 1 }));
-  browser.pass(49);
-  reporter.tell('view', () => ({ x: 2 }));
-  browser.pass(49);
-  assert.deepEqual(told, []);
-  browser.pass(1);
-  assert.deepEqual(told, [['pin', { seq: 2, x: 2 }]]);
-  reporter.tell('view', () => ({}));
-  browser.pass(50);
-  assert.deepEqual(told[1], ['view', { seq: 3 }]);
-  reporter.tell('pin', () => ({}));
-  reporter.cancel();
-  browser.pass(500);
-  assert.deepEqual([told.length, reporter.waiting], [2, null]);
-});
 
 test('a question waits for the hand to rest; what failed is told unless nobody asks any more', async (t) => {
   const browser = new Browser();

@@ -8,7 +8,7 @@ import { effect } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { read } from './browser.js';
 
-const { fields, links } = JSON.parse(read('./links.json'));
+const { fields, links, looks } = JSON.parse(read('./links.json'));
 
 /** Where a link is kept, in no browser; it tells what was written. */
 export function placeAt(search = '') {
@@ -75,4 +75,38 @@ test('what a view is of is a link of its own, without what is shown of it', () =
   const store = new Store(fields, placeAt('?tab=patches&q=3,4&image=a b&size=24&edits=off 1.3&model=mini'));
   assert.equal(store.subject(), 'model=mini&image=a+b&size=24&edits=off+1.3');
   assert.equal(new Store(fields, placeAt('')).subject(), '');
+});
+
+test('what is looked at changes as Python has it: what meant something there alone goes, and Back leads there', () => {
+  assert.ok(looks.length > 20);
+  for (const [search, change, expected] of looks) {
+    const place = placeAt(search);
+    const store = new Store(fields, place);
+    store.look(change);
+    assert.deepEqual(Object.fromEntries(new URLSearchParams(place.search())), expected, search);
+    assert.deepEqual(said(store), expected);
+    assert.deepEqual(
+      place.written.map(([, push]) => push),
+      [true],
+    );
+  }
+});
+
+test('what is as it was is not written', () => {
+  const place = placeAt('?layer=3&image=tower');
+  const store = new Store(fields, place);
+  store.set({ layer: 3, image: 'tower', head: 'mean' }, { push: true });
+  assert.deepEqual(place.written, []);
+  store.set({ layer: 3, head: 2 });
+  assert.deepEqual(place.written, [[{ head: '2' }, false]]);
+});
+
+test('what nothing in a link stands for is part of what a view is of, and not of the link', () => {
+  const usual = /** @type {Record<string, string>} */ ({ model: 'mini', image: 'lion' });
+  const known = fields.map((/** @type {any} */ field) => ({ ...field, usual: usual[field.link] }));
+  const place = placeAt('?mode=crop');
+  const store = new Store(known, place);
+  assert.equal(store.subject(), 'model=mini&image=lion&mode=crop');
+  store.set({ model: 'mini', image: 'tower' });
+  assert.equal(store.subject(), 'model=mini&image=tower&mode=crop');
 });

@@ -2,8 +2,7 @@
 
 import { layerBytes } from '../../vit_viz/explorer/attention.js';
 import { Explorer } from '../../vit_viz/explorer/explorer.js';
-import { ExplorerLink } from '../../vit_viz/ui/look/explorer.js';
-import { SERVER } from '../../vit_viz/ui/look/server_source.js';
+import { SERVER } from '../../vit_viz/web/look/server_source.js';
 import { Browser, parse, read } from './browser.js';
 import { attentionOf, makeTrace, random } from './oracle.js';
 
@@ -15,14 +14,17 @@ export const settle = async () => {
   for (let i = 0; i < 40; i++) await new Promise((done) => setImmediate(done));
 };
 
-/** An explorer on a page of its own, with a server that has layers of known queries and keys. */
+/**
+ * An explorer on a page of its own, with a server that has layers of known queries and keys, and a host that keeps the view.
+ * `told`: 'place' and 'view' (what the user chose, with and without a way Back), 'closer', 'again'.
+ */
 export function open(
   /** @type {any} */ context,
   changes = {},
-  { search = '', answer = /** @type {any} */ (null) } = {},
+  { chosen = /** @type {any} */ ({}), answer = /** @type {any} */ (null) } = {},
 ) {
   const trace = makeTrace(changes);
-  const browser = new Browser(search);
+  const browser = new Browser();
   /** @type {string[]} */
   const asked = [];
   /** @type {[string, any][]} */
@@ -49,10 +51,17 @@ export function open(
   parts.root.box = { left: 0, top: 0, width: 1000, height: 800 };
   parts.box.box = { left: 100, top: 50, width: 600, height: 400 };
   parts.cells.box = { left: 0, top: 500, width: 400, height: 90 };
-  const tell = (/** @type {string} */ name, /** @type {any} */ data) => void told.push([name, data]);
-  const props = { value: null, tables, busy: '' };
-  const explorer = new Explorer(/** @type {any} */ (element), tell, props, SERVER);
-  explorer.link = new ExplorerLink((link) => explorer.goTo(link));
+  const kept = { chosen };
+  const host = {
+    chosen: () => kept.chosen,
+    keep(/** @type {any} */ view, /** @type {any} */ _trace, /** @type {any} */ { push, byUser }) {
+      kept.chosen = { ...view };
+      if (byUser) told.push([push ? 'place' : 'view', { ...view }]);
+    },
+    closer: (/** @type {string} */ part) => void told.push(['closer', { part }]),
+    again: () => void told.push(['again', {}]),
+  };
+  const explorer = new Explorer(/** @type {any} */ (element), host, tables, SERVER);
   /** The middle of a patch, and of a cell, in the window. */
   const patch = (/** @type {number} */ row, /** @type {number} */ col) => ({
     clientX: 100 + (600 * (col + 0.5)) / trace.grid[1],
@@ -66,14 +75,14 @@ export function open(
     pointerType: 'mouse',
   });
   const show = async (/** @type {any} */ value = trace) => {
-    explorer.setValue(value);
+    explorer.show(value);
     await settle();
     browser.pass(60);
     await settle();
     browser.pass(300);
     await settle();
   };
-  return { explorer, trace, browser, asked, told, parts, patch, cell, show, element };
+  return { explorer, trace, browser, asked, told, kept, parts, patch, cell, show, element };
 }
 
 function standard(/** @type {string} */ path, /** @type {any} */ trace) {

@@ -514,7 +514,8 @@ def test_loading_does_not_hold_the_device(monkeypatch: pytest.MonkeyPatch, count
     assert counted.forwards == 1
 
 
-def test_a_load_that_nobody_wants_any_more_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ask", ["model", "run"])
+def test_a_load_that_nobody_wants_any_more_ends(monkeypatch: pytest.MonkeyPatch, ask: str) -> None:
     session, fetched, wanted = Session(model="mini", device="cpu"), list[int](), threading.Event()
     wanted.set()
 
@@ -527,6 +528,7 @@ def test_a_load_that_nobody_wants_any_more_ends(monkeypatch: pytest.MonkeyPatch)
         raise AssertionError("it went on")
 
     monkeypatch.setattr("vit_viz.session.models.load", endless)
+    asked = "another" if ask == "model" else Subject("another", "lion").request("trace")
     with pytest.raises(Cancelled):
-        session.model("another", cancelled=lambda: not wanted.is_set())
+        getattr(session, ask)(asked, cancelled=lambda: not wanted.is_set())
     assert len(fetched) == 5

@@ -147,7 +147,7 @@ def test_a_sample_and_a_mode_are_chosen(visit: Callable[..., Desk]) -> None:
     assert desk.shown["Address"]["value"]["set"]["image"] == "twins"
     desk.act("vv-mode", "input", "stretch")
     assert desk.view().mode == "stretch"
-    assert desk.shown["vv-explorer"]["value"]["mode"] == "stretch"
+    assert desk.shown["Address"]["value"]["set"] == {"mode": "stretch"}
     before = desk.view()
     with pytest.warns(UserWarning, match="no longer here"):
         desk.act("vv-samples", "choose", data={"id": "nothing"})
@@ -238,54 +238,13 @@ def test_a_box_that_was_emptied_changes_nothing(visit: Callable[..., Desk], imag
     assert desk.told[told:] == []
 
 
-def test_the_explorer_follows_what_is_pinned_and_tells_other_tabs(visit: Callable[..., Desk]) -> None:
-    desk = visit("look")
-    assert desk.told[-1][0] in ("vv-explorer", "vv-tabs", "Address")
-    told = desk.shown["vv-explorer"]["value"]
-    assert (told["pooling"], told["default_query"], told["source"], told["norms"]) == (
-        "class",
-        "class",
-        ["qk"] * 3,
-        True,
-    )
-    assert told["proof"] is None
-    busy = next(value for name, value in desk.told if name == "vv-explorer")
-    assert busy == {"busy": "Running odd …"}
-    assert desk.shown["vv-explorer"]["busy"] == ""
-    desk.act(
-        "vv-explorer",
-        "pin",
-        data={"seq": 7, "layer": 2, "head": "max", "query": "1,1", "table": "gray", "evil": 1},
-    )
-    view = desk.view()
-    assert (view.layer, view.head, view.query, view.drawing.table, view.last_event) == (
-        2,
-        "max",
-        "1,1",
-        "gray",
-        7,
-    )
-    desk.act("vv-explorer", "view", data={"seq": -1, "layer": "x", "alpha": 0.25, "query": "2,2"})
-    view = desk.view()
-    assert (view.layer, view.drawing.alpha, view.query, view.last_event) == (2, 0.25, "2,2", 7)
-    turn = view.revision
-    desk.act("vv-explorer", "recompute", data={})
-    assert desk.view().revision == turn + 1
-    assert desk.shown["vv-explorer"]["value"]["seq"] == turn + 1
-
-
 def test_a_picture_that_is_gone_is_one_sentence_in_every_tab(demo: gr.Blocks, session: Session) -> None:
-    for tab, name in [
-        ("look", "vv-explorer"),
-        ("explain", "vv-gallery"),
-        ("walkthrough", "vv-w-photo"),
-    ]:
+    for tab, name in [("explain", "vv-gallery"), ("walkthrough", "vv-w-photo")]:
         image = session.add_upload(Image.new("RGB", (31, 17)), owner=OWNER)
         desk = Desk(demo, page=f"going {tab}")
         desk.arrive(f"?model=odd&image={image}&tab=look")
         session.uploads._drop(image)
-        name_and_event = ("vv-explorer", "recompute") if tab == "look" else ("", "follow")
-        desk.act(*name_and_event, data={"set": {"tab": tab}, "told": 1})
+        desk.act("", "follow", data={"set": {"tab": tab}, "told": 1})
         said = desk.shown[name]["value"]
         assert "no longer here" in (said.get("error") or said["note"])
 
@@ -699,6 +658,18 @@ def test_what_a_room_writes_into_the_link_is_in_the_view_and_said_to_be_heard(
         assert desk.view() == kept
     desk.act("", "follow", data={"set": {"q": "9;9", "layer": "many", "nothing": "1"}, "told": 5})
     assert (desk.view().query, desk.view().layer) == ("", None)  # what is not possible has its default
+
+
+def test_what_was_done_before_back_was_pressed_is_not_done_after_it(visit: Callable[..., Desk]) -> None:
+    desk = visit("look")
+    desk.act("", "follow", data={"set": {"q": "1,4"}, "told": 2})
+    desk.act("", "arrive", data={"search": "?tab=look&q=1,1", "arrival": 2, "told": 3})
+    assert (desk.view().query, desk.view().told) == ("1,1", 3)
+    assert desk.shown["Address"]["value"]["heard"] == 3
+    desk.act("", "follow", data={"set": {"q": "1,5"}, "told": 3})  # it was on its way
+    assert desk.view().query == "1,1"
+    desk.act("", "follow", data={"set": {"q": "1,5"}, "told": 4})
+    assert desk.view().query == "1,5"
 
 
 def middle(row: int, col: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The explorer as a Gradio component: its template, its events, its tables. The browser tests are in test_explorer.py."""
+"""The explorer as a Gradio component: its template and its tables. The browser tests are in test_explorer.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from vit_viz.explorer import STYLES, _read, colour_tables
 from vit_viz.figures.colormaps import TABLES, table
-from vit_viz.ui.kit import EXPLORER_EVENTS, Explorer
+from vit_viz.ui.kit import Explorer
 
 
 @pytest.mark.parametrize("name", ["explorer.html", *STYLES])
@@ -31,11 +31,6 @@ def test_labels_by_id_point_to_elements_of_the_same_explorer() -> None:
     named = set(re.findall(r'aria-describedby="([^"]+)"', template))
     assert named
     assert named <= set(re.findall(r'\bid="([^"]+)"', template))
-
-
-@pytest.mark.parametrize("event", EXPLORER_EVENTS)
-def test_python_can_listen_to_every_event(event: str) -> None:
-    assert callable(getattr(Explorer(), event))
 
 
 @pytest.mark.parametrize("name", TABLES)

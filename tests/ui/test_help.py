@@ -69,7 +69,7 @@ def test_every_control_says_what_it_is_for(asked: Callable[[str], Any], place: s
 @pytest.mark.slow
 def test_what_it_says_is_what_the_option_declares_and_nothing_is_pressed(asked: Callable[[str], Any]) -> None:
     page, said = asked("look"), json.loads(listing())
-    page.wait_for_function("location.search.includes('q=class')")  # the explorer has written what it shows
+    page.wait_for_function("location.search.includes('layer=')")  # the explorer has written what it shows
     card, address = page.locator(".vv-help-said"), page.url
     assert said["face"][1] == next(
         field.option.sentence for field in HeadsTabOptions.schema() if field.name == "face"

@@ -1,4 +1,4 @@
-"""What the explorer says is heard, and its own words come back with their number, so that an old echo is recognised."""
+"""What the page's scripts offer is what Python declares."""
 
 from __future__ import annotations
 
@@ -6,42 +6,17 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 import vit_viz
 from vit_viz.explorer import template
 from vit_viz.explorer.value import described, explorer_options
 from vit_viz.figures.styles import STYLES
 from vit_viz.session.session import Session
-from vit_viz.ui.look.view import followed
 from vit_viz.ui.payload import explorer_value
 from vit_viz.views.state import ViewState
 from vit_viz.views.tab_options import HeadsTabOptions, MatrixTabOptions, TokensTabOptions
 
 _OPTIONS = Path(__file__).parents[1] / "js" / "options.json"
 _ROOMS = Path(vit_viz.__file__).parent / "ui"
-
-
-def test_what_the_explorer_pins_is_followed_with_its_number() -> None:
-    view = followed(
-        ViewState(revision=3), {"query": "2,3", "layer": 1, "seq": 7, "image": "another", "trace": "x"}
-    )
-    assert (view.query, view.layer, view.last_event, view.revision) == ("2,3", 1, 7, 3)
-    assert view.image == ""
-
-
-@pytest.mark.parametrize("seq", [None, "7", -1, 2**60, 1.5])
-def test_a_number_that_is_none_leaves_the_last_one(seq: object) -> None:
-    assert followed(ViewState(last_event=4), {"query": "2,3", "seq": seq}).last_event == 4
-
-
-def test_the_number_goes_back_to_the_explorer_and_never_into_a_link() -> None:
-    session = Session(device="cpu")
-    view = ViewState(image="shapes", query="2,3", last_event=9)
-    value = explorer_value(session, view, "")
-    assert value["view"]["seq"] == 9
-    assert value["view"]["query"] == "2,3"
-    assert "heard" not in view.to_address()
 
 
 def test_the_scripts_are_tested_with_the_options_that_are_declared() -> None:

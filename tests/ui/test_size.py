@@ -22,7 +22,6 @@ from vit_viz.session.models import forward_work, relative_work
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.header.size import DINO, OWN, Sizes, chosen, offered, reshaped, updates
-from vit_viz.ui.look.view import looked_closer
 from vit_viz.ui.payload import explorer_value
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
@@ -162,17 +161,6 @@ def test_the_photo_of_a_part_goes_with_its_upload(counted: Counted) -> None:
     assert counted.session.cache.stats.entries == 0
     with pytest.raises(ImageError):
         screen_photo(counted.session, subject)
-
-
-def test_the_explorer_looks_closer_and_goes_back() -> None:
-    view = ViewState(image="lion", query="2,3", size=9)
-    closer = looked_closer(view, {"part": PART})
-    assert (closer.part, closer.query, closer.size) == (PART, "", 0)
-    assert looked_closer(closer, {"part": ""}).part == ""
-    assert looked_closer(closer, {"part": PART}) is closer
-    for part in ("1,2,40,31", "no part", 7):
-        with pytest.raises(ParameterError):
-            looked_closer(view, {"part": part})
 
 
 # --- what is offered

@@ -69,11 +69,8 @@ def view_of(subject: Subject, **changes: Any) -> ViewState:
 
 
 def test_the_page_is_told_which_tokens_come_last(session: Session, subject: Subject) -> None:
-    value = explorer_value(session, view_of(subject, query="detection 4"), "ada")
+    value = explorer_value(session, view_of(subject), "ada")
     assert (value["tokens"], value["prefix"], value["suffix"]) == (36, ["class", "register 0"], list(SUFFIX))
-    assert value["view"]["query"] == "detection 4"
-    lost = explorer_value(session, view_of(subject, query="detection 5"), "ada")
-    assert lost["view"]["query"] == "class"
 
 
 @pytest.mark.parametrize("query", ["class", "3,6", "detection 3", "text"])

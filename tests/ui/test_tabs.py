@@ -57,7 +57,7 @@ def test_it_sleeps_while_another_tab_is_on_the_screen(desk: Desk) -> None:
     drawn = [what for name, what in desk.told if name == "toy-words"]
     desk.act("vv-mode", "input", "fit")
     assert [what for name, what in desk.told if name == "toy-words"] == drawn
-    desk.act("", "follow", data={"set": {"tab": "toy"}, "told": 1})
+    desk.act("", "follow", data={"set": {"tab": "toy"}, "told": 2})
     assert len([what for name, what in desk.told if name == "toy-words"]) == len(drawn) + 1
 
 

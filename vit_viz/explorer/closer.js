@@ -162,7 +162,7 @@ export class Closer {
       return;
     }
     this.stop('');
-    this.explorer.trigger('closer', { part });
+    this.explorer.host.closer(part);
   }
 
   /** Shows the rectangle, and the rest of the photo dimmed. */
@@ -214,7 +214,7 @@ export function attachCloser(explorer) {
   const closer = new Closer(explorer);
   const onWhole = /** @type {HTMLInputElement} */ (parts.onwhole);
   parts.closer.addEventListener('click', () => closer.toggle());
-  parts.whole.addEventListener('click', () => explorer.trigger('closer', { part: '' }));
+  parts.whole.addEventListener('click', () => explorer.host.closer(''));
   onWhole.addEventListener('change', () => place(explorer));
   for (const control of [parts.closer, parts.whole])
     control.addEventListener('keydown', (event) => event.key === 'Escape' && closer.stop(''));

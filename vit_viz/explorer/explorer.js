@@ -4,7 +4,7 @@
 
 import { attachChips, makeChips, markChips, Controls } from './controls.js';
 import { Frame } from './frame.js';
-import { aboutOf, isNamed, outline, queryPatches } from './geometry.js';
+import { aboutOf, outline, queryPatches } from './geometry.js';
 import { attachHands } from './gestures.js';
 import { startTour } from './ghost.js';
 import {
@@ -24,31 +24,26 @@ import { measure } from './paint.js';
 import { Pictures } from './pictures.js';
 import { saveSheet, savedByHost } from './save.js';
 import { Gone } from './source.js';
-import { headColumn, initialView, linkChange, linkMatches, shownColumns, updateView } from './state.js';
-import { Asker, Player, Reporter, exactKey } from './server.js';
+import { headColumn, initialView, shownColumns, updateView } from './state.js';
+import { Asker, Player, exactKey } from './server.js';
 /** @import { Trace } from './geometry.js' */
-/** @import { Numbers, Trigger } from './server.js' */
-/** @import { Link, View } from './state.js' */
+/** @import { Numbers } from './server.js' */
+/** @import { View } from './state.js' */
 
 /**
- * @typedef {{value: Trace | null, tables: Record<string, string>, busy: string}} Props
- * @typedef {{event?: 'pin' | 'view' | null, push?: boolean, byUser?: boolean}} How
+ * @typedef {{push?: boolean, byUser?: boolean}} How push: Back should lead to the view before; byUser: false of a view that somebody
+ *     else has chosen
+ *
+ * Who keeps what is chosen, and opens pictures: the page around it.
+ * @typedef {object} Host
+ * @property {(trace: Trace) => Record<string, unknown>} chosen what differs from the view that a trace begins with
+ * @property {(view: View, trace: Trace, how: Required<How>) => void} keep the view is this one now
+ * @property {(part: string) => void} closer a part of the picture becomes the picture; "": the whole
+ * @property {() => void} again what is known of the picture is gone: it has to be opened again
  */
 
-/**
- * Who keeps the link to what the explorer shows: the page around it.
- * @typedef {object} LinkKeeper
- * @property {(trace: Trace, insist: boolean) => Record<string, unknown>} claim the change of view that an opened link asks of
- *     this trace, once; insist: of whatever trace comes
- * @property {(trace: Trace) => boolean} names whether the link names this picture and model already
- * @property {(view: View, trace: Trace, how: {push: boolean, byUser: boolean}) => void} write the view has changed; push: Back
- *     should lead to the one before
- * @property {(link: Link) => void} await another picture was asked for, and this link waits for it
- * @property {() => void} close
- */
-
-/** Where nobody keeps a link. @type {LinkKeeper} */
-const NO_LINK = { claim: () => ({}), names: () => true, write() {}, await() {}, close() {} };
+/** Where nobody keeps anything, and there is one picture. @type {Host} */
+export const ALONE = Object.freeze({ chosen: () => ({}), keep() {}, closer() {}, again() {} });
 
 const NOTHING = 'Choose a picture to see what the model looks at.';
 
@@ -61,7 +56,6 @@ export class Explorer {
   /** @type {MassBars | null} */ mass = null;
   /** @type {import('./ghost.js').Ghost | null} */ ghost = null;
   /** @type {import('./layout.js').Arrangement | null} */ mosaic = null;
-  link = NO_LINK;
   /** @type {ReturnType<typeof makeChips>} */ chips = { chips: new Map(), list: null };
   /** @type {string | null} query under the pointer */ hovered = null;
   /** @type {{key: string, numbers: Numbers} | null} */ exact = null;
@@ -74,19 +68,18 @@ export class Explorer {
   speakTimer = 0;
   busyTimer = 0;
 
-  /** @param {HTMLElement} element @param {Trigger} trigger @param {Props} props @param {import('./source.js').Source} source */
-  constructor(element, trigger, props, source) {
-    this.trigger = trigger;
+  /** @param {HTMLElement} element @param {Host} host @param {Record<string, string>} tables of colours @param {import('./source.js').Source} source */
+  constructor(element, host, tables, source) {
+    this.host = host;
     this.source = source;
-    this.props = props;
+    this.tables = tables;
     /** @type {Record<string, HTMLElement>} */
     this.parts = {};
     for (const part of element.querySelectorAll('[data-vv]')) {
       this.parts[part.getAttribute('data-vv') ?? ''] = /** @type {HTMLElement} */ (part);
     }
-    this.pictures = new Pictures(this.parts, props.tables);
+    this.pictures = new Pictures(this.parts, tables);
     this.parts.photo.addEventListener('load', () => this.schedule());
-    this.reporter = new Reporter(trigger);
     this.asker = new Asker({
       answered: () => this.refresh(),
       numbers: (view, numbers) => {
@@ -107,34 +100,30 @@ export class Explorer {
 
   // --- what comes in
 
-  /** Takes a new value from the server: another trace, or another view of the present one. */
-  setValue(/** @type {Trace | null} */ value) {
-    if (!value?.trace) return this.clear(value?.note ?? '');
-    setText(this.parts.message, value.note ?? '');
-    showProof(this.parts.proof, value.proof);
-    if (this.trace?.trace === value.trace && this.store && !this.store.broken) return this.follow(value);
-    return this.open(value);
+  /** Shows a trace; where it is the one that is shown, what was chosen of it elsewhere. @param {Trace} trace */
+  show(trace) {
+    setText(this.parts.message, trace.note ?? '');
+    showProof(this.parts.proof, trace.proof);
+    if (this.trace?.trace === trace.trace && this.store && !this.store.broken) this.follow();
+    else this.open(trace);
   }
 
-  /** Another view of the same trace, asked for by another part of the page; an echo of an older event is ignored. */
-  follow(/** @type {Trace} */ value) {
-    const { view } = value;
-    if (!view || !this.view || this.reporter.isAhead(view)) return;
-    const next = updateView(this.view, view, value);
-    if (JSON.stringify(next) !== JSON.stringify(this.view)) {
-      this.setView(next, { event: null, push: next.query !== this.view.query });
-    }
+  /** Takes the view that was chosen elsewhere. */
+  follow() {
+    if (!this.trace || !this.view) return;
+    const next = this.viewOf(this.trace);
+    if (JSON.stringify(next) !== JSON.stringify(this.view)) this.setView(next, { byUser: false });
   }
 
-  /** Another trace: its photo, its axes, its layers. What was chosen since the page made its view of it stays chosen. */
+  /** What is chosen of a trace; where nobody has chosen, a first look. @param {Trace} trace */
+  viewOf(trace) {
+    const view = updateView(initialView(trace), trace.view ?? {}, trace);
+    return updateView(view, this.host.chosen(trace), trace);
+  }
+
+  /** Another trace: its photo, its axes, its layers. */
   open(/** @type {Trace} */ trace) {
-    const before = this.trace;
-    const [asked, own] = [trace.view ?? {}, this.keepable(trace)];
-    const believed = updateView(initialView(trace), asked, trace);
-    const linked = this.link.claim(trace, !before && this.parts.root.dataset.asked === '1');
-    const changes = this.reporter.isAhead(asked) ? [asked, own, linked] : [own, asked, linked];
-    let view = initialView(trace);
-    for (const change of changes) view = updateView(view, change, trace);
+    const isFirst = !this.trace && !this.host.chosen(trace).query;
     this.close();
     this.trace = trace;
     this.view = null;
@@ -148,11 +137,8 @@ export class Explorer {
       ready: () => this.refresh(),
       failed: (error) => this.failed(error),
     });
-    const moved = Boolean(before && !this.link.names(trace)); // someone else may have written the address already
-    const told = JSON.stringify(view) === JSON.stringify(believed);
-    const quiet = trace.is_placed === false ? 'view' : null; // where a first look begins, the page knows from here
-    this.setView(view, { event: told ? quiet : 'pin', push: moved, byUser: Boolean(before) });
-    this.ghost = startTour(this, !before && !linked.query);
+    this.setView(this.viewOf(trace), { byUser: false });
+    this.ghost = startTour(this, isFirst);
   }
 
   /** Fits everything to the window. */
@@ -167,21 +153,11 @@ export class Explorer {
     this.schedule();
   }
 
-  /** What survives a change of picture or model: the options, and where it makes sense the place. */
-  keepable(/** @type {Trace} */ trace) {
-    if (!this.view || !this.trace) return {};
-    const { layer, head, query, ...options } = this.view;
-    if (this.trace.model !== trace.model) return options;
-    const same = aboutOf(this.trace) === aboutOf(trace);
-    return { ...options, layer, head, ...(same || isNamed(query, trace) ? { query } : {}) };
-  }
-
   /** Shows that there is no picture, and why. */
   clear(/** @type {string} */ note) {
     this.close();
     this.trace = null;
     this.parts.root.dataset.state = 'empty';
-    this.parts.root.dataset.asked = '1'; // a link may wait for its picture
     setText(this.parts.message, note || NOTHING);
   }
 
@@ -199,16 +175,6 @@ export class Explorer {
     else show();
   }
 
-  /** Back or Forward. */
-  goTo(/** @type {Link} */ link) {
-    if (this.trace && linkMatches(link, this.trace)) {
-      const view = updateView(initialView(this.trace), linkChange(link, this.trace), this.trace);
-      this.setView(view, { event: 'pin', byUser: false });
-    } else {
-      this.link.await(link); // the page asks for its picture
-    }
-  }
-
   /** Something could not be fetched. A trace that is gone is computed again, once. */
   failed(/** @type {Error} */ error) {
     if (!this.trace || !this.store) return;
@@ -216,8 +182,7 @@ export class Explorer {
     if (error instanceof Gone && this.recomputed !== which) {
       this.store.broken = true;
       this.recomputed = which;
-      this.trigger('recompute', { seq: this.reporter.seq, ...this.payload() });
-      return;
+      return this.host.again();
     }
     setText(this.parts.message, error.message);
   }
@@ -225,12 +190,12 @@ export class Explorer {
   // --- the one way in which the view changes
 
   /** @param {Record<string, unknown>} options @param {How} [how] */
-  change(options, how = { event: 'view' }) {
+  change(options, how = {}) {
     if (this.view && this.trace) this.setView(updateView(this.view, options, this.trace), how);
   }
 
   /** @param {View} next @param {How} [how] */
-  setView(next, { event = 'view', push = false, byUser = true } = {}) {
+  setView(next, { push = false, byUser = true } = {}) {
     if (!this.trace || !this.store) return;
     const before = this.view;
     this.view = next;
@@ -242,8 +207,7 @@ export class Explorer {
       revealCell(this.parts.scroll, this.parts.pick);
     setText(this.parts.about, about(next.query, this.trace));
     if (!this.player.playing) {
-      this.link.write(next, this.trace, { push, byUser });
-      if (event) this.reporter.tell(event, () => this.payload());
+      this.host.keep(next, this.trace, { push, byUser });
       this.asker.ask(this.store, next);
     }
     this.speak();
@@ -253,7 +217,7 @@ export class Explorer {
   /** Pins a query. */
   pin(/** @type {string} */ query, push = true) {
     this.hovered = null;
-    if (this.view && query !== this.view.query) this.change({ query }, { event: 'pin', push });
+    if (this.view && query !== this.view.query) this.change({ query }, { push });
     else this.schedule();
   }
 
@@ -262,11 +226,6 @@ export class Explorer {
     if (query === this.hovered) return;
     this.hovered = query;
     this.schedule();
-  }
-
-  payload() {
-    const { model, image, mode, trace } = /** @type {Trace} */ (this.trace);
-    return { trace, model, image, mode, ...this.view };
   }
 
   hasNorms() {
@@ -377,7 +336,6 @@ export class Explorer {
     this.ghost?.stop();
     this.frame = null;
     this.asker.cancel();
-    this.reporter.cancel();
     clearTimeout(this.speakTimer);
     this.hovered = null;
     this.computed = '';
@@ -387,7 +345,6 @@ export class Explorer {
   /** The component has left the page. */
   destroy() {
     this.close();
-    this.link.close();
     this.resizer.disconnect();
   }
 }

@@ -12,7 +12,6 @@
  *
  * What the server says about a trace: the value of the component.
  * @typedef {object} Trace
- * @property {number} seq
  * @property {string} trace
  * @property {string} model
  * @property {string} image
@@ -39,10 +38,9 @@
  * @property {string} [figure] where the big map is served as a figure, to save it
  * @property {string[]} source per layer: 'qk', 'attention' or 'rows'
  * @property {{layer: number, head: number | string}} opening where a first look begins
- * @property {boolean} [is_placed] whether somebody has chosen a layer already
  * @property {number[]} [tour] patches that are worth a visit, the first of all being 0
  * @property {import('./options.js').Option[]} options what a view has beside layer, head and query
- * @property {Record<string, unknown> | null} view
+ * @property {Record<string, unknown> | null} [view] what was chosen where nobody keeps a link
  * @property {string} [unlit] why the photo cannot be lit ("too dark"); "" where it can
  * @property {boolean} [norms] whether ||v_j W_O,h|| is known
  * @property {{state: string, text: string, title: string} | null} proof

@@ -4,7 +4,7 @@ import { offerFile } from './elements.js';
 import { patchRect } from './geometry.js';
 import { caption } from './labels.js';
 import { askForFigure } from './source.js';
-import { formatLink } from './state.js';
+import { viewLink } from './state.js';
 import { suited } from './styles.js';
 /** @import { Trace } from './geometry.js' */
 /** @import { View } from './state.js' */
@@ -104,7 +104,7 @@ export function fileName(trace, view) {
  */
 export function savedByHost(button, trace, view, page) {
   if (!trace.figure) return false;
-  const address = `${trace.figure}?kind=map&${formatLink(view, trace).slice(1)}`;
+  const address = `${trace.figure}?kind=map&${viewLink(view, trace)}`;
   return askForFigure(button, address, undefined, page);
 }
 

@@ -1,11 +1,9 @@
-// What the explorer tells its host and what it asks its source, once the hand rests. Nothing here runs while hovering.
+// What the explorer asks its source, once the hand rests. Nothing here runs while hovering.
 
 /** @import { LayerStore } from './layers.js' */
 /** @import { View } from './state.js' */
 
 /**
- * @typedef {(name: string, data: Record<string, unknown>) => void} Trigger
- *
  * Numbers of one map as Python computes them, in fp32.
  * @typedef {{max: number, peak: [number, number], patches: number, prefix: Record<string, number>,
  *   suffix: Record<string, number>}} Numbers suffix: by kind
@@ -14,40 +12,6 @@
 /** The parts of a view that numbers depend on. */
 export function exactKey(/** @type {View} */ { layer, head, query, direction, norm }) {
   return JSON.stringify([layer, head, query, direction, norm]);
-}
-
-/** Sends events to Python; several in a short time become one, and a pin is never lost behind a view. */
-export class Reporter {
-  /** @param {Trigger} trigger */
-  constructor(trigger) {
-    this.trigger = trigger;
-    this.seq = 0;
-    this.timer = 0;
-    /** @type {'pin' | 'view' | null} */
-    this.waiting = null;
-  }
-
-  /** @param {'pin' | 'view'} event @param {() => Record<string, unknown>} payload */
-  tell(event, payload) {
-    if (this.waiting !== 'pin') this.waiting = event;
-    this.seq += 1;
-    clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => {
-      const name = this.waiting;
-      this.waiting = null;
-      if (name) this.trigger(name, { seq: this.seq, ...payload() });
-    }, 50);
-  }
-
-  /** Whether a view of Python's was made before it heard the last event. @param {{seq?: unknown}} view */
-  isAhead({ seq }) {
-    return typeof seq === 'number' && seq < this.seq;
-  }
-
-  cancel() {
-    clearTimeout(this.timer);
-    this.waiting = null;
-  }
 }
 
 /** Asks the source for what the browser cannot compute, and for numbers in full precision; a newer question wins. */

@@ -2,7 +2,7 @@
 
 import { FUSIONS } from './attention.js';
 import { clamp, movedPatch, patchQuery, queryPatches, queryTokens } from './geometry.js';
-import { defaultsOf, isPossible, readOption, writeOption } from './options.js';
+import { defaultsOf, isPossible, writeOption } from './options.js';
 /** @import { Trace } from './geometry.js' */
 
 /**
@@ -20,10 +20,6 @@ import { defaultsOf, isPossible, readOption, writeOption } from './options.js';
  * @property {number} mask share of the attention that is kept, of the top patches; 0: all
  * @property {boolean} norm weight x size of the value, ||v_j W_O,h||
  * @property {boolean} extremes whether the mosaic has columns for the largest and the smallest of all heads
- *
- * What a link says, as text.
- * @typedef {{model: string | null, image: string | null, mode: string, size: string, part: string,
- *   options: Record<string, string>}} Link options: everything else, by its name in the link
  */
 
 /**
@@ -120,77 +116,14 @@ export function stepQuery(view, trace, down, right, extend = false) {
 }
 
 /**
- * The query string of a view; keys that are not ours are kept.
- * @param {View} view @param {Pick<Trace, 'model' | 'image' | 'mode' | 'size' | 'part' | 'options'>} trace
- * @param {string} [search] the present query string
- * @returns {string} starts with "?"
+ * A view as a link says it, without what it is of.
+ * @param {View} view @param {Pick<Trace, 'options'>} trace
  */
-export function formatLink(view, trace, search = '') {
-  const link = new URLSearchParams(search);
-  link.set('model', trace.model);
-  link.set('image', trace.image);
-  if (trace.mode && trace.mode !== 'fit') link.set('mode', trace.mode);
-  else link.delete('mode');
-  if (trace.size) link.set('size', String(trace.size));
-  else link.delete('size');
-  if (trace.part) link.set('part', trace.part);
-  else link.delete('part');
-  link.set('layer', String(view.layer));
-  link.set('head', String(view.head));
-  link.set('q', view.query);
-  for (const option of trace.options) {
+export function viewLink(view, { options }) {
+  const link = new URLSearchParams({ layer: String(view.layer), head: String(view.head), q: view.query });
+  for (const option of options) {
     const text = writeOption(option, view[/** @type {keyof View} */ (option.name)]);
-    if (text === null) link.delete(option.link);
-    else link.set(option.link, text);
+    if (text !== null) link.set(option.link, text);
   }
-  return `?${link.toString().replaceAll('%2C', ',').replaceAll('%3B', ';')}`;
-}
-
-/**
- * What a query string asks for; nothing is read or validated here, as that needs a trace.
- * @param {string} search @returns {Link}
- */
-export function parseLink(search) {
-  const {
-    model = null,
-    image = null,
-    mode = 'fit',
-    size = '0',
-    part = '',
-    ...options
-  } = Object.fromEntries(new URLSearchParams(search));
-  return { model, image, mode, size, part, options };
-}
-
-/**
- * The change of view that a link asks of a trace, each value with its type; `updateView` validates it.
- * @param {Link} link @param {Trace} trace @returns {Record<string, unknown>}
- */
-export function linkChange({ options }, trace) {
-  /** @type {Record<string, unknown>} */
-  const change = {};
-  if ('layer' in options) change.layer = Number(options.layer);
-  if ('head' in options) change.head = /^[0-9]+$/.test(options.head) ? Number(options.head) : options.head;
-  if ('q' in options) change.query = options.q;
-  for (const option of trace.options) {
-    if (option.link in options) change[option.name] = readOption(option, options[option.link]);
-  }
-  return change;
-}
-
-/** Whether a link means this trace; what a link leaves out fits anything. */
-export function linkMatches(
-  /** @type {Link} */ link,
-  /** @type {Pick<Trace, 'model' | 'image' | 'mode' | 'size' | 'part'>} */ trace,
-) {
-  const same = (/** @type {string | null} */ asked, /** @type {string} */ has) =>
-    asked === null || asked === has;
-  return (
-    same(link.model, trace.model) &&
-    same(link.image, trace.image) &&
-    (link.image === null ||
-      (link.mode === trace.mode &&
-        Number(link.size) === (trace.size ?? 0) &&
-        link.part === (trace.part ?? '')))
-  );
+  return link.toString().replaceAll('%2C', ',').replaceAll('%3B', ';');
 }

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, get_args
 
-from vit_viz.analyses.attention import AttentionOptions
+from vit_viz.analyses.attention import AttentionOptions, HeadFusion
 from vit_viz.analyses.options import OptionField
 from vit_viz.capture import Trace
 from vit_viz.explorer.packing import has_norms, source_of
 from vit_viz.figures.request import DrawingOptions
+from vit_viz.images import Mode
+from vit_viz.images.recipe_values import MAX_INPUT_SIDE
+from vit_viz.views.state import IN_LINKS, ViewState, link_options
 from vit_viz.views.tab_options import LookTabOptions
 
 Value = dict[str, Any]
@@ -90,3 +95,30 @@ def described(field: OptionField) -> Value:
         return value
     step = {"step": option.step} if field.kind is float else {}
     return value | {"low": option.low, "high": option.high} | step
+
+
+_LIMITS: dict[str, Value] = {
+    "mode": {"choices": get_args(Mode)},
+    "size": {"low": 0, "high": MAX_INPUT_SIDE},
+    "layer": {"numbered": True},
+    "head": {"numbered": True, "choices": get_args(HeadFusion)},
+}
+
+
+def link_fields(of_page: Mapping[str, Value] | None = None) -> list[Value]:
+    """Every name in links but those of the panel, with its default and what is possible: what vit_viz/web/kit/store.js keeps.
+
+    Args:
+        of_page: what else is known of fields where there is a page, by their names.
+    """
+    own = {field.name: field.default for field in fields(ViewState)}
+    plain = [
+        {"name": name, "link": link, "default": own[name]}
+        | _LIMITS.get(name, {})
+        | (of_page or {}).get(name, {})
+        for name, link in IN_LINKS.items()
+    ]
+    return [
+        *plain,
+        *(described(option) | {"link": name} for name, (_owner, option) in link_options().items()),
+    ]

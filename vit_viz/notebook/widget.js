@@ -1,6 +1,6 @@
 // The explorer in a notebook, as an anywidget: the selection is shared with Python, layers and exact numbers are asked of the kernel.
 
-import { Explorer } from '../explorer/explorer.js';
+import { ALONE, Explorer } from '../explorer/explorer.js';
 import { packedSource } from '../explorer/packed.js';
 
 /**
@@ -133,16 +133,21 @@ export function widget(html, css) {
     const kernel = new Kernel(model);
     const packed = packedSource((layer) => kernel.layer(layer), packing);
     const source = { ...packed, exact: kernel.exact };
-    const told = (/** @type {string} */ _event, /** @type {Record<string, unknown>} */ data) => {
-      for (const name of SHARED) model.set(name, data[name]);
+    const keep = (
+      /** @type {Record<string, any>} */ view,
+      /** @type {unknown} */ _,
+      /** @type {{byUser: boolean}} */ { byUser },
+    ) => {
+      if (!byUser) return; // Python has it
+      for (const name of SHARED) model.set(name, view[name]);
       model.save_changes();
     };
-    const host = hosted(el, html, css);
-    const explorer = new Explorer(host, told, { value: null, tables, busy: '' }, source);
-    explorer.parts.closer.hidden = true; // another picture is another explorer
     const shared = () => Object.fromEntries(SHARED.map((name) => [name, model.get(name)]));
-    const follow = () => explorer.change(shared(), { event: null });
-    explorer.setValue({ ...value, view: { ...value.view, ...shared() } });
+    const host = hosted(el, html, css);
+    const explorer = new Explorer(host, { ...ALONE, chosen: shared, keep }, tables, source);
+    explorer.parts.closer.hidden = true; // another picture is another explorer
+    const follow = () => explorer.change(shared(), { byUser: false });
+    explorer.show(value);
     for (const name of SHARED) model.on(`change:${name}`, follow);
     return () => {
       for (const name of SHARED) model.off(`change:${name}`, follow);

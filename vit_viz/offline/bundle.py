@@ -5,8 +5,8 @@ Every module becomes a function that is called once, after the modules that it i
     import { a, b as c } from './x.js';    const { a, b: c } = modules["explorer/x.js"];
     export function f() {}                 function f() {}  ...  return { f };
 
-That is sound for what our modules consist of: imports of names by relative paths, exported functions, classes and constants, each
-of which starts a line, and lists of exported names. Whatever else starts a line with `import` or `export` is refused.
+That is sound for what our modules consist of: imports of names by relative paths; exported functions, classes and constants, each
+of which starts a line; a list of exported names that ends one. Whatever else starts a line with `import` or `export` is refused.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from posixpath import normpath
 _PACKAGE = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(r"^import \{([^}]*)\} from '(\.[^']+)';$", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:(?:async )?function\*? |class |const )(\w+))", re.MULTILINE)
-_LISTED = re.compile(r"^export \{ (\w+(?:, \w+)*) \};$", re.MULTILINE)
+_LISTED = re.compile(r"(?:^|;)export ?\{([^}]*)\};$", re.MULTILINE)
 _LEFT = re.compile(r"^\s*(?:import|export)\b(?!\()[^\n]*|\bexport\s*\{[^\n]*", re.MULTILINE)
-_RENAMED = re.compile(r"\b(\w+) as (\w+)\b")
+_RENAMED = re.compile(r"([\w$]+) as ([\w$]+)")
 
 
 def bundled(entry: str, ending: str) -> str:
@@ -83,9 +83,9 @@ def _as_function(name: str) -> str:
         return f"const {{ {names} }} = modules[{json.dumps(_path(name, match[2]))}];"
 
     text = _text(name)
-    listed = [name for names in _LISTED.findall(text) for name in re.findall(r"\w+", names)]
+    listed = [_RENAMED.sub(r"\2: \1", names.strip()) for names in _LISTED.findall(text)]
     exported = ", ".join([*_EXPORT.findall(text), *listed])
-    body = _LISTED.sub("", _EXPORT.sub("", _IMPORT.sub(named, text)))
+    body = _LISTED.sub(";", _EXPORT.sub("", _IMPORT.sub(named, text)))
     if left := _LEFT.search(body):
         raise ValueError(f"{name} cannot be bundled because of {left[0].strip()[:60]!r}.")
     return f"(() => {{\n{body}\nreturn {{ {exported} }};\n}})()"

@@ -230,6 +230,8 @@ class Session:
             Cancelled: `cancelled` said so, it took longer than `LONGEST_SECONDS`, or the visitor left.
             VitVizError: whatever the model, the image or the question says.
         """
+        if cancelled is not None:
+            self.model(request.subject.model, cancelled=cancelled)  # below it is at hand
         is_worth_a_gpu = self._is_worth_a_gpu(request)
         if self.lender is not None and not is_worth_a_gpu and computed(request).reads in ("trace", "image"):
             self.run(request.about("trace"), cancelled=cancelled)  # which may be worth one

@@ -11,7 +11,7 @@ from typing import Any
 
 from vit_viz.browser.known import known_models
 from vit_viz.explorer import colour_tables, template
-from vit_viz.explorer.value import described, explorer_options
+from vit_viz.explorer.value import described, explorer_options, link_fields
 from vit_viz.figures.styles import lighting
 from vit_viz.images import MAX_ASPECT, MIN_SIDE
 from vit_viz.offline.bundle import bundled
@@ -37,6 +37,7 @@ def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: 
     header = _PACKAGE / "ui" / "header"
     known = {
         "tables": colour_tables(),
+        "fields": link_fields(),
         "options": [described(option) for option in explorer_options()],
         "lighting": lighting(),
         "published": known_models(),

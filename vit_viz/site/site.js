@@ -2,9 +2,8 @@
 
 import { highest } from '../browser/outputs.js';
 import { traceValue, engineSource } from '../browser/source.js';
-import { Explorer } from '../explorer/explorer.js';
+import { ALONE, Explorer } from '../explorer/explorer.js';
 import { bytesOf } from '../explorer/paint.js';
-import { linkMatches, parseLink } from '../explorer/state.js';
 import { followTheme } from '../explorer/theme.js';
 import {
   listenToButton,
@@ -15,8 +14,10 @@ import {
 } from '../ui/kit/carried.js';
 import { make } from '../ui/kit/elements.js';
 import { mountSamples, mountTop } from '../ui/header/parts.js';
-import { ExplorerLink } from '../ui/look/explorer.js';
-import { currentLink } from '../ui/visit/link.js';
+import { PLACE } from '../ui/visit/link.js';
+import { computed, effect, signal, untracked } from '../web/kit/preact.js';
+import { Store } from '../web/kit/store.js';
+import { follow, isOf, keeperOf } from '../web/look/keeper.js';
 import { hosted } from './hosted.js';
 import { checkpointIn, describe, modelOf } from './models.js';
 import { opening } from './opening.js';
@@ -28,7 +29,7 @@ import { Running, received } from './running.js';
 /** @import { Trace } from '../explorer/geometry.js' */
 /** @import { Source } from '../explorer/source.js' */
 /** @import { Option } from '../explorer/options.js' */
-/** @import { Link } from '../explorer/state.js' */
+/** @import { Field } from '../web/kit/store.js' */
 /** @import { Carried } from '../ui/kit/carried.js' */
 /** @import { Published } from './models.js' */
 /** @import { Limits, Lighting, Photo } from './photos.js' */
@@ -46,6 +47,7 @@ import { Running, received } from './running.js';
  * @property {string} first the picture to begin with
  * @property {Mode} [mode] how it becomes the model's input at first
  * @property {Record<string, string>} tables
+ * @property {Field[]} fields of links
  * @property {Option[]} options
  * @property {Published} published
  * @property {Lighting} lighting
@@ -65,6 +67,9 @@ export class Site {
   /** @type {Map<string, Shown>} */ pictures;
   /** @type {Asked} */ asked;
   /** @type {Answer | null} */ answer = null;
+  shown = signal(/** @type {Trace | null} */ (null));
+  isWaiting = false; // for what its link names
+  following = Promise.resolve();
   timer = 0;
 
   /** @param {Facts} facts @param {Files} files */
@@ -82,10 +87,10 @@ export class Site {
     this.note.hidden = true;
     document.body.append(this.note);
     const element = /** @type {HTMLElement} */ (document.getElementById('vv-explorer'));
-    const props = { value: null, tables: facts.tables, busy: '' };
-    this.explorer = new Explorer(element, () => {}, props, this.source());
+    this.store = new Store(facts.fields, PLACE);
+    const keeper = keeperOf(this.store, () => this.isPresent());
+    this.explorer = new Explorer(element, { ...ALONE, ...keeper }, facts.tables, this.source());
     this.explorer.parts.closer.hidden = true; // another part of the photo is another picture
-    this.explorer.link = new ExplorerLink((link) => this.returned(link));
     Object.assign(element, { explorer: this.explorer }); // its numbers, for whoever opens the browser's console
     this.listen();
   }
@@ -130,39 +135,66 @@ export class Site {
     part('model-field').hidden = models.length < 2;
   }
 
-  /** Opens the page at its address. */
+  /** Opens the page at its address, and follows that from here. */
   open() {
+    const { facts, store } = this;
+    const { model, image, mode, size } = store.view;
     this.explorer.clear('');
-    return this.follow(parseLink(currentLink()));
+    if (!image.peek()) store.set({ image: facts.first, mode: facts.mode ?? 'fit', size: 0 }, { soon: true });
+    const asked = computed(() =>
+      JSON.stringify({
+        model: model.value || facts.models[0].name,
+        ...{ image: image.value, mode: mode.value, size: size.value },
+      }),
+    );
+    effect(() => {
+      const now = JSON.parse(asked.value);
+      untracked(() => (this.following = this.follow(now)));
+    });
+    follow(store, this.explorer, () => (this.shown.value && this.isPresent() ? this.shown.value : null));
   }
 
-  /** Went Back or Forward. */
-  returned(/** @type {Link} */ link) {
+  /** Whether the explorer shows what the link asks for. */
+  isPresent() {
     const { trace } = this.explorer;
-    const isHere = trace && linkMatches(link, trace);
-    this.explorer.goTo(link);
-    if (!isHere) void this.follow(link);
+    return trace !== null && isOf(this.store, trace);
   }
 
-  /** Shows what a link asks for; of what is not here it says so. */
-  follow(/** @type {Link} */ link) {
-    const model = link.model ?? this.facts.models[0].name;
+  /** Shows what the link asks for; of what is not here it says so. @param {Asked} asked */
+  async follow(asked) {
+    const { model, image } = asked;
     if (!this.facts.models.some(({ name }) => name === model))
       return this.refuse(
         `This page does not have the model ${model.slice(0, 60)}: please choose one of its own, or open its file.`,
       );
-    const image = link.image ?? this.facts.first;
-    const isMode = link.image !== null && ['fit', 'crop', 'stretch'].includes(link.mode);
-    const mode = isMode ? /** @type {Mode} */ (link.mode) : this.asked.mode;
-    const asked = { model, image, mode, size: Number(link.size) || 0 };
-    if (this.pictures.has(image)) return this.choose(asked);
-    this.asked = asked; // of the picture that is brought for it
-    return this.refuse(GONE);
+    this.asked = asked; // also of the picture that is brought for it
+    if (!this.pictures.has(image)) return this.refuse(GONE);
+    this.isWaiting = false;
+    this.seq += 1;
+    const seq = this.seq;
+    this.show();
+    if (this.explorer.trace && JSON.stringify(asked) === JSON.stringify(this.answer?.asked))
+      return this.busy(''); // it is seen already
+    try {
+      await this.run(seq, asked);
+    } catch (error) {
+      if (seq !== this.seq) return;
+      const { trace, view } = this.explorer;
+      if (this.pictures.get(image)?.thumbnail === '') this.pictures.delete(image);
+      // what is seen, and not what was asked for on the way
+      if (trace && view) this.store.set({ ...this.answer?.asked, q: view.query });
+      this.show();
+      this.busy('');
+      const words = error instanceof Error ? error.message : String(error);
+      if (trace) this.say(words);
+      else this.explorer.clear(words);
+    }
   }
 
   /** There is nothing to show, and why. */
   refuse(/** @type {string} */ words) {
     this.seq += 1;
+    this.isWaiting = true;
     this.explorer.setBusy('');
     this.explorer.clear(words);
     this.top(/** @type {any} */ ({ top: [] }));
@@ -230,24 +262,11 @@ export class Site {
     return id;
   }
 
-  /** Something else is asked for. @param {Partial<Asked>} change */
-  async choose(change) {
-    this.asked = { ...this.asked, ...change };
-    this.seq += 1;
-    const seq = this.seq;
-    this.show();
-    try {
-      await this.run(seq, this.asked);
-    } catch (error) {
-      if (seq !== this.seq) return;
-      if (this.pictures.get(this.asked.image)?.thumbnail === '') this.pictures.delete(this.asked.image);
-      if (this.answer) this.asked = this.answer.asked; // what is seen, and not what was asked for on the way
-      this.show();
-      this.busy('');
-      const words = error instanceof Error ? error.message : String(error);
-      if (this.answer) this.say(words);
-      else this.explorer.clear(words);
-    }
+  /** Something else is asked for; where a link waits for it, the rest of that holds. @param {Partial<Asked>} change */
+  choose(change) {
+    if (this.isWaiting) this.store.set(change);
+    else this.store.look(change);
+    return this.following;
   }
 
   /** @param {number} seq @param {Asked} asked */
@@ -284,14 +303,13 @@ export class Site {
     const proof = { state: 'open', text: 'computed in this page', title: part('storage').textContent };
     return {
       ...shape,
-      seq,
       trace: `${seq}`,
       ...{ model, image: id, mode, size, name },
       photo_size: [photo.picture.height, photo.picture.width],
       unlit: photo.unlit,
       options: this.facts.options,
-      ...{ opening: { layer, head }, is_placed: true, tour: own ? [] : tour },
-      ...{ view: null, proof, note: '' },
+      ...{ opening: { layer, head }, tour: own ? [] : tour },
+      ...{ proof, note: '' },
     };
   }
 
@@ -305,7 +323,9 @@ export class Site {
     part('notes').hidden = !model.notes;
     if (value.proof) value.proof.title = model.storage;
     this.explorer.setBusy('');
-    this.explorer.setValue({ ...value, photo: URL.createObjectURL(answer.file) });
+    const trace = { ...value, photo: URL.createObjectURL(answer.file) };
+    this.explorer.show(trace);
+    this.shown.value = trace;
     this.top(/** @type {any} */ ({ top: topOf(answer) }));
     this.show();
     void this.keep(model);

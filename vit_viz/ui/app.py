@@ -208,8 +208,8 @@ def _opening(page: Page) -> Any:
 def _follow(tabs: set[str], view: ViewState, _owner: str, data: dict[str, Any]) -> ViewState:
     """The view after what the browser has written into the link."""
     change, told = data.get("set"), data.get("told")
-    if not isinstance(change, dict) or not isinstance(told, int):
-        return view
+    if not isinstance(change, dict) or not isinstance(told, int) or told <= view.told:
+        return view  # of before Back was pressed
     followed = view.with_link({str(name): text for name, text in change.items()})
     return replace(followed, told=told) if followed.tab in tabs else view
 

@@ -8,8 +8,7 @@ it (vit_viz.rest). Rooms that keep their state in the browser (vit_viz/web) begi
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, get_args
+from typing import Any
 
 import anyio
 from starlette.requests import Request
@@ -17,11 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from vit_viz import samples
-from vit_viz.analyses.attention import HeadFusion
 from vit_viz.errors import ParameterError
-from vit_viz.explorer.value import described
-from vit_viz.images import Mode
-from vit_viz.images.recipe_values import MAX_INPUT_SIDE
 from vit_viz.progress import Progress, StopCheck
 from vit_viz.rest import THREADS, Computed, read_body, refusal
 from vit_viz.session.handles import VISITOR, visitor_in
@@ -31,27 +26,7 @@ from vit_viz.surface import OWNER
 from vit_viz.ui.payload import explorer_value
 from vit_viz.ui.scripts import PREFIX
 from vit_viz.views.choices import arrived, subject_of
-from vit_viz.views.state import IN_LINKS, ViewState, link_options
-
-_LIMITS: dict[str, dict[str, Any]] = {
-    "mode": {"choices": get_args(Mode)},
-    "size": {"low": 0, "high": MAX_INPUT_SIDE},
-    "layer": {"numbered": True},
-    "head": {"numbered": True, "choices": get_args(HeadFusion)},
-}
-
-
-def link_fields() -> list[dict[str, Any]]:
-    """Every name in links but those of the panel, with its default and what is possible: what vit_viz/web/kit/store.js keeps."""
-    own = {field.name: field.default for field in fields(ViewState)}
-    plain = [
-        {"name": name, "link": link, "default": own[name]} | _LIMITS.get(name, {})
-        for name, link in IN_LINKS.items()
-    ]
-    return [
-        *plain,
-        *(described(option) | {"link": name} for name, (_owner, option) in link_options().items()),
-    ]
+from vit_viz.views.state import ViewState
 
 
 def routes(session: Session) -> list[Route]:

@@ -19,13 +19,14 @@ from cachetools import LRUCache
 from starlette.routing import BaseRoute
 
 from vit_viz.errors import ParameterError
+from vit_viz.explorer.value import link_fields
 from vit_viz.geometry import format_query
 from vit_viz.session.handles import OWNER
 from vit_viz.session.session import Session
 from vit_viz.ui.edge.admission import SLOW
 from vit_viz.ui.edge.uploads import UploadFiles
 from vit_viz.ui.kit import Address, Picture, Stage
-from vit_viz.ui.opened import link_fields
+from vit_viz.views import choices
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 
@@ -63,14 +64,14 @@ class Tab:
         name: as it stands in links.
         label: as it stands on the screen.
         build: lays it out, and then makes its components answer; called inside `gr.Blocks`.
-        shows: from a view, everything that the tab draws: equal values need no new drawing.
+        shows: from a view, everything that Python draws of the tab: equal values need no new drawing.
         about: one sentence, on what it is for.
     """
 
     name: str
     label: str
     build: Callable[[Page], object]
-    shows: Callable[[ViewState], Hashable]
+    shows: Callable[[ViewState], Hashable] = lambda _view: None
     about: str = ""
 
 
@@ -158,6 +159,11 @@ class Page:
     @classmethod
     def create(cls, session: Session, files: UploadFiles, tabs: tuple[Tab, ...]) -> Page:
         """The states of a visit; call inside `gr.Blocks`, whose uploaded files these are."""
+        of_page: dict[str, dict[str, Any]] = {
+            "model": {"usual": choices.default_name(session)},
+            "image": {"usual": choices.first_image()},
+            "tab": {"choices": [tab.name for tab in tabs]},
+        }
         wake = {part: gr.State(None) for part in ("subject", "panel", *(tab.name for tab in tabs))}
         return cls(
             session,
@@ -165,7 +171,7 @@ class Page:
             tabs,
             gr.State(ViewState()),
             gr.State(0),
-            Address(fields=json.dumps(link_fields())),
+            Address(fields=json.dumps(link_fields(of_page))),
             wake,
         )
 

@@ -33,14 +33,12 @@ _EDITED = (
 
 
 def explorer_value(session: Session, view: ViewState, owner: str, *, notes: tuple[str, ...] = ()) -> Value:
-    """The value of the explorer: the shape of the trace, where to fetch it, and the view to show."""
+    """What the rooms in the browser are told of a view's subject: the shape of the trace, and where to fetch it."""
     subject = subject_of(session, view, owner)
     trace = session.trace_of(subject)
-    begins, is_placed = opening_of(session, subject, trace), view.layer is not None
-    view, more = placed(session, subject, view)
+    begins = opening_of(session, subject, trace)
     assert trace.crop_box is not None  # a session traces photos, which have one
     return {
-        "seq": view.revision,
         "trace": session.handles.issue(subject),
         "model": view.model,
         "image": view.image,
@@ -53,11 +51,9 @@ def explorer_value(session: Session, view: ViewState, owner: str, *, notes: tupl
         "figure": f"{PREFIX}/figure/{session.handles.issue(subject)}",
         "unlit": unsuitable(screen_photo(session, subject)),
         "opening": {"layer": begins.layer, "head": begins.head},
-        "is_placed": is_placed,
         "tour": list(begins.tour) if view.image in samples.sample_names() else [],
-        "view": explorer_view(view, trace) | {"seq": view.last_event},
         "proof": None,  # the header has the badge
-        "note": " ".join((*notes, *more, *trace.problems)),
+        "note": " ".join((*notes, *trace.problems)),
     }
 
 

@@ -63,7 +63,6 @@ class ViewState:
         panel: the question that is looked at by itself, in front of the tab; None for none.
         notes: sentences about what a link asked for and did not get; never in a link.
         told: number of the last choice by a room that keeps its state in the browser that is in this view.
-        last_event: number of the explorer's last event that is in this view; sent back, so that it knows an echo of an older one.
         arrival: number of the page's last arrival at an address, by opening, Back or Forward, that is in this view.
         awaits_upload: the link is to a picture that is not here; once it is brought, the rest of the link still holds.
         revision: counts the user's actions, so that an answer to an older one can be recognised; never in a link.
@@ -86,7 +85,6 @@ class ViewState:
     notes: tuple[str, ...] = ()
     awaits_upload: bool = False
     revision: int = 0
-    last_event: int = 0
     told: int = 0
     arrival: int = 0
 

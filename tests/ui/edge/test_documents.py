@@ -283,7 +283,7 @@ def test_what_the_first_tab_asks_for_is_fetched_while_the_page_is_built() -> Non
     preloaded = re.findall(r'<link rel="modulepreload" href="[.]([^"]*)">', html.decode())
     names = {name: text.decode() for name, text in modules().items() if address(name) in preloaded}
     assert len(names) == len(preloaded) == len(set(preloaded))
-    assert {"ui/visit/address.js", "ui/look/explorer.js", "explorer/paint.js"} <= set(names)
+    assert {"ui/visit/address.js", "web/look/room.js", "explorer/paint.js"} <= set(names)
     for name, text in names.items():
         for imported in re.findall(r"^(?:import|[}]) .*from '([.][^']*)';$", text, re.MULTILINE):
             assert normpath(f"{name}/../{imported}") in names, (name, imported)

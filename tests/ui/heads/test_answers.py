@@ -216,7 +216,6 @@ def test_where_nobody_has_chosen_it_begins_with_the_head_that_the_look_tab_begin
     view = ViewState(image=PHOTO)
     look = explorer_value(page.session, view, "ada")
     begins = (look["opening"]["layer"], look["opening"]["head"])
-    assert (look["view"]["layer"], look["view"]["head"]) == begins
     value = room_value(page, view, "ada")
     assert (value["layer"], value["head"]) == begins
     (matrix,) = _draw_matrix(page, view.with_options({"face": "matrix"}), "ada")

@@ -68,7 +68,7 @@ LARGE = 300
 NAME = "parts.js"
 _FIRST = "ui/visit/photo_aspect.js"
 """The module that runs before Gradio's, so that the page is laid out for the photo that comes."""
-_SOON = ("ui/visit/address.js", "ui/look/explorer.js")
+_SOON = ("ui/visit/address.js", "web/look/room.js")
 """Modules that the page asks for once Gradio has built it: they and all that they import are fetched meanwhile."""
 _CONFIG = b"window.gradio_config = "
 _API = (

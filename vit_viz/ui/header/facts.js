@@ -1,6 +1,7 @@
 // The right end of the header: whether the attention was verified, with the model's facts behind it; the link; where to start; help.
 
 import { routeUrl } from '../../explorer/source.js';
+import { openAgain } from '../../web/kit/page.js';
 import { wholeAddress } from '../visit/link.js';
 import { drawValue, finder, opens } from '../kit/elements.js';
 import { START as WHAT } from '../help/help.js';
@@ -65,7 +66,11 @@ export function mount(element, trigger, props, watch) {
   drawValue(watch, () => {
     asking.abort();
     asking = new AbortController();
-    draw(element, props.value, () => trigger('refused', {}), asking.signal);
+    const refused = () => {
+      trigger('refused', {});
+      void openAgain();
+    };
+    draw(element, props.value, refused, asking.signal);
   });
 }
 

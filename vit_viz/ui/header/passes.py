@@ -45,7 +45,7 @@ def cancelled(page: Page, page_id: str, owner: str) -> tuple[Any, ...]:
     if left is not None:
 
         def again(newest: ViewState) -> ViewState:
-            now = {name: getattr(newest, name) for name in ("tab", "arrival", "last_event", "told")}
+            now = {name: getattr(newest, name) for name in ("tab", "arrival", "told")}
             return replace(left, **now).after_action(revision=newest.revision + 1)
 
         before, view = page.views.apply(page_id, left, again)

@@ -154,8 +154,9 @@ def _wire_arrival(loading: Loading, page: Page, loads: Loads) -> None:
         request: gr.Request, before: ViewState, event: gr.EventData
     ) -> AsyncIterator[tuple[Any, ...]]:
         data, page_id = dict(event._data or {}), request.session_hash or ""
-        said = data.get("arrival")
-        number = said if isinstance(said, int) else 0
+        number, told = (
+            said if isinstance(said := data.get(name), int) else 0 for name in ("arrival", "told")
+        )
         before = page.views.newest(page_id, before)  # Back may come again before its first answer
         asked, problems = choices.arrived(
             page.session, str(data.get("search", "")), OWNER.get(), tabs=[tab.name for tab in page.tabs]
@@ -178,6 +179,7 @@ def _wire_arrival(loading: Loading, page: Page, loads: Loads) -> None:
             return base.after_action(
                 revision=newest.revision + 1,
                 arrival=number,
+                told=max(newest.told, told),  # it is in the address
                 notes=problems,
                 awaits_upload=asked.awaits_upload,
             )

@@ -7,7 +7,7 @@ import { PhotoScreen } from '../../explorer/screen.js';
 import { having, make, showText } from '../kit/elements.js';
 import { short } from '../kit/numbers.js';
 import { newStage } from '../kit/stage.js';
-import { SERVER } from '../look/server_source.js';
+import { SERVER } from '../../web/look/server_source.js';
 import { saidWords } from './findings.js';
 import { lightPhoto } from './lit.js';
 /** @import { Answer } from './findings.js' */

@@ -5,7 +5,7 @@ import { Axis, Filling, endsOf, shareOnScale } from '../../explorer/matrix.js';
 import { Picture } from '../../explorer/paint.js';
 import { having, make, showText } from '../kit/elements.js';
 import { short } from '../kit/numbers.js';
-import { SERVER } from '../look/server_source.js';
+import { SERVER } from '../../web/look/server_source.js';
 import { layerOf } from './matrix.js';
 import { evidenceOf, nameWords, numberWords, thinWords } from './names.js';
 import { capital, headWords } from './words.js';

@@ -5,7 +5,7 @@ import { Picture } from '../../explorer/paint.js';
 import { PhotoScreen } from '../../explorer/screen.js';
 import { STRENGTHS, layerTable, suited } from '../../explorer/styles.js';
 import { Stage } from '../kit/stage.js';
-import { SERVER } from '../look/server_source.js';
+import { SERVER } from '../../web/look/server_source.js';
 /** @import { Subject } from './table.js' */
 /** @import { Place } from './words.js' */
 

@@ -8,7 +8,7 @@ import { Axis, Filling, endsOf } from '../../explorer/matrix.js';
 import { decodeTable, measure } from '../../explorer/paint.js';
 import { byPointer, drawValue, finder, make, press, showText } from '../kit/elements.js';
 import { showError } from '../kit/notes.js';
-import { SERVER } from '../look/server_source.js';
+import { SERVER } from '../../web/look/server_source.js';
 import { showBar } from '../kit/numbers.js';
 import { LinkedPhoto, MOST_LINKS } from './links.js';
 import { listen } from './matrix_listen.js';

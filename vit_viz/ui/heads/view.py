@@ -38,7 +38,7 @@ from vit_viz.ui.heads.answers import (
 from vit_viz.ui.jobs import News, Stops, followed as job_followed, steps
 from vit_viz.ui.kit import HeadMatrix, HeadRoom, words
 from vit_viz.ui.page import QUICK, Page, Tab
-from vit_viz.ui.payload import explorer_value, photo_value, placed, ranking_value
+from vit_viz.ui.payload import explorer_value, explorer_view, photo_value, placed, ranking_value
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 from vit_viz.views.tab_options import HeadsTabOptions, MatrixTabOptions
@@ -258,8 +258,11 @@ def _draw_matrix(page: Page, view: ViewState, owner: str) -> Iterator[Any]:
         yield {"trace": ""}  # not gr.skip(): an update before the tab is seen takes the properties away
         return
     try:
-        there, _ = placed(page.session, subject_of(page.session, view, owner), view)
-        yield explorer_value(page.session, there, owner) | {"matrix": asdict(there.matrix)}
+        subject = subject_of(page.session, view, owner)
+        there, _ = placed(page.session, subject, view)
+        shown = explorer_view(there, page.session.trace_of(subject))
+        value = explorer_value(page.session, there, owner)
+        yield value | {"view": shown, "matrix": asdict(there.matrix)}
     except Exception:  # the room above says it in words
         yield {"trace": ""}
 

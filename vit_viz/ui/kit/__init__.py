@@ -20,8 +20,6 @@ from vit_viz.ui.scripts import loader
 
 _ROOMS = Path(__file__).resolve().parents[1]
 
-EXPLORER_EVENTS = ("pin", "view", "recompute", "closer")
-"""What the explorer tells Python; see `Explorer`."""
 _instances = itertools.count()
 
 
@@ -338,32 +336,15 @@ class Address(Component):
 
 
 class Explorer(gr.HTML):
-    """The explorer as a Gradio component; its value describes one trace, as `vit_viz.ui.routes` serves it.
+    """The explorer with its elements; what it shows is in the store of the page: vit_viz/web/look/room.js."""
 
-    Events (`evt._data` is a dict with seq, trace, model, image, mode and the whole view: layer, head, query, direction, scale,
-    clip, alpha, table, smooth, mask, norm, extremes):
-        pin: another query was pinned.
-        view: layer, head or an option changed.
-        closer: a part was drawn, or the whole is wanted again: part.
-        recompute: the server had dropped the trace; sent at most once per picture.
-
-    The prop `busy` (a text, "" for no) dims the pictures while the server works on new ones.
-
-    Args:
-        value: the trace to show, or None.
-        busy: what the server is doing at the start.
-    """
-
-    def __init__(self, value: Any = None, *, busy: str = "", **options: Any) -> None:
-        instance = f"vv{next(_instances)}"
-        options.setdefault("elem_classes", ["vit-viz-explorer"])
+    def __init__(self, **options: Any) -> None:
         super().__init__(
-            value,
-            html_template=template(instance),
+            html_template=template(f"vv{next(_instances)}"),
             css_template=style(),
-            js_on_load=loader(_ROOMS / "look/explorer.js", EXPLORER_EVENTS),
+            js_on_load=loader(_ROOMS.parent / "web/look/room.js"),
             apply_default_css=False,
-            busy=busy,
+            elem_classes=["vit-viz-explorer"],
             tables=colour_tables(),
             **options,
         )

@@ -1,34 +1,25 @@
-"""The Look tab: what one token looks at, in every head of every layer, live under the cursor."""
+"""The Look tab: what one token looks at, in every head of every layer, live under the cursor; its page is vit_viz/web/look."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
-
-import gradio as gr
-
-from vit_viz.explorer.value import explorer_options
 from vit_viz.figures.files import Encoded, slug
 from vit_viz.figures.screen import screen_photo
 from vit_viz.offline import page_of
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.kit import Explorer, words
-from vit_viz.ui.page import QUICK, Page, Tab
-from vit_viz.ui.payload import explorer_value, explorer_view
+from vit_viz.ui.page import Page, Tab
+from vit_viz.ui.payload import explorer_view
 from vit_viz.views.state import ViewState
 
-_FOLLOWED = frozenset(("layer", "head", "query", *(field.name for field in explorer_options())))
 MOST_BYTES = 40_000_000
 """Bytes of layers in a page that is made for a visitor, whom others wait beside; Python makes larger ones."""
 
 
-def build(page: Page) -> None:
-    """Lay out the tab, let the explorer pin queries for the whole page, and follow what is chosen elsewhere."""
-    explorer = Explorer(elem_id="vv-explorer")
+def build(_page: Page) -> None:
+    """Lay out the tab."""
+    Explorer(elem_id="vv-explorer")
     words.explain(
         shows="how one token, the query, spreads its attention over the photo in each head of each layer; point at a patch, "
         "or tap it, to make it the query.",
@@ -53,54 +44,11 @@ def build(page: Page) -> None:
         ),
     )
 
-    def follow(request: gr.Request, view: ViewState, event: gr.EventData) -> ViewState:
-        data = dict(event._data or {})
-        page_id = request.session_hash or ""
-        return page.views.apply(page_id, view, lambda newest: followed(newest, data))[1]
-
-    for listener in (explorer.pin, explorer.view):
-        listener(follow, [page.view], [page.view], **QUICK)
-    page.gesture(explorer.closer, lambda view, _owner, data: looked_closer(view, data))
-    page.gesture(explorer.recompute, lambda view, _owner, _data: view.after_action())
-    page.drawing("look", _draw, [explorer])
-
-
-def _draw(page: Page, view: ViewState, owner: str) -> Iterator[Any]:
-    """Dim, then the trace to show, or the one sentence that says why there is none."""
-    yield gr.update(busy=f"Running {view.model} …")
-    try:
-        value = explorer_value(page.session, view, owner)
-    except Exception as error:
-        value = {"seq": view.revision, "trace": "", "note": sentence(error)}
-    yield gr.update(value=value, busy="")
-
-
-def looked_closer(view: ViewState, data: dict[str, Any]) -> ViewState:
-    """The view of a part of the same image, or of the whole again.
-
-    Raises:
-        ParameterError: it is no part.
-    """
-    part = ViewState().with_options({"part": data.get("part", "")}).part
-    return view if part == view.part else view.on_subject(part=part)
-
-
-def followed(view: ViewState, data: dict[str, Any]) -> ViewState:
-    """The view after what the explorer says; what is not possible in it is left as it was."""
-    for name, value in data.items():
-        try:
-            view = view.with_options({name: value}) if name in _FOLLOWED else view
-        except ValueError:
-            continue
-    number = data.get("seq")
-    return replace(view, last_event=number) if isinstance(number, int) and 0 <= number < 2**53 else view
-
 
 TAB = Tab(
     "look",
     "Look",
     build,
-    shows=lambda view: ("look", view.revision),
     about="Where every head of every layer looks from the patch under the pointer.",
 )
 

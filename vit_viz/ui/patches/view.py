@@ -30,6 +30,5 @@ TAB = Tab(
     "patches",
     "Patches",
     build,
-    shows=lambda _view: None,
     about="How the photo becomes the sequence of tokens that the model receives.",
 )

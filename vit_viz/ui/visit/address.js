@@ -1,7 +1,7 @@
 // When the page opens, and on Back and Forward, it says what its address holds ('arrive'); the rooms begin with it.
 
 import { keepConnected } from './connection.js';
-import { currentLink, identity, leaveDialogs, onReturn, reopen, sayFields, visit, write } from './link.js';
+import { identity, isHeardOf, leaveDialogs, onReturn, reopen, sayFields, visit, write } from './link.js';
 /** @import { Change } from './link.js' */
 
 const JOIN = '/queue/join';
@@ -25,6 +25,7 @@ export function settleJoins(scope) {
     const asked = waits ? told.then(ask) : ask();
     if (waits) told = asked.catch(() => {}); // whoever asked hears of it
     const answer = await asked;
+    isHeardOf();
     await new Promise((done) => setTimeout(done, SETTLED));
     return answer;
   };
@@ -47,14 +48,13 @@ export function mount(_element, trigger, props, watch) {
   settleJoins(window);
   visit().trigger = trigger;
   sayFields(JSON.parse(props.fields));
-  visit().unheard.clear(); // what was written until now is told as the address of the arrival
   keepConnected(reopen);
   let timer = 0;
   let arrivals = 0;
   let isReturning = false;
   const arrive = (tries = 1) => {
     arrivals += 1;
-    trigger('arrive', { search: currentLink(), arrival: arrivals });
+    trigger('arrive', { ...visit().arriving(), arrival: arrivals });
     clearTimeout(timer);
     if (tries < MOST_TRIES) timer = window.setTimeout(() => arrive(tries + 1), PATIENCE * 2 ** (tries - 1));
     else isReturning = false;
@@ -68,6 +68,7 @@ export function mount(_element, trigger, props, watch) {
     isReturning = false;
     clearTimeout(timer); // every answer says what the address holds now
     write(props.value);
+    visit().arrived();
   });
   write(props.value); // of what was done before this module was there
   leaveDialogs();

@@ -2,8 +2,18 @@
 // says so here. A dialog over the page is an entry of the history of its own, so that Back closes it; closing it in another way takes the
 // entry out of the way.
 
-/** What a browser that keeps no cookies is known by: the name of this page. */
+/** What a browser that keeps no cookies is known by: the name of this page, once the server has heard of it. */
 export const identity = { page: '' };
+
+/** @type {() => void} */
+let hear;
+/** Until the server has heard of this page. @type {Promise<void>} */
+export const heardOf = new Promise((done) => (hear = done));
+
+/** The server has answered a question of this page. */
+export function isHeardOf() {
+  hear();
+}
 
 /** @typedef {import('../../web/kit/store.js').Field} Field */
 
@@ -24,6 +34,7 @@ export function currentLink() {
 
 /** The whole address, to be sent to somebody. */
 export function wholeAddress() {
+  visit().put({ push: false });
   return location.href;
 }
 
@@ -43,6 +54,12 @@ class Visit {
   /** @type {WeakSet<Event>} of the browser, about a dialog alone */ ofDialogs = new WeakSet();
   /** @type {Map<string, number>} of the view that each part of the link was last written for */ revisions =
     new Map();
+  /** @type {Record<string, string | null>} parts of the link that are written once the hand rests */ later =
+    {};
+  /** @type {Record<string, string | null>} parts of the link that Python has not been told of */ untold = {};
+  writing = 0; // timers of both
+  telling = 0;
+  isArriving = true; // Python is asked what the address means, and has not answered
   told = 0; // counts what rooms have written
   heard = 0; // the last of these that is in the view that Python has
   /** @type {Map<string, number>} by which of them each part of the link was last written */ unheard =
@@ -53,8 +70,50 @@ class Visit {
   constructor() {
     window.addEventListener('popstate', (event) => {
       if (this.settle()) this.ofDialogs.add(event);
+      else this.forget();
       this.changed();
     });
+  }
+
+  /** The link is another one: what was to be written into the one before is not. */
+  forget() {
+    clearTimeout(this.writing);
+    this.later = {};
+  }
+
+  /** What Python is asked when the page opens, or went Back: it reads the whole address. */
+  arriving() {
+    clearTimeout(this.telling);
+    this.isArriving = true;
+    this.untold = {};
+    return { search: location.search, told: this.told };
+  }
+
+  /** Python has answered: from here it follows. */
+  arrived() {
+    this.isArriving = false;
+    this.tell();
+  }
+
+  /** Writes what was to be written later, now. @param {{push: boolean}} how */
+  put(how) {
+    clearTimeout(this.writing);
+    const set = this.later;
+    this.later = {};
+    const link = new URLSearchParams(location.search);
+    if (Object.entries(set).every(([name, text]) => link.get(name) === text)) return;
+    write({ set, ...how });
+    this.told += 1;
+    for (const name of Object.keys(set)) this.unheard.set(name, this.told);
+    Object.assign(this.untold, set);
+  }
+
+  /** Lets Python follow, unless it is about to hear of the whole address. */
+  tell() {
+    clearTimeout(this.telling);
+    if (this.isArriving || !Object.keys(this.untold).length) return;
+    this.trigger('follow', { set: this.untold, told: this.told });
+    this.untold = {};
   }
 
   changed() {
@@ -200,41 +259,59 @@ export function onReturn(returned) {
  * @property {number} [heard] the last of what rooms have written that this view has
  */
 
+const REST = 200; // milliseconds without another change after which what a slider says is written: browsers limit writes a second
+const PAUSE = 50; // after which Python hears of what was done by a key that may be held
+
 /** The address bar as the store of the rooms has it; the row of tabs writes there, too. @type {import('../../web/kit/store.js').Place} */
 export const PLACE = Object.freeze({
-  search: currentLink,
+  search() {
+    return linkWith(visit().later);
+  },
 
   /** Python follows; until it has, its answers to what was done before leave these parts of the link alone. */
-  write(set, { push }) {
-    const link = new URLSearchParams(currentLink());
-    if (Object.entries(set).every(([name, text]) => link.get(name) === text)) return;
-    write({ set, push });
+  write(set, { push, soon = false }) {
     const one = visit();
-    one.told += 1;
-    for (const name of Object.keys(set)) one.unheard.set(name, one.told);
-    one.trigger('follow', { set, told: one.told });
+    if (push) one.put({ push: false }); // it is of the view that Back leads to
+    Object.assign(one.later, set);
+    clearTimeout(one.writing);
+    clearTimeout(one.telling);
+    if (soon && !push) {
+      one.writing = window.setTimeout(() => {
+        one.put({ push });
+        one.tell();
+      }, REST);
+      return;
+    }
+    one.put({ push });
+    if (soon) one.telling = window.setTimeout(() => one.tell(), PAUSE);
+    else one.tell();
   },
 
   listen: (changed) => void visit().listeners.add(changed),
 });
 
+/** The link with some of its names changed; null takes one away. @param {Record<string, string | null>} set */
+function linkWith(set) {
+  const link = new URLSearchParams(currentLink());
+  for (const [name, text] of Object.entries(set)) text === null ? link.delete(name) : link.set(name, text);
+  const search = link.toString().replaceAll('%2C', ',').replaceAll('%3B', ';');
+  return search && `?${search}`;
+}
+
 /** Changes a part of the link; what a later view wrote stays where the answer of an earlier one comes after it. */
 export function write(/** @type {Change | null} */ value) {
   if (!value) return;
-  if (visit().isLeaving) return void visit().waiting.push(() => write(value));
-  const link = new URLSearchParams(currentLink());
-  const before = link.toString();
-  const { revisions, unheard } = visit();
-  const { set, revision = 0 } = value;
-  visit().heard = Math.max(visit().heard, value.heard ?? 0);
-  for (const [name, text] of Object.entries(set)) {
-    if (revision && (unheard.get(name) ?? 0) > visit().heard) continue;
-    if (revision && revision < (revisions.get(name) ?? 0)) continue;
-    if (revision) revisions.set(name, revision);
-    if (text === null) link.delete(name);
-    else link.set(name, text);
-  }
-  if (link.toString() === before) return;
-  const search = link.toString().replaceAll('%2C', ',').replaceAll('%3B', ';');
-  writeLink(search && `?${search}`, value);
+  const one = visit();
+  if (one.isLeaving) return void one.waiting.push(() => write(value));
+  const { set, revision, heard = 0 } = value;
+  one.heard = Math.max(one.heard, heard);
+  const isNew = (/** @type {string} */ name) =>
+    !(name in one.later) &&
+    (one.unheard.get(name) ?? 0) <= one.heard &&
+    (revision ?? 0) >= (one.revisions.get(name) ?? 0);
+  const news = Object.entries(set).filter(([name]) => !revision || isNew(name));
+  if (revision) for (const [name] of news) one.revisions.set(name, revision);
+  const before = linkWith({}); // whoever wrote a link by hand may have written it otherwise
+  const after = linkWith(Object.fromEntries(news));
+  if (after !== before) writeLink(after, value);
 }

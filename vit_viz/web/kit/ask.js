@@ -1,6 +1,6 @@
 // Asking questions. Equal ones share an answer; what nobody waits for any more is ended, and never arrives.
 
-import { effect, signal } from './preact.js';
+import { computed, effect, signal } from './preact.js';
 
 /**
  * Who answers: a server, a packed file, a model in the page.
@@ -62,17 +62,20 @@ function bytesOf(value) {
  * The answer to a question that changes with the values that it reads.
  * @param {ReturnType<typeof asker>} ask
  * @param {() => [name: string, body: any] | null} question null: none now, and the last answer stays
+ * @param {import('./preact.js').Signal<unknown>} [again] with each new value the same question is asked again
  * @returns {import('./preact.js').Signal<Answer>}
  */
-export function asked(ask, question) {
+export function asked(ask, question, again) {
   const answer = signal(/** @type {Answer} */ ({ state: 'none' }));
+  const written = computed(() => JSON.stringify(question())); // so that an equal question is the same one
   effect(() => {
-    const now = question();
+    void again?.value;
+    const now = JSON.parse(written.value);
     if (!now) return;
     const stop = new AbortController();
     const tell = (/** @type {Answer} */ next) => void (stop.signal.aborted || (answer.value = next));
     tell({ ...answer.peek(), state: 'pending', error: undefined });
-    ask(...now, stop.signal).then(
+    ask(now[0], now[1], stop.signal).then(
       (value) => tell({ state: 'done', value }),
       (error) => tell({ state: 'failed', error: error.message }),
     );

@@ -1,10 +1,11 @@
 // The server as the one who answers: vit_viz/rest.py, and vit_viz/ui/opened.py for what a view is of.
 
 import { routeUrl } from '../../explorer/source.js';
-import { identity } from '../../ui/visit/link.js';
+import { heardOf, identity } from '../../ui/visit/link.js';
 
 const JSON_TYPE = 'application/json';
 const SAFETENSORS = 'application/x-safetensors';
+const FOR_PAGES = new Set([404, 405]); // of addresses that are there for pages alone
 
 /** Types of numbers as safetensors calls them. @type {Record<string, any>} */
 const ARRAYS = {
@@ -51,17 +52,23 @@ export const SERVER = Object.freeze({
   /** A question by its name; 'open' is asked of the page's own route, and its address is good for a while only. */
   async answer(name, body, signal) {
     const isOpening = name === 'open';
-    const answer = await fetch(routeUrl(isOpening ? '/vit_viz/open' : `/api/v1/${name}`), {
-      method: 'POST',
-      credentials: 'same-origin',
-      headers: {
-        'Content-Type': JSON_TYPE,
-        Accept: isOpening ? JSON_TYPE : SAFETENSORS,
-        ...(identity.page && { 'X-Vit-Viz-Page': identity.page }),
-      },
-      body: JSON.stringify(body),
-      signal,
-    });
+    const ask = () =>
+      fetch(routeUrl(isOpening ? '/vit_viz/open' : `/api/v1/${name}`), {
+        method: 'POST',
+        credentials: 'same-origin',
+        headers: {
+          'Content-Type': JSON_TYPE,
+          Accept: isOpening ? JSON_TYPE : SAFETENSORS,
+          ...(identity.page && { 'X-Vit-Viz-Page': identity.page }),
+        },
+        body: JSON.stringify(body),
+        signal,
+      });
+    let answer = await ask();
+    if (FOR_PAGES.has(answer.status)) {
+      await heardOf; // a browser that keeps no cookies is nobody until then
+      answer = await ask();
+    }
     if (!answer.ok) throw new Error(await refusal(answer));
     return isOpening ? answer.json() : unpacked(await answer.arrayBuffer());
   },

@@ -6,14 +6,17 @@ import { batch, signal } from './preact.js';
 
 /**
  * A name in links: an option of a view as Python declares it, or a number that may also be a word.
- * @typedef {import('../../explorer/options.js').Option & {numbered?: boolean}} Field numbered: a text or none, but of digits a number
+ * @typedef {import('../../explorer/options.js').Option & {numbered?: boolean, usual?: string}} Field numbered: a text or none, but of
+ *     digits a number; usual: what no text stands for
  *
  * Where the link is kept: the address bar.
  * @typedef {object} Place
  * @property {() => string} search
- * @property {(change: Record<string, string | null>, how: {push: boolean}) => void} write null takes a name away; push: Back leads
- *     to what was there before
+ * @property {(change: Record<string, string | null>, how: How) => void} write null takes a name away
  * @property {(changed: () => void) => void} listen calls back whenever there is another link
+ *
+ * @typedef {{push: boolean, soon?: boolean}} How push: Back leads to what was there before; soon: more of it may follow at once, as of
+ *     a slider
  */
 
 /** What a view is of; everything else says how that is shown. */
@@ -39,27 +42,58 @@ export class Store {
     });
   }
 
-  /** @param {Record<string, any>} change values by their names in links @param {{push?: boolean}} [how] push: Back leads to what was there before */
-  set(change, { push = false } = {}) {
+  /** @param {Record<string, any>} change values by their names in links @param {Partial<How>} [how] */
+  set(change, { push = false, soon = false } = {}) {
+    const changed = Object.entries(change).filter(([name, value]) => value !== this.view[name].peek());
+    if (!changed.length) return;
     /** @type {Record<string, string | null>} */
     const link = {};
-    for (const [name, value] of Object.entries(change)) {
-      const field = /** @type {Field} */ (this.fields.get(name));
-      link[name] = writeOption(field, value);
-    }
-    this.place.write(link, { push });
-    batch(() => Object.entries(change).forEach(([name, value]) => (this.view[name].value = value)));
+    for (const [name, value] of changed)
+      link[name] = writeOption(/** @type {Field} */ (this.fields.get(name)), value);
+    this.place.write(link, { push, soon });
+    batch(() => changed.forEach(([name, value]) => (this.view[name].value = value)));
+  }
+
+  /**
+   * Looks at something else, which Back leaves: what meant something there alone goes, as `ViewState.on_subject` in Python has it.
+   * @param {Record<string, any>} change of what a view is of
+   */
+  look(change) {
+    const isAnother = (/** @type {string[]} */ ...names) => names.some((name) => name in change);
+    const [query, edits] = [this.view.q.peek(), this.view.edits.peek()];
+    this.set(
+      {
+        q: BY_PLACE.test(query) ? '' : query,
+        edits: isAnother('model') ? '' : onAnyGrid(edits),
+        ...(isAnother('model', 'image', 'part') && { size: 0, target: '' }),
+        ...(isAnother('image') && { part: '' }),
+        ...change,
+      },
+      { push: true },
+    );
   }
 
   /** What is looked at, as a link, whatever is shown of it. */
   subject() {
     const link = new URLSearchParams();
     for (const name of SUBJECT) {
-      const text = writeOption(/** @type {Field} */ (this.fields.get(name)), this.view[name].value);
-      if (text !== null) link.set(name, text);
+      const field = /** @type {Field} */ (this.fields.get(name));
+      const text = writeOption(field, this.view[name].value) ?? field.usual;
+      if (text) link.set(name, text);
     }
     return link.toString();
   }
+}
+
+const BY_PLACE = /^\s*\d/; // a query by its patches
+const FORBIDDEN_BY_PLACE = /^forbid (?:[^>]*>)?\s*(?:\d|token )/; // an edit that names patches by their place
+
+/** What edits still mean the same on another grid of patches. @param {string} edits in words */
+function onAnyGrid(edits) {
+  return edits
+    .split(';')
+    .filter((edit) => !FORBIDDEN_BY_PLACE.test(edit.trim()))
+    .join(';');
 }
 
 /** @param {Field} field @param {string | null} text */

@@ -2,7 +2,7 @@
 
 import { parseLayer } from '../../explorer/attention.js';
 import { Gone, routeUrl } from '../../explorer/source.js';
-import { formatLink } from '../../explorer/state.js';
+import { viewLink } from '../../explorer/state.js';
 /** @import { Trace } from '../../explorer/geometry.js' */
 
 /**
@@ -55,9 +55,5 @@ export const SERVER = Object.freeze({
     return (await get(`${addressOf('numbers', trace)}?${search}`, signal)).json();
   },
 
-  page(trace, view) {
-    const search = new URLSearchParams(formatLink(view, trace));
-    for (const name of ['model', 'image', 'mode', 'size', 'part']) search.delete(name); // the handle says these
-    return routeUrl(`${addressOf('explorer', trace)}.html?${search}`);
-  },
+  page: (trace, view) => routeUrl(`${addressOf('explorer', trace)}.html?${viewLink(view, trace)}`),
 });
