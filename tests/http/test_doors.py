@@ -300,7 +300,7 @@ def test_the_handle_of_a_photo_opens_the_photo_alone(
 METHODS = {
     "/": "GET, HEAD", "/theme.css": "GET", "/gradio_api/queue/join": "POST", "/gradio_api/queue/data": "GET",
     "/gradio_api/upload": "POST", "/gradio_api/cancel": "POST", "/gradio_api/file=x": "GET, HEAD", "/vit_viz/photo/x": "GET",
-    "/vit_viz/js/0/x.js": "GET", "/api/v1": "GET", "/api/v1/look": "POST", "/api/v1/openapi.json": "GET",
+    "/vit_viz/page/0/x.jpg": "GET", "/api/v1": "GET", "/api/v1/look": "POST", "/api/v1/openapi.json": "GET",
     "/mcp": "GET, POST, DELETE", "/nowhere": None,
 }  # fmt: skip
 

@@ -231,6 +231,35 @@ test('a tab that is pressed is told, one that the page has opened is not', (t) =
   assert.deepEqual(browser.visited, [{ how: 'push', address: '?tab=heads#here' }]);
 });
 
+test('a row of tabs that comes after its script is listened to once it is there', (t) => {
+  const row = parse(
+    '<button role="tab" id="vv-tab-look-button">Look</button><button role="tab" id="vv-tab-heads-button">Heads</button>',
+  );
+  const page = { row: /** @type {any} */ (null) };
+  /** @type {{call: () => void, isOver: boolean}[]} */
+  const watching = [];
+  class MutationObserver {
+    constructor(/** @type {() => void} */ call) {
+      this.one = { call, isOver: false };
+      watching.push(this.one);
+    }
+    observe() {}
+    disconnect() {
+      this.one.isOver = true;
+    }
+  }
+  const browser = new Browser();
+  browser.install(t, { document: { querySelector: () => page.row }, MutationObserver });
+  mountTabRow();
+  watching[0].call();
+  assert.equal(watching[0].isOver, false);
+  page.row = row;
+  watching[0].call();
+  assert.ok(watching[0].isOver);
+  row.fire('click', { target: row.children[1] });
+  assert.deepEqual(browser.visited, [{ how: 'push', address: '?tab=heads#here' }]);
+});
+
 test('a tab that was pressed before its script was there is told with the arrival', (t) => {
   const row = parse(
     '<button role="tab" id="vv-tab-look-button">Look</button>' +

@@ -8,7 +8,8 @@ import { asker } from '../../vit_viz/web/kit/ask.js';
 import { signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { keeperOf } from '../../vit_viz/web/look/keeper.js';
-import { look } from '../../vit_viz/web/look/room.js';
+import { thePage } from '../../vit_viz/web/kit/page.js';
+import { begin, look } from '../../vit_viz/web/look/room.js';
 import { read } from './browser.js';
 import { makeTrace, random } from './oracle.js';
 import { placeAt } from './store.test.js';
@@ -160,6 +161,37 @@ test('another tab opens nothing, and the picture is there still when its visitor
   place.go('?tab=look&q=1,2&layer=1');
   await opens[1].answer();
   assert.equal(explorer.store, store); // its layers are not fetched again
+});
+
+test('the layer that a view begins with is fetched while the page is being built, and once', async (t) => {
+  const { element, asked, browser, trace } = open(t, { opening: { layer: 1, head: 0 } });
+  const ours = /** @type {any} */ (globalThis).fetch;
+  /** @type {string[]} */
+  const opens = [];
+  const fetch = async (/** @type {string} */ path, /** @type {any} */ options) => {
+    if (path !== '/vit_viz/open') return ours(path, options);
+    opens.push(JSON.parse(options.body).view);
+    return { ok: true, status: 200, json: async () => trace };
+  };
+  const config = { components: [{ props: { props: { fields: JSON.stringify(fields) } } }] };
+  browser.install(t, { fetch, gradio_config: config, Image: class {} });
+  thePage().store.read();
+  await begin();
+  await settle();
+  assert.deepEqual([opens.length, asked], [1, ['/vit_viz/layer/abc/1']]);
+  const store = new Store(fields, placeAt(''));
+  const turn = signal(0);
+  const explorer = look(/** @type {any} */ (element), { store, ask: thePage().ask, turn }, tables);
+  await settle();
+  assert.equal(explorer.trace?.trace, 'abc');
+  assert.deepEqual(
+    asked.filter((path) => path.includes('/layer/')),
+    ['1', '0', '2'].map((layer) => `/vit_viz/layer/abc/${layer}`),
+  );
+  assert.equal(opens.length, 1);
+  turn.value += 1;
+  await settle();
+  assert.equal(opens.length, 2);
 });
 
 test('every view survives its permalink', () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -9,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+import vit_viz
 from vit_viz.offline import bundle
-from vit_viz.offline.bundle import bundled
+from vit_viz.offline.bundle import bundled, together, without_comments
+
+PACKAGE = Path(vit_viz.__file__).parent
 
 
 @pytest.fixture
@@ -73,6 +77,46 @@ def test_what_cannot_be_bundled_soundly_is_refused(package: Path, line: str) -> 
         bundled("main.js", "")
 
 
+def test_a_module_runs_when_it_is_first_needed_and_once(package: Path) -> None:
+    (package / "a.js").write_text("console.log('a');\nexport const a = 1;\n")
+    (package / "b.js").write_text(
+        "import { a } from './a.js';\n\nconsole.log('b');\nexport const b = a + 1;\n"
+    )
+    (package / "c.js").write_text("console.log('c');\n")
+    script = (
+        together("a.js", "b.js", "c.js")
+        + "console.log('begins'); console.log(need('b.js').b, need('b.js').b);"
+    )
+    assert run(script).split("\n") == ["begins", "a", "b", "2 2"]
+
+
+def test_modules_are_strict(package: Path) -> None:
+    (package / "main.js").write_text("export function start() {\n  return this === undefined;\n}\n")
+    assert run(bundled("main.js", "const { start } = entry; console.log(start());")) == "true"
+
+
+def test_comments_with_lines_of_their_own_stay_behind_and_nothing_else() -> None:
+    """The code of every module is the same without them, to a program that reads JavaScript."""
+    if shutil.which("node") is None or not (PACKAGE.parent / "node_modules" / "esbuild").exists():
+        pytest.skip("Node.js with the packages of package.json is not installed")
+    names = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.js")]
+    texts = [(PACKAGE / name).read_text("utf-8") for name in names]
+    plain = [without_comments(text) for text in texts]
+    assert sum(map(len, plain)) < 0.8 * sum(map(len, texts))
+    program = (
+        "const { transformSync } = require('esbuild');"
+        "const pairs = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
+        "const code = (text) => transformSync(text, { minifyWhitespace: true, legalComments: 'none' }).code;"
+        "console.log(JSON.stringify(pairs.map((pair) => code(pair[0]) === code(pair[1]))));"
+    )
+    pairs = json.dumps(list(zip(texts, plain, strict=True)))
+    asked = ["node", "-e", program]
+    done = subprocess.run(
+        asked, input=pairs, cwd=PACKAGE.parent, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert [name for name, is_same in zip(names, json.loads(done.stdout), strict=True) if not is_same] == []
+
+
 def test_modules_that_import_each_other_are_refused(package: Path) -> None:
     (package / "a.js").write_text("import { b } from './b.js';\nexport const a = () => b;\n")
     (package / "b.js").write_text("import { a } from './a.js';\nexport const b = () => a;\n")
@@ -88,7 +132,7 @@ def test_a_script_that_a_page_would_cut_off_is_refused(package: Path, text: str)
 
 
 def test_the_page_is_bundled_with_all_that_it_imports_and_nothing_else() -> None:
-    names = re.findall(r'^modules\["([^"]+)"\] = ', bundled("offline/page.js", ""), re.MULTILINE)
+    names = re.findall(r'^"([^"]+)": [(]', bundled("offline/page.js", ""), re.MULTILINE)
     assert names[-1] == "offline/page.js"
     assert {"explorer/explorer.js", "explorer/packed.js", "explorer/attention.js"} <= set(names)
     assert not [name for name in names if name.startswith("ui/")]

@@ -14,16 +14,13 @@ from tests.effort import effort
 from tests.serving import Server
 from tests.ui.waits import click_at, expect, expect_in_address, point_of
 from vit_viz.checkpoints import load
-from vit_viz.ui import scripts
 
 pytestmark = pytest.mark.browser
 
 EXPLORER = "#vv-explorer"
-ATTENTION = scripts.address("explorer/attention.js")
-
 COMPARE = """
-async ([module, handle, layer, sizes, tokens]) => {
-  const { parseLayer, attentionInto } = await import(module);
+async ([handle, layer, sizes, tokens]) => {
+  const { parseLayer, attentionInto } = window.vit_viz('explorer/attention.js');
   const answer = await fetch(`/vit_viz/layer/${handle}/${layer}`);
   const kind = answer.headers.get('X-Vit-Viz-Kind');
   const data = parseLayer(await answer.arrayBuffer(), { kind, ...sizes });
@@ -141,9 +138,7 @@ def test_the_browsers_rows_and_columns_are_the_servers(visit: Callable[..., Any]
     sizes = {"heads": config.num_heads, "tokens": 261, "headDim": head_dim, "scale": head_dim**-0.5}
     patches = [divmod(i, 16) for i in range(0, 256, 17)]
     tokens = [(0, "class"), (3, "register 2")] + [(5 + 16 * r + c, f"{r},{c}") for r, c in patches]
-    agree(
-        [page.evaluate(COMPARE, [ATTENTION, handle, layer, sizes, tokens]) for layer in range(config.depth)]
-    )
+    agree([page.evaluate(COMPARE, [handle, layer, sizes, tokens]) for layer in range(config.depth)])
 
 
 def agree(found: list[dict[str, float]]) -> None:
@@ -167,7 +162,7 @@ def test_rows_of_a_real_model_agree_on_real_photos(
     found = []
     for image in ("lion", "cheetah", "tower"):
         page, handle = opened(visit, f"{app.url}?image={image}&mode=crop")
-        found += [page.evaluate(COMPARE, [ATTENTION, handle, layer, sizes, tokens]) for layer in range(12)]
+        found += [page.evaluate(COMPARE, [handle, layer, sizes, tokens]) for layer in range(12)]
         page.close()
     agree(found)
 

@@ -1,12 +1,14 @@
-"""ES modules as one script, for pages that cannot load modules: from a file address each would be refused as of another origin.
+"""ES modules as one script: for pages that cannot load modules (from a file address each would be refused as of another origin),
+and for the app's own, whose server takes longer for sixty small files than for a large one.
 
-Every module becomes a function that is called once, after the modules that it imports, and returns what it exports:
+Every module becomes a function, which is called once, when it is first needed, and returns what the module exports:
 
-    import { a, b as c } from './x.js';    const { a, b: c } = modules["explorer/x.js"];
+    import { a, b as c } from './x.js';    const { a, b: c } = need("explorer/x.js");
     export function f() {}                 function f() {}  ...  return { f };
 
 That is sound for what our modules consist of: imports of names by relative paths; exported functions, classes and constants, each
 of which starts a line; a list of exported names that ends one. Whatever else starts a line with `import` or `export` is refused.
+Comments that have lines of their own stay behind.
 """
 
 from __future__ import annotations
@@ -24,10 +26,19 @@ _EXPORT = re.compile(r"^export (?=(?:(?:async )?function\*? |class |const )(\w+)
 _LISTED = re.compile(r"(?:^|;)export ?\{([^}]*)\};$", re.MULTILINE)
 _LEFT = re.compile(r"^\s*(?:import|export)\b(?!\()[^\n]*|\bexport\s*\{[^\n]*", re.MULTILINE)
 _RENAMED = re.compile(r"([\w$]+) as ([\w$]+)")
+_COMMENT = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/)[\s\S])*\*/|//.*)\n", re.MULTILINE)
+_NEED = """\
+"use strict";
+const made = {};
+const need = (name) => (made[name] ??= modules[name]());
+const modules = {
+%s
+};
+"""
 
 
 def bundled(entry: str, ending: str) -> str:
-    """A module of the package and all that it imports, as the text of one script.
+    """A module of the package and all that it imports, as the text of one script that may stand in a page.
 
     Args:
         entry: path in the package, as "offline/page.js".
@@ -36,14 +47,21 @@ def bundled(entry: str, ending: str) -> str:
     Raises:
         ValueError: a module is not of the form above, or modules import each other in a circle.
     """
-    parts = [f"modules[{json.dumps(name)}] = {_as_function(name)};" for name in in_order(entry)]
-    last = f"const entry = modules[{json.dumps(entry)}];"
-    script = "\n".join(["const modules = {};", *parts, last, ending, ""])
+    script = f"{together(entry)}const entry = need({json.dumps(entry)});\n{ending}\n"
     if re.search(r"</script|<!--", script, re.IGNORECASE):
         raise ValueError(
             "A script within a page cannot hold the end of a script element or the start of a comment."
         )
     return script
+
+
+def together(*entries: str) -> str:
+    """Modules of the package and all that they import, as the text of a script in which `need(path)` returns what one exports.
+
+    Raises:
+        ValueError: as `bundled`.
+    """
+    return _NEED % "\n".join(f"{json.dumps(name)}: {_as_function(name)}," for name in _in_order(entries))
 
 
 @cache
@@ -56,14 +74,10 @@ def _path(here: str, there: str) -> str:
     return normpath((PurePosixPath(here).parent / there).as_posix())
 
 
-def in_order(entry: str) -> list[str]:
-    """The modules that a module needs, itself the last, each after those that it imports.
-
-    Raises:
-        ValueError: they import each other in a circle.
-    """
+def _in_order(entries: tuple[str, ...]) -> list[str]:
+    """The modules that these need, and they themselves, each after those that it imports."""
     graph: dict[str, list[str]] = {}
-    waiting = [entry]
+    waiting = list(entries)
     while waiting:
         name = waiting.pop()
         if name not in graph:
@@ -76,16 +90,21 @@ def in_order(entry: str) -> list[str]:
 
 
 def _as_function(name: str) -> str:
-    """A module as a function that is called at once."""
+    """A module as a function of no arguments."""
 
     def named(match: re.Match[str]) -> str:
         names = _RENAMED.sub(r"\1: \2", " ".join(match[1].split()))
-        return f"const {{ {names} }} = modules[{json.dumps(_path(name, match[2]))}];"
+        return f"const {{ {names} }} = need({json.dumps(_path(name, match[2]))});"
 
-    text = _text(name)
+    text = without_comments(_text(name))
     listed = [_RENAMED.sub(r"\2: \1", names.strip()) for names in _LISTED.findall(text)]
     exported = ", ".join([*_EXPORT.findall(text), *listed])
     body = _LISTED.sub(";", _EXPORT.sub("", _IMPORT.sub(named, text)))
     if left := _LEFT.search(body):
         raise ValueError(f"{name} cannot be bundled because of {left[0].strip()[:60]!r}.")
-    return f"(() => {{\n{body}\nreturn {{ {exported} }};\n}})()"
+    return f"() => {{\n{body}\nreturn {{ {exported} }};\n}}"
+
+
+def without_comments(text: str) -> str:
+    """A module without the comments that have lines of their own."""
+    return _COMMENT.sub("", text)

@@ -199,8 +199,10 @@ def _server_name(host: str | None) -> str:
 def _opening(page: Page) -> Any:
     """What opens the tab of the newest view."""
 
-    def opened(request: gr.Request, seen: ViewState) -> gr.Tabs:
-        return gr.Tabs(selected=page.newest(request, seen).tab)
+    def opened(request: gr.Request, seen: ViewState) -> Any:
+        view = page.newest(request, seen)
+        is_open = view.arrival == 1 and view.tab == page.tabs[0].name  # a visitor may have gone on already
+        return gr.skip() if is_open else gr.Tabs(selected=view.tab)
 
     return opened
 

@@ -1,6 +1,5 @@
-"""What the browser fetches beside Gradio's own traffic: our scripts, binary layers, rows, numbers, the photo, pictures.
+"""What the browser fetches beside Gradio's own traffic: binary layers, rows, numbers, the photo, pictures.
 
-    GET /vit_viz/js/<digest>/<module>      text/javascript, see `vit_viz.ui.scripts`
     GET /vit_viz/page/<digest>/<file>      icon and picture, see `vit_viz.ui.preview`; the palette's list of questions
     GET /vit_viz/layer/<handle>/<layer>    q, k of a layer (or its attention), see `vit_viz.explorer.packing`
     GET /vit_viz/tokens/<handle>/<state>   ?role=   float16 [tokens, dim] of length 1, see `vit_viz.ui.tokens.answers`
@@ -18,7 +17,7 @@
     GET /vit_viz/recipe/<handle>           the same   JSON: the lines of Python and the command that save that file
 
 A handle is unguessable, expires, and is worth nothing in another browser. Every refusal is a 4xx with one plain sentence. Of all
-answers browsers keep only scripts and the files of the page, because the others belong to a visitor, and because browsers remember
+answers browsers keep only the files of the page, because the others belong to a visitor, and because browsers remember
 refusals otherwise (vit_viz.ui.edge.passage).
 """
 
@@ -82,7 +81,6 @@ def routes(session: Session) -> list[BaseRoute]:
         return _found(session, request, request.path_params["handle"])
 
     return [
-        Route(scripts.ADDRESS + "/{digest}/{name:path}", _script, methods=["GET"]),
         Route(scripts.FILES + "/{digest}/{name}", _page_file, methods=["GET"]),
         fetched(
             "/photo/{handle}",
@@ -116,11 +114,6 @@ def fetched(
             return refusal(error)
 
     return Route(PREFIX + path, endpoint, methods=["GET"])
-
-
-def _script(request: HttpRequest) -> Response:
-    """A module of the page, the same for every visitor."""
-    return scripts.serve(request) or _nothing_here(request)
 
 
 def _page_file(request: HttpRequest) -> Response:

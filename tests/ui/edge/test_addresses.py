@@ -28,7 +28,6 @@ OPEN = [
     ("GET", "/static/fonts/a+b@2x.woff2", "static"),
     ("GET", "/svelte/svelte.js", "static"),
     ("GET", "/assets/..name", "static"),  # two dots before a name lead nowhere
-    ("GET", "/vit_viz/js/0123abcd/explorer/explorer.js", "static"),
     ("GET", "/vit_viz/page/0123abcd/card.jpg", "static"),
     ("GET", "/theme.css", "static"),
     ("GET", "/favicon.ico", "static"),
@@ -104,13 +103,12 @@ CLOSED_SHAPES = [
     "/x/..//gradio_api/upload",
     "/vit_viz",
     "/vit_viz2/photo",
-    "/vit_viz/js/",
     "/vit_viz/page/",
-    "/vit_viz/js//explorer.js",
-    "/vit_viz/js/0123abcd/../../photo/handle",
-    "/vit_viz/js/0123abcd/explorer/",
-    "/vit_viz/js/0123abcd/./explorer.js",
-    "/vit_viz/js/0123abcd/a\\b.js",
+    "/vit_viz/page//card.jpg",
+    "/vit_viz/page/0123abcd/../../photo/handle",
+    "/vit_viz/page/0123abcd/",
+    "/vit_viz/page/0123abcd/./card.jpg",
+    "/vit_viz/page/0123abcd/a\\b.jpg",
     "https://example.org/",
 ]
 
@@ -158,10 +156,7 @@ CLOSED = {
         *(f"POST {API}component_server", f"POST {API}component_server/"),
         f"GET {API}custom_component/{{id}}/{{environment}}/{{type}}/{{file_name}}",
     ],
-    "a script or a file of the page is read, and nothing asked about it": [
-        "HEAD /vit_viz/js/{digest}/{name:path}",
-        "HEAD /vit_viz/page/{digest}/{name}",
-    ],
+    "a file of the page is read, and nothing asked about it": ["HEAD /vit_viz/page/{digest}/{name}"],
     "the page cannot be installed": ["GET /pwa_icon", "GET /pwa_icon/{size}"],
     "the app is not developed while it is served": [
         *(f"GET {API}dev/reload", f"POST {API}vibe-edit", f"POST {API}vibe-edit/"),

@@ -8,7 +8,6 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
-from posixpath import normpath
 from typing import Any
 
 import brotli
@@ -26,7 +25,7 @@ from vit_viz.ui.edge.documents import LARGE, MOST_KEPT, PERMISSIONS, Documents, 
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.uploads import UploadFiles
-from vit_viz.ui.scripts import address, modules
+from vit_viz.ui.scripts import modules
 
 FRAME = "https://frame.example"
 PAGE = (
@@ -231,7 +230,7 @@ def test_what_is_large_stands_in_a_script_that_puts_it_back(blocks: Blocks) -> N
         (where,) = re.findall('<script src="[.]([^"]*)">', page)
         answer = client.get(where)
         config, end = json.JSONDecoder().raw_decode(page, page.index("gradio_config = ") + 16)
-        assert page[end:].startswith(f';</script><script src=".{where}"></script><script type="module"')
+        assert page[end:].startswith(f';</script><script src=".{where}"></script>')
         assert (answer.status_code, answer.headers["content-type"]) == (200, "text/javascript; charset=utf-8")
         assert "immutable" in answer.headers["cache-control"]
         assert "css" not in config
@@ -240,7 +239,7 @@ def test_what_is_large_stands_in_a_script_that_puts_it_back(blocks: Blocks) -> N
             {"label": "x" * (LARGE - 2)},
             {},
         ]
-        parts = json.loads(answer.text[answer.text.rindex("})(") + 3 : answer.text.rindex(")")])
+        parts, _ = json.JSONDecoder().raw_decode(answer.text, answer.text.index("})(") + 3)
         for one in config["components"]:
             one["props"] |= parts["props"].get(str(one["id"]), {})
         assert parts["css"] == "a{}"
@@ -277,13 +276,13 @@ def test_what_depends_on_the_address_stays_in_the_page() -> None:
     assert parted(b"<p>another page", "http://any.invalid") == (b"<p>another page", b"")
 
 
-def test_what_the_first_tab_asks_for_is_fetched_while_the_page_is_built() -> None:
-    """Every module of it, at the address at which they import each other."""
-    html, _ = parted(b'<script>window.gradio_config = {"components": []};</script><p>', "http://any.invalid")
-    preloaded = re.findall(r'<link rel="modulepreload" href="[.]([^"]*)">', html.decode())
-    names = {name: text.decode() for name, text in modules().items() if address(name) in preloaded}
-    assert len(names) == len(preloaded) == len(set(preloaded))
-    assert {"ui/visit/address.js", "web/look/room.js", "explorer/paint.js"} <= set(names)
-    for name, text in names.items():
-        for imported in re.findall(r"^(?:import|[}]) .*from '([.][^']*)';$", text, re.MULTILINE):
-            assert normpath(f"{name}/../{imported}") in names, (name, imported)
+def test_the_script_has_every_module_and_opens_the_view_once_the_configuration_is_whole() -> None:
+    html, script = parted(
+        b'<script>window.gradio_config = {"components": []};</script><p>', "http://any.invalid"
+    )
+    text = script.decode()
+    assert b"modulepreload" not in html
+    assert [text.count(f"\n{json.dumps(name)}: () => {{") for name in modules()] == [1] * len(modules())
+    whole = text.index("config.components")
+    assert whole < text.index("window.vit_viz = ") < text.index(".openWithPhoto(window.gradio_config)")
+    assert text.rstrip().endswith('window.vit_viz("web/look/room.js").begin();')

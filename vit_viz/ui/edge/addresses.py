@@ -87,7 +87,7 @@ ADDRESSES = (
     Endpoint("page", _READ, r"/"),
     Endpoint("static", ("GET",), rf"/(?:assets|static|svelte)(?:/{_NAME})+"),
     Endpoint("static", ("GET",), rf"/(?:theme\.css|favicon\.ico|manifest\.json|robots\.txt)|{API}theme\.css"),
-    Endpoint("static", ("GET",), rf"/vit_viz/(?:js|page)(?:/{_NAME})+"),
+    Endpoint("static", ("GET",), rf"/vit_viz/page(?:/{_NAME})+"),
     Endpoint(
         "fact", ("GET",), rf"{API}(?:app_id|startup-events)"
     ),  # a page that reconnects asks, and the app when it starts
@@ -102,7 +102,7 @@ ADDRESSES = (
     Endpoint("api", ("POST",), r"/vit_viz/open"),
     Endpoint("api", _ANY, r"/api/v1(?:/[a-z0-9_]{1,60}(?:\.json)?)?"),
     Endpoint("mcp", ("GET", "POST", "DELETE"), r"/mcp"),
-    Endpoint("ours", _ANY, r"/vit_viz/(?!(?:js|page)/).*"),
+    Endpoint("ours", _ANY, r"/vit_viz/(?!page/).*"),
 )
 
 

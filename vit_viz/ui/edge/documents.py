@@ -4,7 +4,7 @@ Nothing in it is a visitor's. What a link says is read by the page's script, in 
 page (`passage`). So Gradio is asked for it without a query, a cookie or any header of a visitor's, at an address that stands for
 any; then only the address under which a visitor reaches the app is put in, which anybody can make up, so it has to cost little.
 
-What of it is large stands in a script of its own, which browsers keep: styles, and templates, scripts and texts of components.
+What of it is large stands in a script of its own, which browsers keep: styles, templates and texts of components, and our modules.
 Without those, and the schemas of an API that is not offered here, the page is a third as large. The script runs before Gradio's
 own and puts everything back where that looks for it.
 
@@ -37,10 +37,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Scope
 
-from vit_viz.offline.bundle import in_order
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.preview import with_head
-from vit_viz.ui.scripts import FILES, FOR_GOOD, address as script_address, file_address
+from vit_viz.ui.scripts import FILES, FOR_GOOD, file_address, page_script
 
 PERMISSIONS = ", ".join(
     [
@@ -66,10 +65,11 @@ _SERVER = ("type", "asgi", "http_version", "root_path", "app")
 LARGE = 300
 """Characters of JSON beyond which a value of a component stands in the script."""
 NAME = "parts.js"
-_FIRST = "ui/visit/photo_aspect.js"
-"""The module that runs before Gradio's, so that the page is laid out for the photo that comes."""
-_SOON = ("ui/visit/address.js", "web/look/room.js")
-"""Modules that the page asks for once Gradio has built it: they and all that they import are fetched meanwhile."""
+_FIRST = """\
+window.vit_viz("ui/visit/photo_aspect.js").openWithPhoto(window.gradio_config);
+window.vit_viz("web/look/room.js").begin();
+"""
+"""What runs before Gradio's page is built: it is laid out for the photo that comes, and what the link is to is opened meanwhile."""
 _CONFIG = b"window.gradio_config = "
 _API = (
     "api_info",
@@ -224,7 +224,8 @@ def _encoding(accepted: str) -> str:
 
 
 def parted(html: bytes, stand_in: str) -> tuple[bytes, bytes]:
-    """A page without its large parts, and the script that puts them back; the script is empty where the page is none of Gradio's.
+    """A page without its large parts, and the script that puts them back and has the page's modules; it is empty where the page is
+    none of Gradio's.
 
     Args:
         stand_in: what depends on who asks; whatever holds it stays in the page.
@@ -234,13 +235,10 @@ def parted(html: bytes, stand_in: str) -> tuple[bytes, bytes]:
         return html, b""
     text = rest.decode()
     config, end = json.JSONDecoder().raw_decode(text)
-    script = (_SCRIPT % _json(_taken(config, stand_in))).encode()
+    script = (_SCRIPT % _json(_taken(config, stand_in)) + page_script() + _FIRST).encode()
     close = "</script>"
     start = text.index(close, end) + len(close)
     loads = f'<script src=".{file_address(NAME, script)}"></script>'
-    loads += f'<script type="module" src=".{script_address(_FIRST)}"></script>'
-    soon = dict.fromkeys(name for entry in _SOON for name in in_order(entry))
-    loads += "".join(f'<link rel="modulepreload" href=".{script_address(name)}">' for name in soon)
     head = marker + inside(config) + text[end:start].encode() + loads.encode()
     return before + head + text[start:].encode(), script
 

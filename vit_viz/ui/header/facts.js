@@ -68,7 +68,7 @@ export function mount(element, trigger, props, watch) {
     asking = new AbortController();
     const refused = () => {
       trigger('refused', {});
-      void openAgain();
+      openAgain();
     };
     draw(element, props.value, refused, asking.signal);
   });

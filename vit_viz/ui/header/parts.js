@@ -149,8 +149,20 @@ const TAB_BUTTON = /^vv-tab-(.+)-button$/;
 
 /** Nothing of Python's comes in, and nothing but the link goes out. */
 export function mountTabRow() {
-  const row = document.querySelector('#vv-tabs > .tab-wrapper');
-  if (!row) return;
+  const begin = () => {
+    const [row, header] = ['#vv-tabs > .tab-wrapper', '#vv-header'].map((one) => document.querySelector(one));
+    if (!row || !header) return false; // Gradio makes the parts of a page in any order
+    listenToTabs(row);
+    stayBelow(/** @type {HTMLElement} */ (header));
+    return true;
+  };
+  if (begin()) return;
+  const waiting = new MutationObserver(() => void (begin() && waiting.disconnect()));
+  waiting.observe(document.body, { childList: true, subtree: true });
+}
+
+/** Writes the tab that is chosen into the link. @param {Element} row */
+function listenToTabs(row) {
   const choose = (/** @type {Element | null | undefined} */ button) => {
     const tab = TAB_BUTTON.exec(button?.id ?? '')?.[1];
     if (!tab) return;
@@ -165,12 +177,10 @@ export function mountTabRow() {
     subtree: true,
   });
   showTab(row);
-  stayBelow(document.querySelector('#vv-header'));
 }
 
 /** Tells the page how high the header is, below which the row of tabs stays on a phone. */
-function stayBelow(/** @type {HTMLElement | null} */ header) {
-  if (!header) return;
+function stayBelow(/** @type {HTMLElement} */ header) {
   const tell = () => document.documentElement.style.setProperty('--vv-header', `${header.offsetHeight}px`);
   new ResizeObserver(tell).observe(header);
 }

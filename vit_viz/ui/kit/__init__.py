@@ -1,7 +1,7 @@
 """The components of the page, and what its rooms share.
 
 Each component is a gr.HTML from a template and a module of JavaScript, `<name>.html` and `<name>.js` in the folder of its room; the
-script exports `mount(element, trigger, props, watch)` and is loaded once the template stands in the page. Templates are static and
+script exports `mount(element, trigger, props, watch)`, which runs once the template stands in the page. Templates are static and
 values reach the page through `textContent` only, because Gradio evaluates whatever stands in a template. The classes stand together
 here and not in the rooms that wire them, because Gradio writes a stub beside each module that has one, and a type checker reads the
 stub in place of the module.
@@ -327,7 +327,8 @@ class Address(Component):
     """The address bar and the identity of the tab.
 
     Events: `arrive` and `follow` (set, told): what a room, or the row of tabs, has written into the link.
-    The prop `fields` says what the link may hold, as JSON: of objects Gradio's page would make watched ones, which takes longer.
+    The prop `fields` says what the link may hold (vit_viz/web/kit/page.js), as JSON: of objects Gradio's page would make watched
+    ones, which takes longer.
     """
 
     template = "visit/address"

@@ -1,7 +1,7 @@
 // When the page opens, and on Back and Forward, it says what its address holds ('arrive'); the rooms begin with it.
 
 import { keepConnected } from './connection.js';
-import { identity, isHeardOf, leaveDialogs, onReturn, reopen, sayFields, visit, write } from './link.js';
+import { identity, isHeardOf, leaveDialogs, onReturn, reopen, visit, write } from './link.js';
 /** @import { Change } from './link.js' */
 
 const JOIN = '/queue/join';
@@ -42,12 +42,11 @@ const MOST_TRIES = 4;
 /**
  * Opens the page at its address. On a busy machine an event can get lost while the page is being built: it is told again, each time
  * after twice as long. Answers that come after Back was pressed, to what was done before it, leave the address as it is.
- * @type {import('../kit/elements.js').Mount<{value: Change | null, fields: string}>}
+ * @type {import('../kit/elements.js').Mount<{value: Change | null}>}
  */
 export function mount(_element, trigger, props, watch) {
   settleJoins(window);
   visit().trigger = trigger;
-  sayFields(JSON.parse(props.fields));
   keepConnected(reopen);
   let timer = 0;
   let arrivals = 0;

@@ -15,18 +15,6 @@ export function isHeardOf() {
   hear();
 }
 
-/** @typedef {import('../../web/kit/store.js').Field} Field */
-
-/** @type {(fields: Field[]) => void} */
-let tell;
-/** What a link may hold, once Python has told it. @type {Promise<Field[]>} */
-export const fields = new Promise((done) => (tell = done));
-
-/** @param {Field[]} known */
-export function sayFields(known) {
-  tell(known);
-}
-
 /** The query string that the address bar holds now. */
 export function currentLink() {
   return location.search;

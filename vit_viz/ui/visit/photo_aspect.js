@@ -45,13 +45,10 @@ export function expectPhoto(image, aspects) {
   begin(aspectOf(currentLink(), aspects[image]));
 }
 
-/** Begins with the picture of the link. @param {{components: any[]}} config of Gradio, which holds the tray as it is for everybody */
+/** Begins with the picture of the link, before anything of the page is laid out. @param {{components: any[]}} config of Gradio, which holds the tray as it is for everybody */
 export function openWithPhoto({ components }) {
   const tray = components.find((one) => one.props.elem_id === 'vv-samples');
   const image = new URLSearchParams(currentLink()).get('image') ?? '';
   const aspects = { ...kept(), ...tray?.props.value.aspects };
   begin(aspectOf(currentLink(), aspects[image]));
 }
-
-const { gradio_config: page } = /** @type {any} */ (globalThis);
-if (page) openWithPhoto(page); // this module runs before anything of the page is laid out

@@ -1,6 +1,6 @@
-// What the rooms of a page share: its store and its way to ask. It comes with the first room that is opened.
+// What the rooms of a page share: its store, and its way to ask.
 
-import { PLACE, fields } from '../../ui/visit/link.js';
+import { PLACE } from '../../ui/visit/link.js';
 import { asked, asker } from './ask.js';
 import { signal } from './preact.js';
 import { SERVER } from './server.js';
@@ -13,16 +13,40 @@ import { Store } from './store.js';
  * @property {import('./preact.js').Signal<number>} turn another one, and what the view is of is opened again
  */
 
-/** @type {Promise<Page>} once Python has told what a link may hold */
-export const page = fields.then((known) => ({
-  store: new Store(known, PLACE),
-  ask: asker(SERVER),
-  turn: signal(0),
-}));
+/** @type {Page | null} */
+let made = null;
+/** What was opened before there was a room for it. @type {{view: string, stop: AbortController, answer: Promise<any>} | null} */
+let begun = null;
+
+/** That of this page; what its links may hold stands in the configuration that Gradio is given. @returns {Page} */
+export function thePage() {
+  made ??= { store: new Store(fieldsIn(configured()), PLACE), ask: asker(SERVER), turn: signal(0) };
+  return made;
+}
+
+/** @returns {{components: {props: {props?: {fields?: string}}}[]} | undefined} */
+function configured() {
+  return /** @type {any} */ (globalThis).gradio_config;
+}
+
+/** @param {ReturnType<typeof configured>} config @returns {import('./store.js').Field[]} */
+function fieldsIn(config) {
+  const address = config?.components.find(({ props }) => props.props?.fields);
+  return JSON.parse(address?.props.props?.fields ?? '[]');
+}
+
+/** Opens what the link says, while the page is still being built; every tab is of it. @returns {Promise<any>} */
+export async function begin() {
+  if (!fieldsIn(configured()).length) return null;
+  const { store, ask } = thePage();
+  const [view, stop] = [store.subject(), new AbortController()];
+  begun = { view, stop, answer: ask('open', { view }, stop.signal) };
+  return begun.answer.catch(() => (begun = null)); // whoever needs it later asks again
+}
 
 /** What was known of the view is gone, or turned out to be wrong. */
-export async function openAgain() {
-  (await page).turn.value += 1;
+export function openAgain() {
+  if (made) made.turn.value += 1;
 }
 
 /**
@@ -30,6 +54,14 @@ export async function openAgain() {
  * @param {Page} page @param {string} tab
  */
 export function opened({ store, ask, turn }, tab) {
+  /** @type {typeof ask} */
+  const open = (name, body, stop) => {
+    const first = begun;
+    begun = null;
+    if (first && first.view === body.view) return first.answer;
+    first?.stop.abort();
+    return ask(name, body, stop);
+  };
   const question = () => (store.view.tab.value === tab ? ['open', { view: store.subject() }] : null);
-  return asked(ask, /** @type {() => [string, any] | null} */ (question), turn);
+  return asked(open, /** @type {() => [string, any] | null} */ (question), turn);
 }

@@ -1,14 +1,42 @@
 // The Look tab: the explorer, showing what the store of the page says, and keeping there what is chosen in it.
 
 import { Explorer } from '../../explorer/explorer.js';
-import { opened, page } from '../kit/page.js';
+import { routeUrl } from '../../explorer/source.js';
+import { begin as beginPage, opened, thePage } from '../kit/page.js';
 import { effect, untracked } from '../kit/preact.js';
 import { follow, keeperOf } from './keeper.js';
 import { SERVER } from './server_source.js';
 
+/** What was fetched before there was an explorer for it. @type {{trace: string, layer: number, answer: Promise<any>, photo: HTMLImageElement} | null} */
+let foreseen = null;
+
+/** What runs first of all: the view is opened and, of this tab, the layer that it begins with fetched, and the photo. */
+export async function begin() {
+  const trace = await beginPage();
+  const { store } = thePage();
+  if (!trace || store.view.tab.peek() !== 'look') return;
+  const layer = store.view.layer.peek() ?? trace.opening.layer;
+  if (layer >= trace.layers) return;
+  const photo = Object.assign(new Image(), { src: routeUrl(trace.photo) });
+  const answer = SERVER.layer(trace, layer, new AbortController().signal);
+  answer.catch(() => (foreseen = null)); // whoever needs it fetches it again
+  foreseen = { trace: trace.trace, layer, answer, photo };
+}
+
+/** @type {import('../../explorer/source.js').Source} */
+const SOURCE = {
+  ...SERVER,
+  layer(trace, layer, signal) {
+    const first = foreseen;
+    foreseen = null;
+    const isIt = first?.trace === trace.trace && first.layer === layer;
+    return isIt ? first.answer : SERVER.layer(trace, layer, signal);
+  },
+};
+
 /** @type {import('../../ui/kit/elements.js').Mount<{tables: Record<string, string>}>} */
 export function mount(element, _trigger, { tables }) {
-  void page.then((one) => look(element, one, tables));
+  look(element, thePage(), tables);
 }
 
 /**
@@ -25,7 +53,7 @@ export function look(element, one, tables) {
     closer: (/** @type {string} */ part) => store.look({ part }),
     again: () => void (turn.value += 1),
   };
-  const explorer = new Explorer(element, host, tables, SERVER);
+  const explorer = new Explorer(element, host, tables, SOURCE);
   explorer.clear('');
   effect(() => {
     const { state, value, error } = answer.value;

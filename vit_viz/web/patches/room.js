@@ -16,7 +16,7 @@ import { ARROWS } from '../../explorer/elements.js';
 import { routeUrl } from '../../explorer/source.js';
 import { asked } from '../kit/ask.js';
 import { Figure } from '../kit/figure.js';
-import { opened, page } from '../kit/page.js';
+import { opened, thePage } from '../kit/page.js';
 import { html, render, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
 /** @import { Page } from '../kit/page.js' */
 /** @import { Signal } from '../kit/preact.js' */
@@ -34,7 +34,7 @@ import { html, render, useLayoutEffect, useMemo, useRef, useSignal, useState } f
 
 /** @type {import('../../ui/kit/elements.js').Mount<{value: null}>} */
 export function mount(element) {
-  void page.then((one) => render(html`<${Patches} page=${one} />`, element));
+  render(html`<${Patches} page=${thePage()} />`, element);
 }
 
 /** @param {{page: Page}} props */
