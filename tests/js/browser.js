@@ -62,6 +62,11 @@ export class Browser {
       matchMedia: (/** @type {string} */ query) => ({
         matches: /pointer|hover/.test(query) ? this.touch : this.still,
       }),
+      ResizeObserver: class {
+        observe() {}
+
+        disconnect() {}
+      },
       navigator: {
         clipboard: { writeText: async (/** @type {string} */ text) => void (this.copied = text) },
       },

@@ -205,8 +205,10 @@ test('on Back what was to be written is not; Python reads the address, and follo
   const before = follows().length;
   PLACE.write({ head: '3' }, { push: false });
   assert.equal(follows().length, before);
-  set({ set: { q: '1,2' }, push: false, revision: 9, arrival: 2, heard: 3 });
+  set({ set: {}, push: false, revision: 9, arrival: 2, heard: 3 }); // the address is right as it is
   assert.deepEqual(follows().slice(before), [{ set: { head: '3' }, told: 4 }]);
+  set({ set: { q: '3,4' }, push: true, revision: 8, heard: 4 }); // of what was done before Back, and comes after its answer
+  assert.match(browser.location.search, /q=1,2/);
   set({ set: { q: 'class' }, push: false, revision: 10, heard: 4 });
   assert.match(browser.location.search, /q=class/);
 });

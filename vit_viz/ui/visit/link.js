@@ -48,6 +48,7 @@ class Visit {
   writing = 0; // timers of both
   telling = 0;
   isArriving = true; // Python is asked what the address means, and has not answered
+  since = 0; // revision of the view that the last arrival led to: answers to what was done before it come too late
   told = 0; // counts what rooms have written
   heard = 0; // the last of these that is in the view that Python has
   /** @type {Map<string, number>} by which of them each part of the link was last written */ unheard =
@@ -291,12 +292,13 @@ export function write(/** @type {Change | null} */ value) {
   if (!value) return;
   const one = visit();
   if (one.isLeaving) return void one.waiting.push(() => write(value));
-  const { set, revision, heard = 0 } = value;
+  const { set, revision = 0, heard = 0 } = value;
   one.heard = Math.max(one.heard, heard);
+  if (value.arrival) one.since = revision;
   const isNew = (/** @type {string} */ name) =>
     !(name in one.later) &&
     (one.unheard.get(name) ?? 0) <= one.heard &&
-    (revision ?? 0) >= (one.revisions.get(name) ?? 0);
+    revision >= Math.max(one.since, one.revisions.get(name) ?? 0);
   const news = Object.entries(set).filter(([name]) => !revision || isNew(name));
   if (revision) for (const [name] of news) one.revisions.set(name, revision);
   const before = linkWith({}); // whoever wrote a link by hand may have written it otherwise
