@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # the public names, of which each is imported when it is firs
     from vit_viz.analyses.map_stability import map_stability as map_stability
     from vit_viz.analyses.norms import TokenNorms as TokenNorms, token_norms as token_norms
     from vit_viz.analyses.output_parts import Decomposition as Decomposition
+    from vit_viz.analyses.position_distance import position_distance as position_distance
     from vit_viz.analyses.position_tables import (
         filter_components as filter_components,
         position_components as position_components,

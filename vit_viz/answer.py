@@ -187,12 +187,15 @@ class Answer:
 
 
 def parts_of(answer: object) -> Mapping[Any, object]:
-    """What an answer is made of, by name: fields, entries, or places of a tuple."""
+    """What an answer is made of, by name: fields, entries, or places of a tuple that names none."""
     if is_dataclass(answer):
         return {field.name: getattr(answer, field.name) for field in fields(answer)}
     if isinstance(answer, Mapping):
         return answer
-    return {str(place): part for place, part in enumerate(answer)} if isinstance(answer, tuple) else {}
+    if not isinstance(answer, tuple):
+        return {}
+    names = getattr(answer, "_fields", range(len(answer)))
+    return {str(name): part for name, part in zip(names, answer, strict=True)}
 
 
 def arrays_of(answer: object) -> dict[str, NDArray[Any]]:

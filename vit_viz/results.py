@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -336,6 +336,13 @@ class Segments(Answer):
         return int(self.labels.max()) + 1
 
 
+class Band(NamedTuple):
+    """What lies around a curve."""
+
+    low: NDArray[np.float32]
+    high: NDArray[np.float32]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(Answer):
     """A line y(x), with an optional band (low, high) of the same length for comparison."""
@@ -356,10 +363,10 @@ class Curve(Answer):
         object.__setattr__(self, "x", x)
         object.__setattr__(self, "y", y)
         if self.band is not None:
-            low, high = (checked_array(edge, 1, "The band of a curve") for edge in self.band)
-            if not low.shape == high.shape == x.shape:
+            band = Band(*(checked_array(edge, 1, "The band of a curve") for edge in self.band))
+            if not band.low.shape == band.high.shape == x.shape:
                 raise ParameterError("The band of a curve is as long as the curve.")
-            object.__setattr__(self, "band", (low, high))
+            object.__setattr__(self, "band", band)
         super().__post_init__()
 
     def to_table(self) -> Table:

@@ -185,6 +185,6 @@ def open_tab(page: Any, name: str) -> None:
     elif name == "Explain":
         panel.locator(".vv-part-picture:not(.vv-busy) .vv-image:not([hidden])").first.wait_for()
     elif name == "Positions":
-        panel.locator(".vv-tables[data-revision][aria-busy=false]").wait_for()
+        panel.locator(".vv-tables[aria-busy=false]").wait_for()
     else:
         panel.locator("[data-vv=root][data-state=ready]").wait_for()

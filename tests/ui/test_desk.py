@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Callable
@@ -18,7 +17,6 @@ from PIL import Image
 from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, arrived, layout, odd_picture
 from vit_viz import samples
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.positions import position_similarity
 from vit_viz.analyses.removal import WithoutPatches
 from vit_viz.analyses.rollout import RolloutOptions
 from vit_viz.analyses.trust import Trust
@@ -585,56 +583,6 @@ def test_the_sanity_check_follows_the_chosen_map(visit: Callable[..., Desk]) -> 
     assert "would have to be recomputed" in desk.shown["vv-sanity"]["value"]["error"]
 
 
-# --- positions
-
-
-def test_positions_show_the_pinned_patch_among_all(visit: Callable[..., Desk], session: Session) -> None:
-    desk = visit("positions")
-    drawn = desk.shown["vv-position-tables"]["value"]["drawn"]
-    matrix = position_similarity(session.model("odd"), grid=(4, 6))
-    row = np.frombuffer(base64.b64decode(drawn["row"]), "<f4")
-    np.testing.assert_array_equal(row, matrix.values[2 * 6 + 5])
-    assert (drawn["place"], drawn["prefix"]["name"]) == ([2, 5], "class")
-    for address, kind in zip(drawn["saved"], ("positions", "position", "prefix"), strict=True):
-        assert "/vit_viz/figure/" in address
-        assert parse_qs(urlsplit(address).query)["kind"] == [kind]
-    desk.act("vv-position-tables", "pin", data={"row": 1, "col": 4})
-    assert desk.view().query == "1,4"
-    before = desk.view()
-    for wrong in (
-        {"row": 4, "col": 0},
-        {"row": 0, "col": 6},
-        {"row": -1, "col": 0},
-        {"row": "x", "col": 1},
-        {},
-    ):
-        desk.act("vv-position-tables", "pin", data=wrong)
-        assert desk.view() == before
-
-
-def test_another_part_of_positions_takes_the_place_of_similarity(visit: Callable[..., Desk]) -> None:
-    desk = visit("positions")
-    value = desk.shown["vv-position-tables"]["value"]
-    assert (value["part"], value["parts"]) == (
-        "similarity",
-        ["similarity", "resampled", "components", "filters"],
-    )
-    desk.act("vv-position-tables", "show", data={"position_part": "components"})
-    value = desk.shown["vv-position-tables"]["value"]
-    assert (value["part"], value["drawn"]["grid"]) == ("components", [4, 6])
-    assert "positions=components" in desk.view().to_address()
-    desk.act("vv-position-tables", "show", data={"position_part": "periods"})
-    value = desk.shown["vv-position-tables"]["value"]
-    assert value["note"] == "Periods belong to rotary positions; those of this model are learned."
-    assert "drawn" not in value
-    before = desk.view()
-    with pytest.raises(gr.Error, match="The option “show” is one of similarity, resampled"):
-        desk.act("vv-position-tables", "show", data={"position_part": "everything"})
-    assert desk.view() == before
-    desk.act("vv-position-tables", "show", data={"position_part": "similarity", "position_grid": "trained"})
-    assert "places=trained" in desk.shown["vv-position-tables"]["value"]["drawn"]["tiles"]
-
-
 # --- the query
 
 
@@ -802,14 +750,14 @@ def test_the_controls_of_a_step_have_the_bounds_of_the_model(visit: Callable[...
 
 def test_a_part_that_is_not_on_the_screen_sleeps(visit: Callable[..., Desk]) -> None:
     desk = visit("patches")
-    assert not {"vv-gallery", "vv-explorer", "vv-position-tables", "vv-w-content"} & set(desk.shown)
-    desk.act("", "follow", data={"set": {"tab": "positions"}, "told": 1})
-    assert "vv-position-tables" in desk.shown
+    assert not {"vv-gallery", "vv-explorer", "vv-tokens", "vv-w-content"} & set(desk.shown)
+    desk.act("", "follow", data={"set": {"tab": "tokens"}, "told": 1})
+    assert "vv-tokens" in desk.shown
     assert "vv-gallery" not in desk.shown
-    assert desk.view().tab == "positions"
-    assert desk.shown["Address"]["value"]["set"] == {"tab": "positions"}
+    assert desk.view().tab == "tokens"
+    assert desk.shown["Address"]["value"]["set"] == {"tab": "tokens"}
     told = len(desk.told)
-    desk.act("", "follow", data={"set": {"tab": "positions"}, "told": 1})
+    desk.act("", "follow", data={"set": {"tab": "tokens"}, "told": 1})
     assert len(desk.told) == told  # nothing changed: nothing is written
 
 
@@ -818,7 +766,6 @@ def test_a_part_that_is_not_on_the_screen_sleeps(visit: Callable[..., Desk]) -> 
     [
         ("explain", "vv-gallery", ("attention share", "input", 0.3)),
         ("explain", "vv-explain-picture", ("vv-explain-picture", "pick", None)),
-        ("positions", "vv-position-tables", ("vv-position-tables", "pin", None)),
         ("walkthrough", "vv-w-content", ("vv-w-steps", "input", 3)),
         ("walkthrough", "vv-w-photo", ("vv-w-layer", "input", 2)),
     ],

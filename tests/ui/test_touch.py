@@ -181,7 +181,7 @@ DRAWN = {
     "explain": "#vv-explain-picture .vv-image:not([hidden])",
     "heads": "#vv-heads [data-ready]:not([data-ready=''])",
     "tokens": "#vv-tokens .vv-room-caption:not([hidden])",
-    "positions": "#vv-tab-positions .vv-tables[data-revision][aria-busy=false]",
+    "positions": "#vv-tab-positions .vv-tables[aria-busy=false]",
     "patches": "#vv-grid-picture .vv-patch-grid",
 }
 

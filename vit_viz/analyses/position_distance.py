@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.results import TokenMatrix
+from vit_viz.analyses.position_tables import GridOptions
+from vit_viz.analyses.positions import position_similarity
+from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.checkpoints import Model
+from vit_viz.geometry import Grid
+from vit_viz.lazy import nn
+from vit_viz.results import Curve, TokenMatrix
 
 UNALIKE = 0.1
 """A mean cosine down to which places count as alike."""
@@ -41,6 +48,42 @@ class LikenessByDistance:
     askew: _Floats
     along: _Floats
     down: _Floats
+
+
+def position_distance(loaded: Model | nn.Module | str | Path, *, grid: Grid | None = None) -> Curve:
+    """How alike the positions of two patches are by how far apart they lie, and what that says in words.
+
+    The mean of `position_similarity` over all pairs of patches whose distance, in a straight line, rounds to a number of steps; the
+    band holds eight in ten of them.
+
+    Args:
+        loaded: a loaded model or its name, or the model itself.
+        grid: (rows, cols); None means the grid that the model was made for.
+
+    Returns:
+        The unit of `position_similarity` over steps of a patch, from 0; the note says what positions tell apart.
+
+    Raises:
+        ParameterError: as `position_similarity`.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> vv.position_distance("mini").note.partition(":")[0]
+        'Positions know rows and columns'
+    """
+    matrix = position_similarity(loaded, grid=grid)
+    likeness = likeness_by_distance(matrix)
+    rows, cols = matrix.grid
+    return Curve(
+        np.arange(len(likeness.mean), dtype=np.float32),
+        likeness.mean,
+        "steps of a patch, in a straight line",
+        matrix.unit,
+        "likeness of positions by distance",
+        matrix.provenance.with_parameters(method="position_distance", grid=f"{rows} x {cols}"),
+        band=(likeness.low, likeness.high),
+        note=" ".join(filter(None, (f"{finding(likeness)}.", by_direction(likeness)))),
+    )
 
 
 def likeness_by_distance(matrix: TokenMatrix) -> LikenessByDistance:
@@ -119,3 +162,20 @@ def by_direction(likeness: LikenessByDistance) -> str:
 
 def _told(value: float) -> str:
     return f"{value:.2f}".replace("-0.00", "0.00")
+
+
+POSITION_DISTANCE = Question(
+    name="position_distance",
+    words=Words(
+        label="Positions by distance",
+        shows="how alike two positions are by how far apart they lie, and whether positions know rows and columns.",
+        hides="which two positions: those of one distance are taken together.",
+        formula=r"$\mathrm{mean}_{d(i, j) = s} \cos(p_i, p_j)$",
+        source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
+        class_blind=True,
+    ),
+    options=GridOptions,
+    run=lambda job, options: position_distance(job.loaded, grid=options.grid),
+    reads="model",
+    place=Place("positions", {"position_part": "similarity", "position_grid": "trained"}),
+)

@@ -161,6 +161,18 @@ def _note(model: VisionTransformer, grid: Grid) -> str:
     return " ".join(notes)
 
 
+def positioned(loaded: Model | nn.Module | str | Path) -> tuple[str, ...]:
+    """The prefix tokens with a position of their own: those that `position_similarity` has in `extra`.
+
+    Raises:
+        ParameterError: the model is not ours.
+    """
+    model, _ = own_model(loaded)
+    names = model.config.positioned_prefix
+    rows = model.position_table(model.config.grid)[: len(names)] if names else ()
+    return tuple(name for name, row in zip(names, rows, strict=True) if row.any())
+
+
 def checked_grid(grid: Grid) -> Grid:
     """The grid, refused where it has no patch or too many for all pairs.
 

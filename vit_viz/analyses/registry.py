@@ -27,6 +27,7 @@ from vit_viz.analyses.mosaic import HEAD_ROWS, MOSAIC
 from vit_viz.analyses.norms import TOKEN_NORMS
 from vit_viz.analyses.on_object import ON_OBJECT
 from vit_viz.analyses.patches import PATCHES, SEQUENCE
+from vit_viz.analyses.position_distance import POSITION_DISTANCE
 from vit_viz.analyses.position_tables import (
     FILTER_COMPONENTS,
     POSITION_COMPONENTS,
@@ -66,6 +67,7 @@ QUESTIONS: Registry[AnyQuestion] = Registry(
     PATCHES,
     SEQUENCE,
     POSITIONS,
+    POSITION_DISTANCE,
     POSITION_FIT,
     LINKS,
     TOKEN_SIMILARITY,

@@ -28,7 +28,6 @@ _MOVING_SIDE = 900
 _FRAME_MS = 800
 _NPZ_BYTES = 1 << 30  # the attention of all heads of a ViT-L at 1024 patches for one query is 1.6 MB
 _NPZ_FACTS_BYTES = 1 << 26
-_EDGES = {"band.0": "band.low", "band.1": "band.high"}  # of a curve
 _BROKEN = (
     *(OSError, ValueError, EOFError, KeyError, MemoryError, zipfile.BadZipFile, zlib.error),
     *(AttributeError, RuntimeError, SyntaxError, TypeError),  # of a file that only looks like one
@@ -145,9 +144,8 @@ def npz(answer: Answer, record: str) -> bytes:
         text = json.dumps(facts, ensure_ascii=True, sort_keys=True)
     except TypeError as error:
         raise ExportError(f"A {facts['kind']} holds something that cannot be written.") from error
-    arrays = {_EDGES.get(name, name): values for name, values in arrays_of(answer).items()}
     file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **{KEY: np.array(text)}, **arrays)
+    np.savez_compressed(file, allow_pickle=False, **{KEY: np.array(text)}, **arrays_of(answer))
     return file.getvalue()
 
 

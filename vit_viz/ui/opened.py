@@ -16,6 +16,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from vit_viz import samples
+from vit_viz.analyses.position_tables import answerable
+from vit_viz.analyses.positions import POSITIONS, position_similarity, positioned
+from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.progress import Progress, StopCheck
 from vit_viz.rest import THREADS, Computed, read_body, refusal
@@ -46,15 +49,35 @@ def routes(session: Session) -> list[Route]:
             VISITOR.set(visitor)  # in the context of this thread: whose the handles are
             try:
                 view, problems = arrived(session, search, owner)
-                session.run(subject_of(session, view, owner).request("trace"), cancelled=cancelled)
+                subject = subject_of(session, view, owner)
+                session.run(subject.request("trace"), cancelled=cancelled)
                 value = explorer_value(session, view, owner, notes=problems)
-                return JSONResponse(value | {"about": _about(view)})
+                told = {"about": _about(view), "positions": _positions(session.model(subject.model))}
+                return JSONResponse(value | told)
             except Exception as error:
                 return refusal(error)
 
         return Computed(opened, threads, is_told=False)
 
     return [Route(f"{PREFIX}/open", answer, methods=["POST"])]
+
+
+def _positions(loaded: Model) -> dict[str, Any]:
+    """What a model has of positions: the questions that it answers, its own grid, and the prefix tokens that have one.
+
+    Under "why" stands why there are none to compare, in a sentence; "" where there are.
+    """
+    why, grid = "", None
+    questions: list[str] = []
+    prefix: tuple[str, ...] = ()
+    try:
+        questions = [question.name for question in answerable(loaded)]
+        prefix, grid = positioned(loaded), loaded.config and loaded.config.grid
+        if POSITIONS.name not in questions:
+            position_similarity(loaded)  # which says why
+    except ParameterError as error:
+        why = str(error)
+    return {"questions": questions, "grid": grid, "prefix": prefix, "why": why}
 
 
 def _about(view: ViewState) -> dict[str, Any]:

@@ -53,7 +53,7 @@ MARKS = {
     "heads, matrix": "#vv-head-matrix [data-ready]",
     "heads, depth": "#vv-heads .vv-heads-dot",
     "tokens": "#vv-tokens .vv-room-heads th + th",
-    "positions": ".vv-tables[data-revision][aria-busy=false]",
+    "positions": ".vv-tables[aria-busy=false]",
     "patches": "#vv-tab-patches .vv-patch-grid",
     "survey": "#vv-survey-dots canvas[data-dots]",
 }

@@ -76,7 +76,7 @@ def test_every_tab_works_inside_the_frame_of_a_space(
     inner.wait_for_function("() => /image=u/.test(location.search)")
     for name, ready in (
         ("Explain", "#vv-explain-picture .vv-image"),
-        ("Positions", ".vv-tables[data-revision][aria-busy=false]"),
+        ("Positions", ".vv-tables[aria-busy=false]"),
         ("Walkthrough", "#vv-w-content.vv-w-ready .vv-w"),
     ):
         frame.get_by_role("tab", name=name).click()

@@ -15,7 +15,7 @@ from vit_viz.ui.app import build_app
 
 pytestmark = pytest.mark.browser
 
-READY = ".vv-tables[data-revision][aria-busy=false]"
+READY = ".vv-tables[aria-busy=false]"
 PIXEL = """([row, col]) => {
   const canvas = document.querySelector('.vv-places-pair .vv-cells canvas');
   return [...canvas.getContext('2d').getImageData(col, row, 1, 1).data];

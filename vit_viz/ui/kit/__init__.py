@@ -286,16 +286,6 @@ class SurveyRoom(Component):
     tells = ("option", "choose", "look")
 
 
-class PositionTables(Component):
-    """What is shown of the positions; events `show` (options of the view) and `pin` (row, col of a place).
-
-    The prop `tables` has the colour tables, as the explorer's.
-    """
-
-    template = "positions/tables"
-    tells = ("show", "pin")
-
-
 class TokenRoom(Component):
     """The photo with one state of the model over it, and all states as small maps.
 
@@ -312,15 +302,17 @@ class WebRoom(Component):
     """A room that keeps its state in the browser and asks for what it shows: vit_viz/web/NAME/room.js.
 
     Args:
-        name: of its folder.
+        name: of its folder; a room.html there is what it begins with.
+        props: what its script is told.
     """
 
     template = "kit/room"
-    html = "<div></div>"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, **props: Any) -> None:
+        page = _ROOMS.parent / "web" / name / "room.html"
+        self.html = page.read_text("utf-8") if page.exists() else "<div></div>"
         self.script = (f"../web/{name}/room", "mount")
-        super().__init__(elem_id=f"vv-{name}")
+        super().__init__(elem_id=f"vv-{name}", **props)
 
 
 class Address(Component):

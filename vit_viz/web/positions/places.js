@@ -3,33 +3,57 @@
 
 import { unpackHalf } from '../../explorer/attention.js';
 import { cellAt, movedPatch, patchRect, placeIn, pointerIn } from '../../explorer/geometry.js';
-import { bytesOf, Picture, tableIndex } from '../../explorer/paint.js';
+import { Picture, tableIndex } from '../../explorer/paint.js';
 import { askForFigure } from '../../explorer/source.js';
-import { byPointer, fetched, finder, having, make, makeSvg, onArrows, onPress } from '../kit/elements.js';
-import { short, showBar } from '../kit/numbers.js';
-import { letReadCells } from '../kit/picture.js';
-import { newStage, ringAt } from '../kit/stage.js';
-/** @import { Photo } from '../kit/stage.js' */
+import {
+  byPointer,
+  fetched,
+  finder,
+  having,
+  make,
+  makeSvg,
+  onArrows,
+  onPress,
+} from '../../ui/kit/elements.js';
+import { short, showBar } from '../../ui/kit/numbers.js';
+import { letReadCells } from '../../ui/kit/picture.js';
+import { newStage, ringAt } from '../../ui/kit/stage.js';
+/** @import { Photo } from '../../ui/kit/stage.js' */
 
 /**
+ * @typedef {[number, number]} Grid rows, cols
+ * @typedef {{arrays: Record<string, {shape: number[], data: Float32Array}>, facts: any}} Answer
+ * @typedef {(name: string, body: any, stop: AbortSignal) => Promise<Answer>} Ask
+ *
+ * What is drawn, and of what.
+ * @typedef {object} Of
+ * @property {string} model
+ * @property {string} trace where the server has the view
+ * @property {import('../../ui/kit/stage.js').Photo} photo with the grid of its patches
+ * @property {string[]} prefix
+ * @property {{questions: string[], grid: Grid | null, prefix: string[], why: string}} positions what the model has of them; why: there
+ *     are none to compare
+ * @property {boolean} isTrained whether the grid is that of the training, and not that of the photo
+ * @property {string} query
+ *
  * @typedef {[number, number]} Place row, col
  *
- * What is drawn of the positions; numbers are base64 of fp32.
+ * What is drawn of the positions.
  * @typedef {object} Similarity
- * @property {string} tiles where the small maps are fetched: float16 [rows / every, cols / every, rows, cols]
+ * @property {Float32Array} values the small maps, [rows / every, cols / every, rows, cols]
  * @property {number} every of how many places in either direction one has a small map
  * @property {string} unit
  * @property {number} cell width of a patch over its height, on the photo
  * @property {Photo} photo with the grid of the positions
  * @property {Place} place the one that is pinned, or in the middle
- * @property {string} row its likeness with all places
- * @property {{name: string, values: string} | null} prefix a token beside the patches that has a position
+ * @property {Float32Array} row its likeness with all places
+ * @property {{name: string, values: Float32Array} | null} prefix a token beside the patches that has a position
  * @property {string} title
  * @property {string} about
  * @property {string} direction
- * @property {string} mean of likeness by distance
- * @property {string} low
- * @property {string} high
+ * @property {Float32Array} mean of likeness by distance
+ * @property {Float32Array} low
+ * @property {Float32Array} high
  * @property {number[]} pairs
  * @property {string[]} saved addresses of the figures of all, of one, and of the prefix token
  */
@@ -39,9 +63,134 @@ const RANGE = [-1, 1];
 const MOST_TICKS = 7;
 const TARGET = 600; // pixels of the longer side of all small maps
 
-/** Numbers from base64 of little-endian fp32. */
-export function readFloats(/** @type {string} */ text) {
-  return new Float32Array(bytesOf(text).buffer);
+/** The grid that positions are shown on. @param {Of} of @returns {Grid} */
+export function shownGrid({ isTrained, positions: known, photo }) {
+  return (isTrained && known.grid) || photo.grid;
+}
+
+/** A grid as a question takes it; 0 is the one of the training. @param {Of} of */
+export function gridAsked({ isTrained, photo: { grid } }) {
+  return isTrained ? { rows: 0, cols: 0 } : { rows: grid[0], cols: grid[1] };
+}
+
+/** The place that a query pins, on the grid that is shown; else the one in the middle. @param {Of} of @returns {Grid} */
+export function placeOf(of) {
+  const grid = shownGrid(of);
+  const { grid: own } = of.photo;
+  const place = /^\s*(\d+),(\d+)/.exec(of.query)?.slice(1).map(Number);
+  const along = (/** @type {0 | 1} */ axis) =>
+    place ? Math.min(Math.floor((place[axis] * grid[axis]) / own[axis]), grid[axis] - 1) : grid[axis] >> 1;
+  return [along(0), along(1)];
+}
+
+/**
+ * Asks for all that is drawn of the positions.
+ * @param {Ask} ask @param {Of} of @param {AbortSignal} stop @returns {Promise<Similarity>}
+ */
+export async function similarity(ask, of, stop) {
+  const { model, trace, photo, positions } = of;
+  if (positions.why) throw new Error(positions.why);
+  const { rows, cols } = gridAsked(of);
+  const [grid, place] = [shownGrid(of), placeOf(of)];
+  const own = positions.prefix;
+  const name = own.includes(of.query) ? of.query : own[0];
+  const placeAlone = (/** @type {string} */ one) =>
+    ask('positions', { model, grid: rows ? `${rows},${cols}` : '', place: one }, stop);
+  const link = new URLSearchParams({
+    ...(of.isTrained && { places: 'trained' }),
+    ...(of.query && { q: of.query }),
+  });
+  const [distance, row, prefix, values] = await Promise.all([
+    ask('position_distance', { model, rows, cols }, stop),
+    placeAlone(place.join(',')),
+    name ? placeAlone(name) : null,
+    tilesAt(`/vit_viz/positions/${trace}?places=${of.isTrained ? 'trained' : 'image'}`, stop),
+  ]);
+  const [, , height, width] = photo.crop.region;
+  const [title, ...rest] = distance.facts.note.split(/[.] |[.]$/);
+  return {
+    values,
+    every: everyIn(values.length, grid),
+    unit: row.facts.unit,
+    cell: width / photo.grid[1] / (height / photo.grid[0]),
+    photo: { ...photo, grid },
+    place,
+    row: row.arrays.values.data,
+    prefix: prefix && { name, values: prefix.arrays.values.data },
+    title,
+    about: aboutWords(of, grid, row.facts.note),
+    direction: rest
+      .filter(Boolean)
+      .map((/** @type {string} */ one) => `${one}.`)
+      .join(' '),
+    mean: distance.arrays.y.data,
+    low: distance.arrays['band.low'].data,
+    high: distance.arrays['band.high'].data,
+    pairs: pairsIn(grid),
+    saved: ['positions', 'position', ...(prefix ? ['prefix'] : [])].map(
+      (kind) => `/vit_viz/figure/${trace}?kind=${kind}&${link}`,
+    ),
+  };
+}
+
+/** The small maps that were fetched last. @type {{address: string, values: Float32Array} | null} */
+let kept = null;
+
+/** @param {string} address @param {AbortSignal} stop */
+async function tilesAt(address, stop) {
+  if (kept?.address === address) return kept.values;
+  const buffer = await (await fetched(address, stop)).arrayBuffer();
+  kept = { address, values: unpackHalf(buffer, 0, buffer.byteLength / 2) };
+  return kept.values;
+}
+
+/** Of how many places in either direction one has a small map. @param {number} count of all numbers @param {Place} grid */
+export function everyIn(count, [rows, cols]) {
+  let every = 1;
+  while (
+    every < Math.max(rows, cols) &&
+    Math.ceil(rows / every) * Math.ceil(cols / every) * rows * cols > count
+  )
+    every += 1;
+  return every;
+}
+
+/** How many pairs of places are so many steps apart, in a straight line, by the steps. @param {Place} grid */
+export function pairsIn([rows, cols]) {
+  /** @type {number[]} */
+  const pairs = [];
+  for (let down = 0; down < rows; down++)
+    for (let across = down ? 1 - cols : 0; across < cols; across++) {
+      const steps = Math.round(Math.hypot(down, across));
+      pairs[steps] = (pairs[steps] ?? 0) + (rows - down) * (cols - Math.abs(across));
+    }
+  return pairs;
+}
+
+/** Where the positions come from, and who has none, in sentences. @param {Of} of @param {Place} grid @param {string} note */
+export function aboutWords({ photo, prefix, positions }, grid, note) {
+  const [here, shown] = [photo.grid.join(' x '), grid.join(' x ')];
+  const isOwn = positions.questions.includes('resampling') && positions.grid?.join(' x ') === shown;
+  const rest = here === shown ? 'this photo uses them as they are' : `this photo has ${here} patches`;
+  const trained = isOwn ? `The positions were trained at ${shown}; ${rest}.` : '';
+  const without = prefix.length && !positions.prefix.length ? withoutWords(prefix) : '';
+  return [trained, note, without].filter(Boolean).join(' ');
+}
+
+/** Who has no position, in a sentence. @param {string[]} prefix names of tokens */
+function withoutWords(prefix) {
+  /** @type {Map<string, number>} */
+  const kinds = new Map();
+  for (const name of prefix) {
+    const kind = name.replace(/[ 0-9]+$/, '');
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+  }
+  const names = [...kinds].map(
+    ([kind, count]) => `the ${kind}${count > 1 ? 's' : ''}${kind === 'register' ? '' : ' token'}`,
+  );
+  const words = names.join(' and ');
+  const rest = prefix.length > 1 ? 'have no position of their own' : 'has no position of its own';
+  return `${words[0].toUpperCase()}${words.slice(1)} ${rest}.`;
 }
 
 /**
@@ -79,11 +228,11 @@ export class Places {
   /** @type {Similarity | null} */ told = null;
   /** @type {Float32Array | null} the small maps */ values = null;
   /** @type {Place | null} the place under the pointer */ spot = null;
-  from = '';
+  /** @type {Of | null} */ of = null;
 
   /**
    * @param {HTMLElement} element @param {Uint32Array} table
-   * @param {(place: {row: number, col: number}) => void} pin
+   * @param {(place: {row: number, col: number}, of: Of) => void} pin
    */
   constructor(element, table, pin) {
     this.find = finder(element);
@@ -111,7 +260,8 @@ export class Places {
       this.spot = place;
       this.enlarge();
     };
-    const choose = (/** @type {Place | null} */ place) => place && this.pin({ row: place[0], col: place[1] });
+    const choose = (/** @type {Place | null} */ place) =>
+      place && this.of && this.pin({ row: place[0], col: place[1] }, this.of);
     this.tiles.addEventListener('pointermove', (event) => pointAt(this.placeAt(event)));
     this.tiles.addEventListener('click', (event) => choose(this.placeAt(event)));
     onArrows(this.tiles, (step) => choose(this.besides(step)));
@@ -149,17 +299,13 @@ export class Places {
     return [Math.floor(patch / cols), patch % cols];
   }
 
-  /** Draws what it is told; the small maps when they have come. @param {Similarity} told @param {() => boolean} isStill */
-  async show(told, isStill) {
-    const isKept = this.from === told.tiles;
-    const buffer = isKept ? null : await (await fetched(told.tiles)).arrayBuffer();
-    if (!isStill()) return;
+  /** Draws what it is told. @param {Similarity} told @param {Of} of */
+  show(told, of) {
+    const isKept = this.values === told.values;
     this.told = told;
-    if (buffer) {
-      this.values = unpackHalf(buffer, 0, buffer.byteLength / 2);
-      this.from = told.tiles;
-      paintTiles(this.all, this.values, this.shown(), told.photo.grid, this.table);
-    }
+    this.of = of;
+    this.values = told.values;
+    if (!isKept) paintTiles(this.all, this.values, this.shown(), told.photo.grid, this.table);
     this.spot = null;
     this.words(told);
     this.pair(told);
@@ -190,7 +336,7 @@ export class Places {
     if (prefix) {
       const words = make('span', '', `${prefix.name} with all places`);
       const picture = new Picture(make('canvas'), cols, rows);
-      const values = readFloats(prefix.values);
+      const { values } = prefix;
       picture.paint(values, this.table, RANGE);
       figures.push(this.mapOf(picture, `Likeness of ${prefix.name} with all places`, cell, words, 2, values));
     }
@@ -225,7 +371,7 @@ export class Places {
   /** Its likeness with all places. */
   enlarged() {
     const told = /** @type {Similarity} */ (this.told);
-    if (!this.spot || !this.values) return readFloats(told.row);
+    if (!this.spot || !this.values) return told.row;
     const [, across] = this.shown();
     const count = told.photo.grid[0] * told.photo.grid[1];
     const tile = (this.spot[0] / told.every) * across + this.spot[1] / told.every;
@@ -251,7 +397,7 @@ export class Places {
  * @param {HTMLElement} place @param {Similarity} told @param {(words: string) => void} tell
  */
 export function drawPlot(place, told, tell) {
-  const [mean, low, high] = [told.mean, told.low, told.high].map(readFloats);
+  const { mean, low, high } = told;
   const count = mean.length;
   const floor = Math.min(...low) < 0 ? -1 : 0;
   const at = (/** @type {number} */ step, /** @type {number} */ value) =>

@@ -1,0 +1,320 @@
+// The Positions tab: how alike places are (places.js), the table on another grid in each family's way, rotary periods, and components of
+// positions and of patch filters, as small pictures whose cells can be read. What a model has nothing of is not offered.
+
+import { patchQuery } from '../../explorer/geometry.js';
+import { decodeTable, Picture } from '../../explorer/paint.js';
+import { finder, having, make, onPress, press, showText } from '../../ui/kit/elements.js';
+import { showError } from '../../ui/kit/notes.js';
+import { percent, short } from '../../ui/kit/numbers.js';
+import { letReadCells } from '../../ui/kit/picture.js';
+import { asked } from '../kit/ask.js';
+import { opened, thePage } from '../kit/page.js';
+import { effect, untracked } from '../kit/preact.js';
+import { Places, gridAsked, shownGrid, similarity } from './places.js';
+/** @import { Page } from '../kit/page.js' */
+/** @import { Answer, Ask, Grid, Of } from './places.js' */
+
+/**
+ * @typedef {{shape: number[], data: Float32Array}} Numbers
+ *
+ * What the parts draw with: the colour tables, and where the cell that is pointed at is told.
+ * @typedef {{viridis: Uint32Array, signed: Uint32Array, tell: (words: string) => void}} Pens
+ * @typedef {{words: string, figures: HTMLElement[]}} Drawn
+ * @typedef {{label: string, question: string, ask: (ask: Ask, of: Of, stop: AbortSignal) => Promise<any>, draw?: (told: any, pens: Pens) => Drawn}} Part
+ */
+
+/** @type {import('../../ui/kit/elements.js').Mount<{tables: Record<string, string>}>} */
+export function mount(element, _trigger, { tables }) {
+  positions(element, thePage(), tables);
+}
+
+/** @param {HTMLElement} element @param {Page} one @param {Record<string, string>} tables of colours */
+export function positions(element, one, tables) {
+  const { store, ask } = one;
+  const find = finder(element);
+  const signed = decodeTable(tables.diverging);
+  const pens = {
+    viridis: decodeTable(tables.viridis),
+    signed,
+    tell: (/** @type {string} */ words) => (find('tables-cell').textContent = words),
+  };
+  const open = opened(one, 'positions');
+  /** @returns {[string, Of] | null} */
+  const question = () => {
+    const { state, value } = open.value;
+    if (state !== 'done') return null;
+    const { trace, grid, crop, photo, photo_size, name, prefix, about } = value;
+    return [
+      store.view.positions.value,
+      {
+        ...{ model: about.model, trace, prefix, positions: value.positions, query: store.view.q.value },
+        photo: { grid, crop, photo, photo_size, name },
+        isTrained: store.view.places.value === 'trained',
+      },
+    ];
+  };
+  const drawn = asked(
+    async (part, of, stop) => ({ part, of, told: await PARTS[part].ask(ask, of, stop) }),
+    question,
+  );
+  const places = new Places(element, signed, ({ row, col }, /** @type {Of} */ of) => {
+    const [rows, cols] = of.photo.grid;
+    const [down, across] = shownGrid(of);
+    const patch = Math.floor((row * rows) / down) * cols + Math.floor((col * cols) / across);
+    store.set({ q: patchQuery([patch], cols) }, { push: true });
+  });
+  onPress(element, 'show', (part) => store.set({ positions: part }, { push: true }));
+  onPress(element, 'places', (grid) => store.set({ places: grid }));
+  effect(() => {
+    const [{ state, value, error }, first] = [drawn.value, open.value];
+    const refused = first.state === 'failed' ? first.error : state === 'failed' ? error : '';
+    const isBusy = first.state === 'pending' || state === 'pending' || state === 'none';
+    having(find('tables'), { 'aria-busy': isBusy && !refused });
+    if (isBusy && !refused) return;
+    const of = untracked(question)?.[1] ?? null;
+    showAnswer(
+      element,
+      refused ? { part: store.view.positions.peek(), of, told: null } : value,
+      pens,
+      places,
+    );
+    showError(find('tables-note'), refused, { stays: true });
+  });
+}
+
+/** @param {HTMLElement} element @param {{part: string, of: Of | null, told: any}} answer @param {Pens} pens @param {Places} places */
+function showAnswer(element, { part, of, told }, pens, places) {
+  const find = finder(element);
+  const { draw } = PARTS[part];
+  find('tables').dataset.part = part;
+  showChoices(element, part, of, Boolean(told));
+  find('places').hidden = !told || Boolean(draw);
+  find('tables-main').hidden = !told || !draw;
+  if (told && of && !draw) places.show(told, of);
+  if (!told || !draw) return find('tables-figures').replaceChildren();
+  const { words, figures } = draw(told, pens);
+  showText(find('tables-words'), words);
+  pens.tell(part === 'filters' ? '' : 'Point at a cell, or move with the arrow keys, to read it.');
+  find('tables-figures').replaceChildren(...figures);
+}
+
+/** What this model has something of, and the grid where there are two. @param {HTMLElement} element @param {string} part @param {Of | null} of @param {boolean} isDrawn */
+function showChoices(element, part, of, isDrawn) {
+  const known = of?.positions;
+  const toggle = finder(element)('tables-parts');
+  const parts = Object.keys(PARTS).filter((name) => known?.questions.includes(PARTS[name].question));
+  const isSame = parts.join() === toggle.dataset.parts; // buttons that stay keep the focus
+  const buttonOf = (/** @type {string} */ name) =>
+    having(make('button', '', PARTS[name].label), { type: 'button', 'data-show': name });
+  if (!isSame) toggle.replaceChildren(...parts.map(buttonOf));
+  toggle.dataset.parts = parts.join();
+  toggle.hidden = parts.length === 0 || parts.join() === part;
+  press(element, 'show', part);
+  const isChoice =
+    known?.grid && ON_EITHER_GRID.includes(part) && known.grid.join() !== of?.photo.grid.join();
+  finder(element)('tables-grids').hidden = !isChoice || !isDrawn;
+  press(element, 'places', of?.isTrained ? 'trained' : 'image');
+}
+
+const ON_EITHER_GRID = ['similarity', 'periods', 'components'];
+
+// --- what is shown beside similarity
+
+/** A picture with a caption. @param {HTMLElement} cells @param {string} words @param {string} kind */
+function figureOf(cells, words, kind = '') {
+  return make('figure', `vv-tables-figure vv-stack ${kind}`, cells, make('figcaption', 'vv-small', words));
+}
+
+/** A picture of one pixel per cell. @param {Grid} grid @param {(picture: Picture) => void} paint */
+function cellsOf([rows, cols], paint) {
+  const picture = new Picture(make('canvas'), cols, rows);
+  paint(picture);
+  const cells = make('div', 'vv-cells', picture.canvas);
+  cells.style.aspectRatio = `${cols} / ${rows}`;
+  return cells;
+}
+
+/** @param {Grid} grid @param {Float32Array} values @param {Uint32Array} table @param {[number, number]} range */
+function mapOf(grid, values, table, range) {
+  return cellsOf(grid, (picture) => picture.paint(values, table, range));
+}
+
+/** Colours in [0, 1], three for each cell. @param {Grid} grid @param {ArrayLike<number>} levels */
+function coloursOf(grid, levels) {
+  return cellsOf(grid, (picture) => picture.set(pixelsOf(levels)));
+}
+
+/** Pixels of levels in [0, 1] of red, green and blue; what lies outside is cut off. @param {ArrayLike<number>} levels */
+export function pixelsOf(levels) {
+  const byte = (/** @type {number} */ level) => Math.round(255 * Math.min(1, Math.max(0, level)));
+  return Uint32Array.from({ length: levels.length / 3 }, (_, cell) => {
+    const [red, green, blue] = [0, 1, 2].map((colour) => byte(levels[3 * cell + colour]));
+    return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
+  });
+}
+
+/**
+ * Three coordinates as levels of red, green and blue, on one scale for all: from the 1st to the 99th percentile of each.
+ * @param {Float32Array[]} all with three numbers for each cell
+ */
+export function onOneScale(all) {
+  const ends = [0, 1, 2].map((colour) => {
+    const values = Float32Array.from(
+      all.flatMap((one) => Array.from({ length: one.length / 3 }, (_, cell) => one[3 * cell + colour])),
+    ).sort();
+    return [percentile(values, 0.01), percentile(values, 0.99)];
+  });
+  return all.map((one) =>
+    one.map((value, i) => {
+      const [low, high] = ends[i % 3];
+      return (value - low) / (high > low ? high - low : 1);
+    }),
+  );
+}
+
+/** The value below which a share of sorted ones lies, between two of them by the line. @param {Float32Array} sorted @param {number} share */
+function percentile(sorted, share) {
+  const at = share * (sorted.length - 1);
+  const [below, above] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
+  return below + (above - below) * (at - Math.floor(at));
+}
+
+/** The parts of an array along its first axis. @param {Numbers} numbers */
+function along({ shape, data }) {
+  const size = data.length / shape[0];
+  return Array.from({ length: shape[0] }, (_, i) => data.subarray(i * size, (i + 1) * size));
+}
+
+/** How a variant differs, in words. @param {string} name @param {number} overall @param {string} own */
+export function variantWords(name, overall, own) {
+  if (name === own) return `${name}: this model's own way`;
+  return `${name}: differs by ${overall < 1e-6 ? 'nothing' : percent(overall)}`;
+}
+
+/** What is said where there is nothing to resample. */
+export function sameWords(/** @type {Grid} */ grid) {
+  return `This photo's grid, ${grid.join(' x ')}, is the checkpoint's own: nothing is resampled. Choose another size, or a photo of another shape, to see how the ways differ.`;
+}
+
+/** @param {Answer} answer @param {Pens} pens @returns {Drawn} */
+function drawResampled({ arrays, facts }, { viridis, tell }) {
+  const [old, grid] = ['before.values', 'after.values'].map(
+    (name) => /** @type {Grid} */ (arrays[name].shape.slice(1, 3)),
+  );
+  const [before, ...after] = onOneScale([arrays['before.values'].data, ...along(arrays['after.values'])]);
+  const first = figureOf(coloursOf(old, before), `the checkpoint's own table, ${old.join(' x ')}`);
+  if (old.join() === grid.join()) return { words: sameWords(grid), figures: [first] };
+  const high = arrays['difference.values'].data.reduce((most, value) => Math.max(most, value), 0);
+  const figures = along(arrays['difference.values']).map((values, i) => {
+    const name = facts.after.names[i];
+    const figure = figureOf(coloursOf(grid, after[i]), variantWords(name, arrays.overall.data[i], facts.own));
+    if (name === facts.own) return figure;
+    const apart = mapOf(grid, values, viridis, [0, high]);
+    letReadCells(apart, grid, `Difference of ${name} from this model's own way`, (row, col) =>
+      tell(
+        `${name}, position (${row}, ${col}): differs by ${short(values[row * grid[1] + col])} of the mean norm of a position`,
+      ),
+    );
+    figure.append(apart);
+    return figure;
+  });
+  const words = `The table brought from ${old.join(' x ')} to ${grid.join(' x ')} as each family of models does it, in three components of the checkpoint's own table as colours. Under each, how far it lies from this model's own way: dark is 0, bright ${short(high)} of the mean norm of a position.`;
+  return { words, figures: [first, ...figures] };
+}
+
+/** @param {Answer} answer @param {Pens} pens @returns {Drawn} */
+function drawPeriods({ arrays }, { signed, tell }) {
+  const periods = arrays.periods.data;
+  const axis = (/** @type {string} */ key, /** @type {string} */ name) => {
+    const { shape, data } = arrays[key];
+    const grid = /** @type {Grid} */ (shape);
+    const cells = mapOf(grid, data, signed, [-1, 1]);
+    cells.style.aspectRatio = '4 / 3';
+    letReadCells(cells, grid, `Likeness by distance, ${name}`, (row, col) =>
+      tell(
+        `period ${short(periods[row])}, ${col} ${name} apart: cosine ${short(data[row * shape[1] + col])}`,
+      ),
+    );
+    const ends = `a row for each period, ${short(periods[0])} to ${short(periods[periods.length - 1])} half sides of the picture; across: 0 to ${shape[1] - 1} ${name} apart`;
+    return figureOf(cells, ends, 'vv-wide');
+  };
+  const words =
+    'How alike two patches are by each period alone, by how far apart they are: short periods tell neighbours apart, long ones the ends of the picture. Cosine from -1 (blue) to 1 (red).';
+  return { words, figures: [axis('rows', 'rows'), axis('cols', 'columns')] };
+}
+
+/** @param {Answer} answer @param {Pens} pens @returns {Drawn} */
+function drawComponents({ arrays }, { tell }) {
+  const grid = /** @type {Grid} */ (arrays['maps.values'].shape.slice(1, 3));
+  const [levels] = onOneScale([arrays['maps.values'].data]);
+  const cells = coloursOf(grid, levels);
+  letReadCells(cells, grid, 'Positions in three components', (row, col) => {
+    const first = 3 * (row * grid[1] + col);
+    const said = [0, 1, 2].map((colour) => percent(Math.min(1, Math.max(0, levels[first + colour]))));
+    tell(`position (${row}, ${col}): red ${said[0]}, green ${said[1]}, blue ${said[2]} of their scale`);
+  });
+  const [red, green, blue] = [...arrays.shares.data].map(percent);
+  const words = `By what the positions differ most, as colours. Share of their variance: red ${red}, green ${green}, blue ${blue}.`;
+  return { words, figures: [figureOf(cells, `${grid.join(' x ')} positions`, 'vv-wide')] };
+}
+
+/** @param {Answer} answer @returns {Drawn} */
+function drawFilters({ arrays }) {
+  const { shape, data } = arrays.values; // [filters, channels, rows, cols]
+  const [, channels, ...sides] = shape;
+  const shares = [...arrays.shares.data];
+  const figures = along({ shape, data }).map((filter, i) =>
+    figureOf(
+      coloursOf(/** @type {Grid} */ (sides), filterLevels(filter, channels)),
+      `${i + 1}: ${percent(shares[i])}`,
+      'vv-little',
+    ),
+  );
+  const all = percent(shares.reduce((sum, share) => sum + share, 0));
+  const words = `What the model sees in a patch first: the ${figures.length} components in which its patch filters differ most, ${all} of their variance together. Gray is 0; each has its own scale.`;
+  return { words, figures };
+}
+
+/** A filter, [channels, pixels], as levels of red, green and blue: gray is 0, and the largest number an end. @param {Float32Array} filter @param {number} channels */
+export function filterLevels(filter, channels) {
+  const pixels = filter.length / channels;
+  const valueAt = (/** @type {number} */ pixel, /** @type {number} */ colour) => {
+    if (channels === 3) return filter[colour * pixels + pixel];
+    let sum = 0;
+    for (let channel = 0; channel < channels; channel++) sum += filter[channel * pixels + pixel];
+    return sum / channels;
+  };
+  const values = Float32Array.from({ length: 3 * pixels }, (_, i) => valueAt(Math.floor(i / 3), i % 3));
+  const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
+  return values.map((value) => 0.5 + value / (2 * largest));
+}
+
+/** The parts of the tab, in their order; a model has one where it answers the question. @type {Record<string, Part>} */
+const PARTS = {
+  similarity: { label: 'similarity', question: 'positions', ask: similarity },
+  resampled: {
+    label: 'on another grid',
+    question: 'resampling',
+    ask: (ask, { model, photo: { grid } }, stop) =>
+      ask('resampling', { model, rows: grid[0], cols: grid[1] }, stop),
+    draw: drawResampled,
+  },
+  periods: {
+    label: 'rotary periods',
+    question: 'rotary_similarity',
+    ask: (ask, of, stop) => ask('rotary_similarity', { model: of.model, ...gridAsked(of) }, stop),
+    draw: drawPeriods,
+  },
+  components: {
+    label: 'in colours',
+    question: 'position_components',
+    ask: (ask, of, stop) => ask('position_components', { model: of.model, ...gridAsked(of) }, stop),
+    draw: drawComponents,
+  },
+  filters: {
+    label: 'patch filters',
+    question: 'filter_components',
+    ask: (ask, { model }, stop) => ask('filter_components', { model }, stop),
+    draw: drawFilters,
+  },
+};
