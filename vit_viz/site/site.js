@@ -262,10 +262,14 @@ export class Site {
     return id;
   }
 
-  /** Something else is asked for; where a link waits for it, the rest of that holds. @param {Partial<Asked>} change */
+  /** Something else is asked for; where a link waits for it, the rest of that holds, but for a model that is not here. @param {Partial<Asked>} change */
   choose(change) {
-    if (this.isWaiting) this.store.set(change);
-    else this.store.look(change);
+    const { model } = this.store.view;
+    const isHere = !model.peek() || this.facts.models.some(({ name }) => name === model.peek());
+    const whole = isHere ? change : { model: this.asked.model, ...change };
+    if (this.isWaiting) this.store.set(whole);
+    else this.store.look(whole);
+    if (this.isWaiting) this.following = this.follow(this.asked); // what the link names itself, which is here now
     return this.following;
   }
 
