@@ -53,6 +53,24 @@ test('what a link is to is opened before there is a room for it, and once', asyn
   );
 });
 
+test('what was opened for the tab of the link is not for another one, for which it may be too old', async (t) => {
+  const browser = new Browser('?tab=heads');
+  let asked = 0;
+  const fetch = async () => {
+    asked += 1;
+    return new Response('{}');
+  };
+  const address = { props: { fields: JSON.stringify(fields) } };
+  browser.install(t, { fetch, gradio_config: { components: [{ props: address }] } });
+  const { store } = thePage();
+  store.read();
+  void begin();
+  opened(thePage(), 'patches');
+  assert.equal(asked, 1);
+  store.set({ tab: 'patches' });
+  assert.equal(asked, 2);
+});
+
 test('a page without links opens nothing', async (t) => {
   new Browser().install(t, { gradio_config: { components: [] } });
   assert.equal(await begin(), null);

@@ -72,7 +72,6 @@ export class Explorer {
   constructor(element, host, tables, source) {
     this.host = host;
     this.source = source;
-    this.tables = tables;
     /** @type {Record<string, HTMLElement>} */
     this.parts = {};
     for (const part of element.querySelectorAll('[data-vv]')) {

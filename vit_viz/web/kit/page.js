@@ -15,7 +15,10 @@ import { Store } from './store.js';
 
 /** @type {Page | null} */
 let made = null;
-/** What was opened before there was a room for it. @type {{view: string, stop: AbortController, answer: Promise<any>} | null} */
+/**
+ * What was opened before there was a room for it; it is for the tab of the link alone, as its addresses expire.
+ * @type {{tab: string, view: string, stop: AbortController, answer: Promise<any>} | null}
+ */
 let begun = null;
 
 /** That of this page; what its links may hold stands in the configuration that Gradio is given. @returns {Page} */
@@ -40,7 +43,7 @@ export async function begin() {
   if (!fieldsIn(configured()).length) return null;
   const { store, ask } = thePage();
   const [view, stop] = [store.subject(), new AbortController()];
-  begun = { view, stop, answer: ask('open', { view }, stop.signal) };
+  begun = { tab: store.view.tab.peek(), view, stop, answer: ask('open', { view }, stop.signal) };
   return begun.answer.catch(() => (begun = null)); // whoever needs it later asks again
 }
 
@@ -58,7 +61,7 @@ export function opened({ store, ask, turn }, tab) {
   const open = (name, body, stop) => {
     const first = begun;
     begun = null;
-    if (first && first.view === body.view) return first.answer;
+    if (first && first.tab === tab && first.view === body.view) return first.answer;
     first?.stop.abort();
     return ask(name, body, stop);
   };
