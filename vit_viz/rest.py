@@ -11,11 +11,12 @@ Every refusal is a 4xx with {"error": one sentence}.
 
 `text/event-stream` tells how far an answer is while it is computed: events "progress" with {"share": from 0 to 1, "left": words},
 then one "answer", which is the JSON, or "refused" with {"error": one sentence, "status": as it would have been}. Who hangs up ends
-the computation.
+the computation. Where `application/x-safetensors` is accepted beside it, the answer is that, as base64.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import threading
@@ -86,6 +87,9 @@ def routes(session: Session) -> list[Route]:
         except Exception as error:
             return refusal(error)
         owner, app = request.scope.get(OWNER, "api"), str(request.base_url)
+        is_told = media_type == EVENTS
+        if is_told:
+            media_type = _accepted(request, [_JSON, SAFETENSORS]) or _JSON
 
         def answer(progress: Progress | None, cancelled: StopCheck) -> Response:
             try:
@@ -94,7 +98,7 @@ def routes(session: Session) -> list[Route]:
             except Exception as error:
                 return refusal(error)
 
-        return Computed(answer, threads[question.is_slow], is_told=media_type == EVENTS)
+        return Computed(answer, threads[question.is_slow], is_told=is_told)
 
     return [
         # a method that is not meant has a route, too: Starlette would answer it in words that are no JSON
@@ -167,7 +171,9 @@ class Computed(Response):
         if not self._is_told:
             await made[0](scope, receive, send)
         elif made[0].status_code < 400:
-            await _send_event(send, "answer", bytes(made[0].body), is_last=True)
+            body = bytes(made[0].body)
+            is_text = made[0].media_type == _JSON
+            await _send_event(send, "answer", body if is_text else base64.b64encode(body), is_last=True)
         else:
             said = json.loads(bytes(made[0].body)) | {"status": made[0].status_code}
             await _send_event(send, "refused", json.dumps(said).encode(), is_last=True)

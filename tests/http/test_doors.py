@@ -274,7 +274,7 @@ def test_another_origin_is_refused_where_a_browser_says_nothing_else(
 PHOTO_ALONE = (
     *("figure/{}", "figure/{}?kind=mosaic", "explorer/{}.html", "picture/{}.png", "picture/{}.png?kind=patches", "recipe/{}"),
     *("proof/{}", "layer/{}/0", "tokens/{}/0", "rows/{}/0", "numbers/{}"),
-    *("token_numbers/{}?kind=norms", "head_numbers/{}?kind=measures"),
+    "head_numbers/{}?kind=measures",
 )  # fmt: skip
 
 
@@ -283,7 +283,7 @@ def test_the_handle_of_a_photo_opens_the_photo_alone(
     app: Server, meet: Callable[..., Visitor], path: str
 ) -> None:
     visitor = meet()
-    trace = with_picture(visitor)
+    with_picture(visitor)
     photo = visitor.opened()["photo"]
     handle = photo.rpartition("/")[2]
     answer = visitor.http.get("/vit_viz/" + path.format(handle))
@@ -292,8 +292,6 @@ def test_the_handle_of_a_photo_opens_the_photo_alone(
         "This picture is no longer kept; please reload the page.",
     )
     assert visitor.http.get(photo).status_code == 200
-    beside = visitor.http.get(f"/vit_viz/token_numbers/{trace}?kind=norms&also={handle}")
-    assert (beside.status_code, beside.text) == (answer.status_code, answer.text)
     assert "Traceback" not in app.said()
 
 

@@ -161,6 +161,70 @@ test('an equal question is the same one until it is to be asked again', async ()
   );
 });
 
+/** An answer of the form safetensors with one number. @param {number} number */
+function filed(number) {
+  const header = JSON.stringify({
+    __metadata__: { vit_viz: '{"facts":{}}' },
+    values: { dtype: 'F32', shape: [1], data_offsets: [0, 4] },
+  });
+  const file = Buffer.alloc(8 + header.length + 4);
+  file.writeBigUInt64LE(BigInt(header.length));
+  file.write(header, 8);
+  file.writeFloatLE(number, 8 + header.length);
+  return file;
+}
+
+test('how far an answer is, in pieces as they come; a refusal, and a line that breaks', async (t) => {
+  /** @type {string[]} */
+  let pieces = [];
+  const fetch = async (/** @type {string} */ _path, /** @type {any} */ { headers }) => {
+    assert.equal(headers.Accept, 'text/event-stream, application/x-safetensors');
+    const read = async () => {
+      const piece = pieces.shift();
+      return piece === undefined ? { done: true } : { done: false, value: new TextEncoder().encode(piece) };
+    };
+    return { ok: true, status: 200, body: { getReader: () => ({ read }) } };
+  };
+  new Browser().install(t, { fetch });
+  const event = (/** @type {string} */ kind, /** @type {string} */ data) =>
+    `event: ${kind}\ndata: ${data}\n\n`;
+  /** @type {any[]} */
+  const heard = [];
+  const told = () => SERVER.answer('look', {}, wait().signal, (far) => heard.push([far.share, far.left]));
+  const first = event('progress', '{"share":0.5,"left":"about 2 s left"}');
+  pieces = [
+    first.slice(0, 20),
+    first.slice(20) + event('progress', '{"share":0.75,"left":""}'),
+    event('answer', filed(1.5).toString('base64')),
+  ];
+  assert.deepEqual([...(await told()).arrays.values.data], [1.5]);
+  assert.deepEqual(heard, [
+    [0.5, 'about 2 s left'],
+    [0.75, ''],
+  ]);
+  pieces = [event('refused', '{"error":"There is no layer 99.","status":400}')];
+  await assert.rejects(told(), /^Error: There is no layer 99\.$/);
+  pieces = [first];
+  await assert.rejects(told(), /broke off/);
+});
+
+test('all who wait for an answer hear how far it is, and nobody who left', async () => {
+  /** @type {import('../../vit_viz/web/kit/ask.js').Tell[]} */
+  const tells = [];
+  const answer = (/** @type {any[]} */ ...[, , , tell]) => new Promise(() => tells.push(tell));
+  const ask = asker({ answer, keeps: () => true });
+  /** @type {string[]} */
+  const heard = [];
+  const [one, two] = [wait(), wait()];
+  void ask('ablation', {}, one.signal, ({ share }) => heard.push(`one ${share}`));
+  void ask('ablation', {}, two.signal, ({ share }) => heard.push(`two ${share}`));
+  void ask('look', {}, wait().signal);
+  tells[0]({ share: 0.5, left: '' });
+  one.abort();
+  tells[0]({ share: 0.75, left: '' });
+  assert.deepEqual([heard, tells[1]], [['one 0.5', 'two 0.5', 'two 0.75'], undefined]);
+});
+
 test('a browser that keeps no cookies is nobody until the server has heard of its page', async (t) => {
   const statuses = [405, 200];
   /** @type {string[]} */

@@ -360,6 +360,7 @@ test('any class can be searched for, and the one that is chosen is told', async 
   part.browser.pass(200);
   assert.deepEqual(part.told.at(-1), ['search', { text: 'owl', seq: 1 }]);
   part.set({ seq: 1, hits: [{ name: 'great grey owl', index: 24 }] }, 'matches');
+  await new Promise((done) => setImmediate(done));
   part.find('hits').querySelectorAll('button')[0].click();
   assert.deepEqual(part.told.at(-1), ['why', { index: 24 }]);
 });

@@ -23,6 +23,8 @@ const classes = [
   { index: 2, name: 'cat', probability: null },
 ];
 
+const settled = () => new Promise((done) => setImmediate(done));
+
 test('classes are chips; the chosen one cannot be set against itself', () => {
   const { find, told, element } = mount(TARGET, { classes, chosen: 7, other: 4, words: 'why <b>' });
   assert.deepEqual(texts(find('why').children), ['lion90%', '<b>4.6%', 'cat']);
@@ -58,7 +60,7 @@ test('without classes there is nothing to choose, without another class it is co
   assert.ok(find('target-words').hidden);
 });
 
-test('a search asks once the hand rests and shows the newest answer only', () => {
+test('a search asks once the hand rests and shows the newest answer only', async () => {
   const { find, told, browser, set } = mount(TARGET, { classes, chosen: 4, other: null });
   const search = find('search');
   const type = (/** @type {string} */ text) => {
@@ -76,8 +78,10 @@ test('a search asks once the hand rests and shows the newest answer only', () =>
   browser.pass(150);
   assert.deepEqual(told[1][1], { text: 'x'.repeat(100), seq: 2 });
   set({ seq: 1, hits: [] }, 'matches');
+  await settled();
   assert.ok(find('hits').hidden);
   set({ seq: 2, hits: [{ index: 9, name: 'tiger' }] }, 'matches');
+  await settled();
   assert.ok(!find('hits').hidden);
   const [hit] = find('hits').children;
   assert.deepEqual(texts(hit.children), ['tiger', 'why', 'and not']);
@@ -87,27 +91,28 @@ test('a search asks once the hand rests and shows the newest answer only', () =>
   assert.deepEqual([search.value, find('hits').hidden], ['', true]); // the click reaches the line
 });
 
-test('nothing found is said, Enter takes the first hit, Escape closes, an empty search asks nothing', () => {
+test('nothing found is said, Enter takes the first hit, Escape closes, an empty search asks nothing', async () => {
   const { find, told, browser, set } = mount(TARGET, { classes, chosen: 4, other: null });
   const search = find('search');
-  const ask = (/** @type {any[]} */ hits, seq = 1) => {
+  const ask = async (/** @type {any[]} */ hits, seq = 1) => {
     search.value = 'x';
     search.fire('input');
     browser.pass(150);
     set({ seq, hits }, 'matches');
+    await settled();
   };
-  ask([]);
+  await ask([]);
   assert.equal(find('hits').textContent, 'No class has this name.');
   search.fire('keydown', { key: 'Enter' });
   search.fire('keydown', { key: 'Escape' });
   assert.ok(find('hits').hidden);
-  ask([{ index: 9, name: 'tiger' }], 2);
+  await ask([{ index: 9, name: 'tiger' }], 2);
   search.fire('keydown', { key: 'a' });
   assert.ok(!find('hits').hidden);
   search.fire('keydown', { key: 'Escape' });
   search.fire('keydown', { key: 'Enter' }); // closed: nothing is chosen
   assert.equal(told.length, 2);
-  ask([{ index: 9, name: 'tiger' }], 3);
+  await ask([{ index: 9, name: 'tiger' }], 3);
   search.fire('keydown', { key: 'Enter' });
   assert.deepEqual(told.at(-1), ['why', { index: 9 }]);
   search.value = '  ';
@@ -116,7 +121,7 @@ test('nothing found is said, Enter takes the first hit, Escape closes, an empty 
   assert.equal(told.length, 4);
 });
 
-test('hits close where the field is left, and an answer that comes after that opens nothing', () => {
+test('hits close where the field is left, and an answer that comes after that opens nothing', async () => {
   const { find, browser, set } = mount(TARGET, { classes, chosen: 4, other: null });
   const [search, box] = [find('search'), find('search-box')];
   const type = () => {
@@ -126,6 +131,7 @@ test('hits close where the field is left, and an answer that comes after that op
   };
   type();
   set({ seq: 1, hits: [{ index: 9, name: 'tiger' }] }, 'matches');
+  await settled();
   const choice = find('hits').querySelector('button');
   box.fire('focusout', { relatedTarget: choice });
   assert.ok(!find('hits').hidden); // to a button of the list: still inside
@@ -135,9 +141,11 @@ test('hits close where the field is left, and an answer that comes after that op
   type();
   box.fire('focusout', { relatedTarget: find('why') });
   set({ seq: 2, hits: [] }, 'matches');
+  await settled();
   assert.ok(find('hits').hidden);
   type();
   set({ seq: 3, hits: [] }, 'matches');
+  await settled();
   assert.equal(find('hits').textContent, 'No class has this name.');
   search.value = '';
   search.fire('input');

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { boxText, readBox } from '../../vit_viz/ui/tokens/listen.js';
-import { histogram, cellWords, ticksOf, pairsOf } from '../../vit_viz/ui/tokens/panels.js';
+import { boxText, readBox } from '../../vit_viz/web/tokens/listen.js';
+import { histogram, cellWords, ticksOf, pairsOf } from '../../vit_viz/web/tokens/panels.js';
 import {
   changeWords,
   commonest,
@@ -14,7 +14,7 @@ import {
   registerWords,
   segmentWords,
   spotSegment,
-} from '../../vit_viz/ui/tokens/measures.js';
+} from '../../vit_viz/web/tokens/measures.js';
 import { decodeTable } from '../../vit_viz/explorer/paint.js';
 import {
   alikeFinding,
@@ -28,10 +28,10 @@ import {
   timesMedian,
   tokenName,
   whose,
-} from '../../vit_viz/ui/tokens/findings.js';
-import { LIFT, lightness } from '../../vit_viz/ui/tokens/plate.js';
-import { segmentColour, segmentPixels } from '../../vit_viz/ui/tokens/segments.js';
-import { MOST_BYTES, Store } from '../../vit_viz/ui/tokens/store.js';
+} from '../../vit_viz/web/tokens/findings.js';
+import { LIFT, lightness } from '../../vit_viz/web/tokens/plate.js';
+import { segmentColour, segmentPixels } from '../../vit_viz/web/tokens/segments.js';
+import { MOST_BYTES, Store } from '../../vit_viz/web/tokens/fetched.js';
 import { cosine, cosines, percent, rangeOf, readVectors, short } from '../../vit_viz/ui/kit/numbers.js';
 
 const ONE = 0x3c00; // 1 in fp16
@@ -113,7 +113,13 @@ test('after the last layer there is no attention to get', () => {
 });
 
 test('components say how much they hold', () => {
-  const told = { colours: [], second: null, explained: [[0.25, 0.11, 0.034]], overall: [0.3, 0.1, 0.1] };
+  const told = {
+    colours: [],
+    second: null,
+    note: '',
+    explained: [[0.25, 0.11, 0.034]],
+    overall: [0.3, 0.1, 0.1],
+  };
   assert.equal(
     componentWords(told, 0),
     "Red 25%, green 11%, blue 3% of what differs here; in all layers together 50%. Brightness is the photo's own",
@@ -123,7 +129,6 @@ test('components say how much they hold', () => {
 const LENS = {
   values: [[0.1, 0.7, 0.2]],
   unit: 'probability',
-  title: 'What speaks for lion',
   target: 'lion',
   note: '',
   top: [[4, 7, 4]],
@@ -207,7 +212,7 @@ test('a cell of the matrix names both layers', () => {
   assert.equal(cellWords(told, 3), 'after layer 0 with itself: 1');
 });
 
-/** @type {import('../../vit_viz/ui/tokens/store.js').Register} */
+/** @type {import('../../vit_viz/web/tokens/fetched.js').Register} */
 const REGISTER = {
   norms: [
     { ...NORMS, outliers: [[], [1, 2]] },
@@ -245,13 +250,34 @@ test('a register is told by what it took over, and drawn beside what was there b
   assert.deepEqual([...attention.maps[0]], [0.5, 0.25, 0.25]);
 });
 
-test('numbers are asked for with what is chosen, and empty choices are left out', () => {
-  const store = new Store('abc', 9);
-  assert.equal(
-    store.pathOf('segments', { layer: 3, box: '', method: 'k-means' }),
-    '/vit_viz/token_numbers/abc?kind=segments&layer=3&method=k-means',
-  );
-  assert.match(store.pathOf('components', { foreground: true, also: 'x y' }), /foreground=true&also=x%20y$/);
+/** @type {import('../../vit_viz/web/tokens/fetched.js').Of} */
+const OF = {
+  trace: 'abc',
+  prefix: [],
+  suffix: [],
+  grid: [1, 4],
+  about: { model: 'mini' },
+  view: 'image=lion',
+};
+
+test('numbers are asked for with what is chosen, and empty choices are left out', async () => {
+  /** @type {any[]} */
+  const asked = [];
+  const store = new Store(OF, async (name, body) => {
+    asked.push([name, body]);
+    return {
+      arrays: { labels: { shape: [1, 2], data: BigInt64Array.of(0n, 1n) } },
+      facts: { method: 'cut' },
+    };
+  });
+  const told = await store.fetchNumbers('segments', { layer: 3, box: '', method: 'cut' });
+  assert.deepEqual(told, { labels: [0, 1], shares: [0.5, 0.5], overlap: null, method: 'cut' });
+  assert.equal(store.known('segments', { layer: 3, box: '', method: 'cut' }), told);
+  await store.fetchNumbers('components', { foreground: true, second: 'x y' });
+  assert.deepEqual(asked, [
+    ['segments', { model: 'mini', layer: 3, method: 'cut' }],
+    ['colours', { view: 'image=lion', foreground: true, second: 'x y' }],
+  ]);
 });
 
 test('the sides of the square name the first layer and every k-th, in the middle of their cells', () => {
@@ -337,7 +363,7 @@ test('vectors are kept as long as there is room for them, those that are wanted 
   });
   Object.assign(globalThis, { window: { gradio_config: {} } });
   context.after(() => Reflect.deleteProperty(globalThis, 'window'));
-  const store = new Store('abc', 4);
+  const store = new Store(OF, async () => null);
   const here = () => [...store.vectors.keys()];
   await store.fetchVectors('tokens', [3, 0, 1, 2], () => true);
   assert.deepEqual(here(), ['tokens/3', 'tokens/0']);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { cellWords, drawMatrix, ticksOf } from '../../vit_viz/ui/tokens/panels.js';
+import { cellWords, drawMatrix, ticksOf } from '../../vit_viz/web/tokens/panels.js';
 import {
   changeWords,
   commonest,
@@ -11,9 +11,9 @@ import {
   outlierWords,
   registerWords,
   spotSegment,
-} from '../../vit_viz/ui/tokens/measures.js';
-import { normFinding } from '../../vit_viz/ui/tokens/findings.js';
-import { segmentColour } from '../../vit_viz/ui/tokens/segments.js';
+} from '../../vit_viz/web/tokens/measures.js';
+import { normFinding } from '../../vit_viz/web/tokens/findings.js';
+import { segmentColour } from '../../vit_viz/web/tokens/segments.js';
 import { percent, rangeOf, short } from '../../vit_viz/ui/kit/numbers.js';
 import { Browser, Element } from './browser.js';
 import { open, settle, texts } from './tokens_tab.js';
@@ -35,15 +35,28 @@ const alike = {
   unit: 'CKA',
   note: 'Over all patches.',
 };
-const LAYERS = '/vit_viz/token_numbers/h4?kind=layers&role=tokens';
-const kindOf = (/** @type {string} */ path) => /kind=(\w+)/.exec(path)?.[1] ?? '';
-const layered = (/** @type {string} */ path) =>
-  /** @type {any} */ ({ change, layers: alike })[kindOf(path)] ?? null;
+const LAYERS = 'layer_similarity?role=tokens';
+const kindOf = (/** @type {string} */ path) => /^\w+/.exec(path)?.[0] ?? '';
+
+/** A server that knows some numbers, and computes those of one question for so long as a test likes. @param {string} slow @param {Record<string, any>} known */
+function computing(slow, known) {
+  /** @type {{tell: (far: {share: number, left: string}) => void, done: (told?: any) => void, fail: (words: string) => void}[]} */
+  const jobs = [];
+  const answer = (/** @type {string} */ path, /** @type {any} */ tell) => {
+    const told = known[kindOf(path)] ?? null;
+    if (kindOf(path) !== slow) return told;
+    return new Promise((done) =>
+      jobs.push({ tell, done: () => done(told), fail: (words) => done(new Error(words)) }),
+    );
+  };
+  return { jobs, answer };
+}
+const layered = () => computing('layer_similarity', { token_change: change, layer_similarity: alike });
 
 test('what each layer changes is shown at once; how alike the layers are is a job', async () => {
-  const part = await open({ chosen: { token_measure: 'layers' } }, { answer: layered });
-  assert.equal(part.asked[0], '/vit_viz/token_numbers/h4?kind=change'); // what is looked at comes first
-  assert.deepEqual(part.told, [['compute', { key: LAYERS, kind: 'layers', options: { role: 'tokens' } }]]);
+  const { jobs, answer } = layered();
+  const part = await open({ chosen: { token_measure: 'layers' } }, { answer });
+  assert.deepEqual(part.asked.slice(0, 2), ['token_change?', LAYERS]); // what is looked at comes first
   assert.equal(part.words('job-words'), 'Comparing all layers …');
   assert.equal(part.words('room-caption'), 'Layer 2 turned patch (1, 1) by 26°, the average patch by 50°');
   assert.equal(
@@ -57,33 +70,35 @@ test('what each layer changes is shown at once; how alike the layers are is a jo
   assert.deepEqual(part.under('layers'), ['26°', '26°', '26°', '26°']); // acos 0.9
   assert.equal(part.find('room-panel').childElementCount, 0);
   assert.equal(part.element.dataset.ready, undefined);
-  part.set({ key: LAYERS, share: 0.5 }, 'job');
-  assert.equal(part.words('job-words'), 'Comparing all layers … 50%');
-  part.set({ key: LAYERS, done: true }, 'job');
+  jobs[0].tell({ share: 0.5, left: 'about 2 s left' });
+  assert.equal(part.words('job-words'), 'Comparing all layers … 50%, about 2 s left');
+  jobs[0].done();
   await settle();
-  assert.equal(part.asked.at(-1), LAYERS);
+  assert.equal(part.find('room-job').hidden, true);
   assert.equal(part.find('room-panel').childElementCount, 5);
   assert.equal(part.element.dataset.ready, 'layers');
   await part.press('token_measure', 'similarity');
   await part.press('token_measure', 'layers');
   assert.equal(part.find('room-panel').childElementCount, 5);
-  assert.equal(part.told.filter(([name]) => name === 'compute').length, 1); // it is here
+  assert.equal(jobs.length, 1); // it is here
 });
 
-test('an answer of the server in the meantime does not start the job anew', async () => {
-  const part = await open({ chosen: { token_measure: 'layers' } }, { answer: layered });
-  await part.show({ revision: 2, chosen: { token_measure: 'layers' } });
-  await part.show({ revision: 3, query: '0,0', chosen: { token_measure: 'layers' } });
-  assert.equal(part.told.filter(([name]) => name === 'compute').length, 1);
-  part.set({ key: LAYERS, done: true }, 'job');
+test('what is chosen in the meantime does not start the job anew', async () => {
+  const { jobs, answer } = layered();
+  const part = await open({ chosen: { token_measure: 'layers' } }, { answer });
+  await part.show({ chosen: { token_measure: 'layers' } });
+  await part.show({ query: '0,0', chosen: { token_measure: 'layers' } });
+  assert.equal(jobs.length, 1);
+  jobs[0].done();
   await settle();
   assert.equal(part.element.dataset.ready, 'layers');
   assert.equal(part.find('room-panel').childElementCount, 5);
 });
 
 test('a comparison that fails is said, and what changes in each layer stays', async () => {
-  const part = await open({ chosen: { token_measure: 'layers' } }, { answer: layered });
-  part.set({ key: LAYERS, error: 'There is no memory.' }, 'job');
+  const { jobs, answer } = layered();
+  const part = await open({ chosen: { token_measure: 'layers' } }, { answer });
+  jobs[0].fail('There is no memory.');
   await settle();
   assert.equal(part.words('room-error'), 'There is no memory. Try again');
   assert.match(part.words('room-readout'), /^Cosine with itself/);
@@ -202,18 +217,17 @@ const registered = {
   name: 'register 1',
   neurons: [[1, 7]],
 };
-const REGISTER = '/vit_viz/token_numbers/h4?kind=register&factor=5';
 const WITH = { token_measure: 'norms', token_register: true };
-const register = (/** @type {string} */ path) =>
-  /** @type {any} */ ({ register: registered, norms: normsOf(21) })[kindOf(path)] ?? null;
+const register = () => computing('added_register', { added_register: registered, token_norms: normsOf(21) });
 
 test('a register is a job; then norms and attention stand beside what was there before', async () => {
-  const part = await open({ chosen: WITH }, { answer: register });
-  assert.deepEqual(part.told, [['compute', { key: REGISTER, kind: 'register', options: { factor: 5 } }]]);
+  const { jobs, answer } = register();
+  const part = await open({ chosen: WITH }, { answer });
+  assert.ok(part.asked.includes('added_register?factor=5'));
   assert.match(part.words('job-words'), /^Adding a register: /);
   const place = part.find('room-register');
   assert.equal(place.hidden, true);
-  part.set({ key: REGISTER, done: true }, 'job');
+  jobs[0].done();
   await settle();
   assert.equal(place.hidden, false);
   assert.equal(part.element.dataset.ready, 'norms');
@@ -243,8 +257,9 @@ test('a register is a job; then norms and attention stand beside what was there 
 });
 
 test('the register is drawn once, and goes with its button', async () => {
-  const part = await open({ chosen: WITH }, { answer: register });
-  part.set({ key: REGISTER, done: true }, 'job');
+  const { jobs, answer } = register();
+  const part = await open({ chosen: WITH }, { answer });
+  jobs[0].done();
   await settle();
   const place = part.find('room-register');
   const [title] = place.children;
@@ -257,12 +272,13 @@ test('the register is drawn once, and goes with its button', async () => {
   part.element.querySelector('[data-option=token_register]')?.click();
   await settle();
   assert.equal(place.hidden, false);
-  assert.equal(part.told.filter(([name]) => name === 'compute').length, 1);
+  assert.equal(jobs.length, 1);
 });
 
 test('a register that failed says why in its place, until something else is chosen', async () => {
-  const part = await open({ chosen: WITH }, { answer: register });
-  part.set({ key: REGISTER, error: 'There are no outliers.' }, 'job');
+  const { jobs, answer } = register();
+  const part = await open({ chosen: WITH }, { answer });
+  jobs[0].fail('There are no outliers.');
   await settle();
   const place = part.find('room-register');
   assert.deepEqual([place.hidden, place.textContent], [false, 'There are no outliers. Try again']);
@@ -277,9 +293,9 @@ test('a register that failed says why in its place, until something else is chos
 });
 
 test('a register that was stopped because something else was chosen says nothing', async () => {
-  const part = await open({ chosen: WITH }, { answer: register });
+  const part = await open({ chosen: WITH }, register());
   await part.press('token_measure', 'similarity');
-  await part.show({ revision: 8, handle: 'h5', chosen: { token_measure: 'similarity' } });
+  await part.show({ trace: 'h5', chosen: { token_measure: 'similarity' } });
   assert.equal(part.find('room-register').hidden, true);
   assert.equal(part.find('room-job').hidden, true);
 });
@@ -309,7 +325,6 @@ test('the lens needs classes, their shares and their words, to name one', () => 
   const told = {
     values: [[0.25, 0.5]],
     unit: 'logit',
-    title: '',
     target: 'lion',
     note: '',
     top: [[4, 7]],

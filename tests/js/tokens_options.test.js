@@ -3,13 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Jobs } from '../../vit_viz/ui/kit/jobs.js';
 import { chosenBy } from '../../vit_viz/ui/kit/controls.js';
-import { possible } from '../../vit_viz/ui/tokens/room.js';
+import { possible } from '../../vit_viz/web/tokens/room.js';
 import { Browser, parse, read } from './browser.js';
-import { open, pressed, settle, subject, texts, usual } from './tokens_tab.js';
+import { open, pressed, settle, texts, usual } from './tokens_tab.js';
 
-const HTML = read('../../vit_viz/ui/tokens/room.html');
+const HTML = read('../../vit_viz/web/tokens/room.html');
 
 /** Which parts of the head are shown, by their option or their words. */
 function shown(/** @type {any} */ element) {
@@ -34,8 +33,11 @@ test('sliders have the limits that Python declares', async () => {
   assert.deepEqual(limits('token_count'), ['2', '24', '1']);
 });
 
+const classed = (/** @type {string} */ path) =>
+  path.startsWith('target') ? { classes: [{ index: 4, name: 'nail' }], name: 'nail' } : null;
+
 test('each measure shows its own controls', async () => {
-  const { element, press } = await open({ classes: { classes: [{ index: 4, name: 'nail' }], single: true } });
+  const { element, press } = await open({}, { answer: classed });
   assert.deepEqual(shown(element), ['role', 'scale']);
   await press('token_measure', 'components');
   assert.deepEqual(shown(element), ['role', 'foreground', 'whitened', 'second']);
@@ -49,17 +51,18 @@ test('each measure shows its own controls', async () => {
   assert.deepEqual(shown(element), ['segment_role', 'method', 'count', 'box', 'draw a box']);
   await press('token_method', 'cut');
   assert.deepEqual(shown(element), ['segment_role', 'method', 'box', 'draw a box']);
-  const bare = await open({ chosen: { token_measure: 'lens' }, classes: { classes: [], single: true } });
+  const bare = await open({ chosen: { token_measure: 'lens' } });
   assert.deepEqual(shown(bare.element), ['role', 'scale', 'how sure o']); // a cosine has a scale
 });
 
 test('the lens is of the likeliest class, until one is chosen', async () => {
   const { find, told, show } = await open({ chosen: { token_measure: 'lens' } });
   assert.equal(pressed(find('room-likeliest')), 'true');
-  await show({ revision: 2, target: '7', chosen: { token_measure: 'lens' } });
+  await show({ target: '7', chosen: { token_measure: 'lens' } });
   assert.equal(pressed(find('room-likeliest')), 'false');
   find('room-likeliest').click();
-  assert.deepEqual(told, [['why', { index: '' }]]);
+  assert.deepEqual(told, [[{ target: null }, false]]);
+  await settle();
 });
 
 test('a box can be taken away only where there is one, and roles chosen only where there are some', async () => {
@@ -67,9 +70,9 @@ test('a box can be taken away only where there is one, and roles chosen only whe
   const part = await open({ chosen }, { answer });
   assert.equal(part.find('room-no-box').hidden, false);
   part.find('room-no-box').click();
-  assert.deepEqual(part.chosen(), [{ token_box: '' }]);
+  assert.deepEqual(part.chosen(), [{ box: null }]);
   assert.equal(part.find('room-no-box').hidden, true);
-  await part.show({ revision: 5, roles: ['tokens'] });
+  await part.show({ head_dim: 0 });
   assert.ok(!shown(part.element).includes('segment_role'));
 });
 
@@ -98,11 +101,11 @@ test('a field that somebody is typing into keeps its text', async () => {
   const field = /** @type {any} */ (part.element.querySelector('[data-option=token_box]'));
   field.focus();
   field.value = '1,2';
-  await part.show({ revision: 2, chosen: { token_box: '0,0,9,9' } });
+  await part.show({ chosen: { token_box: '0,0,9,9' } });
   assert.equal(field.value, '1,2');
   const select = /** @type {any} */ (part.element.querySelector('[data-option=token_second]'));
   select.focus();
-  await part.show({ revision: 3, chosen: { token_second: 'p3', token_box: '0,0,9,9' } });
+  await part.show({ chosen: { token_second: 'p3', token_box: '0,0,9,9' } });
   assert.deepEqual([field.value, select.value], ['0,0,9,9', 'p3']);
 });
 
@@ -117,12 +120,12 @@ test('a slider that is moved shows its number at once, and is told once it rests
   assert.deepEqual(told, []);
   assert.equal(slider.parentElement.querySelector('output').textContent, '6.5');
   browser.pass(1);
-  assert.deepEqual(told, [['choose', { token_factor: 6.5 }]]);
+  assert.deepEqual(told, [[{ outliers: '6.5' }, false]]);
   slider.value = '8';
   slider.fire('input');
   slider.fire('change');
   browser.pass(1000);
-  assert.deepEqual(told.slice(1), [['choose', { token_factor: 8 }]]); // once
+  assert.deepEqual(told.slice(1), [[{ outliers: '8' }, false]]); // once
   await settle();
 });
 
@@ -136,7 +139,7 @@ test('what is typed is told when it is done, without spaces', async () => {
   field.fire('click');
   assert.deepEqual(told, []);
   field.fire('change');
-  assert.deepEqual(told, [['choose', { token_box: '20,0,120,80' }]]);
+  assert.deepEqual(told, [[{ box: '20,0,120,80' }, false]]);
   const search = /** @type {any} */ (element.querySelector('.vv-search'));
   search.fire('change');
   assert.equal(told.length, 1); // no option
@@ -199,9 +202,9 @@ test('pictures are offered to share the colours, and a list that is open is not 
     ['', 'p1', 'p2'],
   );
   const [first] = select.children;
-  await show({ revision: 2 });
+  await show({});
   assert.equal(select.children[0], first);
-  await show({ revision: 3, pictures: pictures.slice(1) });
+  await show({ pictures: pictures.slice(1) });
   assert.deepEqual(texts(select.children), ['no other photo', 'a dog']);
 });
 
@@ -222,13 +225,10 @@ test('a box is drawn while its button is on; the click that ends the press pins 
   assert.deepEqual(told, []);
   stage.fire('pointermove', at(25, 60));
   stage.fire('pointerup', at(31, 77));
-  assert.deepEqual(chosen(), [{ token_box: '35,12,77,31' }]);
+  assert.deepEqual(chosen(), [{ box: '35,12,77,31' }]);
   assert.deepEqual([pressed(button), stage.classList.contains('vv-drawing')], ['false', false]);
   stage.fire('click', at(31, 77));
-  assert.deepEqual(
-    told.map((one) => one[0]),
-    ['choose'],
-  );
+  assert.equal(told.length, 1);
   assert.equal(marks().at(-1), 'vv-ring vv-object 30% 35%');
   stage.fire('pointermove', at(15, 35)); // the press is over
   browser.pass(16);
@@ -237,7 +237,7 @@ test('a box is drawn while its button is on; the click that ends the press pins 
   assert.equal(marks().at(-1), 'vv-ring vv-object 30% 35%');
   assert.equal(stage.fire('pointerdown', at(15, 40)).prevented, false); // the button is off: the next press pins again
   stage.fire('click', at(15, 40));
-  assert.deepEqual(told.at(-1), ['pin', { query: '0,0' }]);
+  assert.deepEqual(told.at(-1), [{ q: '0,0' }, true]);
   await settle();
 });
 
@@ -274,7 +274,7 @@ test('a press without a way draws no box, and the button stays on until it is pr
   stage.fire('pointermove', at(25, 60));
   stage.fire('pointerup', at(25, 60));
   stage.fire('click', at(25, 60));
-  assert.deepEqual(told, [['pin', { query: '1,1' }]]); // no box
+  assert.deepEqual(told, [[{ q: '1,1' }, true]]); // no box
 });
 
 test('other measures show no box', async () => {
@@ -282,68 +282,17 @@ test('other measures show no box', async () => {
   assert.deepEqual(marks(), ['vv-ring 50% 50%']);
 });
 
-// --- jobs
-
-function job() {
-  /** @type {[string, any][]} */
-  const told = [];
-  const element = /** @type {any} */ (parse(HTML).querySelector('.vv-room-job'));
-  const jobs = new Jobs(element, (name, data) => void told.push([name, data]));
-  const words = () => element.querySelector('.vv-job-words').textContent;
-  return { jobs, element, told, words, bar: element.querySelector('progress') };
-}
-
-test('a job is asked for and says how far it is, until it is done', async () => {
-  const { jobs, element, told, words, bar } = job();
-  const waiting = jobs.compute('/k', 'Comparing …', 'layers', { role: 'keys' });
-  assert.deepEqual(told, [['compute', { key: '/k', kind: 'layers', options: { role: 'keys' } }]]);
-  assert.deepEqual([element.hidden, words(), bar.position], [false, 'Comparing …', -1]);
-  jobs.hear({ key: '/k', share: 0.256 });
-  assert.deepEqual([words(), bar.value], ['Comparing … 26%', 0.256]);
-  jobs.hear({ key: '/other', done: true });
-  jobs.hear(null);
-  assert.equal(element.hidden, false);
-  jobs.hear({ key: '/k' }); // nobody knows how far
-  assert.deepEqual([words(), bar.position], ['Comparing …', -1]);
-  jobs.hear({ key: '/k', done: true });
-  assert.equal(element.hidden, true);
-  await waiting;
-  jobs.hear({ key: '/k', share: 0.5 }); // too late
-  assert.equal(element.hidden, true);
-});
-
-test('a job fails with the words of the server, by its button, or by a newer one', async () => {
-  const { jobs, element, told } = job();
-  const failed = assert.rejects(jobs.compute('/k', 'w', 'layers', {}), /^Error: No memory[.]$/);
-  jobs.hear({ key: '/k', error: 'No memory.', done: true });
-  await failed;
-  const stopped = assert.rejects(
-    jobs.compute('/k', 'w', 'layers', {}),
-    /^Error: This was stopped; nothing of it was kept[.]$/,
-  );
-  element.querySelector('button').click();
-  await stopped;
-  assert.deepEqual(told.at(-1), ['stop', { job: 'compute' }]);
-  const replaced = assert.rejects(
-    jobs.compute('/k', 'w', 'layers', {}),
-    /^Error: Something else was asked for[.]$/,
-  );
-  const newer = jobs.compute('/n', 'w', 'register', {});
-  await replaced;
-  assert.equal(element.hidden, false);
-  jobs.hear({ key: '/n', done: true });
-  await newer;
-});
-
 test('another photo ends the job of the old one', async () => {
-  const told = { values: Array.from({ length: 4 }, () => [1, 1, 1, 1, 1, 1]), others: {}, unit: '' };
-  const { find, show } = await open(
-    { chosen: { token_measure: 'layers', token_state: 0 } },
-    { answer: (path) => (path.includes('kind=change') ? told : null) },
+  const never = (/** @type {string} */ path) =>
+    path.startsWith('layer_similarity') ? new Promise(() => {}) : null;
+  const { find, show, asked, signals } = await open(
+    { chosen: { token_measure: 'layers' } },
+    { answer: never },
   );
   assert.equal(find('room-job').hidden, false);
-  await show({ ...subject, revision: 2, handle: 'h5', chosen: { token_measure: 'similarity' } });
-  await settle();
+  const asking = asked.findIndex((path) => path.startsWith('layer_similarity'));
+  await show({ trace: 'h5', chosen: { token_measure: 'similarity' } });
+  assert.equal(signals[asking].aborted, true);
   assert.equal(find('room-job').hidden, true);
   assert.equal(find('room-error').hidden, true);
 });

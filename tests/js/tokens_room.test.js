@@ -3,8 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mount as mountRoom } from '../../vit_viz/ui/tokens/room.js';
-import { component, mount, OPTIONS } from './browser.js';
 import { open, pressed, settle, texts } from './tokens_tab.js';
 
 const RING = 'vv-ring 50% 50%'; // around patch (1, 1): 20 of 40 pixels down, 50 of 100 across
@@ -55,7 +53,7 @@ test('the photo is lit from the average patch up, and tinted where it is too dar
   const opacity = part.big().filter((_, i) => i % 4 === 3);
   assert.deepEqual(opacity, [255, 255, 255, 182, 91, 0]); // of the dimmed photo
   await part.press('style', 'tint');
-  assert.deepEqual(part.chosen().at(-1), { style: 'tint', alpha: 1 });
+  assert.deepEqual(part.chosen().at(-1), { style: 'tint' });
   assert.equal(part.how()?.how, 'tint');
   const dark = await open({ chosen, unlit: 'too dark' });
   assert.equal(dark.how()?.how, 'tint');
@@ -133,13 +131,13 @@ test('a click pins a patch for the whole page, and the arrow keys move it', asyn
   const { stage, patch, told, words, marks, browser } = await open();
   stage.fire('pointermove', patch(0, 0));
   stage.fire('click', patch(0, 1));
-  assert.deepEqual(told, [['pin', { query: '0,1' }]]);
+  assert.deepEqual(told, [[{ q: '0,1' }, true]]);
   assert.match(words('room-caption'), /^Patch \(0, 1\) after layer 2: /); // the pointer is forgotten
   assert.deepEqual(marks(), ['vv-ring 25% 50%']);
   assert.equal(stage.fire('keydown', { key: 'ArrowRight' }).prevented, true);
-  assert.deepEqual(told.at(-1), ['pin', { query: '0,2' }]);
+  assert.deepEqual(told.at(-1), [{ q: '0,2' }, true]);
   stage.fire('keydown', { key: 'ArrowDown' });
-  assert.deepEqual(told.at(-1), ['pin', { query: '1,2' }]);
+  assert.deepEqual(told.at(-1), [{ q: '1,2' }, true]);
   assert.equal(stage.fire('keydown', { key: 'Enter' }).prevented, false);
   assert.equal(told.length, 3);
   browser.pass(20);
@@ -156,7 +154,7 @@ test('a token that is no patch is named, has no ring, and the keys go on from th
   assert.deepEqual([words('low'), words('high')], ['9', '9']);
   assert.deepEqual(marks(), []);
   stage.fire('keydown', { key: 'ArrowUp' });
-  assert.deepEqual(told, [['pin', { query: '1,1' }]]);
+  assert.deepEqual(told, [[{ q: '1,1' }, true]]);
 });
 
 test('a token after the patches is named too, and a number in a name is no word of its own', async () => {
@@ -165,7 +163,7 @@ test('a token after the patches is named too, and a number in a name is no word 
   assert.match(part.words('room-readout'), /cosine 65; the average patch 45; the class token 9[.]/); // token 8
   assert.deepEqual(part.marks(), []);
   part.stage.fire('keydown', { key: 'ArrowUp' });
-  assert.deepEqual(part.told, [['pin', { query: '1,1' }]]);
+  assert.deepEqual(part.told, [[{ q: '1,1' }, true]]);
   await part.show({ query: 'register 0' });
   assert.match(part.words('room-caption'), /^The register 0 after layer 2: /);
   await part.show({ query: '1,2' });
@@ -176,7 +174,9 @@ test('a token after the patches is named too, and a number in a name is no word 
 
 test('without a class token, nothing is said of one', async () => {
   const answer = (/** @type {string} */ path) =>
-    path.includes('kind=') ? null : Uint16Array.from({ length: 14 }, (_, i) => (i % 2 ? 0 : 0x3c00)).buffer;
+    !path.includes('/tokens/')
+      ? null
+      : Uint16Array.from({ length: 14 }, (_, i) => (i % 2 ? 0 : 0x3c00)).buffer;
   const part = await open({ prefix: [] }, { answer });
   assert.match(part.words('room-readout'), /; the average patch 1[.] The same direction/);
   assert.deepEqual([part.words('low'), part.words('high')], ['1', '1']);
@@ -188,43 +188,52 @@ test('a token that is no patch is pinned by its button', async () => {
   const chips = find('room-named').children;
   assert.deepEqual(texts(chips), ['class token', 'register 0']);
   chips[1].click();
-  assert.deepEqual(told, [['pin', { query: 'register 0' }]]);
+  assert.deepEqual(told, [[{ q: 'register 0' }, true]]);
   assert.deepEqual(chips.map(pressed), ['false', 'true']);
   assert.match(words('room-caption'), /^The register 0 after layer 2: /);
 });
 
 test('a model without queries and keys shows its tokens, and offers nothing else', async () => {
-  const part = await open({ roles: ['tokens'], chosen: { token_role: 'keys' } });
+  const part = await open({ head_dim: 0, chosen: { token_role: 'keys' } });
   assert.match(part.asked[0], /role=tokens$/);
   assert.equal(part.find('roles').hidden, true);
   assert.equal((await open()).find('roles').hidden, false);
 });
 
-test('an older answer does not take back what was chosen here', async () => {
-  const { press, show, words } = await open();
-  await press('token_scale', 'shared');
+test('Back and what is chosen elsewhere are followed; while another tab is open nothing is asked', async () => {
+  const { press, show, store, asked, chosenCell, words } = await open();
   await press('token_role', 'keys');
-  await show({ revision: 2, chosen: { token_scale: 'shared' } }); // the server has heard of the first choice alone
   assert.match(words('room-caption'), /by the keys of layer 2/);
-  await show({ revision: 3, chosen: { token_scale: 'shared' } });
-  assert.match(words('room-caption'), / after layer 2: /);
+  await show({ query: '1,0', chosen: { token_state: 4 } });
+  assert.deepEqual(chosenCell(), ['similarity 4']);
+  assert.match(words('room-caption'), /^Patch \(1, 0\) after layer 3: /);
+  const before = asked.length;
+  store.set({ tab: 'look', tokens: 'lens', vectors: 'queries', q: '0,0' });
+  await settle();
+  assert.equal(asked.length, before);
+  store.set({ tab: 'tokens' });
+  await settle();
+  assert.deepEqual(chosenCell(), ['lens 4']);
+  assert.match(words('room-caption'), /^Patch \(0, 0\) after layer 3: /);
 });
 
-test('the answer to a pinned patch does not take back what was chosen after it', async () => {
-  const { show, cells, chosenCell, stage, patch } = await open();
-  stage.fire('click', patch(1, 0));
-  cells()[1].fire('click');
+test('what was seen of another photo is not asked about under the new link', async () => {
+  const { store, asked, words } = await open();
+  store.set({ tab: 'look' });
+  store.look({ image: 'tower' });
   await settle();
-  await show({ revision: 2, query: '1,0' }); // of the pin
-  assert.deepEqual(chosenCell(), ['similarity 1']);
-  await show({ revision: 3, query: '1,0', chosen: { token_state: 4 } }); // of a choice elsewhere
-  assert.deepEqual(chosenCell(), ['similarity 4']);
+  const before = asked.length;
+  store.set({ tab: 'tokens', vectors: 'keys' });
+  await settle();
+  const paths = asked.slice(before).filter((path) => path.includes('/tokens/'));
+  assert.ok(paths.length > 0 && paths.every((path) => path.includes('/h5/')));
+  assert.match(words('room-caption'), /^Patch \(1, 1\), by the keys of layer 2: /);
 });
 
 test('vectors of another number of tokens are refused', async () => {
   const { words } = await open(
     {},
-    { answer: (path) => (path.includes('kind=') ? null : new ArrayBuffer(34)) },
+    { answer: (path) => (path.includes('/tokens/') ? new ArrayBuffer(34) : null) },
   );
   assert.equal(words('room-error'), 'These vectors do not fit the tokens of the picture. Try again');
 });
@@ -239,8 +248,7 @@ test('another photo begins anew: its vectors, its grid, and nothing of the old o
   stage.fire('pointermove', patch(0, 0));
   browser.pass(16);
   await show({
-    revision: 2,
-    handle: 'h5',
+    trace: 'h5',
     photo: '/photo/h5',
     photo_size: [12, 24],
     crop: { region: [0, 0, 40, 100], original: [40, 100] },
@@ -262,9 +270,10 @@ test('another photo begins anew: its vectors, its grid, and nothing of the old o
 });
 
 test('without a photo there are no controls, and a note says why', async () => {
-  const { find, words, asked, stage, told, patch } = await open({ handle: '', note: 'No photo yet.' });
+  const { find, words, asked, stage, told, patch, cells } = await open({ note: 'No photo yet.' });
+  assert.equal(cells().length, 0);
   assert.equal(find('room-main').hidden, true);
-  assert.deepEqual([words('room-error'), find('room-error').hidden], ['No photo yet.', false]);
+  assert.deepEqual([words('room-error'), find('room-error').hidden], ['No photo yet. Try again', false]);
   assert.deepEqual(asked, []);
   stage.fire('pointermove', patch(0, 0));
   stage.fire('click', patch(0, 0));
@@ -274,33 +283,29 @@ test('without a photo there are no controls, and a note says why', async () => {
   assert.equal(shown.find('room-main').hidden, false);
 });
 
-test('before the first value nothing is drawn', () => {
-  const black = Buffer.alloc(768).toString('base64');
-  const room = component(mountRoom, 'ui/tokens/room.html');
-  const { find, told } = mount(room, null, {
-    props: { tables: { viridis: black }, options: OPTIONS.tokens, job: null },
-  });
-  assert.deepEqual(told, []);
-  assert.equal(find('room-scroll').querySelectorAll('[data-cell]').length, 0);
-});
-
 test('the class of the lens is chosen as elsewhere', async () => {
-  const classes = {
-    classes: [
-      { index: 4, name: 'nail', probability: 0.9 },
-      { index: 7, name: 'lion', probability: 0.05 },
-    ],
-    chosen: 4,
-    single: true,
+  const lion = { index: 7, name: 'lion', probability: 0.05 };
+  const answer = (/** @type {string} */ path) => {
+    const [name, asked] = path.split('?');
+    if (name !== 'target') return null;
+    if (new URLSearchParams(asked).get('find')) return { hits: [lion] };
+    return { classes: [{ index: 4, name: 'nail', probability: 0.9 }, lion], chosen: 4, name: 'nail' };
   };
-  const { find, told, set } = await open({ classes });
+  const { find, told, browser, asked } = await open({ chosen: { token_measure: 'lens' } }, { answer });
   assert.deepEqual(texts(find('why').children), ['nail90%', 'lion5.0%']);
+  assert.deepEqual(find('why').children.map(pressed), ['false', 'false']); // each patch has its own
   find('why').children[1].click();
-  assert.deepEqual(told, [['why', { index: 7 }]]);
+  assert.deepEqual(told, [[{ target: '7' }, false]]);
+  await settle();
+  assert.ok(asked.includes('logit_lens?target=7'));
   find('search').value = 'li';
   find('search').fire('input');
-  set({ seq: 1, hits: [] }, 'matches');
   assert.equal(find('hits').hidden, true); // nothing was asked yet
+  browser.pass(150);
+  await settle();
+  assert.equal(asked.at(-1), 'target?view=&find=li');
+  find('hits').querySelector('button')?.click();
+  assert.equal(told.length, 1); // it is chosen already
 });
 
 test('what is saved is what is shown: the tab, the patch that asks, the layer', async () => {

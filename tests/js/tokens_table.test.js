@@ -16,7 +16,7 @@ test('a small photo that is chosen becomes the large one, at once and without a 
   first.children[0].fire('click');
   await settle();
   frame();
-  assert.deepEqual(told, [['choose', { token_measure: 'similarity', token_state: 1 }]]);
+  assert.deepEqual(told, [[{ state: '1' }, false]]);
   assert.deepEqual(chosenCell(), ['similarity 1']);
   assert.equal(cells()[1], first); // so that the focus stays
   assert.equal(first.tabIndex, 0);
@@ -32,7 +32,7 @@ test('another question keeps the layer, also where it has no photo before the fi
   await part.press('token_measure', 'norms');
   assert.deepEqual(part.chosenCell(), ['norms 3']);
   await part.press('token_measure', 'layers');
-  assert.deepEqual(part.chosen().at(-1), { token_measure: 'layers', token_state: 2 }); // layer 2 is what is done after layer 1
+  assert.deepEqual(part.chosen().at(-1), { tokens: 'layers', state: '2' }); // layer 2 is what is done after layer 1
   await part.press('token_measure', 'components');
   await part.press('token_role', 'keys');
   assert.deepEqual(part.chosenCell(), ['components 2']);
@@ -104,7 +104,7 @@ test('queries and keys have a map per layer, and are asked for anew', async () =
   const { press, asked, cells, words, told } = await open();
   asked.length = 0;
   await press('token_role', 'queries');
-  assert.deepEqual(told, [['choose', { token_role: 'queries', token_state: 2 }]]);
+  assert.deepEqual(told, [[{ vectors: 'queries', state: '2' }, false]]);
   assert.deepEqual(
     fetched(asked),
     [2, 0, 1, 3].map((state) => `${state}?role=queries`),
@@ -145,17 +145,18 @@ test('a failure is said, and what failed is asked for again', async () => {
   );
   assert.equal(find('room-error').hidden, true);
   assert.equal(element.dataset.ready, 'similarity');
-  await show({ revision: 9, note: 'This photo is small.' });
-  assert.equal(words('room-error'), 'This photo is small.');
+  await show({ note: 'This photo is small.' });
+  assert.equal(words('room-error'), 'This photo is small. Try again');
 });
 
 test('a question that fails says so in its own row, and the others go on', async () => {
-  const answer = (/** @type {string} */ path) => (path.includes('kind=lens') ? new Error('No head.') : null);
+  const answer = (/** @type {string} */ path) =>
+    path.startsWith('logit_lens') ? new Error('No head.') : null;
   const part = await open({}, { answer });
   const row = part.find('room-scroll').querySelector('[data-row=lens]');
   assert.equal(row?.querySelector('.vv-error')?.textContent, 'No head.');
   assert.equal(part.find('room-error').hidden, true);
-  assert.ok(part.asked.some((path) => path.includes('kind=change')));
+  assert.ok(part.asked.some((path) => path.startsWith('token_change')));
   assert.equal(part.element.dataset.ready, 'similarity');
   await part.press('token_measure', 'lens');
   assert.equal(part.words('room-error'), 'No head. Try again');
@@ -164,7 +165,7 @@ test('a question that fails says so in its own row, and the others go on', async
 
 test('what does not fit into a frame is drawn in the next ones', async () => {
   const part = await open({}, { slow: 20 }); // one photo in a frame
-  for (let i = 0; i < 20; i++) part.frame();
+  for (let i = 0; i < 60; i++) part.frame();
   assert.equal(part.browser.timers.size, 0); // and then it rests
   const states = [0, 1, 2, 3, 4];
   const before = states.map((state) => part.small(state).join());

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { drawHistogram } from '../../vit_viz/ui/tokens/panels.js';
-import { segmentColour } from '../../vit_viz/ui/tokens/segments.js';
+import { drawHistogram } from '../../vit_viz/web/tokens/panels.js';
+import { segmentColour } from '../../vit_viz/web/tokens/segments.js';
 import { Browser, Element } from './browser.js';
 import { open, settle, subject, texts } from './tokens_tab.js';
 
-const kindOf = (/** @type {string} */ path) => /kind=(\w+)/.exec(path)?.[1];
+const kindOf = (/** @type {string} */ path) => /^\w+/.exec(path)?.[0] ?? '';
 const rows = (/** @type {number} */ count, /** @type {(state: number) => any} */ make) =>
   Array.from({ length: count }, (_, state) => make(state));
 /** A server that knows one kind of numbers. @param {string} kind @param {any} told */
@@ -32,12 +32,9 @@ const components = {
 test('three components are the colours of all photos, over their own lightness, without a scale', async () => {
   const part = await open(
     { chosen: { token_measure: 'components' } },
-    { answer: only('components', components) },
+    { answer: only('colours', components) },
   );
-  assert.equal(
-    part.asked[0],
-    '/vit_viz/token_numbers/h4?kind=components&role=tokens&foreground=false&whitened=false',
-  );
+  assert.equal(part.asked[0], 'colours?role=tokens&foreground=false&whitened=false');
   assert.deepEqual(part.small(2, 'components'), [80, 81, 82, 83, 84, 85]);
   assert.deepEqual(part.big().slice(4, 12), [121, 7, 9, 255, 122, 7, 9, 255]);
   assert.equal(part.how()?.how, 'colours');
@@ -57,19 +54,15 @@ test('three components are the colours of all photos, over their own lightness, 
 });
 
 test('a second photo shares the colours, and a note of it is said', async () => {
-  const second = {
-    ...subject,
-    handle: 'h9',
-    photo: '/photo/h9',
-    note: 'It was made smaller.',
-    name: 'a cat',
-  };
-  const answer = only('components', { ...components, second: painted(20) });
+  const second = { ...subject, photo: '/photo/h9', name: 'a cat', colours: painted(20) };
+  const both = { ...components, second, note: 'It was made smaller.' };
+  const answer = (/** @type {string} */ path) =>
+    only('colours', path.includes('second') ? both : components)(path);
   const part = await open(
-    { second, chosen: { token_measure: 'components', token_role: 'keys' } },
+    { chosen: { token_measure: 'components', token_role: 'keys', token_second: 'cat' } },
     { answer },
   );
-  assert.match(part.asked[0], /role=keys&foreground=false&whitened=false&also=h9$/);
+  assert.match(part.asked[0], /role=keys&foreground=false&whitened=false&second=cat$/);
   const stage = part.find('room-second-stage');
   assert.equal(stage.hidden, false);
   const image = /** @type {any} */ (stage.querySelector('img'));
@@ -79,10 +72,10 @@ test('a second photo shares the colours, and a note of it is said', async () => 
   image.fire('load');
   part.frame();
   assert.deepEqual(part.shownBy(stage)?.bytes.slice(0, 8), [100, 7, 9, 255, 101, 7, 9, 255]); // layer 2 of 4 is in the middle
-  await part.show({ revision: 2, second: null, chosen: { token_measure: 'components' } });
+  await part.show({ chosen: { token_role: 'tokens', token_second: '' } });
   assert.equal(stage.hidden, true);
-  await part.show({ revision: 3, second, chosen: { token_measure: 'components', token_role: 'keys' } });
-  assert.equal(part.asked.filter((path) => kindOf(path) === 'components').length, 2); // both are here
+  await part.show({ chosen: { token_role: 'keys', token_second: 'cat' } });
+  assert.equal(part.asked.filter((path) => kindOf(path) === 'colours').length, 2); // both are here
   assert.equal(stage.hidden, false);
   await part.press('token_measure', 'similarity');
   assert.equal(stage.hidden, true);
@@ -101,7 +94,7 @@ test('an answer to what was chosen before changes nothing', async () => {
   /** @type {(told: any) => void} */
   let late = () => {};
   const answer = (/** @type {string} */ path) =>
-    kindOf(path) === 'components' ? new Promise((done) => (late = done)) : null;
+    kindOf(path) === 'colours' ? new Promise((done) => (late = done)) : null;
   const part = await open({ chosen: { token_measure: 'components' } }, { answer });
   await part.press('token_measure', 'similarity');
   const before = part.big();
@@ -116,7 +109,7 @@ test('an answer to what was chosen before changes nothing', async () => {
 
 test('colours and segments have no scale, also where the maps before them had one', async () => {
   const answer = (/** @type {string} */ path) =>
-    /** @type {any} */ ({ components, segments: segments(1) })[kindOf(path) ?? ''] ?? null;
+    /** @type {any} */ ({ colours: components, segments: segments(1) })[kindOf(path)] ?? null;
   const part = await open({}, { answer });
   const bar = part.find('room-bar');
   for (const measure of ['components', 'segments']) {
@@ -141,8 +134,8 @@ const norms = {
 const NORMS = { token_measure: 'norms' };
 
 test('norms are maps with their outliers ringed, and a histogram of all tokens with the limit in it', async () => {
-  const part = await open({ chosen: NORMS }, { answer: only('norms', norms) });
-  assert.equal(part.asked[0], '/vit_viz/token_numbers/h4?kind=norms&factor=5');
+  const part = await open({ chosen: NORMS }, { answer: only('token_norms', norms) });
+  assert.equal(part.asked[0], 'token_norms?factor=5');
   assert.deepEqual([part.words('low'), part.words('high'), part.words('unit')], ['1', '32', 'length']);
   assert.deepEqual(part.marks(), ['vv-ring vv-outlier 50% 70%', 'vv-ring 50% 50%']);
   assert.equal(part.words('room-caption'), 'Patch (1, 1) after layer 2: 2.5 times as long as the median');
@@ -175,7 +168,7 @@ test('norms are maps with their outliers ringed, and a histogram of all tokens w
 });
 
 test('the histogram is drawn anew for another state or limit, and not while the pointer moves', async () => {
-  const part = await open({ chosen: NORMS }, { answer: only('norms', norms) });
+  const part = await open({ chosen: NORMS }, { answer: only('token_norms', norms) });
   const panel = part.find('room-panel');
   const [title] = panel.children;
   part.stage.fire('pointermove', part.patch(0, 0));
@@ -186,7 +179,7 @@ test('the histogram is drawn anew for another state or limit, and not while the 
   await settle();
   assert.match(panel.children[2].textContent, /16$/);
   assert.match(part.words('room-readout'), /which get 20% of the next layer's attention \(an even share would be 2%\)/); // prettier-ignore
-  await part.show({ revision: 9, chosen: { ...NORMS, token_factor: 7.5 } });
+  await part.show({ chosen: { ...NORMS, token_factor: 7.5 } });
   assert.ok(part.asked.some((path) => /factor=7[.]5$/.test(path)));
   assert.match(panel.children[3].textContent, /beyond 10, 7[.]5 medians/);
   part.element.fire('pointerleave');
@@ -200,7 +193,7 @@ test('the histogram is drawn anew for another state or limit, and not while the 
 test('where no patch is meant, norms tell of the outliers alone', async () => {
   const part = await open(
     { query: 'class', chosen: { ...NORMS, token_state: 0 } },
-    { answer: only('norms', norms) },
+    { answer: only('token_norms', norms) },
   );
   assert.equal(part.words('room-readout'), 'Length 9. No token is longer than 5 medians.');
   assert.equal(
@@ -231,8 +224,6 @@ test('a lonely bar is seen beside a high one, and a limit beyond all tokens is n
 const lens = {
   values: rows(5, (state) => [0.1, 0.7, 0.2, 0.3, 0.4, 0.1 * state]),
   unit: 'probability',
-  title: 'What speaks for lion',
-  target: 'lion',
   note: 'A probe <b>.',
   top: rows(5, () => [4, 7, 4, 4, 4, 7]),
   top_probability: rows(5, () => [0.5, 0.7, 0.4, 0.6, 0.9, 0.8]),
@@ -244,8 +235,8 @@ test('the lens is as bright as it is sure, on one scale for all layers, and tell
     ...lens,
     top_probability: rows(5, (state) => [0.5, 0.7, 0.4, 0.6, state < 4 ? 0.16 * state : 0.8, 0.8]),
   };
-  const part = await open({ chosen: { token_measure: 'lens' } }, { answer: only('lens', sure) });
-  assert.equal(part.asked[0], '/vit_viz/token_numbers/h4?kind=lens');
+  const part = await open({ chosen: { token_measure: 'lens' } }, { answer: only('logit_lens', sure) });
+  assert.deepEqual(part.asked.slice(0, 2), ['target?view=', 'logit_lens?']);
   assert.equal(part.words('room-caption'), 'Patch (1, 1) after layer 2: the head would say nail, 48%');
   assert.equal(part.words('room-readout'), 'It is surest of patch (1, 2): lion, 80%. A probe <b>.');
   assert.deepEqual(
@@ -260,21 +251,47 @@ test('the lens is as bright as it is sure, on one scale for all layers, and tell
 });
 
 test('a class that is chosen is what the lens shows', async () => {
-  const part = await open({ target: '7', chosen: { token_measure: 'lens' } }, { answer: only('lens', lens) });
-  assert.equal(part.asked[0], '/vit_viz/token_numbers/h4?kind=lens&target=7');
+  const aims = { classes: [{ index: 7, name: 'lion', probability: 0.4 }], chosen: 7, name: 'lion' };
+  const answer = (/** @type {string} */ path) =>
+    kindOf(path) === 'target' ? aims : only('logit_lens', lens)(path);
+  const part = await open({ target: '7', chosen: { token_measure: 'lens' } }, { answer });
+  assert.deepEqual(part.asked.slice(0, 2), ['target?view=target%3D7', 'logit_lens?target=7']);
   assert.match(part.words('room-readout'), /^patch \(1, 1\): nail 90%, lion 40%[.] It is surest/);
   assert.deepEqual(
     [part.words('low'), part.words('high'), part.words('unit')],
     ['0', '0.7', 'probability of lion'],
   );
   assert.deepEqual(part.small(3, 'lens'), [36, 255, 73, 109, 146, 109]); // 255 · 0.1 / 0.7 = 36.4
-  await part.show({ revision: 2, target: '4', chosen: { token_measure: 'lens' } });
+  await part.show({ target: '4', chosen: { token_measure: 'lens' } });
   assert.ok(part.asked.some((path) => /target=4$/.test(path)));
-  await part.show({ revision: 3, target: '4', query: 'class', chosen: { token_measure: 'lens' } });
+  await part.show({ target: '4', query: 'class', chosen: { token_measure: 'lens' } });
   assert.equal(
     part.words('room-caption'),
     'The class token after layer 2: of the patches most would be called nail',
   );
+});
+
+test('values are called by their output, once its name is there, and never by the one before', async () => {
+  /** @type {((told: any) => void)[]} */
+  const names = [];
+  const values = { values: rows(5, () => [1, 2, 3, 4, 5, 6]), unit: 'value', note: '' };
+  const answer = (/** @type {string} */ path) =>
+    kindOf(path) === 'target' ? new Promise((done) => names.push(done)) : only('logit_lens', values)(path);
+  const part = await open({ target: '1', chosen: { token_measure: 'lens' } }, { answer });
+  assert.equal(part.words('unit'), 'value');
+  names[0]({ classes: [{ index: 1, name: 'output 1', value: 3 }], name: 'output 1' });
+  await settle();
+  part.frame();
+  assert.equal(part.words('unit'), 'value of output 1');
+  assert.equal(part.words('room-caption'), 'Patch (1, 1) after layer 2: value of output 1 5');
+  part.store.set({ target: '0' });
+  await settle();
+  part.frame();
+  assert.equal(part.words('unit'), 'value');
+  names[1]({ classes: [], name: 'output 0' });
+  await settle();
+  part.frame();
+  assert.equal(part.words('unit'), 'value of output 0');
 });
 
 test('before the lens has answered there is its name alone', async () => {
@@ -282,14 +299,13 @@ test('before the lens has answered there is its name alone', async () => {
   assert.equal(part.words('room-caption'), 'What the head would say of each patch');
   assert.equal(part.words('room-readout'), '');
   assert.equal(part.find('room-bar').hasAttribute('data-none'), true);
-  assert.match(part.asked[0], /kind=lens$/);
+  assert.match(part.asked[1], /^logit_lens/);
 });
 
 // --- segments
 
 const segments = (/** @type {number} */ layer) => ({
   labels: [0, 0, 0, layer % 2, 1, 2],
-  shares: [0.5, 1 / 3, 1 / 6],
   overlap: null,
   method: 'k-means of keys',
 });
@@ -301,9 +317,9 @@ const SEGMENTS = { token_measure: 'segments' };
 test('segments come layer by layer, the one that is looked at first, and each has its colour', async () => {
   const part = await open({ chosen: SEGMENTS }, { answer: segmented });
   assert.deepEqual(part.asked.slice(0, 4).map(layerOf), [2, 0, 1, 3]);
-  assert.match(part.asked[0], /kind=segments&layer=2&role=keys&method=k-means&count=4$/);
+  assert.match(part.asked[0], /^segments[?]layer=2&role=keys&method=k-means&count=4$/);
   assert.equal(part.words('room-caption'), 'Patch (1, 1), by the keys of layer 2: alone in segment 1');
-  assert.equal(part.words('room-readout'), 'patch (1, 1): segment 1, 33% of the patches');
+  assert.equal(part.words('room-readout'), 'patch (1, 1): segment 1, 17% of the patches');
   assert.equal(part.find('room-bar').hasAttribute('data-none'), true);
   const reds = [0, 0, 0, 1, 1, 2].map((segment) => segmentColour(segment)[0]);
   assert.deepEqual(part.small(1, 'segments'), reds);
@@ -319,7 +335,7 @@ test('segments come layer by layer, the one that is looked at first, and each ha
   await settle();
   const [title, list, note] = part.find('room-panel').children;
   assert.equal(title.textContent, 'Segments');
-  assert.deepEqual(texts(list.children), ['segment 050%', 'segment 133%', 'segment 217%']);
+  assert.deepEqual(texts(list.children), ['segment 067%', 'segment 117%', 'segment 217%']);
   assert.equal(
     list.children[2].querySelector('span')?.style.background,
     `rgb(${segmentColour(2).join(' ')})`,
@@ -365,7 +381,7 @@ test('segments of tokens and cuts are asked for as such, and a box is told with 
   assert.equal(part.cells('segments').length, 4); // none before the first layer
   assert.equal(part.words('room-readout'), 'Point at a patch to read which segment it belongs to.');
   const [, list, note] = part.find('room-panel').children;
-  assert.deepEqual(texts(list.children).slice(1), ['segment 133%, overlap 0.5', 'segment 217%, overlap 0.125']); // prettier-ignore
+  assert.deepEqual(texts(list.children).slice(1), ['segment 117%, overlap 0.5', 'segment 217%, overlap 0.125']); // prettier-ignore
   assert.match(note.textContent, /intersection over union, in areas of patches; segment 1 comes closest[.]$/);
 });
 

@@ -12,6 +12,8 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from tests.ui.desk import HEIGHT, WIDTH, odd_picture
+from vit_viz import samples
+from vit_viz.analyses.opening import opening
 from vit_viz.rest import SAFETENSORS
 from vit_viz.session.handles import COOKIE, new_visitor
 from vit_viz.session.request import Subject
@@ -63,6 +65,41 @@ def test_a_view_is_opened_with_its_tokens_its_place_on_the_photo_and_what_a_ques
         "values"
     ]
     assert (received.shape, received.dtype) == ((32, 48, 3), np.uint8)
+
+
+def test_what_is_opened_says_where_a_look_begins_and_which_pictures_there_are(
+    client: TestClient, session: Session, ada: str
+) -> None:
+    mine = session.add_upload(odd_picture(), owner=ada, file_name="my cat.png")
+    session.add_upload(odd_picture(8), owner=new_visitor(), file_name="another.png")
+    told = opened(client, f"image={mine}", ada).json()
+    assert told["view"] == f"image={mine}"
+    assert [one["name"] for one in told["pictures"]] == [*samples.sample_names(), "my cat"]
+    tour = opening(session.trace_of(Subject("odd", mine, "fit", ada))).tour
+    assert told["opening"]["patch"] == next(iter(tour), None)
+
+
+def test_the_classes_that_a_view_can_be_explained_for(client: TestClient, ada: str) -> None:
+    headers = {"Cookie": f"{COOKIE}={ada}"}
+
+    def target(view: str, **more: str) -> dict[str, Any]:
+        return client.post("/vit_viz/target", json={"view": view, **more}, headers=headers).json()  # type: ignore[no-any-return]
+
+    first = target("image=twins")
+    best = first["chosen"]
+    ranked = client.post("/api/v1/classes", json={"image": "twins"}, headers=headers).json()["facts"]
+    assert (best, first["name"], first["link"]) == (ranked["indices"][0], ranked["names"][0], str(best))
+    assert [one["index"] for one in first["classes"]] == ranked["indices"][:3]
+    last = ranked["indices"][-1]
+    pair = target(f"image=twins&target={last}-{best}")
+    assert (pair["chosen"], pair["other"], pair["link"]) == (last, best, f"{last}-{best}")
+    assert last in [one["index"] for one in pair["classes"]]
+    missing = target("image=twins&target=9999")
+    assert (missing["chosen"], missing["link"]) == (best, str(best))
+    assert missing["words"].endswith("its first class is explained instead.")
+    assert target("image=twins", find=str(last))["hits"] == [{"index": last, "name": ranked["names"][-1]}]
+    assert target("image=twins", find="nobody")["hits"] == []
+    assert target("image=twins&size=2000").keys() == {"error"}
 
 
 class OneSurvey:

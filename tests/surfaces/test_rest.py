@@ -452,6 +452,20 @@ def test_who_wants_it_hears_how_far_an_answer_is(
     assert answer == ("answer", expected)
 
 
+@pytest.mark.parametrize(
+    ("accept", "is_raw"), [(f"{EVENTS}, {rest.SAFETENSORS}", True), (f"{EVENTS}, */*", False)]
+)
+def test_the_last_event_is_what_is_accepted_beside_events(api: TestClient, accept: str, is_raw: bool) -> None:
+    told = ask(api, "look", headers={"Accept": accept}).text
+    kind, said = told.removesuffix("\n\n").split("\n\n")[-1].split("\n")
+    data = said.removeprefix("data: ")
+    assert (kind, ask(api, "look", headers={"Accept": rest.SAFETENSORS}).content) == (
+        "event: answer",
+        base64.b64decode(data) if is_raw else ask(api, "look", headers={"Accept": rest.SAFETENSORS}).content,
+    )
+    assert is_raw or json.loads(data) == ask(api, "look").json()
+
+
 def test_a_refusal_on_the_way_is_the_last_event_and_one_before_is_none(
     api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -750,14 +750,14 @@ def test_the_controls_of_a_step_have_the_bounds_of_the_model(visit: Callable[...
 
 def test_a_part_that_is_not_on_the_screen_sleeps(visit: Callable[..., Desk]) -> None:
     desk = visit("patches")
-    assert not {"vv-gallery", "vv-explorer", "vv-tokens", "vv-w-content"} & set(desk.shown)
-    desk.act("", "follow", data={"set": {"tab": "tokens"}, "told": 1})
-    assert "vv-tokens" in desk.shown
-    assert "vv-gallery" not in desk.shown
-    assert desk.view().tab == "tokens"
-    assert desk.shown["Address"]["value"]["set"] == {"tab": "tokens"}
+    assert not {"vv-gallery", "vv-explorer", "vv-w-content"} & set(desk.shown)
+    desk.act("", "follow", data={"set": {"tab": "explain"}, "told": 1})
+    assert "vv-gallery" in desk.shown
+    assert "vv-w-content" not in desk.shown
+    assert desk.view().tab == "explain"
+    assert desk.shown["Address"]["value"]["set"] == {"tab": "explain"}
     told = len(desk.told)
-    desk.act("", "follow", data={"set": {"tab": "tokens"}, "told": 1})
+    desk.act("", "follow", data={"set": {"tab": "explain"}, "told": 1})
     assert len(desk.told) == told  # nothing changed: nothing is written
 
 

@@ -31,7 +31,7 @@ def test_the_scripts_of_the_tabs_are_tested_with_the_options_that_python_declare
 
 
 def test_the_controls_of_the_tokens_tab_offer_each_choice_once_and_hold_no_limits() -> None:
-    html = (_ROOMS / "tokens" / "room.html").read_text("utf-8")
+    html = (_ROOMS.parent / "web" / "tokens" / "room.html").read_text("utf-8")
     choices = {field.name: list(field.choices) for field in TokensTabOptions.schema()}
     rows = re.findall(r'<tr data-row="(\w+)".*?data-value="(\w+)".*?data-fold="(\w+)"', html)
     assert all(len(set(row)) == 1 for row in rows)

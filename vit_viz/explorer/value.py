@@ -105,8 +105,13 @@ _LIMITS: dict[str, Value] = {
 }
 
 
+_PLACES = frozenset({"model", "image", "mode", "size", "part", "edits", "tab", "query"})
+
+
 def link_fields(of_page: Mapping[str, Value] | None = None) -> list[Value]:
     """Every name in links but those of the panel, with its default and what is possible: what vit_viz/web/kit/store.js keeps.
+
+    A field that is a place leads to another one: Back leads to its value of before.
 
     Args:
         of_page: what else is known of fields where there is a page, by their names.
@@ -115,10 +120,14 @@ def link_fields(of_page: Mapping[str, Value] | None = None) -> list[Value]:
     plain = [
         {"name": name, "link": link, "default": own[name]}
         | _LIMITS.get(name, {})
+        | ({"place": True} if name in _PLACES else {})
         | (of_page or {}).get(name, {})
         for name, link in IN_LINKS.items()
     ]
     return [
         *plain,
-        *(described(option) | {"link": name} for name, (_owner, option) in link_options().items()),
+        *(
+            described(field) | {"link": name} | ({"place": True} if field.option.is_place else {})
+            for name, (_owner, field) in link_options().items()
+        ),
     ]

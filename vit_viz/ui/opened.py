@@ -1,13 +1,17 @@
-"""What a view of the page is of, opened for the browser: one recorded pass, and where what belongs to it is fetched.
+"""What the page asks that is no question of its own right: what a view is of, and the classes that it could be explained for.
 
-    POST /vit_viz/open   {"view": "image=lion&model=mini"}: the part of a link that says model, photo and edits
+    POST /vit_viz/open     {"view": "image=lion&model=mini"}: the part of a link that says model, photo and edits
+    POST /vit_viz/target   {"view": ...}, also with the class that it names; and "find": a text, for classes of that name
 
-The answer is JSON: the tokens, where they lie on the photo, the addresses of both, and under "about" the same as a question takes
-it (vit_viz.rest). Rooms that keep their state in the browser (vit_viz/web) begin with it.
+The first answers with the tokens, where they lie on the photo, the addresses of both, the pictures that there are, and under
+"about" the same as a question takes it (vit_viz.rest): rooms that keep their state in the browser (vit_viz/web) begin with it. The
+second answers with the first classes and the chosen ones, or with {"hits": ...}. Both are JSON.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -20,46 +24,99 @@ from vit_viz.analyses.position_tables import answerable
 from vit_viz.analyses.positions import POSITIONS, position_similarity, positioned
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
+from vit_viz.outputs import noun_of
 from vit_viz.progress import Progress, StopCheck
 from vit_viz.rest import THREADS, Computed, read_body, refusal
 from vit_viz.session.handles import VISITOR, visitor_in
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import UPLOAD
 from vit_viz.surface import OWNER
+from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
 from vit_viz.ui.payload import explorer_value
 from vit_viz.ui.scripts import PREFIX
 from vit_viz.views.choices import arrived, subject_of
 from vit_viz.views.state import ViewState
 
 
-def routes(session: Session) -> list[Route]:
-    """Its route."""
+@dataclass(frozen=True)
+class PageCall:
+    """What a page asks of a view.
+
+    Args:
+        owner: who asks.
+        problems: what of the link is not possible, a sentence each.
+        body: all that was sent.
+        cancelled: whether nobody waits any more.
+    """
+
+    session: Session
+    owner: str
+    view: ViewState
+    problems: tuple[str, ...]
+    body: dict[str, Any]
+    cancelled: StopCheck
+
+    @property
+    def subject(self) -> Subject:
+        """What the view is of."""
+        return subject_of(self.session, self.view, self.owner)
+
+
+def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[str, Any]]) -> Route:
+    """The route by which a page asks something of a view; what `answer` raises is its refusal."""
     threads = anyio.CapacityLimiter(THREADS)
 
-    async def answer(request: Request) -> Response:
+    async def post(request: Request) -> Response:
         try:
             asked = read_body(await request.body())
             if not isinstance(asked, dict) or not isinstance(asked.get("view"), str):
-                raise ParameterError('What is opened is {"view": LINK}.')
+                raise ParameterError(f'What a page asks is {{"view": LINK}}, at {name!r} too.')
         except ParameterError as error:
             return refusal(error)
-        search, owner, visitor = asked["view"], request.scope[OWNER], visitor_in(request.cookies)
+        owner, visitor = request.scope[OWNER], visitor_in(request.cookies)
 
-        def opened(_progress: Progress | None, cancelled: StopCheck) -> Response:
+        def computed(_progress: Progress | None, cancelled: StopCheck) -> Response:
             VISITOR.set(visitor)  # in the context of this thread: whose the handles are
             try:
-                view, problems = arrived(session, search, owner)
-                subject = subject_of(session, view, owner)
-                session.run(subject.request("trace"), cancelled=cancelled)
-                value = explorer_value(session, view, owner, notes=problems)
-                told = {"about": _about(view), "positions": _positions(session.model(subject.model))}
-                return JSONResponse(value | told)
+                view, problems = arrived(session, asked["view"], owner)
+                return JSONResponse(answer(PageCall(session, owner, view, problems, asked, cancelled)))
             except Exception as error:
                 return refusal(error)
 
-        return Computed(opened, threads, is_told=False)
+        return Computed(computed, threads, is_told=False)
 
-    return [Route(f"{PREFIX}/open", answer, methods=["POST"])]
+    return Route(f"{PREFIX}/{name}", post, methods=["POST"])
+
+
+def routes(session: Session) -> list[Route]:
+    """The two."""
+    return [page_route(session, "open", _opened), page_route(session, "target", _target)]
+
+
+def _opened(asked: PageCall) -> dict[str, Any]:
+    session, view, owner = asked.session, asked.view, asked.owner
+    session.run(asked.subject.request("trace"), cancelled=asked.cancelled)
+    value = explorer_value(session, view, owner, notes=asked.problems)
+    offered = {name: name for name in samples.sample_names()}
+    offered |= {image: stored.name for image, stored in session.uploads.of(owner).items()}
+    return value | {
+        "view": asked.body["view"],
+        "about": _about(view),
+        "positions": _positions(session.model(asked.subject.model)),
+        "pictures": [{"id": image, "name": name} for image, name in offered.items()],
+    }
+
+
+def _target(asked: PageCall) -> dict[str, Any]:
+    targeted = with_target(asked.session, asked.subject, asked.view)
+    if "find" not in asked.body:
+        return target_value(asked.session, asked.subject, targeted) | {
+            "name": targeted.words,
+            "link": targeted.view.target,
+        }
+    text, noun = str(asked.body["find"])[:100], noun_of(targeted.output)
+    return {"hits": matching_classes(targeted.labels, targeted.classes, text, noun=noun)}
 
 
 def _positions(loaded: Model) -> dict[str, Any]:

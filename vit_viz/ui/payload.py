@@ -50,7 +50,7 @@ def explorer_value(session: Session, view: ViewState, owner: str, *, notes: tupl
         **photo_value(session, subject),
         "figure": f"{PREFIX}/figure/{session.handles.issue(subject)}",
         "unlit": unsuitable(screen_photo(session, subject)),
-        "opening": {"layer": begins.layer, "head": begins.head},
+        "opening": {"layer": begins.layer, "head": begins.head, "patch": next(iter(begins.tour), None)},
         "tour": list(begins.tour) if view.image in samples.sample_names() else [],
         "proof": None,  # the header has the badge
         "note": " ".join((*notes, *trace.problems)),

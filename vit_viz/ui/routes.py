@@ -3,7 +3,7 @@
     GET /vit_viz/page/<digest>/<file>      icon and picture, see `vit_viz.ui.preview`; the palette's list of questions
     GET /vit_viz/layer/<handle>/<layer>    q, k of a layer (or its attention), see `vit_viz.explorer.packing`
     GET /vit_viz/tokens/<handle>/<state>   ?role=   float16 [tokens, dim] of length 1, see `vit_viz.ui.tokens.answers`
-    GET /vit_viz/token_numbers/<handle>    ?kind=components|norms|lens|...&role=&...   JSON
+    POST /vit_viz/colours                  of the patches, in JSON, see `vit_viz.ui.tokens.answers`
     GET /vit_viz/head_numbers/<handle>     ?kind=measures, or kind=importance&target=&how=   JSON, see `vit_viz.ui.heads.answers`
     GET /vit_viz/parts/<handle>            ?target=   float32 [layers, heads, patches], see `vit_viz.ui.explain.parts`
     GET /vit_viz/positions/<handle>        ?places=   float16 [places, rows, cols], see `vit_viz.ui.positions.answers`
@@ -53,6 +53,7 @@ from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain.parts import term_bytes
 from vit_viz.ui.heads import answers as heads
 from vit_viz.ui.look.view import explorer_file
+from vit_viz.ui.opened import page_route
 from vit_viz.ui.palette import view as palette
 from vit_viz.ui.payload import badge_value
 from vit_viz.ui.positions.answers import tile_bytes
@@ -81,6 +82,7 @@ def routes(session: Session) -> list[BaseRoute]:
         return _found(session, request, request.path_params["handle"])
 
     return [
+        page_route(session, "colours", answers.colours),
         Route(scripts.FILES + "/{digest}/{name}", _page_file, methods=["GET"]),
         fetched(
             "/photo/{handle}",
@@ -174,14 +176,6 @@ def _tokens(session: Session, request: HttpRequest, subject: Subject) -> Respons
     state, role = whole(request.path_params["state"], "state"), request.query_params.get("role", "tokens")
     vectors = answers.vector_bytes(session, subject, state, role)
     return Response(vectors, media_type="application/octet-stream")
-
-
-def _token_numbers(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    asked = dict(request.query_params)
-    kind, also = asked.pop("kind", ""), asked.pop("also", "")
-    second = _found(session, request, also) if also else None
-    told = answers.numbers(session, subject, kind, asked, second=second)
-    return as_json(told)
 
 
 def _head_numbers(session: Session, request: HttpRequest, subject: Subject) -> Response:
@@ -294,7 +288,6 @@ def _explorer(session: Session, request: HttpRequest, subject: Subject) -> Respo
 _ANSWERS: dict[str, Callable[[Session, HttpRequest, Subject], Response]] = {
     "/layer/{handle}/{layer}": _layer,
     "/tokens/{handle}/{state}": _tokens,
-    "/token_numbers/{handle}": _token_numbers,
     "/head_numbers/{handle}": _head_numbers,
     "/parts/{handle}": _parts,
     "/positions/{handle}": _positions,

@@ -15,11 +15,12 @@ from tests.ui.views import view_with
 from vit_viz.analyses.methods import METHODS
 from vit_viz.outputs import Output
 from vit_viz.session.session import Session
+from vit_viz.ui import opened
 from vit_viz.ui.explain.questions import Questions, answer_value, target_value, whole_value
 from vit_viz.ui.explain.trust import followed, trust_value
 from vit_viz.ui.header.view import _compared
+from vit_viz.ui.opened import PageCall
 from vit_viz.ui.payload import facts_value
-from vit_viz.ui.tokens import answers as tokens
 from vit_viz.ui.walkthrough import classes
 from vit_viz.ui.walkthrough.scene import StepInput
 
@@ -105,13 +106,11 @@ def test_the_lens_of_the_tokens_tab_names_what_it_shows(outputs: int, told: Outp
     questions = visit(outputs, told)
     session, subject = questions.page.session, questions.subject
     _, amount, noun = expected(questions, told)
-    measured: Any = SimpleNamespace(
-        answer=session.run(subject.request("logit_lens")), session=session, subject=subject, target=""
-    )
-    numbers = tokens._lens(measured)
-    assert numbers["target"].startswith(noun)
-    assert numbers["unit"].startswith(amount)
-    assert ("words" in numbers) == (amount == "probability")
+    lens = session.run(subject.request("logit_lens"))
+    called = opened._target(PageCall(session, "", questions.targeted.view, (), {"view": ""}, lambda: False))
+    assert called["name"].startswith(noun)
+    assert lens.maps.unit.startswith(amount)
+    assert (lens.top is not None) == (amount == "probability")
 
 
 @pytest.mark.parametrize(("outputs", "told"), KINDS)

@@ -286,18 +286,6 @@ class SurveyRoom(Component):
     tells = ("option", "choose", "look")
 
 
-class TokenRoom(Component):
-    """The photo with one state of the model over it, and all states as small maps.
-
-    Events: `pin` (query), `choose` (options of the view), `compute` (a measure that takes a while), `stop`, and
-    `why` and `search` of the classes. The prop `tables` has
-    the colour tables, as the explorer's; `job` says how far a computation is.
-    """
-
-    template = "tokens/room"
-    tells = ("pin", "choose", "compute", "stop", "why", "search")
-
-
 class WebRoom(Component):
     """A room that keeps its state in the browser and asks for what it shows: vit_viz/web/NAME/room.js.
 

@@ -5,8 +5,13 @@ import { computed, effect, signal } from './preact.js';
 /**
  * Who answers: a server, a packed file, a model in the page.
  * @typedef {object} Source
- * @property {(name: string, body: any, signal: AbortSignal) => Promise<any>} answer raises an error whose message is a sentence
+ * @property {(name: string, body: any, signal: AbortSignal, tell?: Tell) => Promise<any>} answer raises an error whose message is a
+ *     sentence
  * @property {(name: string) => boolean} keeps whether an answer may be given again to an equal question
+ *
+ * Hears how far an answer is; left: the time that is left, in words.
+ * @typedef {(far: {share: number, left: string}) => void} Tell
+ * @typedef {(name: string, body: any, signal: AbortSignal, tell?: Tell) => Promise<any>} Ask
  *
  * What came of a question: the value stays while the next one is on its way.
  * @typedef {{state: 'none' | 'pending' | 'done' | 'failed', value?: any, error?: string}} Answer
@@ -17,16 +22,20 @@ const MOST_BYTES = 64 * 2 ** 20; // of answers that are kept
 /**
  * @param {Source} source
  * @param {number} [mostBytes] of what is kept
- * @returns {(name: string, body: any, signal: AbortSignal) => Promise<any>}
+ * @returns {Ask}
  */
 export function asker(source, mostBytes = MOST_BYTES) {
-  /** @type {Map<string, {answer: Promise<any>, end: AbortController, waiting: number, bytes: number}>} */
+  /** @type {Map<string, {answer: Promise<any>, end: AbortController, waiting: number, bytes: number, tells: Set<Tell>}>} */
   const known = new Map(); // the one that was asked for longest ago first
   const kept = () => [...known.values()].reduce((sum, { bytes }) => sum + bytes, 0);
 
-  function begin(/** @type {string} */ key, /** @type {string} */ name, /** @type {any} */ body) {
-    const end = new AbortController();
-    const one = { end, waiting: 0, bytes: 0, answer: source.answer(name, body, end.signal) };
+  /** @param {string} key @param {string} name @param {any} body @param {boolean} isTold */
+  function begin(key, name, body, isTold) {
+    const [end, tells] = [new AbortController(), /** @type {Set<Tell>} */ (new Set())];
+    const tell = isTold
+      ? (/** @type {Parameters<Tell>[0]} */ far) => tells.forEach((one) => one(far))
+      : undefined;
+    const one = { end, tells, waiting: 0, bytes: 0, answer: source.answer(name, body, end.signal, tell) };
     const forget = () => void (known.get(key) === one && known.delete(key));
     one.answer.then((value) => {
       one.bytes = bytesOf(value);
@@ -37,13 +46,15 @@ export function asker(source, mostBytes = MOST_BYTES) {
     return one;
   }
 
-  return (name, body, stop) => {
+  return (name, body, stop, tell) => {
     const key = `${name} ${JSON.stringify(body)}`;
-    const one = known.get(key) ?? begin(key, name, body);
+    const one = known.get(key) ?? begin(key, name, body, Boolean(tell));
     known.delete(key);
     known.set(key, one);
     one.waiting += 1;
+    if (tell) one.tells.add(tell);
     const leave = () => {
+      if (tell) one.tells.delete(tell);
       one.waiting -= 1;
       if (!one.waiting) one.end.abort();
     };
@@ -60,7 +71,7 @@ function bytesOf(value) {
 
 /**
  * The answer to a question that changes with the values that it reads.
- * @param {ReturnType<typeof asker>} ask
+ * @param {Ask} ask
  * @param {() => [name: string, body: any] | null} question null: none now, and the last answer stays
  * @param {import('./preact.js').Signal<unknown>} [again] with each new value the same question is asked again
  * @returns {import('./preact.js').Signal<Answer>}

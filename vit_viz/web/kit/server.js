@@ -1,10 +1,12 @@
 // The server as the one who answers: vit_viz/rest.py, and vit_viz/ui/opened.py for what a view is of.
 
+import { bytesOf } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
 import { heardOf, identity } from '../../ui/visit/link.js';
 
 const JSON_TYPE = 'application/json';
 const SAFETENSORS = 'application/x-safetensors';
+const EVENTS = 'text/event-stream';
 const FOR_PAGES = new Set([404, 405]); // of addresses that are there for pages alone
 
 /** Types of numbers as safetensors calls them. @type {Record<string, any>} */
@@ -47,18 +49,21 @@ export function unpacked(buffer) {
   return { ...JSON.parse(beside.vit_viz), arrays: Object.fromEntries(arrays) };
 }
 
+/** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
+const OF_PAGE = new Set(['open', 'target', 'walkthrough', 'colours']);
+
 /** @type {import('./ask.js').Source} */
 export const SERVER = Object.freeze({
-  /** A question by its name; 'open' is asked of the page's own route, and its address is good for a while only. */
-  async answer(name, body, signal) {
-    const isOpening = name === 'open';
+  async answer(name, body, signal, tell) {
+    const isOfPage = OF_PAGE.has(name);
+    const types = tell ? [EVENTS, SAFETENSORS] : [SAFETENSORS];
     const ask = () =>
-      fetch(routeUrl(isOpening ? '/vit_viz/open' : `/api/v1/${name}`), {
+      fetch(routeUrl(isOfPage ? `/vit_viz/${name}` : `/api/v1/${name}`), {
         method: 'POST',
         credentials: 'same-origin',
         headers: {
           'Content-Type': JSON_TYPE,
-          Accept: isOpening ? JSON_TYPE : SAFETENSORS,
+          Accept: isOfPage ? JSON_TYPE : types.join(', '),
           ...(identity.page && { 'X-Vit-Viz-Page': identity.page }),
         },
         body: JSON.stringify(body),
@@ -70,11 +75,32 @@ export const SERVER = Object.freeze({
       answer = await ask();
     }
     if (!answer.ok) throw new Error(await refusal(answer));
-    return isOpening ? answer.json() : unpacked(await answer.arrayBuffer());
+    if (isOfPage) return answer.json();
+    return tell ? followed(/** @type {any} */ (answer.body), tell) : unpacked(await answer.arrayBuffer());
   },
 
-  keeps: (name) => name !== 'open',
+  keeps: (name) => !OF_PAGE.has(name),
 });
+
+/**
+ * Reads how far an answer is, and then the answer.
+ * @param {ReadableStream<Uint8Array>} stream of events @param {import('./ask.js').Tell} tell
+ */
+async function followed(stream, tell) {
+  const [reader, decoder] = [stream.getReader(), new TextDecoder()];
+  for (let text = ''; ;) {
+    const { done, value } = await reader.read();
+    if (done) throw new Error('The answer broke off. Ask again.');
+    const events = (text + decoder.decode(value, { stream: true })).split('\n\n');
+    text = /** @type {string} */ (events.pop());
+    for (const event of events) {
+      const [, kind, data] = /** @type {RegExpMatchArray} */ (event.match(/^event: (\w+)\ndata: (.*)$/s));
+      if (kind === 'progress') tell(JSON.parse(data));
+      else if (kind === 'refused') throw new Error(JSON.parse(data).error.slice(0, 300));
+      else return unpacked(bytesOf(data).buffer);
+    }
+  }
+}
 
 /** The sentence of a refusal. @param {Response} answer */
 async function refusal(answer) {

@@ -6,8 +6,8 @@ import { batch, signal } from './preact.js';
 
 /**
  * A name in links: an option of a view as Python declares it, or a number that may also be a word.
- * @typedef {import('../../explorer/options.js').Option & {numbered?: boolean, usual?: string}} Field numbered: a text or none, but of
- *     digits a number; usual: what no text stands for
+ * @typedef {import('../../explorer/options.js').Option & {numbered?: boolean, usual?: string, place?: boolean}} Field numbered: a text
+ *     or none, but of digits a number; usual: what no text stands for; place: whether Back leads to its value of before
  *
  * Where the link is kept: the address bar.
  * @typedef {object} Place
@@ -42,14 +42,18 @@ export class Store {
     });
   }
 
-  /** @param {Record<string, any>} change values by their names in links @param {Partial<How>} [how] */
-  set(change, { push = false, soon = false } = {}) {
+  /**
+   * @param {Record<string, any>} change values by their names in links
+   * @param {Partial<How>} [how] push: where it is not said, another place is pushed
+   */
+  set(change, { push, soon = false } = {}) {
     const changed = Object.entries(change).filter(([name, value]) => value !== this.view[name].peek());
     if (!changed.length) return;
     /** @type {Record<string, string | null>} */
     const link = {};
     for (const [name, value] of changed)
       link[name] = writeOption(/** @type {Field} */ (this.fields.get(name)), value);
+    push ??= changed.some(([name]) => this.fields.get(name)?.place);
     this.place.write(link, { push, soon });
     batch(() => changed.forEach(([name, value]) => (this.view[name].value = value)));
   }

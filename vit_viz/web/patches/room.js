@@ -60,8 +60,7 @@ export function Patches({ page: one }) {
   const looked = {
     pointed,
     pinned: () => queryPatches(query(), photo),
-    pin: (/** @type {number} */ patch) =>
-      store.set({ q: patchQuery([patch], photo.grid[1]) }, { push: true }),
+    pin: (/** @type {number} */ patch) => store.set({ q: patchQuery([patch], photo.grid[1]) }),
   };
   const [top, left, bottom, right] = areaOf(photo);
   const shape = { '--vv-aspect': (right - left) / (bottom - top) };
@@ -82,7 +81,7 @@ export function Patches({ page: one }) {
       <${Shapes} photo=${photo} shapes=${facts.shapes} />
       <${Sequence}
         ...${{ photo, looked, query: query(), image: arrays.values }}
-        choose=${(/** @type {string} */ name) => store.set({ q: name }, { push: true })}
+        choose=${(/** @type {string} */ name) => store.set({ q: name })}
       />
     </div>
   </div>`;

@@ -61,9 +61,9 @@ export function positions(element, one, tables) {
     const [rows, cols] = of.photo.grid;
     const [down, across] = shownGrid(of);
     const patch = Math.floor((row * rows) / down) * cols + Math.floor((col * cols) / across);
-    store.set({ q: patchQuery([patch], cols) }, { push: true });
+    store.set({ q: patchQuery([patch], cols) });
   });
-  onPress(element, 'show', (part) => store.set({ positions: part }, { push: true }));
+  onPress(element, 'show', (part) => store.set({ positions: part }));
   onPress(element, 'places', (grid) => store.set({ places: grid }));
   effect(() => {
     const [{ state, value, error }, first] = [drawn.value, open.value];

@@ -3,26 +3,30 @@
 
 import { centreOf, patchQuery, queryTokens } from '../../explorer/geometry.js';
 import { decodeTable, measure as timed } from '../../explorer/paint.js';
-import { defaultsOf } from '../../explorer/options.js';
 import { STRENGTHS, layerTable, suited } from '../../explorer/styles.js';
-import { drawValue, finder, press, showText } from '../kit/elements.js';
-import { showError } from '../kit/notes.js';
-import { chooseTarget } from '../explain/target.js';
+import { limit } from '../../ui/kit/controls.js';
+import { finder, press, showText } from '../../ui/kit/elements.js';
+import { showError } from '../../ui/kit/notes.js';
+import { asked } from '../kit/ask.js';
+import { Job } from '../kit/job.js';
+import { openAgain, opened, thePage } from '../kit/page.js';
+import { computed, effect } from '../kit/preact.js';
+import { TargetChooser } from '../kit/target.js';
+import { keyOf, Store } from './fetched.js';
 import { tokenName, whose } from './findings.js';
 import { Large } from './large.js';
 import { readBox, listen } from './listen.js';
-import { Jobs } from '../kit/jobs.js';
-import { Store } from './store.js';
-import { Table } from './table.js';
-import { limit } from '../kit/controls.js';
 import { showControls } from './offers.js';
+import { Table } from './table.js';
 import { VIEWS } from './views.js';
-/** @import { Job } from '../kit/jobs.js' */
-/** @import { Asked, Kind, Role } from './store.js' */
-/** @import { Measure, View } from './views.js' */
-/** @import { Style } from '../../explorer/styles.js' */
-/** @import { Mount, Trigger } from '../kit/elements.js' */
 /** @import { Option } from '../../explorer/options.js' */
+/** @import { Style } from '../../explorer/styles.js' */
+/** @import { Mount } from '../../ui/kit/elements.js' */
+/** @import { Photo } from '../../ui/kit/stage.js' */
+/** @import { Page } from '../kit/page.js' */
+/** @import { Target } from '../kit/target.js' */
+/** @import { Asked, Kind, Of, Role } from './fetched.js' */
+/** @import { Measure, View } from './views.js' */
 
 /**
  * @typedef {{token_measure: 'similarity' | 'components' | 'norms' | 'lens' | 'layers' | 'segments',
@@ -31,43 +35,83 @@ import { VIEWS } from './views.js';
  *   token_register: boolean, token_segment_role: Role, token_method: 'k-means' | 'cut',
  *   token_count: number, token_box: string, style: Style, alpha: number, smooth: boolean}} Options
  *
- * @typedef {import('../kit/stage.js').Photo & {handle: string}} Photo
- * @typedef {Photo & SubjectFacts} Subject
+ * What the tokens are of: the answer to 'open', and what is chosen of it.
+ * @typedef {Photo & Of & SubjectFacts} Subject
  * @typedef {object} SubjectFacts
- * @property {number} revision
  * @property {number} layers
- * @property {string[]} prefix
- * @property {string[]} suffix
  * @property {string} query
  * @property {string} unlit why the photo cannot be lit; "" where it can
  * @property {Role[]} roles
- * @property {Options} chosen
  * @property {string} target index of the class of the lens; "" is the model's first
- * @property {{classes: {value?: number}[]} | null} classes the value of the chooser of classes
+ * @property {Target | null} classes that the lens can be of; null while something else is shown, or until they are there
  * @property {{id: string, name: string}[]} pictures that can share the colours
- * @property {Photo & {note?: string} | null} second
- * @property {string} note
  */
 
 const FLAT = 0.75; // opacity of the maps before and after a register
 
-/** @type {Mount<{value: Subject | null, tables: Record<string, string>, options: Option[], job: Job | null, matches: any}>} */
-export function mount(element, trigger, props, watch) {
-  const room = new Room(element, trigger, decodeTable(props.tables.viridis), props.options);
+const DRAWN = ['style', 'alpha', 'smooth']; // what is chosen of all maps, wherever they are
+
+/** @type {Mount<{tables: Record<string, string>, options: Option[]}>} */
+export function mount(element, _trigger, { tables, options }) {
+  tokens(element, thePage(), decodeTable(tables.viridis), options);
+}
+
+/** @param {HTMLElement} element @param {Page} one @param {Uint32Array} table of colours @param {Option[]} schema of what is chosen here */
+export function tokens(element, one, table, schema) {
+  const { store, ask } = one;
+  const { view } = store;
+  const room = new Room(element, one, table, schema);
   listen(room);
-  chooseTarget(room.find('room-classes'), trigger, watch, {
-    value: () => /** @type {any} */ (props.value?.classes),
-    matches: () => props.matches,
+  const open = opened(one, 'tokens');
+  const isSeen = () => view.tab.value === 'tokens' && open.value.state === 'done';
+  const target = computed(() => view.target.value.split('-')[0]);
+  const aim = () => {
+    const link = new URLSearchParams(store.subject());
+    if (target.value) link.set('target', target.value);
+    return link.toString();
+  };
+  const classes = asked(
+    async (name, body, stop) => {
+      const of = { trace: open.peek().value.trace, target: target.peek() };
+      return { of, told: await ask(name, body, stop) };
+    },
+    () => (isSeen() && view.tokens.value === 'lens' ? ['target', { view: aim() }] : null),
+  );
+  const chooser = new TargetChooser(room.find('room-classes'), {
+    why: (index) => store.set({ target: String(index) }),
+    find: async (text) =>
+      (await ask('target', { view: store.subject(), find: text }, new AbortController().signal)).hits,
   });
-  watch('job', () => room.jobs.hear(props.job));
-  drawValue(watch, () => room.show(props.value));
+  effect(() => {
+    if (open.value.state === 'failed') return room.refuse(open.value.error ?? '');
+    if (!isSeen()) return;
+    const { value } = open.value;
+    const { of, told } = classes.value.value ?? {};
+    const hasClasses = view.tokens.value === 'lens' && of?.trace === value.trace;
+    const isOfTarget = of?.target === target.value; // else they are on their way, and so is its name
+    // of a class that nobody chose each patch shows its likeliest
+    const found = { ...told, single: true, ...(!target.value && { chosen: null }) };
+    if (hasClasses && isOfTarget) chooser.show(found);
+    room.show({
+      ...value,
+      query: view.q.value || firstQuery(value),
+      roles: ['tokens', ...(value.head_dim ? ['queries', 'keys'] : [])],
+      target: target.value,
+      classes: hasClasses ? { ...found, ...(!isOfTarget && { name: '' }) } : null,
+      pictures: value.pictures.filter((/** @type {{id: string}} */ { id }) => id !== value.image),
+    });
+  });
+}
+
+/** What is looked at before anybody has chosen: a patch that is worth it, since most questions here are about patches. @param {any} value */
+function firstQuery({ opening, grid, default_query: usual }) {
+  return opening.patch === null ? usual : patchQuery([opening.patch], grid[1]);
 }
 
 /** What the component shows. */
 export class Room {
   /** @type {Subject | null} */ subject = null;
   /** @type {Store | null} */ store = null;
-  expects = 0; // the revision from which on the server knows what was chosen here
   pinned = 0; // index of a token
   /** @type {number | null} index of a patch */ hovered = null;
   /** @type {number | null} a segment */ lit = null;
@@ -79,20 +123,33 @@ export class Room {
   round = 0; // of loading: a newer one ends the older
   frame = 0;
 
-  /** @param {HTMLElement} element @param {Trigger} trigger @param {Uint32Array} table @param {Option[]} schema */
-  constructor(element, trigger, table, schema) {
+  /** @param {HTMLElement} element @param {Page} page @param {Uint32Array} table @param {Option[]} schema */
+  constructor(element, page, table, schema) {
     this.element = element;
     this.find = finder(element);
-    this.trigger = trigger;
+    this.page = page;
+    /** The options that are chosen here, by the names of links. @type {[string, string][]} */
+    this.links = [...schema, ...DRAWN.map((name) => ({ name, link: name }))].map(({ name, link }) => [
+      name,
+      link,
+    ]);
     this.colours = table;
     this.over = layerTable('heat', FLAT, table);
     this.panel = this.find('room-panel');
     this.large = new Large(this);
     this.big = this.large.sheet;
     this.table = new Table(element, () => this.scrolled());
-    this.jobs = new Jobs(this.find('room-job'), trigger);
-    this.options = /** @type {Options} */ ({ ...defaultsOf(schema), style: 'light', alpha: 1, smooth: true });
+    this.job = new Job(this.find('room-job'));
+    this.options = this.chosen();
     limit(element, schema);
+  }
+
+  /** What is chosen, as the link has it. @returns {Options} */
+  chosen() {
+    const { view } = this.page.store;
+    return /** @type {any} */ (
+      Object.fromEntries(this.links.map(([name, link]) => [name, view[link].value]))
+    );
   }
 
   /** @type {View} */
@@ -178,19 +235,21 @@ export class Room {
     );
   }
 
-  show(/** @type {Subject | null} */ subject) {
-    if (!subject) return;
-    if (subject.note || !this.subject) showError(this.find('room-error'), subject.note, { stays: true });
-    this.find('room-main').hidden = !subject.handle;
-    this.find('room-save').hidden = !subject.handle;
-    if (!subject.handle) return;
-    const isNew = subject.handle !== this.subject?.handle;
+  /** Why there is nothing to show. */
+  refuse(/** @type {string} */ words) {
+    this.find('room-main').hidden = true;
+    showError(this.find('room-error'), '');
+    showError(this.find('room-error'), words, { stays: true, again: openAgain });
+  }
+
+  show(/** @type {Subject} */ subject) {
+    const isNew = subject.trace !== this.subject?.trace;
+    this.find('room-main').hidden = this.find('room-save').hidden = false;
     this.subject = subject;
-    if (subject.revision >= this.expects)
-      this.options = { ...this.options, ...possible(subject.chosen, subject.roles) };
-    const tokens = queryTokens(subject.query, { ...subject, pooling: '' });
+    this.options = possible(this.chosen(), subject.roles);
+    const asks = queryTokens(subject.query, { ...subject, pooling: '' });
     this.pinned =
-      Array.isArray(tokens) && tokens.length ? tokens[0] : subject.prefix.length + centreOf(subject.grid);
+      Array.isArray(asks) && asks.length ? asks[0] : subject.prefix.length + centreOf(subject.grid);
     if (isNew) this.begin(subject);
     this.load();
   }
@@ -198,9 +257,9 @@ export class Room {
   /** Another picture, or another model. */
   begin(/** @type {Subject} */ subject) {
     this.store?.abort.abort();
-    this.jobs.end(new Error('Another photo was chosen.'));
-    const { grid, prefix, suffix } = subject;
-    this.store = new Store(subject.handle, prefix.length + grid[0] * grid[1] + suffix.length);
+    this.job.end('Another photo was chosen.');
+    const { grid } = subject;
+    this.store = new Store(subject, this.page.ask);
     this.alike.clear();
     for (const measure of this.errors.keys()) this.table.tell(measure);
     this.errors.clear();
@@ -220,18 +279,19 @@ export class Room {
       showError(this.find('room-error'), 'A box is left,top,right,bottom in pixels, as 20,10,120,90.');
       return;
     }
-    const before = this.state + this.offsetOf(this.options.token_measure);
-    this.options = { ...this.options, ...chosen };
+    const { token_measure: measure, ...others } = { ...this.options, ...chosen };
     const all = { ...chosen };
-    if (chosen.style) all.alpha = this.options.alpha = STRENGTHS[chosen.style];
+    if (chosen.style) all.alpha = STRENGTHS[chosen.style];
     const asksOther = 'token_measure' in chosen || 'token_role' in chosen || 'token_segment_role' in chosen;
     if (asksOther && !('token_state' in chosen)) {
-      const state = Math.max(0, before - this.offsetOf(this.options.token_measure)); // the column stays
-      all.token_state = this.options.token_state = state;
+      const column = this.state + this.offsetOf(this.options.token_measure);
+      this.options = { token_measure: measure, ...others };
+      all.token_state = Math.max(0, column - this.offsetOf(measure)); // the column stays
     }
-    this.expects = Math.max(this.expects, this.subject?.revision ?? 0) + 1;
-    this.load();
-    this.trigger('choose', all);
+    const links = new Map(this.links);
+    this.page.store.set(
+      Object.fromEntries(Object.entries(all).map(([name, value]) => [links.get(name), value])),
+    );
   }
 
   /** Fetches what the open questions need and is not here, the chosen one first, and draws what is there. */
@@ -242,7 +302,7 @@ export class Room {
     const { token_measure: chosen } = this.options;
     this.errors.delete(chosen);
     this.table.tell(chosen);
-    showError(this.find('room-error'), this.subject?.note, { stays: true });
+    showError(this.find('room-error'), '', { stays: true });
     this.lay();
     this.paint();
     let more = null;
@@ -273,7 +333,7 @@ export class Room {
       this.errors.set(measure, /** @type {Error} */ (error).message);
       this.table.tell(measure, this.errors.get(measure));
       if (measure === this.options.token_measure)
-        showError(this.find('room-error'), this.errors.get(measure), { again: () => void this.load() });
+        showError(this.find('room-error'), this.errors.get(measure), { again: openAgain });
     }
   }
 
@@ -295,7 +355,7 @@ export class Room {
   /** Takes away what belongs to another question or state. */
   clear() {
     const { token_measure: chosen } = this.options;
-    const key = [this.subject?.handle, chosen, this.options.token_role].join();
+    const key = [this.subject?.trace, chosen, this.options.token_role].join();
     if (this.panel.dataset.of === key) return;
     this.panel.dataset.of = key;
     delete this.panel.dataset.drawn;
@@ -306,11 +366,13 @@ export class Room {
     delete this.find('room-register').dataset.drawn;
   }
 
-  /** Lets the server compute what takes a while, unless it is here. @param {Kind} kind @param {Asked} asked @param {string} words */
-  async compute(kind, asked, words) {
-    if (!this.store || this.store.known(kind, asked)) return;
-    const path = this.store.pathOf(kind, asked);
-    await this.store.once(`job ${path}`, () => this.jobs.compute(path, words, kind, asked));
+  /** Asks what takes a while, and shows how far it is, unless it is here. @param {Kind} kind @param {Asked} options @param {string} words */
+  async compute(kind, options, words) {
+    const { store } = this;
+    if (!store || store.known(kind, options)) return;
+    await store.once(`job ${keyOf(kind, options)}`, () =>
+      this.job.follow(words, (stop, tell) => store.fetchNumbers(kind, options, stop, tell)),
+    );
   }
 
   /** Which question is being answered; null where all are. */
@@ -373,19 +435,16 @@ export class Room {
     this.table.say(this);
   }
 
-  /** Pins a token for the whole page. @param {number} token @param {string} query */
-  pin(token, query) {
-    if (!this.subject) return;
-    this.pinned = token;
+  /** Pins a token for the whole page. @param {string} query */
+  pin(query) {
     this.hovered = null;
-    this.expects = Math.max(this.expects, this.subject.revision + 1); // its answer knows nothing of what is chosen after it
-    this.paint();
-    this.trigger('pin', { query });
+    this.page.store.set({ q: query });
+    this.repaint();
   }
 
   /** Pins a patch. */
   pinPatch(/** @type {number} */ patch) {
-    if (this.subject) this.pin(this.subject.prefix.length + patch, patchQuery([patch], this.cols));
+    this.pin(patchQuery([patch], this.cols));
   }
 }
 

@@ -1,7 +1,7 @@
 // The questions of the Tokens tab, each as a view: what it fetches, draws and says.
 
 import { decodeTable } from '../../explorer/paint.js';
-import { cosine, cosines, percent, rangeOf, short } from '../kit/numbers.js';
+import { cosine, cosines, percent, rangeOf, short } from '../../ui/kit/numbers.js';
 import {
   alikeFinding,
   alikeWords,
@@ -13,11 +13,12 @@ import {
   surestWords,
   timesMedian,
 } from './findings.js';
+import { keyOf } from './fetched.js';
 import { changeWords, componentWords, lensWords, outlierWords } from './measures.js';
 import { drawHistogram, drawMatrix, register } from './panels.js';
 import { segments } from './segments.js';
 /** @import { Options, Room } from './room.js' */
-/** @import { Asked, Kind, Role } from './store.js' */
+/** @import { Asked, Kind, Lens, Role } from './fetched.js' */
 
 /**
  * @typedef {Options['token_measure']} Measure
@@ -112,7 +113,7 @@ function pieceOf(kind, asked) {
     told,
     load: async (/** @type {Room} */ room) => void (await room.store?.fetchNumbers(kind, asked(room))),
     keyOf: (/** @type {Room} */ room, /** @type {number} */ state) =>
-      told(room) ? `${room.store?.pathOf(kind, asked(room))}|${state}|${room.options.token_scale}` : '',
+      told(room) ? `${keyOf(kind, asked(room))}|${state}|${room.options.token_scale}` : '',
   };
 }
 
@@ -133,7 +134,7 @@ function valueOf({ patch, token, subject, patches }, state, { values, others }) 
 /** What is asked of the server. */
 function coloursAsked(/** @type {Room} */ room) {
   const { token_role: role, token_foreground: foreground, token_whitened: whitened } = room.options;
-  return { role, foreground, whitened, also: room.subject?.second?.handle ?? '' };
+  return { role, foreground, whitened, second: room.options.token_second };
 }
 
 const components = pieceOf('components', coloursAsked);
@@ -161,18 +162,16 @@ export const colours = {
 
   readout(room, state) {
     const told = components.told(room);
-    const gone = room.subject?.second?.note ?? '';
-    return told ? `${componentWords(told, state)}${gone ? `. ${gone}` : ''}` : '';
+    return told ? `${componentWords(told, state)}${told.note && `. ${told.note}`}` : '';
   },
 
   panel(room) {
-    const { subject } = room;
     const { second } = room.large;
     const told = components.told(room)?.second;
-    second.element.hidden = !subject?.second?.handle;
-    if (!subject?.second?.handle || !told) return;
-    if (second.photo?.photo !== subject.second.photo) second.place(subject.second);
-    room.large.drawSecond(decodeTable(told[room.state]));
+    second.element.hidden = !told;
+    if (!told) return;
+    if (second.photo?.photo !== told.photo) second.place(told);
+    room.large.drawSecond(decodeTable(told.colours[room.state]));
   },
 };
 
@@ -220,9 +219,18 @@ export const norms = {
 
 const said = pieceOf('lens', (room) => ({ target: room.subject?.target ?? '' }));
 
+/** What the head says, with the name of the class that it is about. @param {Room} room @returns {Lens | undefined} */
+function lensOf(room) {
+  const told = said.told(room);
+  const target = room.subject?.classes?.name ?? '';
+  return (
+    told && { ...told, target, unit: told.unit === 'value' && target ? `value of ${target}` : told.unit }
+  );
+}
+
 /** How sure the head is of its first class; of the chosen one where one is chosen. @param {Room} room @returns {number[][]} */
 function sureness(room) {
-  const told = said.told(room);
+  const told = /** @type {Lens} */ (said.told(room));
   return room.subject?.target || !told.top_probability ? told.values : told.top_probability;
 }
 
@@ -232,7 +240,7 @@ export const lens = {
   role: () => 'tokens',
 
   unit(room) {
-    const told = said.told(room);
+    const told = lensOf(room);
     const target = room.subject?.target && told?.target;
     if (told?.words) return `probability of ${target || 'the likeliest class'}`;
     return told?.unit.startsWith('value') ? told.unit : 'cosine';
@@ -246,20 +254,20 @@ export const lens = {
   },
 
   words(room, state) {
-    const told = said.told(room);
+    const told = /** @type {Lens | undefined} */ (said.told(room));
     if (!told || room.patch === undefined) return '';
-    if (!told.words) return short(told.values[state][room.patch]);
-    const name = told.words[told.top[state][room.patch]].split(',')[0];
-    return `${name} ${percent(told.top_probability[state][room.patch])}`;
+    const { values, top, top_probability: sure, words } = told;
+    if (!top || !sure || !words) return short(values[state][room.patch]);
+    return `${words[top[state][room.patch]].split(',')[0]} ${percent(sure[state][room.patch])}`;
   },
 
   title(room, state) {
-    const told = said.told(room);
+    const told = lensOf(room);
     return told ? lensFinding(room.who(), told, state, room.patch) : 'What the head would say of each patch';
   },
 
   readout(room, state) {
-    const told = said.told(room);
+    const told = lensOf(room);
     if (!told) return '';
     const { patch, cols } = room;
     const spot = patch === undefined || !room.subject?.target ? null : { state, patch, cols, name: '' };

@@ -1,7 +1,7 @@
 // What can be chosen in the Tokens tab: the controls of the chosen row, the tokens that are no patches, pictures that share colours.
 
-import { offer, showOptions } from '../kit/controls.js';
-import { having, make, showText } from '../kit/elements.js';
+import { offer, showOptions } from '../../ui/kit/controls.js';
+import { having, make, showText } from '../../ui/kit/elements.js';
 /** @import { Room, Subject } from './room.js' */
 
 /** Shows which controls there are, and what they say. @param {Room} room @param {Subject} subject */

@@ -1,10 +1,11 @@
 // Patches that belong together: each layer's segments in colours of their own, and their legend.
 
-import { make } from '../kit/elements.js';
-import { percent, short } from '../kit/numbers.js';
+import { make } from '../../ui/kit/elements.js';
+import { percent, short } from '../../ui/kit/numbers.js';
+import { keyOf } from './fetched.js';
 import { segmentWords, spotSegment } from './measures.js';
 /** @import { Room } from './room.js' */
-/** @import { Segments } from './store.js' */
+/** @import { Segments } from './fetched.js' */
 /** @import { View } from './views.js' */
 
 const TURN = 137.508; // degrees: the golden angle, so that neighbours in number are far apart in hue
@@ -56,8 +57,7 @@ export const segments = {
     }
   },
 
-  keyOf: (room, layer) =>
-    segmentsOf(room, layer) ? String(room.store?.pathOf('segments', segmentsAsked(room, layer))) : '',
+  keyOf: (room, layer) => (segmentsOf(room, layer) ? keyOf('segments', segmentsAsked(room, layer)) : ''),
 
   draw(room, layer, isLarge) {
     const told = /** @type {Segments} */ (segmentsOf(room, layer));

@@ -1,8 +1,8 @@
 // The table of small photos: a row for each question, a column for each layer. One photo is chosen, and is the large one.
 
 import { ARROWS } from '../../explorer/elements.js';
-import { finder, having, make } from '../kit/elements.js';
-import { showError } from '../kit/notes.js';
+import { finder, having, make } from '../../ui/kit/elements.js';
+import { showError } from '../../ui/kit/notes.js';
 import { Plate } from './plate.js';
 /** @import { Room } from './room.js' */
 /** @import { Measure } from './views.js' */

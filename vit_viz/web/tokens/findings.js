@@ -1,9 +1,9 @@
 // What was found in this photo, as one sentence for each question; and what stands under a small photo.
 
-import { percent, short } from '../kit/numbers.js';
+import { percent, short } from '../../ui/kit/numbers.js';
 import { commonest, patchName } from './measures.js';
 /** @import { Subject } from './room.js' */
-/** @import { Lens, Norms, Role } from './store.js' */
+/** @import { Lens, Norms, Role } from './fetched.js' */
 
 const SAME = Math.SQRT1_2; // cosine of 45 degrees
 const CLEAR = 0.1; // probability from which on the head is said to say something

@@ -3,8 +3,8 @@
 import { Picture } from '../../explorer/paint.js';
 import { sharpness } from '../../explorer/screen.js';
 import { barPixels, layerTable } from '../../explorer/styles.js';
-import { showBar, short } from '../kit/numbers.js';
-import { Stage } from '../kit/stage.js';
+import { showBar, short } from '../../ui/kit/numbers.js';
+import { Stage } from '../../ui/kit/stage.js';
 import { readBox } from './listen.js';
 import { Plate } from './plate.js';
 /** @import { Style } from '../../explorer/styles.js' */
@@ -87,7 +87,7 @@ export class Large {
     const { token_measure: chosen } = room.options;
     const key = room.keyOf(chosen, room.state);
     const lit = chosen === 'segments' && (room.lit ?? room.hovered);
-    const full = key && [key, lit, sheet.size.width].join('|');
+    const full = key && [key, lit, sheet.size.width, room.view.unit?.(room)].join('|');
     if (full && full === this.drawn) return;
     this.drawn = '';
     if (!key) sheet.clear();

@@ -1,9 +1,9 @@
 // What pointer and keys do in the Tokens tab; a box on the photo is drawn, or typed as left,top,right,bottom.
 
 import { cellAt, clamp, pointerIn } from '../../explorer/geometry.js';
-import { listenToOptions } from '../kit/controls.js';
-import { onPress } from '../kit/elements.js';
-import { askForShown } from '../kit/parts.js';
+import { listenToOptions } from '../../ui/kit/controls.js';
+import { onPress } from '../../ui/kit/elements.js';
+import { askForShown } from '../../ui/kit/parts.js';
 /** @import { Room } from './room.js' */
 /** @import { Measure } from './views.js' */
 
@@ -23,11 +23,9 @@ export function listen(/** @type {Room} */ room) {
   );
   room
     .find('room-save')
-    .addEventListener('click', () => askForShown(element, room.subject?.handle ?? '', room.shown));
-  onPress(room.find('room-named'), 'token', (name) =>
-    room.pin(room.subject?.prefix.indexOf(name) ?? 0, name),
-  );
-  room.find('room-likeliest').addEventListener('click', () => room.trigger('why', { index: '' }));
+    .addEventListener('click', () => askForShown(element, room.subject?.trace ?? '', room.shown));
+  onPress(room.find('room-named'), 'token', (name) => room.pin(name));
+  room.find('room-likeliest').addEventListener('click', () => room.page.store.set({ target: '' }));
   listenToTable(room);
 }
 

@@ -1,7 +1,7 @@
 // What the Tokens tab says of the tokens: for each measure its words.
 
-import { percent, short } from '../kit/numbers.js';
-/** @import { Change, Components, Lens, Norms, Register, Segments } from './store.js' */
+import { percent, short } from '../../ui/kit/numbers.js';
+/** @import { Change, Components, Lens, Norms, Register, Segments } from './fetched.js' */
 
 /** What a measure says of one patch in one state. @typedef {{state: number, patch: number, cols: number, name: string}} Spot */
 

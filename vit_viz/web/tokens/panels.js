@@ -1,14 +1,15 @@
 // What stands beside the maps of the Tokens tab: a histogram, a matrix of layers, and a register that is added.
 
 import { Picture } from '../../explorer/paint.js';
-import { gradient, having, make, makeSvg } from '../kit/elements.js';
-import { showError } from '../kit/notes.js';
-import { letReadCells } from '../kit/picture.js';
-import { rangeOf, short, stopsOf } from '../kit/numbers.js';
+import { gradient, having, make, makeSvg } from '../../ui/kit/elements.js';
+import { showError } from '../../ui/kit/notes.js';
+import { letReadCells } from '../../ui/kit/picture.js';
+import { rangeOf, short, stopsOf } from '../../ui/kit/numbers.js';
+import { openAgain } from '../kit/page.js';
 import { registerWords } from './measures.js';
-import { newStage } from '../kit/stage.js';
+import { newStage } from '../../ui/kit/stage.js';
 /** @import { Room } from './room.js' */
-/** @import { Layers, Norms, Register } from './store.js' */
+/** @import { Layers, Norms, Register } from './fetched.js' */
 
 const BINS = 32;
 const WIDTH = 320; // in units of the drawing
@@ -162,13 +163,12 @@ export const register = {
     const place = room.find('room-register');
     try {
       await room.compute('register', askedFor(room), WORDS);
-      await room.store?.fetchNumbers('register', askedFor(room));
     } catch (error) {
       if (!isStill()) return;
       place.hidden = false;
       const note = having(make('p', 'vv-room-error vv-notice'), { role: 'alert' });
       place.replaceChildren(note);
-      showError(note, /** @type {Error} */ (error).message, { again: () => void room.load() });
+      showError(note, /** @type {Error} */ (error).message, { again: openAgain });
       place.dataset.drawn = 'error';
     }
   },
@@ -183,7 +183,7 @@ export const register = {
     }
     place.hidden = false;
     const state = Math.max(room.state, told.state); // before, nothing differs
-    const key = `${room.subject?.handle}|${room.options.token_factor}|${state}`;
+    const key = `${room.subject?.trace}|${room.options.token_factor}|${state}`;
     if (place.dataset.drawn === key) return;
     place.dataset.drawn = key;
     place.replaceChildren(
