@@ -6,7 +6,7 @@ import { highest, outputKind, shown } from '../../vit_viz/browser/outputs.js';
 import { surgeryFinding } from '../../vit_viz/ui/heads/findings.js';
 import { amountWords } from '../../vit_viz/ui/kit/numbers.js';
 import { lensFinding } from '../../vit_viz/web/tokens/findings.js';
-import { findingWords } from '../../vit_viz/ui/survey/compared.js';
+import { findingWords } from '../../vit_viz/web/survey/compared.js';
 
 const SCORES = [Math.log(1), Math.log(2), Math.log(5)];
 

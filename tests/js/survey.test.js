@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Browser, Element } from './browser.js';
-import { axisEnds, dotWords, nearestDot, paintDots, pixelsOf } from '../../vit_viz/ui/survey/scatter.js';
+import { axisEnds, dotWords, nearestDot, paintDots, pixelsOf } from '../../vit_viz/web/survey/scatter.js';
 import {
   boxFilter,
   columnWords,
@@ -19,7 +19,7 @@ import {
   nameLine,
   readBits,
   traceRows,
-} from '../../vit_viz/ui/survey/lists.js';
+} from '../../vit_viz/web/survey/lists.js';
 
 test('a box is two ranges, whichever corner it was begun in', () => {
   assert.equal(

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { comparedWords, findingWords, movedLine } from '../../vit_viz/ui/survey/compared.js';
-import { groupsOf, listWords } from '../../vit_viz/ui/survey/groups.js';
-import { changeWords, photoCard, selectionLink } from '../../vit_viz/ui/survey/lists.js';
+import { comparedWords, findingWords, movedLine } from '../../vit_viz/web/survey/compared.js';
+import { groupsOf, listWords } from '../../vit_viz/web/survey/groups.js';
+import { changeWords, photoCard, selectionLink } from '../../vit_viz/web/survey/lists.js';
 import { Browser, Element } from './browser.js';
 import { card, chosen, open, settle, survey, texts, value } from './survey_page.js';
 
@@ -95,7 +95,7 @@ test('a second survey is compared, its finding stands above, and its photos are 
   const file = /** @type {any} */ (part.find('survey-csv'));
   assert.ok(file.href.endsWith('&second=tuned&list=changed'));
   part.browser.pass(250);
-  assert.deepEqual(part.told, [['option', { survey_second: 'tuned', survey_list: 'changed' }]]);
+  assert.deepEqual(part.told, [[{ compared_with: 'tuned', photos: 'changed' }, false]]);
 });
 
 test('a survey that cannot be compared is refused in words, and what was shown stays', async () => {
@@ -133,7 +133,7 @@ test('a link opens its second survey, and says so where it is not there', async 
   const own = 'chosen?where=&layer=1&head=2&measure=distance';
   assert.deepEqual(part.asked.slice(1), ['compared?second=tuned', own, `${own}&second=tuned`]);
   assert.deepEqual(titles(part), ['right before, wrong now: 1', 'still wrong, or no label: 1']);
-  part.set({ ...now, revision: 5, where: 'is_right' });
+  part.set({ ...now, where: 'is_right' });
   await settle();
   assert.equal(part.asked.filter((path) => path.startsWith('compared')).length, 1);
   const gone = await open({ of: beside, answer, now: { ...now, second: 'gone' } });
@@ -164,8 +164,8 @@ test('heads that moved go on beyond twelve, and one of them is chosen with its m
   assert.equal(part.find('survey-list-changed').getAttribute('aria-pressed'), 'true');
   part.browser.pass(250);
   assert.deepEqual(part.told.slice(0, 2), [
-    ['option', { survey_measure: 'entropy' }],
-    ['choose', { layer: 1, head: 0 }],
+    [{ of_heads: 'entropy' }, false],
+    [{ head: '0' }, false],
   ]);
 });
 
@@ -195,7 +195,7 @@ test('an answer that was overtaken by another choice is left', async () => {
   assert.equal(part.find('survey-compared').hidden, true);
   assert.equal(part.find('survey-second').value, '');
   part.browser.pass(250);
-  assert.deepEqual(part.told.at(-1), ['option', { survey_second: '', survey_list: 'high' }]);
+  assert.deepEqual(part.told.at(-1), [{ compared_with: null, photos: null }, false]);
 });
 
 test('numbers of a head that moved, in words', (context) => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { nearestDot, paintDots, Dots } from '../../vit_viz/ui/survey/scatter.js';
+import { nearestDot, paintDots, Dots } from '../../vit_viz/web/survey/scatter.js';
 import { Element } from './browser.js';
 import { makeFigure, makePage, POINTS } from './survey_page.js';
 

@@ -23,7 +23,7 @@ test('a filter is what is written, on one line, and the same one is not asked fo
   part.type('depth > 2 and  is_right');
   assert.deepEqual(part.news(), []);
   part.browser.pass(250);
-  assert.deepEqual(part.told, [['option', { survey_where: 'depth > 2 and is_right' }]]);
+  assert.deepEqual(part.told, [[{ where: 'depth > 2 and is_right' }, false]]);
 });
 
 test('Enter applies a filter, but not while a word is being composed, and other keys only write', async () => {
@@ -104,8 +104,7 @@ test('a filter of the view takes the place of what was brushed here', async () =
   const figure = makeFigure();
   const part = await open({ figure });
   figure.heard.plotly_selected({ range: { x: [1, 2], y: [3, 4] } });
-  part.set({ ...value, revision: 4, where: 'is_right' }); // the answer to the brush
-  part.set({ ...value, revision: 5, where: 'is_right' });
+  part.set({ ...value, where: 'is_right' });
   assert.equal(part.find('survey-unbrush').hidden, true);
   part.find('survey-unbrush').click();
   assert.equal(part.news().at(-1), chosenOf('is_right'));
@@ -129,8 +128,8 @@ test('other axes forget the brush; another measure keeps it', async () => {
   assert.deepEqual(part.news(), ['points?across=head_entropy&up=confidence&layer=1&head=2']);
   part.browser.pass(250);
   assert.deepEqual(part.told.slice(-2), [
-    ['option', { survey_across: 'head_entropy' }],
-    ['option', { survey_up: 'confidence' }],
+    [{ across: 'head_entropy' }, false],
+    [{ up: 'confidence' }, false],
   ]);
 });
 
@@ -237,8 +236,8 @@ test('each list has its words and its photos', async () => {
   assert.deepEqual(pressed(lists), ['true', 'false', 'false', 'false']);
   part.browser.pass(250);
   assert.deepEqual(part.told.slice(-2), [
-    ['option', { survey_list: 'high' }],
-    ['choose', { layer: 0, head: 0 }],
+    [{ photos: null }, false],
+    [{ layer: '0', head: '0' }, false],
   ]);
 });
 

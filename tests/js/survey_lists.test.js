@@ -10,7 +10,7 @@ import {
   Lighter,
   photoCard,
   selectionLink,
-} from '../../vit_viz/ui/survey/lists.js';
+} from '../../vit_viz/web/survey/lists.js';
 import { Browser, Element, parse } from './browser.js';
 import { card, settle, texts } from './survey_page.js';
 

@@ -1,9 +1,12 @@
 // The Survey tab on a page of its own: seven photos, two layers of three heads, a server whose answers are known, a figure for the dots.
 
-import { mount as mountSurvey } from '../../vit_viz/ui/survey/room.js';
-import { Browser, Element, component, mount, parse } from './browser.js';
+import { writeOption } from '../../vit_viz/explorer/options.js';
+import { Store } from '../../vit_viz/web/kit/store.js';
+import { survey as surveyTab } from '../../vit_viz/web/survey/room.js';
+import { Browser, Element, component, mount, parse, read } from './browser.js';
+import { placeAt } from './store.test.js';
 
-const SURVEY = component(mountSurvey, 'ui/survey/room.html');
+const { fields } = JSON.parse(read('./links.json'));
 const TABLE = Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => Math.floor(i / 3))).toString('base64');
 
 export const settle = async () => {
@@ -38,9 +41,8 @@ export const survey = {
   ],
 };
 
+/** What is chosen, and what depends on the model that the page shows: `lit`, `note` and `jump`. */
 export const value = {
-  revision: 3,
-  look: '0/1/2',
   jump: '',
   lit: false,
   note: '',
@@ -54,7 +56,18 @@ export const value = {
   second: '',
 };
 
-/** A photo in a list. @returns {import('../../vit_viz/ui/survey/lists.js').Card} */
+/** What a link says of a choice. @param {Record<string, any>} choice */
+function linkOf({ layer, head, ...named }) {
+  const link = new URLSearchParams({ tab: 'survey', layer: String(layer), head: String(head) });
+  for (const [name, text] of Object.entries(named)) {
+    const field = fields.find((/** @type {any} */ one) => one.name === `survey_${name}`);
+    const written = field ? writeOption(field, text) : null;
+    if (written !== null) link.set(field.link, written);
+  }
+  return `?${link}`;
+}
+
+/** A photo in a list. @returns {import('../../vit_viz/web/survey/lists.js').Card} */
 export function card(/** @type {number} */ row, changes = {}) {
   return {
     row,
@@ -211,8 +224,8 @@ export async function open({
   const asked = [];
   const fetch = async (/** @type {string} */ path, /** @type {any} */ { signal }) => {
     const route = path.replace('/vit_viz/survey/', '');
-    asked.push(route);
-    const found = (await answer(route)) || standard(route);
+    if (!route.startsWith('beside')) asked.push(route);
+    const found = (await answer(route)) || standard(route, now);
     if (signal?.aborted) throw new Error('This request was given up.');
     if (found instanceof Error) return { ok: false, text: async () => found.message };
     return { ok: true, json: async () => found, arrayBuffer: async () => found.buffer };
@@ -220,10 +233,11 @@ export async function open({
   Object.assign(around.browser.globals, { fetch });
   let clicks = 0;
   around.look.addEventListener('click', () => (clicks += 1));
-  const part = mount(SURVEY, now, {
-    browser: around.browser,
-    props: { survey: of, tables: { viridis: TABLE } },
-  });
+  const place = placeAt(linkOf(now));
+  const store = new Store(fields, place);
+  const props = { survey: of, tables: { viridis: TABLE } };
+  const start = (/** @type {any} */ element) => void surveyTab(element, store, props);
+  const part = mount(component(start, 'web/survey/room.html'), null, { browser: around.browser });
   await settle();
   const cell = (/** @type {number} */ layer, /** @type {number} */ head) =>
     part.find('survey-heads').querySelectorAll('td')[layer * of.heads + head];
@@ -235,6 +249,12 @@ export async function open({
   return {
     ...part,
     ...around,
+    /** What was written into the link, and whether Back leads to what was there before. */
+    told: place.written,
+    go: place.go,
+    store,
+    /** Another link. */
+    set: (/** @type {any} */ next) => place.go(linkOf(next)),
     asked,
     cell,
     chip,
@@ -253,8 +273,9 @@ export async function open({
   };
 }
 
-function standard(/** @type {string} */ route) {
+function standard(/** @type {string} */ route, /** @type {any} */ { lit, note, jump }) {
   const [name] = route.split(/[/?]/);
+  if (name === 'beside') return { lit, note, jump };
   if (name === 'photo') return card(Number(route.split(/[/?]/)[1]), { photo: 'the one.jpg' });
   return { chosen, methods, points: POINTS }[name];
 }

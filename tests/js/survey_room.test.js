@@ -173,25 +173,26 @@ test('where all heads have one mean the lines have no length, and a head without
   assert.equal(find('survey-named').hidden, true);
 });
 
-test('a view that is older than the one that is shown changes nothing; a note of a view is shown', async () => {
+test('a note is shown; a link without numbers is of the first measure and the last layer, and an equal one asks nothing', async () => {
   const part = await open({ now: { ...value, note: 'A note.' } });
   assert.equal(part.text('note'), 'A note.');
   part.news();
-  part.set({ ...value, revision: 2, measure: 'entropy' });
-  part.set(null);
-  assert.deepEqual([part.news(), part.text('note')], [[], 'A note.']);
   part.set({ ...value, measure: 'entropy' });
   assert.deepEqual(part.news(), ['chosen?where=&layer=1&head=2&measure=entropy']);
-  assert.equal(part.find('survey-note').hidden, true);
-  part.set({ ...value, revision: 4, measure: 'entropy' });
+  part.set({ ...value, measure: 'entropy' });
   assert.deepEqual(part.news(), []);
-  const later = await open({ now: null });
-  assert.deepEqual(later.news(), []);
-  later.set({ ...value, layer: 0, head: 0, across: '', up: '', measure: '' });
-  assert.deepEqual(later.news(), [
-    'points?across=&up=&layer=0&head=0',
-    'chosen?where=&layer=0&head=0&measure=',
-  ]);
+  part.go('?tab=survey&head=9&of_heads=none');
+  assert.deepEqual(part.news(), ['chosen?where=&layer=1&head=2&measure=distance']);
+});
+
+test('while another tab is open nothing is asked, and then what its link says', async () => {
+  const part = await open();
+  part.news();
+  part.store.set({ tab: 'look', layer: 0, where: 'is_right' });
+  await settle();
+  assert.deepEqual(part.news(), []);
+  part.store.set({ tab: 'survey' });
+  assert.deepEqual(part.news(), ['chosen?where=is_right&layer=0&head=2&measure=distance']);
 });
 
 test('only what a choice changes is asked for again', async () => {
@@ -222,37 +223,27 @@ test('what is chosen stands in the fields', async () => {
   assert.equal(part.find('survey-unbrush').hidden, true);
   const pressed = part.find('survey-chips').children.map((chip) => chip.getAttribute('aria-pressed'));
   assert.deepEqual(pressed, ['true', 'false', 'false', 'false']);
-  part.set({ ...value, revision: 4 });
+  part.set(value);
   assert.equal(part.find('survey-clear').hidden, true);
   assert.equal(part.find('survey-where').value, '');
   part.find('survey-where').focus();
-  part.set({ ...value, revision: 5, where: 'depth > 2' });
+  part.set({ ...value, where: 'depth > 2' });
   assert.equal(part.find('survey-where').value, ''); // somebody is writing there
 });
 
-test('a choice shows at once, is told a while later, and the view that answers it is not news', async () => {
+test('a choice shows at once, is in the link, and Back takes it back', async () => {
   const part = await open();
   part.news();
   part.select('measure', 'entropy');
   assert.deepEqual(part.news(), ['chosen?where=&layer=1&head=2&measure=entropy']);
+  assert.deepEqual(part.told, [[{ of_heads: 'entropy' }, false]]);
   await settle();
   assert.equal(part.text('meaning'), 'How widely a head looks.');
-  part.browser.pass(249);
-  assert.deepEqual(part.told, []);
-  part.browser.pass(1);
-  assert.deepEqual(part.told, [['option', { survey_measure: 'entropy' }]]);
-  part.news();
-  part.set({ ...value, revision: 4 }); // from before the choice
-  assert.deepEqual(part.news(), []);
-  part.set({ ...value, revision: 5 });
-  assert.deepEqual(part.news(), [CHOSEN]);
-});
-
-test('a chosen head is told as a head', async () => {
-  const part = await open();
   part.cell(0, 1).click();
-  part.browser.pass(250);
-  assert.deepEqual(part.told, [['choose', { layer: 0, head: 1 }]]);
+  assert.deepEqual(part.told.at(-1), [{ layer: '0', head: '1' }, false]);
+  part.news();
+  part.set(value);
+  assert.deepEqual(part.news(), [CHOSEN]);
 });
 
 test('a filter that the server refuses says why, and the next one that it takes ends that', async () => {
@@ -315,29 +306,49 @@ test('classes are a table where there are some', async () => {
   assert.equal(none.find('survey-classes').hidden, true);
 });
 
-test('a photo opens in Look with the head under the outline once the view shows both, at once where it does already', async () => {
-  const part = await open();
+test('a photo opens in Look as it was surveyed, with the head under the outline; what the page shows already is left', async () => {
+  const subject = { image: 'survey-1', model: 'tiny', part: '', mode: 'crop', size: 0, edits: 'off 1.2' };
+  const answer = (/** @type {string} */ path) => path.startsWith('look') && subject;
+  const part = await open({ answer });
+  part.store.set({ q: '3,4', target: '7' });
+  part.news();
   part.cards()[1].click();
-  assert.deepEqual(part.told, [['look', { row: 1, layer: 1, head: 2 }]]);
-  part.set({ ...value, revision: 4, look: '2/1/2' }); // another photo
-  part.set({ ...value, revision: 5, look: '1/1/mean' }); // no head
-  part.set({ ...value, revision: 6, look: '' }); // another model
-  assert.equal(part.opened(), 0);
-  part.set({ ...value, revision: 7, look: '1/1/2' });
-  part.set({ ...value, revision: 8, look: '1/1/2' });
-  assert.equal(part.opened(), 1);
-  part.cards()[1].click();
-  assert.deepEqual([part.told.length, part.opened()], [1, 2]);
-  part.cell(0, 1).click(); // the page does not know of this head yet
   await settle();
+  assert.deepEqual(part.news(), ['look/1?model=']);
+  const { view } = part.store;
+  const shown = () => Object.keys(subject).map((name) => view[name].value);
+  assert.deepEqual(shown(), Object.values(subject));
+  assert.deepEqual([view.q.value, view.target.value], ['', '']); // of the photo before
+  assert.equal(part.told.at(-1)?.[1], true);
+  assert.equal(part.opened(), 1);
+  const written = part.told.length;
   part.cards()[1].click();
-  assert.deepEqual(part.told.at(-1), ['look', { row: 1, layer: 0, head: 1 }]);
+  await settle();
+  assert.deepEqual([part.told.length, part.opened()], [written, 2]);
+  part.cell(0, 1).click();
+  part.cards()[1].click();
+  await settle();
+  assert.deepEqual([view.layer.value, view.head.value, part.opened()], [0, 1, 3]);
+});
+
+test('a photo whose file is gone stays where it is, and the tab says why', async () => {
+  const answer = (/** @type {string} */ path) => path.startsWith('look') && { refused: 'It is gone.' };
+  const part = await open({ answer });
+  part.cards()[1].click();
+  await settle();
+  assert.deepEqual([part.text('error'), part.told, part.opened()], ['It is gone.', [], 0]);
 });
 
 test('where a photo opens through another model than the page shows, the tab says so', async () => {
-  const part = await open({ now: { ...value, jump: 'A photo opens through mini.' } });
+  const answer = (/** @type {string} */ path) =>
+    path === 'beside?model=other&edits=' && { lit: false, note: '', jump: 'A photo opens through mini.' };
+  const part = await open({ answer });
+  assert.equal(part.find('survey-jump').hidden, true);
+  part.store.set({ model: 'other' });
+  await settle();
   assert.equal(part.text('jump'), 'A photo opens through mini.');
-  part.set({ ...value, revision: 4 });
+  part.store.set({ model: '' });
+  await settle();
   assert.equal(part.find('survey-jump').hidden, true);
 });
 

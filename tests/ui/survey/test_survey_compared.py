@@ -15,7 +15,6 @@ pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not
 
 from tests.surveys.made import made_survey
 from tests.ui.survey.test_survey_room import get
-from tests.ui.views import view_with
 from vit_viz.bundled import example_survey
 from vit_viz.cli import main
 from vit_viz.errors import ParameterError
@@ -23,7 +22,6 @@ from vit_viz.session.session import Session
 from vit_viz.surveys.comparison import COMPARED, SurveyComparison, compare_surveys
 from vit_viz.surveys.opened import open_survey
 from vit_viz.surveys.run import Survey
-from vit_viz.ui.page import with_choices
 from vit_viz.ui.survey import view as survey_view
 from vit_viz.ui.survey.answers import OpenedRoom, open_room
 from vit_viz.ui.survey.compared import KINDS, OtherSurveys, named
@@ -195,17 +193,6 @@ def test_the_command_line_opens_a_survey_and_those_beside_it(place, monkeypatch)
     with TestClient(Starlette(routes=list(room.routes))) as client:
         assert get(client, "compared", second="tuned").json()["photos"] == PHOTOS
         assert "refused" in get(client, "compared", second="edited").json()
-
-
-def test_the_second_survey_stands_in_the_link(opened):
-    choice = {"survey_second": "tuned", "survey_list": "changed"}
-    view = with_choices(view_with(tab="survey"), choice, survey_view._OPTIONS)
-    assert "photos=changed" in view.to_address()
-    assert "compared_with=tuned" in view.to_address()
-    again, problems = type(view).from_address(view.to_address())
-    assert (again.survey, problems) == (view.survey, ())
-    value = survey_view.room_value(opened, again)
-    assert (value["second"], value["list"]) == ("tuned", "changed")
 
 
 # --- what is there of a photo

@@ -19,14 +19,13 @@ pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not
 from tests.surveys.made import made_survey
 from tests.ui.views import view_with
 from vit_viz.cli import main
-from vit_viz.errors import ImageError, ParameterError
+from vit_viz.errors import ImageError
 from vit_viz.session.session import Session
 from vit_viz.surveys import atlas
 from vit_viz.surveys.opened import open_survey
 from vit_viz.surveys.photo_files import PhotoFiles
 from vit_viz.ui import pictures
 from vit_viz.ui.app import TABS
-from vit_viz.ui.page import with_choices
 from vit_viz.ui.routes import PREFIX, routes
 from vit_viz.ui.survey import answers, view as survey_view
 from vit_viz.ui.survey.answers import OTHER_MODEL, OpenedRoom, open_room
@@ -185,10 +184,7 @@ def test_the_photos_of_an_edited_model_are_lit_by_the_edited_model(opened, clien
     monkeypatch.setitem(opened.survey.manifest, "edits", "temperature 4=0.25")
     assert str(opened.subject(5, "").edits) == "temperature 4=0.25"
     assert get(client, "lit/5", layer=4, head=1).content != plain
-    assert (
-        survey_view._open(opened, view_with(), "ada", {"row": 5, "layer": 4, "head": 1}).edits
-        == "temperature 4=0.25"
-    )
+    assert get(client, "look/5").json()["edits"] == "temperature 4=0.25"
 
 
 def test_a_list_goes_on_where_it_stopped_and_is_saved_whole(client, opened):
@@ -208,31 +204,25 @@ def test_a_list_goes_on_where_it_stopped_and_is_saved_whole(client, opened):
     assert get(client, "photos.csv", **asked, list="best").status_code == 400
 
 
-def test_a_photo_opens_with_the_head_under_the_outline(opened):
-    before = view_with(head="mean", layer=None)
-    shown = survey_view.room_value(opened, before)
-    assert shown["look"] == ""
-    view = survey_view._open(
-        opened, before, "ada", {"row": 5, "layer": shown["layer"], "head": shown["head"]}
-    )
-    assert (view.layer, view.head) == (shown["layer"], shown["head"]) == (LAYERS - 1, 0)
-    assert survey_view.room_value(opened, view)["look"] == f"5/{LAYERS - 1}/0"
-    assert survey_view.room_value(opened, view.on_subject(model="other"))["look"] == ""
+def test_the_tab_says_through_which_model_a_photo_opens(client, opened, monkeypatch):
+    def beside(**page: str):
+        return get(client, "beside", **page).json()
 
-
-def test_the_tab_says_through_which_model_a_photo_opens(opened, monkeypatch):
-    assert opened.jump_words(view_with()) == ""
-    assert opened.jump_words(view_with(model="vit_tiny")) == (
+    assert beside() == beside(model="mini") == {"lit": True, "jump": "", "note": ""}
+    assert beside(model="vit_tiny")["jump"] == (
         "A photo opens in Look through mini, as it was surveyed; the page now shows vit_tiny."
     )
     monkeypatch.setitem(opened.survey.manifest, "edits", "off 3.1")
-    assert "through mini with its edits (off 3.1)" in opened.jump_words(view_with())
+    assert "through mini with its edits (off 3.1)" in beside()["jump"]
+    assert beside(edits="off 3.1")["jump"] == ""
     monkeypatch.setitem(opened.survey.manifest, "weights", "others")
-    assert "whose weights are not those of the survey" in opened.jump_words(view_with())
+    assert "whose weights are not those of the survey" in beside()["jump"]
+    assert (beside()["lit"], beside()["note"]) == (False, survey_view.OTHER_MODEL)
     monkeypatch.setitem(opened.survey.manifest, "model", "nobody's")
-    assert "nobody's, is not offered here: a photo opens in Look through mini" in opened.jump_words(
-        view_with()
-    )
+    assert "nobody's, is not offered here: a photo opens in Look through mini" in beside()["jump"]
+    assert (
+        get(client, "look/3", model="vit_tiny").json()["model"] == "vit_tiny"
+    )  # the one that the page shows
 
 
 def test_a_photo_of_another_model_is_not_lit(session, folder, tmp_path):
@@ -313,41 +303,28 @@ def test_a_survey_without_thumbnails_says_so(tmp_path):
 # --- the view
 
 
-def test_a_photo_opens_as_the_model_of_the_survey_saw_it(opened):
-    view = survey_view._open(
-        opened, view_with(query="2,3", part="", mode="fit", size=9), "ada", {"layer": 2, "head": 1, "row": 3}
-    )
-    assert (view.image, view.model, view.mode, view.size, view.query) == (
-        opened.files.name_of(3),
-        "mini",
-        "crop",
-        0,
-        "",
-    )
-    assert opened.session.picture(view.image, owner="ada")[0].size == (64, 48)
-    assert opened.session.name_of(view.image) == "class 0/photo 00003.png"
+def test_a_photo_opens_as_the_model_of_the_survey_saw_it(client, opened):
+    subject = get(client, "look/3", model="another").json()
+    name = opened.files.name_of(3)
+    assert subject == {"image": name, "model": "mini", "part": "", "mode": "crop", "size": 0, "edits": ""}
+    assert opened.session.picture(name, owner="ada")[0].size == (64, 48)
+    assert opened.session.name_of(name) == "class 0/photo 00003.png"
 
 
-@pytest.mark.parametrize("row", [PHOTOS, -1, "3", True, None, "../../etc/passwd"])
-def test_only_a_number_opens_a_photo(opened, row):
-    with pytest.raises(ParameterError):
-        survey_view._open(opened, view_with(), "ada", {"layer": 2, "head": 1, "row": row})
+def test_a_photo_whose_file_is_gone_is_not_opened_and_no_error_of_the_browser(session, tmp_path):
+    files = tmp_path / "photos"
+    room = open_room(session, made_survey(tmp_path / "made", photos=11, files=files))
+    (files / "class 1" / "photo 00004.png").unlink()
+    with TestClient(Starlette(routes=survey_routes(room)), raise_server_exceptions=False) as client:
+        answer = get(client, "look/4")
+        assert (answer.status_code, answer.json().keys()) == (200, {"refused"})
+        assert answer.json()["refused"].endswith(".")
+    session.library = None
 
 
-def test_what_is_chosen_stands_in_the_link(opened):
-    view = with_choices(
-        view_with(), {"survey_where": "margin > 0.1", "survey_up": "margin", "else": 1}, survey_view._OPTIONS
-    )
-    assert "where=margin+%3E+0.1" in view.to_address()
-    again, problems = type(view).from_address(view.to_address())
-    assert (again.survey, problems) == (view.survey, ())
-    assert survey_view.room_value(opened, view)["where"] == "margin > 0.1"
-
-
-def test_a_head_that_this_survey_lacks_is_not_shown(opened):
-    value = survey_view.room_value(opened, view_with(layer=9, head=11))
-    assert (value["layer"], value["head"]) == (5, 5)
-    assert survey_view.room_value(opened, view_with())["layer"] == 5
+@pytest.mark.parametrize("row", [PHOTOS, -1, "x", "True", "..%2F..%2Fetc%2Fpasswd"])
+def test_only_a_number_opens_a_photo(client, row):
+    assert get(client, f"look/{row}").status_code in (400, 404)
 
 
 def test_without_a_survey_there_is_neither_tab_nor_address(session):
@@ -366,7 +343,7 @@ def test_the_command_line_opens_a_survey(folder, monkeypatch):
     assert main(["serve", "--device", "cpu"]) == 0
     (room,) = given[0]["rooms"]
     assert (room.tab.label, given[0]["of"]) == ("Survey", "mini")
-    assert len(room.routes) == 10
+    assert len(room.routes) == 12
     assert given[1]["rooms"] == []
 
 

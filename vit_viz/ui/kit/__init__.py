@@ -275,17 +275,6 @@ class Stage(Component):
     tells = ("remove", "pick", "step", "sides", "measure", "halt")
 
 
-class SurveyRoom(Component):
-    """The filter, the atlas of heads, and photos in lists; the dots are a figure beside it, which its script fills.
-
-    Events: `option` (names and values of options of the view), `choose` (layer, head), `look` (row of a photo). The prop
-    `survey` says what was opened, and `tables` has the colour tables, as the explorer's.
-    """
-
-    template = "survey/room"
-    tells = ("option", "choose", "look")
-
-
 class WebRoom(Component):
     """A room that keeps its state in the browser and asks for what it shows: vit_viz/web/NAME/room.js.
 

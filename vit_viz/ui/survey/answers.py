@@ -31,7 +31,6 @@ from vit_viz.surveys.spoken import HEAD_MEASURES, SCORE_WORDS
 from vit_viz.ui.heads.answers import rounded
 from vit_viz.ui.survey.compared import EXAMPLE, KINDS, OtherSurveys, changed, named
 from vit_viz.views import choices
-from vit_viz.views.state import ViewState
 
 Value = dict[str, Any]
 Changes = Mapping[int, AnswerChange]
@@ -74,23 +73,27 @@ class OpenedRoom:
             return ""
         return name
 
-    def jump_words(self, view: ViewState) -> str:
-        """Through which model a photo opens in Look, where that is not what the page shows; "" where it is."""
+    def jump_words(self, model: str, edits: str) -> str:
+        """Through which model a photo opens in Look, where that is not what the page shows; "" where it is.
+
+        Args:
+            model, edits: what the page shows; "" is the session's own model.
+        """
         own, survey = choices.default_name(self.session), str(self.survey.manifest.get("model", ""))
-        now = view.model or own
+        now = model or own
         opens = self.model_name
         if not opens:
             return (
                 f"The survey's model, {survey or 'of no name'}, is not offered here: a photo opens in Look through {now}, whose "
                 "maps and answers are not the survey's."
             )
-        edits = self.options["edits"]
-        through = f"{opens} with its edits ({edits})" if edits else opens
+        its_own = self.options["edits"]
+        through = f"{opens} with its edits ({its_own})" if its_own else opens
         if opens == own and not self.is_own_model:
             return f"A photo opens in Look through {opens}, whose weights are not those of the survey: maps and answers can differ."
-        if now == opens and view.edits == edits:
+        if now == opens and edits == its_own:
             return ""
-        shown = f"{now} with edits ({view.edits})" if view.edits else now
+        shown = f"{now} with edits ({edits})" if edits else now
         return f"A photo opens in Look through {through}, as it was surveyed; the page now shows {shown}."
 
     @property

@@ -2,6 +2,8 @@
 
 It fetches, beside Gradio's own traffic:
 
+    GET /vit_viz/survey/beside              ?model=&edits=                   JSON: whether photos are lit; through what they open
+    GET /vit_viz/survey/look/<row>          ?model=                          JSON: of what the view of a photo is
     GET /vit_viz/survey/chosen              ?where=&layer=&head=&measure=&second=    JSON, see `vit_viz.ui.survey.answers`
     GET /vit_viz/survey/methods             ?where=&layer=&head=             JSON
     GET /vit_viz/survey/points              ?across=&up=&layer=&head=        float32 [3, photos]
@@ -20,10 +22,9 @@ answered instead, because browsers write refusals into their console.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 from starlette.requests import Request as HttpRequest
@@ -37,7 +38,7 @@ from vit_viz.figures.plots import photo_scatter
 from vit_viz.session.handles import visitor_in
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.kit import SurveyRoom, words
+from vit_viz.ui.kit import WebRoom, words
 from vit_viz.ui.page import Page, Room, Tab
 from vit_viz.ui.routes import as_json, fetched, whole
 from vit_viz.ui.survey import answers
@@ -46,7 +47,6 @@ from vit_viz.views.state import ViewState
 
 NAME = "survey"
 _LONGEST_NUMBER = 9
-_OPTIONS = ("survey_where", "survey_across", "survey_up", "survey_measure", "survey_list", "survey_second")
 
 
 def survey_room(session: Session, folder: str | Path, *others: str | Path) -> Room:
@@ -61,22 +61,15 @@ def survey_room(session: Session, folder: str | Path, *others: str | Path) -> Ro
     """
     opened = open_room(session, folder, *others)
     about = "What the heads do over many photos, and which photos stand out."
-    tab = Tab(NAME, "Survey", partial(build, opened), shows=_shows, about=about)
+    tab = Tab(NAME, "Survey", partial(build, opened), about=about)
     return Room(tab, survey_routes(opened))
 
 
-def _shows(view: ViewState) -> Hashable:
-    return view.about, view.layer, view.head, view.survey
-
-
-def build(opened: OpenedRoom, page: Page) -> None:
-    """Lay out the tab, let the room choose heads and photos, and keep what is chosen in the link."""
+def build(opened: OpenedRoom, _page: Page) -> None:
+    """Lay out the tab."""
     with gr.Column(elem_id="vv-survey-tab"):
-        room = SurveyRoom(
-            elem_id="vv-survey",
-            survey=answers.opened_value(opened.survey, opened.others.names),
-            tables=colour_tables(),
-        )
+        value = answers.opened_value(opened.survey, opened.others.names)
+        WebRoom("survey", survey=value, tables=colour_tables())
         gr.Plot(photo_scatter(), show_label=False, elem_id="vv-survey-dots")
     words.explain(
         shows="what each head does over all photos that pass the filter, with the spread between photos; photos where a head's "
@@ -102,80 +95,6 @@ def build(opened: OpenedRoom, page: Page) -> None:
             r"with $n - 1$ degrees of freedom. McNemar 1947, Psychometrika 12:153; Cohen 1988, section 2.3.5.",
         ),
     )
-    page.choices(room.option, *_OPTIONS)
-    page.gesture(room.choose, partial(_head, opened))
-    page.gesture(room.look, partial(_open, opened))
-    page.drawing(NAME, partial(_draw, opened), [room])
-
-
-def _head(opened: OpenedRoom, view: ViewState, _owner: str, data: dict[str, Any]) -> ViewState:
-    layer, head = opened.survey.checked(_whole(data, "layer"), _whole(data, "head"))
-    return view.after_action(layer=layer, head=head)
-
-
-def _open(opened: OpenedRoom, view: ViewState, _owner: str, data: dict[str, Any]) -> ViewState:
-    """A photo becomes the picture of the page, as the survey's model received it, and the head under the outline the page's.
-
-    Raises:
-        ImageError: its file is gone, or is another one now.
-    """
-    row = _whole(data, "row")
-    opened.files.check(row)
-    name = opened.files.name_of(row)
-    opened.files.picture(name)
-    return _head(opened, _on_photo(opened, view, name), "", data)
-
-
-def _on_photo(opened: OpenedRoom, view: ViewState, name: str) -> ViewState:
-    model = opened.model_name or view.model
-    return view.on_subject(image=name, model=model).after_action(**opened.options)
-
-
-def _draw(opened: OpenedRoom, _page: Page, view: ViewState, _owner: str) -> Iterator[Any]:
-    yield room_value(opened, view)
-
-
-def room_value(opened: OpenedRoom, view: ViewState) -> dict[str, Any]:
-    """What is chosen; the numbers are fetched."""
-    survey, options = opened.survey, view.survey
-    layer = survey.num_layers - 1 if view.layer is None else min(view.layer, survey.num_layers - 1)
-    head = min(view.head, survey.num_heads - 1) if isinstance(view.head, int) else 0
-    known = [one["name"] for one in answers.opened_value(survey)["measures"]]
-    return {
-        "revision": view.revision,
-        "look": _looked_at(opened, view),
-        "layer": layer,
-        "head": head,
-        "where": options.survey_where,
-        "across": options.survey_across,
-        "up": options.survey_up,
-        "measure": options.survey_measure if options.survey_measure in known else known[0],
-        "list": options.survey_list,
-        "second": options.survey_second,
-        "lit": opened.is_own_model and opened.files.are_there,
-        "jump": opened.jump_words(view),
-        "note": "" if opened.is_own_model else OTHER_MODEL,
-    }
-
-
-def _looked_at(opened: OpenedRoom, view: ViewState) -> str:
-    """The photo and the head that the page shows, as "row/layer/head"; "" where that is not what a photo opens as."""
-    row = opened.files.row_of(view.image)
-    if row is None or _on_photo(opened, view, view.image).about != view.about:
-        return ""
-    return f"{row}/{view.layer}/{view.head}"
-
-
-def _whole(data: dict[str, Any], name: str) -> int:
-    """A whole number of an event.
-
-    Raises:
-        ParameterError: it is none.
-    """
-    value = data.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ParameterError(f"The {name} is a whole number from 0.")
-    return value
 
 
 # --- routes
@@ -184,6 +103,29 @@ def _whole(data: dict[str, Any], name: str) -> int:
 def survey_routes(room: OpenedRoom) -> list[BaseRoute]:
     """The routes of an opened survey; they stand before those of the page."""
     return [fetched(f"/survey/{path}", lambda _: room, answer) for path, answer in _ANSWERS.items()]
+
+
+def _beside(request: HttpRequest, room: OpenedRoom) -> Response:
+    given = request.query_params
+    return as_json(
+        {
+            "lit": room.is_own_model and room.files.are_there,
+            "jump": room.jump_words(given.get("model", ""), given.get("edits", "")),
+            "note": "" if room.is_own_model else OTHER_MODEL,
+        }
+    )
+
+
+def _look(request: HttpRequest, room: OpenedRoom) -> Response:
+    """A photo as the survey's model received it; why not, where its file is gone or is another one now."""
+    row = _row(room, request)
+    name = room.files.name_of(row)
+    try:
+        room.files.picture(name)
+    except ImageError as error:
+        return as_json({"refused": str(error)})
+    model = room.model_name or request.query_params.get("model", "")
+    return as_json({"image": name, "model": model, "part": "", **room.options})
 
 
 def _chosen(request: HttpRequest, room: OpenedRoom) -> Response:
@@ -285,6 +227,8 @@ def _lit(request: HttpRequest, room: OpenedRoom) -> Response:
 
 
 _ANSWERS: dict[str, Callable[[HttpRequest, OpenedRoom], Response]] = {
+    "beside": _beside,
+    "look/{row}": _look,
     "chosen": _chosen,
     "methods": _methods,
     "points": _points,

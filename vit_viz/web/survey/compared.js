@@ -2,9 +2,9 @@
 // answer are lists of the room. Texts are the owner's: they are written with textContent only.
 
 import { routeUrl } from '../../explorer/source.js';
-import { fetched, fillTable, having, make, optionOf, showText } from '../kit/elements.js';
-import { showError } from '../kit/notes.js';
-import { short } from '../kit/numbers.js';
+import { fetched, fillTable, having, make, optionOf, showText } from '../../ui/kit/elements.js';
+import { showError } from '../../ui/kit/notes.js';
+import { short } from '../../ui/kit/numbers.js';
 import { moreWords, PAGE } from './lists.js';
 
 /**

@@ -1,8 +1,8 @@
 // What pointer and keys do in the Survey tab.
 
-import { wholeAddress } from '../visit/link.js';
-import { placeOf } from '../heads/grid.js';
-import { onPress, press, showText } from '../kit/elements.js';
+import { wholeAddress } from '../../ui/visit/link.js';
+import { placeOf } from '../../ui/heads/grid.js';
+import { onPress, press, showText } from '../../ui/kit/elements.js';
 import { selectionLink } from './lists.js';
 /** @import { ListName } from './groups.js' */
 /** @import { SurveyRoom } from './room.js' */

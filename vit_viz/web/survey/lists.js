@@ -3,8 +3,8 @@
 
 import { bytesOf } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
-import { fillTable, having, make } from '../kit/elements.js';
-import { percent, short } from '../kit/numbers.js';
+import { fillTable, having, make } from '../../ui/kit/elements.js';
+import { percent, short } from '../../ui/kit/numbers.js';
 
 /** Filters that are often asked for. @type {[string, string, 'labels' | 'boxes'][]} */
 export const OFTEN = [

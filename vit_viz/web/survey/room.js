@@ -2,20 +2,10 @@
 
 import { decodeTable } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
-import {
-  drawValue,
-  fetched,
-  fillRows,
-  finder,
-  having,
-  make,
-  optionOf,
-  press,
-  showText,
-} from '../kit/elements.js';
-import { showError } from '../kit/notes.js';
-import { Grid } from '../heads/grid.js';
-import { showBar, short } from '../kit/numbers.js';
+import { fetched, fillRows, finder, having, make, optionOf, press, showText } from '../../ui/kit/elements.js';
+import { showError } from '../../ui/kit/notes.js';
+import { Grid } from '../../ui/heads/grid.js';
+import { showBar, short } from '../../ui/kit/numbers.js';
 import { Comparison } from './compared.js';
 import { groupsOf, listWords, NAMED } from './groups.js';
 import { listen } from './listen.js';
@@ -36,9 +26,12 @@ import {
   readBits,
 } from './lists.js';
 import { Dots } from './scatter.js';
+import { thePage } from '../kit/page.js';
+import { effect } from '../kit/preact.js';
 /** @import { GroupName, ListName } from './groups.js' */
 /** @import { Card, ClassLine, Methods } from './lists.js' */
-/** @import { Mount, Trigger } from '../kit/elements.js' */
+/** @import { Mount } from '../../ui/kit/elements.js' */
+/** @import { Store } from '../kit/store.js' */
 
 /**
  * @typedef {{name: string, label: string, unit: string, meaning: string}} Measure
@@ -48,8 +41,8 @@ import { Dots } from './scatter.js';
  *
  * @typedef {{layer: number, head: number, where: string, across: string, up: string, measure: string,
  *   list: ListName, second: string}} Choice second: the survey that this one is compared with
- * @typedef {Choice & {revision: number, look: string, lit: boolean, note: string, jump: string}} Value look: the photo and
- *   the head that the page shows, as "row/layer/head"; jump: what a photo opens through, where the page shows another model
+ * @typedef {{lit: boolean, note: string, jump: string}} Beside whether photos are lit by the head, or why not; jump: what a photo
+ *   opens through, where the page shows another model
  *
  * @typedef {{measure: string, unit: string, mean: (number | null)[][], spread: (number | null)[][], photos:
  *   number, names: {name: string, sentence: string, evidence: number | null, thin: boolean}[], unknown:
@@ -59,17 +52,28 @@ import { Dots } from './scatter.js';
  *   Record<GroupName, Card[]>, totals: Record<GroupName | ListName, number>,
  *   classes: ClassLine[]}} Chosen
  *
- * @typedef {{value: Value | null, survey: Opened, tables: Record<string, string>}} Props
+ * @typedef {{survey: Opened, tables: Record<string, string>}} Props
  */
 
-const TELL_WAIT = 250; // milliseconds after which the page hears of a choice: Gradio takes 70 of them, and the answer comes first
 const METHODS_WAIT = 250; // milliseconds that a filter stands before the methods are resampled
 
 /** @type {Mount<Props>} */
-export function mount(element, trigger, props, watch) {
-  const room = new SurveyRoom(element, trigger, props);
+export function mount(element, _trigger, props) {
+  survey(element, thePage().store, props);
+}
+
+/** @param {HTMLElement} element @param {Store} store @param {Props} props */
+export function survey(element, store, props) {
+  const { view } = store;
+  const room = new SurveyRoom(element, store, props);
   listen(room);
-  drawValue(watch, () => room.show(props.value));
+  effect(() => {
+    if (view.tab.value === 'survey') room.show(room.linked());
+  });
+  effect(() => {
+    if (view.tab.value === 'survey') void room.askBeside(view.model.value, view.edits.value);
+  });
+  return room;
 }
 
 /** What the component shows. */
@@ -87,20 +91,25 @@ export class SurveyRoom {
   };
   typed = '';
   brushed = '';
-  /** @type {Value | null} */ value = null;
+  isShown = false;
+  /** @type {Beside} */ beside = { lit: false, note: '', jump: '' };
   /** @type {Chosen | null} */ chosen = null;
   /** @type {Card | null} the photo whose dot was clicked */ picked = null;
-  opening = '';
-  sent = 0;
   timer = 0;
   abort = new AbortController();
 
-  /** @param {HTMLElement} element @param {Trigger} trigger @param {Props} props */
-  constructor(element, trigger, { survey, tables }) {
+  /** @param {HTMLElement} element @param {Store} store @param {Props} props */
+  constructor(element, store, { survey: opened, tables }) {
     this.find = finder(element);
     this.element = element;
-    this.trigger = trigger;
-    this.survey = survey;
+    this.store = store;
+    this.survey = opened;
+    /** What is chosen, by the names of links. @type {Record<string, string>} */
+    this.links = Object.fromEntries(
+      [...store.fields.values()].flatMap(({ name, link }) =>
+        name.startsWith('survey_') ? [[name.slice('survey_'.length), link]] : [],
+      ),
+    );
     this.colours = decodeTable(tables.viridis);
     this.grid = new Grid(this.find('survey-heads'));
     this.dots = new Dots('vv-survey-dots', {
@@ -108,7 +117,7 @@ export class SurveyRoom {
       pick: (row) => void this.pick(row),
     });
     this.dots.beside = this.find('survey-atlas');
-    this.comparison = new Comparison(this.find, survey.others);
+    this.comparison = new Comparison(this.find, opened.others);
     this.lay();
   }
 
@@ -140,21 +149,42 @@ export class SurveyRoom {
     this.grid.lay(this.survey.layers, this.survey.heads);
   }
 
-  /** What the view says is chosen; what was chosen here meanwhile is newer. */
-  show(/** @type {Value | null} */ value) {
-    if (!value || value.revision < (this.value?.revision ?? -1)) return;
-    const isFirst = !this.value;
-    this.value = value;
-    showText(this.find('survey-note'), value.note);
-    showText(this.find('survey-jump'), value.jump);
-    if (this.opening && value.look === this.opening) this.jump();
-    if (this.sent > 0) {
-      this.sent -= 1;
-      return;
+  /** What the link says is chosen, as this survey has it. @returns {Choice} */
+  linked() {
+    const { view } = this.store;
+    const { layers, heads, measures } = this.survey;
+    const [layer, head] = [view.layer.value, view.head.value];
+    const named = Object.entries(this.links).map(([name, link]) => [name, view[link].value]);
+    const { measure, ...others } = Object.fromEntries(named);
+    return {
+      ...others,
+      layer: layer === null ? layers - 1 : Math.min(layer, layers - 1),
+      head: typeof head === 'number' ? Math.min(head, heads - 1) : 0,
+      measure: measures.some(({ name }) => name === measure) ? measure : measures[0].name,
+    };
+  }
+
+  /** What the link says is chosen. */
+  show(/** @type {Choice} */ choice) {
+    const isFirst = !this.isShown;
+    this.isShown = true;
+    if (choice.where !== this.choice.where) Object.assign(this, { typed: choice.where, brushed: '' });
+    this.change(choice, { isFirst });
+  }
+
+  /** What depends on the model that the page shows. @param {string} model @param {string} edits */
+  async askBeside(model, edits) {
+    try {
+      const answer = await fetched(`/vit_viz/survey/beside?${new URLSearchParams({ model, edits })}`);
+      const { view } = this.store;
+      if (view.model.peek() !== model || view.edits.peek() !== edits) return;
+      this.beside = /** @type {Beside} */ (await answer.json());
+    } catch (error) {
+      this.beside = { lit: false, note: /** @type {Error} */ (error).message, jump: '' };
     }
-    const { layer, head, where, across, up, measure, list, second } = value;
-    if (where !== this.choice.where) Object.assign(this, { typed: where, brushed: '' });
-    this.change({ layer, head, where, across, up, measure, list, second }, { isFirst });
+    showText(this.find('survey-note'), this.beside.note);
+    showText(this.find('survey-jump'), this.beside.jump);
+    this.drawLists();
   }
 
   /** Another choice: fetches what it changes. @param {Partial<Choice>} choice @param {{isFirst?: boolean}} [how] */
@@ -173,16 +203,11 @@ export class SurveyRoom {
     else if (isNew(['list'])) this.drawLists();
   }
 
-  /** A choice of the user: the view is told. @param {Partial<Choice>} choice */
+  /** A choice of the user. @param {Partial<Choice>} choice */
   choose(choice) {
     this.change(choice);
-    this.sent += 1;
-    const { layer, head, ...options } = choice;
-    const named = Object.entries(options).map(([name, text]) => [`survey_${name}`, text]);
-    window.setTimeout(() => {
-      if (layer !== undefined) this.trigger('choose', { layer, head });
-      else this.trigger('option', Object.fromEntries(named));
-    }, TELL_WAIT);
+    const named = Object.entries(choice).map(([name, value]) => [this.links[name] ?? name, value]);
+    this.store.set(Object.fromEntries(named));
   }
 
   /** Another filter: what was written, what was brushed, or both. @param {{typed?: string, brushed?: string}} parts */
@@ -322,11 +347,11 @@ export class SurveyRoom {
   }
 
   drawLists() {
-    const { chosen, choice, survey } = this;
+    const { chosen, choice } = this;
     const { list } = choice;
     if (!chosen) return;
-    const label = survey.measures.find(({ name }) => name === choice.measure)?.label ?? '';
-    const isKnown = survey.has_boxes && survey.has_labels;
+    const label = this.survey.measures.find(({ name }) => name === choice.measure)?.label ?? '';
+    const isKnown = this.survey.has_boxes && this.survey.has_labels;
     this.find('survey-list-words').textContent = listWords(
       list,
       { ...choice, label, isKnown, second: this.comparison.second },
@@ -346,13 +371,13 @@ export class SurveyRoom {
   }
 
   get litWords() {
-    return this.value?.lit
+    return this.beside.lit
       ? 'Each photo is lit by what the head looks at, computed now; until then a ring marks the highest patch that the survey noted.'
       : 'The ring marks the highest patch of the head, as the survey noted it.';
   }
 
   light() {
-    if (!this.value?.lit) return this.lighter.stop();
+    if (!this.beside.lit) return this.lighter.stop();
     const { layer, head } = this.choice;
     const theme = document.body.classList.contains('dark') ? 'dark' : 'light';
     const cards = /** @type {HTMLElement[]} */ ([...this.element.querySelectorAll('.vv-survey-card')]);
@@ -381,16 +406,23 @@ export class SurveyRoom {
     }
   }
 
-  /** A photo in Look, with the head under the outline. */
-  open(/** @type {number} */ row) {
+  /** A photo in Look, as the survey's model received it, with the head under the outline. */
+  async open(/** @type {number} */ row) {
     const { layer, head } = this.choice;
-    this.opening = `${row}/${layer}/${head}`;
-    if (this.value?.look === this.opening) this.jump();
-    else this.trigger('look', { row, layer, head });
-  }
-
-  jump() {
-    this.opening = '';
-    document.getElementById('vv-tab-look-button')?.click();
+    const { store } = this;
+    const now = (/** @type {string} */ name) => {
+      const value = store.view[name].peek();
+      return value || (store.fields.get(name)?.usual ?? value);
+    };
+    const path = `/vit_viz/survey/look/${row}?model=${encodeURIComponent(now('model'))}`;
+    try {
+      const { refused, ...subject } = await (await fetched(path)).json();
+      if (refused) throw new Error(refused);
+      if (Object.entries(subject).some(([name, value]) => now(name) !== value)) store.look(subject);
+      store.set({ layer, head });
+      document.getElementById('vv-tab-look-button')?.click();
+    } catch (error) {
+      showError(this.find('survey-error'), /** @type {Error} */ (error).message);
+    }
   }
 }

@@ -2,8 +2,8 @@
 // gr.Plot). The dots are painted on a canvas of our own: plotly takes most of a second for ten thousand without a graphics card.
 
 import { extent } from '../../explorer/attention.js';
-import { make } from '../kit/elements.js';
-import { short } from '../kit/numbers.js';
+import { make } from '../../ui/kit/elements.js';
+import { short } from '../../ui/kit/numbers.js';
 import { boxFilter, columnWords, lassoFilter, traceRows } from './lists.js';
 
 const SHOWN = 0.85; // how opaque a dot is whose photo passes
