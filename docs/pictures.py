@@ -36,7 +36,7 @@ SCREENS = {
     "look": ("?image=lion", EXPLORER),
     "explain": ("?image=lion&tab=explain", "#vv-gallery img"),
     "heads": ("?image=lion&tab=heads", "[data-ready=distance]"),
-    "walkthrough": ("?image=lion&tab=walkthrough&step=6", "#vv-w-content.vv-w-ready"),
+    "walkthrough": ("?image=lion&tab=walkthrough&step=6", "#vv-w-content[aria-busy=false]"),
 }
 
 

@@ -1,14 +1,25 @@
-// A picture of the page, as Gradio runs it: what it shows for a value, and what it tells Python.
+// A picture of the page: what it shows for a value.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mount as picture } from '../../vit_viz/ui/kit/picture.js';
-import { Browser, component, mount } from './browser.js';
+import { drawValue } from '../../vit_viz/ui/kit/elements.js';
+import { Picture, showTip } from '../../vit_viz/ui/kit/picture.js';
+import { Browser, mount, read } from './browser.js';
 
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 
-const PICTURE = component(picture, 'ui/kit/picture.html');
+const [, INSIDE] = /** @type {RegExpMatchArray} */ (
+  read('../../vit_viz/ui/explain/stage.html').match(/vv-play-picture">([^]*)<\/div>\s*<\/div>\s*$/)
+);
+/** What the stage of the Explain tab has of a picture. @type {import('./browser.js').Component} */
+const PICTURE = {
+  html: INSIDE,
+  start(element, _trigger, props, watch) {
+    const picture = new Picture(element);
+    drawValue(watch, () => picture.show(props.value));
+  },
+};
 const shown = {
   revision: 3,
   src: '/picture/x.png',
@@ -144,57 +155,15 @@ test('while it is busy it keeps the old picture, and an error takes everything a
   assert.equal(find('empty').textContent, '');
 });
 
-test('a click says where it was in the original photo, arrow keys move the query', () => {
-  const { told, set, find } = mount(PICTURE, shown);
-  find('image').box = { left: 100, top: 30, width: 320, height: 80 };
-  find('image').fire('click', { clientX: 260, clientY: 50 });
-  assert.deepEqual(told, [['pick', { y: 20, x: 100 }]]);
-  const keys = ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Tab'];
-  const events = keys.map((key) => find('frame').fire('keydown', { key }));
-  assert.deepEqual(
-    told.slice(1).map(([name, { down, across }]) => [name, down, across]),
-    [
-      ['step', -1, 0],
-      ['step', 1, 0],
-      ['step', 0, -1],
-      ['step', 0, 1],
-    ],
-  );
-  assert.deepEqual(
-    events.map((event) => event.prevented),
-    [true, true, true, true, false],
-  );
-  set({ ...shown, revision: 9, pick: false });
-  find('image').fire('click', { clientX: 260, clientY: 50 });
-  find('frame').fire('keydown', { key: 'ArrowUp' });
-  assert.equal(told.length, 5);
-});
-
-test('keys and clicks while the next picture is on its way are told as well, and none after an error', () => {
-  const { find, set, told } = mount(PICTURE, shown);
-  const press = () => find('frame').fire('keydown', { key: 'ArrowDown' });
-  set({ revision: 4, busy: true });
-  press();
-  assert.deepEqual(told, [['step', { down: 1, across: 0 }]]);
-  set({ ...shown, revision: 4, pick: false });
-  press();
-  assert.equal(told.length, 1);
-  set({ ...shown, revision: 5 });
-  set({ revision: 6, error: 'Gone.' });
-  press();
-  assert.equal(told.length, 1);
-});
-
 test('the pointer reads the number under it, inside the part that the model received', () => {
-  const { element, find } = mount(PICTURE, shown);
+  const { find } = mount(PICTURE, shown);
   const image = find('image');
   const tip = find('tip');
-  const at = (/** @type {number} */ clientX, /** @type {number} */ clientY) =>
-    image.fire('pointermove', { clientX, clientY });
+  const at = (/** @type {number} */ clientX, /** @type {number} */ clientY) => {
+    tip.hidden = true;
+    showTip(/** @type {any} */ (find), /** @type {any} */ ({ clientX, clientY }), /** @type {any} */ (shown));
+  };
   image.box = find('frame').box = { left: 100, top: 30, width: 320, height: 80 };
-  at(110, 40);
-  assert.ok(tip.hidden); // not while the picture is on its way
-  /** @type {any} */ (image).onload();
   at(100 + 2 * 60, 30 + 2 * 25); // x = 20 + 60, y = 10 + 25
   assert.deepEqual([tip.hidden, tip.textContent], [false, 'row 2, column 2: cell 14']);
   assert.deepEqual([tip.style.left, tip.style.right, tip.style.top], ['', '214px', '20px']);
@@ -215,12 +184,6 @@ test('the pointer reads the number under it, inside the part that the model rece
     at(x, y);
     assert.ok(tip.hidden, `${x}, ${y}`);
   }
-  at(110, 40);
-  image.fire('pointerleave');
-  assert.ok(tip.hidden);
-  element.classList.add('vv-busy');
-  at(110, 40);
-  assert.ok(tip.hidden);
 });
 
 test('files lie behind the prefix of the page', () => {

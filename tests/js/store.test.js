@@ -75,6 +75,7 @@ test('what a view is of is a link of its own, without what is shown of it', () =
   const store = new Store(fields, placeAt('?tab=patches&q=3,4&image=a b&size=24&edits=off 1.3&model=mini'));
   assert.equal(store.subject(), 'model=mini&image=a+b&size=24&edits=off+1.3');
   assert.equal(new Store(fields, placeAt('')).subject(), '');
+  assert.equal(store.linkOf(['q', 'size', 'numbers']), 'q=3%2C4&size=24');
 });
 
 test('what is looked at changes as Python has it: what meant something there alone goes, and Back leads there', () => {

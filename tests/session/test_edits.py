@@ -372,6 +372,7 @@ def test_a_step_of_the_walkthrough_refuses_a_layer_that_it_cannot_show_edited() 
     with pytest.raises(ParameterError, match="the layer is edited"):
         ask_step(step="HeadsStep", layer=1, token=0)
     ask_step(step="HeadsStep", layer=2, token=0)
+    ask_step(step="AttentionStep", layer=2, head=0, token=0)
     answer = ask_step(step="ClassStep")
     assert_same(answer.logits, session.trace_of(edited).logits.numpy())  # type: ignore[union-attr]
     block = ask_step(step="BlockStep", layer=1, token=0)

@@ -22,6 +22,7 @@ from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.pages import Pages
 from vit_viz.ui.edge.uploads import UploadFiles
+from vit_viz.ui.walkthrough import answers as steps
 
 
 class Behind(Starlette):
@@ -31,7 +32,8 @@ class Behind(Starlette):
         exposure = Exposure.of("127.0.0.1", environment={})
         beside = [route for one in surfaces for route in one.routes]
         super().__init__(
-            routes=[*rest.routes(session), *opened.routes(session), *beside], **guarded(exposure, surfaces)
+            routes=[*rest.routes(session), *opened.routes(session), *steps.routes(session), *beside],
+            **guarded(exposure, surfaces),
         )
         queue = SimpleNamespace(event_ids_to_events={}, pending_event_ids_session={}, has_failed=False)
         self.blocks = SimpleNamespace(

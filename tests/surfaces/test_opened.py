@@ -186,3 +186,20 @@ def test_a_browser_that_keeps_no_cookies_is_known_by_the_name_of_its_page(
 def test_who_has_not_opened_the_page_opens_nothing(client: TestClient, ada: str) -> None:
     assert opened(client, "image=twins").status_code == 405
     assert client.get("/vit_viz/open", headers={"Cookie": f"{COOKIE}={ada}"}).status_code == 405
+
+
+def test_a_step_of_the_walkthrough_is_told_to_whoever_has_opened_the_page(
+    client: TestClient, session: Session, ada: str
+) -> None:
+    mine = session.add_upload(odd_picture(), owner=ada)
+    headers = {"Cookie": f"{COOKIE}={ada}"}
+
+    def step(more: str, **options: Any) -> Any:
+        return client.post("/vit_viz/walkthrough", json={"view": f"image={mine}{more}"}, **options)
+
+    told = step("&step=5&layer=2&edits=off+1.3", headers=headers).json()
+    assert (told["step"], told["photo"]["grid"]) == (5, [4, 10])
+    refused = step("&step=5&layer=1&edits=off+1.3", headers=headers)
+    assert refused.status_code == 400
+    assert "the layer is edited" in refused.json()["error"]
+    assert step("").status_code == 405

@@ -31,7 +31,6 @@ from vit_viz.ui.app import QUEUE_SECONDS
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain.view import cost_words
 from vit_viz.ui.header import view as header
-from vit_viz.ui.walkthrough.screen import STEPS
 
 LEFT = (WIDTH - HEIGHT * 48 / 32) / 2  # of the crop, in pixels of the photo
 PATCH = (HEIGHT / 4, HEIGHT * 1.5 / 6)
@@ -236,15 +235,13 @@ def test_a_box_that_was_emptied_changes_nothing(visit: Callable[..., Desk], imag
     assert desk.told[told:] == []
 
 
-def test_a_picture_that_is_gone_is_one_sentence_in_every_tab(demo: gr.Blocks, session: Session) -> None:
-    for tab, name in [("explain", "vv-gallery"), ("walkthrough", "vv-w-photo")]:
-        image = session.add_upload(Image.new("RGB", (31, 17)), owner=OWNER)
-        desk = Desk(demo, page=f"going {tab}")
-        desk.arrive(f"?model=odd&image={image}&tab=look")
-        session.uploads._drop(image)
-        desk.act("", "follow", data={"set": {"tab": tab}, "told": 1})
-        said = desk.shown[name]["value"]
-        assert "no longer here" in (said.get("error") or said["note"])
+def test_a_picture_that_is_gone_is_one_sentence(demo: gr.Blocks, session: Session) -> None:
+    image = session.add_upload(Image.new("RGB", (31, 17)), owner=OWNER)
+    desk = Desk(demo, page="going")
+    desk.arrive(f"?model=odd&image={image}&tab=look")
+    session.uploads._drop(image)
+    desk.act("", "follow", data={"set": {"tab": "explain"}, "told": 1})
+    assert "no longer here" in desk.shown["vv-gallery"]["value"]["error"]
 
 
 # --- explain
@@ -624,12 +621,8 @@ def middle(row: int, col: int) -> dict[str, float]:
     return {"y": (row + 0.5) * PATCH[0], "x": LEFT + (col + 0.5) * PATCH[1]}
 
 
-@pytest.mark.parametrize(
-    ("tab", "name"),
-    [("explain", "vv-explain-picture"), ("walkthrough", "vv-w-photo")],
-)
-def test_a_click_and_arrows_choose_the_query(visit: Callable[..., Desk], tab: str, name: str) -> None:
-    desk = visit(tab)
+def test_a_click_and_arrows_choose_the_query(visit: Callable[..., Desk]) -> None:
+    desk, name = visit("explain"), "vv-explain-picture"
     desk.act(name, "pick", data=middle(1, 4))
     assert desk.view().query == "1,4"
     assert desk.shown["Address"]["value"]["push"] is True
@@ -657,103 +650,15 @@ def test_arrows_start_in_the_centre_where_no_patch_is_pinned(visit: Callable[...
         assert desk.view().query == "2,3"
 
 
-# --- walkthrough
-
-
-def test_the_walkthrough_goes_from_step_to_step(visit: Callable[..., Desk]) -> None:
-    desk = visit("walkthrough")
-    assert desk.told[0][0] != ""
-    for place, name in enumerate(STEPS, start=1):
-        if place > 1:
-            desk.act("vv-w-next", "click")
-        assert desk.view().walkthrough.step == place
-        content = desk.shown["vv-w-content"]
-        assert f"<h2>{place}. " in content["value"]
-        assert content["elem_classes"] == ["vv-w-ready"]
-        assert desk.shown["vv-w-steps"]["value"] == place
-        assert desk.shown["vv-w-previous"]["interactive"] == (place > 1)
-        assert desk.shown["vv-w-next"]["interactive"] == (place < len(STEPS))
-        photo = desk.shown["vv-w-photo"]["value"]
-        assert photo["revision"] == desk.view().revision
-        assert name
-    desk.act("vv-w-next", "click")
-    assert desk.view().walkthrough.step == len(STEPS)
-    desk.act("vv-w-steps", "input", 2)
-    desk.act("vv-w-previous", "click")
-    desk.act("vv-w-previous", "click")
-    assert desk.view().walkthrough.step == 1
-
-
-def test_the_photo_beside_a_step_shows_what_is_followed(
-    visit: Callable[..., Desk], session: Session, image: str
-) -> None:
-    kinds = {}
-    for place in range(1, len(STEPS) + 1):
-        desk = visit("walkthrough", f"&step={place}&layer=1&head=3&q=2,5")
-        photo = desk.shown["vv-w-photo"]["value"]
-        kind = parse_qs(urlsplit(photo["src"]).query)["kind"][0]
-        kinds[place] = kind
-        if kind == "map":
-            assert photo["area"] == [0.0, 0.0, float(HEIGHT), float(WIDTH)]
-            assert "patch (2, 5) looks at, layer 1" in photo["caption"]
-            found = session.run(
-                Request.of(
-                    "odd",
-                    image,
-                    "look",
-                    mode="crop",
-                    owner=OWNER,
-                    layer=1,
-                    query=(2, 5),
-                    norm=False,
-                    head="3" if "head 3" in photo["caption"] else "mean",
-                    direction="row",
-                )
-            )
-            assert isinstance(found, PatchMap)
-            assert photo["bar"]["high"] == number(float(found.values.max()))
-            assert "layer" in desk.shown["vv-w-layer"] or desk.shown["vv-w-layer"]["visible"] is True
-        else:
-            top, left, bottom, right = photo["area"]
-            assert 0 <= top < bottom <= HEIGHT
-            assert 0 <= left < right <= WIDTH
-            assert right - left > bottom - top
-        if photo["rings"]:
-            assert photo["rings"][0] == pytest.approx(
-                [2 * PATCH[0], LEFT + 5 * PATCH[1], 3 * PATCH[0], LEFT + 6 * PATCH[1]], abs=0.2
-            )
-    assert "map" in kinds.values()
-    assert "patches" in kinds.values()
-    assert len(kinds) == 8
-
-
-def test_the_controls_of_a_step_have_the_bounds_of_the_model(visit: Callable[..., Desk]) -> None:
-    seen = {"layer": 0, "head": 0, "slider": 0, "choice": 0}
-    for place in range(1, len(STEPS) + 1):
-        desk = visit("walkthrough", f"&step={place}&layer=1&head=3")
-        layer, head = desk.shown["vv-w-layer"], desk.shown["vv-w-head"]
-        assert (layer["maximum"], layer["value"]) == (2, 1)
-        assert (head["maximum"], head["value"]) == (4, 3)
-        for name in seen:
-            seen[name] += bool(desk.shown[f"vv-w-{name}"]["visible"])
-    assert all(seen.values())
-    desk = visit("walkthrough", "&step=5")
-    desk.act("vv-w-layer", "input", 2)
-    desk.act("vv-w-head", "input", 4)
-    assert (desk.view().layer, desk.view().head) == (2, 4)
-    desk.act("vv-w-slider", "input", 1)
-    assert desk.view().walkthrough.step_option == 1
-
-
 # --- waking
 
 
 def test_a_part_that_is_not_on_the_screen_sleeps(visit: Callable[..., Desk]) -> None:
     desk = visit("patches")
-    assert not {"vv-gallery", "vv-explorer", "vv-w-content"} & set(desk.shown)
+    assert not {"vv-gallery", "vv-heads"} & set(desk.shown)
     desk.act("", "follow", data={"set": {"tab": "explain"}, "told": 1})
     assert "vv-gallery" in desk.shown
-    assert "vv-w-content" not in desk.shown
+    assert "vv-heads" not in desk.shown
     assert desk.view().tab == "explain"
     assert desk.shown["Address"]["value"]["set"] == {"tab": "explain"}
     told = len(desk.told)
@@ -766,8 +671,6 @@ def test_a_part_that_is_not_on_the_screen_sleeps(visit: Callable[..., Desk]) -> 
     [
         ("explain", "vv-gallery", ("attention share", "input", 0.3)),
         ("explain", "vv-explain-picture", ("vv-explain-picture", "pick", None)),
-        ("walkthrough", "vv-w-content", ("vv-w-steps", "input", 3)),
-        ("walkthrough", "vv-w-photo", ("vv-w-layer", "input", 2)),
     ],
 )
 def test_a_change_wakes_the_part_that_shows_it(
@@ -778,16 +681,6 @@ def test_a_change_wakes_the_part_that_shows_it(
     data = {"data": [1, 1], "row": 0, "col": 0, **middle(0, 0)}
     desk.act(act[0], act[1], *([] if act[2] is None else [act[2]]), data=data)
     assert len([one for one, _ in desk.told if one == name]) > before
-
-
-def test_a_handle_in_an_address_stands_for_this_picture_in_this_mode(
-    visit: Callable[..., Desk], session: Session, image: str
-) -> None:
-    desk = visit("walkthrough")
-    source = desk.shown["vv-w-photo"]["value"]["src"]
-    handle = urlsplit(source).path.rsplit("/", 1)[1].removesuffix(".png")
-    assert session.handles.find(handle, visitor=OWNER) == Subject("odd", image, "crop", OWNER)
-    assert json.dumps(desk.shown["vv-w-photo"]["value"])
 
 
 def test_errors_are_said_in_one_sentence() -> None:

@@ -28,9 +28,9 @@ from vit_viz.ui import jobs
 from vit_viz.ui.jobs import Stops
 from vit_viz.ui.routes import GONE, Gone, refusal
 from vit_viz.ui.walkthrough import drawings
+from vit_viz.ui.walkthrough.answers import screen_of
 from vit_viz.ui.walkthrough.patches import patch_picture
 from vit_viz.ui.walkthrough.scene import StepInput
-from vit_viz.ui.walkthrough.view import screen_of
 from vit_viz.views.state import ViewState
 from vit_viz.walkthrough.layers import ClassStep
 

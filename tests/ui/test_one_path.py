@@ -22,8 +22,8 @@ from vit_viz.session.session import Session
 from vit_viz.session.walkthrough import STEPS
 from vit_viz.ui import pictures
 from vit_viz.ui.edge.user_errors import sentence
+from vit_viz.ui.walkthrough.answers import screen_of
 from vit_viz.ui.walkthrough.scene import StepInput
-from vit_viz.ui.walkthrough.view import screen_of
 from vit_viz.views.state import ViewState
 from vit_viz.walkthrough.embedding import EmbeddingStep, PatchStep
 from vit_viz.walkthrough.layers import AttentionStep, BlockStep, ClassStep, HeadsStep

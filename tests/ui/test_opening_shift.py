@@ -39,7 +39,7 @@ const look = () => {
 };
 look();
 """
-STANDS = """() => !document.querySelector('#vv-tabs [aria-busy=true], #vv-tabs .vv-busy, #vv-tabs .vv-w-busy, [data-state=loading]')
+STANDS = """() => !document.querySelector('#vv-tabs [aria-busy=true], #vv-tabs .vv-busy, [data-state=loading]')
   && [...document.querySelectorAll('#vv-tabs img')].every((image) => !image.checkVisibility() || image.complete)"""
 
 NEW_IMAGE = """(known) => {

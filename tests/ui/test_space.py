@@ -51,7 +51,7 @@ def walk(page: Any) -> None:
     open_tab(page, "Explain")
     page.wait_for_function("() => document.querySelector('#vv-explain-picture .vv-image').naturalWidth > 100")
     page.get_by_role("tab", name="Walkthrough").click()
-    page.locator("#vv-w-content.vv-w-ready .vv-w").first.wait_for()
+    page.locator("#vv-w-content[aria-busy=false] .vv-w").first.wait_for()
 
 
 @pytest.mark.slow

@@ -118,10 +118,3 @@ def test_edits_by_place_end_with_the_grid_and_all_with_the_model() -> None:
     for change in ({"image": "tower"}, {"mode": "crop"}, {"size": 9}, {"part": "0,0,40,50"}):
         assert view.on_subject(**change).edits == "off 1.3;forbid class>patches"
     assert view.on_subject(model="mini").edits == ""
-
-
-def test_the_walkthrough_says_that_it_cannot_show_an_edited_layer(visit: Callable[..., Desk]) -> None:
-    desk = visit("walkthrough", "off 1.3", "&step=5&layer=1")
-    assert "the layer is edited" in value_of(desk, "vv-w-content")
-    shown = visit("walkthrough", "off 1.3", "&step=5&layer=2")
-    assert "the layer is edited" not in value_of(shown, "vv-w-content")

@@ -200,7 +200,7 @@ def opened(page: Any, name: str) -> None:
     """Choose a tab as a finger does and wait until it has drawn."""
     page.locator(f"#vv-tab-{name}-button").tap()
     page.locator(DRAWN[name]).first.wait_for(state="attached")
-    page.wait_for_function("!document.querySelector('#vv-tabs [aria-busy=true], #vv-tabs .vv-w-busy')")
+    page.wait_for_function("!document.querySelector('#vv-tabs [aria-busy=true]')")
 
 
 @pytest.mark.slow
@@ -347,7 +347,7 @@ def test_nothing_is_lost_at_twice_the_size(visit: Callable[..., Any], app_url: s
         page.locator(f"#vv-tab-{name}-button").click()
         page.mouse.move(2, 2)  # below a pointer another head is looked at when the page becomes narrow
         page.locator(DRAWN[name]).first.wait_for(state="attached")
-        page.wait_for_function("!document.querySelector('#vv-tabs [aria-busy=true], #vv-tabs .vv-w-busy')")
+        page.wait_for_function("!document.querySelector('#vv-tabs [aria-busy=true]')")
         whole = page.evaluate(CONTROLS)
         page.set_viewport_size({"width": 720, "height": 450})
         page.wait_for_function("innerWidth === 720")

@@ -47,7 +47,7 @@ from vit_viz.ui.routes import routes
 from vit_viz.ui.scripts import file_address
 from vit_viz.ui.theme import stylesheet, theme
 from vit_viz.ui.tokens import view as tokens
-from vit_viz.ui.walkthrough import view as walkthrough
+from vit_viz.ui.walkthrough import answers as steps, view as walkthrough
 from vit_viz.views import choices
 from vit_viz.views.state import ViewState
 
@@ -169,6 +169,7 @@ def launch_options(
                 *(route for one in surfaces for route in one.routes),
                 *(route for room in rooms for route in room.routes),
                 *opened.routes(session),
+                *steps.routes(session),
                 *routes(session),
             ],
             "openapi_url": None,

@@ -25,7 +25,7 @@ from vit_viz.session.handles import OWNER
 from vit_viz.session.session import Session
 from vit_viz.ui.edge.admission import SLOW
 from vit_viz.ui.edge.uploads import UploadFiles
-from vit_viz.ui.kit import Address, Picture, Stage
+from vit_viz.ui.kit import Address, Stage
 from vit_viz.views import choices
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
@@ -300,7 +300,7 @@ def _panel_in(view: ViewState) -> Hashable:
     )
 
 
-def choose_query(picture: Picture | Stage, page: Page) -> None:
+def choose_query(picture: Stage, page: Page) -> None:
     """Let a picture choose the query of the whole page."""
     page.gesture(picture.pick, lambda view, owner, data: pick(page.session, view, owner, data))
     page.gesture(picture.step, lambda view, owner, data: step(page.session, view, owner, data))

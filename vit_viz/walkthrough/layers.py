@@ -89,7 +89,7 @@ def attention_step(walk: Walk, *, layer: int, head: int, token: int) -> Attentio
         scores=to_numpy(scores[token]),
         weights=to_numpy(weights),
         unscaled=to_numpy((row + added[token]).softmax(-1)),
-        over_queries=to_numpy(scores.softmax(0)[token]),
+        over_queries=to_numpy((scores[token] - scores.logsumexp(0)).exp()),
         output=to_numpy(weights @ v),
         num_heads=attn.num_heads,
         turned=walk.model.places(walk.grid).rotary is not None,

@@ -61,7 +61,7 @@ def sample(page: Any, name: str) -> Any:
 @pytest.mark.slow
 def test_steps_are_entries_and_what_slides_or_hovers_is_none(visit: Callable[..., Any], app_url: str) -> None:
     page = visit(f"{app_url}?tab=walkthrough&step=5", ready=False)
-    shown = page.locator("#vv-w-content.vv-w-ready .vv-w")
+    shown = page.locator("#vv-w-content[aria-busy=false] .vv-w")
     expect(shown).to_have_attribute("data-step", "5")
     start = entries(page)
     layer = page.locator("#vv-w-layer input[type=range]")

@@ -46,13 +46,6 @@ class Component(gr.HTML):
         )
 
 
-class Picture(Component):
-    """A picture with caption, colour bar, rings and a link to save it; events `pick` and `step`."""
-
-    template = "kit/picture"
-    tells = ("pick", "step")
-
-
 class FigureDialog(Component):
     """The dialog that saves a figure; whatever on the page shows one opens it by the event `vv-figure` of the browser."""
 

@@ -1,12 +1,11 @@
-// A picture with its caption, colour bar and rings around the pinned patches. The picture comes from the server by its address;
-// a click says where in the ORIGINAL photo it was ('pick'), arrow keys move the query ('step').
+// A picture with its caption, colour bar and rings around the pinned patches. The picture comes from the server by its address.
 
 import { cellAt, movedPatch, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
 import { askForFigure, routeUrl } from '../../explorer/source.js';
-import { drawValue, finder, having, onArrows, showText } from './elements.js';
+import { finder, having, onArrows, showText } from './elements.js';
 import { showBar } from './numbers.js';
 import { ringAt } from './stage.js';
-/** @import { ColourBar, Mount, Trigger } from './elements.js' */
+/** @import { ColourBar } from './elements.js' */
 
 /**
  * @typedef {[number, number, number, number]} Rect top, left, bottom, right in pixels of the original photo
@@ -26,37 +25,9 @@ import { ringAt } from './stage.js';
  * @property {Rect[] | null} [rings]
  * @property {ColourBar & {unit: string}} [bar]
  * @property {{grid: [number, number], region: [number, number, number, number], texts: string[]}} [cells] what each patch says
- *
- * @typedef {{value: Drawn | null}} Props
  */
 
 const NOT_FETCHED = 'This picture could not be fetched; please reload the page.';
-
-/** @type {Mount<Props>} */
-export function mount(element, trigger, props, watch) {
-  const picture = new Picture(element);
-  listen(picture, trigger);
-  drawValue(watch, () => picture.show(props.value));
-}
-
-/** @param {Picture} picture @param {Trigger} trigger */
-function listen(picture, trigger) {
-  const { element, find, image } = picture;
-  const value = () => (picture.drawn?.pick ? picture.drawn : null); // also while the next one is on its way
-  image.addEventListener('click', (event) => {
-    const drawn = value();
-    if (!drawn) return;
-    const [y, x] = pointIn(event, image, drawn.area);
-    trigger('pick', { y, x });
-  });
-  image.addEventListener('pointermove', (event) => {
-    find('tip').hidden = true;
-    const { drawn } = picture;
-    if (drawn?.cells && !element.classList.contains('vv-busy')) showTip(find, event, drawn);
-  });
-  image.addEventListener('pointerleave', () => (find('tip').hidden = true));
-  onArrows(find('frame'), ([down, across]) => value() !== null && trigger('step', { down, across }));
-}
 
 /**
  * Where a pointer is on a picture, in pixels of the original photo.

@@ -79,8 +79,13 @@ export class Store {
 
   /** What is looked at, as a link, whatever is shown of it. */
   subject() {
+    return this.linkOf(SUBJECT);
+  }
+
+  /** A part of the link. @param {readonly string[]} names */
+  linkOf(names) {
     const link = new URLSearchParams();
-    for (const name of SUBJECT) {
+    for (const name of names) {
       const field = /** @type {Field} */ (this.fields.get(name));
       const text = writeOption(field, this.view[name].value) ?? field.usual;
       if (text) link.set(name, text);

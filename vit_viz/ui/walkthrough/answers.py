@@ -1,0 +1,140 @@
+"""One step of the walkthrough, as the page draws it.
+
+    POST /vit_viz/walkthrough   {"view": LINK}: its subject, step and option, layer, head, query, and how maps are drawn
+
+It answers with the step as HTML, the photo beside it, and the controls that matter there, with their bounds and values
+(vit_viz/web/walkthrough/room.js).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+from starlette.routing import Route
+
+from vit_viz.figures.colormaps import limits
+from vit_viz.figures.patches import visible_area
+from vit_viz.figures.screen import style_of
+from vit_viz.geometry import format_query
+from vit_viz.session.session import Session
+from vit_viz.ui import pictures
+from vit_viz.ui.opened import PageCall, page_route
+from vit_viz.ui.payload import bar_value, picture_address, picture_value
+from vit_viz.ui.walkthrough import attention, block, classes, patches, positions, prefix_tokens
+from vit_viz.ui.walkthrough.scene import StepInput
+from vit_viz.ui.walkthrough.screen import Choice, Screen, Slider, html_of
+
+_SCREENS: tuple[Callable[[StepInput], Screen], ...] = (
+    *(patches.screen, patches.embedding_screen, prefix_tokens.screen, positions.screen),
+    *(attention.screen, attention.heads_screen, block.screen, classes.screen),
+)
+"""In the order of `STEPS`."""
+
+
+def routes(session: Session) -> list[Route]:
+    """The one."""
+    return [page_route(session, "walkthrough", answer)]
+
+
+def answer(asked: PageCall) -> dict[str, Any]:
+    """What the page draws of the step of a view."""
+    asked.session.run(asked.subject.request("trace"), cancelled=asked.cancelled)
+    scene = StepInput.of(asked.session, asked.view, asked.owner)
+    step = asked.view.walkthrough.step
+    screen = screen_of(scene, step)
+    return {
+        "step": step,
+        "html": html_of(screen, step),
+        "photo": photo_value(scene, screen),
+        "controls": control_values(scene, screen),
+        "note": " ".join(asked.problems),
+    }
+
+
+def screen_of(scene: StepInput, step: int) -> Screen:
+    """The screen of a step; steps count from 1."""
+    return _SCREENS[step - 1](scene)
+
+
+def photo_value(scene: StepInput, screen: Screen) -> dict[str, Any]:
+    """The photo beside the step: its patches with the followed one ringed, or what the token looks at.
+
+    Beside what `picture_value` says: where the patches lie on it.
+    """
+    box = scene.trace.crop_box
+    assert box is not None  # a session traces photos, which have one
+    value = _map_value(scene, screen) if screen.follows == "map" else _patches_value(scene, screen)
+    return value | {"grid": list(scene.trace.layout.grid), "region": list(box.region)}
+
+
+def _patches_value(scene: StepInput, screen: Screen) -> dict[str, Any]:
+    trace = scene.trace
+    box = trace.crop_box
+    assert box is not None
+    is_patch = screen.follows == "patch" or (
+        screen.follows == "token" and trace.layout.place(scene.token) is not None
+    )
+    view = replace(scene.view, query=format_query(scene.place) if is_patch else "")
+    value = picture_value(
+        view,
+        picture_address(scene.session, scene.subject, view, "patches"),
+        caption=_followed(scene, screen),
+        trace=trace,
+        area=visible_area(box.original_size, box.region),
+    )
+    return value | {"pick": screen.follows != "nothing"}
+
+
+def _map_value(scene: StepInput, screen: Screen) -> dict[str, Any]:
+    session, subject, trace = scene.session, scene.subject, scene.trace
+    name = trace.layout.name(scene.token)
+    query = format_query(scene.place) if trace.layout.place(scene.token) else name
+    view = replace(scene.view, query=query, head=scene.head if "head" in screen.shared else "mean")
+    view = view.with_options({"direction": "row", "scale": "own", "norm": False, "mask": 0})
+    patch_map = pictures.attention(session, subject, view)
+    low, high = limits(patch_map.values)
+    heads = f"head {view.head}" if isinstance(view.head, int) else "mean of all heads"
+    return picture_value(
+        view,
+        picture_address(session, subject, view, "map"),
+        caption=f"{scene.token_name} looks at, layer {view.layer}, {heads}; choose a patch to let it look",
+        trace=trace,
+        bar=bar_value(
+            low,
+            high,
+            table=view.drawing.table,
+            unit=patch_map.unit,
+            style=style_of(session, subject, view.drawing.style)[0],
+        ),
+    )
+
+
+def _followed(scene: StepInput, screen: Screen) -> str:
+    """The caption of the photo."""
+    if screen.follows == "nothing":
+        rows, cols = scene.trace.layout.grid
+        return f"{rows} x {cols} patches"
+    name = scene.patch_name if screen.follows == "patch" else scene.token_name
+    return f"followed: {name}; choose a patch to follow it"
+
+
+def control_values(scene: StepInput, screen: Screen) -> list[dict[str, Any]]:
+    """What can be chosen at a step, by its name in links: numbers from low to high, or options, of which the value is the place.
+
+    Where there is nothing to choose from there is no control.
+    """
+    own = screen.control
+    shared = {
+        "layer": Slider("layer", 0, scene.trace.num_layers - 1, scene.layer),
+        "head": Slider("head", 0, scene.trace.num_heads - 1, scene.head),
+    }
+    controls: dict[str, Slider | Choice] = ({"play": own} if own else {}) | {
+        name: shared[name] for name in shared if name in screen.shared
+    }
+    return [
+        {"option": name, **asdict(control)}
+        for name, control in controls.items()
+        if isinstance(control, Choice) or control.low < control.high
+    ]
