@@ -192,7 +192,7 @@ FIRST = """() => {
   const tops = (parts, least) => [...panel.querySelectorAll(parts)].filter((part) => part.checkVisibility() && !stays(part))
     .map((part) => part.getBoundingClientRect()).filter(({ width, height }) => Math.min(width, height) > least)
     .map(({ top }) => top);
-  return { photo: Math.min(...tops('img, canvas', 150)), control: Math.min(...tops('button, input, select, summary', 8)) };
+  return { photo: Math.min(...tops('img, image, canvas', 150)), control: Math.min(...tops('button, input, select, summary', 8)) };
 }"""
 
 
