@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # the public names, of which each is imported when it is firs
     from vit_viz.analyses.decomposition import decomposition as decomposition
     from vit_viz.analyses.explain import explain as explain
     from vit_viz.analyses.faithfulness import faithfulness as faithfulness
-    from vit_viz.analyses.heads import head_table as head_table
+    from vit_viz.analyses.heads import head_table as head_table, head_tables as head_tables
     from vit_viz.analyses.key_segments import key_segments as key_segments
     from vit_viz.analyses.layer_similarity import layer_similarity as layer_similarity
     from vit_viz.analyses.ledger import ledger as ledger

@@ -11,7 +11,9 @@ Every refusal is a 4xx with {"error": one sentence}.
 
 `text/event-stream` tells how far an answer is while it is computed: events "progress" with {"share": from 0 to 1, "left": words},
 then one "answer", which is the JSON, or "refused" with {"error": one sentence, "status": as it would have been}. Who hangs up ends
-the computation. Where `application/x-safetensors` is accepted beside it, the answer is that, as base64.
+the computation. An answer that fills bit by bit, "ablation", is told as far as it is there, too: events "preview" with {"numbers",
+"facts"}; `known` says which of the numbers are there. Where `application/x-safetensors` is accepted beside it, answer and previews
+are that, as base64.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import anyio
 import numpy as np
@@ -40,9 +44,10 @@ from vit_viz.figures.answers import Answered, as_file
 from vit_viz.figures.export import MOST_LINES
 from vit_viz.figures.files import MEDIA_TYPES
 from vit_viz.lazy import named
-from vit_viz.progress import Progress, StopCheck, time_left
+from vit_viz.progress import StopCheck, time_left
 from vit_viz.sentences import sentence
 from vit_viz.service import MOST_NUMBERS, QuestionCall, answered, as_json, described, schema_of_body
+from vit_viz.session.answers import facts_of, numbers_of
 from vit_viz.session.inputs import Json, sentence_of
 from vit_viz.session.session import Session
 from vit_viz.surface import EVENTS, OWNER, Surface
@@ -91,9 +96,13 @@ def routes(session: Session) -> list[Route]:
         if is_told:
             media_type = _accepted(request, [_JSON, SAFETENSORS]) or _JSON
 
-        def answer(progress: Progress | None, cancelled: StopCheck) -> Response:
+        def answer(told: Told | None, cancelled: StopCheck) -> Response:
+            watched: dict[str, Any] = {"cancelled": cancelled}
+            if told is not None:
+                watched |= {"progress": partial(setattr, told, "share")}
+                watched |= {"preview": lambda so_far: setattr(told, "preview", _preview(so_far, media_type))}
             try:
-                with answered(session, asked, owner=owner, progress=progress, cancelled=cancelled) as given:
+                with answered(session, asked, owner=owner, **watched) as given:
                     return _sent(asked, given, media_type, app=app)
             except Exception as error:
                 return refusal(error)
@@ -129,17 +138,30 @@ def _unknown(name: str) -> Response:
     return JSONResponse({"error": said}, 404)
 
 
+@dataclass
+class Told:
+    """How far an answer is.
+
+    Args:
+        share: of it that is done.
+        preview: what there is of it, as the data of an event; it is replaced, never changed.
+    """
+
+    share: float = 0.0
+    preview: bytes = b""
+
+
 class Computed(Response):
     """An answer that is computed in a thread, and no longer than its caller waits for it.
 
     Args:
-        compute: takes what is told the share that is done, and what says whether it is still wanted.
+        compute: takes what it writes down how far it is in, where somebody hears of it, and what says whether it is still wanted.
         is_told: whether the caller hears how far it is.
     """
 
     def __init__(
         self,
-        compute: Callable[[Progress | None, StopCheck], Response],
+        compute: Callable[[Told | None, StopCheck], Response],
         threads: anyio.CapacityLimiter,
         *,
         is_told: bool,
@@ -149,7 +171,7 @@ class Computed(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Compute and send it."""
-        gone, share, made = threading.Event(), [0.0], list[Response]()
+        gone, told, made = threading.Event(), Told(), list[Response]()
 
         async def notice() -> None:
             while (await receive())["type"] != "http.disconnect":
@@ -157,15 +179,15 @@ class Computed(Response):
             gone.set()
 
         async def work() -> None:
-            progress = partial(share.__setitem__, 0) if self._is_told else None
-            made.append(await run_sync(self._compute, progress, gone.is_set, limiter=self._threads))
+            heard = told if self._is_told else None
+            made.append(await run_sync(self._compute, heard, gone.is_set, limiter=self._threads))
             tasks.cancel_scope.cancel()
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(notice)
             tasks.start_soon(work)
             try:
-                await (self._tell(send, share) if self._is_told else anyio.sleep_forever())
+                await (self._tell(send, told) if self._is_told else anyio.sleep_forever())
             finally:
                 gone.set()  # also where it cannot be sent, or the server stops
         if not self._is_told:
@@ -178,20 +200,24 @@ class Computed(Response):
             said = json.loads(bytes(made[0].body)) | {"status": made[0].status_code}
             await _send_event(send, "refused", json.dumps(said).encode(), is_last=True)
 
-    async def _tell(self, send: Send, share: list[float]) -> None:
+    async def _tell(self, send: Send, told: Told) -> None:
         """Say how far it is, until this is cancelled."""
         started = said_at = time.monotonic()
         headers = [(b"content-type", f"{EVENTS}; charset=utf-8".encode())]
         with anyio.CancelScope(shield=True):  # what is sent is sent whole: the answer follows it
             await send({"type": "http.response.start", "status": 200, "headers": headers})
-        said = -1.0
+        said, shown = -1.0, b""
         while True:
             now = time.monotonic()
-            if share[0] != said or now - said_at >= QUIET_SECONDS:
-                said, said_at = share[0], now
-                told = {"share": said, "left": time_left(said, now - started)}
+            if told.share != said or now - said_at >= QUIET_SECONDS:
+                said, said_at = told.share, now
+                far = {"share": said, "left": time_left(said, now - started)}
                 with anyio.CancelScope(shield=True):
-                    await _send_event(send, "progress", json.dumps(told).encode())
+                    await _send_event(send, "progress", json.dumps(far).encode())
+            if told.preview is not shown:
+                shown = told.preview
+                with anyio.CancelScope(shield=True):
+                    await _send_event(send, "preview", shown)
             await anyio.sleep(TOLD_SECONDS)
 
 
@@ -220,11 +246,23 @@ def _sent(asked: QuestionCall, given: Answered, media_type: str, *, app: str) ->
     whole = as_json(asked, given, app=app)
     if form == "json":
         return Response(json.dumps(whole, allow_nan=False), media_type=_JSON)
+    beside = {name: part for name, part in whole.items() if name != "numbers"}
+    return Response(_safetensors(given.answer, beside), media_type=media_type)
+
+
+def _safetensors(answer: object, beside: Json) -> bytes:
+    """The arrays of an answer, and what is said beside them."""
     from safetensors.numpy import save
 
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays_of(given.answer).items()}
-    beside = json.dumps({name: part for name, part in whole.items() if name != "numbers"}, allow_nan=False)
-    return Response(save(arrays, {"vit_viz": beside}), media_type=media_type)
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays_of(answer).items()}
+    return save(arrays, {"vit_viz": json.dumps(beside, allow_nan=False)})
+
+
+def _preview(so_far: object, media_type: str) -> bytes:
+    """What there is of an answer, as the data of an event."""
+    if media_type == SAFETENSORS:
+        return base64.b64encode(_safetensors(so_far, {"facts": facts_of(so_far)}))
+    return json.dumps({"numbers": numbers_of(so_far), "facts": facts_of(so_far)}, allow_nan=False).encode()
 
 
 def _accepted(request: Request, offered: Iterable[str]) -> str | None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from vit_viz import samples
 from vit_viz.analyses.spec import AnyQuestion
@@ -167,11 +168,13 @@ def answered(
     owner: str,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
+    preview: Callable[[Any], None] | None = None,
 ) -> Iterator[Answered]:
     """The answer to a question, as long as its picture is kept.
 
     Args:
         owner: who asks: of their slow questions one is computed at a time.
+        progress, cancelled, preview: as `Session.run` has them.
 
     Raises:
         VitVizError: whatever the model, the picture or the question says.
@@ -184,7 +187,7 @@ def answered(
         given = asked.wish.input.given if asked.question.takes_image else {}
         subject = Subject(model, asked.image or picture or "", owner=owner, **given)
         request = request_for(session, subject, asked.question.name, **asked.wish.asked)
-        answer = session.run(request, progress=progress, cancelled=cancelled)
+        answer = session.run(request, progress=progress, cancelled=cancelled, preview=preview)
         yield Answered(session, request, answer, dict(asked.wish.options))
     finally:
         if picture is not None:

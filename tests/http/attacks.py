@@ -129,7 +129,6 @@ def valid_requests(trace: str) -> list[str]:
         *(f"/vit_viz/picture/{trace}.png?kind=map&layer={n % 6}&head={n % 3}&q={n},{n}" for n in range(12)),
         *(f"/vit_viz/picture/{trace}.png?kind=mosaic&q={n},{n}" for n in range(12)),
         *(f"/vit_viz/explorer/{trace}.html?layer={layer}" for layer in range(6)),
-        *(f"/vit_viz/head_numbers/{trace}?kind={kind}" for kind in ("measures", "importance")),
         *(f"/vit_viz/survey/chosen?layer={n}&head=1&where={where.format(n)}" for n in range(6)),
         *(f"/vit_viz/survey/methods?layer={n}&head=1" for n in range(6)),
     ]
@@ -147,7 +146,7 @@ def refused_without_end(server: HasUrl, config: dict[str, Any], stop: Any) -> No
     with Visitor(server, timeout=90, config=config) as visitor:
         trace = with_picture(visitor)
         paths = [
-            *(f"/vit_viz/{kind}/{secrets.token_urlsafe(24)}" for kind in ("figure", "photo", "numbers", "head_numbers")),
+            *(f"/vit_viz/{kind}/{secrets.token_urlsafe(24)}" for kind in ("figure", "photo", "numbers")),
             *(f"/vit_viz/picture/{trace}.png?kind=map&layer={layer}" for layer in (99, "x", -1)),
             f"/vit_viz/figure/{trace}?kind=mosaic&format=png&dpi=600&width_cm=40",
             *("/nowhere", "/vit_viz/nowhere", "/gradio_api/file=/etc/passwd"),

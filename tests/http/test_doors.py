@@ -274,7 +274,6 @@ def test_another_origin_is_refused_where_a_browser_says_nothing_else(
 PHOTO_ALONE = (
     *("figure/{}", "figure/{}?kind=mosaic", "explorer/{}.html", "picture/{}.png", "picture/{}.png?kind=patches", "recipe/{}"),
     *("proof/{}", "layer/{}/0", "tokens/{}/0", "rows/{}/0", "numbers/{}"),
-    "head_numbers/{}?kind=measures",
 )  # fmt: skip
 
 

@@ -244,3 +244,43 @@ test('a browser that keeps no cookies is nobody until the server has heard of it
   await assert.rejects(SERVER.answer('nothing', {}, wait().signal), /refused this question \(404\)/);
   assert.deepEqual(asking, ['/vit_viz/open', '/vit_viz/open', '/api/v1/nothing', '/api/v1/nothing']);
 });
+
+test('who wants it hears how far an answer is, sees what there is of it, and then has all of it', async (t) => {
+  const packed = (/** @type {any} */ beside) => {
+    const header = Buffer.from(JSON.stringify({ __metadata__: { vit_viz: JSON.stringify(beside) } }));
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64LE(BigInt(header.length));
+    return Buffer.concat([length, header]).toString('base64');
+  };
+  const events = [
+    'event: progress\ndata: {"share": 0.25, "left": "about 3 s left"}\n\n',
+    `event: preview\ndata: ${packed({ facts: 'half' })}\n\nevent: progress\ndata: {"share": 0.5, "left": ""}\n\n`,
+    `event: answer\ndata: ${packed({ facts: 'all' })}\n\n`,
+  ];
+  const whole = events.join('');
+  const cut = [whole.slice(0, 20), whole.slice(20, 90), whole.slice(90)]; // wherever the network cuts it
+  /** @type {any} */
+  let accepted = null;
+  const browser = new Browser();
+  const fetch = async (/** @type {string} */ _path, /** @type {any} */ { headers }) => {
+    accepted = headers.Accept;
+    const body = new globalThis.ReadableStream({
+      start(to) {
+        for (const part of cut) to.enqueue(new TextEncoder().encode(part));
+        to.close();
+      },
+    });
+    return { ok: true, status: 200, body };
+  };
+  browser.install(t, { fetch });
+  /** @type {any[]} */
+  const told = [];
+  const answer = await SERVER.answer('ablation', {}, wait().signal, (far) => told.push(far));
+  assert.equal(accepted, 'text/event-stream, application/x-safetensors');
+  assert.deepEqual(told, [
+    { share: 0.25, left: 'about 3 s left' },
+    { share: 0.25, left: 'about 3 s left', preview: { facts: 'half', arrays: {} } },
+    { share: 0.5, left: '' },
+  ]);
+  assert.equal(answer.facts, 'all');
+});

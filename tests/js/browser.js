@@ -12,7 +12,7 @@ export function read(/** @type {string} */ path) {
   return readFileSync(new URL(path, import.meta.url), 'utf8');
 }
 
-/** The options of the tabs, as Python declares them. @type {Record<'tokens' | 'heads' | 'matrix', any[]>} */
+/** The options of the tabs, as Python declares them. @type {Record<'tokens', any[]>} */
 export const OPTIONS = JSON.parse(read('./tab_options.json'));
 
 /** Timers, the address bar and the page, as globals; a test turns the clock. */

@@ -1,13 +1,12 @@
-// The Heads tab: its words and its arithmetic, and the table as Gradio runs it.
+// The Heads tab: its words and its arithmetic, and its table over the store.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { Effects, jobWords } from '../../vit_viz/ui/heads/causal.js';
-import { inkOn } from '../../vit_viz/ui/heads/grid.js';
-import { evidenceOf, nameWords, numberWords, ruleWords, thinWords } from '../../vit_viz/ui/heads/names.js';
-import { agreementDots, depthDots, meanPath } from '../../vit_viz/ui/heads/plot.js';
-import { mount as heads } from '../../vit_viz/ui/heads/table.js';
+import { agreement, jobWords } from '../../vit_viz/web/heads/causal.js';
+import { inkOn } from '../../vit_viz/web/heads/grid.js';
+import { evidenceOf, nameWords, numberWords, ruleWords, thinWords } from '../../vit_viz/web/heads/names.js';
+import { agreementDots, depthDots, meanPath } from '../../vit_viz/web/heads/plot.js';
 import {
   agreementWords,
   cellText,
@@ -16,15 +15,15 @@ import {
   orderOf,
   scaleWords,
   valueWords,
-} from '../../vit_viz/ui/heads/words.js';
-import { Browser, component, mount, OPTIONS } from './browser.js';
+} from '../../vit_viz/web/heads/words.js';
+import { open, partOf } from './heads_page.js';
+import { settle } from './visit.js';
 
 const SHARE = 'share of the attention';
 const table = (/** @type {(number | null)[][]} */ values, signed = false, unit = SHARE) => ({
   values,
   unit,
   signed,
-  range: [0, 1],
 });
 
 test('a value has its unit, and a share is in percent', () => {
@@ -112,7 +111,7 @@ test('dots stand by layer and value, or by estimate and truth', () => {
   assert.equal(meanPath(table([[null]]), [0, 1]), '');
 });
 
-/** @type {import('../../vit_viz/ui/heads/names.js').Rule[]} */
+/** @type {import('../../vit_viz/web/heads/names.js').Rule[]} */
 const RULES = [
   { name: 'neighbour', sentence: 'Beside.', at_least: { neighbour: 0.2 }, at_most: {} },
   { name: 'local', sentence: 'Near.', at_least: {}, at_most: { distance: 0.2 } },
@@ -142,26 +141,19 @@ test('a name has its evidence: every number beside its threshold', () => {
 
 test('where evidence is thin it says so', () => {
   assert.equal(
-    thinWords(named),
+    thinWords(named, 0.1),
     'The evidence is thin: with thresholds 10% stricter or looser it would be mixed.',
   );
-  assert.equal(thinWords({ ...named, could_be: [] }), '');
-  assert.match(thinWords({ ...named, name: 'mixed', could_be: [] }), /No rule holds/);
+  assert.equal(thinWords({ ...named, could_be: [] }, 0.1), '');
+  assert.match(thinWords({ ...named, name: 'mixed', could_be: [] }, 0.1), /No rule holds/);
 });
 
-test('older news of a map, and news of another class, change nothing', () => {
-  const effects = new Effects();
-  effects.begin('k', {});
-  assert.ok(effects.follow({ key: 'k', of: { zero: { seq: 2, done: 9 } } }));
-  effects.follow({ key: 'k', of: { zero: { seq: 1, done: 4 }, mean: { seq: 3, done: 1 } } });
-  assert.deepEqual([effects.of.zero.done, effects.of.mean.done], [9, 1]);
-  assert.ok(!effects.follow({ key: 'other', of: { zero: { seq: 9, done: 36 } } }));
-  assert.equal(effects.of.zero.done, 9);
-  effects.begin('k', { zero: { done: 36 } });
-  effects.follow({ key: 'k', of: { zero: { seq: 2, done: 9 } } });
-  assert.equal(effects.of.zero.done, 36);
-  effects.begin('other', {});
-  assert.deepEqual(effects.of, {});
+test('estimate and truth are compared by their ranks over the heads that are computed; equal ones share a rank', () => {
+  const truth = (/** @type {(number | null)[]} */ ...row) => table([row], true);
+  assert.ok(Math.abs(agreement([[1, 2, 3, 9]], truth(10, 20, 1000, null)) - 1) < 1e-6);
+  assert.ok(Math.abs(agreement([[3, 2, 1]], truth(-1, 0, 5)) + 1) < 1e-6);
+  assert.ok(Math.abs(agreement([[1, 1, 2, 3]], truth(1, 2, 3, 4)) - 0.9486833) < 1e-6); // scipy.stats.spearmanr
+  assert.equal(agreement([[1, 1]], truth(2, 3)), 0);
 });
 
 test('a job says how far it is', () => {
@@ -173,200 +165,115 @@ test('a job says how far it is', () => {
   assert.equal(jobWords({ running: false, done: 1, error: 'Stopped.' }, 36), 'Stopped.');
 });
 
-// --- the component
-
-const HEADS = component(heads, 'ui/heads/table.html');
-const gray = Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => i / 3)).toString('base64');
-const measures = [
-  { name: 'distance', group: 'reach', label: 'mean attention distance', sentence: 'How far.' },
-  { name: 'entropy', group: 'reach', label: 'entropy', sentence: 'How widely.' },
-  { name: 'suffix_mass', group: 'where', label: 'suffix', sentence: 'On others.' },
-  { name: 'effect', group: 'does', label: 'causal effect', sentence: 'What it does.' },
-];
-const subject = {
-  revision: 4,
-  trace: 'h4ndle',
-  name: 'lion',
-  layers: 2,
-  heads: 3,
-  tokens: 5,
-  prefix: ['class'],
-  suffix: [],
-  grid: [2, 2],
-  pooling: 'class',
-  crop: { region: [0, 0, 20, 20], original: [20, 20] },
-  photo: '/photo/x',
-  photo_size: [20, 20],
-  query: '0,1',
-  layer: 1,
-  head: 2,
-  options: { face: 'atlas', measure: 'distance', how: 'zero', head_order: 'head' },
-  note: '',
-  key: 'k',
-  target: {
-    classes: [{ index: 7, name: 'lion <b>', probability: 0.5 }],
-    chosen: 7,
-    single: true,
-    name: 'lion <b>',
-    link: '7',
-  },
-  cost: 'switches off 6 heads',
-  causal_note: '',
-  effects: {},
-};
-const numbers = {
-  measures: {
-    distance: table([[10, 20, 30], [6, 5, 4]], false, 'pixels'),
-    entropy: table([[0.1, 0.9, 0.5], [1, 0, 1]]),
-  },
-  names: [named],
-  rules: RULES,
-  margin: 0.1,
-  unnamed: '',
-  note: '',
-}; // prettier-ignore
-
-/** The tab with its numbers; every address that was asked for is in `asked`. */
-async function tab(value = subject, told = numbers) {
-  const browser = new Browser();
-  /** @type {string[]} */
-  const asked = [];
-  const answer = async (/** @type {string} */ path) => {
-    if (path.includes('/layer/')) return { ok: false, status: 500, text: async () => 'None.' };
-    asked.push(path);
-    return {
-      ok: true,
-      status: 200,
-      json: async () => told,
-      arrayBuffer: async () => Float32Array.from({ length: 15 }, (_, i) => i / 15).buffer,
-    };
-  };
-  class ResizeObserver {
-    observe() {}
-  }
-  Object.assign(browser.globals, { fetch: answer, ResizeObserver });
-  const part = mount(HEADS, value, {
-    browser,
-    props: {
-      causal: null,
-      surgery: null,
-      tables: { viridis: gray, diverging: gray },
-      measures,
-      options: OPTIONS.heads,
-    },
-  });
-  await new Promise((done) => setImmediate(done));
-  return { ...part, asked, cells: () => part.element.querySelectorAll('td') };
-}
+// --- the table
 
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 
 test('the table has a row for each layer with the numbers of the measure, and marks the chosen head', async () => {
-  const part = await tab();
-  assert.deepEqual(texts(part.cells().slice(0, 6)), ['10', '20', '30', '6.0', '5.0', '4.0']);
-  const label = part.cells()[3].getAttribute('aria-label');
-  assert.equal(label, '6.0; layer 1, head 0: 6 pixels; left neighbour (thin evidence)');
-  const chosen = part.cells().filter((cell) => cell.getAttribute('aria-selected') === 'true');
-  assert.deepEqual(texts(chosen), ['4.0']);
-  assert.equal(part.cells().filter((cell) => cell.getAttribute('tabindex') === '0').length, 1);
-  assert.deepEqual([part.find('low').textContent, part.find('high').textContent], ['0', '30']);
-  assert.equal(part.find('heads-caption').textContent, 'Layer 1, head 2: what the patch (0, 1) looks at');
-  assert.equal(part.find('heads-readout').textContent, 'mean attention distance: 4 pixels');
-  assert.equal(part.find('heads-dots').childElementCount, 6);
-  assert.ok(part.asked[0].includes('/head_numbers/h4ndle?kind=measures'));
-  assert.ok(part.asked.some((path) => path.includes('/rows/h4ndle/1?query=0%2C1')));
-  const scale = part.find('heads-scale').textContent; // of the rows 10/15 to 14/15, the first of which is the class token's
-  assert.ok(scale.startsWith('Brightest: 93.3% of its attention'));
-  assert.ok(scale.endsWith('333% falls on patches.'));
+  const part = await open();
+  assert.deepEqual(part.texts(), ['10', '20', '30', '6.0', '5.0', '4.0']);
+  const label = part.cell(5).getAttribute('aria-label');
+  assert.equal(label, '4.0; layer 1, head 2: 4 pixels; local (thin evidence)');
+  assert.equal(part.selected(), 5);
+  const reached = part.cells().filter((/** @type {any} */ cell) => cell.getAttribute('tabindex') === '0');
+  assert.equal(reached.length, 1);
+  assert.deepEqual(['low', 'high'].map(part.text), ['0', '30']);
+  assert.equal(part.text('caption'), 'Layer 1, head 2: what the patch (0, 1) looks at');
+  assert.equal(part.text('readout'), 'mean distance: 4 pixels');
+  assert.equal(part.find('dots').childElementCount, 6);
+  assert.deepEqual(part.asked, ['head_tables lion', 'head_names lion']);
+  assert.ok(part.lit.some((path) => path.includes('/rows/h4ndle/1?query=0%2C1')));
+  assert.ok(part.text('scale').startsWith('Brightest: 12.5% of its attention'));
+  assert.ok(part.text('scale').endsWith('75% falls on patches.'));
 });
 
 test('measures that this model does not have cannot be chosen', async () => {
-  const part = await tab();
-  const options = part.find('heads-measure').querySelectorAll('option');
-  assert.deepEqual(texts(options), measures.map(({ label }) => label)); // prettier-ignore
+  const tables = { distance: { unit: 'pixels', signed: false } };
+  const values = { shape: [2, 3], data: new Float32Array(6) };
+  const part = await open({
+    answer: (name) =>
+      name === 'head_tables' && { arrays: { 'tables.distance.values': values }, facts: { tables, note: '' } },
+  });
+  const options = part.find('measure').querySelectorAll('option');
   assert.deepEqual(
-    options.map((one) => one.disabled),
-    [false, false, true, false],
+    options.map((/** @type {any} */ one) => one.disabled),
+    [false, true, false, false],
   );
 });
 
-test('a choice shows at once, and an answer to an older one does not take it back', async () => {
-  const part = await tab();
+test('a choice shows at once and is in the link, from which Back leads only where another measure is seen', async () => {
+  const part = await open();
   part.element.querySelectorAll('[data-order=value]')[0].fire('click');
-  const select = part.find('heads-measure');
-  select.value = 'entropy';
-  select.fire('change');
-  assert.deepEqual(part.told, [
-    ['option', { head_order: 'value' }],
-    ['option', { measure: 'entropy' }],
+  part.choose('entropy');
+  assert.deepEqual(part.written, [
+    [{ order: 'value' }, false],
+    [{ measure: 'entropy' }, true],
   ]);
-  assert.deepEqual(texts(part.cells().slice(0, 3)), ['head 1', 'head 2', 'head 0']);
-  part.set({ ...subject, revision: 5, options: { ...subject.options, head_order: 'value' } });
-  assert.equal(part.find('heads-sentence').textContent, 'How widely.');
-  part.set({
-    ...subject,
-    revision: 6,
-    options: { face: 'atlas', measure: 'entropy', how: 'zero', head_order: 'value' },
-  });
-  part.set({ ...subject, revision: 7 });
-  assert.equal(part.find('heads-sentence').textContent, 'How far.');
-  part.set({ ...subject, revision: 2, options: { ...subject.options, measure: 'entropy' } });
-  assert.equal(part.find('heads-sentence').textContent, 'How far.');
+  assert.deepEqual(texts(part.cells().slice(0, 3)), ['head 2', 'head 1', 'head 0']);
+  assert.equal(part.text('sentence'), 'How widely.');
+  part.place.go('?tab=heads&image=lion&order=value');
+  assert.equal(part.text('sentence'), 'How far.');
 });
 
-test('a head that was chosen stays chosen while the answer to an earlier choice arrives', async () => {
-  const part = await tab();
-  const chosen = () =>
-    part
-      .cells()
-      .filter((cell) => cell.getAttribute('aria-selected') === 'true')
-      .map((cell) => `${cell.dataset.layer}.${cell.dataset.head}`);
+test('a head that is chosen is in the link, and one that is chosen elsewhere is marked', async () => {
+  const part = await open();
   part.cells()[0].click();
   part.cells()[4].click();
-  assert.deepEqual(part.told.at(-1), ['choose', { layer: 1, head: 1 }]);
-  part.set({ ...subject, revision: 5, layer: 0, head: 0 });
-  assert.deepEqual(chosen(), ['1.1']);
-  part.set({ ...subject, revision: 6, layer: 1, head: 1 });
-  part.set({ ...subject, revision: 7, layer: 0, head: 2 });
-  assert.deepEqual(chosen(), ['0.2']);
+  assert.deepEqual([part.selected(), part.says('layer'), part.says('head')], [4, '1', '1']);
+  assert.ok(part.written.every(([, push]) => !push));
+  await part.set({ layer: 0, head: 2 });
+  assert.equal(part.selected(), 2);
+  await part.set({ head: 'mean' }); // of the Look tab: here it is the first
+  assert.equal(part.selected(), 0);
+  await part.set({ layer: null, head: 'mean' }); // nobody has chosen: where a first look begins
+  assert.equal(part.selected(), 1);
 });
 
 test('a causal map fills while it runs, for the class that it was asked for', async () => {
-  const options = { ...subject.options, measure: 'effect' };
-  const part = await tab({ ...subject, options });
-  assert.equal(part.find('heads-cost').textContent, 'Switches off 6 heads.');
-  part.find('heads-start').click();
-  assert.deepEqual(part.told, [['start', { how: 'zero' }]]);
-  const filled = table([[null, -1, 2], [null, null, null]], true, 'change of the logit of class 7'); // prettier-ignore
-  const estimate = [[0, -1, 1], [0, 0, 0]]; // prettier-ignore
-  const news = { table: filled, estimate, correlation: 1, done: 2, running: true, share: 0.3, seq: 1 };
-  part.set({ key: 'other', of: { zero: news } }, 'causal');
-  assert.equal(part.find('heads-stop').hidden, true);
-  part.set({ key: 'k', of: { zero: news } }, 'causal');
-  assert.deepEqual(texts(part.cells().slice(0, 3)), ['', '−1.0', '2.0']);
-  assert.equal(part.find('unit').textContent, 'change of the logit of lion <b>');
-  assert.equal(part.find('heads-progress').value, 0.3);
-  assert.equal(part.find('heads-dots').childElementCount, 2);
-  part.find('heads-stop').click();
-  assert.deepEqual(part.told.at(-1), ['stop', {}]);
+  /** @type {any} */
+  let tell;
+  const part = await open({
+    link: 'measure=effect',
+    answer: (name, _body, told) => name === 'ablation' && ((tell = told), new Promise(() => {})),
+  });
+  assert.equal(part.text('cost'), 'Switches off 6 heads.');
+  part.find('start').click();
+  await settle();
+  assert.deepEqual(part.asked.at(-1), 'ablation lion zero 7');
+  const preview = partOf([[null, -1, 2], [null, null, null]], [[0, -1, 1], [0, 0, 0]]); // prettier-ignore
+  tell({ share: 0.3, left: '', preview });
+  assert.deepEqual(part.texts().slice(0, 3), ['', '−1.0', '2.0']);
+  assert.equal(part.text('unit'), 'change of the logit of lion');
+  assert.equal(part.find('progress').value, 0.3);
+  assert.equal(part.find('dots').childElementCount, 2);
+  part.find('stop').click();
+  await settle();
+  assert.deepEqual([part.find('stop').hidden, part.text('job')], [true, 'Stopped; the heads that were done are shown.']); // prettier-ignore
 });
 
-test('any class can be searched for, and the one that is chosen is told', async () => {
-  const part = await tab({ ...subject, options: { ...subject.options, measure: 'effect' } });
-  assert.deepEqual(texts(part.find('why').children), ['lion <b>50%']);
+test('any class can be searched for, and the one that is chosen is in the link', async () => {
+  const part = await open({ link: 'measure=effect' });
+  assert.deepEqual(texts(part.find('why').children), ['lion50%']);
   const field = part.find('search');
   field.value = 'owl';
   field.fire('input');
   part.browser.pass(200);
-  assert.deepEqual(part.told.at(-1), ['search', { text: 'owl', seq: 1 }]);
-  part.set({ seq: 1, hits: [{ name: 'great grey owl', index: 24 }] }, 'matches');
-  await new Promise((done) => setImmediate(done));
+  await settle();
+  assert.deepEqual(part.posted.at(-1), ['target', { view: 'image=lion', find: 'owl' }]);
   part.find('hits').querySelectorAll('button')[0].click();
-  assert.deepEqual(part.told.at(-1), ['why', { index: 24 }]);
+  await settle();
+  assert.deepEqual(part.written.at(-1), [{ target: '24' }, false]);
+  part.find('start').click();
+  assert.equal(part.asked.at(-1), 'ablation lion zero 24');
 });
 
-test('what cannot be shown is one sentence', async () => {
-  const part = await tab(/** @type {any} */ ({ revision: 1, trace: '', note: 'No such model.' }));
-  assert.equal(part.find('heads-error').textContent, 'No such model.');
-  assert.ok(part.find('heads-main').hidden);
+test('what cannot be shown is one sentence, and what is chosen instead is shown', async () => {
+  const part = await open({
+    link: 'model=none',
+    answer: (name, { view }) => name === 'open' && view.includes('none') && new Error('No such model.'),
+  });
+  assert.equal(part.text('error'), 'No such model.');
+  assert.deepEqual([part.find('main').hidden, part.find('wait').hidden], [true, true]);
+  await part.set({ model: '' });
+  assert.deepEqual([part.text('error'), part.find('main').hidden], ['', false]);
 });

@@ -3,15 +3,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Effects } from '../../vit_viz/ui/heads/causal.js';
-import { of, open, options, subject, target } from './heads_page.js';
+import { open, partOf, tableOf } from './heads_page.js';
 import { settle } from './visit.js';
 
-test('the estimate is fetched once for a class and a way of switching off', async () => {
-  const part = await open({ now: { ...subject, options: { ...options, measure: 'estimate' } } });
-  assert.deepEqual(part.asked, ['h4ndle?kind=measures', 'h4ndle?kind=importance&how=zero&target=7']);
+test('the estimate is asked for once for a class and a way of switching off', async () => {
+  const part = await open({ link: 'measure=estimate' });
+  assert.deepEqual(part.asked, ['head_tables lion', 'head_names lion', 'head_importance lion zero 7']);
   assert.deepEqual(part.texts(), ['4.0', '−2.0', '.00', '1.0', '2.0', '3.0']);
-  assert.deepEqual(['low', 'high', 'unit'].map(part.text), ['-4', '4', 'change of the logit of lion']);
+  assert.deepEqual(['low', 'high', 'unit'].map(part.text), ['-4', '4', 'change of the logit of lion (lion)']);
   const bars = part.cells().map((/** @type {any} */ cell) => cell.querySelector('.vv-heads-bar'));
   const drawn = (/** @type {any} */ { style }) =>
     ['--from', '--long'].map((name) => style.getPropertyValue(name));
@@ -26,20 +25,34 @@ test('the estimate is fetched once for a class and a way of switching off', asyn
   part.choose('estimate');
   part.element.querySelectorAll('[data-how=mean]')[0].click();
   await settle();
-  assert.deepEqual(part.asked.slice(2), ['h4ndle?kind=importance&how=mean&target=7']);
-  await part.set({ revision: 5, options: { ...options, measure: 'estimate', how: 'mean' }, target: { ...target, link: '' }, causal_note: 'A note.' }); // prettier-ignore
-  assert.deepEqual(part.asked.slice(3), ['h4ndle?kind=importance&how=mean']);
-  assert.equal(part.text('cost'), 'A note.');
-  await part.set({ revision: 6, options: { ...options, measure: 'estimate' }, target: null });
-  assert.equal(part.asked.length, 4);
-  assert.equal(part.element.dataset.ready, '');
+  assert.deepEqual(part.asked.slice(3), ['head_importance lion mean 7']);
+  await part.set({ target: '9' });
+  assert.deepEqual(part.asked.slice(4), ['head_importance lion mean 9']);
+  assert.equal(part.element.dataset.ready, 'estimate');
 });
 
-test('an estimate that comes late is not of another trace', async () => {
-  /** @type {((found: any) => void)[]} */
+test('of a model without classes the estimate is about its own embedding; one without scores says why there is none', async () => {
+  const own = await open({
+    link: 'measure=estimate',
+    answer: (name) => name === 'target' && { classes: [], words: 'It has no classes.', name: '', link: '' },
+  });
+  assert.ok(own.asked.includes('head_importance lion zero'));
+  const none = await open({
+    link: 'measure=estimate',
+    answer: (name) => ['target', 'causal'].includes(name) && new Error('This model returns no scores.'),
+  });
+  assert.equal(none.text('cost'), 'This model returns no scores.');
+  assert.deepEqual(none.asked, ['head_tables lion', 'head_names lion']);
+  assert.equal(none.element.dataset.ready, '');
+  await none.set({ measure: 'effect' });
+  assert.deepEqual([none.text('cost'), none.find('start').disabled], ['This model returns no scores.', true]);
+});
+
+test('an estimate that comes late is not of another photo', async () => {
+  /** @type {((found?: any) => void)[]} */
   const held = [];
   const part = await open({
-    answer: (path) => path.includes('importance') && new Promise((done) => held.push(done)),
+    answer: (name) => name === 'head_importance' && new Promise((done) => held.push(done)),
   });
   part.choose('estimate');
   assert.deepEqual(
@@ -48,11 +61,11 @@ test('an estimate that comes late is not of another trace', async () => {
   );
   part.element.querySelectorAll('[data-order=value]')[0].click();
   assert.equal(held.length, 1); // it is on its way
-  await part.set({ revision: 5, trace: 'other', options: { ...options, measure: 'estimate' } });
-  held[0](undefined);
+  await part.set({ image: 'other' });
+  held[0]();
   await settle();
   assert.equal(part.element.dataset.ready, '');
-  held[1](undefined);
+  held[1]();
   await settle();
   assert.equal(part.element.dataset.ready, 'estimate');
 });
@@ -60,19 +73,19 @@ test('an estimate that comes late is not of another trace', async () => {
 test('an estimate that failed is asked for again with the next choice', async () => {
   let broken = true;
   const part = await open({
-    answer: (path) => broken && path.includes('importance') && new Error('No memory.'),
+    answer: (name) => broken && name === 'head_importance' && new Error('No memory.'),
   });
   part.choose('estimate');
   await settle();
   assert.equal(part.text('error'), 'No memory. Try again');
   broken = false;
-  part.choose('estimate');
+  part.find('error').querySelector('button').click();
   await settle();
   assert.equal(part.element.dataset.ready, 'estimate');
 });
 
 test('before a causal map is computed its table is empty, and says what it costs', async () => {
-  const part = await open({ now: { ...subject, options: { ...options, measure: 'effect' } } });
+  const part = await open({ link: 'measure=effect' });
   assert.deepEqual(part.texts(), new Array(6).fill(''));
   assert.deepEqual(
     ['bar', 'plot', 'scroll'].map((of_) => part.find(of_).hidden),
@@ -83,57 +96,109 @@ test('before a causal map is computed its table is empty, and says what it costs
   assert.deepEqual([start.hidden, start.disabled, start.textContent], [false, false, 'Switch off each head']);
   assert.deepEqual([part.find('stop').hidden, part.find('progress').hidden], [true, true]);
   assert.equal(part.text('cost'), 'Switches off 6 heads.');
-  await part.set({ revision: 5, options: { ...options, measure: 'effect' }, causal_note: 'Too large.', target: null }); // prettier-ignore
-  assert.deepEqual([part.text('cost'), start.disabled], ['Too large.', true]);
 });
 
+/** The tab with causal maps that a test answers: of each how it is told, and what ends it. */
+async function running(more = /** @type {any} */ ({})) {
+  /** @type {{tell: any, done: (answer: any) => Promise<void>, fail: (words: string) => Promise<void>}[]} */
+  const maps = [];
+  const part = await open({
+    link: 'measure=effect',
+    ...more,
+    answer: (name, body, tell, stop) =>
+      name === 'ablation'
+        ? new Promise((give) => {
+            stop.addEventListener('abort', () => give(undefined));
+            maps.push({
+              tell,
+              done: (answer) => (give(answer), settle()),
+              fail: (words) => (give(new Error(words)), settle()),
+            });
+          })
+        : more.answer?.(name, body),
+  });
+  const start = async () => (part.find('start').click(), settle());
+  return { ...part, maps, start };
+}
+const PART = partOf([[null, -1, 2], [3, null, null]], [[0, -1, 1], [0, 0, -8]]); // prettier-ignore
+const WHOLE = tableOf([[1, -1, 2], [3, 4, 5]], 'change of the logit of class 7', true); // prettier-ignore
+
 test('a causal map runs, is stopped, and is done: the button, the words and the plot follow', async () => {
-  const part = await open({ now: { ...subject, options: { ...options, measure: 'effect' } } });
-  const start = part.find('start');
-  const table = of([[null, -1, 2], [3, null, null]], 'logit of class 7', true); // prettier-ignore
-  const estimate = [[0, -1, 1], [0, 0, -8]]; // prettier-ignore
-  const say = async (/** @type {any} */ zero) => part.set({ key: 'k', of: { zero } }, 'causal');
-  await say({ table, estimate, correlation: 0.5, done: 3, running: true, share: 0.25, seq: 1 });
+  const part = await running();
+  const button = part.find('start');
+  await part.start();
+  assert.equal(part.text('job'), '0 of 6 heads are done, what the estimate says matters most first.');
+  part.maps[0].tell({ share: 0.25, left: 'about 3 s left', preview: PART });
   assert.deepEqual(
-    [start.hidden, part.find('stop').hidden, part.find('progress').hidden],
+    [button.hidden, part.find('stop').hidden, part.find('progress').hidden],
     [true, false, false],
   );
   assert.deepEqual([part.find('progress').value, part.find('cost').hidden], [0.25, true]);
   const said = 'Estimate and truth have a rank correlation of 0.50 over the 3 of 6 heads so far.';
-  assert.equal(part.text('job'), `3 of 6 heads are done, what the estimate says matters most first. ${said}`);
+  const far = '3 of 6 heads are done, what the estimate says matters most first; about 3 s left.';
+  assert.equal(part.text('job'), `${far} ${said}`);
   assert.equal(part.find('plot-box').getAttribute('aria-label'), said);
   assert.deepEqual(['low', 'high', 'first', 'last'].map(part.text), ['-3', '3', '-8', '8']); // both on one scale
-  await say({ done: 3, running: false, share: 0.25, seq: 2, error: 'Stopped.' });
-  assert.deepEqual([start.hidden, start.textContent], [false, 'Start again']);
-  assert.equal(part.text('job'), `Stopped. ${said}`);
+  part.maps[0].tell({ share: 0.5, left: '' });
+  assert.equal(part.find('dots').childElementCount, 3); // what was told before stays
+  part.find('stop').click();
+  await settle();
+  assert.deepEqual([button.hidden, button.textContent], [false, 'Start again']);
+  assert.equal(part.text('job'), `Stopped; the heads that were done are shown. ${said}`);
   assert.equal(part.text('cost'), 'Switches off 6 heads.');
-  await say({ done: 6, running: false, seq: 3, error: '' });
-  assert.deepEqual([start.hidden, part.find('stop').hidden, part.find('cost').hidden], [true, true, true]);
+  await part.start();
+  assert.equal(part.find('dots').childElementCount, 3);
+  await part.maps[1].fail('Too many wait.');
+  assert.match(part.text('job'), /^Too many wait\. Estimate and truth/);
+  await part.start();
+  await part.maps[2].done(WHOLE);
+  assert.deepEqual([button.hidden, part.find('stop').hidden, part.find('cost').hidden], [true, true, true]);
+  assert.match(part.text('job'), /over all 6 heads\.$/);
   part.element.querySelectorAll('[data-how=mean]')[0].click();
-  assert.deepEqual([start.hidden, part.find('progress').value], [false, 0]); // of another way nothing is known
+  assert.deepEqual([button.hidden, part.find('progress').value], [false, 0]); // of another way nothing is known
   part.element.querySelectorAll('[data-how=zero]')[0].click();
   part.choose('distance');
   assert.equal(part.text('plot-title'), 'Mean distance by depth');
   part.choose('estimate');
-  assert.equal(start.hidden, true);
-  await settle(); // the estimate is fetched
+  assert.equal(button.hidden, true);
+  await settle(); // the estimate is asked for
 });
 
-test('what is known of a causal map stays for its class, with its newest number', () => {
-  const effects = new Effects();
-  effects.begin('k', {});
-  assert.equal(effects.follow(null), false);
-  assert.equal(effects.follow({ key: 'other', of: {} }), false);
-  effects.follow({ key: 'k', of: { zero: { seq: 3, done: 5, share: 0.5 } } });
-  effects.follow({ key: 'k', of: { zero: { seq: 3, done: 1 } } }); // no newer
-  effects.follow({ key: 'k', of: { zero: { done: 2 } } });
-  assert.deepEqual(effects.of.zero, { seq: 3, done: 5, share: 0.5 });
-  effects.begin('k', { zero: { done: 6 } });
-  assert.deepEqual(effects.of.zero, { done: 6, seq: 3 });
-  effects.follow({ key: 'k', of: { zero: { seq: 4, done: 7 } } });
-  assert.deepEqual(effects.of.zero, { done: 7, seq: 4 });
-  effects.begin('k', {});
-  assert.equal(effects.of.zero.done, 7);
-  effects.begin('other', { mean: { done: 1 } });
-  assert.deepEqual(effects.of, { mean: { done: 1, seq: undefined } });
+test('a map that was told nothing of has its estimate asked for, and shows both', async () => {
+  const part = await running();
+  await part.start();
+  await part.maps[0].done(WHOLE);
+  assert.equal(part.asked.at(-1), 'head_importance lion zero 7');
+  assert.match(part.text('job'), /^Estimate and truth have a rank correlation of .* over all 6 heads\.$/);
+  assert.equal(part.text('plot-title'), 'What was estimated, and what is true');
+});
+
+test('one way at a time: another one ends it, as another photo or class does, whose numbers never mix', async () => {
+  const part = await running();
+  await part.start();
+  part.element.querySelectorAll('[data-how=mean]')[0].click();
+  await part.start();
+  part.element.querySelectorAll('[data-how=zero]')[0].click();
+  assert.equal(part.text('job'), 'Stopped; no head was done.');
+  await part.set({ target: '9', how: 'mean' });
+  assert.deepEqual([part.text('job'), part.find('start').hidden], ['', false]);
+  part.maps[1].tell({ share: 0.9, left: '', preview: PART }); // of the class before
+  assert.deepEqual([part.texts().join(''), part.text('job')], ['', '']);
+  await part.start();
+  await part.set({ image: 'other' });
+  await part.maps[2].done(WHOLE);
+  assert.deepEqual([part.texts().join(''), part.find('start').hidden], ['', false]);
+});
+
+test('maps that the server has at hand are shown without being started', async () => {
+  const part = await running({
+    answer: (/** @type {string} */ name) => name === 'causal' && { cost: 'so much', kept: ['zero', 'mean'] },
+  });
+  assert.deepEqual(part.asked.filter((one) => one.startsWith('ablation')), ['ablation lion zero 7', 'ablation lion mean 7']); // prettier-ignore
+  assert.equal(part.text('job'), '');
+  await part.maps[0].done(WHOLE);
+  assert.deepEqual(part.texts(), ['1.0', '−1.0', '2.0', '3.0', '4.0', '5.0']);
+  await part.maps[1].fail('Gone meanwhile.');
+  part.element.querySelectorAll('[data-how=mean]')[0].click();
+  assert.deepEqual([part.text('job'), part.find('start').hidden], ['', false]); // it can be started
 });

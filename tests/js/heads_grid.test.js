@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { finder } from '../../vit_viz/ui/kit/elements.js';
-import { Grid, inkOn, placeOf } from '../../vit_viz/ui/heads/grid.js';
-import { evidenceOf, Names, numberWords, ruleWords, thinWords } from '../../vit_viz/ui/heads/names.js';
-import { depthDots, meanPath, Plot } from '../../vit_viz/ui/heads/plot.js';
+import { Grid, inkOn, placeOf } from '../../vit_viz/web/heads/grid.js';
+import { evidenceOf, Names, numberWords, ruleWords, thinWords } from '../../vit_viz/web/heads/names.js';
+import { depthDots, meanPath, Plot } from '../../vit_viz/web/heads/plot.js';
 import { Browser, Element, parse, read } from './browser.js';
 
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
@@ -17,7 +17,7 @@ const GRAYS = Uint32Array.from({ length: 256 }, (_, i) => 0xff000000 + 0x10101 *
 /** The parts of the tab. */
 function parts(/** @type {any} */ context) {
   new Browser().install(context);
-  const element = parse(read('../../vit_viz/ui/heads/table.html'));
+  const element = parse(read('../../vit_viz/web/heads/room.html'));
   return any(finder(any(element)));
 }
 
@@ -28,7 +28,7 @@ function makeGrid(/** @type {any} */ context, /** @type {(number | null)[][]} */
   grid.lay(values.length, values[0].length);
   const nameOf = (/** @type {any} */ { layer, head }) => (layer + head === 2 ? 'local' : '');
   const look = { colours: GRAYS, ends: /** @type {[number, number]} */ ([0, 100]), order, nameOf };
-  grid.paint({ values, unit: 'pixels', signed: false, range: [0, 100] }, look);
+  grid.paint({ values, unit: 'pixels', signed: false }, look);
   return { find, grid, cells: /** @type {any[]} */ (grid.cells.flat()), headings: any(grid.headings), look };
 }
 
@@ -79,7 +79,7 @@ test('a cell has the colour of its number, its name, and is empty where it is no
     '100; layer 0, head 2: 100 pixels; local',
     '.00; layer 1, head 0: 0 pixels',
   ]); // prettier-ignore
-  grid.paint({ values: [[1, 2, 3], [1, 2, 3]], unit: '', signed: false, range: [] }, look); // prettier-ignore
+  grid.paint({ values: [[1, 2, 3], [1, 2, 3]], unit: '', signed: false }, look); // prettier-ignore
   assert.ok(!unknown().includes(true));
 });
 
@@ -134,7 +134,7 @@ test('arrows go to neighbours as the table stands, and stop at its edges', (cont
 test('dots stand where their numbers are, and the mean of each layer is a line', (context) => {
   const find = parts(context);
   const plot = new Plot(find);
-  const table = { values: [[-16, 32], [16, null], [null, null]], unit: '', signed: true, range: [] }; // prettier-ignore
+  const table = { values: [[-16, 32], [16, null], [null, null]], unit: '', signed: true }; // prettier-ignore
   plot.drawDepth('mean change', table, [-32, 32]);
   const dots = () =>
     plot.dots.map(({ dataset, style }) =>
@@ -203,14 +203,14 @@ test('dots stand where their numbers are, and the mean of each layer is a line',
 });
 
 test('a model of one layer has its dots at the left, and where all numbers are one they are in the middle', () => {
-  const table = { values: [[4, 4]], unit: '', signed: false, range: [] };
+  const table = { values: [[4, 4]], unit: '', signed: false };
   assert.deepEqual(depthDots(table, [4, 4]), [{ layer: 0, head: 0, x: 0, y: 0.5 }, { layer: 0, head: 1, x: 0, y: 0.5 }]); // prettier-ignore
   assert.equal(meanPath(table, [4, 4]), 'M0.00 50.00');
   const two = { ...table, values: [[0, 2], [4, null]] }; // prettier-ignore
   assert.equal(meanPath(two, [0, 4]), 'M0.00 75.00L100.00 0.00');
 });
 
-/** @type {import('../../vit_viz/ui/heads/names.js').Rule[]} */
+/** @type {import('../../vit_viz/web/heads/names.js').Rule[]} */
 const RULES = [
   { name: 'neighbour', sentence: 'Beside.', at_least: { neighbour: 0.2 }, at_most: { unevenness: 0.5 } },
   { name: 'local', sentence: 'Near.', at_least: {}, at_most: { distance: 0.25 } },
@@ -229,11 +229,16 @@ const named = (/** @type {number} */ layer, /** @type {number} */ head, changes 
 });
 
 /** Names on the page. */
-function makeNames(/** @type {any} */ context, /** @type {any[]} */ list, margin = 0.1, note = '') {
+function makeNames(/** @type {any} */ context, /** @type {any[]} */ list, note = '') {
   const find = parts(context);
   let changes = 0;
-  const names = new Names(find('heads-kinds'), find('heads-names-words'), () => void changes++);
-  names.draw(list, RULES, margin, note);
+  const names = new Names(
+    find('heads-kinds'),
+    find('heads-names-words'),
+    { rules: RULES, margin: 0.1 },
+    () => void changes++,
+  );
+  names.draw(list, note);
   const chips = () => find('heads-kinds').querySelectorAll('.vv-chip');
   return { names, chips, words: () => find('heads-names-words').textContent, changes: () => changes };
 }
@@ -246,14 +251,14 @@ test('names are a legend in the order of the rules, and say which no head has', 
     named(1, 0),
     named(1, 1, { name: 'local', label: 'local', thin: false }),
   ];
-  const { names, chips, words } = makeNames(context, list, 0.1, 'Not all is known.');
+  const { names, chips, words } = makeNames(context, list, 'Not all is known.');
   assert.deepEqual(texts(chips()), ['neighbour 1', 'local 1', 'mixed 1']);
   assert.match(words(), /^The dot on a head is its name: .* No head is called other\. Not all is known\.$/);
   assert.equal(names.of({ layer: 0, head: 2 })?.label, 'mixed');
   assert.equal(names.of({ layer: 0, head: 1 }), undefined);
-  names.draw([], RULES, 0.1, 'No names here.');
+  names.draw([], 'No names here.');
   assert.deepEqual([chips().length, words()], [0, 'No names here.']);
-  names.draw([named(0, 0), named(0, 1, { name: 'local' }), named(0, 2, { name: 'other' })], RULES, 0.1, '');
+  names.draw([named(0, 0), named(0, 1, { name: 'local' }), named(0, 2, { name: 'other' })], '');
   assert.match(words(), /thin\.$/); // every name has a head
 });
 
@@ -269,7 +274,7 @@ test('a name of the legend says its rule and stands out, until it is pressed aga
   chips()[1].click();
   assert.deepEqual([pressed(), changes()], [['false', 'false'], 3]);
   chips()[0].click();
-  names.draw([named(0, 2, MIXED_ONE)], RULES, 0.1, '');
+  names.draw([named(0, 2, MIXED_ONE)], '');
   assert.equal(names.shown, '');
 });
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Lit } from '../../vit_viz/ui/heads/lit.js';
+import { Lit } from '../../vit_viz/web/heads/lit.js';
 import { finder } from '../../vit_viz/ui/kit/elements.js';
 import { Browser, parse, read } from './browser.js';
 import { settle } from './visit.js';
@@ -26,7 +26,14 @@ const subject = any({
 });
 
 /** A photo of which the server knows the rows: those of layer 1, head 2 are eighths of `values`. */
-function open(/** @type {any} */ context, { values = [8, 0, 2, 4, 6, 8, 4, 8], answer = any(null) } = {}) {
+function open(
+  /** @type {any} */ context,
+  {
+    values = [8, 0, 2, 4, 6, 8, 4, 8],
+    answer = any(null),
+    gone = /** @type {() => boolean} */ (() => false),
+  } = {},
+) {
   const browser = new Browser();
   /** @type {string[]} */
   const asked = [];
@@ -34,6 +41,7 @@ function open(/** @type {any} */ context, { values = [8, 0, 2, 4, 6, 8, 4, 8], a
     asked.push(path.replace('/vit_viz/rows/h4ndle/', ''));
     const found = await answer?.(path);
     if (found instanceof Error || signal.aborted) throw found ?? new Error('This request was given up.');
+    if (found) return found;
     const rows = Float32Array.from([
       ...new Array(2 * values.length).fill(0.5),
       ...values.map((one) => one / 8),
@@ -41,10 +49,10 @@ function open(/** @type {any} */ context, { values = [8, 0, 2, 4, 6, 8, 4, 8], a
     return { status: 200, ok: true, arrayBuffer: async () => rows.buffer };
   };
   browser.install(context, { fetch });
-  const element = parse(read('../../vit_viz/ui/heads/table.html'));
+  const element = parse(read('../../vit_viz/web/heads/room.html'));
   const find = any(finder(any(element)));
   let arrivals = 0;
-  const lit = any(new Lit(find('heads-stage'), TABLE, () => (arrivals += 1)));
+  const lit = any(new Lit(find('heads-stage'), TABLE, () => (arrivals += 1), gone));
   find('box').box = { left: 0, top: 0, width: 60, height: 32 };
   return { lit, find, asked, browser, arrivals: () => arrivals };
 }
@@ -162,6 +170,26 @@ test('what goes wrong is said once and not tried again, until another query', as
   lit.draw(place);
   await settle();
   assert.equal(asked.length, 6);
+});
+
+test('what the server no longer keeps is asked for again, and says so where that does not help', async (context) => {
+  let tries = 0;
+  const { lit, arrivals } = open(context, {
+    answer: () => ({ status: 404, ok: false }),
+    gone: () => (tries += 1) < 2,
+  });
+  lit.begin(subject);
+  lit.draw(place);
+  await settle();
+  assert.deepEqual([lit.isGone, lit.error, arrivals()], [true, '', 0]);
+  lit.draw(place);
+  await settle();
+  assert.equal(tries, 1);
+  lit.begin(subject);
+  lit.draw(place);
+  await settle();
+  assert.deepEqual([lit.isGone, tries], [false, 2]);
+  assert.match(lit.error, /no longer keeps this picture/);
 });
 
 test('a map is what the head gives each patch, and ends at the brightest', async (context) => {

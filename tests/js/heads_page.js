@@ -1,27 +1,33 @@
-// The Heads tab on a page of its own: two layers of three heads, 2 x 3 patches between two named tokens, a server whose answers are known.
+// The Heads tab over the store, on a page of its own: two layers of three heads, 2 x 3 patches between two named tokens, and a source
+// whose answers are known.
 
-import { mount as heads } from '../../vit_viz/ui/heads/table.js';
-import { Browser, component, mount, OPTIONS } from './browser.js';
+import { asker } from '../../vit_viz/web/kit/ask.js';
+import { signal } from '../../vit_viz/web/kit/preact.js';
+import { Store } from '../../vit_viz/web/kit/store.js';
+import { headsIn } from '../../vit_viz/web/heads/room.js';
+import { Browser, component, mount, read } from './browser.js';
+import { makeTrace } from './oracle.js';
+import { placeAt } from './store.test.js';
 import { settle } from './visit.js';
 
 /** Parts that every room calls alike. */
-const BAR = ['bar', 'low', 'high', 'unit', 'strip', 'photo', 'box', 'rings'];
+const BAR = ['bar', 'low', 'high', 'unit', 'strip', 'photo', 'box', 'rings', 'why', 'search', 'hits'];
+const OF_PAGE = ['open', 'target', 'causal', 'surgery'];
 
-const HEADS = component(heads, 'ui/heads/table.html');
+const { fields } = JSON.parse(read('./links.json'));
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
 const ramp = (/** @type {(i: number) => number} */ of) =>
   Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => of(Math.floor(i / 3)))).toString('base64');
-const measures = [
+export const measures = [
   { name: 'distance', group: 'reach', label: 'mean distance', sentence: 'How far.' },
   { name: 'entropy', group: 'reach', label: 'entropy', sentence: 'How widely.' },
   { name: 'estimate', group: 'does', label: 'estimate', sentence: 'What it would do.' },
   { name: 'effect', group: 'does', label: 'causal effect', sentence: 'What it does.' },
 ];
-export const options = { face: 'atlas', measure: 'distance', how: 'zero', head_order: 'head' };
-export const target = { classes: [], single: true, name: 'lion', link: '7' };
+export const rules = [{ name: 'local', sentence: 'Near.', at_least: {}, at_most: { distance: 2 } }];
+
 /** A patch is 8 pixels high and 10 wide, and the model saw the photo from (2, 5) on. */
-export const subject = {
-  revision: 4,
+export const photo = makeTrace({
   trace: 'h4ndle',
   name: 'lion',
   layers: 2,
@@ -31,72 +37,159 @@ export const subject = {
   suffix: ['detection 0'],
   grid: [2, 3],
   pooling: 'class',
-  crop: { region: [2, 5, 16, 30], original: [20, 40] },
+  crop: { region: [2, 5, 16, 30], original: [20, 40], input: [16, 24] },
   photo: '/photo/x',
   photo_size: [20, 40],
-  query: '0,1',
-  layer: 1,
-  head: 2,
-  options,
-  note: '',
-  key: 'k',
-  target,
-  cost: 'switches off 6 heads',
-  causal_note: '',
-  effects: {},
-};
-export const of = (/** @type {any} */ values, unit = 'pixels', signed = false) => ({
-  values,
-  unit,
-  signed,
-  range: [],
+  opening: { layer: 0, head: 1 },
 });
-const name = (/** @type {number} */ layer, /** @type {number} */ head) => ({
-  ...{ layer, head, name: 'local', label: 'local', sentence: 'Near.', numbers: { distance: 1 } },
-  ...{ could_be: ['mixed'], thin: true },
-});
-export const numbers = {
-  measures: { distance: of([[10, 20, 30], [6, 5, 4]]), entropy: of([[1, 2, 3], [3, 2, 1]], 'bits') },
-  names: [name(1, 2), name(0, 1)],
-  rules: [{ name: 'local', sentence: 'Near.', at_least: {}, at_most: { distance: 2 } }],
-  margin: 0.25,
-  unnamed: '',
-  note: '',
-}; // prettier-ignore
-const importance = of([[4, -2, 0], [1, 2, 3]], 'change of the logit of class 7', true); // prettier-ignore
 
-/** The tab with its numbers; what was asked for, but for rows, is in `asked`. */
+export const numbersOf = (/** @type {number[][]} */ rows) => ({
+  shape: [rows.length, rows[0].length],
+  data: Float32Array.from(rows.flat()),
+});
+/** A table of heads as a question answers it. */
+export const tableOf = (/** @type {number[][]} */ rows, unit = 'pixels', signed = false) => ({
+  arrays: { values: numbersOf(rows) },
+  facts: { unit, signed },
+});
+/** A part of a causal map, as it is told: null where a head is not done. */
+export function partOf(/** @type {(number | null)[][]} */ rows, /** @type {number[][]} */ estimate) {
+  const known = Uint8Array.from(rows.flat().map((one) => Number(one !== null)));
+  const filled = rows.map((row) => row.map((one) => one ?? 0));
+  const facts = { unit: 'change of the logit of class 7', signed: true };
+  return {
+    arrays: {
+      'table.values': numbersOf(filled),
+      'estimate.values': numbersOf(estimate),
+      known: { shape: [2, 3], data: known },
+    },
+    facts: { table: facts, estimate: facts },
+  };
+}
+const name = (/** @type {number} */ layer, /** @type {number} */ head) => ({
+  ...{
+    layer,
+    head,
+    name: 'local',
+    side: '',
+    sentence: 'Near.',
+    numbers: { distance: 1 },
+    could_be: ['mixed'],
+  },
+});
+const LOGIT = 'change of the logit of class 7 (lion)';
+/** @type {Record<string, any>} */
+export const ANSWERS = {
+  head_tables: {
+    arrays: {
+      'tables.distance.values': numbersOf([[10, 20, 30], [6, 5, 4]]),
+      'tables.entropy.values': numbersOf([[1, 2, 3], [3, 2, 1]]),
+    },
+    facts: {
+      note: '',
+      tables: { distance: { unit: 'pixels', signed: false }, entropy: { unit: 'bits', signed: false } },
+    },
+  },
+  head_names: { arrays: {}, facts: { heads: [name(1, 2), name(0, 1)] } },
+  head_importance: tableOf([[4, -2, 0], [1, 2, 3]], LOGIT, true),
+  causal: { cost: 'switches off 6 heads', kept: [] },
+}; // prettier-ignore
+
+/** What the page answers about edits, of which it reads heads alone. */
+function surgery(/** @type {any} */ { view, edits = new URLSearchParams(view).get('edits') ?? '' }) {
+  const off = edits
+    .split(';')
+    .filter(Boolean)
+    .flatMap((/** @type {string} */ one) => {
+      const [state, ...places] = one.split(' ');
+      return places.map((place) => [...place.split('.').map(Number), state]);
+    });
+  const tokens = [{ value: 'class', label: 'class token' }];
+  return { edits, off, temperatures: [], forbidden: [], tokens, trace: 'unedited' };
+}
+
+/** What a view is of. */
+function opened(/** @type {{view: string}} */ body) {
+  const view = new URLSearchParams(body.view);
+  const [sample, edits] = [view.get('image'), view.get('edits') ?? ''];
+  const trace = edits ? `edited ${edits}` : sample === 'lion' ? 'h4ndle' : sample;
+  return { ...photo, trace, about: { model: 'mini', image: { sample }, edits } };
+}
+
+/** The class that is asked about: 7 is the first. */
+function targetOf(/** @type {{view: string, find?: string}} */ { view, find }) {
+  if (find) return { hits: [{ name: 'great grey owl', index: 24 }] };
+  const link = new URLSearchParams(view).get('target') ?? '7';
+  const classes = [{ index: 7, name: 'lion', probability: 0.5 }];
+  return { classes, chosen: Number(link), name: link === '7' ? 'lion' : 'owl', link, words: '' };
+}
+
+/** What the model says with edits, and without. */
+function answersOf(/** @type {any} */ { edits }) {
+  const now = edits ? [0.908, 0.06] : [0.9626, 0.032];
+  return {
+    arrays: { scores: { shape: [2], data: Float32Array.from(now) } },
+    facts: { names: ['lion', edits ? 'lynx' : 'cougar'], unit: 'probability' },
+  };
+}
+
+/**
+ * The tab at a link, once it is there. `asked` are the questions about numbers, each with its picture and what else it is asked with;
+ * `answer` may answer one (an error refuses it), and is told how to tell how far it is.
+ */
 export async function open({
-  now = any(subject),
-  answer = /** @type {(path: string) => any} */ (() => undefined),
+  link = '',
+  of = any({}),
+  answer = /** @type {(name: string, body: any, tell?: any, stop?: any) => any} */ (() => undefined),
+  rows = /** @type {(path: string) => any} */ (() => undefined),
 } = {}) {
   const browser = new Browser();
   /** @type {string[]} */
   const asked = [];
+  /** @type {[string, any][]} */
+  const posted = [];
   /** @type {string[]} addresses of rows */
   const lit = [];
-  const fetch = async (/** @type {string} */ path, /** @type {any} */ { signal }) => {
+  const fetch = async (/** @type {string} */ path, /** @type {any} */ { signal: stop }) => {
     if (path.includes('/layer/')) return { ok: false, status: 500, text: async () => 'None.' };
-    const isRows = path.includes('/rows/');
-    if (isRows) lit.push(path);
-    else asked.push(path.replace('/vit_viz/head_numbers/', ''));
-    const found = await answer(path);
-    if (signal.aborted) throw new Error('This request was given up.');
-    if (found instanceof Error) return { ok: false, status: 500, text: async () => found.message };
+    lit.push(path);
+    const found = await rows(path);
+    if (stop.aborted) throw new Error('This request was given up.');
     const buffer = new Float32Array(24).fill(0.125).buffer;
-    const known = path.includes('importance') ? importance : numbers;
-    return { ok: true, status: 200, json: async () => found || known, arrayBuffer: async () => buffer };
+    return { ok: true, status: 200, arrayBuffer: async () => buffer, ...found };
   };
   /** Sizes stay as they are. */
   class ResizeObserver {
     observe() {}
   }
-  Object.assign(browser.globals, { fetch, ResizeObserver });
-  const tables = { viridis: ramp((i) => i), diverging: ramp((i) => 255 - i) };
-  const part = mount(HEADS, now, {
-    browser,
-    props: { causal: null, surgery: null, tables, measures, options: OPTIONS.heads },
+  const getComputedStyle = () => ({ fontSize: '12px', fontFamily: 'serif', color: 'navy' });
+  Object.assign(browser.globals, { fetch, ResizeObserver, getComputedStyle });
+  const usual = new URLSearchParams('tab=heads&image=lion&layer=1&head=2&q=0,1');
+  for (const [key, value] of new URLSearchParams(link)) usual.set(key, value);
+  const place = placeAt(`?${usual}`);
+  const store = new Store(fields, place);
+  const ask = asker({
+    keeps: (one) => !OF_PAGE.includes(one),
+    async answer(one, body, stop, tell) {
+      posted.push([one, body]);
+      const { image = {}, how = '', target = '' } = body;
+      if (!OF_PAGE.includes(one) && one !== 'classes')
+        asked.push([one, image.sample, how, target].filter(Boolean).join(' '));
+      const found = await answer(one, body, tell, stop);
+      if (stop.aborted) throw new Error('This request was given up.');
+      if (found instanceof Error) throw found;
+      if (found) return found;
+      if (one === 'open') return { ...opened(body), ...of };
+      if (one === 'target') return targetOf(body);
+      if (one === 'surgery') return surgery(body);
+      if (one === 'classes') return answersOf(body);
+      return ANSWERS[one];
+    },
   });
+  const tables = { viridis: ramp((i) => i), diverging: ramp((i) => 255 - i) };
+  const turn = signal(0);
+  const template = component((element, _trigger, props) => void headsIn(element, { store, ask, turn }, props), 'web/heads/room.html'); // prettier-ignore
+  const part = mount(template, null, { browser, props: { tables, measures, rules, margin: 0.25 } });
   await settle();
   const find = (/** @type {string} */ of_) => any(part.find(BAR.includes(of_) ? of_ : `heads-${of_}`));
   find('stage').box = { left: 100, top: 50, width: 80, height: 40 };
@@ -105,9 +198,11 @@ export async function open({
     ...part,
     find,
     part: part.find,
-    asked,
-    lit,
-    cells,
+    ...{ store, place, turn, asked, posted, lit, cells },
+    /** What the link says of a name. */
+    says: (/** @type {string} */ of_) => new URLSearchParams(place.search()).get(of_),
+    /** Names in the link that were written, and whether Back leads to what was there before. */
+    written: place.written,
     cell: (/** @type {number} */ at) => cells()[at],
     text: (/** @type {string} */ of_) => find(of_).textContent,
     texts: () => cells().map((/** @type {any} */ cell) => cell.textContent),
@@ -122,8 +217,9 @@ export async function open({
       find('measure').value = measure;
       find('measure').fire('change');
     },
-    set: async (/** @type {any} */ changes, prop = 'value') => {
-      part.set(prop === 'value' ? { ...now, ...changes } : changes, prop);
+    /** Something is chosen elsewhere, or Back is pressed. */
+    set: async (/** @type {any} */ change) => {
+      store.set(change);
       await settle();
     },
   };

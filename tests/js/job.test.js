@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Jobs } from '../../vit_viz/ui/kit/jobs.js';
 import { Job } from '../../vit_viz/web/kit/job.js';
 import { parse, read } from './browser.js';
 
@@ -53,57 +52,4 @@ test('a question fails with its own words, is ended by its button, and by a newe
   asked[3].done(1);
   assert.equal(await newer, 1);
   assert.equal(element.hidden, true);
-});
-
-// --- where Python follows it
-
-function followed() {
-  /** @type {[string, any][]} */
-  const told = [];
-  const element = /** @type {any} */ (parse(HTML).querySelector('.vv-room-job'));
-  const jobs = new Jobs(element, (name, data) => void told.push([name, data]));
-  const words = () => element.querySelector('.vv-job-words').textContent;
-  return { jobs, element, told, words, progress: element.querySelector('progress') };
-}
-
-test('a job is asked for and says how far it is, until it is done', async () => {
-  const { jobs, element, told, words, progress } = followed();
-  const waiting = jobs.compute('/k', 'Comparing …', 'layers', { role: 'keys' });
-  assert.deepEqual(told, [['compute', { key: '/k', kind: 'layers', options: { role: 'keys' } }]]);
-  assert.deepEqual([element.hidden, words(), progress.position], [false, 'Comparing …', -1]);
-  jobs.hear({ key: '/k', share: 0.256 });
-  assert.deepEqual([words(), progress.value], ['Comparing … 26%', 0.256]);
-  jobs.hear({ key: '/other', done: true });
-  jobs.hear(null);
-  assert.equal(element.hidden, false);
-  jobs.hear({ key: '/k' }); // nobody knows how far
-  assert.deepEqual([words(), progress.position], ['Comparing …', -1]);
-  jobs.hear({ key: '/k', done: true });
-  assert.equal(element.hidden, true);
-  await waiting;
-  jobs.hear({ key: '/k', share: 0.5 }); // too late
-  assert.equal(element.hidden, true);
-});
-
-test('a job fails with the words of the server, by its button, or by a newer one', async () => {
-  const { jobs, element, told } = followed();
-  const failed = assert.rejects(jobs.compute('/k', 'w', 'layers', {}), /^Error: No memory[.]$/);
-  jobs.hear({ key: '/k', error: 'No memory.', done: true });
-  await failed;
-  const stopped = assert.rejects(
-    jobs.compute('/k', 'w', 'layers', {}),
-    /^Error: This was stopped; nothing of it was kept[.]$/,
-  );
-  element.querySelector('button').click();
-  await stopped;
-  assert.deepEqual(told.at(-1), ['stop', { job: 'compute' }]);
-  const replaced = assert.rejects(
-    jobs.compute('/k', 'w', 'layers', {}),
-    /^Error: Something else was asked for[.]$/,
-  );
-  const newer = jobs.compute('/n', 'w', 'register', {});
-  await replaced;
-  assert.equal(element.hidden, false);
-  jobs.hear({ key: '/n', done: true });
-  await newer;
 });

@@ -88,7 +88,7 @@ test('the links of the whole head, and as many as are asked for', async () => {
   const { arrows, text, set, find } = await open();
   const option = find('count').options.at(-1);
   assert.deepEqual([option.textContent, find('count').value], ['2', '2']); // a number that the list did not have
-  await set({ matrix: { ...OPTIONS, matrix_links: 'head', matrix_count: 5 } });
+  await set({}, { links: 'head', strongest: 5 });
   assert.equal(find('count').options.length, 6);
   assert.equal(find('count').value, '5');
   assert.equal(arrows().length, 5);
@@ -155,7 +155,7 @@ test('a patch that is pointed at on the photo is a query, and says where it look
   find('stage').fire('pointermove', { clientX: 501, clientY: 31 }); // outside what the model received
   frames(1);
   assert.equal(text('readout'), HINT);
-  await set({ matrix: { ...OPTIONS, matrix_links: 'head' } });
+  await set({}, { links: 'head' });
   onPhoto('pointermove', 3, 5);
   frames(1);
   assert.equal(text('readout'), HINT);
@@ -165,7 +165,7 @@ test('the bar has the ends of the scale, and says where smaller weights have the
   const { text, set, find } = await open();
   assert.deepEqual(['low', 'high', 'unit'].map(text), ['0.016', '0.75', 'attention weight, logarithmic']);
   assert.match(find('strip').style.background, /^linear-gradient\(to right, rgb\(0 0 0\), /);
-  await set({ matrix: { ...OPTIONS, matrix_scale: 'linear' } });
+  await set({}, { matrix_scale: 'linear' });
   assert.deepEqual(['low', 'high', 'unit'].map(text), ['0', '0.75', 'attention weight']);
   const small = await open({ answer: () => layerOf(1, 5, [[3, 4, 2 ** -14], [3, 5, 2 ** -14]]) }); // prettier-ignore
   assert.equal(small.text('low'), '6.1e-5');
@@ -246,13 +246,11 @@ test('what goes wrong on the way is said, but not of a trace that was left', asy
 test('without a trace there is nothing; the component says why elsewhere', async () => {
   const part = await open({ now: null });
   assert.deepEqual(part.asked, []);
-  await part.set({ trace: '', view: null });
   assert.equal(part.find('main').hidden, true);
-  await part.set({ ...trace, view: null });
-  assert.equal(part.find('main').hidden, false);
-  assert.deepEqual(part.asked, []);
   await part.set(trace);
-  assert.equal(part.element.dataset.ready, '1.2');
+  assert.deepEqual([part.element.dataset.ready, part.find('main').hidden], ['1.2', false]);
+  await part.set(null);
+  assert.equal(part.find('main').hidden, true);
 });
 
 test('another trace has its own axis, and nothing stays pointed at', async () => {
@@ -262,7 +260,7 @@ test('another trace has its own axis, and nothing stays pointed at', async () =>
   await part.set({ trace: 'def' });
   assert.deepEqual(['row', 'column'].map(part.band), ['', '']);
   const layer = new Uint16Array(5 * 17 * (2 + 17)).fill(0x3800).buffer;
-  const small = { ...trace, trace: 'small', grid: [3, 5], tokens: 17, layers: 2, matrix: OPTIONS };
+  const small = { ...trace, trace: 'small', grid: [3, 5], tokens: 17, layers: 2 };
   const other = await open({ now: small, answer: () => layer, size: 184 });
   assert.equal(other.element.dataset.ready, '1.2');
   assert.match(other.text('size'), /17 x 17 tokens/);
@@ -291,6 +289,6 @@ test('who followed a link to the matrix finds it in sight, once', async () => {
   plain.element.scrolled = false;
   await plain.set({ view: { layer: 0, head: 2, query: '1,2' } });
   assert.equal(plain.element.scrolled, false);
-  const usual = await open({ now: { ...trace, matrix: { ...OPTIONS, matrix_count: 10 } } });
+  const usual = await open({ options: { ...OPTIONS, strongest: 10 } });
   assert.equal(usual.element.scrolled, false);
 });

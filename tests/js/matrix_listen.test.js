@@ -6,15 +6,14 @@ import { test } from 'node:test';
 import { open, OPTIONS, trace } from './matrix_page.js';
 
 const MOUSE = { deltaMode: 0, ctrlKey: false };
-const pins = (/** @type {any[]} */ told) =>
-  told.filter(([name]) => name === 'pin').map(([, { query }]) => query);
+const pins = (/** @type {any[]} */ told) => told.filter((change) => 'q' in change).map(({ q }) => q);
 
-/** What the page is told of the zoom once the hand rests: how large, and the cells above and left of what is in sight. */
+/** What the link says of the zoom: how large, and the cells above and left of what is in sight. */
 function zoomOf(/** @type {any} */ part) {
   part.frames(20);
-  const zooms = part.told.filter((/** @type {any[]} */ [, told]) => 'matrix_zoom' in told); // prettier-ignore
-  if (!zooms.length) return 'none';
-  const [zoom, ...shares] = zooms.at(-1)[1].matrix_zoom.split(',').map(Number);
+  const seen = part.store.view.zoom.value;
+  if (!seen) return 'none';
+  const [zoom, ...shares] = seen.split(',').map(Number);
   return [zoom, ...shares.map((/** @type {number} */ share) => Math.round(2400 * share) / 100)].join(' ');
 }
 
@@ -25,7 +24,7 @@ test('a click chooses the row of the pair as the query of the page, and marks th
   over('pointerup', 25, 2);
   over('click', 25, 2);
   frames(1);
-  assert.deepEqual(told, [['pin', { query: '3,5' }]]);
+  assert.deepEqual(told, [{ q: '3,5' }]);
   assert.deepEqual(['pinned', 'row', 'column'].map(band), ['264px 10px', '264px 10px', '34px 10px']);
   over('click', 25, 7); // which is pinned already
   over('click', 1, 7);
@@ -65,14 +64,14 @@ test('the buttons zoom about the middle, about the pair that is pointed at, and 
   assert.equal(part.find('sheet').hasAttribute('data-zoomed'), true);
   smaller.click();
   part.frames(20);
-  assert.deepEqual(part.told.at(-1), ['option', { matrix_zoom: '' }]);
+  assert.deepEqual(part.told.at(-1), { zoom: null });
   assert.equal(part.find('sheet').hasAttribute('data-zoomed'), false);
   part.over('pointermove', 25, 2);
   larger.click();
   assert.equal(zoomOf(part), '1.5 7.83 0.17'); // 23.5 / 3 and 0.5 / 3
   whole.click();
   part.frames(20);
-  assert.deepEqual(part.told.at(-1), ['option', { matrix_zoom: '' }]);
+  assert.deepEqual(part.told.at(-1), { zoom: null });
   part.element.fire('click', { target: part.find('caption') });
   part.frames(20);
   assert.equal(part.told.length, 4);
@@ -88,14 +87,11 @@ test('the scale and the links are chosen by their buttons, the number of links i
   part.find('count').value = '20';
   part.find('count').fire('change');
   part.frames(18);
-  assert.equal(part.told.length, 2);
-  part.frames(1);
-  assert.deepEqual(part.told.at(-1), ['option', { matrix_scale: 'linear', matrix_links: 'head', matrix_count: 20 }]); // prettier-ignore
-  assert.deepEqual(part.told[0], ['option', { matrix_scale: 'linear' }]);
+  assert.deepEqual(part.told, [{ matrix_scale: 'linear' }, { links: 'head' }, { strongest: '20' }]);
   const chosen = part.element
     .querySelectorAll('button')
-    .filter((one) => one.getAttribute('aria-pressed') === 'true')
-    .map((one) => one.textContent);
+    .filter((/** @type {any} */ one) => one.getAttribute('aria-pressed') === 'true')
+    .map((/** @type {any} */ one) => one.textContent);
   assert.deepEqual(chosen, ['of the whole head', 'linear']);
   assert.equal(part.arrows().length, 20);
 });
@@ -106,10 +102,7 @@ test('another layer or head is told, and shown at once', async () => {
   part.find('layer').fire('change');
   part.find('head').value = 'max';
   part.find('head').fire('change');
-  assert.deepEqual(part.told, [
-    ['choose', { layer: 0, head: '2' }],
-    ['choose', { layer: 0, head: 'max' }],
-  ]);
+  assert.deepEqual(part.told, [{ layer: '0', head: '2' }, { head: 'max' }]);
   await new Promise((done) => setImmediate(done));
   assert.equal(part.text('caption'), 'Layer 0, max over heads: every token against every token');
   part.find('head').value = '4';
@@ -155,7 +148,7 @@ test('from a query on the photo the arrows go on to a pair; from a pool that is 
 });
 
 test('the arrows bring the pair into sight where the matrix is zoomed', async () => {
-  const part = await open({ now: { ...trace, matrix: { ...OPTIONS, matrix_zoom: '4,0,0' } } });
+  const part = await open({ options: { ...OPTIONS, zoom: '4,0,0' } });
   for (let i = 0; i < 2; i++) part.key('ArrowDown');
   assert.equal(zoomOf(part), '4 4 3'); // six cells are in sight: patches 4 to 9, and 3 to 8
   assert.deepEqual(['row', 'column'].map(part.band), ['234px 40px', '234px 40px']);
@@ -167,7 +160,7 @@ test('Enter chooses the query of the pair, Escape leaves it, and without a pair 
   assert.ok(!key('Escape').prevented);
   over('pointermove', 25, 2);
   assert.ok(key('Enter').prevented);
-  assert.deepEqual(told, [['pin', { query: '3,5' }]]);
+  assert.deepEqual(told, [{ q: '3,5' }]);
   assert.ok(key('Escape').prevented);
   assert.equal(band('row'), '');
   assert.ok(!key('x').prevented);
@@ -190,11 +183,11 @@ test("plus and minus zoom by a half, 0 shows everything; with Control they are t
   assert.equal(zoomOf(part), '1.5 7.87 0.13');
   assert.ok(part.key('0').prevented);
   part.frames(20);
-  assert.deepEqual(part.told.at(-1), ['option', { matrix_zoom: '' }]);
+  assert.deepEqual(part.told.at(-1), { zoom: null });
 });
 
 test('a drag moves a zoomed matrix, a short one is a click, and one over the whole matrix moves nothing', async () => {
-  const part = await open({ now: { ...trace, matrix: { ...OPTIONS, matrix_zoom: '2,0.5,0.25' } } });
+  const part = await open({ options: { ...OPTIONS, zoom: '2,0.5,0.25' } });
   const { find, point, told } = part;
   const drag = (/** @type {number} */ down, /** @type {number} */ across, button = 0) => {
     find('sheet').fire('pointerdown', point(150, 150, { button }));
@@ -263,7 +256,7 @@ test('the wheel zooms about the pointer, in pixels or in lines', async () => {
   assert.equal(zoomOf(part), '2 5.25 2.75'); // 10.5 / 2 and 5.5 / 2
   assert.ok(turn({ deltaY: 25 * Math.log(2), deltaMode: 1 }).prevented); // lines of 16 pixels
   part.frames(20);
-  assert.deepEqual(part.told.at(-1), ['option', { matrix_zoom: '' }]);
+  assert.deepEqual(part.told.at(-1), { zoom: null });
   assert.ok(!turn({ deltaY: 100 }).prevented); // nothing gets smaller: the page scrolls
   const { prevented } = turn({ deltaY: 100, ctrlKey: true });
   assert.ok(prevented); // or the browser would zoom the page

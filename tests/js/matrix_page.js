@@ -1,15 +1,18 @@
 // The matrix of a head on a page of its own: 4 x 6 patches behind two named tokens, cells of ten pixels, and weights that are powers of two.
 
-import { mount as mountMatrix } from '../../vit_viz/ui/heads/matrix.js';
-import { Browser, component, mount, OPTIONS as DECLARED } from './browser.js';
+import { decodeTable } from '../../vit_viz/explorer/paint.js';
+import { matrixIn } from '../../vit_viz/web/heads/matrix.js';
+import { Store } from '../../vit_viz/web/kit/store.js';
+import { Browser, component, mount, read } from './browser.js';
 import { makeTrace } from './oracle.js';
+import { placeAt } from './store.test.js';
 import { settle, tables } from './visit.js';
 
 /** Parts that every room calls alike. */
 const BAR = ['bar', 'low', 'high', 'unit', 'strip', 'photo', 'box', 'rings'];
 
-const MATRIX = component(mountMatrix, 'ui/heads/matrix.html');
-export const OPTIONS = { matrix_scale: 'log', matrix_links: 'query', matrix_count: 2, matrix_zoom: '' };
+const { fields } = JSON.parse(read('./links.json'));
+export const OPTIONS = { matrix_scale: 'log', links: 'query', strongest: 2, zoom: '' };
 const SIZE = 26;
 
 /** Where each patch is 40 x 40 pixels of the photo, in which a frame is left at every side. */
@@ -19,7 +22,6 @@ export const trace = makeTrace({
   crop: { original: [200, 300], input: [32, 48], region: [20, 30, 160, 240] },
   source: ['attention', 'attention', 'rows'],
   view: { layer: 1, head: 2, query: '1,2' },
-  matrix: OPTIONS,
 });
 
 /** Weights of layer 1, head 2 by query and key; all others are 1/64. Patch (1, 2) is token 10. */
@@ -54,6 +56,7 @@ export const middle = (/** @type {number} */ cell) => (cell < 2 ? 14 * cell + 7 
 /** The component once its matrix is there, or with `wait` before the first frame. */
 export async function open({
   now = /** @type {any} */ (trace),
+  options = /** @type {Record<string, string | number>} */ (OPTIONS),
   answer = /** @type {(path: string) => any} */ (() => undefined),
   wait = false,
   size = 274,
@@ -94,22 +97,31 @@ export async function open({
   };
   const getComputedStyle = () => ({ fontSize: '12px', fontFamily: 'serif', color: 'navy' });
   Object.assign(browser.globals, { fetch, ResizeObserver, getComputedStyle, performance });
-  const template = { ...MATRIX };
-  const part = mount(
-    {
-      html: template.html,
-      start(element, trigger, props, watch) {
-        const box = (/** @type {string} */ name, /** @type {any} */ to) => {
-          element.querySelector(`.vv-matrix-${name}`).box = to;
-        };
-        box('plot', { left: 100, top: 50, width: size, height: size });
-        box('stage', { left: 500, top: 30, width: 600, height: 400 });
-        template.start(element, trigger, props, watch);
-      },
-    },
-    now,
-    { browser, props: { tables, options: DECLARED.matrix } },
+  const place = placeAt(`?${new URLSearchParams(/** @type {any} */ (options))}`);
+  const store = new Store(fields, place);
+  /** @type {Record<string, string | null>[]} what was written into the link */
+  const told = [];
+  const write = place.write.bind(place);
+  place.write = (change, how) => void (told.push(change), write(change, how));
+  const made = mount(
+    component((root) => {
+      const box = (/** @type {string} */ name, /** @type {any} */ to) => {
+        root.querySelector(`.vv-matrix-${name}`).box = to;
+      };
+      box('plot', { left: 100, top: 50, width: size, height: size });
+      box('stage', { left: 500, top: 30, width: 600, height: 400 });
+    }, 'web/heads/room.html'),
+    null,
+    { browser },
   );
+  const element = /** @type {any} */ (made.element.querySelector('.vv-matrix-part'));
+  const part = {
+    ...made,
+    element,
+    find: (/** @type {string} */ name) => element.querySelector(`.vv-${name}`),
+  };
+  const matrix = matrixIn(/** @type {any} */ (made.element), store, decodeTable(tables.viridis));
+  matrix.show(now, now?.view);
   await settle();
   const frames = (/** @type {number} */ count) => browser.pass(16 * count);
   if (!wait) frames(8);
@@ -126,6 +138,8 @@ export async function open({
   return {
     ...part,
     find,
+    told,
+    store,
     asked,
     frames,
     resized,
@@ -154,8 +168,12 @@ export async function open({
       ),
     arrows: () =>
       find('links').children.map((/** @type {any} */ { children }) => children[0]?.getAttribute('d')),
-    set: async (/** @type {any} */ changes) => {
-      part.set({ ...now, ...changes });
+    /** Another trace, or other options by their names in links; null: no trace. */
+    set: async (/** @type {any} */ changes, chosen = /** @type {any} */ ({})) => {
+      store.set(chosen);
+      told.length = 0;
+      const next = changes && { ...now, ...changes };
+      matrix.show(next, next?.view);
       await settle();
       frames(8);
     },

@@ -4,10 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Axis, Filling } from '../../vit_viz/explorer/matrix.js';
-import { arrow, strokeOf } from '../../vit_viz/ui/heads/links.js';
-import { OPTIONS } from './browser.js';
-import { MatrixOptions } from '../../vit_viz/ui/heads/matrix_options.js';
-import { Panes, labelsOf } from '../../vit_viz/ui/heads/matrix_sheet.js';
+import { arrow, strokeOf } from '../../vit_viz/web/heads/links.js';
+import { Panes, labelsOf } from '../../vit_viz/web/heads/matrix_sheet.js';
 import {
   linkWords,
   matrixTitle,
@@ -16,7 +14,7 @@ import {
   sizeWords,
   tooLargeWords,
   weightText,
-} from '../../vit_viz/ui/heads/matrix_words.js';
+} from '../../vit_viz/web/heads/matrix_words.js';
 import { makeLayer, makeTrace } from './oracle.js';
 
 const DOWN = 0;
@@ -224,30 +222,6 @@ test('names take the room of their text where it grows with the page', () => {
   assert.ok(Math.min(...apart.slice(0, -2)) >= 15 - 1e-6);
 });
 
-test('a choice of the matrix is told when the hand rests, and an older answer does not take it back', (context) => {
-  context.mock.timers.enable({ apis: ['setTimeout'] });
-  Object.assign(globalThis, { window: globalThis });
-  /** @type {any[]} */
-  const told = [];
-  const options = new MatrixOptions(OPTIONS.matrix, (changed) => told.push(changed));
-  options.choose({ matrix_scale: 'log' }); // it is
-  options.choose({ matrix_zoom: '2,0,0' });
-  options.choose({ matrix_zoom: '3,0,0.5', matrix_count: 20 });
-  assert.deepEqual(told, []);
-  context.mock.timers.tick(300);
-  assert.deepEqual(told, [{ matrix_zoom: '3,0,0.5', matrix_count: 20 }]);
-  options.settle({ matrix_zoom: '', matrix_count: 10, matrix_links: 'head' });
-  assert.deepEqual(options.now, {
-    matrix_scale: 'log',
-    matrix_links: 'head',
-    matrix_count: 20,
-    matrix_zoom: '3,0,0.5',
-  });
-  options.settle({ matrix_zoom: '3,0,0.5', matrix_count: 20 });
-  options.settle({ matrix_zoom: '', matrix_count: 5 });
-  assert.deepEqual([options.now.matrix_zoom, options.now.matrix_count], ['', 5]);
-});
-
 test('a layer that is too large says how large, what the limit is, and what there is instead', () => {
   const words = tooLargeWords(61.2e6, 60e6);
   assert.ok(
@@ -257,18 +231,4 @@ test('a layer that is too large says how large, what the limit is, and what ther
   );
   assert.ok(words.includes('Choose a smaller size'));
   assert.ok(!tooLargeWords(60e6, 60e6).includes('MB'));
-});
-
-test('options that the first view brings come from the link; later ones do not', () => {
-  const usual = { matrix_scale: 'log', matrix_links: 'query', matrix_count: 10, matrix_zoom: '' };
-  const linked = new MatrixOptions(OPTIONS.matrix, () => {});
-  linked.settle({ ...usual, matrix_links: 'head' });
-  assert.equal(linked.areLinked, true);
-  const plain = new MatrixOptions(OPTIONS.matrix, () => {});
-  plain.settle(usual);
-  plain.settle({ ...usual, matrix_count: 20 });
-  assert.equal(plain.areLinked, false);
-  const untold = new MatrixOptions(OPTIONS.matrix, () => {});
-  untold.settle(undefined);
-  assert.equal(untold.areLinked, false);
 });

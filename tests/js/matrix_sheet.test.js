@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Axis } from '../../vit_viz/explorer/matrix.js';
-import { arrow, drawLinks } from '../../vit_viz/ui/heads/links.js';
-import { Panes, labelsOf, Sheet } from '../../vit_viz/ui/heads/matrix_sheet.js';
+import { arrow, drawLinks } from '../../vit_viz/web/heads/links.js';
+import { Panes, labelsOf, Sheet } from '../../vit_viz/web/heads/matrix_sheet.js';
 import { Browser, Element } from './browser.js';
 import { makeTrace } from './oracle.js';
 

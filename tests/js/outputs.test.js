@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { highest, outputKind, shown } from '../../vit_viz/browser/outputs.js';
-import { surgeryFinding } from '../../vit_viz/ui/heads/findings.js';
+import { surgeryFinding } from '../../vit_viz/web/heads/findings.js';
 import { amountWords } from '../../vit_viz/ui/kit/numbers.js';
 import { lensFinding } from '../../vit_viz/web/tokens/findings.js';
 import { findingWords } from '../../vit_viz/web/survey/compared.js';

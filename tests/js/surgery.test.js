@@ -1,12 +1,13 @@
-// Surgery and the badge of an edited model, each run as Gradio runs it: what they show, and what they tell Python.
+// Surgery, and the badge of an edited model: what they show, and what they change.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { mountEdited } from '../../vit_viz/ui/header/parts.js';
-import { temperatureOf, wordsOf } from '../../vit_viz/ui/heads/surgery.js';
+import { temperatureOf, wordsOf } from '../../vit_viz/web/heads/surgery.js';
 import { component, mount } from './browser.js';
 import { mountSurgery } from './surgery_part.js';
+import { settle } from './visit.js';
 
 const EDITED = component(mountEdited, 'ui/header/edited.html');
 const BEFORE = [
@@ -23,7 +24,7 @@ const CHANGED = {
   after: [{ name: 'dog', probability: 0.5 }],
 };
 const PANEL = {
-  revision: 4,
+  of: 'edited',
   layers: 3,
   heads: 5,
   grid: [4, 6],
@@ -38,7 +39,6 @@ const PANEL = {
   off: [[1, 2, 'off']],
   temperatures: [[2, 0.5]],
   forbidden: ['class>1,2@0'],
-  error: '',
   trace: 'unedited',
   before: [],
   now: [],
@@ -100,7 +100,7 @@ test('clicks on heads are gathered and told once; a head that has the state is o
   press('0.3');
   assert.deepEqual(told, []);
   browser.pass(300);
-  assert.deepEqual(told, [['edit', { edits: 'off 0.4;mean 0.3;temperature 2=0.5;forbid class>1,2@0' }]]);
+  assert.deepEqual(told, ['off 0.4;mean 0.3;temperature 2=0.5;forbid class>1,2@0']);
 });
 
 test('all heads of a layer are switched at once, and on again where all are off', () => {
@@ -108,27 +108,51 @@ test('all heads of a layer are switched at once, and on again where all are off'
   const layer = [0, 1, 2, 3, 4].map((head) => `1.${head}`);
   press(...layer);
   browser.pass(300);
-  assert.match(told[0][1].edits, /^off 1\.2 1\.0 1\.1 1\.3 1\.4;/);
+  assert.match(told[0], /^off 1\.2 1\.0 1\.1 1\.3 1\.4;/);
   press(...layer);
   browser.pass(300);
-  assert.equal(told[1][1].edits, 'temperature 2=0.5;forbid class>1,2@0');
+  assert.equal(told[1], 'temperature 2=0.5;forbid class>1,2@0');
 });
 
-test('an older value does not take back what was clicked since; a refusal does, with its sentence', () => {
-  const { find, set, browser, press, state } = mountSurgery(PANEL);
+test('what is edited elsewhere does not take back what was clicked since; a refusal does, with its sentence', async () => {
+  /** @type {((refused: string) => void)[]} */
+  const held = [];
+  const part = mountSurgery(PANEL, () => new Promise((done) => held.push(done)));
+  const { find, set, browser, press, state, surgery } = part;
   press('0.0');
-  browser.pass(300);
-  set({ ...PANEL, revision: 4 });
+  set({ ...PANEL });
   assert.equal(state('0.0'), 'off');
-  set({ ...PANEL, revision: 4, error: 'No.' });
-  assert.equal(state('0.0'), 'on');
+  assert.equal(surgery.isWaiting, true);
+  browser.pass(300);
+  set({ ...PANEL });
+  assert.deepEqual([state('0.0'), surgery.isWaiting], ['off', true]); // it is being asked about
+  held[0]('No.');
+  await settle();
+  assert.deepEqual([state('0.0'), surgery.isWaiting], ['on', false]);
   assert.equal(find('surgery-error').textContent, 'No.');
   assert.equal(find('surgery-undo').disabled, true); // nothing was done that could be taken back
+  press('0.1');
+  browser.pass(300);
+  press('0.2'); // before it is known whether the first is possible
+  held[1]('No.');
+  await settle();
+  assert.deepEqual([state('0.1'), state('0.2')], ['off', 'off']);
+  browser.pass(300);
+  held[2]('');
+  await settle();
+  set(null);
+  assert.equal(surgery.isWaiting, true);
+  set({ ...PANEL, off: [[0, 1, 'off'], [0, 2, 'off']] }); // prettier-ignore
+  assert.deepEqual(
+    [state('0.1'), state('0.2'), state('1.2'), surgery.isWaiting],
+    ['off', 'off', 'on', false],
+  );
+  assert.equal(find('surgery-error').hidden, true);
 });
 
-test('every step is taken back, by the button or by Ctrl+Z, one movement of a slider as one step', () => {
+test('every step is taken back, by the button or by Ctrl+Z, one movement of a slider as one step', async () => {
   const { find, told, browser, press, surgery, set } = mountSurgery(PANEL);
-  const edits = () => (browser.pass(300), told.at(-1)?.[1].edits);
+  const edits = async () => (browser.pass(300), await settle(), told.at(-1));
   assert.equal(find('surgery-undo').disabled, true);
   press('0.0');
   for (const power of ['0.5', '1', '2']) {
@@ -136,10 +160,10 @@ test('every step is taken back, by the button or by Ctrl+Z, one movement of a sl
     find('surgery-warmth').fire('input');
   }
   find('surgery-all').click();
-  assert.equal(edits(), '');
+  assert.equal(await edits(), '');
   assert.equal(find('surgery-all').disabled, true);
   find('surgery-undo').click();
-  assert.equal(edits(), 'off 1.2 0.0;temperature 2=0.5 0=4;forbid class>1,2@0');
+  assert.equal(await edits(), 'off 1.2 0.0;temperature 2=0.5 0=4;forbid class>1,2@0');
   const key = (/** @type {any} */ more) =>
     browser.window.fire('keydown', { key: 'z', target: null, ...more });
   find('surgery').box = { left: 0, top: 0, width: 0, height: 0 }; // the switches are not seen
@@ -151,14 +175,15 @@ test('every step is taken back, by the button or by Ctrl+Z, one movement of a sl
   key({ ctrlKey: true, target: find('surgery-layers') }); // somebody types
   assert.equal(surgery.past.length, 2);
   assert.ok(key({ ctrlKey: true }).prevented);
-  assert.equal(edits(), 'off 1.2 0.0;temperature 2=0.5;forbid class>1,2@0');
+  assert.equal(await edits(), 'off 1.2 0.0;temperature 2=0.5;forbid class>1,2@0');
   assert.ok(key({ metaKey: true }).prevented);
-  assert.equal(edits(), 'off 1.2;temperature 2=0.5;forbid class>1,2@0');
+  assert.equal(await edits(), 'off 1.2;temperature 2=0.5;forbid class>1,2@0');
   assert.ok(!key({ ctrlKey: true }).prevented);
-  set({ ...PANEL, revision: 40, off: [] }); // edited elsewhere, such as by the badge
+  set({ ...PANEL, off: [] }); // edited elsewhere, such as by the badge
   find('surgery-undo').click();
-  assert.equal(edits(), 'off 1.2;temperature 2=0.5;forbid class>1,2@0');
-  set({ ...PANEL, revision: 50, trace: 'of another photo' });
+  assert.equal(await edits(), 'off 1.2;temperature 2=0.5;forbid class>1,2@0');
+  await settle();
+  set({ ...PANEL, trace: 'of another photo' });
   assert.equal(find('surgery-undo').disabled, true);
 });
 
@@ -170,8 +195,8 @@ test('a view is forbidden by name, by patches that are typed, and allowed again'
   find('surgery-layers').value = '1, 2';
   find('surgery-forbid').click();
   browser.pass(300);
-  assert.match(told[0][1].edits, /;forbid class>1,2@0;forbid class>1-2,3@1\+2$/);
+  assert.match(told[0], /;forbid class>1,2@0;forbid class>1-2,3@1\+2$/);
   find('surgery-forbidden').querySelector('button').click();
   browser.pass(300);
-  assert.match(told[1][1].edits, /=0.5;forbid class>1-2,3@1\+2$/);
+  assert.match(told[1], /=0.5;forbid class>1-2,3@1\+2$/);
 });

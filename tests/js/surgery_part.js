@@ -1,25 +1,43 @@
 // What the Heads tab edits, by itself on its part of the page: the switches are pressed through it, as the grid does.
 
-import { drawValue, finder } from '../../vit_viz/ui/kit/elements.js';
-import { Surgery } from '../../vit_viz/ui/heads/surgery.js';
+import { finder } from '../../vit_viz/ui/kit/elements.js';
+import { Surgery } from '../../vit_viz/web/heads/surgery.js';
 import { component, mount } from './browser.js';
 
-/** @type {Surgery[]} */
-const made = [];
-const SURGERY = component((element, trigger, props, watch) => {
-  const surgery = new Surgery(finder(element), trigger, () => {});
-  made.push(surgery);
-  drawValue(watch, () => surgery.take(/** @type {any} */ (props.value)));
-}, 'ui/heads/table.html');
-
-/** The part with what the server says of it. */
-export function mountSurgery(/** @type {any} */ panel) {
-  const part = mount(SURGERY, panel);
-  const surgery = made[made.length - 1];
+/**
+ * The part with what is edited. `told` are the edits that were chosen, in words; `answer` says whether they are possible: a text is a
+ * refusal, a promise is waited for.
+ */
+export function mountSurgery(
+  /** @type {any} */ panel,
+  answer = /** @type {(words: string) => any} */ (() => ''),
+) {
+  /** @type {string[]} */
+  const told = [];
+  /** @type {Surgery[]} */
+  const made = [];
+  const now = { panel };
+  const edit = async (/** @type {string} */ words) => {
+    told.push(words);
+    const refused = await answer(words);
+    if (refused) throw new Error(refused);
+  };
+  const template = component((element) => {
+    made.push(new Surgery(finder(element), edit, () => now.panel, () => {}));
+  }, 'web/heads/room.html'); // prettier-ignore
+  const part = mount(template, null);
+  const [surgery] = made;
+  surgery.take();
   return {
     ...part,
     surgery,
+    told,
     press: (/** @type {string[]} */ ...places) => surgery.toggle(places),
     state: (/** @type {string} */ place) => surgery.heads.get(place) ?? 'on',
+    /** What is edited now; null: it is on its way. */
+    set(/** @type {any} */ next) {
+      now.panel = next;
+      surgery.take();
+    },
   };
 }

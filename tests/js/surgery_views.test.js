@@ -7,7 +7,7 @@ import { mountSurgery } from './surgery_part.js';
 
 /** A patch is 8 pixels high and 10 wide, and the model saw the photo from (4, 15) on. */
 const PANEL = {
-  revision: 4,
+  of: 'edited',
   layers: 3,
   heads: 5,
   grid: [4, 6],
@@ -29,7 +29,6 @@ const PANEL = {
     [0, 2],
   ],
   forbidden: ['class>1,2@0'],
-  error: '',
   trace: 'unedited',
   before: [],
   now: [],
@@ -56,7 +55,7 @@ function open(/** @type {any} */ panel = PANEL) {
     /** What is told once the clicks pause. */
     edits: () => {
       part.browser.pass(250);
-      return part.told.at(-1)?.[1].edits;
+      return part.told.at(-1) ?? '';
     },
     outline: () => {
       const { top, left, width, height } = find('box').style;
@@ -83,7 +82,7 @@ test('the temperature of one layer is seen at a time, and those that are others 
   find('layer').fire('change');
   assert.deepEqual(seen(), ['2', '-1', '0.5, sharper']);
   assert.equal(find('warm').textContent, 'Temperatures: layer 0: 2, layer 2: 0.5.');
-  set({ ...PANEL, revision: 5, layers: 2, temperatures: [[0, 1]] });
+  set({ ...PANEL, layers: 2, temperatures: [[0, 1]] });
   assert.deepEqual(seen(), ['1', '0', '1']);
   assert.equal(find('warm').hidden, true);
 });
@@ -92,15 +91,6 @@ test('heads that this model does not have are left out', () => {
   const { press, edits } = open({ ...PANEL, off: [[3, 0, 'off'], [0, 5, 'off'], [2, 4, 'off']] }); // prettier-ignore
   press('0.0');
   assert.equal(edits(), `off 2.4 0.0${KEPT}`);
-});
-
-test('where nothing can be edited there is nothing, but an error is said', () => {
-  const { find, set } = open(null);
-  set({ ...PANEL, layers: 0, error: 'No weights.' });
-  assert.equal(find('').hidden, true);
-  assert.deepEqual([find('error').textContent, find('error').hidden], ['No weights.', false]);
-  set(PANEL);
-  assert.deepEqual([find('').hidden, find('error').hidden], [false, true]);
 });
 
 test('what is chosen is what a click makes of a head; "on" takes back whatever it was', () => {
@@ -138,24 +128,6 @@ test('a temperature follows its slider', () => {
   assert.equal(find('layer').value, '2');
 });
 
-test('while clicks are gathered, and until the server knows them, what it says does not take them back', () => {
-  const { set, press, state, edits } = open();
-  press('0.0');
-  set({ ...PANEL, revision: 20 });
-  assert.equal(state('0.0'), 'off');
-  edits();
-  set({ ...PANEL, revision: 4 });
-  assert.equal(state('0.0'), 'off');
-  press('0.1');
-  edits();
-  set({ ...PANEL, revision: 5 }); // knows the first of two
-  assert.equal(state('0.0'), 'off');
-  set({ ...PANEL, revision: 6 });
-  assert.equal(state('0.0'), 'on');
-  set({ ...PANEL, revision: 1, off: [] }); // nothing is awaited any more
-  assert.equal(state('1.2'), 'on');
-});
-
 test('tokens are offered by name and by place; the photo is there where places are asked for', () => {
   const { find, choose, set } = open();
   assert.deepEqual(texts(find('seeing').options), ['class token', 'all patches', 'some patches']);
@@ -168,9 +140,9 @@ test('tokens are offered by name and by place; the photo is there where places a
   choose('seeing', 'some patches');
   assert.deepEqual(hidden(), [false, true, false, false]);
   assert.deepEqual([find('photo').src, find('photo').alt], ['/vit_viz/photo/x', 'a photo']);
-  set({ ...PANEL, revision: 5 });
+  set({ ...PANEL });
   assert.equal(find('seeing').value, 'some patches'); // the same tokens are not offered anew
-  set({ ...PANEL, revision: 6, tokens: [{ value: 'pool', label: 'pool' }], photo: '/vit_viz/photo/y' });
+  set({ ...PANEL, tokens: [{ value: 'pool', label: 'pool' }], photo: '/vit_viz/photo/y' });
   assert.equal(find('seeing').value, 'pool');
   assert.deepEqual(texts(find('seen').options), ['pool', 'some patches']);
   assert.equal(find('photo').src, '/vit_viz/photo/y');

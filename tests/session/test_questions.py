@@ -15,7 +15,7 @@ from vit_viz import samples
 from vit_viz.analyses.ablation import head_importance
 from vit_viz.analyses.head_names import HeadNames
 from vit_viz.analyses.head_statistics import Measure
-from vit_viz.analyses.heads import head_tables
+from vit_viz.analyses.heads import OF_THE_STREAM, UNSEEN, HeadTables, head_tables
 from vit_viz.analyses.key_segments import segment_overlap
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.prepared_image import PreparedImage
@@ -23,6 +23,8 @@ from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.rollout import LAST_LAYER_ATTENTION
 from vit_viz.answer import arrays_of
 from vit_viz.checkpoints import LoadedModel
+from vit_viz.errors import CaptureError
+from vit_viz.session.engine import Engine
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.run import session_of
@@ -47,6 +49,10 @@ def trace_of(loaded: LoadedModel) -> vv.Trace:
 
 def stream_of(loaded: LoadedModel) -> vv.Trace:
     return vv.trace(loaded, samples.sample(PHOTO), keep_residual=True)
+
+
+def all_of(loaded: LoadedModel) -> vv.Trace:
+    return vv.trace(loaded, samples.sample(PHOTO), keep_residual=True, keep_values=True)
 
 
 def test_each_question_has_words_and_a_name_of_its_own() -> None:
@@ -134,6 +140,7 @@ FUNCTIONS: dict[str, tuple[dict[str, Any], Callable[[LoadedModel], Any]]] = {
         {"layer": 1, "count": 3},
         lambda m: vv.key_segments(trace_of(m), layer=1, count=3),
     ),
+    "head_tables": ({}, lambda m: HeadTables(head_tables(all_of(m)))),
     "head_names": ({}, lambda m: HeadNames.of(head_tables(stream_of(m)))),
     "head_importance": (
         {"how": "mean", "target": 5},
@@ -182,6 +189,33 @@ def test_segments_say_their_overlap_with_a_box(loaded: LoadedModel) -> None:
     assert found.overlap is not None  # type: ignore[union-attr]
     assert expected.max() > 0.05
     assert_same(found.overlap, expected)  # type: ignore[union-attr]
+
+
+def test_a_model_whose_tokens_cannot_be_recorded_is_measured_by_the_rest(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = Engine._record
+
+    def without_stream(self: Engine, request: Any, cancelled: Any, *, keep_residual: bool) -> Any:
+        if keep_residual:
+            raise CaptureError("There is no residual stream here.")
+        return record(self, request, cancelled, keep_residual=False)
+
+    whole = vv.run(loaded, PHOTO, "head_tables")
+    monkeypatch.setattr(Engine, "_record", without_stream)
+    found = vv.run(loaded, "tower", "head_tables")
+    assert isinstance(found, HeadTables)
+    assert isinstance(whole, HeadTables)
+    assert set(found.tables) == set(whole.tables) - OF_THE_STREAM
+    assert (whole.note, found.note) == ("", UNSEEN)
+
+
+def test_as_many_classes_are_listed_as_are_asked_for(loaded: LoadedModel) -> None:
+    first, more = (vv.run(loaded, PHOTO, "classes", **asked) for asked in ({}, {"count": 6}))
+    assert isinstance(first, vv.Ranking)
+    assert isinstance(more, vv.Ranking)
+    assert (len(first.names), len(more.names)) == (5, 6)
+    assert more.names[:5] == first.names
 
 
 @pytest.mark.parametrize("measure", ["sink_share", "content_correlation"])

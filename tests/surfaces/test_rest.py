@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,8 +26,10 @@ from starlette.testclient import TestClient
 from tests.ui.desk import odd_picture
 from tests.waiting import until
 from vit_viz import rest
+from vit_viz.analyses.ablation import CausalMap
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, Cancelled, CaptureError, ParameterError
+from vit_viz.results import HeadTable
 from vit_viz.session.handles import COOKIE, new_visitor
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
@@ -150,6 +153,7 @@ LINKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("ablation", {"how": "mean", "target": 2}, {"tab": "heads", "target": "2"}),
     ("head_importance", {"how": "uniform"}, {"tab": "heads", "target": ""}),
     ("heads", {"measure": "entropy"}, {"tab": "heads"}),
+    ("head_tables", {}, {"tab": "heads"}),
     ("head_names", {}, {"tab": "heads"}),
     ("links", {"layer": 1, "head": "3", "count": 7}, {"tab": "heads", "layer": 1, "head": 3, "query": ""}),
     ("links", {"query": [2, 3]}, {"tab": "heads", "head": "mean", "query": "2,3"}),
@@ -464,6 +468,61 @@ def test_the_last_event_is_what_is_accepted_beside_events(api: TestClient, accep
         base64.b64decode(data) if is_raw else ask(api, "look", headers={"Accept": rest.SAFETENSORS}).content,
     )
     assert is_raw or json.loads(data) == ask(api, "look").json()
+
+
+class Previewing(Following):
+    """The same, whose answer tells what there is of it, twice, before it is there."""
+
+    parts = tuple(
+        CausalMap(table, table, np.array([[True, count == 2]]))
+        for count in (1, 2)
+        for table in [
+            HeadTable(np.array([[0.5, -0.25 * (count - 1)]]), "change", (-np.inf, np.inf), True, "ablation")
+        ]
+    )
+
+    def run(self, request: Request, **options: Any) -> Any:
+        if preview := options.get("preview"):
+            for number, part in enumerate(self.parts, 2):
+                preview(part)
+                until(lambda number=number: len(self.sent) == number, what="the preview")  # type: ignore[misc]
+        return self._run(request, **options | {"preview": None, "progress": None})
+
+
+@pytest.mark.parametrize("is_binary", [False, True])
+def test_who_hears_how_far_an_answer_is_sees_what_there_is_of_it(
+    api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch, is_binary: bool
+) -> None:
+    expected = ask(api, "ablation", TWINS).json()
+    following = Previewing(session, monkeypatch)
+    accept = {"Accept": f"{EVENTS}, {rest.SAFETENSORS}"} if is_binary else TOLD
+    text = ask(api, "ablation", TWINS, headers=accept).text
+    assert following.sent == ["progress", "preview", "preview", "answer"]
+    data = [event.split("\ndata: ")[1] for event in text.removesuffix("\n\n").split("\n\n")]
+    if is_binary:
+        found = [safetensors.numpy.load(base64.b64decode(one)) for one in data[1:]]
+        assert found[0].keys() == {"table.values", "estimate.values", "known"}
+        assert found[0]["known"].tolist() == [[True, False]]
+        assert found[1]["table.values"].tolist() == [[0.5, -0.25]]
+        assert found[2]["values"].tolist() == expected["numbers"]["values"]
+    else:
+        first, second, answer = map(json.loads, data[1:])
+        assert first["numbers"]["known"] == [[True, False]]
+        assert second["numbers"]["table.values"] == [[0.5, -0.25]]
+        assert second["facts"]["table"]["unit"] == "change"
+        assert answer == expected
+
+
+def test_an_ablation_fills_with_what_matters_most_first(session: Session) -> None:
+    seen: list[CausalMap] = []
+    subject = Subject("odd", "tower")
+    found = session.run(request_for(session, subject, "ablation", how="mean"), preview=seen.append)
+    assert isinstance(found, HeadTable)
+    assert seen[-1].known.all()
+    assert all(a.known.sum() < b.known.sum() for a, b in pairwise(seen))
+    assert seen[-1].table.values.tolist() == found.values.tolist()
+    estimate = session.run(request_for(session, subject, "head_importance", how="mean"))
+    np.testing.assert_allclose(seen[0].estimate.values, estimate.values, rtol=1e-5)
 
 
 def test_a_refusal_on_the_way_is_the_last_event_and_one_before_is_none(

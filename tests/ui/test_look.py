@@ -13,7 +13,7 @@ from vit_viz.figures.styles import STYLES
 from vit_viz.session.session import Session
 from vit_viz.ui.payload import explorer_value
 from vit_viz.views.state import ViewState
-from vit_viz.views.tab_options import HeadsTabOptions, MatrixTabOptions, TokensTabOptions
+from vit_viz.views.tab_options import TokensTabOptions
 
 _OPTIONS = Path(__file__).parents[1] / "js" / "options.json"
 _ROOMS = Path(vit_viz.__file__).parent / "ui"
@@ -25,7 +25,7 @@ def test_the_scripts_are_tested_with_the_options_that_are_declared() -> None:
 
 
 def test_the_scripts_of_the_tabs_are_tested_with_the_options_that_python_declares() -> None:
-    groups = {"tokens": TokensTabOptions, "heads": HeadsTabOptions, "matrix": MatrixTabOptions}
+    groups = {"tokens": TokensTabOptions}
     declared = {name: [described(field) for field in kind.schema()] for name, kind in groups.items()}
     assert json.loads((_OPTIONS.parent / "tab_options.json").read_text("utf-8")) == declared
 

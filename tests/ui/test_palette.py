@@ -20,12 +20,12 @@ from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.app import TABS
-from vit_viz.ui.heads.answers import MEASURES
 from vit_viz.ui.palette import view
 from vit_viz.ui.palette.view import LISTING, MOST_FACTS, facts_shown, listing
 from vit_viz.ui.routes import NOTHING_HERE, routes
 from vit_viz.ui.scripts import file_address
 from vit_viz.views.panel import Panel
+from vit_viz.views.tab_options import HEAD_MEASURES
 
 
 def shown(desk: Desk, prop: str = "value") -> Any:
@@ -73,7 +73,7 @@ def test_a_measure_of_heads_is_found_once_and_opens_the_heads_by_it(desk: Desk) 
         one.place.view["measure"] for one in QUESTIONS.values() if one.place and "measure" in one.place.view
     }
     assert [one["name"] for one in listed] == [
-        f"heads.{name}" for name in MEASURES if name not in by_questions
+        f"heads.{name}" for name in HEAD_MEASURES if name not in by_questions
     ]
     desk.act("", "arrive", data={"search": "?model=odd&image=twins&tab=heads&face=surgery"})
     for name in ("left_neighbour", "entropy"):

@@ -23,7 +23,7 @@ from vit_viz.analyses.head_estimate import (
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import BATCH, ModelLike, Picture, PreparedImage, in_batches
-from vit_viz.analyses.spec import Part, Place, Question, Words
+from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer
 from vit_viz.geometry import TokenLayout
@@ -294,9 +294,9 @@ class AblationOptions(Options):
     ] = "zero"
 
 
-def _causal_map(job: Job) -> CausalMap:
-    how = job.parameters.get("how", "zero")
-    return causal_map(job.image, target=job.target, how=how, partial=job.preview, **job.watched)
+def _ablation(job: Job, options: AblationOptions) -> HeadTable:
+    """What is there so far is told with the heads that it has, those first that matter most."""
+    return causal_map(job.image, target=job.target, how=options.how, partial=job.preview, **job.watched).table
 
 
 HEAD_IMPORTANCE = Question(
@@ -328,12 +328,10 @@ ABLATION = Question(
         runs="about half a pass for each head",
     ),
     options=AblationOptions,
-    run=lambda job, options: head_map(job.image, target=job.target, **options.values(), **job.watched),
+    run=_ablation,
     reads="image",
     place=Place("heads", {"face": "atlas", "measure": "effect"}),
     cost="many passes",
     forwards=80,
     takes_target=True,
 )
-
-CAUSAL_MAP = Part(name="causal map", run=_causal_map, reads="image", forwards=80, is_slow=True)

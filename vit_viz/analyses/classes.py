@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from vit_viz.analyses.options import NoOptions
+from dataclasses import dataclass
+from typing import Annotated
+
+from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
@@ -36,17 +39,26 @@ def top_classes(loaded: Model, recorded: Trace, *, count: int = 5) -> Ranking:
     return Ranking(names, scores.cpu().numpy(), UNITS[kind], method, provenance, best)
 
 
+@dataclass(frozen=True)
+class ClassesOptions(Options):
+    """How many of the answers are listed."""
+
+    count: Annotated[
+        int, Option("count", "How many classes or values are listed, the first of all.", low=1, high=1000)
+    ] = 5
+
+
 CLASSES = Question(
     name="classes",
     words=Words(
         label="Answer",
-        shows="the model's first five classes or values.",
+        shows="the model's first classes or values.",
         hides="how far its probabilities can be believed: they are seldom calibrated.",
         formula=r"$\mathrm{softmax}(z)$; for classes that may hold beside others $\mathrm{sigmoid}(z)$; values as they are",
         source="Dosovitskiy et al. 2021, arXiv:2010.11929",
     ),
-    options=NoOptions,
-    run=lambda job, _options: top_classes(job.loaded, job.trace),
+    options=ClassesOptions,
+    run=lambda job, options: top_classes(job.loaded, job.trace, **options.values()),
     reads="trace",
-    place=Place("look"),
+    place=Place("look", options={"count": ""}),
 )

@@ -251,7 +251,7 @@ HEAD_NAMES = Question(
         class_blind=True,
     ),
     options=NoOptions,
-    run=lambda job, _options: HeadNames.of(job.answer_of("head tables").tables),
+    run=lambda job, _options: HeadNames.of(job.answer_of("head_tables").tables),
     reads="image",
     place=Place("heads", {"face": "atlas"}, is_beside=True),
     forwards=1,

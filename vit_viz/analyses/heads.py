@@ -18,8 +18,8 @@ from vit_viz.analyses.chains import start_row
 from vit_viz.analyses.head_statistics import STATISTICS, Measure
 from vit_viz.analyses.head_sums import LayerInput, Lengths, Offsets, layer_sums
 from vit_viz.analyses.job import Job
-from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Part, Place, Question, Words
+from vit_viz.analyses.options import NoOptions, Option, Options
+from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.answer import Answer
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
@@ -31,6 +31,11 @@ from vit_viz.results import HeadTable
 
 OF_THE_STREAM: frozenset[Measure] = frozenset({"sink_share", "content_correlation"})
 """The measures that read the residual stream."""
+
+UNSEEN = (
+    "The tokens inside this model cannot be recorded: whether a head looks at what is alike is not known, nor which tokens are "
+    "outliers, so no head can be called content, and few a sink."
+)
 
 
 def head_table(
@@ -101,6 +106,14 @@ def head_tables(
 
     Raises:
         ParameterError, CaptureError: as `head_table`.
+        Cancelled: `cancelled` said so.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> from vit_viz.samples import sample
+        >>> tables = vv.head_tables(vv.trace("mini", sample("shapes")), measures=["entropy", "class_mass"])
+        >>> tables["class_mass"].values[5].round(1)
+        array([0.4, 0.2, 0.1, 0.8, 0.2, 0. ], dtype=float32)
     """
     trace = as_trace(trace)
     chosen = available_measures(trace, patch_size) if measures is None else tuple(measures)
@@ -116,16 +129,22 @@ def head_tables(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeadTables(Answer):
-    """Every measure of the heads that a trace can give, as `head_tables` computes them."""
+    """Every measure of the heads that a trace can give, as `head_tables` computes them.
+
+    Args:
+        note: what is not known of these heads; "" where all is.
+    """
 
     tables: Mapping[Measure, HeadTable]
+    note: str = ""
 
     @classmethod
     def of(
         cls, trace: Trace, *, progress: Progress | None = None, cancelled: StopCheck | None = None
     ) -> HeadTables:
         """Read out of a trace."""
-        return cls(head_tables(trace, progress=progress, cancelled=cancelled))
+        tables = head_tables(trace, progress=progress, cancelled=cancelled)
+        return cls(tables, "" if tables.keys() >= OF_THE_STREAM else UNSEEN)
 
 
 def available_measures(trace: Trace, patch_size: tuple[int, int] | None = None) -> tuple[Measure, ...]:
@@ -242,4 +261,19 @@ HEADS = Question(
     forwards=1,
 )
 
-HEAD_TABLES = Part(name="head tables", run=_head_tables, reads="image", forwards=1)
+HEAD_TABLES = Question(
+    name="head_tables",
+    words=Words(
+        label="All measures of heads",
+        shows="every measure of each head of each layer, from one pass over the attention.",
+        hides="whether the answer depends on the head: see its ablation.",
+        formula="as the measures one by one",
+        source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
+        class_blind=True,
+    ),
+    options=NoOptions,
+    run=lambda job, _options: _head_tables(job),
+    reads="image",
+    place=Place("heads", {"face": "atlas"}, is_beside=True),
+    forwards=1,
+)

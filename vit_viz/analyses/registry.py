@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vit_viz.analyses.ablation import ABLATION, CAUSAL_MAP, HEAD_IMPORTANCE
+from vit_viz.analyses.ablation import ABLATION, HEAD_IMPORTANCE
 from vit_viz.analyses.agreement import AGREEMENT
 from vit_viz.analyses.attention import LOOK
 from vit_viz.analyses.classes import CLASSES
@@ -48,6 +48,7 @@ QUESTIONS: Registry[AnyQuestion] = Registry(
     LOOK,
     MOSAIC,
     HEADS,
+    HEAD_TABLES,
     HEAD_NAMES,
     LEDGER,
     SINK_KINDS,
@@ -87,7 +88,6 @@ QUESTIONS: Registry[AnyQuestion] = Registry(
 """Methods first, as the screen shows them."""
 
 PARTS: dict[str, Part[Any]] = {
-    part.name: part
-    for part in (HEAD_ROWS, HEAD_TABLES, CAUSAL_MAP, EXPLAIN_ALL, OWN_PARTS, RANDOM_BAND, WITHOUT_PATCHES)
+    part.name: part for part in (HEAD_ROWS, EXPLAIN_ALL, OWN_PARTS, RANDOM_BAND, WITHOUT_PATCHES)
 }
 """What answers are made of."""

@@ -34,7 +34,7 @@ from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.user_errors import GuardedBlocks, log_with_request_numbers, notice
 from vit_viz.ui.explain import view as explain
 from vit_viz.ui.header import view as header
-from vit_viz.ui.heads import view as heads
+from vit_viz.ui.heads import answers as head_answers, view as heads
 from vit_viz.ui.help import LISTING, listing
 from vit_viz.ui.kit import FigureDialog, Help, Plots, TabRow, Tour
 from vit_viz.ui.look import view as look
@@ -170,6 +170,7 @@ def launch_options(
                 *(route for room in rooms for route in room.routes),
                 *opened.routes(session),
                 *steps.routes(session),
+                *head_answers.routes(session),
                 *routes(session),
             ],
             "openapi_url": None,

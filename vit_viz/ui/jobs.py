@@ -12,7 +12,6 @@ from typing import Any
 from cachetools import LRUCache
 
 from vit_viz.progress import time_left
-from vit_viz.sentences import sentence
 
 POLL_SECONDS = 0.2
 MOST_STOPS = 4096
@@ -138,20 +137,3 @@ def steps(run: Callable[..., Any], stop: threading.Event, *, quiet: float = 0.0)
     if isinstance(outcome[0], BaseException):
         raise outcome[0]
     yield outcome[0]
-
-
-def followed(
-    begin: Callable[[], Callable[..., Any]], stop: threading.Event, **said: Any
-) -> Iterator[dict[str, Any]]:
-    """Follow a computation until its answer can be fetched, as `kit/jobs.js` shows it; what goes wrong is a sentence.
-
-    Args:
-        begin: makes what `steps` runs; it may refuse.
-        said: what every report says too.
-    """
-    yield said | {"share": 0.0}
-    try:
-        for step in steps(begin(), stop):
-            yield said | ({"done": True} if step.is_last else {"share": step.share, "left": step.left})
-    except Exception as error:
-        yield said | {"error": sentence(error)}

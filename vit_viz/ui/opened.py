@@ -25,8 +25,8 @@ from vit_viz.analyses.positions import POSITIONS, position_similarity, positione
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.outputs import noun_of
-from vit_viz.progress import Progress, StopCheck
-from vit_viz.rest import THREADS, Computed, read_body, refusal
+from vit_viz.progress import StopCheck
+from vit_viz.rest import THREADS, Computed, Told, read_body, refusal
 from vit_viz.session.handles import VISITOR, visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -76,7 +76,7 @@ def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[st
             return refusal(error)
         owner, visitor = request.scope[OWNER], visitor_in(request.cookies)
 
-        def computed(_progress: Progress | None, cancelled: StopCheck) -> Response:
+        def computed(_told: Told | None, cancelled: StopCheck) -> Response:
             VISITOR.set(visitor)  # in the context of this thread: whose the handles are
             try:
                 view, problems = arrived(session, asked["view"], owner)

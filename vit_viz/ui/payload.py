@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, replace
+from typing import Any
 from urllib.parse import parse_qsl
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from vit_viz import samples
 from vit_viz.analyses.opening import Opening, opening
@@ -72,16 +77,6 @@ def opening_of(session: Session, subject: Subject, trace: Trace) -> Opening:
     digest = session.digest(subject.image, owner=subject.owner)
     key = "opening", digest, replace(subject, owner="")
     return session.kept(key, lambda: opening(trace), subject.image, digest, size_of=lambda _: 256)
-
-
-def placed(session: Session, subject: Subject, view: ViewState) -> tuple[ViewState, tuple[str, ...]]:
-    """The view on a layer and a head that the model has, where nobody chose those of a first look; a sentence for each change."""
-    trace = session.trace_of(subject)
-    if view.layer is None:
-        begins = opening_of(session, subject, trace)
-        head = begins.head if view.head == ViewState().head else view.head
-        view = replace(view, layer=begins.layer, head=head)
-    return view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
 
 
 def _whole(session: Session, subject: Subject, box: CropBox) -> Value | None:
@@ -229,6 +224,13 @@ def cells_value(patch_map: PatchMap) -> Value:
         "region": list(patch_map.crop_box.region),
         "texts": [number(value) + share for value, share in zip(flat, shares, strict=True)],
     }
+
+
+def rounded(values: ArrayLike) -> Any:
+    """As nested lists, to five digits; null where there is no number."""
+    array = np.asarray(values, np.float64)
+    flat = [float(f"{value:.5g}") if math.isfinite(value) else None for value in array.ravel().tolist()]
+    return np.array(flat, dtype=object).reshape(array.shape).tolist()
 
 
 def bar_value(low: float, high: float, *, table: Table, unit: str, style: Look = "heat") -> Value:

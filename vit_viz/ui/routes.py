@@ -4,7 +4,6 @@
     GET /vit_viz/layer/<handle>/<layer>    q, k of a layer (or its attention), see `vit_viz.explorer.packing`
     GET /vit_viz/tokens/<handle>/<state>   ?role=   float16 [tokens, dim] of length 1, see `vit_viz.ui.tokens.answers`
     POST /vit_viz/colours                  of the patches, in JSON, see `vit_viz.ui.tokens.answers`
-    GET /vit_viz/head_numbers/<handle>     ?kind=measures, or kind=importance&target=&how=   JSON, see `vit_viz.ui.heads.answers`
     GET /vit_viz/parts/<handle>            ?target=   float32 [layers, heads, patches], see `vit_viz.ui.explain.parts`
     GET /vit_viz/positions/<handle>        ?places=   float16 [places, rows, cols], see `vit_viz.ui.positions.answers`
     GET /vit_viz/rows/<handle>/<layer>     ?query=&direction=   float32 [heads, tokens]
@@ -51,7 +50,6 @@ from vit_viz.ui import help as control_help, pictures, preview, scripts
 from vit_viz.ui.edge.answer_turns import spending
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain.parts import term_bytes
-from vit_viz.ui.heads import answers as heads
 from vit_viz.ui.look.view import explorer_file
 from vit_viz.ui.opened import page_route
 from vit_viz.ui.palette import view as palette
@@ -178,11 +176,6 @@ def _tokens(session: Session, request: HttpRequest, subject: Subject) -> Respons
     return Response(vectors, media_type="application/octet-stream")
 
 
-def _head_numbers(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    told = heads.numbers(session, subject, _view(request), request.query_params.get("kind", ""))
-    return as_json(told)
-
-
 def _positions(session: Session, request: HttpRequest, subject: Subject) -> Response:
     tiles = tile_bytes(session, subject, _view(request))
     return Response(tiles, media_type="application/octet-stream")
@@ -288,7 +281,6 @@ def _explorer(session: Session, request: HttpRequest, subject: Subject) -> Respo
 _ANSWERS: dict[str, Callable[[Session, HttpRequest, Subject], Response]] = {
     "/layer/{handle}/{layer}": _layer,
     "/tokens/{handle}/{state}": _tokens,
-    "/head_numbers/{handle}": _head_numbers,
     "/parts/{handle}": _parts,
     "/positions/{handle}": _positions,
     "/rows/{handle}/{layer}": _rows,

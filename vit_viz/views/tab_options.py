@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from vit_viz.analyses.head_estimate import Ablation
-from vit_viz.analyses.head_statistics import Measure
+from vit_viz.analyses.head_statistics import DOES, MEASURES, Measure, MeasureWords
 from vit_viz.analyses.key_segments import BOX, Grouping
 from vit_viz.analyses.norms import OUTLIER_FACTOR
 from vit_viz.analyses.options import Option, Options
@@ -17,6 +17,20 @@ Sides = Literal["lead", "one", "other", "difference"]
 ExplainFace = Literal["why", "parts"]
 PositionGrid = Literal["image", "trained"]
 HeadMeasure = Literal[Measure, "estimate", "effect"]
+HEAD_MEASURES: dict[str, MeasureWords] = {
+    **MEASURES,
+    "estimate": MeasureWords(
+        DOES,
+        "gradient importance",
+        "What switching the head off would change for the chosen class, estimated by one gradient; below 0 (blue) the head helps.",
+    ),
+    "effect": MeasureWords(
+        DOES,
+        "causal effect",
+        "What switching the head off does change for the chosen class; below 0 (blue) the head helps.",
+    ),
+}
+"""In words, in the order of choosers."""
 HeadOrder = Literal["head", "value"]
 HeadFace = Literal["atlas", "surgery", "matrix", "depth"]
 MatrixScale = Literal["log", "linear"]

@@ -177,7 +177,7 @@ def test_two_fingers_zoom_the_matrix_and_not_the_page(browser: Any, app_url: str
         fingers = [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}]
         touched = [] if kind == "touchEnd" else fingers
         devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touched})
-    page.wait_for_url(re.compile("zoom="))
+    page.wait_for_url(lambda url: "zoom=" in url and float(re.findall(r"zoom=([\d.]+)", url)[0]) > 2)
     zoom = float(re.findall(r"zoom=([\d.]+)", page.url)[0])
     assert 2 < zoom <= 3.01  # the fingers are three times as far apart
     assert page.evaluate("visualViewport.scale") == 1

@@ -18,7 +18,7 @@ from vit_viz.outputs import Noun, Output, noun_of, output_kind, output_name, sho
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.kit import HeadRoom, TargetChips
+from vit_viz.ui.kit import TargetChips
 from vit_viz.ui.page import Page
 from vit_viz.ui.pictures import target_of
 from vit_viz.views.choices import subject_of
@@ -210,7 +210,7 @@ def class_index(data: dict[str, Any], classes: int) -> int:
     return index
 
 
-def answer_search(room: TargetChips | HeadRoom, page: Page) -> None:
+def answer_search(room: TargetChips, page: Page) -> None:
     """Let a room's search for a class be answered."""
     page.reply(
         room.search,

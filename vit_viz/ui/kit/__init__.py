@@ -105,30 +105,6 @@ class QuestionPanel(Component):
     tells = ("choose", "run", "start", "stop", "close")
 
 
-class HeadRoom(Component):
-    """All heads as small photos with one measure, the chosen one in detail, and switches that edit the model.
-
-    Events: `choose` (layer, head), `option` (face, measure, how or head_order), `pin` (query), `why` (index of a class), `search`
-    of a class, which the prop `matches` answers, `start` and `stop` of the causal map, which the prop `causal` follows, `compute`
-    (kind, options) of numbers that take a while, which the prop `job` follows, and `edit` (edits, in words), which the prop
-    `surgery` refuses. The props `tables` and `measures` have the colour tables,
-    as the explorer's, and the measures in words.
-    """
-
-    template = "heads/table"
-    tells = ("choose", "option", "pin", "why", "search", "start", "stop", "compute", "edit")
-
-
-class HeadMatrix(Component):
-    """Every token against every token in one head, and links as arrows; events `pin` (query), `choose` (layer, head) and `option`.
-
-    Its value is the explorer's, with its options under `matrix`; the prop `tables` has the colour tables.
-    """
-
-    template = "heads/matrix"
-    tells = ("pin", "choose", "option")
-
-
 class Bring(Component):
     """Takes what is dropped or pasted anywhere on the page; event `bring` says the paths that its uploads were answered with."""
 

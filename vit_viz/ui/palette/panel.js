@@ -6,7 +6,7 @@ import { askForFigure } from '../../explorer/source.js';
 import { copyLink } from '../header/facts.js';
 import { limit, listenToOptions, makeControl, showOptions, showRefusals } from '../kit/controls.js';
 import { drawValue, fetched, finder, make, showText } from '../kit/elements.js';
-import { farWords } from '../kit/jobs.js';
+import { farWords } from '../../web/kit/job.js';
 import { showError } from '../kit/notes.js';
 /** @import { Described } from '../kit/controls.js' */
 /** @import { Mount, Trigger } from '../kit/elements.js' */

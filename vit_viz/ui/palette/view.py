@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz import samples
+from vit_viz.analyses.head_statistics import MeasureWords
 from vit_viz.analyses.options import OptionField
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
@@ -29,7 +30,6 @@ from vit_viz.session.inputs import TARGET, query_sentence
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.heads.answers import MEASURES, MeasureWords
 from vit_viz.ui.jobs import Stops, steps
 from vit_viz.ui.kit import Palette, QuestionPanel
 from vit_viz.ui.page import QUICK, Page
@@ -40,6 +40,7 @@ from vit_viz.views.choices import model_reference, subject_of
 from vit_viz.views.panel import Panel
 from vit_viz.views.places import looking_at
 from vit_viz.views.state import ViewState
+from vit_viz.views.tab_options import HEAD_MEASURES
 
 STOPPED = "Stopped."
 _JOB = "question"
@@ -209,7 +210,7 @@ def listing() -> bytes:
     """
     placed = {question.place.view.get("measure") for question in QUESTIONS.values() if question.place}
     said = [_listed(question) for question in QUESTIONS.values()]
-    said += [_measure_listed(name, words) for name, words in MEASURES.items() if name not in placed]
+    said += [_measure_listed(name, words) for name, words in HEAD_MEASURES.items() if name not in placed]
     return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
 
 

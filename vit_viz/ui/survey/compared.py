@@ -26,7 +26,7 @@ from vit_viz.surveys.names import several, shown
 from vit_viz.surveys.opened import OpenedSurvey
 from vit_viz.surveys.run import Survey
 from vit_viz.surveys.spoken import HEAD_MEASURES
-from vit_viz.ui.heads.answers import rounded
+from vit_viz.ui.payload import rounded
 
 Value = dict[str, Any]
 

@@ -9,8 +9,8 @@ import { computed, effect, signal } from './preact.js';
  *     sentence
  * @property {(name: string) => boolean} keeps whether an answer may be given again to an equal question
  *
- * Hears how far an answer is; left: the time that is left, in words.
- * @typedef {(far: {share: number, left: string}) => void} Tell
+ * Hears how far an answer is; left: the time that is left, in words; preview: what there is of it so far, where that is new.
+ * @typedef {(far: {share: number, left: string, preview?: any}) => void} Tell
  * @typedef {(name: string, body: any, signal: AbortSignal, tell?: Tell) => Promise<any>} Ask
  *
  * What came of a question: the value stays while the next one is on its way.

@@ -1,8 +1,14 @@
 // A question that takes a while: what is computed, how far it is, how long it will still take, and a button that ends it.
 
-import { farWords, STOPPED } from '../../ui/kit/jobs.js';
 import { showText } from '../../ui/kit/elements.js';
 /** @import { Tell } from './ask.js' */
+
+const STOPPED = 'This was stopped; nothing of it was kept.';
+
+/** A share and the time that is left, as they stand behind what is computed: " 50%, about 3 s left"; "" at the beginning. */
+export function farWords(/** @type {number} */ share, left = '') {
+  return share > 0 ? ` ${Math.round(100 * share)}%${left && `, ${left}`}` : '';
+}
 
 /** At most one at a time: a newer one takes its place. */
 export class Job {

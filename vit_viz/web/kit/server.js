@@ -50,7 +50,7 @@ export function unpacked(buffer) {
 }
 
 /** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
-const OF_PAGE = new Set(['open', 'target', 'walkthrough', 'colours']);
+const OF_PAGE = new Set(['open', 'target', 'walkthrough', 'colours', 'causal', 'surgery']);
 
 /** @type {import('./ask.js').Source} */
 export const SERVER = Object.freeze({
@@ -88,6 +88,7 @@ export const SERVER = Object.freeze({
  */
 async function followed(stream, tell) {
   const [reader, decoder] = [stream.getReader(), new TextDecoder()];
+  let far = { share: 0, left: '' };
   for (let text = ''; ;) {
     const { done, value } = await reader.read();
     if (done) throw new Error('The answer broke off. Ask again.');
@@ -95,7 +96,8 @@ async function followed(stream, tell) {
     text = /** @type {string} */ (events.pop());
     for (const event of events) {
       const [, kind, data] = /** @type {RegExpMatchArray} */ (event.match(/^event: (\w+)\ndata: (.*)$/s));
-      if (kind === 'progress') tell(JSON.parse(data));
+      if (kind === 'progress') tell((far = JSON.parse(data)));
+      else if (kind === 'preview') tell({ ...far, preview: unpacked(bytesOf(data).buffer) });
       else if (kind === 'refused') throw new Error(JSON.parse(data).error.slice(0, 300));
       else return unpacked(bytesOf(data).buffer);
     }

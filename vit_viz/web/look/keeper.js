@@ -39,7 +39,7 @@ export function follow(store, explorer, present) {
 }
 
 /** What a store says of a trace, as a change of the view that it begins with. @param {Store} store @param {Trace} trace */
-function chosenIn({ view, fields }, trace) {
+export function chosenIn({ view, fields }, trace) {
   const [layer, head, query] = [view.layer.value, view.head.value, view.q.value];
   const isFirst = layer === null && head === fields.get('head')?.default; // nobody has chosen where to look
   return {

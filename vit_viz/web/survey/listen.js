@@ -1,7 +1,7 @@
 // What pointer and keys do in the Survey tab.
 
 import { wholeAddress } from '../../ui/visit/link.js';
-import { placeOf } from '../../ui/heads/grid.js';
+import { placeOf } from '../heads/grid.js';
 import { onPress, press, showText } from '../../ui/kit/elements.js';
 import { selectionLink } from './lists.js';
 /** @import { ListName } from './groups.js' */

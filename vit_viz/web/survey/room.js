@@ -4,7 +4,7 @@ import { decodeTable } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
 import { fetched, fillRows, finder, having, make, optionOf, press, showText } from '../../ui/kit/elements.js';
 import { showError } from '../../ui/kit/notes.js';
-import { Grid } from '../../ui/heads/grid.js';
+import { Grid } from '../heads/grid.js';
 import { showBar, short } from '../../ui/kit/numbers.js';
 import { Comparison } from './compared.js';
 import { groupsOf, listWords, NAMED } from './groups.js';
@@ -323,7 +323,7 @@ export class SurveyRoom {
     const nameOf = (/** @type {{layer: number, head: number}} */ { layer, head }) =>
       names[layer * this.survey.heads + head]?.name ?? '';
     this.grid.paint(
-      { values: mean, unit, signed: false, range: ends },
+      { values: mean, unit, signed: false },
       { colours: this.colours, ends, order: 'head', nameOf },
     );
     this.grid.mark(this.choice, null); // before the first table no cell says which head it is of

@@ -2,11 +2,12 @@
 
 import { CLIPPED } from '../../explorer/frame.js';
 import { Picture } from '../../explorer/paint.js';
+import { Gone } from '../../explorer/source.js';
 import { PhotoScreen } from '../../explorer/screen.js';
 import { STRENGTHS, layerTable, suited } from '../../explorer/styles.js';
-import { Stage } from '../kit/stage.js';
-import { SERVER } from '../../web/look/server_source.js';
-/** @import { Subject } from './table.js' */
+import { Stage } from '../../ui/kit/stage.js';
+import { SERVER } from '../look/server_source.js';
+/** @import { Subject } from './room.js' */
 /** @import { Place } from './words.js' */
 
 /** Rows of all layers are fetched ahead where they are no more bytes than this. */
@@ -19,10 +20,15 @@ export class Lit {
   abort = new AbortController();
   wanted = 0;
   isFetching = false;
+  isGone = false; // whether the server is asked to have it again
   error = '';
 
-  /** @param {HTMLElement} stage @param {Uint32Array} table @param {() => void} arrived */
-  constructor(stage, table, arrived) {
+  /**
+   * @param {HTMLElement} stage @param {Uint32Array} table @param {() => void} arrived
+   * @param {(trace: string) => boolean} gone tries to get back what the server no longer keeps; says whether that is tried
+   */
+  constructor(stage, table, arrived, gone) {
+    this.gone = gone;
     this.stage = new Stage(stage);
     this.table = table;
     this.arrived = arrived;
@@ -35,7 +41,7 @@ export class Lit {
     this.abort.abort();
     this.abort = new AbortController();
     this.rows.clear();
-    this.isFetching = false;
+    this.isFetching = this.isGone = false;
     this.error = '';
     this.subject = subject;
     this.stage.place(subject);
@@ -45,7 +51,7 @@ export class Lit {
   async fetch(/** @type {number} */ layer) {
     const { subject, abort } = this;
     this.wanted = layer;
-    if (!subject || this.isFetching) return;
+    if (!subject || this.isFetching || this.isGone) return;
     this.isFetching = true;
     try {
       for (let next = this.next(subject); next !== null; next = this.next(subject)) {
@@ -57,6 +63,8 @@ export class Lit {
       }
     } catch (error) {
       if (abort.signal.aborted) return;
+      this.isGone = error instanceof Gone && this.gone(subject.trace);
+      if (this.isGone) return;
       this.error = /** @type {Error} */ (error).message;
       this.arrived();
     } finally {

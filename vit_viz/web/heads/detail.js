@@ -3,13 +3,13 @@
 import { LayerStore } from '../../explorer/layers.js';
 import { Axis, Filling, endsOf, shareOnScale } from '../../explorer/matrix.js';
 import { Picture } from '../../explorer/paint.js';
-import { having, make, showText } from '../kit/elements.js';
-import { short } from '../kit/numbers.js';
-import { SERVER } from '../../web/look/server_source.js';
+import { having, make, showText } from '../../ui/kit/elements.js';
+import { short } from '../../ui/kit/numbers.js';
+import { SERVER } from '../look/server_source.js';
 import { layerOf } from './matrix.js';
 import { evidenceOf, nameWords, numberWords, thinWords } from './names.js';
 import { capital, headWords } from './words.js';
-/** @import { HeadRoom } from './table.js' */
+/** @import { HeadRoom } from './room.js' */
 /** @import { Place } from './words.js' */
 
 const KIN = 4; // heads that are shown as most alike
@@ -80,11 +80,11 @@ export class Detail {
   /** What switching it off does, where that is known, and the button that does it. */
   showRole() {
     const { room } = this;
-    const { place, surgery, subject } = room;
+    const { place, surgery, target } = room;
     const { layer, head } = place;
     const { truth, estimate } = this.effectOf(place);
-    const name = subject?.target?.name ?? '';
-    const isValue = subject?.target?.classes[0]?.value !== undefined;
+    const name = target?.name ?? '';
+    const isValue = target?.classes[0]?.value !== undefined;
     const logit = name ? `${isValue ? 'value' : 'logit'} of ${name}` : 'answer';
     const words =
       typeof truth === 'number'

@@ -1,10 +1,10 @@
 // What pointer and keys do on the Heads tab.
 
 import { queryPatches } from '../../explorer/geometry.js';
-import { dataAt, onArrows, onPress } from '../kit/elements.js';
-import { askForShown } from '../kit/parts.js';
+import { dataAt, onArrows, onPress } from '../../ui/kit/elements.js';
+import { askForShown } from '../../ui/kit/parts.js';
 import { placeOf } from './grid.js';
-/** @import { HeadRoom } from './table.js' */
+/** @import { HeadRoom } from './room.js' */
 /** @import { Place } from './words.js' */
 
 /** Lets a room answer. */
@@ -72,21 +72,21 @@ function listenToDrags(/** @type {HeadRoom} */ room) {
 function listenToControls(/** @type {HeadRoom} */ room) {
   const { find } = room;
   const select = /** @type {HTMLSelectElement} */ (find('heads-measure'));
-  select.addEventListener('change', () => room.set({ measure: select.value }));
-  find('heads-start').addEventListener('click', () => room.trigger('start', { how: room.options.how }));
+  select.addEventListener('change', () => room.go({ measure: select.value }));
+  find('heads-start').addEventListener('click', () => void room.effects.start(room.options.how));
   find('heads-save').addEventListener('click', () => {
     const { measure, how } = room.options;
     askForShown(room.element, room.subject?.trace ?? '', { tab: 'heads', face: 'atlas', measure, how });
   });
-  find('heads-stop').addEventListener('click', () => room.trigger('stop', {}));
-  onPress(find('heads-faces'), 'face', (face) => room.set({ face }));
-  find('heads-enlarge').addEventListener('click', () => room.set({ face: 'matrix' }));
+  find('heads-stop').addEventListener('click', () => room.effects.end());
+  onPress(find('heads-faces'), 'face', (face) => room.go({ face }));
+  find('heads-enlarge').addEventListener('click', () => room.go({ face: 'matrix' }));
   find('heads-open').addEventListener('click', () => document.getElementById('vv-tab-look-button')?.click());
   find('heads-switch').addEventListener('click', () => {
     const place = nameOf(room.chosen);
     room.surgery.remember('heads');
     room.surgery.set([place], room.surgery.heads.has(place) ? 'on' : 'off');
-    room.set({ face: 'surgery' });
+    room.go({ face: 'surgery' });
   });
   find('heads-kin').addEventListener('click', (event) => {
     const kin = dataAt(event, 'kin');
@@ -94,8 +94,8 @@ function listenToControls(/** @type {HeadRoom} */ room) {
     const [layer, head] = kin.split('.').map(Number);
     room.choose({ layer, head });
   });
-  onPress(find('heads-orders'), 'order', (order) => room.set({ head_order: order }));
-  onPress(find('heads-hows'), 'how', (how) => room.set({ how }));
+  onPress(find('heads-orders'), 'order', (order) => room.store.set({ order }));
+  onPress(find('heads-hows'), 'how', (how) => room.store.set({ how }));
   room.lit.stage.onChoice(
     (patch) => room.pin(patch),
     () => (room.subject ? queryPatches(room.subject.query, room.subject)[0] : undefined),

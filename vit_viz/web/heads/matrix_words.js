@@ -1,7 +1,7 @@
 // What is said of the matrix and of its links.
 
 import { headWords } from '../../explorer/labels.js';
-import { percent } from '../kit/numbers.js';
+import { percent } from '../../ui/kit/numbers.js';
 /** @import { Axis, Filling, Link } from '../../explorer/matrix.js' */
 
 /** An attention weight in two digits that count. */

@@ -3,8 +3,8 @@
 import { queryPatches } from '../../explorer/geometry.js';
 import { subject } from '../../explorer/labels.js';
 import { rowInto, Strongest } from '../../explorer/matrix.js';
-import { makeSvg, showText } from '../kit/elements.js';
-import { Stage } from '../kit/stage.js';
+import { makeSvg, showText } from '../../ui/kit/elements.js';
+import { Stage } from '../../ui/kit/stage.js';
 import { linkWords, weightText } from './matrix_words.js';
 /** @import { Trace } from '../../explorer/geometry.js' */
 /** @import { Link } from '../../explorer/matrix.js' */
@@ -153,7 +153,7 @@ export class LinkedPhoto {
   /** Arrows, their legend, and what they hold of the attention. @returns {Link[]} */
   drawLinks() {
     const chosen = this.strongest();
-    const links = chosen?.strongest.best(this.matrix.options.now.matrix_count) ?? [];
+    const links = chosen?.strongest.best(this.matrix.option('strongest')) ?? [];
     const svg = /** @type {SVGElement} */ (/** @type {unknown} */ (this.find('matrix-links')));
     drawLinks(svg, links, (token) => this.placeOf(token));
     this.find('matrix-legend').hidden = !links.length;

@@ -1,9 +1,8 @@
-// Surgery: a switch for each head, a temperature for each layer, views that are forbidden. What is clicked is sent at once, in words.
+// Surgery: a switch for each head, a temperature for each layer, views that are forbidden. What is clicked is the page's at once, in words.
 
-import { make, onPress, press, showText } from '../kit/elements.js';
-import { showError } from '../kit/notes.js';
+import { make, onPress, press, showText } from '../../ui/kit/elements.js';
+import { showError } from '../../ui/kit/notes.js';
 import { Views } from './surgery_views.js';
-/** @import { Trigger } from '../kit/elements.js' */
 /** @import { State } from './photo_grid.js' */
 /** @import { Answer } from './findings.js' */
 
@@ -11,11 +10,10 @@ import { Views } from './surgery_views.js';
 const PAUSE = 250;
 
 /**
- * @typedef {{revision: number, layers: number, heads: number, grid: [number, number],
- *   crop: import('../../explorer/geometry.js').Trace['crop'], photo: string, photo_size: [number, number],
- *   name: string, tokens: {value: string, label: string}[], off: [number, number, State][], temperatures: [number,
- *   number][], forbidden: string[], error: string, trace: string, before: Answer[], now: Answer[]}} Panel what there is to edit,
- *   and what is edited; layers: 0: nothing can be edited; trace: of the unedited model, whose answers are `before`
+ * What there is to edit, and what is edited; of: the trace that it is seen in; trace: of the unedited model, whose answers are `before`.
+ * @typedef {{layers: number, heads: number, tokens: {value: string, label: string}[], off: [number, number, State][],
+ *   temperatures: [number, number][], forbidden: string[], of: string, trace: string, before: Answer[], now: Answer[]} &
+ *   import('../../ui/kit/stage.js').Photo} Panel
  */
 
 /** The words of edits, as Python reads them. */
@@ -56,38 +54,51 @@ export class Surgery {
   /** @type {Edits[]} what was before each step */ past = [];
   step = ''; // what the last step changed, so that one movement of a slider is one step
   timer = 0;
-  awaited = 0; // the first revision that knows all that was sent
+  /** @type {AbortController | null} of what is being asked whether it is possible */ asking = null;
   layer = 0; // whose temperature is shown
 
-  /** @param {(name: string) => HTMLElement} find @param {Trigger} trigger @param {() => void} drawn */
-  constructor(find, trigger, drawn) {
+  /**
+   * @param {(name: string) => HTMLElement} find
+   * @param {(words: string, stop: AbortSignal) => Promise<void>} edit makes edits in words those of the page, where that is possible
+   * @param {() => Panel | null} latest what is edited; null while it is on its way
+   * @param {() => void} drawn
+   */
+  constructor(find, edit, latest, drawn) {
     this.find = find;
-    this.trigger = trigger;
+    this.edit = edit;
+    this.latest = latest;
     this.drawn = drawn;
     this.views = new Views(find, (change) => this.viewed(change));
     this.listen();
   }
 
-  /** What the server says; what is on its way to it comes first. */
-  take(/** @type {Panel | null} */ panel) {
-    if (!panel) return;
-    this.find('surgery').hidden = !panel.layers;
-    showError(this.find('surgery-error'), panel.error, { stays: !panel.layers });
-    if (!panel.layers || this.timer || (!panel.error && panel.revision < this.awaited)) return;
-    this.awaited = 0;
+  /** Whether answers are of another state of the switches. */
+  get isWaiting() {
+    return Boolean(this.timer || this.asking || !this.latest());
+  }
+
+  /** Takes what is edited; what is chosen here and on its way comes first. */
+  take() {
+    const panel = this.latest();
+    if (!panel || panel === this.panel || this.timer || this.asking) return;
     const isKnown = panel.trace === this.panel?.trace;
     if (!isKnown) this.past = []; // another photo or model
-    if (panel.error) this.past.pop(); // the step that was refused
-    this.panel = panel;
-    const there = panel.off.filter(([layer, head]) => layer < panel.layers && head < panel.heads);
     const before = this.edits;
-    this.heads = new Map(there.map(([layer, head, state]) => [`${layer}.${head}`, state]));
-    this.temperatures = new Map(panel.temperatures);
-    this.forbidden = panel.forbidden;
-    if (isKnown && !panel.error && sorted(before) !== sorted(this)) this.remember('elsewhere', before);
+    this.put(panel);
+    if (isKnown && sorted(before) !== sorted(this)) this.remember('elsewhere', before);
+    showError(this.find('surgery-error'), '');
     this.views.take(panel);
     this.offerLayers(panel.layers);
     this.draw();
+  }
+
+  /** @param {Panel} panel */
+  put(panel) {
+    this.panel = panel;
+    const there = panel.off.filter(([layer, head]) => layer < panel.layers && head < panel.heads);
+    this.heads = new Map(there.map(([layer, head, state]) => [`${layer}.${head}`, state]));
+    this.temperatures = new Map(panel.temperatures);
+    this.forbidden = panel.forbidden;
   }
 
   listen() {
@@ -195,15 +206,36 @@ export class Surgery {
     this.changed();
   }
 
-  /** Shows it at once, and tells the server when the clicks pause. */
+  /** Shows it at once, and makes it that of the page when the clicks pause. */
   changed() {
-    this.draw();
+    this.asking?.abort();
+    this.asking = null;
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => {
       this.timer = 0;
-      this.awaited = Math.max(this.awaited, this.panel?.revision ?? 0) + 1;
-      this.trigger('edit', { edits: this.words });
+      void this.send();
     }, PAUSE);
+    this.draw();
+  }
+
+  /** What the model cannot have is said, and the switches are as they were. */
+  async send() {
+    const asking = (this.asking = new AbortController());
+    let refused = '';
+    try {
+      await this.edit(this.words, asking.signal);
+    } catch (error) {
+      refused = /** @type {Error} */ (error).message;
+    }
+    if (asking !== this.asking) return; // something else was chosen meanwhile
+    this.asking = null;
+    if (refused) {
+      this.past.pop(); // the step that was refused
+      if (this.panel) this.put(this.panel);
+    }
+    this.take();
+    showError(this.find('surgery-error'), refused);
+    this.draw();
   }
 
   offerLayers(/** @type {number} */ layers) {

@@ -1,7 +1,7 @@
 // The chooser of measures.
 
-import { having, make, optionOf } from '../kit/elements.js';
-/** @import { MeasureWords } from './table.js' */
+import { having, make, optionOf } from '../../ui/kit/elements.js';
+/** @import { MeasureWords } from './room.js' */
 
 /** Offers the measures in their groups. @param {HTMLSelectElement} select @param {MeasureWords[]} measures */
 export function fillChooser(select, measures) {

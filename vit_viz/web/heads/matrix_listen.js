@@ -2,7 +2,7 @@
 
 import { ARROWS } from '../../explorer/elements.js';
 import { pointerIn } from '../../explorer/geometry.js';
-import { onPress } from '../kit/elements.js';
+import { onPress } from '../../ui/kit/elements.js';
 /** @import { Matrix } from './matrix.js' */
 
 const STEP = 1.5; // of a zoom by button or key
@@ -147,9 +147,9 @@ function listenToControls(/** @type {Matrix} */ matrix) {
   const { element, find } = matrix;
   onPress(element, 'zoom', (zoom) => matrix.zoomBy(zoom === 'in' ? STEP : zoom === 'out' ? 1 / STEP : 0));
   onPress(element, 'scale', (scale) => matrix.set({ matrix_scale: scale }));
-  onPress(element, 'links', (links) => matrix.set({ matrix_links: links }));
+  onPress(element, 'links', (links) => matrix.set({ links }));
   const count = /** @type {HTMLSelectElement} */ (find('matrix-count'));
-  count.addEventListener('change', () => matrix.set({ matrix_count: Number(count.value) }));
+  count.addEventListener('change', () => matrix.set({ strongest: Number(count.value) }));
   for (const name of ['matrix-layer', 'matrix-head']) {
     find(name).addEventListener('change', () => matrix.choose());
   }

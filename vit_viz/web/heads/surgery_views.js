@@ -1,9 +1,9 @@
 // Views that are forbidden: which tokens, chosen by name, typed, or drawn on the photo, no longer see which others, in which layers.
 
 import { patchRect } from '../../explorer/geometry.js';
-import { offer, tidy } from '../kit/controls.js';
-import { having, make, onPress } from '../kit/elements.js';
-import { Stage } from '../kit/stage.js';
+import { offer, tidy } from '../../ui/kit/controls.js';
+import { having, make, onPress } from '../../ui/kit/elements.js';
+import { Stage } from '../../ui/kit/stage.js';
 /** @import { Panel } from './surgery.js' */
 
 /** The choice that means patches by their place. */

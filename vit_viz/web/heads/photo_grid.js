@@ -1,6 +1,6 @@
 // The grid of heads as small photos, each with a dot for its name, a bar for its number and a word where it is edited.
 
-import { having, make } from '../kit/elements.js';
+import { having, make } from '../../ui/kit/elements.js';
 import { Grid } from './grid.js';
 /** @import { Place, Table } from './words.js' */
 

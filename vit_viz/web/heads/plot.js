@@ -1,7 +1,7 @@
 // A dot for every head: a measure against depth with the mean of each layer (Dosovitskiy et al. 2021, Fig. 7), or estimate against truth.
 
-import { having, make } from '../kit/elements.js';
-import { short } from '../kit/numbers.js';
+import { having, make } from '../../ui/kit/elements.js';
+import { short } from '../../ui/kit/numbers.js';
 import { capital, headWords, layerMeans } from './words.js';
 /** @import { Place, Table } from './words.js' */
 
@@ -24,12 +24,12 @@ export function depthDots({ values }, ends) {
 
 /**
  * Every known head by what was estimated and what is true, on one scale for both.
- * @param {number[][]} estimate @param {Table} truth @param {[number, number]} ends @returns {Dot[]}
+ * @param {(number | null)[][]} estimate @param {Table} truth @param {[number, number]} ends @returns {Dot[]}
  */
 export function agreementDots(estimate, truth, ends) {
   return depthDots(truth, ends).map((dot) => ({
     ...dot,
-    x: shareOf(estimate[dot.layer][dot.head], ends),
+    x: shareOf(estimate[dot.layer][dot.head] ?? 0, ends),
   }));
 }
 
@@ -70,7 +70,7 @@ export class Plot {
     });
   }
 
-  /** @param {number[][]} estimate @param {Table} truth @param {[number, number]} ends @param {string} words */
+  /** @param {(number | null)[][]} estimate @param {Table} truth @param {[number, number]} ends @param {string} words */
   drawAgreement(estimate, truth, ends, words) {
     this.draw(agreementDots(estimate, truth, ends), ends, DIAGONAL, {
       title: 'What was estimated, and what is true',

@@ -1,6 +1,6 @@
 // A name for each head: the names as a legend of the grid; a name says its rule and lets the other heads fade.
 
-import { having, make, onPress, showText } from '../kit/elements.js';
+import { having, make, onPress, showText } from '../../ui/kit/elements.js';
 import { capital } from './words.js';
 /** @import { Place } from './words.js' */
 
@@ -55,7 +55,7 @@ export function nameWords(/** @type {Named | undefined} */ named) {
 }
 
 /** Why the evidence for a name is thin; '' where it is not. */
-export function thinWords(/** @type {Named} */ { name, could_be: others }, margin = 0.1) {
+export function thinWords(/** @type {Named} */ { name, could_be: others }, /** @type {number} */ margin) {
   if (!others.length) return name === 'mixed' ? 'No rule holds, so this is no name of its own.' : '';
   const percent = Math.round(100 * margin);
   return `The evidence is thin: with thresholds ${percent}% stricter or looser it would be ${others.join(' or ')}.`;
@@ -76,14 +76,18 @@ export function evidenceOf(named, rules) {
 }
 
 export class Names {
-  /** @type {Rule[]} */ rules = [];
   /** @type {Map<string, Named>} */ known = new Map();
   shown = ''; // the name whose heads stand out
-  margin = 0.1;
   note = '';
 
-  /** @param {HTMLElement} box @param {HTMLElement} words @param {() => void} changed */
-  constructor(box, words, changed) {
+  /**
+   * @param {HTMLElement} box @param {HTMLElement} words
+   * @param {{rules: Rule[], margin: number}} declared margin: by what share a threshold is moved to see whether another name holds
+   * @param {() => void} changed
+   */
+  constructor(box, words, { rules, margin }, changed) {
+    this.rules = rules;
+    this.margin = margin;
     this.box = box;
     this.words = words;
     onPress(box, 'kind', (kind) => {
@@ -106,9 +110,9 @@ export class Names {
       .filter(({ count }) => count);
   }
 
-  /** @param {Named[]} names @param {Rule[]} rules @param {number} margin @param {string} note why there are none, or what is not known */
-  draw(names, rules, margin, note) {
-    Object.assign(this, { rules, margin, note });
+  /** @param {Named[]} names @param {string} note why there are none, or what is not known */
+  draw(names, note) {
+    this.note = note;
     this.known = new Map(names.map((named) => [`${named.layer}.${named.head}`, named]));
     const counts = this.counts();
     if (!counts.some(({ kind }) => kind === this.shown)) this.shown = '';
@@ -141,7 +145,7 @@ export class Names {
       .join(' ');
   }
 
-  /** Heads of other names than the one that stands out fade; thin evidence is marked. @param {import('./table.js').HeadRoom} room */
+  /** Heads of other names than the one that stands out fade; thin evidence is marked. @param {import('./room.js').HeadRoom} room */
   fade(room) {
     for (const cell of room.grid.cells.flat()) {
       const named = this.of({ layer: Number(cell.dataset.layer), head: Number(cell.dataset.head) });

@@ -5,20 +5,17 @@ import { FUSIONS } from '../../explorer/attention.js';
 import { centreOf, clamp, patchQuery, queryPatches, queryTokens } from '../../explorer/geometry.js';
 import { LAYER_BUDGET, LayerStore } from '../../explorer/layers.js';
 import { Axis, Filling, endsOf } from '../../explorer/matrix.js';
-import { decodeTable, measure } from '../../explorer/paint.js';
-import { byPointer, drawValue, finder, make, press, showText } from '../kit/elements.js';
-import { showError } from '../kit/notes.js';
-import { SERVER } from '../../web/look/server_source.js';
-import { showBar } from '../kit/numbers.js';
+import { measure } from '../../explorer/paint.js';
+import { byPointer, finder, make, press, showText } from '../../ui/kit/elements.js';
+import { showError } from '../../ui/kit/notes.js';
+import { SERVER } from '../look/server_source.js';
+import { showBar } from '../../ui/kit/numbers.js';
 import { LinkedPhoto, MOST_LINKS } from './links.js';
 import { listen } from './matrix_listen.js';
-import { MatrixOptions } from './matrix_options.js';
 import { Panes, Sheet } from './matrix_sheet.js';
 import { matrixTitle, mostWords, pairWords, sizeWords, tooLargeWords, weightText } from './matrix_words.js';
 /** @import { Trace } from '../../explorer/geometry.js' */
-/** @import { Mount, Trigger } from '../kit/elements.js' */
-/** @import { Option } from '../../explorer/options.js' */
-/** @import { Options } from './matrix_options.js' */
+/** @import { Store } from '../kit/store.js' */
 
 /**
  * @typedef {{layer: number, head: number | string, query: string}} Chosen
@@ -27,18 +24,25 @@ import { matrixTitle, mostWords, pairWords, sizeWords, tooLargeWords, weightText
 
 const BUDGET = 8; // milliseconds of a frame in which rows are computed
 
-/** @type {Mount<{value: Trace | null, tables: Record<string, string>, options: Option[]}>} */
-export function mount(element, trigger, props, watch) {
-  const matrix = new Matrix(element, trigger, decodeTable(props.tables.viridis), props.options);
+/** What of the matrix can be chosen, by names in links. */
+export const OPTIONS = Object.freeze(['matrix_scale', 'links', 'strongest', 'zoom']);
+
+/** The matrix in an element with room.html. @param {HTMLElement} element @param {Store} store @param {Uint32Array} table of colours */
+export function matrixIn(element, store, table) {
+  const matrix = new Matrix(
+    /** @type {HTMLElement} */ (element.querySelector('.vv-matrix-part')),
+    store,
+    table,
+  );
   listen(matrix);
-  drawValue(watch, () => matrix.show(props.value));
+  return matrix;
 }
 
-/** What the component shows. */
+/** The matrix, and the photo beside it. */
 export class Matrix {
   /** @type {Trace | null} */ trace = null;
   /** @type {Chosen} */ chosen = { layer: 0, head: 0, query: '' };
-  /** @type {LayerStore | null} */ store = null;
+  /** @type {LayerStore | null} */ layers = null;
   /** @type {Filling | null} */ filling = null;
   /** @type {Pair | null} under the pointer */ pointed = null;
   axis = new Axis({ grid: [1, 1], prefix: [], suffix: [] });
@@ -49,40 +53,46 @@ export class Matrix {
   isStale = false; // whether the canvas shows another place or scale
   statusTimer = 0;
 
-  /** @param {HTMLElement} element @param {Trigger} trigger @param {Uint32Array} table @param {Option[]} schema */
-  constructor(element, trigger, table, schema) {
+  /** @param {HTMLElement} element @param {Store} store @param {Uint32Array} table */
+  constructor(element, store, table) {
     this.element = element;
     this.find = finder(element);
-    this.trigger = trigger;
+    this.store = store;
     this.table = table;
     this.photo = new LinkedPhoto(this);
-    this.options = new MatrixOptions(schema, (changed) => trigger('option', changed));
+    this.isLinked = OPTIONS.some((name) => store.view[name].peek() !== store.fields.get(name)?.default); // by what opened the page
     this.sheet = new Sheet(/** @type {HTMLCanvasElement} */ (this.find('matrix-canvas')), table);
     new ResizeObserver(() => this.fit()).observe(this.find('matrix-main'));
   }
 
-  /** Another picture, another model, another head or another query. */
-  show(/** @type {Trace | null} */ trace) {
-    if (!trace) return;
+  /**
+   * Another picture, another model, another head or another query; null: none of these.
+   * @param {Trace | null} trace @param {Chosen} [chosen]
+   */
+  show(trace, chosen) {
     showError(this.find('matrix-error'), '');
-    this.find('matrix-main').hidden = !trace.trace;
-    if (!trace.trace || !trace.view) return;
-    this.options.settle(/** @type {{matrix?: Options}} */ (trace).matrix);
+    this.find('matrix-main').hidden = !trace;
+    if (!trace || !chosen) return;
     if (trace.trace !== this.trace?.trace) this.begin(trace);
     this.trace = trace;
-    this.panes.see(this.options.now.matrix_zoom);
+    if (this.option('zoom') !== this.panes.seen) this.panes.see(this.option('zoom'));
     this.press();
-    const { layer, head, query } = /** @type {Chosen} */ (/** @type {unknown} */ (trace.view));
+    const { layer, head, query } = chosen;
     this.chosen = { layer, head, query };
     /** @type {HTMLSelectElement} */ (this.find('matrix-layer')).value = String(layer);
     /** @type {HTMLSelectElement} */ (this.find('matrix-head')).value = String(head);
     this.start();
   }
 
+  /** What is chosen, by its name in links. */
+  option(/** @type {string} */ name) {
+    return this.store.view[name].peek();
+  }
+
   /** The photo and the axis of another trace. */
   begin(/** @type {Trace} */ trace) {
-    this.store?.close();
-    this.store = new LayerStore(trace, SERVER, { ready: () => {}, failed: () => {} });
+    this.layers?.close();
+    this.layers = new LayerStore(trace, SERVER, { ready: () => {}, failed: () => {} });
     this.axis = new Axis(trace);
     this.panes = new Panes(this.axis);
     this.pointed = null;
@@ -98,9 +108,9 @@ export class Matrix {
 
   /** Fetches the layer that is shown and computes its matrix. */
   async start() {
-    const { trace, store, chosen } = this;
+    const { trace, layers, chosen } = this;
     const wanted = `${trace?.trace}|${chosen.layer}|${chosen.head}`;
-    if (!trace || !store || wanted === this.wanted) return this.redraw();
+    if (!trace || !layers || wanted === this.wanted) return this.redraw();
     this.wanted = wanted;
     this.filling = null;
     this.isRefused = false;
@@ -109,13 +119,13 @@ export class Matrix {
     showText(this.find('matrix-caption'), matrixTitle(chosen.layer, chosen.head));
     showText(this.find('matrix-size'), sizeWords(this.axis, chosen.head));
     try {
-      const layer = await layerOf(store, chosen.layer);
+      const layer = await layerOf(layers, chosen.layer);
       if (wanted !== this.wanted) return;
       this.filling = new Filling(layer, chosen.head, this.axis, MOST_LINKS);
       this.sheet.begin(this.axis.cells);
       showError(this.find('matrix-error'), '');
     } catch (error) {
-      if (wanted !== this.wanted || store.abort.signal.aborted) return;
+      if (wanted !== this.wanted || layers.abort.signal.aborted) return;
       this.isRefused = true;
       this.element.toggleAttribute('data-refused', true); // nothing empty stands below the words
       showError(this.find('matrix-error'), /** @type {Error} */ (error).message, {
@@ -140,25 +150,25 @@ export class Matrix {
   }
 
   get log() {
-    return this.options.now.matrix_scale === 'log';
+    return this.option('matrix_scale') === 'log';
   }
 
   get links() {
-    return this.options.now.matrix_links;
+    return this.option('links');
   }
 
   // --- what pointer and keys do
 
-  /** Another scale, other links. @param {Partial<Options>} changed */
+  /** Another scale, other links. @param {Record<string, string | number>} changed by names in links */
   set(changed) {
-    this.options.choose(changed);
+    this.store.set(changed, { soon: true });
     this.press();
     this.redraw();
   }
 
   /** Another part of the matrix is in sight. */
   seeElse() {
-    this.set({ matrix_zoom: this.panes.seen });
+    this.set({ zoom: this.panes.seen });
   }
 
   /** The pair of cells at a point of the plot. @param {[number, number]} point @returns {[number, number] | null} */
@@ -222,7 +232,7 @@ export class Matrix {
   pinQuery(/** @type {string} */ query) {
     if (query === this.chosen.query) return;
     this.chosen = { ...this.chosen, query };
-    this.trigger('pin', { query });
+    this.store.set({ q: query }, { push: true });
     this.redraw();
   }
 
@@ -235,7 +245,7 @@ export class Matrix {
       layer: Number(read('matrix-layer')),
       head: FUSIONS.includes(head) ? head : Number(head),
     };
-    this.trigger('choose', { layer: this.chosen.layer, head });
+    this.store.set({ layer: this.chosen.layer, head: this.chosen.head });
     this.start();
   }
 
@@ -255,7 +265,7 @@ export class Matrix {
 
   /** Which buttons are pressed, and how many links are chosen. */
   press() {
-    const { matrix_scale: scale, matrix_links: links, matrix_count: count } = this.options.now;
+    const [scale, links, count] = OPTIONS.map((name) => this.option(name));
     const select = /** @type {HTMLSelectElement} */ (this.find('matrix-count'));
     if (![...select.options].some((option) => Number(option.value) === count))
       select.append(make('option', '', String(count))); // a link may ask for any number
@@ -292,8 +302,8 @@ export class Matrix {
   /** The whole matrix is there; who followed a link to it finds it in sight. */
   finished() {
     this.element.dataset.ready = `${this.chosen.layer}.${this.chosen.head}`;
-    if (this.options.areLinked) this.element.scrollIntoView();
-    this.options.areLinked = false;
+    if (this.isLinked) this.element.scrollIntoView();
+    this.isLinked = false;
   }
 
   /** Computes rows until a time, and draws what is there. @param {Filling} filling @param {number} until */

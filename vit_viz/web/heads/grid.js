@@ -2,7 +2,7 @@
 
 import { clamp } from '../../explorer/geometry.js';
 import { tableIndex } from '../../explorer/paint.js';
-import { fillTable, having, make, onArrows } from '../kit/elements.js';
+import { fillTable, having, make, onArrows } from '../../ui/kit/elements.js';
 import { cellText, headWords, orderOf, valueWords } from './words.js';
 /** @import { Place, Table } from './words.js' */
 

@@ -4,7 +4,7 @@ import { cellSize } from '../../explorer/layout.js';
 import { Picture, paintMap } from '../../explorer/paint.js';
 import { MosaicScreen } from '../../explorer/screen.js';
 import { STRENGTHS, layerTable, suited } from '../../explorer/styles.js';
-/** @import { Subject } from './table.js' */
+/** @import { Subject } from './room.js' */
 /** @import { Lit } from './lit.js' */
 /** @import { Place } from './words.js' */
 

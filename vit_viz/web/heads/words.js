@@ -1,14 +1,13 @@
 // Numbers of heads in words.
 
-import { short } from '../kit/numbers.js';
+import { short } from '../../ui/kit/numbers.js';
 
 /**
  * A head of the model.
  * @typedef {{layer: number, head: number}} Place
  *
  * One number per head; null where it is not known.
- * @typedef {{values: (number | null)[][], unit: string, signed: boolean, range: (number | null)[]}}
- *   Table values: [layers][heads]; range: the ends of what is possible
+ * @typedef {{values: (number | null)[][], unit: string, signed: boolean}} Table values: [layers][heads]
  */
 
 /** A head in words. */

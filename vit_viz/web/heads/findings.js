@@ -1,11 +1,11 @@
 // What was found about the heads on this photo, in one sentence with its numbers; less where nothing stands out.
 
-import { amountWords, short } from '../kit/numbers.js';
+import { amountWords, short } from '../../ui/kit/numbers.js';
 import { capital, headWords, layerMeans, valueWords } from './words.js';
-/** @import { HeadRoom } from './table.js' */
+/** @import { HeadRoom } from './room.js' */
 /** @import { Table } from './words.js' */
 
-/** @import { Amount } from '../kit/numbers.js' */
+/** @import { Amount } from '../../ui/kit/numbers.js' */
 
 /** @typedef {Amount & {name: string}} Answer */
 
@@ -106,9 +106,9 @@ export function surgeryFinding({ heads, temperatures, forbidden }, { before, now
 
 /** The title of the face that is seen. @param {HeadRoom} room @param {Table} table @param {string} label of the measure */
 export function findingOf(room, table, label) {
-  const { surgery, names, subject } = room;
+  const { surgery, names, target } = room;
   if (room.isShown('surgery')) return surgeryFinding(surgery, surgery.panel ?? { before: [], now: [] });
   if (room.isShown('depth')) return depthFinding(table, label);
-  const target = table.signed ? (subject?.target?.name ?? '') : '';
-  return atlasFinding(table, label, { target: room.isOfClass ? target : '', counts: names.counts() });
+  const name = table.signed && room.isOfClass ? (target?.name ?? '') : '';
+  return atlasFinding(table, label, { target: name, counts: names.counts() });
 }

@@ -4,14 +4,14 @@ import { CLIPPED } from '../../explorer/frame.js';
 import { queryWords } from '../../explorer/geometry.js';
 import { Picture } from '../../explorer/paint.js';
 import { PhotoScreen } from '../../explorer/screen.js';
-import { having, make, showText } from '../kit/elements.js';
-import { short } from '../kit/numbers.js';
-import { newStage } from '../kit/stage.js';
-import { SERVER } from '../../web/look/server_source.js';
+import { having, make, showText } from '../../ui/kit/elements.js';
+import { short } from '../../ui/kit/numbers.js';
+import { newStage } from '../../ui/kit/stage.js';
+import { SERVER } from '../look/server_source.js';
 import { saidWords } from './findings.js';
 import { lightPhoto } from './lit.js';
 /** @import { Answer } from './findings.js' */
-/** @import { HeadRoom, Subject } from './table.js' */
+/** @import { HeadRoom, Subject } from './room.js' */
 /** @import { Panel } from './surgery.js' */
 
 const ANSWERS = 3; // of each, before and now, that are shown
@@ -63,10 +63,10 @@ export class BeforeNow {
   /** The answers and maps before and after the edits. @param {HeadRoom} room */
   show({ surgery, subject }) {
     const { panel } = surgery;
-    if (!subject || !panel?.layers) return;
-    this.find('surgery-answers').setAttribute('aria-busy', String(Boolean(surgery.timer || surgery.awaited)));
+    if (!subject || !panel) return;
+    this.find('surgery-answers').setAttribute('aria-busy', String(surgery.isWaiting));
     this.drawAnswers(panel);
-    if (panel.revision !== subject.revision) return; // the maps are of one state of the model
+    if (panel.of !== subject.trace) return; // the maps are of one state of the model
     const last = `${subject.layers - 1}.`;
     const left = [...surgery.heads.keys()].filter((place) => place.startsWith(last));
     void this.drawMaps(panel, subject, new Set(left.map((place) => Number(place.slice(last.length)))));
