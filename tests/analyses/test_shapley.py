@@ -21,7 +21,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.figures.export import npz
 from vit_viz.figures.record import record_text
 from vit_viz.geometry import TokenLayout
-from vit_viz.ui.explain.view import caption_of
+from vit_viz.ui.explain.answers import caption_of
 from vit_viz.ui.pictures import card_named
 
 GRID = (5, 7)

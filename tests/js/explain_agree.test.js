@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { firstChoice } from '../../vit_viz/ui/explain/agree.js';
-import { mount as gallery } from '../../vit_viz/ui/explain/gallery.js';
-import { component, mount } from './browser.js';
+import { firstChoice } from '../../vit_viz/web/explain/agree.js';
+import { mountGallery } from './gallery_part.js';
 
 const trust = (/** @type {number} */ area, better = true) => ({
   options: '',
@@ -35,10 +34,8 @@ test('less is said where two do as well, where none beats the random orders, and
 });
 
 test('the agreement is a table of the correlations, and goes with an error', () => {
-  const part = mount(component(gallery, 'ui/explain/gallery.html'), {
-    revision: 1,
+  const part = mountGallery({
     key: 'k',
-    map_scale: 'only',
     rule: 'Each card less the mean.',
     cards: [],
     agreement: {
@@ -57,7 +54,7 @@ test('the agreement is a table of the correlations, and goes with an error', () 
     [...cells].map((cell) => cell.textContent),
     ['', '−0.3', '−0.3', ''],
   );
-  part.set({ revision: 2, error: 'gone' });
+  part.set({ error: 'gone' });
   assert.deepEqual(
     ['agree', 'rule-words', 'first-choice'].map((name) => part.find(name).hidden),
     [true, true, true],

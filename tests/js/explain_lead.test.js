@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { firstChoice } from '../../vit_viz/ui/explain/agree.js';
-import { endOfStrips } from '../../vit_viz/ui/explain/card.js';
+import { firstChoice } from '../../vit_viz/web/explain/agree.js';
+import { endOfStrips } from '../../vit_viz/web/explain/card.js';
 import { mount as stage } from '../../vit_viz/ui/explain/stage.js';
 import { component, mount } from './browser.js';
 import { STAGED } from './staged.js';

@@ -1,26 +1,31 @@
-// The maps of all methods side by side, as Gradio runs them.
+// The maps of all methods side by side, and how they follow the link.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mount as gallery } from '../../vit_viz/ui/explain/gallery.js';
-import { Browser, component, mount } from './browser.js';
+import { asker } from '../../vit_viz/web/kit/ask.js';
+import { signal } from '../../vit_viz/web/kit/preact.js';
+import { Store } from '../../vit_viz/web/kit/store.js';
+import { galleryIn } from '../../vit_viz/web/explain/gallery.js';
+import { Browser, parse, read } from './browser.js';
+import { mountGallery } from './gallery_part.js';
+import { placeAt } from './store.test.js';
+import { settle } from './visit.js';
+
+const { fields } = JSON.parse(read('./links.json'));
 
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
 
-const GALLERY = component(gallery, 'ui/explain/gallery.html');
 const map = (/** @type {string} */ caption) => ({ caption });
 const cards = {
-  revision: 1,
   key: 'k',
-  map_scale: 'own',
+  chosen: 'rollout',
   cards: [
     {
       name: 'rollout',
       label: 'Rollout',
       blind: true,
-      chosen: true,
       shows: 'how tokens mix.',
       hides: 'any class.',
       map: map('a rollout'),
@@ -70,7 +75,7 @@ const card = (/** @type {any} */ part, /** @type {string} */ name) =>
 const inside = (/** @type {any} */ node, /** @type {string} */ name) => node.querySelector(`.vv-${name}`);
 
 test('a gallery has a card per method: a map, or how to get one', () => {
-  const part = mount(GALLERY, cards);
+  const part = mountGallery(cards);
   assert.deepEqual(
     part.find('cards').children.map((c) => c.dataset.method),
     ['rollout', 'relevance', 'shap'],
@@ -110,7 +115,7 @@ test('a gallery has a card per method: a map, or how to get one', () => {
 });
 
 test('a slow method says how far it is, and shows its map in the end; news of another picture are left aside', () => {
-  const part = mount(GALLERY, cards);
+  const part = mountGallery(cards);
   const shap = card(part, 'shap');
   inside(shap, 'go').click();
   assert.deepEqual(part.told, [['compute', { method: 'shap', key: 'k' }]]);
@@ -143,7 +148,7 @@ test('a slow method says how far it is, and shows its map in the end; news of an
 });
 
 test('the test of all maps sorts them and says how far each can be trusted', () => {
-  const part = mount(GALLERY, cards);
+  const part = mountGallery(cards);
   const test_ = part.find('test');
   assert.deepEqual(
     [test_.hidden, test_.disabled, test_.textContent],
@@ -188,11 +193,11 @@ test('the test of all maps sorts them and says how far each can be trusted', () 
     'trust',
   );
   assert.ok(job.hidden); // nothing is left to test
-  part.set({ ...cards, revision: 2, cards: [{ ...cards.cards[0], options: 'p' }, ...cards.cards.slice(1)] });
+  part.set({ ...cards, cards: [{ ...cards.cards[0], options: 'p' }, ...cards.cards.slice(1)] });
   assert.ok(!job.hidden);
   test_.click();
   assert.deepEqual(part.told[2], ['trust', { methods: ['rollout'], known: ['relevance'], key: 'k' }]);
-  part.set({ ...cards, revision: 3, key: 'new', about: 'another photo' });
+  part.set({ ...cards, key: 'new', about: 'another photo' });
   assert.ok(inside(card(part, 'relevance'), 'falls').hidden);
   assert.equal(part.find('gallery-title').textContent, 'Three ways to ask');
   assert.ok(part.find('legend').hidden);
@@ -200,7 +205,7 @@ test('the test of all maps sorts them and says how far each can be trusted', () 
 });
 
 test('all cards have one line, from 0 to beyond every map, with the random orders and the map on it', () => {
-  const part = mount(GALLERY, cards);
+  const part = mountGallery(cards);
   const far = { ...known, place: { ...known.place, area: 0.8 } };
   part.set({ key: 'k', cards: { relevance: known, rollout: far } }, 'trust');
   const end = 1.05 * 0.8;
@@ -218,7 +223,7 @@ test('all cards have one line, from 0 to beyond every map, with the random order
 });
 
 test('the chosen map has a curve, sentences and what it does not show; another photo takes them away', () => {
-  const part = mount(GALLERY, cards);
+  const part = mountGallery(cards);
   assert.ok(part.find('fall').hidden);
   assert.deepEqual(texts(part.find('said').children), ['Not compared with random orders of patches yet.']);
   assert.equal(part.find('shows').textContent, 'Shows how tokens mix.');
@@ -242,24 +247,24 @@ test('the chosen map has a curve, sentences and what it does not show; another p
   assert.equal(part.find('fall-title').textContent, 'Rollout: the answer rises as its patches come back');
   assert.equal(part.find('line').getAttribute('d'), 'M0.00 100.00L50.00 50.00L100.00 0.00');
   assert.deepEqual(texts(ends), ['100%', '0', 'no patch there', 'all back']);
-  part.set({ ...cards, revision: 2, key: 'k2', about: 'another photo' });
+  part.set({ ...cards, key: 'k2', about: 'another photo' });
   assert.ok(part.find('fall').hidden);
   assert.deepEqual(texts(part.find('said').children), ['Not compared with random orders of patches yet.']);
 });
 
 test('what became of the map without its weights is said of this map and this class only', () => {
-  const part = mount(GALLERY, cards);
+  const part = mountGallery(cards);
   const lines = () => texts(part.find('said').children);
   part.set({ key: 'k', method: 'relevance', words: 'It falls apart.' }, 'weights');
   assert.equal(lines().length, 1);
   part.set({ key: 'k', method: 'rollout', words: 'It falls apart.' }, 'weights');
   assert.equal(lines()[1], 'It falls apart.');
-  part.set({ ...cards, revision: 2, key: 'another class' });
+  part.set({ ...cards, key: 'another class' });
   assert.equal(lines().length, 1);
 });
 
 test('the curve says where the slider of the stage is, while it shows patches being taken away', () => {
-  const part = mount(GALLERY, cards);
+  const part = mountGallery(cards);
   part.set({ key: 'k', cards: { rollout: known } }, 'trust');
   const now = part.find('now');
   assert.ok(now.hidden);
@@ -275,20 +280,18 @@ test('the curve says where the slider of the stage is, while it shows patches be
 });
 
 test('a chosen method that was computed just now is shown on the stage', () => {
-  const [rollout, relevance, shap] = cards.cards;
-  const chosen = { ...cards, cards: [{ ...rollout, chosen: false }, relevance, { ...shap, chosen: true }] };
-  const part = mount(GALLERY, chosen);
+  const part = mountGallery({ ...cards, chosen: 'shap' });
   const tell = (/** @type {any} */ said) => part.set({ key: 'k', of: { shap: said } }, 'progress');
   tell({ seq: 1, share: 0.5, words: 'half' });
   assert.deepEqual(part.told, []);
   tell({ seq: 2, map: map('a shap') });
-  assert.deepEqual(part.told, [['open', { method: 'shap' }]]);
+  assert.deepEqual(part.told, [['made', {}]]);
   tell({ seq: 2, map: map('a shap') }); // told twice
   assert.equal(part.told.length, 1);
 });
 
 test('a test that failed says so, and may be tried again', () => {
-  const part = mount(GALLERY, cards);
+  const part = mountGallery(cards);
   part.find('test').click();
   part.set(
     { key: 'k', error: 'Too slow.', cards: { rollout: { options: 'o', error: 'not this one' } } },
@@ -305,36 +308,29 @@ test('a card that is opened puts its map on the stage and brings that onto the s
   const browser = new Browser();
   const target = /** @type {any} */ (browser.globals.document);
   const there = { scrolled: 0, scrollIntoView: () => void (there.scrolled += 1) };
-  const part = mount(GALLERY, cards, { browser });
+  const part = mountGallery(cards, { browser });
   target.querySelector = (/** @type {string} */ stage) =>
     stage === '#vv-explain-picture .vv-play-stage' ? there : null;
   inside(card(part, 'relevance'), 'open').click();
-  assert.deepEqual(part.told, [['open', { method: 'relevance' }]]);
+  assert.deepEqual(part.told, [['choose', { method: 'relevance' }]]);
   assert.equal(there.scrolled, 1);
 });
 
 test('a gallery keeps what it knows of the same picture, and forgets trust of other options', () => {
-  const part = mount(GALLERY, cards);
+  const part = mountGallery(cards);
   part.set({ key: 'k', cards: { rollout: known, relevance: known } }, 'trust');
   const [rollout, relevance, shap] = cards.cards;
   part.set({
     ...cards,
-    revision: 2,
-    map_scale: 'share',
+
     cards: [{ ...rollout, options: 'p' }, relevance, shap],
   });
   assert.ok(inside(card(part, 'rollout'), 'falls').hidden);
   assert.ok(!inside(card(part, 'relevance'), 'falls').hidden);
   const chips = part.element.querySelectorAll('[data-map-scale]');
-  assert.deepEqual(chips.map(pressed), ['false', 'true', 'false']);
-  chips[0].click();
-  assert.deepEqual(part.told.at(-1), ['map_scale', { map_scale: 'own' }]);
-  part.set({ ...cards, revision: 1, cards: [] });
-  assert.equal(part.find('cards').childElementCount, 3);
-  part.set({ revision: 3, busy: true });
-  assert.ok(part.element.classList.contains('vv-busy'));
-  part.set({ revision: 4, error: 'No model.' });
-  assert.ok(!part.element.classList.contains('vv-busy'));
+  chips[1].click();
+  assert.deepEqual(part.told.at(-1), ['choose', { ruler: 'share' }]);
+  part.set({ error: 'No model.' });
   assert.deepEqual(
     [part.find('gallery-error').textContent, part.find('cards').hidden, part.find('gallery-head').hidden],
     ['No model.', true, true],
@@ -342,20 +338,96 @@ test('a gallery keeps what it knows of the same picture, and forgets trust of ot
   assert.ok(part.find('belief').hidden && part.find('rule').hidden);
 });
 
-test('what was told before the module was there is shown when it is mounted', () => {
-  const early = {
-    progress: { key: 'k', of: { shap: { seq: 1, share: 0.5, words: 'half' } } },
-    trust: { key: 'k', cards: { rollout: known } },
-  };
-  const part = mount(GALLERY, cards, { props: early });
-  assert.equal(inside(card(part, 'shap'), 'progress').value, 0.5);
-  assert.equal(inside(card(part, 'rollout'), 'falls').textContent, known.falls);
-});
-
 test('a gallery that is made again knows nothing of the one before', () => {
-  const first = mount(GALLERY, cards);
+  const first = mountGallery(cards);
   first.set({ key: 'k', cards: { rollout: known } }, 'trust');
-  const second = mount(GALLERY, cards);
+  const second = mountGallery(cards);
   assert.ok(inside(card(second, 'rollout'), 'falls').hidden);
   assert.ok(!inside(card(first, 'rollout'), 'falls').hidden);
+});
+
+// --- as the link has it
+
+/** The gallery over a store, whose questions a test answers. */
+async function open(/** @type {any} */ t, search = '') {
+  const browser = new Browser();
+  browser.install(t);
+  const place = placeAt(`?tab=explain&image=lion${search}`);
+  const store = new Store(fields, place);
+  /** @type {{view: URLSearchParams, answer: (base: any) => Promise<void>}[]} */
+  const questions = [];
+  const ask = asker({
+    keeps: () => false,
+    answer: (name, { view }) =>
+      new Promise((done, failed) => {
+        assert.equal(name, 'gallery');
+        const answer = async (/** @type {any} */ base) => {
+          if (base instanceof Error) failed(base);
+          else done(base);
+          await settle();
+        };
+        questions.push({ view: new URLSearchParams(view), answer });
+      }),
+  });
+  const turn = signal(0);
+  const element = /** @type {any} */ (parse(read('../../vit_viz/web/explain/gallery.html')));
+  /** @type {[string, any][]} */
+  const told = [];
+  const part = galleryIn(element, { store, ask, turn }, (name, data) => void told.push([name, data]));
+  await settle();
+  const find = (/** @type {string} */ name) => element.querySelector(`.vv-${name}`);
+  return { browser, place, store, questions, turn, element, told, find, part };
+}
+
+test('the cards are asked for as the link has them, and again where it changes what they show', async (t) => {
+  const page = await open(t, '&target=7&ruler=share&share=0.25');
+  assert.deepEqual(Object.fromEntries(page.questions[0].view), {
+    ...{ image: 'lion', target: '7', ruler: 'share', share: '0.25' },
+  });
+  assert.ok(page.element.classList.contains('vv-busy') && !page.find('gallery-wait').hidden);
+  await page.questions[0].answer({ ...cards, chosen: undefined });
+  assert.ok(!page.element.classList.contains('vv-busy') && page.find('gallery-wait').hidden);
+  const chips = page.element.querySelectorAll('[data-map-scale]');
+  assert.deepEqual(chips.map(pressed), ['false', 'true', 'false']);
+  assert.ok(card(page, 'relevance').classList.contains('vv-chosen'));
+  inside(card(page, 'rollout'), 'open').click();
+  assert.deepEqual(page.place.written.at(-1), [{ method: 'rollout' }, false]);
+  assert.ok(card(page, 'rollout').classList.contains('vv-chosen'));
+  page.store.set({ q: '1,2', layer: 3 });
+  await settle();
+  assert.equal(page.questions.length, 1); // another map that is looked at is in the same gallery
+  chips[0].click();
+  assert.deepEqual(page.place.written.at(-1), [{ ruler: null }, false]);
+  assert.equal(page.questions.length, 2);
+  assert.ok(page.element.classList.contains('vv-busy'));
+  page.turn.value += 1;
+  assert.equal(page.questions.length, 3);
+  page.part.follow({ key: 'k', of: { shap: { seq: 1, map: map('a shap') } } });
+  assert.equal(page.questions.length, 4); // the new map is compared with the others
+});
+
+test('cards of what is looked at no longer never come', async (t) => {
+  const page = await open(t);
+  page.store.look({ image: 'twins' });
+  await settle();
+  await page.questions[1].answer({ ...cards, key: 'twins', cards: cards.cards.slice(0, 2) });
+  await page.questions[0].answer(cards);
+  assert.equal(page.find('cards').childElementCount, 2);
+  page.store.look({ model: 'none' });
+  await page.questions[2].answer(new Error('No model.'));
+  assert.deepEqual([page.find('gallery-error').textContent, page.find('cards').hidden], ['No model.', true]);
+  page.place.go('?tab=explain&image=lion');
+  await page.questions[3].answer(cards);
+  assert.deepEqual([page.find('gallery-error').hidden, page.find('cards').hidden], [true, false]);
+});
+
+test('nobody asks for cards that nobody looks at', async (t) => {
+  const page = await open(t, '&explain=parts');
+  assert.equal(page.questions.length, 0);
+  page.store.set({ explain: 'why' });
+  assert.equal(page.questions.length, 1);
+  page.store.set({ tab: 'look' });
+  page.store.look({ image: 'twins' });
+  await settle();
+  assert.equal(page.questions.length, 1);
 });

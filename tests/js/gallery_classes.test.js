@@ -3,19 +3,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mount as gallery } from '../../vit_viz/ui/explain/gallery.js';
-import { component, mount } from './browser.js';
+import { mountGallery } from './gallery_part.js';
 
-const GALLERY = component(gallery, 'ui/explain/gallery.html');
 const method = (/** @type {string} */ name, /** @type {string} */ label) => ({
   ...{ name, label, map: { caption: label }, src: `/${name}.png`, ratio: 1.5, options: 'o' },
 });
 const cards = {
-  cards: [
-    { ...method('rollout', 'Rollout'), chosen: true },
-    method('relevance', 'Relevance'),
-    method('legrad', 'LeGrad'),
-  ],
+  chosen: 'rollout',
+  cards: [method('rollout', 'Rollout'), method('relevance', 'Relevance'), method('legrad', 'LeGrad')],
 };
 const fall = {
   x: [0, 1],
@@ -39,11 +34,11 @@ const card = (/** @type {any} */ part, /** @type {string} */ name) =>
 const inside = (/** @type {any} */ node, /** @type {string} */ name) => node.querySelector(`.vv-${name}`);
 
 test('what was tested for a class stays as that of this class until the other one is tested, and comes back with it', () => {
-  const about = (/** @type {number} */ revision, /** @type {string} */ target, photo = 'photo') => ({
+  const about = (/** @type {string} */ target, photo = 'photo') => ({
     ...cards,
-    ...{ revision, target, about: photo, key: `${photo}|${target}` },
+    ...{ target, about: photo, key: `${photo}|${target}` },
   });
-  const part = mount(GALLERY, about(1, 'lion'));
+  const part = mountGallery(about('lion'));
   const shown = () => ({
     title: part.find('gallery-title').textContent,
     first: part.find('cards').children[0].dataset.method,
@@ -67,7 +62,7 @@ test('what was tested for a class stays as that of this class until the other on
     test: lion.test,
   });
   assert.ok(!part.find('now').hidden);
-  part.set(about(2, 'cougar'));
+  part.set(about('cougar'));
   assert.deepEqual(shown(), {
     title: 'Three ways to ask, the most faithful for lion first',
     first: 'relevance',
@@ -87,10 +82,10 @@ test('what was tested for a class stays as that of this class until the other on
   part.set({ key: 'photo|cougar', order: ['rollout'], cards: { rollout: slower } }, 'trust');
   assert.deepEqual([shown().falls, shown().other, shown().first], [slower.falls, false, 'rollout']);
   assert.ok(inside(card(part, 'relevance'), 'falls').hidden); // not tested for this class
-  part.set(about(3, 'lion'));
+  part.set(about('lion'));
   assert.deepEqual(shown(), lion);
-  part.set(about(4, 'tower', 'another photo'));
+  part.set(about('tower', 'another photo'));
   assert.deepEqual([shown().falls, shown().curve, shown().other], ['', '', false]);
-  part.set(about(5, 'lion'));
+  part.set(about('lion'));
   assert.equal(shown().falls, ''); // of a photo that was left nothing is kept
 });

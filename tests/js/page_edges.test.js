@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mountMeter } from '../../vit_viz/ui/explain/gallery.js';
+import { mount as mountMeter } from '../../vit_viz/ui/explain/meter.js';
 import { mountLoading, mountSamples } from '../../vit_viz/ui/header/parts.js';
 import { mount as mountFacts } from '../../vit_viz/ui/header/facts.js';
 import { SERVER } from '../../vit_viz/web/look/server_source.js';

@@ -165,6 +165,41 @@ def test_what_cannot_be_opened_is_one_sentence(client: TestClient, ada: str) -> 
         assert answer.json().keys() == {"error"}
 
 
+def test_a_target_is_the_first_classes_and_those_that_are_chosen(
+    client: TestClient, session: Session, ada: str
+) -> None:
+    mine = session.add_upload(odd_picture(), owner=ada)
+    ranking = session.top_classes_of(Subject("odd", mine, mode="crop", owner=ada), count=7)
+    assert ranking is not None
+
+    def told(target: str, **more: Any) -> Any:
+        body = {"view": f"image={mine}&mode=crop&target={target}", **more}
+        headers = {"Cookie": f"{COOKIE}={ada}"}
+        return client.post("/vit_viz/target", headers=headers, json=body).json()
+
+    first = told("")
+    assert [entry["index"] for entry in first["classes"]] == list(ranking.indices[:3])
+    assert [entry["probability"] for entry in first["classes"]] == pytest.approx(ranking.scores[:3].tolist())
+    assert (first["chosen"], first["other"], first["words"]) == (ranking.indices[0], None, "")
+    assert first["link"] == str(ranking.indices[0])
+    last, second = ranking.indices[6], ranking.indices[1]
+    pair = told(f"{last}-{second}")
+    assert (pair["chosen"], pair["other"], pair["link"]) == (last, second, f"{last}-{second}")
+    assert [entry["index"] for entry in pair["classes"]] == [*ranking.indices[:3], last]
+    assert pair["name"] == f"animal {last} and not animal {second}"
+    missing = told("7")
+    assert (missing["chosen"], missing["link"]) == (ranking.indices[0], first["link"])
+    assert "0-6" in missing["words"]
+    assert told("", find="animal 6") == {"hits": [{"index": 6, "name": "animal 6"}]}
+
+
+def test_what_an_answer_is_made_of_says_what_stands_out(client: TestClient, ada: str) -> None:
+    body = {"image": {"sample": "twins"}, "mode": "crop", "target": "3-1"}
+    answer = client.post("/api/v1/decomposition", json=body, headers={"Cookie": f"{COOKIE}={ada}"}).json()
+    assert "the lead of animal" in answer["facts"]["finding"]
+    assert "; " in answer["facts"]["finding"]
+
+
 def test_a_browser_that_keeps_no_cookies_is_known_by_the_name_of_its_page(
     client: TestClient, session: Session
 ) -> None:

@@ -28,6 +28,8 @@ from vit_viz.session.handles import OWNER as OWNED_BY, PAGE, VISITOR
 from vit_viz.session.session import Session
 from vit_viz.ui.app import TABS, build_app
 from vit_viz.ui.edge.user_errors import sentence, toast
+from vit_viz.ui.explain.answers import gallery_value
+from vit_viz.ui.explain.questions import Questions
 from vit_viz.ui.page import Tab
 from vit_viz.views.choices import first_image
 from vit_viz.views.state import ViewState
@@ -115,6 +117,10 @@ class Desk:
         """Open the page at an address."""
         self.act("", "arrive", data={"search": search})
 
+    def follow(self, **change: str | None) -> None:
+        """Let a room write names of links."""
+        self.act("", "follow", data={"set": change, "told": self.view().told + 1})
+
     def act(self, elem_id: str, event: str, *values: Any, data: Any = None) -> None:
         """Let an event happen and whatever it wakes."""
         waiting = [block for block in self.demo.fns.values() if self._hears(block, elem_id, event)]
@@ -188,6 +194,12 @@ def arrived(demo: gr.Blocks, image: str, tab: str, more: str = "", *, mode: str 
     desk = Desk(demo, page=f"page {next(_PAGES)}")
     desk.arrive(f"?model=odd&image={image}&mode={mode}&tab={tab}{more}")
     return desk
+
+
+def cards_of(session: Session, desk: Desk) -> dict[str, dict[str, Any]]:
+    """The cards that the Explain tab of a page is answered with, by their methods."""
+    questions = Questions.of(SimpleNamespace(session=session), desk.view(), desk.owner)
+    return {card["name"]: card for card in gallery_value(questions)["cards"]}
 
 
 def name_of(component: Any) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, arrived, layout, odd_picture
+from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, arrived, cards_of, layout, odd_picture
 from vit_viz import samples
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.removal import WithoutPatches
@@ -29,7 +29,7 @@ from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.app import QUEUE_SECONDS
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.explain.view import cost_words
+from vit_viz.ui.explain.answers import cost_words
 from vit_viz.ui.header import view as header
 
 LEFT = (WIDTH - HEIGHT * 48 / 32) / 2  # of the crop, in pixels of the photo
@@ -48,6 +48,12 @@ def the_map(session: Session, image: str, method: str, **more: Any) -> PatchMap:
     found = session.run(Request.of("odd", image, method, mode="crop", owner=OWNER, **more))
     assert isinstance(found, PatchMap)
     return found
+
+
+def first_class(session: Session, image: str) -> int:
+    ranking = session.top_classes_of(Subject("odd", image, mode="crop", owner=OWNER))
+    assert ranking is not None
+    return int(ranking.indices[0])
 
 
 # --- the layout
@@ -241,14 +247,11 @@ def test_a_picture_that_is_gone_is_one_sentence(demo: gr.Blocks, session: Sessio
     desk.arrive(f"?model=odd&image={image}&tab=look")
     session.uploads._drop(image)
     desk.act("", "follow", data={"set": {"tab": "explain"}, "told": 1})
-    assert "no longer here" in desk.shown["vv-gallery"]["value"]["error"]
+    said = desk.shown["vv-explain-picture"]["value"]
+    assert "no longer here" in (said.get("error") or said["note"])
 
 
 # --- explain
-
-
-def gallery(desk: Desk) -> dict[str, Any]:
-    return {card["name"]: card for card in desk.shown["vv-gallery"]["value"]["cards"]}
 
 
 def test_every_quick_method_has_a_map_for_the_first_class(
@@ -258,12 +261,8 @@ def test_every_quick_method_has_a_map_for_the_first_class(
     logits = session.trace("odd", image, mode="crop", owner=OWNER).logits
     assert logits is not None
     best = int(logits.argmax())
-    cards = gallery(desk)
+    cards = cards_of(session, desk)
     assert list(cards) == [method.name for method in METHODS.cards]
-    value = desk.shown["vv-gallery"]["value"]
-    assert value["key"] == f"{desk.view().about}|{best}"
-    assert (value["revision"], value["map_scale"]) == (desk.view().revision, "own")
-    assert (value["about"], value["target"]) == (desk.view().about, f"animal {best}")
     for method in METHODS.cards:
         card = cards[method.name]
         assert ("map" in card) == (method.name in METHODS.quick)
@@ -272,7 +271,6 @@ def test_every_quick_method_has_a_map_for_the_first_class(
         assert card["label"] == method.words.label
         assert card["blind"] == method.words.class_blind
         assert card["options"] == "()"
-        assert card["chosen"] == (method.name == desk.view().method)
         source = urlsplit(card["src"])
         assert parse_qs(source.query)["kind"] == ["card"]
         assert parse_qs(source.query)["bare"] == ["1"]
@@ -293,54 +291,11 @@ def test_every_quick_method_has_a_map_for_the_first_class(
     assert cards["relevance"]["map"]["caption"].endswith(f"Scale: {found.unit} {ends}.")
 
 
-def test_the_chips_are_the_first_three_classes_and_those_that_are_chosen(
-    visit: Callable[..., Desk], session: Session, image: str
-) -> None:
-    desk = visit("explain")
-    ranking = session.top_classes_of(Subject("odd", image, mode="crop", owner=OWNER), count=7)
-    assert ranking is not None
-    aim = desk.shown["vv-target"]["value"]
-    assert [entry["index"] for entry in aim["classes"]] == list(ranking.indices[:3])
-    assert [entry["probability"] for entry in aim["classes"]] == pytest.approx(ranking.scores[:3].tolist())
-    assert (aim["chosen"], aim["other"], aim["words"]) == (ranking.indices[0], None, "")
-    assert aim["revision"] == desk.view().revision
-    last, second = ranking.indices[6], ranking.indices[1]
-    desk.act("vv-target", "why", data={"index": last})
-    assert desk.view().target == str(last)
-    desk.act("vv-target", "unlike", data={"index": second})
-    assert desk.view().target == f"{last}-{second}"
-    aim = desk.shown["vv-target"]["value"]
-    assert (aim["chosen"], aim["other"]) == (last, second)
-    assert [entry["index"] for entry in aim["classes"]] == [*ranking.indices[:3], last]
-    assert f"for animal {last} and not animal {second}" in gallery(desk)["relevance"]["map"]["caption"]
-    desk.act("vv-target", "why", data={"index": 3})
-    assert desk.view().target == ("3" if second == 3 else f"3-{second}")
-    desk.act("vv-target", "unlike", data={"index": 3})
-    assert desk.view().target.startswith("3")
-    desk.act("vv-target", "unlike", data={"index": None})
-    assert desk.view().target == "3"
-    for wrong in (7, -1, True, "1", None):
-        with pytest.raises(gr.Error, match="from 0 to 6"):
-            desk.act("vv-target", "why", data={"index": wrong})
-
-
-def test_the_class_that_is_set_against_itself_is_dropped(visit: Callable[..., Desk]) -> None:
-    desk = visit("explain", "&target=2-4")
-    desk.act("vv-target", "why", data={"index": 4})
-    assert desk.view().target == "4"
-
-
-def test_a_search_answers_with_its_own_number(visit: Callable[..., Desk]) -> None:
-    desk = visit("explain")
-    desk.act("vv-target", "search", data={"text": "animal 6", "seq": 12})
-    assert desk.shown["vv-target"]["matches"] == {"seq": 12, "hits": [{"index": 6, "name": "animal 6"}]}
-
-
 def test_a_method_is_put_on_the_stage_with_its_options(
     visit: Callable[..., Desk], session: Session, image: str
 ) -> None:
     desk = visit("explain", "&q=2,5")
-    desk.act("vv-gallery", "open", data={"method": "rollout"})
+    desk.follow(method="rollout")
     assert desk.view().method == "rollout"
     picture = desk.shown["vv-explain-picture"]["value"]
     save = parse_qs(urlsplit(picture["save"]).query)
@@ -364,9 +319,9 @@ def test_a_method_is_put_on_the_stage_with_its_options(
     desk.act("discard ratio", "input", 0.5)
     assert desk.view().options == (("rollout", RolloutOptions(attention_share=0.25, discard=0.5)),)
     assert "discard 0.5" in desk.shown["vv-explain-picture"]["value"]["caption"]
-    assert gallery(desk)["rollout"]["options"] != "()"
-    assert gallery(desk)["relevance"]["options"] == "()"
-    desk.act("vv-gallery", "open", data={"method": "relevance"})
+    assert cards_of(session, desk)["rollout"]["options"] != "()"
+    assert cards_of(session, desk)["relevance"]["options"] == "()"
+    desk.follow(method="relevance")
     assert desk.shown["attention share"]["visible"] is False
     closely = desk.shown["vv-explain-picture"]["value"]["caption"]
     assert "explains the output, not the pinned patch (2, 5)" in closely
@@ -386,32 +341,33 @@ def test_a_method_is_put_on_the_stage_with_its_options(
     assert desk.shown["vv-explain-picture"]["value"]["bar"]["stops"] != stops
 
 
-def test_a_slow_method_gives_way_until_it_was_made(visit: Callable[..., Desk]) -> None:
+def test_a_slow_method_gives_way_until_it_was_made(
+    visit: Callable[..., Desk], session: Session, image: str
+) -> None:
     desk = visit("explain")
-    desk.act("vv-gallery", "open", data={"method": "occlusion"})
+    desk.follow(method="occlusion")
     assert "Relevance is shown instead" in desk.shown["vv-explain-picture"]["value"]["note"]
     assert desk.shown["vv-explain-picture"]["value"]["method"] == "Relevance"
     desk.act("vv-gallery", "compute", data={"method": "occlusion"})
     done = desk.shown["vv-gallery"]["progress"]
-    assert done["key"] == desk.shown["vv-gallery"]["value"]["key"]
+    assert done["key"] == f"{desk.view().about}|{first_class(session, image)}"
     assert list(done["of"]) == ["occlusion"]
     assert "map" in done["of"]["occlusion"]
     began = next(value["progress"] for _name, value in desk.told if value.get("progress"))["of"]["occlusion"]
     assert (began["share"], began["words"]) == (0.0, "Starting …")
-    desk.act("vv-gallery", "open", data={"method": "occlusion"})  # the same view, but now it is there
+    desk.act("vv-gallery", "made")  # the same view, but now it is there
     assert desk.shown["vv-explain-picture"]["value"]["method"] == "Occlusion"
     assert "instead" not in desk.shown["vv-explain-picture"]["value"]["note"]
-    assert "map" in gallery(desk)["occlusion"]
-    desk.act("vv-gallery", "map_scale", data={"map_scale": "share"})
-    assert "map" in gallery(desk)["occlusion"]
-    assert desk.shown["vv-gallery"]["value"]["map_scale"] == "share"
+    assert "map" in cards_of(session, desk)["occlusion"]
+    desk.follow(ruler="share")
+    assert "map" in cards_of(session, desk)["occlusion"]
     assert "instead" not in desk.shown["vv-explain-picture"]["value"]["note"]
     quick = [
         card["map"]["caption"]
         .split(" to ")[-1]
         .split(". Its largest value")[0]
         .rstrip(".")  # a peak, which is clipped
-        for card in gallery(desk).values()
+        for card in cards_of(session, desk).values()
         if not card["slow"]
     ]
     assert len(set(quick)) == 1
@@ -427,7 +383,7 @@ def test_a_test_of_maps_sorts_them_and_has_their_curves(
     trust = desk.shown["vv-gallery"]["trust"]
     assert set(trust["cards"]) == {"relevance", "attention"}
     assert sorted(trust["order"]) == ["attention", "relevance"]
-    assert trust["key"] == desk.shown["vv-gallery"]["value"]["key"]
+    assert trust["key"] == f"{desk.view().about}|{first_class(session, image)}"
     shares = [
         v["trust"]["share"] for n, v in desk.told if n == "vv-gallery" and "share" in v.get("trust", {})
     ]
@@ -451,7 +407,7 @@ def test_a_test_of_maps_sorts_them_and_has_their_curves(
             mode="crop",
             owner=OWNER,
             method=method,
-            target=int(desk.shown["vv-target"]["value"]["chosen"]),
+            target=first_class(session, image),
             options=(),
         )
         found = session.run(request)
@@ -498,7 +454,7 @@ def test_patches_are_taken_away_on_the_stage(
     assert value["grid"] == [4, 6]
     assert value["photo_size"] == [HEIGHT, WIDTH]
     assert value["region"] == pytest.approx([0, LEFT, HEIGHT, HEIGHT * 1.5], abs=0.2)
-    best = int(desk.shown["vv-target"]["value"]["chosen"])
+    best = first_class(session, image)
     assert (value["key"], value["target"]) == (desk.view().about, str(best))
     assert value["method"] == "Relevance"
     found = the_map(session, image, "relevance", target=best)
@@ -534,8 +490,7 @@ def test_the_answers_are_about_the_target_whatever_it_scores(
     ranking = session.top_classes_of(Subject("odd", image, mode="crop", owner=OWNER), count=7)
     assert ranking is not None
     last, before_last = ranking.indices[6], ranking.indices[5]
-    desk.act("vv-target", "why", data={"index": last})
-    desk.act("vv-target", "unlike", data={"index": before_last})
+    desk.follow(target=f"{last}-{before_last}")
     value = desk.shown["vv-explain-picture"]["value"]
     assert value["target"] == f"{last}-{before_last}"
     whole = value["whole"]["top"]
@@ -555,7 +510,9 @@ def test_the_answers_are_about_the_target_whatever_it_scores(
     assert f"animal {last} " in answer["words"]
 
 
-def test_the_sanity_check_follows_the_chosen_map(visit: Callable[..., Desk]) -> None:
+def test_the_sanity_check_follows_the_chosen_map(
+    visit: Callable[..., Desk], session: Session, image: str
+) -> None:
     desk = visit("explain")
     assert desk.shown["vv-sanity"]["value"]["words"] == "For Relevance."
     assert desk.shown["vv-sanity-curve"]["visible"] is False
@@ -563,19 +520,22 @@ def test_the_sanity_check_follows_the_chosen_map(visit: Callable[..., Desk]) -> 
     assert desk.shown["vv-sanity-curve"]["visible"] is True
     assert desk.shown["vv-sanity"]["value"]["words"] == "For Relevance."
     said = desk.shown["vv-gallery"]["weights"]
-    assert (said["key"], said["method"]) == (desk.shown["vv-gallery"]["value"]["key"], "relevance")
+    assert (said["key"], said["method"]) == (
+        f"{desk.view().about}|{first_class(session, image)}",
+        "relevance",
+    )
     assert said["words"].startswith("With all weights re-initialised, ")
     figure = json.loads(desk.shown["vv-sanity-curve"]["value"].to_json())["layout"]
     assert figure["title"]["text"] == "Relevance, weights re-initialised"
     caption = figure["annotations"][0]["text"].replace("<br>", " ")
     assert re.match(r"odd · .+ · for animal \d · With all weights re-initialised, ", caption)
     assert caption.endswith(" · vit_viz")
-    desk.act("vv-gallery", "open", data={"method": "attention"})
+    desk.follow(method="attention")
     assert desk.shown["vv-sanity"]["value"]["words"] == "For Last-layer attention."
     assert desk.shown["vv-sanity-curve"]["visible"] is False
-    desk.act("vv-gallery", "open", data={"method": "relevance"})
+    desk.follow(method="relevance")
     assert desk.shown["vv-sanity-curve"]["visible"] is True  # kept
-    desk.act("vv-gallery", "open", data={"method": "occlusion"})
+    desk.follow(method="occlusion")
     desk.act("vv-sanity", "start")
     assert "would have to be recomputed" in desk.shown["vv-sanity"]["value"]["error"]
 
@@ -655,9 +615,9 @@ def test_arrows_start_in_the_centre_where_no_patch_is_pinned(visit: Callable[...
 
 def test_a_part_that_is_not_on_the_screen_sleeps(visit: Callable[..., Desk]) -> None:
     desk = visit("patches")
-    assert not {"vv-gallery", "vv-heads"} & set(desk.shown)
+    assert not {"vv-explain-picture", "vv-heads"} & set(desk.shown)
     desk.act("", "follow", data={"set": {"tab": "explain"}, "told": 1})
-    assert "vv-gallery" in desk.shown
+    assert "vv-explain-picture" in desk.shown
     assert "vv-heads" not in desk.shown
     assert desk.view().tab == "explain"
     assert desk.shown["Address"]["value"]["set"] == {"tab": "explain"}
@@ -669,7 +629,7 @@ def test_a_part_that_is_not_on_the_screen_sleeps(visit: Callable[..., Desk]) -> 
 @pytest.mark.parametrize(
     ("tab", "name", "act"),
     [
-        ("explain", "vv-gallery", ("attention share", "input", 0.3)),
+        ("explain", "vv-explain-picture", ("attention share", "input", 0.3)),
         ("explain", "vv-explain-picture", ("vv-explain-picture", "pick", None)),
     ],
 )

@@ -25,9 +25,9 @@ from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.explain import questions
+from vit_viz.ui.explain.answers import gallery_value
 from vit_viz.ui.explain.questions import answer_value, matching_classes, percent, target_value, with_target
 from vit_viz.ui.explain.trust import falls, trust_value
-from vit_viz.ui.explain.view import gallery_value
 from vit_viz.ui.jobs import Stops, steps
 from vit_viz.ui.pictures import card_named
 from vit_viz.views.state import ViewState

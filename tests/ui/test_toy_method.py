@@ -12,7 +12,7 @@ import gradio as gr
 import numpy as np
 import pytest
 
-from tests.ui.desk import COLS, OWNER, ROWS, Desk, arrived
+from tests.ui.desk import COLS, OWNER, ROWS, Desk, arrived, cards_of
 from tests.waiting import PATIENCE
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.method_input import MethodInput
@@ -82,25 +82,20 @@ def opened(demo: gr.Blocks, image: str, more: str = "") -> Desk:
     return arrived(demo, image, "explain", more)
 
 
-def card(desk: Desk) -> dict[str, Any]:
-    cards: list[dict[str, Any]] = desk.shown["vv-gallery"]["value"]["cards"]
-    return next(one for one in cards if one["name"] == "toy")
-
-
-def test_a_method_of_one_declaration_has_a_card(demo: gr.Blocks, image: str) -> None:
-    one = card(opened(demo, image))
+def test_a_method_of_one_declaration_has_a_card(demo: gr.Blocks, session: Session, image: str) -> None:
+    one = cards_of(session, opened(demo, image))["toy"]
     assert (one["label"], one["slow"], one["blind"], one["options"]) == ("Stripes", True, False, "()")
     assert one["words"] == "four strokes"
     assert (one["shows"], one["hides"]) == (TOY.words.shows, TOY.words.hides)
     assert "map" not in one
 
 
-def test_its_options_stand_in_links(demo: gr.Blocks, image: str) -> None:
+def test_its_options_stand_in_links(demo: gr.Blocks, session: Session, image: str) -> None:
     desk = opened(demo, image, "&method=toy&toy.stripes=3&toy.along=cols")
     view = desk.view()
     assert (view.method, view.options_of("toy"), view.notes) == ("toy", ToyOptions(3, "cols"), ())
     assert "toy.stripes=3" in view.to_address()
-    assert parse_qs(urlsplit(card(desk)["src"]).query)["toy.along"] == ["cols"]
+    assert parse_qs(urlsplit(cards_of(session, desk)["toy"]["src"]).query)["toy.along"] == ["cols"]
     view, problems = ViewState.from_address("?method=toy&toy.stripes=99")
     assert view.options == ()
     assert problems == (
@@ -130,11 +125,13 @@ def test_it_says_how_far_it_is_and_then_has_its_map(
     assert numbers == sorted(numbers)
 
 
-def test_it_is_looked_at_closely_with_its_words_and_its_controls(demo: gr.Blocks, image: str) -> None:
+def test_it_is_looked_at_closely_with_its_words_and_its_controls(
+    demo: gr.Blocks, session: Session, image: str
+) -> None:
     desk = opened(demo, image)
     assert desk.shown["number of stripes"]["visible"] is False
     desk.act("vv-gallery", "compute", data={"method": "toy"})
-    desk.act("vv-gallery", "open", data={"method": "toy"})
+    desk.follow(method="toy")
     said = " ".join(str(value.get("value")) for name, value in desk.told if name == "HTML")
     for words in (TOY.words.formula, "Toy &amp; Test 2026"):
         assert words in said
@@ -143,12 +140,12 @@ def test_it_is_looked_at_closely_with_its_words_and_its_controls(demo: gr.Blocks
     assert "2 stripes" in desk.shown["vv-explain-picture"]["value"]["caption"]
     desk.act("number of stripes", "input", 5)
     assert desk.view().options == (("toy", ToyOptions(5)),)
-    assert card(desk)["options"] == "(('stripes', 5),)"
-    assert "map" not in card(desk)  # it is another map, which nobody asked for yet
+    assert cards_of(session, desk)["toy"]["options"] == "(('stripes', 5),)"
+    assert "map" not in cards_of(session, desk)["toy"]  # it is another map, which nobody asked for yet
     desk.act("vv-gallery", "compute", data={"method": "toy"})
-    desk.act("vv-gallery", "open", data={"method": "rollout"})
+    desk.follow(method="rollout")
     assert desk.shown["number of stripes"]["visible"] is False
-    desk.act("vv-gallery", "open", data={"method": "toy"})
+    desk.follow(method="toy")
     assert desk.shown["number of stripes"] == {"value": 5, "visible": True}
     assert "5 stripes" in desk.shown["vv-explain-picture"]["value"]["caption"]
     assert "number of stripes 5" in desk.shown["vv-explain-picture"]["value"]["caption"]

@@ -36,6 +36,7 @@ class Decomposition(Answer):
         about: what is explained, for titles: "lion".
         unit: the same in full: "logit of class 291 (lion)".
         crop_box: where the patches lie in the original image.
+        finding: what stands out, in one sentence; it follows from the numbers, whatever is given.
     """
 
     terms: NDArray[np.float32]
@@ -53,6 +54,7 @@ class Decomposition(Answer):
     provenance: Provenance = field(default_factory=Provenance)
     crop_box: CropBox | None = None
     note: str = NOTE
+    finding: str = ""
 
     AXES = axes(terms=("layer", "head", "token"), heads=("layer", "head"), mlps=("layer",), rest=("part",))
 
@@ -69,6 +71,7 @@ class Decomposition(Answer):
                 f"Terms of {list(shape)} and {len(self.rest_names)} other parts are expected, not {list(self.terms.shape)} and "
                 f"{len(self.rest)}."
             )
+        object.__setattr__(self, "finding", _finding(self))
         super().__post_init__()
 
     def __repr__(self) -> str:
@@ -89,33 +92,6 @@ class Decomposition(Answer):
         }
         mlps = {f"MLP {name}": float(value) for name, value in zip(self.layers, self.mlps, strict=True)}
         return rest | heads | mlps
-
-    @property
-    def finding(self) -> str:
-        """What stands out, in one sentence."""
-        sign = -1.0 if self.total < 0 else 1.0
-        mlps = [f"the MLP of layer {name}" for name in self.layers]
-        mlps[-1] = "the pool's MLP" if self.layers == ("pool",) else "the last MLP"
-        parts = dict(zip(mlps, (sign * self.mlps).tolist(), strict=True))
-        parts |= {
-            f"the {name}": sign * float(value) for name, value in zip(self.rest_names, self.rest, strict=True)
-        }
-        heads = sign * self.heads.astype(np.float64)
-        row, head = (int(i) for i in np.unravel_index(int(heads.argmax()), heads.shape))
-        best = f"head {head} of {'the pool' if self.layers == ('pool',) else f'layer {self.layers[row]}'}"
-        parts[best] = float(heads[row, head])
-        name = max(parts, key=lambda one: parts[one])
-        share = parts[name] / max(abs(self.total), 1e-30)
-        if share > 1:
-            first = f"{name[0].upper()}{name[1:]} gives more than all of {self.about}, and others take away from it"
-        elif share >= 0.2:
-            first = f"{_share(share)} of {self.about} comes from {name}"
-        else:
-            first = f"No single part makes up a fifth of {self.about}"
-        if not heads[row, head] > 2 * np.abs(heads).mean():
-            return f"{first}; no head stands out"
-        place = _place(self, row, head, sign)
-        return f"{first}{place}" if name == best else f"{first}; of the heads, {best} gave most{place}"
 
     def map_of(self, layer: int | None = None, head: int | None = None) -> PatchMap:
         """From which patches a part was taken: of one head, all heads of a layer, or all heads; signed, in units of the output.
@@ -171,6 +147,34 @@ class Decomposition(Answer):
 
 
 # --- in words
+
+
+def _finding(decomposed: Decomposition) -> str:
+    """What stands out, in one sentence."""
+    sign = -1.0 if decomposed.total < 0 else 1.0
+    mlps = [f"the MLP of layer {name}" for name in decomposed.layers]
+    mlps[-1] = "the pool's MLP" if decomposed.layers == ("pool",) else "the last MLP"
+    parts = dict(zip(mlps, (sign * decomposed.mlps).tolist(), strict=True))
+    parts |= {
+        f"the {name}": sign * float(value)
+        for name, value in zip(decomposed.rest_names, decomposed.rest, strict=True)
+    }
+    heads = sign * decomposed.heads.astype(np.float64)
+    row, head = (int(i) for i in np.unravel_index(int(heads.argmax()), heads.shape))
+    best = f"head {head} of {'the pool' if decomposed.layers == ('pool',) else f'layer {decomposed.layers[row]}'}"
+    parts[best] = float(heads[row, head])
+    name = max(parts, key=lambda one: parts[one])
+    share = parts[name] / max(abs(decomposed.total), 1e-30)
+    if share > 1:
+        first = f"{name[0].upper()}{name[1:]} gives more than all of {decomposed.about}, and others take away from it"
+    elif share >= 0.2:
+        first = f"{_share(share)} of {decomposed.about} comes from {name}"
+    else:
+        first = f"No single part makes up a fifth of {decomposed.about}"
+    if not heads[row, head] > 2 * np.abs(heads).mean():
+        return f"{first}; no head stands out"
+    place = _place(decomposed, row, head, sign)
+    return f"{first}{place}" if name == best else f"{first}; of the heads, {best} gave most{place}"
 
 
 _SHARES = {0.25: "A quarter", 1 / 3: "A third", 0.5: "Half", 2 / 3: "Two thirds", 0.75: "Three quarters"}

@@ -32,7 +32,7 @@ from vit_viz.ui import opened
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.user_errors import GuardedBlocks, log_with_request_numbers, notice
-from vit_viz.ui.explain import view as explain
+from vit_viz.ui.explain import answers as explain_answers, view as explain
 from vit_viz.ui.header import view as header
 from vit_viz.ui.heads import answers as head_answers, view as heads
 from vit_viz.ui.help import LISTING, listing
@@ -171,6 +171,7 @@ def launch_options(
                 *opened.routes(session),
                 *steps.routes(session),
                 *head_answers.routes(session),
+                *explain_answers.routes(session),
                 *routes(session),
             ],
             "openapi_url": None,

@@ -4,7 +4,6 @@
     GET /vit_viz/layer/<handle>/<layer>    q, k of a layer (or its attention), see `vit_viz.explorer.packing`
     GET /vit_viz/tokens/<handle>/<state>   ?role=   float16 [tokens, dim] of length 1, see `vit_viz.ui.tokens.answers`
     POST /vit_viz/colours                  of the patches, in JSON, see `vit_viz.ui.tokens.answers`
-    GET /vit_viz/parts/<handle>            ?target=   float32 [layers, heads, patches], see `vit_viz.ui.explain.parts`
     GET /vit_viz/positions/<handle>        ?places=   float16 [places, rows, cols], see `vit_viz.ui.positions.answers`
     GET /vit_viz/rows/<handle>/<layer>     ?query=&direction=   float32 [heads, tokens]
     GET /vit_viz/numbers/<handle>          ?layer=&head=&query=&direction=&at=row,col   JSON, in full precision
@@ -49,7 +48,6 @@ from vit_viz.session.session import Session
 from vit_viz.ui import help as control_help, pictures, preview, scripts
 from vit_viz.ui.edge.answer_turns import spending
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.explain.parts import term_bytes
 from vit_viz.ui.look.view import explorer_file
 from vit_viz.ui.opened import page_route
 from vit_viz.ui.palette import view as palette
@@ -194,10 +192,6 @@ def _rows(session: Session, request: HttpRequest, subject: Subject) -> Response:
     return Response(plain_bytes(rows.values, np.float32), media_type="application/octet-stream")
 
 
-def _parts(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    return Response(term_bytes(session, subject, _view(request)), media_type="application/octet-stream")
-
-
 def _numbers(session: Session, request: HttpRequest, subject: Subject) -> Response:
     view = pictures.fitting(session, subject, _view(request))
     patch_map = pictures.attention(session, subject, view)
@@ -281,7 +275,6 @@ def _explorer(session: Session, request: HttpRequest, subject: Subject) -> Respo
 _ANSWERS: dict[str, Callable[[Session, HttpRequest, Subject], Response]] = {
     "/layer/{handle}/{layer}": _layer,
     "/tokens/{handle}/{state}": _tokens,
-    "/parts/{handle}": _parts,
     "/positions/{handle}": _positions,
     "/rows/{handle}/{layer}": _rows,
     "/numbers/{handle}": _numbers,

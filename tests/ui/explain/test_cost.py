@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vit_viz.analyses.methods import METHODS
-from vit_viz.ui.explain.view import cost_words, duration
+from vit_viz.ui.explain.answers import cost_words, duration
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.session.request import Subject
 from vit_viz.ui import pictures
 from vit_viz.ui.explain import agree, lead, stage
+from vit_viz.ui.explain.answers import gallery_value
 from vit_viz.ui.explain.questions import Questions, with_target
-from vit_viz.ui.explain.view import gallery_value
 from vit_viz.views.state import ViewState
 
 

@@ -2,9 +2,9 @@
 // measures it, how far that is, and the curve.
 
 import { finder, make, showJob } from '../kit/elements.js';
-import { Fall } from './fall.js';
+import { Fall } from '../../web/explain/fall.js';
 /** @import { Job, Trigger } from '../kit/elements.js' */
-/** @import { Trust } from './card.js' */
+/** @import { Trust } from '../../web/explain/card.js' */
 
 /**
  * What is known of the map on the stage; cost: of measuring it, in words.

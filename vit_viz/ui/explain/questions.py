@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
-
-import gradio as gr
+from typing import Any, Protocol
 
 from vit_viz.analyses.removal import WithoutPatches
 from vit_viz.analyses.spec import AnyMethod
@@ -18,8 +16,6 @@ from vit_viz.outputs import Noun, Output, noun_of, output_kind, output_name, sho
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.kit import TargetChips
-from vit_viz.ui.page import Page
 from vit_viz.ui.pictures import target_of
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
@@ -138,16 +134,24 @@ def _refused(chosen: tuple[int, ...], classes: int) -> str:
     return f"This model has classes 0-{classes - 1}; its first class is explained instead."
 
 
+class HasSession(Protocol):
+    """A page, or what a page asks."""
+
+    @property
+    def session(self) -> Session:
+        """Of the app."""
+
+
 @dataclass(frozen=True)
 class Questions:
     """One picture of a visit as the tab sees it: its subject, and its view with the target fixed."""
 
-    page: Page
+    page: HasSession
     subject: Subject
     targeted: TargetedView
 
     @classmethod
-    def of(cls, page: Page, view: ViewState, owner: str) -> Questions:
+    def of(cls, page: HasSession, view: ViewState, owner: str) -> Questions:
         """From what a handler is given."""
         subject = subject_of(page.session, view, owner)
         return cls(page, subject, with_target(page.session, subject, view))
@@ -198,33 +202,9 @@ class Questions:
         return self.subject.request("randomisation", method=method.name, target=target_of(self.targeted.view))
 
 
-def class_index(data: dict[str, Any], classes: int) -> int:
-    """The class that an event names.
-
-    Raises:
-        ParameterError: there is no such class.
-    """
-    index = data.get("index")
-    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < classes:
-        raise ParameterError(f"A class is a whole number from 0 to {classes - 1}.")
-    return index
-
-
-def answer_search(room: TargetChips, page: Page) -> None:
-    """Let a room's search for a class be answered."""
-    page.reply(
-        room.search,
-        lambda view, owner, data: gr.update(matches=class_matches(page, view, owner, data)),
-        [room],
-    )
-
-
-def class_matches(page: Page, view: ViewState, owner: str, data: dict[str, Any]) -> dict[str, Any]:
-    """The classes that the text of a search means, under the number of its question."""
-    targeted = Questions.of(page, view, owner).targeted
-    text, noun = str(data.get("text", ""))[:100], noun_of(targeted.output)
-    hits = matching_classes(targeted.labels, targeted.classes, text, noun=noun)
-    return {"seq": data.get("seq"), "hits": hits}
+def shows_maps(view: ViewState) -> bool:
+    """Whether the face of the tab that is looked at is that of the maps."""
+    return view.explain.explain_face == "why"
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from vit_viz.results import PatchMap
 from vit_viz.session.handles import PAGE
 from vit_viz.ui import pictures
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.explain import lead, parts, sides
-from vit_viz.ui.explain.questions import Questions, answer_value, whole_value
+from vit_viz.ui.explain import lead, sides
+from vit_viz.ui.explain.questions import Questions, answer_value, shows_maps, whole_value
 from vit_viz.ui.explain.sides import Shown
 from vit_viz.ui.jobs import Stops
 from vit_viz.ui.kit import Stage, words
@@ -123,7 +123,7 @@ def build() -> Staged:
     return Staged(stage, formula, query, suffix, options, style, alpha, table, smooth)
 
 
-def wire(tab: Staged, page: Page) -> None:
+def wire(tab: Staged, page: Page, stops: Stops) -> None:
     """Let the controls change the view, draw it, and answer what is taken away."""
     for name in ("query", "alpha", "table", "smooth"):
         page.option(getattr(tab, name), name)
@@ -143,15 +143,14 @@ def wire(tab: Staged, page: Page) -> None:
             return gr.update(answer=said | {"error": sentence(error)})
 
     page.reply(tab.stage.remove, remove, [tab.stage])
-    stops = _wire_lead(tab.stage, page)
+    _wire_lead(tab.stage, page, stops)
     controls = [tab.formula, *(getattr(tab, name) for name in _CONTROLS)]
     outputs = [tab.stage, *controls, *(option.component for option in tab.options)]
     page.drawing("explain", partial(_draw, stops, tab.options), outputs)
 
 
-def _wire_lead(stage: Stage, page: Page) -> Stops:
-    """Let two classes' maps subtracted be put to the test; returns what ends that."""
-    stops = Stops()
+def _wire_lead(stage: Stage, page: Page, stops: Stops) -> None:
+    """Let two classes' maps subtracted be put to the test."""
 
     def measure(view: ViewState, owner: str, data: dict[str, Any]) -> Iterator[Any]:
         try:
@@ -162,7 +161,6 @@ def _wire_lead(stage: Stage, page: Page) -> Stops:
 
     page.job(stage.measure, measure, [stage])
     page.reply(stage.halt, lambda _view, _owner, _data: stops.stop(PAGE.get(), _LEAD))
-    return stops
 
 
 def _with_style(view: ViewState, style: Any) -> ViewState:
@@ -174,16 +172,15 @@ def _with_style(view: ViewState, style: Any) -> ViewState:
 def _draw(
     stops: Stops, options: tuple[OptionControl, ...], page: Page, view: ViewState, owner: str
 ) -> Iterator[tuple[Any, ...]]:
-    """Dim, then the map with its caption, and the controls as they hold for this model."""
+    """Dim, then the map with its caption, and the controls as they hold for this model; what runs about something else ends."""
     others = [gr.skip()] * (1 + len(_CONTROLS) + len(options))
-    if parts.is_shown(view):
-        yield gr.skip(), *others
-        return
-    yield {"revision": view.revision, "busy": True}, *others
+    has_maps = shows_maps(view)
+    yield {"revision": view.revision, "busy": True} if has_maps else gr.skip(), *others
     try:
-        shown = _shown(Questions.of(page, view, owner))
-        stops.keep_only(PAGE.get(), shown.questions.key)
-        yield _drawn(options, shown)
+        questions = Questions.of(page, view, owner)
+        stops.keep_only(PAGE.get(), questions.key)
+        if has_maps:
+            yield _drawn(options, _shown(questions))
     except Exception as error:
         yield {"revision": view.revision, "error": sentence(error)}, *others
 

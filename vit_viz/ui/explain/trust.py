@@ -21,10 +21,9 @@ from vit_viz.figures.plots import captioned_figure, curve_figure
 from vit_viz.results import Curve
 from vit_viz.session.handles import PAGE
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.explain.parts import is_shown
-from vit_viz.ui.explain.questions import Questions, percent
+from vit_viz.ui.explain.questions import Questions, percent, shows_maps
 from vit_viz.ui.jobs import Stops, steps
-from vit_viz.ui.kit import Gallery, Meter, words
+from vit_viz.ui.kit import Meter, WebRoom, words
 from vit_viz.ui.page import Page
 from vit_viz.ui.pictures import card_named
 from vit_viz.views.state import ViewState
@@ -231,7 +230,7 @@ def build_sanity() -> Sanity:
     return Sanity(meter, caption, curve)
 
 
-def wire_sanity(sanity: Sanity, gallery: Gallery, page: Page) -> None:
+def wire_sanity(sanity: Sanity, gallery: WebRoom, page: Page) -> None:
     """Run the check when it is asked for; another map empties it. What it found is said in the gallery too."""
 
     def start(view: ViewState, owner: str, _data: object) -> Iterator[tuple[Any, ...]]:
@@ -239,7 +238,7 @@ def wire_sanity(sanity: Sanity, gallery: Gallery, page: Page) -> None:
 
     def draw(page: Page, view: ViewState, owner: str) -> Iterator[tuple[Any, ...]]:
         sanity.stops.keep_only(PAGE.get(), _about(view))
-        yield tuple(gr.skip() for _ in outputs) if is_shown(view) else _known(page, view, owner)
+        yield _known(page, view, owner) if shows_maps(view) else tuple(gr.skip() for _ in outputs)
 
     outputs = [sanity.meter, sanity.caption, sanity.curve, gallery]
     page.job(sanity.meter.start, start, outputs)

@@ -201,36 +201,7 @@ class Meter(Component):
   <button type="button" class="vv-stop" hidden>Cancel</button>
 </div>
 """
-    script = ("explain/gallery", "mountMeter")
     tells = ("start", "stop")
-
-
-class TargetChips(Component):
-    """What is explained: chips of classes and a search, and how; events `why`, `unlike`, `search` and `face` (explain_face).
-
-    The prop `matches` answers a search.
-    """
-
-    template = "explain/target"
-    tells = ("why", "unlike", "search", "face")
-
-
-class PartsRoom(Component):
-    """What the answer is made of: the photo with what each patch gave, all heads, and bars; event `switch` (place of a head)."""
-
-    template = "explain/parts"
-    tells = ("switch",)
-
-
-class Gallery(Component):
-    """A card per method, and how far to believe the chosen one; events `open`, `compute`, `stop`, `trust`, `map_scale`.
-
-    The prop `progress` follows the slow methods, by their names, `trust` the test of all maps; `weights` says what became of a map
-    when the weights were re-initialised.
-    """
-
-    template = "explain/gallery"
-    tells = ("open", "compute", "stop", "trust", "map_scale")
 
 
 class Stage(Component):
@@ -249,16 +220,19 @@ class WebRoom(Component):
 
     Args:
         name: of its folder; a room.html there is what it begins with.
+        part: of a room that stands on several places of its tab: PART.js and PART.html.
+        tells: its events, of a room that Python has a part in.
         props: what its script is told.
     """
 
     template = "kit/room"
 
-    def __init__(self, name: str, **props: Any) -> None:
-        page = _ROOMS.parent / "web" / name / "room.html"
+    def __init__(self, name: str, *, part: str = "", tells: tuple[str, ...] = (), **props: Any) -> None:
+        module = part or "room"
+        page = _ROOMS.parent / "web" / name / f"{module}.html"
         self.html = page.read_text("utf-8") if page.exists() else "<div></div>"
-        self.script = (f"../web/{name}/room", "mount")
-        super().__init__(elem_id=f"vv-{name}", **props)
+        self.script, self.tells = (f"../web/{name}/{module}", "mount"), tells
+        super().__init__(elem_id=f"vv-{part or name}", **props)
 
 
 class Address(Component):

@@ -50,7 +50,7 @@ export function unpacked(buffer) {
 }
 
 /** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
-const OF_PAGE = new Set(['open', 'target', 'walkthrough', 'colours', 'causal', 'surgery']);
+const OF_PAGE = new Set(['open', 'target', 'walkthrough', 'colours', 'causal', 'surgery', 'gallery']);
 
 /** @type {import('./ask.js').Source} */
 export const SERVER = Object.freeze({

@@ -1,66 +1,41 @@
-// What the answer is made of: the photo with what each patch gave, a small one for each head, and bars. The numbers come with the value;
-// the maps are fetched once, and what is under the pointer is drawn from them here. A click on a head switches it off ('switch').
+// What the answer is made of: the photo with what each patch gave, a small one for each head, and bars (parts_table.js). What is under
+// the pointer is drawn from the maps of all heads, which came with their sums. A click on a head switches it off or on.
 
 import { askForFigure } from '../../explorer/source.js';
-import { drawValue, fetched, finder, make } from '../kit/elements.js';
-import { showError } from '../kit/notes.js';
-import { showBar } from '../kit/numbers.js';
-import { Stage } from '../kit/stage.js';
+import { finder, make } from '../../ui/kit/elements.js';
+import { showError } from '../../ui/kit/notes.js';
+import { showBar } from '../../ui/kit/numbers.js';
+import { Stage } from '../../ui/kit/stage.js';
 import { HeadsTable, Terms, nameOf } from './parts_table.js';
 import { endOf, paintSigned, signed, signedStops } from './signed.js';
-/** @import { Mount, Trigger } from '../kit/elements.js' */
-/** @import { Photo } from '../kit/stage.js' */
+/** @import { Photo } from '../../ui/kit/stage.js' */
+/** @import { Made } from './made.js' */
 
-/**
- * @typedef {{layers: string[], heads: number[][], mlps: number[], total: number, output: number}} Numbers
- *
- * @typedef {object} Made
- * @property {string} terms address of what each head took from each patch
- * @property {string} terms_before the same before heads were switched off; "" where none is off
- * @property {string} target
- * @property {string} title what stands out
- * @property {Numbers} now
- * @property {Numbers} before heads were switched off
- * @property {[number, number][]} off
- * @property {number} decimals
- * @property {[string, number][]} sum
- * @property {string} unit
- * @property {string} note
- * @property {Record<string, number>} outside what heads took from tokens that are no patches
- * @property {{promised: number, did: number, words: string} | null} effect
- * @property {string} why_not nothing can be switched off here
- * @property {string} figure
- *
- * @typedef {{revision: number, state: 'hidden' | 'busy' | 'error' | 'ready', error?: string} & Made & Photo} Value
- */
+/** @typedef {Made & Photo} Value */
 
-/** @type {Mount<{value: Value | null}>} */
-export function mount(element, trigger, props, watch) {
-  const parts = new Parts(element, trigger);
-  drawValue(watch, () => parts.take(props.value));
-}
-
-class Parts {
-  revision = -1;
+export class Parts {
   /** @type {Value | null} */ value = null;
   /** @type {Terms | null} */ terms = null;
   /** @type {string | null} the head on the photo, as "4.3", or the layer, as "4"; null: all heads */ shown =
     null;
   /** @type {number | null} the patch that is read */ at = null;
-  abort = new AbortController();
 
-  /** @param {HTMLElement} element @param {Trigger} trigger */
-  constructor(element, trigger) {
+  /**
+   * @param {HTMLElement} element
+   * @param {{switch: (place: string) => void, figure: () => string}} actions figure: the address of what is saved
+   */
+  constructor(element, actions) {
+    this.actions = actions;
     this.find = finder(element);
     this.root = this.find('parts');
     this.stage = new Stage(this.find('stage'));
     this.table = new HeadsTable(this.find('parts-table'), {
       show: (place) => this.show(place),
-      press: (place) => this.switch(place, trigger),
+      press: (place) => this.switch(place),
     });
-    this.find('parts-switch').addEventListener('click', () => this.switch(this.named, trigger));
+    this.find('parts-switch').addEventListener('click', () => this.switch(this.named));
     this.find('parts-all').addEventListener('click', () => this.show(null));
-    this.find('parts-save').addEventListener('click', () => askForFigure(element, this.value?.figure ?? ''));
+    this.find('parts-save').addEventListener('click', () => askForFigure(element, actions.figure()));
     const stage = this.find('stage');
     stage.addEventListener('pointermove', (event) => this.read(this.stage.patchAt(event)));
     stage.addEventListener('pointerleave', () => this.read(null));
@@ -71,58 +46,26 @@ class Parts {
     showBar(this.find, ['', ''], '', signedStops());
   }
 
-  /** What the server says; an older answer is not shown. */
-  take(/** @type {Value | null} */ value) {
-    if (!value || value.revision === null || value.revision === undefined) return;
-    if (value.revision < this.revision) return;
-    this.revision = value.revision;
-    this.root.hidden = value.state === 'hidden';
-    const isReady = value.state === 'ready';
-    this.tell(isReady ? 'busy' : value.state);
-    showError(this.find('parts-error'), value.state === 'error' ? value.error : '', { stays: true });
-    for (const part of ['parts-photo', 'parts-sum', 'parts-heads'])
-      this.find(part).hidden = value.state === 'error' || (!isReady && !this.value);
-    if (value.state === 'error') this.find('parts-effect').hidden = true;
-    if (isReady) void this.open(value);
-  }
-
-  tell(/** @type {string} */ state) {
+  /** Says how far it is, and in a sentence what went wrong. @param {'hidden' | 'busy' | 'error' | 'ready'} state */
+  tell(state, error = '') {
+    this.root.hidden = state === 'hidden';
     this.root.dataset.state = state;
     this.root.setAttribute('aria-busy', String(state === 'busy'));
-    this.root.dataset.revision = String(this.revision);
+    showError(this.find('parts-error'), error, { stays: true });
+    for (const part of ['parts-photo', 'parts-sum', 'parts-heads'])
+      this.find(part).hidden = state === 'error' || !this.value;
+    if (state === 'error') this.find('parts-effect').hidden = true;
   }
 
-  /** Fetches the maps, and draws everything once they are there. */
-  async open(/** @type {Value} */ value) {
-    this.abort.abort();
-    this.abort = new AbortController();
-    const { signal } = this.abort;
-    try {
-      const [now, before] = await Promise.all(
-        [value.terms, value.terms_before || value.terms].map(
-          async (address) => new Float32Array(await (await fetched(address, signal)).arrayBuffer()),
-        ),
-      );
-      if (signal.aborted) return;
-      this.terms = new Terms(value, now, before);
-      this.value = value;
-      this.draw(value, this.terms);
-      this.tell('ready');
-    } catch (error) {
-      if (signal.aborted) return;
-      showError(this.find('parts-error'), /** @type {Error} */ (error).message);
-      this.tell('error');
-    }
-  }
-
-  draw(/** @type {Value} */ value, /** @type {Terms} */ terms) {
-    this.at = null;
+  draw(/** @type {Value} */ value) {
+    const terms = new Terms(value);
+    Object.assign(this, { value, terms, at: null });
     this.stage.place(value);
     this.stage.rings.replaceChildren();
     this.find('parts-title').textContent = value.title;
     this.find('parts-hint').textContent =
       `Rows are layers, columns heads; one scale for all of them: ±${terms.most.toFixed(value.decimals)}. ` +
-      (value.why_not || 'Choose a head, or the bar of its layer, to switch it off.');
+      (value.whyNot || 'Choose a head, or the bar of its layer, to switch it off.');
     this.table.fill(value, terms);
     this.drawSum(value);
     this.drawEffect(value);
@@ -192,7 +135,7 @@ class Parts {
   }
 
   /** The button that switches the head off, with what its part promises. */
-  offer(/** @type {Value} */ { now, decimals, why_not: whyNot }, /** @type {Terms} */ terms) {
+  offer(/** @type {Value} */ { now, decimals, whyNot }, /** @type {Terms} */ terms) {
     const button = this.find('parts-switch');
     const { named } = this;
     button.hidden = Boolean(whyNot) || !named;
@@ -202,10 +145,10 @@ class Parts {
       : `switch off ${name} (promised ${signed(-terms.sum(named), decimals)})`;
   }
 
-  switch(/** @type {string} */ place, /** @type {Trigger} */ trigger) {
-    if (!this.value || this.value.why_not || !place) return;
+  switch(/** @type {string} */ place) {
+    if (!this.value || this.value.whyNot || !place) return;
     this.shown = place;
-    trigger('switch', { place });
+    this.actions.switch(place);
   }
 
   /** Says what a patch gave, through what is on the photo and through the head that took most; null: nothing is read. */

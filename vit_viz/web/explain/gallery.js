@@ -1,25 +1,27 @@
-// The maps of all methods side by side, and how far to believe the chosen one. The base ('value') has a card per method; the prop 'progress' follows the slow methods, by
-// their names, and 'trust' the test of all maps. Each says in 'key' what it is about; what is about something else is not shown, but
-// for a test of the same photo towards another class, which is shown as that class's until this one is tested.
+// The maps of all methods side by side, and how far to believe the chosen one. The cards are asked for in the browser; what takes long is
+// run by Python as yet: the prop 'progress' follows the slow methods, by their names, and 'trust' the test of all maps. Each says in 'key'
+// what it is about; what is about something else is not shown, but for a test of the same photo towards another class, which is shown as
+// that class's until this one is tested.
 
-import { drawValue, finder, onPress, press, showJob, showText } from '../kit/elements.js';
-import { showError } from '../kit/notes.js';
+import { finder, onPress, press, showJob, showText } from '../../ui/kit/elements.js';
+import { showError } from '../../ui/kit/notes.js';
+import { asked } from '../kit/ask.js';
+import { thePage } from '../kit/page.js';
+import { computed, effect, signal } from '../kit/preact.js';
 import { drawAgreement, firstChoice } from './agree.js';
 import { Belief } from './belief.js';
 import { Card, endOfStrips } from './card.js';
-/** @import { Job, Mount, Trigger } from '../kit/elements.js' */
+/** @import { Mount, Trigger } from '../../ui/kit/elements.js' */
+/** @import { Page } from '../kit/page.js' */
 /** @import { Method, Slow, Trust } from './card.js' */
 
 /**
+ * An answer to what the page asks by /vit_viz/gallery.
  * @typedef {object} Base
- * @property {number} [revision] counts what was asked for, so that an older answer is known
- * @property {boolean} [busy]
- * @property {string} [error]
- * @property {string} [key] of the picture, the model and the class
- * @property {string} [about] of the picture and the model
- * @property {string} [target] the class in words; empty for an embedding
- * @property {Method[]} [cards]
- * @property {string} [map_scale]
+ * @property {string} key of the picture, the model and the class
+ * @property {string} about of the picture and the model
+ * @property {string} target the class in words; empty for an embedding
+ * @property {Method[]} cards
  * @property {string} [rule] what the cards show, while that is not their own map
  * @property {import('./agree.js').Agreement | null} [agreement]
  *
@@ -36,7 +38,7 @@ import { Card, endOfStrips } from './card.js';
  * What became of a map when the weights were re-initialised.
  * @typedef {{key: string, method: string, words: string}} Weights
  *
- * @typedef {{value: Base | null, progress: Progress | null, trust: TestNews | null, weights: Weights | null}} Props
+ * @typedef {{progress: Progress | null, trust: TestNews | null, weights: Weights | null}} Props
  */
 
 const QUESTION = 'Which are the most faithful?';
@@ -44,25 +46,49 @@ const UNSORTED = 'Compares each with random orders of patches.';
 const NUMBERS =
   'No One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen Fifteen'.split(' ');
 
+/** Names in links that say nothing of the cards. */
+const ELSEWHERE = new Set(['tab', 'explain', 'method', 'q', 'layer', 'head']);
+
 /** @type {Mount<Props>} */
 export function mount(element, trigger, props, watch) {
-  const gallery = new Gallery(element, trigger);
+  const gallery = galleryIn(element, thePage(), trigger);
   const follow = () => gallery.follow(props.progress);
-  const show = () => {
-    if (!gallery.show(props.value)) return;
-    follow();
-    gallery.followTest(props.trust);
-    gallery.hear(props.weights);
-  };
-  watch('progress', follow);
-  watch('trust', () => gallery.followTest(props.trust));
-  watch('weights', () => gallery.hear(props.weights));
-  drawValue(watch, show);
+  const followTest = () => gallery.followTest(props.trust);
+  const hear = () => gallery.hear(props.weights);
+  for (const [name, run] of /** @type {const} */ ([
+    ['progress', follow],
+    ['trust', followTest],
+    ['weights', hear],
+  ]))
+    watch(name, run);
+  gallery.shown = () => [follow, followTest, hear].forEach((run) => run());
+}
+
+/** The cards as the link has them; what runs long is told Python by `trigger`. @param {HTMLElement} element @param {Page} one @param {Trigger} trigger */
+export function galleryIn(element, { store, ask, turn }, trigger) {
+  const names = [...store.fields.keys()].filter((name) => !ELSEWHERE.has(name));
+  const gallery = new Gallery(element, trigger, (change) => store.set(change));
+  const isShown = () => store.view.tab.value === 'explain' && store.view.explain.value === 'why';
+  const made = signal(0); // maps that took long
+  const again = computed(() => turn.value + made.value);
+  const base = asked(ask, () => (isShown() ? ['gallery', { view: store.linkOf(names) }] : null), again);
+  gallery.renew = () => void (made.value += 1);
+  effect(() => {
+    press(element, 'map-scale', store.view.ruler.value);
+    gallery.choose(store.view.method.value);
+  });
+  effect(() => {
+    const { state, value, error } = base.value;
+    element.classList.toggle('vv-busy', state === 'pending');
+    if (state === 'failed') gallery.refuse(error ?? '');
+    if (state === 'done') gallery.show(value);
+  });
+  return gallery;
 }
 
 /** What is known of the methods, and their cards. */
-class Gallery {
-  revision = -1;
+export class Gallery {
+  chosen = ''; // the method that is looked at closely
   key = '';
   about = '';
   target = '';
@@ -77,43 +103,53 @@ class Gallery {
   tested = ''; // key of a test that was just asked for
   /** @type {Record<string, Card>} */ cards = {};
 
-  /** @param {HTMLElement} element @param {Trigger} trigger */
-  constructor(element, trigger) {
+  shown = () => {}; // called with new cards
+  renew = () => {}; // asks for the cards again
+
+  /** @param {HTMLElement} element @param {Trigger} trigger @param {(change: Record<string, string>) => void} choose names in links */
+  constructor(element, trigger, choose) {
     this.element = element;
     this.trigger = trigger;
+    this.set = choose;
     this.find = finder(element);
     this.job = /** @type {HTMLElement} */ (element.querySelector('[data-job=trust]'));
     this.belief = new Belief(element);
-    onPress(element, 'map-scale', (scale) => trigger('map_scale', { map_scale: scale }));
+    onPress(element, 'map-scale', (ruler) => choose({ ruler }));
     const find = finder(this.job);
     find('test').addEventListener('click', () => this.askForTest());
     find('stop').addEventListener('click', () => trigger('stop', { name: 'trust' }));
   }
 
-  /** Takes a new base; returns whether it has cards. */
-  show(/** @type {Base | null} */ base) {
-    if (!base || base.revision === null || base.revision === undefined) return false;
-    if (base.revision < this.revision) return false;
-    this.revision = base.revision;
-    this.element.classList.toggle('vv-busy', Boolean(base.busy));
-    if (base.busy) return false;
+  /** Another method is looked at closely. @param {string} name */
+  choose(name) {
+    this.chosen = name;
+    if (Object.keys(this.methods).length) this.draw();
+  }
+
+  /** Says in a sentence why there are no cards. @param {string} error */
+  refuse(error) {
+    this.clear(error);
+    this.belief.draw(undefined, undefined);
+    drawAgreement(this.element, null);
+    for (const part of ['rule-words', 'first-choice']) this.find(part).hidden = true;
+  }
+
+  clear(error = '') {
     this.find('gallery-wait').hidden = true;
-    showError(this.find('gallery-error'), base.error, { stays: true });
-    for (const part of ['cards', 'gallery-head', 'rule']) this.find(part).hidden = Boolean(base.error);
-    if (base.error) {
-      this.belief.draw(undefined, undefined);
-      drawAgreement(this.element, null);
-      for (const part of ['rule-words', 'first-choice']) this.find(part).hidden = true;
-    }
-    if (base.error || !base.cards) return false;
+    showError(this.find('gallery-error'), error, { stays: true });
+    for (const part of ['cards', 'gallery-head', 'rule']) this.find(part).hidden = Boolean(error);
+  }
+
+  /** Takes a new base. @param {Base} base */
+  show(base) {
+    this.clear();
     if (base.key !== this.key) this.begin(base);
     this.methods = Object.fromEntries(base.cards.map((method) => [method.name, method]));
     this.forgetOtherOptions();
     this.draw();
     drawAgreement(this.element, base.agreement);
     showText(this.find('rule-words'), base.rule);
-    press(this.element, 'map-scale', base.map_scale);
-    return true;
+    this.shown();
   }
 
   /** Another picture, model or class: nothing that was known holds, but for what was tested of other classes of the same photo. */
@@ -152,9 +188,9 @@ class Gallery {
       const isNewer = news.seq > (this.slow[name]?.seq ?? 0); // older news may come later
       if (!this.methods[name] || !isNewer) continue;
       this.slow[name] = news;
-      // the stage shows another map while this one is chosen and not there
-      if (news.map && this.methods[name].chosen && !this.methods[name].map)
-        this.trigger('open', { method: name });
+      if (!news.map || this.methods[name].map) continue;
+      this.renew(); // it is compared with the others
+      if (name === this.chosen) this.trigger('made', {}); // the stage shows another map as long as this one is not there
     }
     this.draw();
   }
@@ -212,7 +248,7 @@ class Gallery {
     const known = ranked.map(({ name, label }) => ({ label, trust: this.trustIn(trust, name) }));
     showText(this.find('first-choice'), firstChoice(known, of));
     this.drawTest();
-    const chosen = names.find((name) => this.methods[name].chosen) ?? '';
+    const { chosen } = this;
     const isAbout = this.weights?.key === this.key && this.weights?.method === chosen;
     const weights = isAbout ? this.weights?.words : '';
     this.belief.draw(this.methods[chosen], this.trustIn(trust, chosen), { weights, of, target: this.target });
@@ -241,7 +277,7 @@ class Gallery {
   /** @param {string} name @param {Trust | undefined} trust @param {number} end of all strips @param {string} of which class else */
   drawCard(name, trust, end, of) {
     const card = (this.cards[name] ??= this.newCard(name));
-    card.draw(this.methods[name], this.slow[name] ?? {}, { trust, end, of });
+    card.draw(this.methods[name], this.slow[name] ?? {}, { trust, end, of, chosen: name === this.chosen });
     return card.element;
   }
 
@@ -249,7 +285,7 @@ class Gallery {
     const { trigger } = this;
     return new Card(name, {
       open: (method) => {
-        trigger('open', { method });
+        this.set({ method });
         scrollToStage();
       },
       compute: (method) => trigger('compute', { method, key: this.key }),
@@ -263,23 +299,4 @@ function scrollToStage() {
   document
     .querySelector('#vv-explain-picture .vv-play-stage')
     ?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
-}
-
-/** @typedef {Job & {label?: string}} Meter */
-
-/** @type {Mount<{value: Meter | null}>} */
-export function mountMeter(element, trigger, props, watch) {
-  const find = finder(element);
-  const go = /** @type {HTMLButtonElement} */ (find('go'));
-  go.addEventListener('click', () => {
-    go.disabled = true;
-    trigger('start', {});
-  });
-  find('stop').addEventListener('click', () => trigger('stop', {}));
-  drawValue(watch, () => {
-    const { label, ...job } = props.value || {};
-    go.textContent = label || 'Start';
-    go.hidden = showJob(find, job);
-    go.disabled = false;
-  });
 }

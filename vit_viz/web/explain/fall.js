@@ -1,7 +1,7 @@
 // The curve of what is followed while the patches of a map go or come, beside random orders of patches.
 
 import { clamp, pointerIn } from '../../explorer/geometry.js';
-import { finder, having, make, makeSvg, onPress, press, showText } from '../kit/elements.js';
+import { finder, having, make, makeSvg, onPress, press, showText } from '../../ui/kit/elements.js';
 /** @import { Trust } from './card.js' */
 
 /**

@@ -4,7 +4,7 @@ import { movedPatch, placeIn } from '../../explorer/geometry.js';
 import { isFinger } from '../../explorer/long_press.js';
 import { Picture } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
-import { dataAt, fillTable, having, make, onArrows } from '../kit/elements.js';
+import { dataAt, fillTable, having, make, onArrows } from '../../ui/kit/elements.js';
 import { endOf, largestOf, paintSigned, signed } from './signed.js';
 /** @import { Value } from './parts.js' */
 
@@ -17,8 +17,9 @@ export function nameOf(/** @type {string} */ place, /** @type {string[]} */ laye
 
 /** What each head took from each patch; of a head that is off, what it took before. */
 export class Terms {
-  /** @param {Value} value @param {Float32Array} now [layers, heads, patches] @param {Float32Array} before */
-  constructor({ now: numbers, before: earlier, off, grid }, now, before) {
+  /** @param {Value} value */
+  constructor({ now: numbers, before: earlier, off, grid }) {
+    const [now, before] = [numbers.maps, earlier.maps];
     this.now = now;
     this.before = before;
     this.numbers = numbers;
@@ -26,7 +27,7 @@ export class Terms {
     this.rows = numbers.heads.length;
     this.heads = numbers.heads[0].length;
     this.patches = grid[0] * grid[1];
-    this.off = new Set(off.map(([layer, head]) => `${layer}.${head}`));
+    this.off = new Set(off);
     if (now.length !== this.rows * this.heads * this.patches || now.length !== before.length)
       throw new Error('These parts do not fit the photo; please reload the page.');
     this.most = Math.max(...(before.length ? this.ends(before) : [0]));
@@ -140,7 +141,7 @@ export class HeadsTable {
   fill(/** @type {Value} */ value, /** @type {Terms} */ terms) {
     this.value = value;
     this.terms = terms;
-    const shape = `${terms.rows} ${terms.heads} ${value.now.layers.join()} ${value.why_not}`;
+    const shape = `${terms.rows} ${terms.heads} ${value.now.layers.join()} ${value.whyNot}`;
     if (shape !== this.shape) this.layOut(value, terms);
     this.shape = shape;
     const [height, width] = value.crop.original;
@@ -160,7 +161,7 @@ export class HeadsTable {
     this.read(null);
   }
 
-  layOut(/** @type {Value} */ { now, why_not: whyNot }, /** @type {Terms} */ { rows, heads }) {
+  layOut(/** @type {Value} */ { now, whyNot }, /** @type {Terms} */ { rows, heads }) {
     this.cells.clear();
     const numbers = Array.from({ length: heads }, (_, head) => head);
     const names = ['layer', ...numbers.map(String), 'heads', 'MLP'];

@@ -1,6 +1,6 @@
 // Which methods agree on this photo, as a table of rank correlations; and which card to believe first, as a sentence.
 
-import { fillTable, finder, having, make, showText } from '../kit/elements.js';
+import { fillTable, finder, having, make, showText } from '../../ui/kit/elements.js';
 /** @import { Trust } from './card.js' */
 
 /** @typedef {{names: string[], values: number[][], words: string}} Agreement values: rank correlations of each two */

@@ -1,6 +1,6 @@
 // How far to believe the chosen map: the curve of the answer while its patches go or come, beside random orders, and sentences.
 
-import { finder, make, showText } from '../kit/elements.js';
+import { finder, make, showText } from '../../ui/kit/elements.js';
 import { Fall } from './fall.js';
 /** @import { Method, Trust } from './card.js' */
 

@@ -2,7 +2,7 @@
 
 import { clamp } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
-import { having, make, showShare, showText } from '../kit/elements.js';
+import { having, make, showShare, showText } from '../../ui/kit/elements.js';
 
 /**
  * @typedef {{caption: string}} Map
@@ -11,7 +11,6 @@ import { having, make, showShare, showText } from '../kit/elements.js';
  * @property {string} name
  * @property {string} label
  * @property {boolean} [blind] whether its map is the same for every class
- * @property {boolean} [chosen]
  * @property {boolean} [slow] whether it is computed only where somebody asks for it
  * @property {string} [words] what it costs, or why there is no map
  * @property {string} [shows]
@@ -38,7 +37,7 @@ import { having, make, showShare, showText } from '../kit/elements.js';
  * @property {[string, string]} [names] of two classes whose maps were subtracted
  * @property {boolean} [grows] whether the lead grows at first as the patches of the other class go
  *
- * @typedef {import('../kit/elements.js').Job & {map?: Map}} Slow what is known of a slow method
+ * @typedef {import('../../ui/kit/elements.js').Job & {map?: Map}} Slow what is known of a slow method
  *
  * @typedef {{open: (method: string) => void, compute: (method: string) => void, stop: (method: string) =>
  *   void}} Actions
@@ -68,18 +67,18 @@ export class Card {
   /**
    * @param {Method} method
    * @param {Slow} slow
-   * @param {{trust: Trust | undefined, end: number, of: string}} tested how far to trust it, where all strips end, and the class of the
-   *     test, where it is another one
+   * @param {{trust: Trust | undefined, end: number, of: string, chosen: boolean}} tested how far to trust it, where all strips end, the
+   *     class of the test, where it is another one, and whether the map is looked at closely
    */
-  draw(method, slow, { trust, end, of }) {
+  draw(method, slow, { trust, end, of, chosen }) {
     const map = method.map || slow.map; // of what is asked for now, or as it was made a moment ago
     this.title.textContent = method.label;
     showText(this.tag, method.blind ? 'same for every class' : '');
-    this.element.classList.toggle('vv-chosen', Boolean(method.chosen));
+    this.element.classList.toggle('vv-chosen', chosen);
     this.open.hidden = !map;
     this.blank.element.hidden = Boolean(map);
     this.open.setAttribute('aria-label', `Show ${method.label} on the photo`);
-    this.open.setAttribute('aria-pressed', String(Boolean(method.chosen)));
+    this.open.setAttribute('aria-pressed', String(chosen));
     if (map) this.drawMap(method, map);
     else this.blank.draw(method, slow);
     this.strip.draw(end ? trust : undefined, end);

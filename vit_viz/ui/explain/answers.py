@@ -1,0 +1,98 @@
+"""What the Explain tab asks that is no question of its own right.
+
+POST /vit_viz/gallery  {"view": ...}: a card per method, with its map in words where it is quick or at hand; which maps agree
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.routing import Route
+
+from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.spec import AnyMethod
+from vit_viz.errors import VitVizError
+from vit_viz.figures.lettering import number
+from vit_viz.progress import duration
+from vit_viz.results import PatchMap
+from vit_viz.session.session import Session
+from vit_viz.ui import pictures
+from vit_viz.ui.edge.user_errors import sentence
+from vit_viz.ui.explain import agree
+from vit_viz.ui.explain.questions import Questions
+from vit_viz.ui.opened import page_route
+from vit_viz.ui.payload import picture_address
+
+
+def routes(session: Session) -> list[Route]:
+    """All of it."""
+    return [
+        page_route(
+            session, "gallery", lambda asked: gallery_value(Questions.of(asked, asked.view, asked.owner))
+        )
+    ]
+
+
+def gallery_value(questions: Questions) -> dict[str, Any]:
+    """The cards of the gallery: one per method, with its map where it is quick or at hand."""
+    return {
+        "key": questions.key,
+        "about": questions.targeted.view.about,
+        "target": questions.targeted.words,
+        "rule": agree.scale_words(questions),
+        "agreement": agree.value(questions),
+        "cards": [_card(questions, method) for method in METHODS.cards],
+    }
+
+
+def _card(questions: Questions, method: AnyMethod) -> dict[str, Any]:
+    session, subject, view = questions.page.session, questions.subject, questions.view(method)
+    box = questions.trace.crop_box
+    height, width = box.original_size if box else (1, 1)
+    card = {
+        "name": method.name,
+        "label": method.words.label,
+        "blind": method.words.class_blind,
+        "slow": method.is_slow,
+        "words": cost_words(method, questions.trace.layout.num_patches, session.pass_seconds(subject)),
+        "shows": method.words.shows,
+        "hides": method.words.hides,
+        "ratio": width / height,
+        "options": repr(questions.options(method)),
+        "src": picture_address(session, subject, view, "card") + "&bare=1",
+    }
+    if not method.is_slow or session.keeps(questions.request(method)):
+        try:
+            card["map"] = map_value(questions, method, pictures.explanation(session, subject, view))
+        except VitVizError as error:
+            card["words"] = sentence(error)
+    return card
+
+
+def cost_words(method: AnyMethod, patches: int, seconds: float | None) -> str:
+    """How often the model runs for a method and, where a pass of it was measured, about how long that takes."""
+    if method.passes is None or seconds is None:
+        return method.words.runs
+    least = "at least " if method.passes.at_least else "about "
+    return f"{method.words.runs}: {least}{duration(seconds * method.passes.of(patches))}"
+
+
+def map_value(questions: Questions, method: AnyMethod, patch_map: PatchMap) -> dict[str, Any]:
+    """What is said of a map: what it is, and its scale with numbers."""
+    view = questions.view(method)
+    drawn, (low, high), _name = pictures.on_scale(questions.page.session, questions.subject, view, patch_map)
+    largest = float(abs(drawn.values).max())
+    note = (
+        f" Its largest value, {number(largest)}, lies beyond this scale." if largest > high * 1.0001 else ""
+    )
+    words_of = caption_of(patch_map, method, questions.targeted.words)
+    scale = f"{drawn.unit} from {number(low)} to {number(high)}"
+    return {"caption": f"{words_of}. Scale: {scale}.{note}"}
+
+
+def caption_of(patch_map: PatchMap, method: AnyMethod, target: str) -> str:
+    """A map in words, with the names of the classes where the analysis knows their numbers."""
+    what = patch_map.caption.split(", towards the ")[0]
+    targeted = "" if method.words.class_blind else f", for {target}" if target else ", for its own embedding"
+    note = f". {patch_map.note.rstrip('.')}" if patch_map.note else ""
+    return f"{what[:1].upper()}{what[1:]}{targeted}{note}"
