@@ -232,6 +232,18 @@ test('on the grid of the training a place is that of the photo, scaled there and
   assert.deepEqual(placeOf({ ...of, query: '2,1;3,0', isTrained: false }), [2, 1]);
 });
 
+test('while another tab is open nothing is asked, and then what its link says', async (t) => {
+  const { store, questions, caption } = await open(t);
+  const before = questions.length;
+  store.set({ tab: 'look', q: '0,1' });
+  store.look({ image: 'tower' });
+  await settle();
+  assert.equal(questions.length, before);
+  store.set({ tab: 'positions', q: '2,0' });
+  await settle();
+  assert.match(caption(), /^place \(2, 0\)/);
+});
+
 test('the curve is read step by step, and a token with a position has a map of its own', async (t) => {
   const known = { ...KNOWN, prefix: ['class'] };
   const page = await open(t, '?q=1,1', { known: /** @type {any} */ (known) });

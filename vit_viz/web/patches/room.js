@@ -295,6 +295,7 @@ function Sequence({ photo, looked, query, image, choose }) {
           html`<button
             type="button"
             class="vv-chip"
+            title=${`Makes this token, ${name}, the query`}
             aria-pressed=${query === name && isNamed(name, photo)}
             onClick=${() => choose(name)}
           >

@@ -42,7 +42,7 @@ export function positions(element, one, tables) {
   /** @returns {[string, Of] | null} */
   const question = () => {
     const { state, value } = open.value;
-    if (state !== 'done') return null;
+    if (state !== 'done' || store.view.tab.value !== 'positions') return null;
     const { trace, grid, crop, photo, photo_size, name, prefix, about } = value;
     return [
       store.view.positions.value,
