@@ -20,11 +20,14 @@ function open(/** @type {any} */ t, /** @type {any} */ target) {
   const told = [];
   /** @type {((hits: any) => void)[]} */
   const searches = [];
+  /** @type {AbortSignal[]} */
+  const stops = [];
   const chooser = new TargetChooser(element, {
     why: (index) => void told.push(['why', index]),
     unlike: (index) => void told.push(['unlike', index]),
-    find: (text) =>
+    find: (text, stop) =>
       new Promise((found) => {
+        stops.push(stop);
         told.push(['find', text]);
         searches.push(found);
       }),
@@ -35,7 +38,7 @@ function open(/** @type {any} */ t, /** @type {any} */ target) {
     searches[seq - 1](hits);
     await settle();
   };
-  return { element, told, browser, chooser, find, answer };
+  return { element, told, stops, browser, chooser, find, answer };
 }
 
 const classes = [
@@ -80,7 +83,7 @@ test('without classes there is nothing to choose, without another class it is co
 });
 
 test('a search asks once the hand rests and shows the newest answer only', async (t) => {
-  const { find, told, browser, answer } = open(t, { classes, chosen: 4, other: null });
+  const { find, told, stops, browser, answer } = open(t, { classes, chosen: 4, other: null });
   const search = find('search');
   const type = (/** @type {string} */ text) => {
     search.value = text;
@@ -96,6 +99,10 @@ test('a search asks once the hand rests and shows the newest answer only', async
   type('x'.repeat(200));
   browser.pass(150);
   assert.deepEqual(told[1][1], 'x'.repeat(100));
+  assert.deepEqual(
+    stops.map(({ aborted }) => aborted),
+    [true, false],
+  );
   await answer(1, []);
   assert.ok(find('hits').hidden);
   await answer(2, [{ index: 9, name: 'tiger' }]);

@@ -71,7 +71,7 @@ def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[st
         try:
             asked = read_body(await request.body())
             if not isinstance(asked, dict) or not isinstance(asked.get("view"), str):
-                raise ParameterError(f'What a page asks is {{"view": LINK}}, at {name!r} too.')
+                raise ParameterError(f'A page asks {name!r} of a view: {{"view": LINK}}.')
         except ParameterError as error:
             return refusal(error)
         owner, visitor = request.scope[OWNER], visitor_in(request.cookies)

@@ -99,7 +99,7 @@ ADDRESSES = (
     Endpoint("upload progress", ("GET",), rf"{API}upload_progress"),
     Endpoint("file", _READ, rf"{API}file=.+"),
     Endpoint("health", _READ, r"/health"),
-    Endpoint("api", ("POST",), r"/vit_viz/(?:open|target|walkthrough|colours|causal|surgery|gallery)"),
+    Endpoint("api", ("POST",), r"/vit_viz/[a-z]+"),
     Endpoint("api", _ANY, r"/api/v1(?:/[a-z0-9_]{1,60}(?:\.json)?)?"),
     Endpoint("mcp", ("GET", "POST", "DELETE"), r"/mcp"),
     Endpoint("ours", _ANY, r"/vit_viz/(?!page/).*"),

@@ -5,6 +5,7 @@ import { finder, onPress, press } from '../../ui/kit/elements.js';
 import { asked } from '../kit/ask.js';
 import { opened, thePage } from '../kit/page.js';
 import { effect } from '../kit/preact.js';
+import { TARGETED } from '../kit/store.js';
 import { TargetChooser } from '../kit/target.js';
 import { headsOff, switched, withHeadsOff } from './edits.js';
 import { madeOf } from './made.js';
@@ -32,7 +33,7 @@ export function explain(element, one) {
   const { store, ask } = one;
   const find = finder(element);
   const open = opened(one, 'explain');
-  const link = () => `${store.subject()}&target=${store.view.target.value}`;
+  const link = () => store.linkOf(TARGETED);
 
   // --- what is explained
 
@@ -57,7 +58,6 @@ export function explain(element, one) {
     const text = wanted && wanted !== aim.value.value?.wanted ? wanted : (known()?.link ?? '');
     return text ? text.split('-').map(Number) : [];
   };
-  let search = new AbortController();
   const chooser = new TargetChooser(find('target'), {
     why(index) {
       if (!known()) return;
@@ -73,11 +73,7 @@ export function explain(element, one) {
         index === null ? { target: String(first) } : { target: `${first}-${index}`, sides: 'difference' },
       );
     },
-    async find(text) {
-      search.abort();
-      search = new AbortController();
-      return (await ask('target', { view: link(), find: text }, search.signal)).hits;
-    },
+    find: async (text, stop) => (await ask('target', { view: link(), find: text }, stop)).hits,
   });
   onPress(find('faces'), 'face', (face) => store.set({ explain: face }, { push: true }));
   effect(() => {

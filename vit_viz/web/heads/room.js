@@ -10,6 +10,7 @@ import { short } from '../../ui/kit/numbers.js';
 import { asked } from '../kit/ask.js';
 import { opened, thePage } from '../kit/page.js';
 import { effect as follow, untracked } from '../kit/preact.js';
+import { TARGETED } from '../kit/store.js';
 import { TargetChooser } from '../kit/target.js';
 import { chosenIn } from '../look/keeper.js';
 import { BeforeNow } from './before_now.js';
@@ -28,7 +29,6 @@ import { Surgery } from './surgery.js';
 import { Tiles } from './tiles.js';
 import { agreementWords, capital, endsOf, headWords, scaleWords, valueWords } from './words.js';
 /** @import { Page } from '../kit/page.js' */
-/** @import { Store } from '../kit/store.js' */
 /** @import { Effect, Target } from './causal.js' */
 /** @import { Rule } from './names.js' */
 /** @import { Panel } from './surgery.js' */
@@ -63,6 +63,7 @@ export function headsIn(element, one, props) {
   const { view } = store;
   const open = opened(one, 'heads');
   const isHere = () => view.tab.value === 'heads';
+  const targeted = () => store.linkOf(TARGETED);
   /** What is open, as far as it is that of the store. */
   const present = () => (isHere() && open.value.state === 'done' ? open.value.value : null);
   /**
@@ -80,8 +81,8 @@ export function headsIn(element, one, props) {
         return subject && [name, { link: link(), of: subject.trace, ...shapeOf(subject) }];
       },
     );
-  const target = ofPage('target', () => targeted(store));
-  const causal = ofPage('causal', () => targeted(store));
+  const target = ofPage('target', () => targeted());
+  const causal = ofPage('causal', () => targeted());
   const panel = ofPage(
     'surgery',
     () => store.subject(),
@@ -105,8 +106,7 @@ export function headsIn(element, one, props) {
   const matrix = matrixIn(element, store, room.colours.plain);
   const chooser = new TargetChooser(room.find('heads-classes'), {
     why: (index) => store.set({ target: String(index) }),
-    find: async (text) =>
-      (await ask('target', { view: targeted(store), find: text }, new AbortController().signal)).hits,
+    find: async (text, stop) => (await ask('target', { view: targeted(), find: text }, stop)).hits,
   });
   follow(() => {
     const { state, value } = target.value;
@@ -129,7 +129,7 @@ export function headsIn(element, one, props) {
     const refused = panel.value.error ?? '';
     untracked(() => {
       room.show(value, chosen, options, ofClass);
-      if (map && ofClass.target && map.link === targeted(store)) room.effects.keep(map.kept);
+      if (map && ofClass.target && map.link === targeted()) room.effects.keep(map.kept);
       room.surgery.take();
       if (refused) showError(room.find('surgery-error'), refused);
     });
@@ -142,12 +142,6 @@ export function headsIn(element, one, props) {
     untracked(() => matrix.show(face === 'matrix' ? value : null, chosen));
   });
   return room;
-}
-
-/** The part of the link that says model, photo, edits and class. @param {Store} store */
-function targeted(store) {
-  const target = store.view.target.value;
-  return store.subject() + (target && `&target=${target}`);
 }
 
 /** An answer where it is about a trace, which another one may follow already. @param {import('../kit/ask.js').Answer} answer @param {string} trace */

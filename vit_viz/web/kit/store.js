@@ -22,6 +22,9 @@ import { batch, signal } from './preact.js';
 /** What a view is of; everything else says how that is shown. */
 export const SUBJECT = Object.freeze(['model', 'image', 'mode', 'size', 'part', 'edits']);
 
+/** The same, and the class that is asked about. */
+export const TARGETED = Object.freeze([...SUBJECT, 'target']);
+
 export class Store {
   /** @type {Record<string, import('./preact.js').Signal<any>>} values by their names in links */ view = {};
 

@@ -14,7 +14,7 @@ import { amountWords, short } from '../../ui/kit/numbers.js';
  * @typedef {object} Choices
  * @property {(index: number | null) => void} why
  * @property {(index: number | null) => void} [unlike] null: nothing
- * @property {(text: string) => Promise<Hits>} find
+ * @property {(text: string, stop: AbortSignal) => Promise<Hits>} find
  */
 
 /** The chips and the field of an element. */
@@ -80,15 +80,20 @@ function percent(/** @type {number} */ share) {
 /** The search for a class by its name: asks once the hand rests, and shows the answer to the newest question only. */
 class Search {
   isSingle = false;
-  asked = 0; // counts questions
+  stop = new AbortController(); // of the newest question
   timer = 0;
 
   /** @param {HTMLElement} element @param {Choices} choices */
   constructor(element, choices) {
     const find = finder(element);
     this.choices = choices;
-    this.input = /** @type {HTMLInputElement} */ (find('search'));
-    this.hits = find('hits');
+    this.input = having(make('input', 'vv-search vv-control'), {
+      ...{ type: 'search', placeholder: 'another class…', autocomplete: 'off' },
+      'aria-label': 'Search a class by name or number',
+    });
+    this.hits = make('ul', 'vv-hits');
+    this.hits.hidden = true;
+    find('search-box').replaceChildren(this.input, this.hits);
     this.input.addEventListener('input', () => this.typed());
     this.input.addEventListener('keydown', (event) => this.pressed(event.key));
     this.hits.addEventListener('mousedown', (event) => event.preventDefault()); // the focus stays in the field
@@ -101,7 +106,7 @@ class Search {
   /** Forgets the question too, so that an answer which is under way opens nothing. */
   close() {
     clearTimeout(this.timer);
-    this.asked += 1;
+    this.stop.abort();
     this.hits.hidden = true;
   }
 
@@ -113,15 +118,16 @@ class Search {
   }
 
   async ask(/** @type {string} */ text) {
-    const asked = ++this.asked;
+    this.stop.abort();
+    const { signal } = (this.stop = new AbortController());
     /** @type {HTMLElement[]} */
     let lines;
     try {
-      lines = (await this.choices.find(text)).map((entry) => this.hit(entry));
+      lines = (await this.choices.find(text, signal)).map((entry) => this.hit(entry));
     } catch (error) {
       lines = [make('li', '', /** @type {Error} */ (error).message)];
     }
-    if (asked !== this.asked) return;
+    if (signal.aborted) return;
     this.hits.replaceChildren(...(lines.length ? lines : [make('li', '', 'No class has this name.')]));
     this.hits.hidden = false;
   }

@@ -106,8 +106,7 @@ export class Store {
       const { about, view } = this.of;
       const given = Object.entries(asked).filter(([, value]) => value !== '');
       const body = { ...(question === 'colours' ? { view } : about), ...Object.fromEntries(given) };
-      const answer = await this.once(key, () => this.ask(question, body, stop, tell));
-      this.numbers.set(key, read(answer, this.of));
+      this.numbers.set(key, read(await this.ask(question, body, stop, tell), this.of));
     }
     return this.numbers.get(key);
   }

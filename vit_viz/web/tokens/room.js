@@ -79,8 +79,7 @@ export function tokens(element, one, table, schema) {
   );
   const chooser = new TargetChooser(room.find('room-classes'), {
     why: (index) => store.set({ target: String(index) }),
-    find: async (text) =>
-      (await ask('target', { view: store.subject(), find: text }, new AbortController().signal)).hits,
+    find: async (text, stop) => (await ask('target', { view: store.subject(), find: text }, stop)).hits,
   });
   effect(() => {
     if (open.value.state === 'failed') return room.refuse(open.value.error ?? '');

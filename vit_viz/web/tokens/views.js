@@ -296,7 +296,6 @@ export const layers = {
 
   async more(room) {
     await room.compute('layers', layersAsked(room), COMPARING);
-    await room.store?.fetchNumbers('layers', layersAsked(room));
   },
 
   words(room, state) {
