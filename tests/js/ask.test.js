@@ -284,3 +284,38 @@ test('who wants it hears how far an answer is, sees what there is of it, and the
   ]);
   assert.equal(answer.facts, 'all');
 });
+
+test('what the page asks of a view is JSON, also where it is told how far that is', async (t) => {
+  /** @type {any} */
+  let asked = null;
+  const fetch = async (/** @type {string} */ path, /** @type {any} */ { headers }) => {
+    asked = { path, accept: headers.Accept };
+    const events = [
+      'progress',
+      '{"share":0.5,"left":""}',
+      'preview',
+      '{"words":"half"}',
+      'answer',
+      '{"all":1}',
+    ];
+    const body = new globalThis.ReadableStream({
+      start(to) {
+        for (let i = 0; i < events.length; i += 2)
+          to.enqueue(new TextEncoder().encode(`event: ${events[i]}\ndata: ${events[i + 1]}\n\n`));
+        to.close();
+      },
+    });
+    return { ok: true, status: 200, body };
+  };
+  new Browser().install(t, { fetch });
+  /** @type {any[]} */
+  const told = [];
+  const answer = await SERVER.answer('open', { view: '' }, wait().signal, (far) => told.push(far));
+  assert.equal(asked.path, '/vit_viz/open');
+  assert.equal(asked.accept, 'text/event-stream, application/json');
+  assert.deepEqual(told, [
+    { share: 0.5, left: '' },
+    { share: 0.5, left: '', preview: { words: 'half' } },
+  ]);
+  assert.deepEqual(answer, { all: 1 });
+});

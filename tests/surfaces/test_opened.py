@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from PIL import Image
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.ui.desk import HEIGHT, WIDTH, odd_picture
 from vit_viz import samples
 from vit_viz.analyses.opening import opening
+from vit_viz.errors import ParameterError
 from vit_viz.rest import SAFETENSORS
 from vit_viz.session.handles import COOKIE, new_visitor
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import GONE
-from vit_viz.surface import PAGE_HEADER
+from vit_viz.surface import EVENTS, OWNER, PAGE_HEADER
+from vit_viz.ui.opened import PageCall, page_route
 
 
 @pytest.fixture(scope="module")
@@ -238,3 +241,35 @@ def test_a_step_of_the_walkthrough_is_told_to_whoever_has_opened_the_page(
     assert refused.status_code == 400
     assert "the layer is edited" in refused.json()["error"]
     assert step("").status_code == 405
+
+
+def test_a_page_may_hear_how_far_an_answer_is(client: TestClient, session: Session, ada: str) -> None:
+    def answer(asked: PageCall) -> dict[str, Any]:
+        if asked.body.get("fails"):
+            raise ParameterError("This is not possible.")
+        asked.progress(0.5)
+        asked.preview({"words": "half"})
+        return {"image": asked.view.image}
+
+    app = Starlette(routes=[page_route(session, "half", answer)])
+    app.add_middleware(_Owned)
+    with TestClient(app) as half:
+        asked = {"view": "image=lion"}
+        assert half.post("/vit_viz/half", json=asked).json() == {"image": "lion"}
+        told = half.post("/vit_viz/half", json=asked, headers={"Accept": f"{EVENTS}, application/json"})
+        assert told.headers["content-type"].startswith(EVENTS)
+        assert told.text.endswith('event: answer\ndata: {"image":"lion"}\n\n')
+        refused = half.post("/vit_viz/half", json=asked | {"fails": True}, headers={"Accept": EVENTS})
+        assert refused.text.endswith(
+            'event: refused\ndata: {"error": "This is not possible.", "status": 400}\n\n'
+        )
+
+
+class _Owned:
+    """As the guard does, it says who asks."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._app(scope | {OWNER: "ada"}, receive, send)

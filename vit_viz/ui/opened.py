@@ -10,8 +10,9 @@ second answers with the first classes and the chosen ones, or with {"hits": ...}
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -31,7 +32,7 @@ from vit_viz.session.handles import VISITOR, visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import UPLOAD
-from vit_viz.surface import OWNER
+from vit_viz.surface import EVENTS, OWNER
 from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
 from vit_viz.ui.payload import explorer_value
 from vit_viz.ui.scripts import PREFIX
@@ -48,6 +49,7 @@ class PageCall:
         problems: what of the link is not possible, a sentence each.
         body: all that was sent.
         cancelled: whether nobody waits any more.
+        told: takes how far the answer is and, under `preview`, what there is of it as `preview` writes it.
     """
 
     session: Session
@@ -56,11 +58,20 @@ class PageCall:
     problems: tuple[str, ...]
     body: dict[str, Any]
     cancelled: StopCheck
+    told: Told = field(default_factory=Told)
 
     @property
     def subject(self) -> Subject:
         """What the view is of."""
         return subject_of(self.session, self.view, self.owner)
+
+    def progress(self, share: float) -> None:
+        """Say how much of the answer is done, in [0, 1]."""
+        self.told.share = share
+
+    def preview(self, value: dict[str, Any]) -> None:
+        """Say what there is of the answer so far, or what is being done."""
+        self.told.preview = json.dumps(value).encode()
 
 
 def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[str, Any]]) -> Route:
@@ -76,15 +87,16 @@ def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[st
             return refusal(error)
         owner, visitor = request.scope[OWNER], visitor_in(request.cookies)
 
-        def computed(_told: Told | None, cancelled: StopCheck) -> Response:
+        def computed(told: Told | None, cancelled: StopCheck) -> Response:
             VISITOR.set(visitor)  # in the context of this thread: whose the handles are
             try:
                 view, problems = arrived(session, asked["view"], owner)
-                return JSONResponse(answer(PageCall(session, owner, view, problems, asked, cancelled)))
+                called = PageCall(session, owner, view, problems, asked, cancelled, told or Told())
+                return JSONResponse(answer(called))
             except Exception as error:
                 return refusal(error)
 
-        return Computed(computed, threads, is_told=False)
+        return Computed(computed, threads, is_told=EVENTS in request.headers.get("accept", ""))
 
     return Route(f"{PREFIX}/{name}", post, methods=["POST"])
 

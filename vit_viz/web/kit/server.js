@@ -56,14 +56,14 @@ const OF_PAGE = new Set(['open', 'target', 'walkthrough', 'colours', 'causal', '
 export const SERVER = Object.freeze({
   async answer(name, body, signal, tell) {
     const isOfPage = OF_PAGE.has(name);
-    const types = tell ? [EVENTS, SAFETENSORS] : [SAFETENSORS];
+    const types = [...(tell ? [EVENTS] : []), isOfPage ? JSON_TYPE : SAFETENSORS];
     const ask = () =>
       fetch(routeUrl(isOfPage ? `/vit_viz/${name}` : `/api/v1/${name}`), {
         method: 'POST',
         credentials: 'same-origin',
         headers: {
           'Content-Type': JSON_TYPE,
-          Accept: isOfPage ? JSON_TYPE : types.join(', '),
+          Accept: types.join(', '),
           ...(identity.page && { 'X-Vit-Viz-Page': identity.page }),
         },
         body: JSON.stringify(body),
@@ -75,8 +75,9 @@ export const SERVER = Object.freeze({
       answer = await ask();
     }
     if (!answer.ok) throw new Error(await refusal(answer));
-    if (isOfPage) return answer.json();
-    return tell ? followed(/** @type {any} */ (answer.body), tell) : unpacked(await answer.arrayBuffer());
+    const read = isOfPage ? JSON.parse : (/** @type {string} */ data) => unpacked(bytesOf(data).buffer);
+    if (tell) return followed(/** @type {any} */ (answer.body), tell, read);
+    return isOfPage ? answer.json() : unpacked(await answer.arrayBuffer());
   },
 
   keeps: (name) => !OF_PAGE.has(name),
@@ -84,9 +85,9 @@ export const SERVER = Object.freeze({
 
 /**
  * Reads how far an answer is, and then the answer.
- * @param {ReadableStream<Uint8Array>} stream of events @param {import('./ask.js').Tell} tell
+ * @param {ReadableStream<Uint8Array>} stream of events @param {import('./ask.js').Tell} tell @param {(data: string) => any} read
  */
-async function followed(stream, tell) {
+async function followed(stream, tell, read) {
   const [reader, decoder] = [stream.getReader(), new TextDecoder()];
   let far = { share: 0, left: '' };
   for (let text = ''; ;) {
@@ -97,9 +98,9 @@ async function followed(stream, tell) {
     for (const event of events) {
       const [, kind, data] = /** @type {RegExpMatchArray} */ (event.match(/^event: (\w+)\ndata: (.*)$/s));
       if (kind === 'progress') tell((far = JSON.parse(data)));
-      else if (kind === 'preview') tell({ ...far, preview: unpacked(bytesOf(data).buffer) });
+      else if (kind === 'preview') tell({ ...far, preview: read(data) });
       else if (kind === 'refused') throw new Error(JSON.parse(data).error.slice(0, 300));
-      else return unpacked(bytesOf(data).buffer);
+      else return read(data);
     }
   }
 }
