@@ -23,6 +23,9 @@ PAGE_HEADER = "x-vit-viz-page"
 OWNER = "vit_viz.owner"
 """Key in a request's scope: who asks, as the session knows it."""
 
+UPLOADS = "vit_viz.uploads"
+"""Key in a request's scope: the files that visitors have sent."""
+
 PICTURE_BYTES = 20 * 2**20
 """Of a picture that is sent, as of an upload."""
 

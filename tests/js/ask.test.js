@@ -287,9 +287,9 @@ test('who wants it hears how far an answer is, sees what there is of it, and the
 
 test('what the page asks of a view is JSON, also where it is told how far that is', async (t) => {
   /** @type {any} */
-  let asked = null;
+  let sent = null;
   const fetch = async (/** @type {string} */ path, /** @type {any} */ { headers }) => {
-    asked = { path, accept: headers.Accept };
+    sent = { path, accept: headers.Accept };
     const events = [
       'progress',
       '{"share":0.5,"left":""}',
@@ -311,8 +311,8 @@ test('what the page asks of a view is JSON, also where it is told how far that i
   /** @type {any[]} */
   const told = [];
   const answer = await SERVER.answer('open', { view: '' }, wait().signal, (far) => told.push(far));
-  assert.equal(asked.path, '/vit_viz/open');
-  assert.equal(asked.accept, 'text/event-stream, application/json');
+  assert.equal(sent.path, '/vit_viz/open');
+  assert.equal(sent.accept, 'text/event-stream, application/json');
   assert.deepEqual(told, [
     { share: 0.5, left: '' },
     { share: 0.5, left: '', preview: { words: 'half' } },

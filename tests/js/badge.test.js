@@ -3,10 +3,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 
-import { follow, mount as mountFacts } from '../../vit_viz/ui/header/facts.js';
-import { component, mount } from './browser.js';
+import { follow, showFacts } from '../../vit_viz/web/header/facts.js';
+import { headerPage } from './header_page.js';
 
-const FACTS = component(mountFacts, 'ui/header/facts.html');
 const CHECKING = { state: 'checking', text: 'checking …', title: 'It is being checked.', trace: 'a/b' };
 const PROVEN = { state: 'proven', text: 'verified', title: 'It was.' };
 const honest = globalThis.fetch;
@@ -90,14 +89,19 @@ test('nobody asks for a page that shows something else by now', async () => {
   assert.deepEqual(asked, []);
 });
 
-test('the header shows that it is being checked, then what is known, and tells Python of a refusal', async () => {
+test('the header shows that it is being checked, then what is known; a refusal opens the view again', async (t) => {
+  let proof = /** @type {any} */ (CHECKING);
+  const { part, browser, turn, settle } = headerPage(t, {
+    answers: { facts: () => ({ card: 'ViT', proof }) },
+  });
   server(400);
-  const { find, set, told, browser } = mount(FACTS, { card: 'ViT', proof: CHECKING });
+  const { find } = part(showFacts, 'facts');
+  await settle();
   assert.deepEqual([find('proof').textContent, find('proof').dataset.state], ['checking …', 'checking']);
   assert.equal(find('proof-words').textContent, 'It is being checked.');
+  proof = PROVEN;
   browser.pass(700);
-  await new Promise(setImmediate);
-  assert.deepEqual(told, [['refused', {}]]);
-  set({ card: 'ViT', proof: PROVEN });
+  await settle();
+  assert.equal(turn.value, 1);
   assert.deepEqual([find('proof').textContent, find('proof').dataset.state], ['verified', 'proven']);
 });

@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Bringer } from '../../vit_viz/ui/header/bring.js';
 import { picturesIn } from '../../vit_viz/ui/kit/carried.js';
+import { Bringer } from '../../vit_viz/web/header/upload.js';
 import { Browser, Element } from './browser.js';
+import { later } from './header_page.js';
 import { settle } from './visit.js';
 
 const file = (/** @type {string} */ name, /** @type {string} */ type) => new File(['x'], name, { type });
@@ -43,9 +44,17 @@ function page(/** @type {any} */ t) {
     });
   browser.install(t, { fetch });
   const note = new Element('p');
-  /** @type {any[]} */
-  const told = [];
-  const bringer = new Bringer((_name, data) => void told.push(data), /** @type {any} */ (note));
+  const told = /** @type {any[]} */ ([]);
+  const take = (/** @type {string[]} */ paths, /** @type {() => boolean} */ isWanted) => {
+    const { promise, give } = later();
+    told.push({
+      uploads: paths,
+      isWanted,
+      answer: (problems = /** @type {string[]} */ ([])) => give(problems),
+    });
+    return promise;
+  };
+  const bringer = new Bringer(take, /** @type {any} */ (note));
   return { browser, uploads, told, bringer, note };
 }
 
@@ -66,35 +75,29 @@ test('a newer picture ends the upload of the one before, which is never told', a
   browser.pass(300);
   assert.equal(note.textContent, 'Bringing two.png …');
   await uploads[1].answer('/kept/two.png');
-  assert.deepEqual(told, [{ uploads: ['/kept/two.png'], seq: 1 }]);
-  bringer.answered(1);
+  assert.deepEqual(
+    told.map(({ uploads: paths }) => paths),
+    [['/kept/two.png']],
+  );
+  await told[0].answer();
   assert.ok(note.hidden);
 });
 
-test('a picture waits until Python has taken the one before, and only the last waits', async (t) => {
-  const { uploads, told, bringer } = page(t);
-  for (const name of ['a', 'b', 'c']) {
-    void bringer.bring([file(name, 'image/png')]);
-    await uploads.at(-1)?.answer(`/${name}`);
-  }
-  assert.deepEqual(told, [{ uploads: ['/a'], seq: 1 }]);
-  bringer.answered(1);
-  assert.deepEqual(told.slice(1), [{ uploads: ['/c'], seq: 2 }]);
-  bringer.answered(1);
-  bringer.answered(2);
-  assert.equal(told.length, 2);
-});
-
-test('an answer that never comes holds nothing up for good', async (t) => {
-  const { browser, uploads, told, bringer } = page(t);
+test('a picture waits until the server has taken the one before, and only the newest is looked at', async (t) => {
+  const { uploads, told, bringer, note } = page(t);
   for (const name of ['a', 'b']) {
     void bringer.bring([file(name, 'image/png')]);
     await uploads.at(-1)?.answer(`/${name}`);
   }
-  browser.pass(19_999);
-  assert.equal(told.length, 1);
-  browser.pass(1);
-  assert.deepEqual(told[1], { uploads: ['/b'], seq: 2 });
+  assert.deepEqual(
+    told.map(({ uploads: paths, isWanted }) => [paths, isWanted()]),
+    [[['/a'], false]],
+  );
+  await told[0].answer(['a is too small.']); // nobody waits for that any more
+  assert.equal(note.textContent, '');
+  assert.deepEqual([told[1].uploads, told[1].isWanted()], [['/b'], true]);
+  await told[1].answer(['b is too small.']);
+  assert.equal(note.textContent, 'b is too small.');
 });
 
 test('what the server refuses is said in its words, and goes away by itself', async (t) => {
@@ -124,9 +127,9 @@ test('several pictures are told together, and one that the server refuses is tol
   void bringer.bring(['a', 'b', 'c'].map((name) => file(name, 'image/png')));
   await uploads[0].answer('/a');
   await uploads[1].answer('This is more than 20 MB.', false);
-  assert.deepEqual(told, []);
+  assert.equal(told.length, 0);
   await uploads[2].answer('/c');
-  assert.deepEqual(told, [{ uploads: ['/a', '/c'], seq: 1 }]);
-  bringer.answered(1);
+  assert.deepEqual(told[0].uploads, ['/a', '/c']);
+  await told[0].answer();
   assert.equal(note.textContent, 'b: This is more than 20 MB.');
 });

@@ -4,9 +4,10 @@ import assert from 'node:assert/strict';
 import { Blob } from 'node:buffer';
 import { test } from 'node:test';
 
-import { mount as mountBring } from '../../vit_viz/ui/header/bring.js';
-import { mountTabRow } from '../../vit_viz/ui/header/parts.js';
-import { Browser, Element, parse } from './browser.js';
+import { followTabs } from '../../vit_viz/web/header/tab_row.js';
+import { takePictures } from '../../vit_viz/web/header/upload.js';
+import { Browser, Element, parse, read as text } from './browser.js';
+import { storeAt } from './header_page.js';
 import { settle } from './visit.js';
 
 const picture = () => new File(['x'], 'lion.png', { type: 'image/png' });
@@ -29,23 +30,12 @@ function page(/** @type {any} */ t, { read = /** @type {any} */ (null) } = {}) {
   });
   if (read) /** @type {any} */ (browser.globals.navigator).clipboard = { read };
   browser.install(t, { fetch });
-  const element = parse('<button class="vv-paste"></button>');
-  /** @type {any[]} */
+  const element = parse(text('../../vit_viz/web/header/upload.html'));
+  /** @type {string[][]} */
   const told = [];
-  /** @type {(() => void)[]} */
-  const watched = [];
-  const props = { value: /** @type {any} */ (null) };
-  mountBring(
-    /** @type {any} */ (element),
-    (_name, data) => void told.push(data),
-    props,
-    (_name, run) => void watched.push(run),
-  );
+  const take = async (/** @type {string[]} */ paths) => (told.push(paths), []);
+  takePictures(/** @type {any} */ (element), /** @type {any} */ ({ take }));
   const [note, drop] = place.children;
-  const answer = (/** @type {number} */ seq) => {
-    props.value = { seq };
-    for (const run of watched) run();
-  };
   const paste = async (/** @type {any} */ details) => {
     const event = Element.prototype.fire.call(document, 'paste', details);
     await settle();
@@ -57,9 +47,9 @@ function page(/** @type {any} */ t, { read = /** @type {any} */ (null) } = {}) {
     told,
     note,
     drop,
-    answer,
     paste,
-    button: element.children[0],
+    element,
+    button: /** @type {any} */ (element.querySelector('.vv-paste')),
     window: browser.window,
   };
 }
@@ -75,15 +65,24 @@ test('a note waits unseen for something to say, and the place for what is droppe
   assert.equal(drop.textContent, 'Drop pictures to look at them');
 });
 
-test('what is pasted is brought, and the next one once Python has taken it', async (t) => {
-  const { paste, sent, told, answer } = page(t);
+test('what is pasted is brought', async (t) => {
+  const { paste, sent, told } = page(t);
   const event = await paste({ target: new Element('div'), clipboardData: { files: [picture()] } });
   assert.equal(event.prevented, true);
-  assert.deepEqual([sent, told], [['POST lion.png'], [{ uploads: ['/kept'], seq: 1 }]]);
-  await paste({ target: null, clipboardData: { files: [picture()] } });
-  assert.equal(told.length, 1);
-  answer(1);
-  assert.deepEqual(told[1], { uploads: ['/kept'], seq: 2 });
+  assert.deepEqual([sent, told], [['POST lion.png'], [['/kept']]]);
+});
+
+test('files that are chosen together are brought together, and the same may be chosen again', async (t) => {
+  const { element, sent, told } = page(t);
+  const files = /** @type {any} */ (element.querySelector('.vv-files'));
+  let opened = 0;
+  files.click = () => (opened += 1);
+  /** @type {any} */ (element.querySelector('.vv-choose-file')).click();
+  assert.equal(opened, 1);
+  Object.assign(files, { files: [picture(), picture()] });
+  files.fire('change');
+  await settle();
+  assert.deepEqual([sent.length, told, files.value], [2, [['/kept', '/kept']], '']);
 });
 
 test('a paste into a field is text and left alone; a button or a slider takes no text', async (t) => {
@@ -122,7 +121,7 @@ test('a file that is dragged over the page shows where it can be dropped', async
   assert.equal(window.fire('drop', dragged(['Files'], [picture()])).prevented, true);
   await settle();
   assert.equal(drop.hidden, true);
-  assert.deepEqual([sent, told], [['POST lion.png'], [{ uploads: ['/kept'], seq: 1 }]]);
+  assert.deepEqual([sent, told], [['POST lion.png'], [['/kept']]]);
 });
 
 test('text and parts of the page are no files', async (t) => {
@@ -197,7 +196,7 @@ test('the row of tabs is watched for the chosen tab', (t) => {
     }
   }
   browser.install(t, { document: { querySelector: () => row }, MutationObserver });
-  mountTabRow();
+  followTabs(storeAt());
   assert.equal(row.scrollLeft, 88);
   assert.equal(watched[1], row);
   assert.deepEqual(watched[2], { attributeFilter: ['aria-selected'], subtree: true });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cameraWords } from '../../vit_viz/ui/header/bring.js';
+import { cameraWords } from '../../vit_viz/web/header/camera.js';
 
 test('each reason that a browser gives is one sentence that says what to do', () => {
   assert.match(cameraWords('NotAllowedError'), /allow it beside the address/);

@@ -1,43 +1,53 @@
-// The header's parts, each run as Gradio runs it: what they show for a value, and what they tell Python.
+// The header's parts: what they show of a view, and what they write into the link.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mount as mountFacts } from '../../vit_viz/ui/header/facts.js';
-import { mountTop, percent, mountSamples, mountLoading, showTab } from '../../vit_viz/ui/header/parts.js';
 import { mountOpener } from '../../vit_viz/ui/kit/parts.js';
-import { Browser, component, mount, parse } from './browser.js';
+import { showFacts } from '../../vit_viz/web/header/facts.js';
+import { Tray } from '../../vit_viz/web/header/pictures.js';
+import { drawTop, percent } from '../../vit_viz/web/header/said.js';
+import { showSizes } from '../../vit_viz/web/header/sizes.js';
+import { showTab } from '../../vit_viz/web/header/tab_row.js';
+import { showTop } from '../../vit_viz/web/header/top.js';
+import { showTray } from '../../vit_viz/web/header/tray.js';
+import { Browser, component, mount, parse, read } from './browser.js';
+import { PROOF, SAMPLES, headerPage, later } from './header_page.js';
 
 const OPENER = component(mountOpener, 'ui/kit/__init__.py#Opener');
-const FACTS = component(mountFacts, 'ui/header/facts.html');
-const TOP = component(mountTop, 'ui/header/top.html');
-const SAMPLES = component(mountSamples, 'ui/header/samples.html');
-const LOADING = component(mountLoading, 'ui/kit/__init__.py#Loading');
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
-const PROOF = { text: 'verified', title: 'why <b>', state: 'proven' };
 const expanded = (/** @type {any} */ node) => node.getAttribute('aria-expanded');
 
-test('the facts stand behind the proof as plain text; while something is done the old ones stay', () => {
-  const { find, set, element } = mount(FACTS, { card: 'ViT <b>', proof: PROOF });
+test('the facts stand behind the proof as plain text; while something is done the old ones stay', async (t) => {
+  let answer = later();
+  const { part, store } = headerPage(t, { answers: { facts: () => answer.promise } });
+  const { find, element } = part(showFacts, 'facts');
+  await answer.give({ card: 'ViT <b>', proof: PROOF });
   assert.deepEqual(texts(['model-facts', 'proof', 'proof-words'].map(find)), [
     'ViT <b>',
     'verified',
     'why <b>',
   ]);
   assert.equal(find('proof').dataset.state, 'proven');
-  set({ busy: 'Loading', card: 'other' });
+  answer = later();
+  store.look({ image: 'tower' });
   assert.ok(element.classList.contains('vv-busy'));
   assert.equal(find('model-facts').textContent, 'ViT <b>');
-  set({ card: 'other', proof: null });
+  await answer.give({ card: 'other' });
+  assert.ok(!element.classList.contains('vv-busy'));
   assert.deepEqual([find('proof').textContent, find('proof').dataset.state], ['not verified', 'open']);
   assert.match(find('proof-words').textContent, /could not be checked/);
-  set({ error: 'No.' });
+  answer = later();
+  store.look({ image: 'lion' });
+  await answer.refuse('No.');
   assert.ok(find('proof').hidden);
 });
 
-test('what a button opens is closed by the button, by Escape, by a press and by the focus elsewhere', () => {
-  const { find, browser } = mount(FACTS, { card: 'ViT', proof: PROOF });
+test('what a button opens is closed by the button, by Escape, by a press and by the focus elsewhere', async (t) => {
+  const { part, browser, settle } = headerPage(t);
+  const { find } = part(showFacts, 'facts');
+  await settle();
   const [button, panel] = [find('proof'), find('details')];
   const state = () => [expanded(button), panel.hidden];
   const [open, closed] = [
@@ -64,38 +74,49 @@ test('what a button opens is closed by the button, by Escape, by a press and by 
   }
 });
 
-test('a copied link says so, and that the photo stays here where it is the visitor’s own', async () => {
-  const { find, set, browser } = mount(FACTS, { card: 'ViT', proof: PROOF });
+test('a copied link says so, and for longer that the photo stays here where it is the visitor’s own', async (t) => {
+  let own = false;
+  const { part, browser, turn, settle } = headerPage(t, { answers: { facts: () => ({ card: 'ViT', own }) } });
+  const { find } = part(showFacts, 'facts');
+  await settle();
   find('share').click();
-  await Promise.resolve();
+  await settle();
   assert.deepEqual([browser.copied, find('share').textContent], ['http://page/', 'Link copied']);
   browser.pass(2500);
   assert.equal(find('share').textContent, 'Copy link');
-  set({ card: 'ViT', proof: PROOF, own: true });
+  own = true;
+  turn.value += 1;
+  await settle();
   find('share').click();
-  await Promise.resolve();
+  await settle();
+  browser.pass(5999);
   assert.equal(find('share').textContent, 'Copied, without your photo');
-  assert.match(/** @type {any} */ (find('share')).title, /photo stays here/);
+  assert.match(find('share').title, /photo stays here/);
+  browser.pass(1);
+  assert.equal(find('share').textContent, 'Copy link');
   browser.globals.navigator.clipboard.writeText = async () => Promise.reject(new Error('no'));
   find('share').click();
-  await new Promise((done) => setImmediate(done));
+  await settle();
   assert.equal(find('share').textContent, 'See the address bar');
+  find('help').click();
+  assert.equal(find('help-words').hidden, false);
+  browser.window.fire('keydown', { key: 'Escape' });
+  assert.deepEqual([find('help-words').hidden, find('help').focused], [true, true]);
 });
 
-test('a visitor who is new is shown around, and one who has been may go around again', () => {
-  const browser = new Browser();
+test('a visitor who is new is shown around, and one who has been may go around again', (t) => {
+  const { part, browser } = headerPage(t);
   let begun = 0;
   browser.window.addEventListener('vv-tour', () => begun++);
-  const { find } = mount(FACTS, { card: 'ViT', proof: PROOF }, { browser });
+  const { find } = part(showFacts, 'facts');
   assert.match(find('start').textContent, /^New here[?]/);
   find('start').click();
   assert.equal(begun, 1);
-  const seen = new Browser();
-  Object.assign(seen.globals, { localStorage: { getItem: () => 'done' } });
-  assert.equal(
-    mount(FACTS, { card: 'ViT', proof: PROOF }, { browser: seen }).find('start').textContent,
-    'Tour',
-  );
+});
+
+test('who has been shown around is offered the tour by its name', (t) => {
+  const { part } = headerPage(t, { globals: { localStorage: { getItem: () => 'done' } } });
+  assert.equal(part(showFacts, 'facts').find('start').textContent, 'Tour');
 });
 
 test('an opener shows a part of the page that stands elsewhere, and a new value closes it', () => {
@@ -116,8 +137,17 @@ test('an opener shows a part of the page that stands elsewhere, and a new value 
   assert.equal(expanded(button), 'false');
 });
 
-test('the best classes have bars and percent, and a model without a head says so', () => {
-  const { element, set, find } = mount(TOP, {
+/** What stands in the line of the answers. @param {any} value */
+function top(value) {
+  const element = /** @type {any} */ (parse(read('../../vit_viz/web/header/top.html')));
+  const set = (/** @type {any} */ next) => drawTop(element, next);
+  set(value);
+  return { element, set, find: (/** @type {string} */ name) => element.querySelector(`.vv-${name}`) };
+}
+
+test('the best classes have bars and percent, and a model without a head says so', (t) => {
+  new Browser().install(t);
+  const { element, set, find } = top({
     notes: ['one', 'two'],
     top: [
       { name: '<i>', probability: 0.256 },
@@ -154,8 +184,9 @@ test('the best classes have bars and percent, and a model without a head says so
   );
 });
 
-test('of probabilities that are sigmoids it is said that each is a matter of its own', () => {
-  const { set, find } = mount(TOP, { top: [{ name: 'a', probability: 0.7 }] });
+test('of probabilities that are sigmoids it is said that each is a matter of its own', (t) => {
+  new Browser().install(t);
+  const { set, find } = top({ top: [{ name: 'a', probability: 0.7 }] });
   const said = () => [find('says').textContent, find('top').getAttribute('aria-label'), find('says').title];
   assert.deepEqual(said(), ['The model says', 'Most probable classes with their probability', '']);
   set({ top: [{ name: 'a', probability: 0.7, alone: true }] });
@@ -172,60 +203,150 @@ test('a probability is never said to be all or nothing where it is not', () => {
   assert.deepEqual(shares.map(percent), ['100%', '>99.9%', '99.6%', '96%', '3%', '0.3%', '<0.1%', '0%']);
 });
 
-test('the pictures of the visit are buttons with their names, and the chosen one is pressed', () => {
-  const pictures = ['lion', 'tower'].map((name) => ({ id: name, name, thumbnail: `data:${name}` }));
-  const aspects = { lion: 1, tower: 0.5, u1: 3 };
-  const { find, set, told } = mount(SAMPLES, { pictures, chosen: 'lion', aspects });
-  const shown = () => find('samples').children;
+test('what is being done names the picture; then the answers, or why there are none', async (t) => {
+  let answer = later();
+  const { part, store, settle } = headerPage(t, { answers: { facts: () => answer.promise } });
+  const { find } = part(showTop, 'top');
+  assert.equal(find('status').textContent, 'Running mini on the sample lion …');
+  await answer.give({ top: [], notes: ['The link has no layer 99.'] });
+  assert.equal(find('status').textContent.startsWith('The link has no layer 99.'), true);
+  answer = later();
+  store.look({ image: 'u9' });
+  await settle();
+  assert.equal(find('status').textContent, 'Running mini on your image …');
+  await answer.refuse('This model takes no such photo.');
+  assert.equal(find('error').firstChild.textContent, 'This model takes no such photo.');
+});
+
+test('the pictures of the visit are buttons with their names, and the chosen one is pressed', (t) => {
+  new Browser().install(t);
+  const { pictures, aspects } = SAMPLES;
+  /** @type {string[]} */
+  const chosen = [];
+  const element = /** @type {any} */ (parse(read('../../vit_viz/web/header/tray.html')));
+  const tray = new Tray(element, ({ id }) => void chosen.push(id));
+  const shown = () => /** @type {any} */ (tray.box.children);
+  tray.draw({ pictures, chosen: 'lion', aspects });
   const [lion, tower] = shown();
   assert.deepEqual([pressed(lion), pressed(tower)], ['true', 'false']);
   assert.deepEqual(
-    [lion.children[0].src, /** @type {any} */ (lion).title, lion.getAttribute('aria-label')],
+    [lion.children[0].src, lion.title, lion.getAttribute('aria-label')],
     ['data:lion', 'lion', 'Sample image lion'],
   );
   tower.click();
-  assert.deepEqual(told, [['choose', { id: 'tower' }]]);
+  assert.deepEqual(chosen, ['tower']);
+  const scrolled = () => shown().map((/** @type {any} */ node) => node.scrolled);
+  assert.deepEqual(scrolled(), [false, false]);
   const mine = { id: 'u1', name: 'my <b>', thumbnail: 'data:u1', own: true };
-  set({ pictures: [...pictures, mine], chosen: 'u1', aspects });
+  tray.draw({ pictures: [...pictures, mine], chosen: 'u1', aspects });
   assert.deepEqual(shown().map(pressed), ['false', 'false', 'true']);
+  assert.deepEqual(scrolled(), [false, false, true]); // it was chosen elsewhere: into sight
   assert.ok(shown()[0] === lion); // the same buttons: the focus stays
   assert.deepEqual(
-    [/** @type {any} */ (shown()[2]).title, shown()[2].getAttribute('aria-label')],
+    [shown()[2].title, shown()[2].getAttribute('aria-label')],
     ['my <b>', 'Your picture my <b>'],
   );
-  set({ pictures: [...pictures, { ...mine, id: 'u2', name: 'other' }], chosen: '' });
+  tray.draw({ pictures: [...pictures, { ...mine, id: 'u2', name: 'other' }], chosen: '' });
   assert.deepEqual(
-    shown().map((node) => /** @type {any} */ (node).title),
+    shown().map((/** @type {any} */ node) => node.title),
     ['lion', 'tower', 'other'], // what is no longer kept has left
   );
 });
 
-test('a model on its way says how far it is, and can be stopped once', () => {
-  const { find, set, told } = mount(LOADING, {
-    words: 'Loading x',
-    amount: '3 of 9 MB',
-    share: 0.3,
-    stop: true,
+test('a picture is looked at by its button; one that is gone leaves the tray, and the page stays', async (t) => {
+  const own = { id: 'u1', name: 'mine', thumbnail: 'data:u1', own: true };
+  let pictures = [...SAMPLES.pictures, own];
+  const { part, store, place, header, settle } = headerPage(t, {
+    answers: { tray: () => ({ ...SAMPLES, pictures }) },
   });
-  assert.deepEqual(texts(['job-words', 'job-amount'].map(find)), ['Loading x', '3 of 9 MB']);
-  assert.deepEqual(
-    ['job', 'progress', 'stop', 'error'].map((n) => find(n).hidden),
-    [false, false, false, true],
-  );
-  assert.equal(find('progress').value, 0.3);
-  find('stop').click();
-  assert.deepEqual([told, find('stop').disabled], [[['stop', {}]], true]);
-  set({ words: 'Loading y', error: 'No.' });
-  assert.deepEqual(
-    [find('stop').disabled, find('stop').hidden, find('progress').hidden, find('progress').value],
-    [false, true, true, 0],
-  );
-  assert.deepEqual(
-    [find('error').textContent, find('error').hidden, find('job-amount').textContent],
-    ['No.', false, ''],
-  );
-  set(null);
-  assert.deepEqual([find('job').hidden, find('job-words').textContent], [true, '']);
+  const { find } = part(showTray, 'tray');
+  const buttons = () => find('samples').children;
+  assert.equal(buttons().length, 2); // what everybody has is there from the beginning
+  await settle();
+  buttons()[1].click();
+  await settle();
+  assert.deepEqual(place.written.at(-1), [{ image: 'tower' }, true]);
+  assert.deepEqual(buttons().map(pressed), ['false', 'true', 'false']);
+  buttons()[2].click();
+  await settle();
+  assert.equal(store.view.image.value, 'u1');
+  store.look({ image: 'lion' });
+  pictures = SAMPLES.pictures;
+  buttons()[2].click();
+  await settle();
+  assert.deepEqual([store.view.image.value, buttons().length], ['lion', 2]);
+  assert.match(header.problem.value, /not here any more/);
+});
+
+test('of a link to a picture that is not here the first one is shown, and what is brought takes its place', async (t) => {
+  const { store, header, place, settle } = headerPage(t, {
+    search: '?image=u7&size=9&layer=2',
+    answers: {
+      facts: ({ subject }) => ({ awaits: subject.includes('u7') }),
+      bring: () => ({ images: ['u8'], problems: [] }),
+    },
+  });
+  await settle();
+  assert.equal(header.image.value, 'lion');
+  assert.deepEqual(await header.take(['/kept'], () => true), []);
+  assert.deepEqual(place.written, [[{ image: 'u8' }, true]]);
+  assert.deepEqual([store.view.size.value, store.view.layer.value], [9, 2]); // the rest of the link holds
+  await settle();
+  await header.take(['/kept'], () => false); // something newer was brought meanwhile
+  assert.equal(place.written.length, 1);
+  store.look({ image: 'tower', size: 5 });
+  await settle();
+  await header.take(['/kept'], () => true);
+  assert.deepEqual([store.view.image.value, store.view.size.value], ['u8', 0]);
+});
+
+test('sizes are offered with their cost, in the shape that is chosen; another shape keeps the size where it can', async (t) => {
+  const offered = {
+    fit: [
+      ['4 x 6 patches', '0'],
+      ['8 x 12 patches', '8'],
+      ['480 px; stretched', 'dino'],
+    ],
+    crop: [['4 x 4 patches', '0']],
+    stretch: [
+      ['4 x 4 patches', '0'],
+      ['8 x 8 patches', '8'],
+    ],
+  };
+  const { part, store, place, settle } = headerPage(t, {
+    answers: { facts: () => ({ sizes: { offered, cost: 'Up to 64.' } }) },
+  });
+  const { element, find } = part(showSizes, 'sizes');
+  const radios = () => find('sizes-list').querySelectorAll('input');
+  const listed = () => radios().map((/** @type {any} */ one) => [one.value, one.checked]);
+  assert.deepEqual(listed(), [['0', true]]); // as long as nothing is known
+  await settle();
+  assert.deepEqual(listed(), [
+    ['0', true],
+    ['8', false],
+    ['dino', false],
+  ]);
+  assert.equal(find('sizes-cost').textContent, 'Up to 64.');
+  const [first] = radios();
+  find('sizes-list').fire('change', { target: radios()[1] });
+  assert.deepEqual(place.written.at(-1), [{ size: '8' }, true]);
+  await settle();
+  assert.equal(radios()[0], first); // the focus stays
+  const shape = /** @type {any} */ (element.querySelector('select'));
+  const choose = async (/** @type {string} */ mode) => {
+    shape.value = mode;
+    shape.fire('change');
+    await settle();
+  };
+  await choose('stretch');
+  assert.deepEqual([store.view.mode.value, store.view.size.value], ['stretch', 8]);
+  await choose('crop');
+  assert.deepEqual([store.view.mode.value, store.view.size.value], ['crop', 0]);
+  await choose('fit');
+  find('sizes-list').fire('change', { target: radios()[2] });
+  assert.deepEqual([store.view.mode.value, store.view.size.value], ['stretch', 60]);
+  await settle();
+  assert.match(radios().at(-1).dataset.words, /not possible here/);
 });
 
 test('the chosen tab is moved into sight, and the row no further than that', () => {

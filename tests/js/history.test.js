@@ -3,10 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mountTabRow } from '../../vit_viz/ui/header/parts.js';
+import { followTabs } from '../../vit_viz/web/header/tab_row.js';
 import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
 import { PLACE, onReturn, openDialog, wholeAddress, writeLink } from '../../vit_viz/ui/visit/link.js';
 import { Browser, component, mount, parse } from './browser.js';
+import { storeAt } from './header_page.js';
 
 const ADDRESS = component(mountAddress, 'ui/kit/__init__.py#Address');
 
@@ -224,7 +225,7 @@ test('a tab that is pressed is told, one that the page has opened is not', (t) =
     observe() {}
   }
   browser.install(t, { document, MutationObserver });
-  mountTabRow();
+  followTabs(storeAt(PLACE));
   assert.deepEqual(browser.visited, []);
   const [look, heads, other] = row.children;
   for (const target of [heads.children[0], other, row]) row.fire('click', { target });
@@ -252,7 +253,7 @@ test('a row of tabs that comes after its script is listened to once it is there'
   }
   const browser = new Browser();
   browser.install(t, { document: { querySelector: () => page.row }, MutationObserver });
-  mountTabRow();
+  followTabs(storeAt(PLACE));
   watching[0].call();
   assert.equal(watching[0].isOver, false);
   page.row = row;
@@ -272,7 +273,7 @@ test('a tab that was pressed before its script was there is told with the arriva
     observe() {}
   }
   browser.install(t, { document: { querySelector: () => row }, MutationObserver });
-  mountTabRow();
+  followTabs(storeAt(PLACE));
   const { told, set } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
   browser.pass(0);
   assert.deepEqual(told, [['arrive', { search: '?tab=heads', told: 1, arrival: 1 }]]);

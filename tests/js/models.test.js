@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { groupsOf } from '../../vit_viz/ui/header/models.js';
+import { groupsOf } from '../../vit_viz/web/header/model.js';
 
 /** @param {string} name @param {string} title @param {string} hub @param {boolean} here @param {string[]} facts */
 const offer = (name, title, hub, here, facts = []) => ({ name, title, hub, about: '', facts, here });

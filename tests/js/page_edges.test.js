@@ -1,33 +1,14 @@
-// Small parts of the page at their edges: what scrolls into sight, how far a job is, and requests that fail or wait.
+// Small parts of the page at their edges: how far a job is, and requests that fail or wait.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { mount as mountMeter } from '../../vit_viz/ui/explain/meter.js';
-import { mountLoading, mountSamples } from '../../vit_viz/ui/header/parts.js';
-import { mount as mountFacts } from '../../vit_viz/ui/header/facts.js';
 import { SERVER } from '../../vit_viz/web/look/server_source.js';
 import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
 import { Browser, component, mount } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { settle } from './visit.js';
-
-test('a picture that was chosen elsewhere scrolls into sight, once, and the first one does not', () => {
-  const pictures = ['lion', 'tower', 'cat'].map((name) => ({ id: name, name, thumbnail: `data:${name}` }));
-  const { find, set } = mount(component(mountSamples, 'ui/header/samples.html'), {
-    pictures,
-    chosen: 'lion',
-    aspects: {},
-  });
-  const scrolled = () => find('samples').children.map((node) => node.scrolled);
-  assert.deepEqual(scrolled(), [false, false, false]);
-  set({ pictures, chosen: 'lion', aspects: {} });
-  assert.deepEqual(scrolled(), [false, false, false]);
-  set({ pictures, chosen: 'cat', aspects: {} });
-  assert.deepEqual(scrolled(), [false, false, true]);
-  set(null);
-  assert.equal(find('samples').childElementCount, 3);
-});
 
 test('a meter shows the share that is done, and nothing before it runs', () => {
   const { find, set } = mount(component(mountMeter, 'ui/kit/__init__.py#Meter'), {
@@ -40,35 +21,6 @@ test('a meter shows the share that is done, and nothing before it runs', () => {
     [find('progress').value, find('progress').hidden, find('job-words').textContent],
     [0, true, 'Done.'],
   );
-});
-
-test('a model on its way has a bar from the start, and what is said again is not written again', () => {
-  const { find, set } = mount(component(mountLoading, 'ui/kit/__init__.py#Loading'), {
-    words: 'Loading',
-    share: 0,
-  });
-  assert.deepEqual([find('progress').hidden, find('progress').value, find('stop').hidden], [false, 0, true]);
-  const said = find('job-words').firstChild;
-  set({ words: 'Loading', share: 0.5 });
-  assert.equal(find('job-words').firstChild, said);
-  assert.equal(find('progress').value, 0.5);
-  set({ words: 'Checking' });
-  assert.equal(find('job-words').textContent, 'Checking');
-});
-
-test('a link that was copied without the photo says so for longer', async () => {
-  const FACTS = component(mountFacts, 'ui/header/facts.html');
-  const { find, browser } = mount(FACTS, { card: 'ViT', own: true, proof: null });
-  find('share').click();
-  await settle();
-  browser.pass(5999);
-  assert.equal(find('share').textContent, 'Copied, without your photo');
-  browser.pass(1);
-  assert.equal(find('share').textContent, 'Copy link');
-  find('help').click();
-  assert.equal(find('help-words').hidden, false);
-  browser.window.fire('keydown', { key: 'Escape' });
-  assert.deepEqual([find('help-words').hidden, find('help').focused], [true, true]);
 });
 
 test('the questions of the page wait for what came before them', async () => {

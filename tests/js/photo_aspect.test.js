@@ -6,12 +6,7 @@ import { test } from 'node:test';
 import { expectPhoto, openWithPhoto } from '../../vit_viz/ui/visit/photo_aspect.js';
 import { Browser } from './browser.js';
 
-const CONFIG = {
-  components: [
-    { props: { elem_id: 'vv-brand', value: '' } },
-    { props: { elem_id: 'vv-samples', value: { aspects: { '': 1.5, tower: 0.625 } } } },
-  ],
-};
+const SAMPLES = { '': 1.5, tower: 0.625 };
 
 /** A page at a link, in a browser that keeps things, or refuses to. */
 function opened(
@@ -41,14 +36,14 @@ test('a page opens with the shape of the picture in its link', (context) => {
     ['?image=gone', ''],
   ]) {
     const { aspect } = opened(context, search);
-    openWithPhoto(CONFIG);
+    openWithPhoto(SAMPLES);
     assert.equal(aspect(), expected, search);
   }
 });
 
 test('the shape of the picture that is chosen, and of its part, is expected from then on', (context) => {
   const { browser, aspect } = opened(context);
-  openWithPhoto(CONFIG);
+  openWithPhoto(SAMPLES);
   expectPhoto('tower', { tower: 0.625 });
   assert.equal(aspect(), '0.625');
   browser.location.search = '?image=u1&part=0,0,50,40';
@@ -67,11 +62,11 @@ test('a picture of this visit has its shape when the page opens again, where the
   expectPhoto('u1', { u1: 3, u2: 2 });
   for (const image of ['u1', 'u2']) {
     const { aspect } = opened(context, `?image=${image}`, kept);
-    openWithPhoto(CONFIG);
+    openWithPhoto(SAMPLES);
     assert.equal(aspect(), image === 'u1' ? '3' : '2');
   }
   const { aspect } = opened(context, '?image=u1', null);
-  openWithPhoto(CONFIG);
+  openWithPhoto(SAMPLES);
   expectPhoto('u1', { u1: 3 });
   assert.equal(aspect(), '3');
 });

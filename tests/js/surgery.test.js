@@ -1,28 +1,12 @@
-// Surgery, and the badge of an edited model: what they show, and what they change.
+// Surgery: what it shows, and what it changes.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mountEdited } from '../../vit_viz/ui/header/parts.js';
 import { temperatureOf, wordsOf } from '../../vit_viz/web/heads/surgery.js';
-import { component, mount } from './browser.js';
 import { mountSurgery } from './surgery_part.js';
 import { settle } from './visit.js';
 
-const EDITED = component(mountEdited, 'ui/header/edited.html');
-const BEFORE = [
-  { name: 'lion <b>', probability: 0.625 },
-  { name: 'cat', probability: 0.25 },
-];
-const CHANGED = {
-  words: '2 heads off',
-  each: [
-    { words: 'off 3.1', said: 'layer 3, head 1: off' },
-    { words: 'off 4.0', said: 'layer 4, head 0: off' },
-  ],
-  before: BEFORE,
-  after: [{ name: 'dog', probability: 0.5 }],
-};
 const PANEL = {
   of: 'edited',
   layers: 3,
@@ -43,32 +27,6 @@ const PANEL = {
   before: [],
   now: [],
 };
-
-test('the badge says what is changed, with the answers before and now; nothing changed, no badge', () => {
-  const { find, set } = mount(EDITED, { words: '', each: [] });
-  assert.ok(find('edited').hidden);
-  set(CHANGED);
-  assert.ok(!find('edited').hidden);
-  assert.equal(find('edited-words').textContent, '2 heads off');
-  const lines = (/** @type {string} */ name) =>
-    find(name).children.map((/** @type {any} */ li) => li.textContent);
-  assert.deepEqual(lines('edited-before'), ['lion <b>63%', 'cat25%']);
-  assert.deepEqual(lines('edited-after'), ['dog50%']);
-  assert.equal(find('edited-each').children.length, 2);
-  set({ words: '1 head off', each: [CHANGED.each[0]], error: 'Layer 14 does not exist.' });
-  assert.equal(find('edited-error').textContent, 'Layer 14 does not exist.');
-  assert.ok(find('edited-answers').hidden);
-});
-
-test('one edit is undone by its own button, all by one', () => {
-  const { find, told } = mount(EDITED, CHANGED);
-  find('edited-each').children[1].querySelector('button').click();
-  find('edited-undo').click();
-  assert.deepEqual(told, [
-    ['undo', { words: 'off 4.0' }],
-    ['undo', { words: '' }],
-  ]);
-});
 
 test('edits are put into the words that Python reads', () => {
   const heads = new Map(

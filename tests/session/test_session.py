@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +25,7 @@ from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.results import PatchMap
+from vit_viz.session.models import MOST_LOADS
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 
@@ -532,3 +535,62 @@ def test_a_load_that_nobody_wants_any_more_ends(monkeypatch: pytest.MonkeyPatch,
     with pytest.raises(Cancelled):
         getattr(session, ask)(asked, cancelled=lambda: not wanted.is_set())
     assert len(fetched) == 5
+
+
+def test_a_load_goes_on_for_those_who_still_wait_and_ends_with_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session, fetched = Session(model="mini", device="cpu"), list[int]()
+    left, ended = [threading.Event(), threading.Event()], list[int]()
+
+    def endless(name: str, *, progress: Callable[[int, int], None], **options: Any) -> LoadedModel:
+        for done in itertools.count():
+            fetched.append(done)
+            progress(done, 0)
+            time.sleep(0.001)
+        raise AssertionError("it went on")
+
+    def wait(who: int) -> None:
+        with pytest.raises(Cancelled):
+            session.model("another", cancelled=left[who].is_set)
+        ended.append(who)
+
+    monkeypatch.setattr("vit_viz.session.models.load", endless)
+    threads = [threading.Thread(target=wait, args=(who,), daemon=True) for who in range(2)]
+    threads[0].start()
+    until(lambda: fetched)
+    threads[1].start()
+    until(lambda: session.engine.models._waiting["another"] == 2)
+    left[0].set()  # whose load it is
+    before = len(fetched)
+    until(lambda: len(fetched) > before + 5)
+    left[1].set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert sorted(ended) == [0, 1]
+    assert not session.engine.models._waiting
+
+
+def test_no_more_models_are_loaded_at_once_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, go, loading = Session(model="mini", device="cpu"), threading.Event(), list[str]()
+
+    def slow(name: str, **options: Any) -> LoadedModel:
+        loading.append(name)
+        assert go.wait(PATIENCE)
+        return load("mini", device="cpu")
+
+    monkeypatch.setattr("vit_viz.session.models.load", slow)
+    names = [f"model {i}" for i in range(MOST_LOADS)]
+    threads = [threading.Thread(target=session.model, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(loading) == MOST_LOADS)
+    with pytest.raises(BusyError, match="try again in a minute"):
+        session.model("one more")
+    threads.append(threading.Thread(target=session.model, args=("mini",)))  # the owner's own always
+    threads[-1].start()
+    until(lambda: "mini" in loading)
+    go.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    session.model("one more")

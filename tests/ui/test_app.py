@@ -234,9 +234,8 @@ def test_a_bad_upload_gives_one_sentence_and_keeps_the_picture(
     (tmp_path / name).write_bytes(content)
     before = page.locator("#vv-top li").first.inner_text()
     upload(page, tmp_path / name)
-    toast = page.locator(".toast-body")
-    toast.first.wait_for()
-    words = page.locator(".toast-message-item").first
+    words = page.locator(".vv-bring-note")
+    words.wait_for()
     expect(words).to_have_text(re.compile(r"\S[\s\S]{19,}\S"), use_inner_text=True)
     expect(words).not_to_contain_text("Traceback", use_inner_text=True)
     expect(page.locator("#vv-top li").first).to_have_text(before, use_inner_text=True)

@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, arrived, cards_of, layout, odd_picture
-from vit_viz import samples
+from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, arrived, cards_of, layout
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.removal import WithoutPatches
 from vit_viz.analyses.rollout import RolloutOptions
 from vit_viz.analyses.trust import Trust
-from vit_viz.errors import ImageError, ParameterError
+from vit_viz.errors import ParameterError
 from vit_viz.figures.lettering import number
 from vit_viz.figures.maps import drawn_words
 from vit_viz.figures.styles import STRENGTHS
@@ -30,7 +29,6 @@ from vit_viz.session.session import Session
 from vit_viz.ui.app import QUEUE_SECONDS
 from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain.answers import cost_words
-from vit_viz.ui.header import view as header
 
 LEFT = (WIDTH - HEIGHT * 48 / 32) / 2  # of the crop, in pixels of the photo
 PATCH = (HEIGHT / 4, HEIGHT * 1.5 / 6)
@@ -72,173 +70,7 @@ def test_the_layout_is_the_one_that_was_reviewed(demo: gr.Blocks) -> None:
 # --- arriving
 
 
-def test_a_page_shows_what_its_address_says(visit: Callable[..., Desk], image: str) -> None:
-    desk = visit("look")
-    view = desk.view()
-    assert (view.model, view.image, view.mode, view.tab, view.layer, view.head, view.query) == (
-        "odd",
-        image,
-        "crop",
-        "look",
-        1,
-        3,
-        "2,5",
-    )
-    facts, top = desk.shown["vv-facts"]["value"], desk.shown["vv-top"]["value"]
-    assert facts == top
-    assert facts["revision"] == view.revision
-    assert desk.shown["vv-mode"] == {"value": "crop"}
-    assert desk.shown["vv-model"]["value"]["chosen"] == "odd"
-    assert desk.shown["vv-loading"]["value"] == {}
-    samples_shown = desk.shown["vv-samples"]["value"]
-    assert samples_shown["chosen"] == image
-    shown = [(entry["id"], entry["name"]) for entry in samples_shown["pictures"]]
-    assert shown[: len(samples.sample_names())] == [(name, name) for name in samples.sample_names()]
-    assert (image, "your photo 1") in shown
-    busy = next(value for name, value in desk.told if name == "vv-facts")["value"]
-    assert busy == {"revision": view.revision, "busy": "Running odd on your photo 1 …"}
-
-
-def test_a_link_to_a_picture_that_is_gone_says_so_and_waits_for_it(demo: gr.Blocks) -> None:
-    desk = Desk(demo, page="gone")
-    desk.arrive("?model=odd&image=unothing&layer=2&tab=look")
-    assert any("is no longer kept" in note for note in desk.shown["vv-facts"]["value"]["notes"])
-    assert desk.view().awaits_upload
-    assert desk.view().image in samples.sample_names()
-    assert desk.view().layer == 2
-
-
-def test_what_is_not_possible_in_a_link_is_told(demo: gr.Blocks) -> None:
-    desk = Desk(demo, page="wrong")
-    desk.arrive("?model=odd&image=shapes&alpha=9&tab=look")
-    assert desk.shown["vv-facts"]["value"]["notes"]
-    assert desk.shown["vv-facts"]["value"]["top"]
-
-
-def test_an_unknown_model_leaves_the_page_on_its_own_and_says_why(demo: gr.Blocks) -> None:
-    desk = Desk(demo, page="unknown")
-    desk.arrive("?model=../../etc&image=shapes&tab=look")
-    assert desk.view().model == "odd"
-    assert desk.shown["vv-facts"]["value"]["notes"]
-
-
-def test_choosing_a_model_that_does_not_exist_changes_nothing(visit: Callable[..., Desk]) -> None:
-    desk = visit("look")
-    before = desk.view()
-    desk.act("vv-model", "choose", data={"name": "../../etc"})
-    assert desk.view() == before
-    assert desk.shown["vv-loading"]["value"]["error"].endswith(".")
-    assert desk.shown["vv-model"]["value"]["chosen"] == "odd"
-
-
-def test_choosing_a_model_keeps_the_picture_and_forgets_the_target(
-    visit: Callable[..., Desk], session: Session, image: str
-) -> None:
-    desk = visit("look", "&target=3&layer=1")
-    desk.act("vv-model", "choose", data={"name": "mini"})
-    view = desk.view()
-    assert (view.model, view.image, view.mode, view.target) == ("mini", image, "crop", "")
-    assert desk.shown["vv-loading"]["value"] == {"error": ""}
-    assert "this image: 16 x 16 patches" in desk.shown["vv-facts"]["value"]["card"]
-
-
-def test_a_sample_and_a_mode_are_chosen(visit: Callable[..., Desk]) -> None:
-    desk = visit("look")
-    desk.act("vv-samples", "choose", data={"id": "twins"})
-    assert desk.view().image == "twins"
-    assert desk.shown["Address"]["value"]["push"] is True
-    assert desk.shown["Address"]["value"]["set"]["image"] == "twins"
-    desk.act("vv-mode", "input", "stretch")
-    assert desk.view().mode == "stretch"
-    assert desk.shown["Address"]["value"]["set"] == {"mode": "stretch"}
-    before = desk.view()
-    with pytest.warns(UserWarning, match="no longer here"):
-        desk.act("vv-samples", "choose", data={"id": "nothing"})
-    assert desk.view() == before
-
-
-def test_a_picture_that_is_no_longer_kept_leaves_the_tray_and_the_page_stays(
-    visit: Callable[..., Desk], session: Session, image: str
-) -> None:
-    desk = visit("look")
-    mine = session.add_upload(odd_picture(3), owner=OWNER, file_name="C:\\x\\My cat.final.JPG")
-    theirs = session.add_upload(odd_picture(4), owner="somebody else", file_name="secret.png")
-    desk.act("vv-samples", "choose", data={"id": mine})
-    shown = {entry["id"]: entry["name"] for entry in desk.shown["vv-samples"]["value"]["pictures"]}
-    assert (shown[mine], theirs in shown, "secret" in shown.values()) == ("My cat.final", False, False)
-    assert desk.shown["vv-samples"]["value"]["chosen"] == mine
-    assert desk.shown["vv-facts"]["value"]["own"] is True
-    desk.act("vv-samples", "choose", data={"id": image})
-    session.uploads._drop(mine)
-    before = desk.view()
-    for gone in (mine, theirs):
-        with pytest.warns(UserWarning, match="no longer here"):
-            desk.act("vv-samples", "choose", data={"id": gone})
-        assert desk.view() == before
-        pictures = desk.shown["vv-samples"]["value"]["pictures"]
-        assert gone not in {entry["id"] for entry in pictures}
-        assert image in {entry["id"] for entry in pictures}
-    session.uploads._drop(theirs)
-
-
 # --- look
-
-
-def test_a_picture_that_is_brought_becomes_the_image_and_the_box_is_empty_again(
-    visit: Callable[..., Desk], image: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(header, "read_upload", lambda _files, path, **_: odd_picture(int(path)))
-    desk = visit("look")
-    desk.act("vv-upload", "input", "9")
-    assert desk.view().image not in ("", image)
-    assert desk.view().query == ""
-    assert desk.shown["vv-upload"]["value"] is None
-
-
-def test_a_picture_dropped_on_the_page_becomes_the_image_if_its_visitor_uploaded_it(
-    visit: Callable[..., Desk], demo: gr.Blocks, image: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(header, "read_upload", lambda _files, path, **_: odd_picture(len(path)))
-    monkeypatch.setattr(demo.files, "belongs_to", lambda path, visitor: (path, visitor) == ("mine", OWNER))
-    desk = visit("look")
-    before = desk.view()
-    for data in ({"uploads": ["theirs"], "seq": 4}, {"seq": 5}, {"uploads": "mine", "seq": 6}, None):
-        with pytest.warns(UserWarning, match="no longer here"):
-            desk.act("vv-page-wide", "bring", data=data)
-        assert desk.view() == before
-        assert desk.shown["vv-page-wide"]["value"]["seq"] == (data or {"seq": 0})["seq"]
-    desk.act("vv-page-wide", "bring", data={"uploads": ["mine"], "seq": 7})
-    assert desk.view().image not in ("", image)
-    assert desk.shown["vv-page-wide"]["value"]["seq"] == 7
-
-
-def test_of_several_pictures_the_first_that_can_be_read_is_opened_and_a_bad_one_is_named(
-    visit: Callable[..., Desk], demo: gr.Blocks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read(_files: Any, path: str, **_: Any) -> Any:
-        if "bad" in path:
-            raise ImageError("It is a text file.")
-        return odd_picture(len(path))
-
-    monkeypatch.setattr(header, "read_upload", read)
-    monkeypatch.setattr(demo.files, "belongs_to", lambda _path, _visitor: True)
-    desk = visit("look")
-    paths = ["a/bad<b>.png", "b/sea.png", "c/forest.png"]
-    with pytest.warns(UserWarning, match=r"bad&lt;b&gt;[.]png: It is a text file"):
-        desk.act("vv-page-wide", "bring", data={"uploads": paths, "seq": 8})
-    shown = desk.shown["vv-samples"]["value"]
-    names = {entry["id"]: entry["name"] for entry in shown["pictures"]}
-    assert names[shown["chosen"]].startswith("sea")
-    assert any(name.startswith("forest") for name in names.values())
-    assert not any("bad" in name for name in names.values())
-
-
-def test_a_box_that_was_emptied_changes_nothing(visit: Callable[..., Desk], image: str) -> None:
-    desk = visit("look")
-    before, told = desk.view(), len(desk.told)
-    desk.act("vv-upload", "input", None)
-    assert desk.view() == before
-    assert desk.told[told:] == []
 
 
 def test_a_picture_that_is_gone_is_one_sentence(demo: gr.Blocks, session: Session) -> None:
@@ -554,8 +386,6 @@ def test_what_a_room_writes_into_the_link_is_in_the_view_and_said_to_be_heard(
     assert (view.revision, view.about) == (before.revision + 1, before.about)
     told = desk.shown["Address"]["value"]
     assert (told["heard"], told["push"], told["set"]) == (3, True, {"q": "1,4", "numbers": None})
-    desk.act("vv-mode", "input", "stretch")
-    assert desk.shown["Address"]["value"]["heard"] == 3  # whatever is said next
     kept = desk.view()
     nowhere = {"set": {"tab": "nowhere"}, "told": 4}
     for forged in ({}, {"set": 3, "told": 4}, {"set": {}, "told": "x"}, {"set": {"q": 7}}, nowhere):

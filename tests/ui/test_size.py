@@ -13,15 +13,14 @@ from tests.session.test_session import Counted, picture
 from tests.ui.views import view_with
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
-from vit_viz.errors import ImageError, ParameterError
+from vit_viz.errors import ImageError
 from vit_viz.figures.screen import screen_photo
 from vit_viz.images import Preprocess
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.session.handles import OWNER
 from vit_viz.session.models import forward_work, relative_work
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.header.size import DINO, OWN, Sizes, chosen, offered, reshaped, updates
+from vit_viz.ui.header.sizes import DINO, OWN, Sizes, value
 from vit_viz.ui.payload import explorer_value
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
@@ -168,77 +167,59 @@ def test_the_photo_of_a_part_goes_with_its_upload(counted: Counted) -> None:
 
 def test_every_size_that_is_offered_says_its_patches_and_its_work() -> None:
     sizes = Sizes(loaded_model(), (600, 900), 4096)
-    found = {value: words for words, value in sizes.offered("fit", 0)}
+    found = {size: words for words, size in sizes.offered("fit", 0)}
     assert found[OWN] == "26 x 39 patches, 1,014: the model's own size"  # 28 x 42 would be more than 1,024
-    assert all("x the work of" in words for value, words in found.items() if value != OWN)
+    assert all("x the work of" in words for size, words in found.items() if size != OWN)
 
 
 def test_the_last_size_is_the_largest_that_is_computed() -> None:
     model = loaded_model()
     for most, last in ((4096, 52), (52 * 78, 52), (52 * 78 - 1, 51)):
-        plain = [value for _, value in Sizes(model, (600, 900), most).offered("fit", 0) if value != DINO]
+        plain = [size for _, size in Sizes(model, (600, 900), most).offered("fit", 0) if size != DINO]
         assert plain[-1] == str(last)
 
 
 def test_the_figure_of_the_dino_paper_is_one_of_the_choices() -> None:
     model = loaded_model()
-    square = {value: words for words, value in Sizes(model, (500, 500), 4096).offered("fit", 0)}
+    square = {size: words for words, size in Sizes(model, (500, 500), 4096).offered("fit", 0)}
     assert square["60"].startswith("60 x 60 patches, 3,600: about")
     assert square["60"].endswith("480 px, as in the figures of DINO")
     assert DINO not in square
-    wide = {value: words for words, value in Sizes(model, (600, 900), 4096).offered("fit", 0)}
+    wide = {size: words for words, size in Sizes(model, (600, 900), 4096).offered("fit", 0)}
     assert wide[DINO].endswith("as in the figures of DINO; stretched to a square")
-    view = chosen(ViewState(), DINO)
-    assert (view.mode, view.size) == ("stretch", 60)
     for most, is_there in ((3600, True), (3599, False)):
-        values = [value for _, value in Sizes(model, (600, 900), most).offered("fit", 0)]
+        values = [size for _, size in Sizes(model, (600, 900), most).offered("fit", 0)]
         assert (DINO in values) is is_there
-    assert DINO not in [
-        value for _, value in Sizes(loaded_model(patch=16), (600, 900), 4096).offered("fit", 0)
-    ]
+    assert DINO not in [size for _, size in Sizes(loaded_model(patch=16), (600, 900), 4096).offered("fit", 0)]
 
 
 def test_a_visitor_of_a_shared_app_is_offered_1024_patches() -> None:
-    values = [value for _, value in Sizes(loaded_model(), (500, 500), 1024).offered("fit", 0)]
+    values = [size for _, size in Sizes(loaded_model(), (500, 500), 1024).offered("fit", 0)]
     assert values == [OWN, "32"]
 
 
 def test_the_present_size_is_among_the_choices() -> None:
-    assert "31" in [value for _, value in Sizes(loaded_model(), (500, 500), 4096).offered("fit", 31)]
+    assert "31" in [size for _, size in Sizes(loaded_model(), (500, 500), 4096).offered("fit", 31)]
 
 
-@pytest.mark.parametrize("value", ["-3", "many", "2049", None])
-def test_what_is_no_size_is_not_chosen(value: Any) -> None:
-    with pytest.raises(ParameterError):
-        chosen(ViewState(), value)
-
-
-def test_another_shape_keeps_the_size_where_it_is_possible(counted: Counted) -> None:
+def test_sizes_are_offered_in_every_shape(counted: Counted) -> None:
+    told = value(counted.session, view_of(counted, size=6), "ada")
+    assert list(told["offered"]) == ["fit", "crop", "stretch"]
+    assert all(one[0][1] == OWN for one in told["offered"].values())
+    assert told["cost"].startswith(f"Up to {counted.session.max_patches:,} patches are computed here.")
     counted.session.max_patches = 6 * 9
-    view = view_of(counted, size=6)
-    reset = OWNER.set("ada")
-    try:
-        kept = reshaped(counted.session, view, "stretch")
-        assert (kept.mode, kept.size) == ("stretch", 6)
-        counted.session.max_patches = 6 * 9 - 1
-        lost = reshaped(counted.session, view, "stretch")
-        assert (lost.mode, lost.size) == ("stretch", 0)
-    finally:
-        OWNER.reset(reset)
-
-
-def test_the_control_shows_the_view_also_where_its_size_is_refused(counted: Counted) -> None:
-    counted.session.max_patches = 20
-    mode, patches = updates(counted.session, view_of(counted, size=9, mode="crop"), "ada")
-    assert mode["value"] == "crop"
-    assert patches["value"] == "9"
-    assert "9" in [value for _, value in patches["choices"]]
-    assert patches["info"].startswith("Up to 20 patches")
+    assert "6" in dict(
+        map(reversed, value(counted.session, view_of(counted, size=6), "ada")["offered"]["stretch"])
+    )
+    counted.session.max_patches = 6 * 9 - 1
+    assert "6" not in dict(
+        map(reversed, value(counted.session, view_of(counted, size=6), "ada")["offered"]["stretch"])
+    )
 
 
 def test_nobody_is_offered_sizes_of_a_photo_of_somebody_else(counted: Counted) -> None:
     with pytest.raises(ImageError):
-        offered(counted.session, view_of(counted), "bob")
+        value(counted.session, view_of(counted), "bob")
 
 
 # --- what it costs
@@ -259,9 +240,9 @@ def test_twice_the_tokens_are_between_two_and_four_times_the_work() -> None:
 
 
 def test_the_control_of_a_small_photo_works(counted: Counted) -> None:
-    assert next(value for _, value in offered(counted.session, view_of(counted), "ada")) == OWN
+    assert value(counted.session, view_of(counted), "ada")["offered"]["fit"][0][1] == OWN
     session = Session(model="small", device="cpu", max_patches=900)
     session.add_model(loaded_model())
     image = session.add_upload(Image.new("RGB", (40, 40)))
-    values = [value for _, value in offered(session, ViewState(model="small", image=image), "")]
-    assert values == [OWN, "30"]
+    told = value(session, ViewState(model="small", image=image), "")
+    assert [size for _, size in told["offered"]["fit"]] == [OWN, "30"]

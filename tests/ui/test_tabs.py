@@ -55,16 +55,16 @@ def test_it_sleeps_while_another_tab_is_on_the_screen(desk: Desk) -> None:
     desk.act("", "follow", data={"set": {"tab": "patches"}, "told": 1})
     assert desk.view().tab == "patches"
     drawn = [what for name, what in desk.told if name == "toy-words"]
-    desk.act("vv-mode", "input", "fit")
+    desk.act("", "follow", data={"set": {"mode": "fit"}, "told": 2})
     assert [what for name, what in desk.told if name == "toy-words"] == drawn
-    desk.act("", "follow", data={"set": {"tab": "toy"}, "told": 2})
+    desk.act("", "follow", data={"set": {"tab": "toy"}, "told": 3})
     assert len([what for name, what in desk.told if name == "toy-words"]) == len(drawn) + 1
 
 
 def test_what_a_slow_answer_overwrites_is_neither_drawn_nor_asked_about(desk: Desk) -> None:
     state = next(one for one, value in desk.states.items() if isinstance(value, ViewState))
     earlier = desk.view()
-    desk.act("vv-mode", "input", "fit")
+    desk.act("", "follow", data={"set": {"mode": "fit"}, "told": 1})
     assert (earlier.mode, desk.view().mode) == ("crop", "fit")
     desk.states[state] = earlier
     desk.act("toy-button", "click")

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from cachetools import FIFOCache
 
 from vit_viz.checkpoints import Model, load
 from vit_viz.checkpoints.source import Progress
+from vit_viz.errors import BusyError
 from vit_viz.model import VisionTransformer
 from vit_viz.progress import StopCheck, stop_if
 from vit_viz.session.answers import model_bytes
 from vit_viz.session.cache import ByteCache
 
 MODEL_BYTES = 2 * 2**30
+MOST_LOADS = 4
+"""Models that are loaded at the same time; another one is refused."""
 _MOST = 256  # pairs of weights and numbers of tokens that are remembered
 
 
@@ -33,6 +39,9 @@ class ModelPool:
         self._loaded: ByteCache[Model] = ByteCache(max_bytes)
         self._own: ByteCache[Model] = ByteCache(sys.maxsize)  # however large it is
         self._given: dict[str, Model] = {}
+        self._lock = threading.Lock()
+        self._waiting: Counter[str] = Counter()  # by the models that they wait for
+        self._loading: set[str] = set()
         self._fetched: dict[str, tuple[int, int]] = {}  # of models that are being loaded
 
     @property
@@ -59,13 +68,15 @@ class ModelPool:
     def get(
         self, name: str, *, progress: Progress | None = None, cancelled: StopCheck | None = None
     ) -> Model:
-        """The model of a name, loaded once; as `Session.model`.
+        """The model of a name, loaded once; as `Session.model`. A load goes on as long as anybody waits for it.
 
         Raises:
             torch.OutOfMemoryError: the device has no room for it.
+            BusyError: `MOST_LOADS` others are being loaded.
         """
         if name in self._given:
             return self._given[name]
+        is_own = name == self.own_model
 
         def is_unwanted() -> bool:
             if progress is not None and name in self._fetched:
@@ -74,16 +85,34 @@ class ModelPool:
 
         def fetched(done: int, total: int) -> None:
             self._fetched[name] = done, total
-            stop_if(is_unwanted)
+            stop_if(lambda: is_unwanted() and self._waiting[name] == 1)
 
         def fetch() -> Model:
+            with self._lock:
+                if len(self._loading) >= MOST_LOADS and not is_own:
+                    raise BusyError("Several other models are being loaded; please try again in a minute.")
+                self._loading.add(name)
             try:
-                is_own = name == self.own_model
                 return load(name, device=self.device, local_files=is_own, progress=fetched)
             finally:
                 self._fetched.pop(name, None)
+                self._loading.discard(name)
 
-        return self._cache_of(name).get_or_compute(name, fetch, size_of=model_bytes, cancelled=is_unwanted)
+        with self._waits(name):
+            cache = self._cache_of(name)
+            return cache.get_or_compute(name, fetch, size_of=model_bytes, cancelled=is_unwanted)
+
+    @contextmanager
+    def _waits(self, name: str) -> Iterator[None]:
+        with self._lock:
+            self._waiting[name] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting[name] -= 1
+                if not self._waiting[name]:
+                    del self._waiting[name]
 
     def _cache_of(self, name: str) -> ByteCache[Model]:
         return self._own if name == self.own_model else self._loaded

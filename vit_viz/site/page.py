@@ -34,7 +34,7 @@ def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: 
         keeping: what the browser keeps of it, in words.
     """
     modes = "".join(f'<option value="{mode}">{html.escape(words)}</option>' for words, mode in MODES)
-    header = _PACKAGE / "ui" / "header"
+    header = _PACKAGE / "web" / "header"
     known = {
         "tables": colour_tables(),
         "fields": link_fields(),
@@ -49,7 +49,7 @@ def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: 
         "script": script,
         "keeping": html.escape(keeping),
         "modes": modes,
-        "samples": (header / "samples.html").read_text("utf-8"),
+        "samples": (header / "tray.html").read_text("utf-8"),
         "top": (header / "top.html").read_text("utf-8"),
         "explorer": template("vv"),
         "facts": script_json(known | dict(facts)),
@@ -87,5 +87,5 @@ def kernels() -> dict[str, bytes]:
 @cache
 def look() -> str:
     """The rules of the page: the explorer's, those of the header's parts, and the site's own."""
-    others = ("ui/header/header.css", "ui/header/says.css", "site/site.css")
+    others = ("web/header/header.css", "web/header/says.css", "site/site.css")
     return "\n".join([explorer_style(), *((_PACKAGE / name).read_text("utf-8") for name in others)])

@@ -13,12 +13,12 @@ import {
   picturesIn,
 } from '../ui/kit/carried.js';
 import { make } from '../ui/kit/elements.js';
-import { mountSamples, mountTop } from '../ui/header/parts.js';
 import { PLACE } from '../ui/visit/link.js';
 import { computed, effect, signal, untracked } from '../web/kit/preact.js';
 import { Store } from '../web/kit/store.js';
+import { Tray } from '../web/header/pictures.js';
+import { drawTop } from '../web/header/said.js';
 import { follow, isOf, keeperOf } from '../web/look/keeper.js';
-import { hosted } from './hosted.js';
 import { checkpointIn, describe, modelOf } from './models.js';
 import { opening } from './opening.js';
 import { readPhoto } from './photos.js';
@@ -78,10 +78,9 @@ export class Site {
     this.running = new Running(files);
     this.pictures = new Map(facts.pictures.map((picture) => [picture.id, picture]));
     this.asked = { model: facts.models[0].name, image: facts.first, mode: facts.mode ?? 'fit', size: 0 };
-    this.top = hosted(part('top'), mountTop, /** @type {any} */ ({}));
-    this.tray = hosted(part('tray'), mountSamples, this.trayValue(), (_event, { id }) =>
-      this.choose({ image: String(id) }),
-    );
+    this.top = part('top');
+    this.tray = new Tray(part('tray'), ({ id }) => this.choose({ image: id }));
+    this.drawTray();
     this.note = make('p', 'vv-bring-note');
     this.note.setAttribute('role', 'status');
     this.note.hidden = true;
@@ -197,7 +196,7 @@ export class Site {
     this.isWaiting = true;
     this.explorer.setBusy('');
     this.explorer.clear(words);
-    this.top(/** @type {any} */ ({ top: [] }));
+    drawTop(this.top, { top: [] });
     this.show();
   }
 
@@ -330,7 +329,7 @@ export class Site {
     const trace = { ...value, photo: URL.createObjectURL(answer.file) };
     this.explorer.show(trace);
     this.shown.value = trace;
-    this.top(/** @type {any} */ ({ top: topOf(answer) }));
+    drawTop(this.top, { top: topOf(answer) });
     this.show();
     void this.keep(model);
   }
@@ -346,19 +345,19 @@ export class Site {
 
   busy(/** @type {string} */ words) {
     this.explorer.setBusy(words);
-    this.top(/** @type {any} */ (words ? { busy: words } : { top: this.answer ? topOf(this.answer) : [] }));
+    drawTop(this.top, words ? { busy: words } : { top: this.answer ? topOf(this.answer) : [] });
   }
 
   /** What is chosen, in the controls. */
   show() {
     part('model').value = this.asked.model;
     part('mode').value = this.asked.mode;
-    this.tray(this.trayValue());
+    this.drawTray();
   }
 
-  trayValue() {
+  drawTray() {
     const pictures = [...this.pictures.values()].filter(({ thumbnail }) => thumbnail);
-    return { pictures, chosen: this.asked.image };
+    this.tray.draw({ pictures, chosen: this.asked.image });
   }
 
   /** Says a sentence for a while. */

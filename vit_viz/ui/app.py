@@ -25,6 +25,7 @@ from vit_viz.labels import Labels
 from vit_viz.lazy import nn
 from vit_viz.memory import bytes_from_environment
 from vit_viz.outputs import Output
+from vit_viz.session.handles import OWNER
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import sweep_every
 from vit_viz.surface import Surface
@@ -33,10 +34,10 @@ from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.user_errors import GuardedBlocks, log_with_request_numbers, notice
 from vit_viz.ui.explain import answers as explain_answers, view as explain
-from vit_viz.ui.header import view as header
+from vit_viz.ui.header import answers as header_answers, view as header
 from vit_viz.ui.heads import answers as head_answers, view as heads
 from vit_viz.ui.help import LISTING, listing
-from vit_viz.ui.kit import FigureDialog, Help, Plots, TabRow, Tour
+from vit_viz.ui.kit import FigureDialog, Help, Plots, Tour, WebRoom
 from vit_viz.ui.look import view as look
 from vit_viz.ui.page import QUICK, Page, Room, Tab
 from vit_viz.ui.palette.view import build_panel
@@ -81,7 +82,7 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     with demo:
         page = Page.create(session, demo.files, tabs)
         header.build(page)
-        with gr.Tabs(elem_id="vv-tabs", selected=tabs[0].name) as shown:
+        with gr.Tabs(elem_id="vv-tabs", selected=tabs[0].name):
             for tab in tabs:
                 with gr.Tab(tab.label, id=tab.name, elem_id=f"vv-tab-{tab.name}"):
                     tab.build(page)
@@ -91,10 +92,9 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
         known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": page.controls}
         Help(known, listing=file_address(LISTING, listing()), elem_id="vv-help")
         Plots(elem_id="vv-plots")
-        TabRow(elem_id="vv-tab-row")
+        WebRoom("header", part="tab_row", elem_id="vv-tab-row")
         page.gesture(page.address.follow, partial(_follow, {tab.name for tab in tabs}))
-        # a link to a view opens its tab, as do Back and Forward; nothing else moves a visitor to another one
-        page.arrival.change(_opening(page), [page.view], [shown], **QUICK)
+        page.address.arrive(_arriving(page), [page.view], page.outputs, **QUICK)
     # how much may wait is decided before Gradio's queue: see vit_viz.ui.edge.admission
     demo.queue(max_size=None, api_open=False, default_concurrency_limit=8)
     demo.poll_queue(every=QUEUE_SECONDS)
@@ -169,6 +169,7 @@ def launch_options(
                 *(route for one in surfaces for route in one.routes),
                 *(route for room in rooms for route in room.routes),
                 *opened.routes(session),
+                *header_answers.routes(session),
                 *steps.routes(session),
                 *head_answers.routes(session),
                 *explain_answers.routes(session),
@@ -199,15 +200,37 @@ def _server_name(host: str | None) -> str:
     return host or os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
 
 
-def _opening(page: Page) -> Any:
-    """What opens the tab of the newest view."""
+def _arriving(page: Page) -> Any:
+    """What lets that which Python draws follow a page that opens, or goes Back or Forward."""
 
-    def opened(request: gr.Request, seen: ViewState) -> Any:
-        view = page.newest(request, seen)
-        is_open = view.arrival == 1 and view.tab == page.tabs[0].name  # a visitor may have gone on already
-        return gr.skip() if is_open else gr.Tabs(selected=view.tab)
+    def arrive(request: gr.Request, seen: ViewState, event: gr.EventData) -> tuple[Any, ...]:
+        data = dict(event._data or {})
+        number, told = (
+            said if isinstance(said := data.get(name), int) else 0 for name in ("arrival", "told")
+        )
+        view, problems = choices.arrived(
+            page.session, str(data.get("search", "")), OWNER.get(), tabs=[tab.name for tab in page.tabs]
+        )
 
-    return opened
+        def newest_with(newest: ViewState) -> ViewState:
+            if newest.arrival > number:  # a later arrival came first
+                return newest
+            revision, heard = newest.revision + 1, max(newest.told, told)
+            return view.after_action(
+                revision=revision,
+                arrival=number,
+                told=heard,
+                notes=problems,
+                awaits_upload=view.awaits_upload,
+            )
+
+        before, became = page.views.apply(request.session_hash or "", seen, newest_with)
+        if became is before:
+            return tuple(gr.skip() for _ in page.outputs)
+        _view, address, *woken = page.after(view, became, push=False)
+        return became, address | {"arrival": number}, *woken
+
+    return arrive
 
 
 def _follow(tabs: set[str], view: ViewState, _owner: str, data: dict[str, Any]) -> ViewState:

@@ -97,8 +97,6 @@ class ViewStore:
     def __init__(self, *, max_pages: int = MAX_PAGES) -> None:
         self._lock = threading.Lock()
         self._views: LRUCache[str, ViewState] = LRUCache(max_pages)
-        self._shown: LRUCache[str, str] = LRUCache(max_pages)
-        self._left: LRUCache[str, ViewState] = LRUCache(max_pages)
 
     def newest(self, page: str, seen: ViewState) -> ViewState:
         """The view of a page after all that was done on it; `seen` where nothing is known of it."""
@@ -121,21 +119,7 @@ class ViewStore:
             with self._lock:
                 if self._views.get(page, before) is before:
                     self._views[page] = changed
-                    if before.about != changed.about and before.about == self._shown.get(page):
-                        self._left[page] = before
                     return before, changed
-
-    def has_shown(self, page: str, about: str) -> None:
-        """Note that the pass of what a page is about was there, so that a later one that is cancelled leads back here."""
-        with self._lock:
-            self._shown[page] = about
-
-    def before_pass(self, page: str) -> ViewState | None:
-        """The view that a page left for one whose pass is not there yet; None where its pass is, or where there was none before."""
-        with self._lock:
-            newest, left = self._views.get(page), self._left.get(page)
-            is_there = newest is None or newest.about == self._shown.get(page)
-            return None if is_there or left is None or left.about != self._shown.get(page) else left
 
 
 @dataclass(frozen=True)
@@ -203,11 +187,6 @@ class Page:
         """The values for `outputs` once the newest view of this page was changed, whatever happened since it was `seen`."""
         before, view = self.views.apply(request.session_hash or "", seen, change)
         return self.after(before, view)
-
-    def redrawn(self, request: gr.Request, seen: ViewState) -> tuple[Any, ...]:
-        """The values for `outputs` that draw the newest view anew, all of it: what is known of its subject has changed."""
-        view, address, _subject, *tabs = self.changed(request, seen, lambda newest: newest.after_action())
-        return view, address, (view.about, view.revision), *tabs
 
     def action(self, listener: Listener, reduce: Reducer, *, inputs: Sequence[Any] = ()) -> None:
         """Let an event with inputs lead to a new view: reduce(view, *values) -> view."""

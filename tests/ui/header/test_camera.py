@@ -32,8 +32,7 @@ def with_camera(browser: Any, app_url: str, request: pytest.FixtureRequest) -> O
         page.goto(app_url)
         wait_until_ready(page)
         page.locator("#vv-bring-opener button").click()
-        page.get_by_role("button", name="Capture from camera").click()
-        page.get_by_text("Click to Access Webcam").click()
+        page.get_by_role("button", name="Use the camera").click()
         return page
 
     return opened
@@ -45,7 +44,7 @@ def test_a_picture_of_the_camera_is_looked_at(with_camera: Opened, width: int) -
     shown = page.locator("#vv-upload video")
     page.wait_for_function("document.querySelector('#vv-upload video')?.videoWidth > 0")
     assert shown.bounding_box()["width"] >= 200  # also on a phone
-    page.get_by_role("button", name="capture photo").click()
+    page.get_by_role("button", name="Take the picture").click()
     page.wait_for_function("location.search.includes('image=u')")
     expect(page.get_by_role("button", name="Your picture your photo 1")).to_have_attribute(
         "aria-pressed", "true"
@@ -63,5 +62,5 @@ def test_a_camera_that_is_not_allowed_gets_one_sentence(with_camera: Opened) -> 
     expect(page.locator(NOTE)).to_have_text(
         "The browser does not let this page use the camera; allow it beside the address, and try again."
     )
-    expect(page.get_by_text("Click to Access Webcam")).to_be_visible()
+    expect(page.get_by_role("button", name="Use the camera")).to_be_visible()
     expect(page).to_have_url(before)

@@ -84,30 +84,3 @@ def test_an_answer_that_is_written_late_does_not_bring_back_an_older_view() -> N
     latest.apply("page", late, lambda view: view.after_action(tab="patches"))
     assert latest.newest("page", late).tab == "patches"
     assert latest.newest("other", late) == late
-
-
-def test_a_pass_that_is_cancelled_leads_back_to_the_last_view_that_was_shown() -> None:
-    latest, seen = ViewStore(), ViewState(image="lion")
-    assert latest.before_pass("page") is None
-    latest.apply("page", seen, lambda view: view.after_action())
-    assert latest.before_pass("page") is None  # its own pass runs: it has left nothing
-    latest.has_shown("page", seen.about)
-    _, kept = latest.apply("page", seen, lambda view: view.after_action(query="2,3"))
-    latest.apply("page", seen, lambda view: view.on_subject(image="tower"))
-    assert latest.before_pass("page") == kept
-    latest.apply("page", seen, lambda view: view.on_subject(size=48))  # before the tower was there
-    assert latest.before_pass("page") == kept
-    assert latest.before_pass("another page") is None
-
-
-def test_nothing_leads_back_once_the_pass_is_there() -> None:
-    latest, seen = ViewStore(), ViewState(image="lion")
-    latest.apply("page", seen, lambda view: view.after_action())
-    latest.has_shown("page", seen.about)
-    _, tower = latest.apply("page", seen, lambda view: view.on_subject(image="tower"))
-    latest.has_shown("page", tower.about)
-    assert latest.before_pass("page") is None
-    latest.apply("page", seen, lambda view: view.on_subject(image="lion"))
-    left = latest.before_pass("page")
-    assert left is not None
-    assert left.image == "tower"

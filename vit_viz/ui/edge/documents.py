@@ -66,7 +66,6 @@ LARGE = 300
 """Characters of JSON beyond which a value of a component stands in the script."""
 NAME = "parts.js"
 _FIRST = """\
-window.vit_viz("ui/visit/photo_aspect.js").openWithPhoto(window.gradio_config);
 window.vit_viz("web/look/room.js").begin();
 """
 """What runs before Gradio's page is built: it is laid out for the photo that comes, and what the link is to is opened meanwhile."""

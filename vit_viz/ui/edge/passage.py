@@ -22,7 +22,7 @@ from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, ParameterError
 from vit_viz.images.signatures import readable_format
 from vit_viz.session.handles import COOKIE, new_visitor, owner_of, visitor_in
-from vit_viz.surface import BODY_BYTES, EVENTS, OWNER, PAGE_HEADER
+from vit_viz.surface import BODY_BYTES, EVENTS, OWNER, PAGE_HEADER, UPLOADS
 from vit_viz.ui.edge.addresses import (
     API,
     OPTIONAL,
@@ -172,7 +172,7 @@ class Passage:
         is_page_s = self.kind == "api" and bool(self.cookie or self.opened)
         owner = owner_of(self.cookie, self.opened) if is_page_s else f"{self.kind} {self.visitor}"
         lane = "quick" if is_page_s and not _is_slow(self.path) else SLOW
-        self.scope = {**self.scope, OWNER: owner}
+        self.scope = {**self.scope, OWNER: owner, UPLOADS: self.guard.blocks.files}
         asker = OpenPage("", self.cookie or owner, owner, self.address)  # pages without a cookie count apart
         if self.scope["method"] != "POST":
             with self.guard.place(STREAMS, asker) if self.kind == "mcp" else nullcontext():

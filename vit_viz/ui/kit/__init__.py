@@ -105,90 +105,6 @@ class QuestionPanel(Component):
     tells = ("choose", "run", "start", "stop", "close")
 
 
-class Bring(Component):
-    """Takes what is dropped or pasted anywhere on the page; event `bring` says the paths that its uploads were answered with."""
-
-    template = "header/bring"
-    html = """
-<div class="vv-bring vv-row">
-  <button type="button" class="vv-button vv-paste" hidden>Paste a picture</button>
-  <p class="vv-small">or Ctrl+V, or drop pictures anywhere on the page</p>
-</div>
-"""
-    tells = ("bring",)
-
-
-class Models(Component):
-    """The model that is shown, and the list of those that are offered; event `choose` (name, seq, agreed to a download).
-
-    The prop `question` asks before a download.
-    """
-
-    template = "header/models"
-    tells = ("choose",)
-
-
-class Edited(Component):
-    """What was changed inside the model, and what that does to the answer; event `undo` (words of an edit; "" for all)."""
-
-    template = "header/edited"
-    script = ("header/parts", "mountEdited")
-    tells = ("undo",)
-
-
-class Loading(Component):
-    """Which model is on its way or runs, how far it is, and a button that ends it; event `stop`."""
-
-    template = "header/loading"
-    html = """
-<div class="vv-job vv-row" hidden>
-  <span class="vv-job-words vv-quiet" role="status" aria-live="polite"></span>
-  <span class="vv-job-amount vv-number"></span>
-  <progress class="vv-progress" max="1" aria-label="progress"></progress>
-  <button type="button" class="vv-button vv-stop">Cancel</button>
-</div>
-<p class="vv-error" role="alert" hidden></p>
-"""
-    script = ("header/parts", "mountLoading")
-    tells = ("stop",)
-
-
-class Facts(Component):
-    """Whether the attention is verified, with the model's facts; the link; where to start; help.
-
-    Event `refused`: it turned out that the pictures mislead.
-    """
-
-    template = "header/facts"
-    tells = ("refused",)
-
-
-class Samples(Component):
-    """The tray: thumbnails of the samples and of this visit's pictures; event `choose`."""
-
-    template = "header/samples"
-    script = ("header/parts", "mountSamples")
-    tells = ("choose",)
-
-
-class Top(Component):
-    """The most probable classes, what is being done, and what went wrong."""
-
-    template = "header/top"
-    script = ("header/parts", "mountTop")
-
-
-class TabRow(Component):
-    """Writes the tab that was chosen into the link, and keeps it in sight where the row is wider than the screen.
-
-    Gradio's own event of a tab comes also where the page has opened one, on Back or by a link.
-    """
-
-    template = "header/tab_row"
-    html = '<span class="vv-tab-row" hidden></span>'
-    script = ("header/parts", "mountTabRow")
-
-
 class Meter(Component):
     """A button for something long, how far it is, and a button that ends it; events `start` and `stop`."""
 
@@ -227,12 +143,14 @@ class WebRoom(Component):
 
     template = "kit/room"
 
-    def __init__(self, name: str, *, part: str = "", tells: tuple[str, ...] = (), **props: Any) -> None:
+    def __init__(
+        self, name: str, *, part: str = "", elem_id: str = "", tells: tuple[str, ...] = (), **props: Any
+    ) -> None:
         module = part or "room"
         page = _ROOMS.parent / "web" / name / f"{module}.html"
         self.html = page.read_text("utf-8") if page.exists() else "<div></div>"
         self.script, self.tells = (f"../web/{name}/{module}", "mount"), tells
-        super().__init__(elem_id=f"vv-{part or name}", **props)
+        super().__init__(elem_id=elem_id or f"vv-{part or name}", **props)
 
 
 class Address(Component):

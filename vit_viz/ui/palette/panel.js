@@ -3,7 +3,7 @@
 // choice what was not possible. What was typed stays until it is replaced.
 
 import { askForFigure } from '../../explorer/source.js';
-import { copyLink } from '../header/facts.js';
+import { copyLink } from '../../web/header/facts.js';
 import { limit, listenToOptions, makeControl, showOptions, showRefusals } from '../kit/controls.js';
 import { drawValue, fetched, finder, make, showText } from '../kit/elements.js';
 import { farWords } from '../../web/kit/job.js';

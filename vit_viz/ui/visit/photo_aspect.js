@@ -45,10 +45,8 @@ export function expectPhoto(image, aspects) {
   begin(aspectOf(currentLink(), aspects[image]));
 }
 
-/** Begins with the picture of the link, before anything of the page is laid out. @param {{components: any[]}} config of Gradio, which holds the tray as it is for everybody */
-export function openWithPhoto({ components }) {
-  const tray = components.find((one) => one.props.elem_id === 'vv-samples');
+/** Begins with the picture of the link, before anything of the page is laid out. @param {Aspects} samples of pictures that there are for everybody */
+export function openWithPhoto(samples) {
   const image = new URLSearchParams(currentLink()).get('image') ?? '';
-  const aspects = { ...kept(), ...tray?.props.value.aspects };
-  begin(aspectOf(currentLink(), aspects[image]));
+  begin(aspectOf(currentLink(), { ...kept(), ...samples }[image]));
 }

@@ -1,6 +1,7 @@
 // What the rooms of a page share: its store, and its way to ask.
 
 import { PLACE } from '../../ui/visit/link.js';
+import { openWithPhoto } from '../../ui/visit/photo_aspect.js';
 import { asked, asker } from './ask.js';
 import { signal } from './preact.js';
 import { SERVER } from './server.js';
@@ -21,27 +22,28 @@ let made = null;
  */
 let begun = null;
 
-/** That of this page; what its links may hold stands in the configuration that Gradio is given. @returns {Page} */
+/** That of this page. @returns {Page} */
 export function thePage() {
-  made ??= { store: new Store(fieldsIn(configured()), PLACE), ask: asker(SERVER), turn: signal(0) };
+  made ??= { store: new Store(stated('fields') ?? [], PLACE), ask: asker(SERVER), turn: signal(0) };
   return made;
 }
 
-/** @returns {{components: {props: {props?: {fields?: string}}}[]} | undefined} */
-function configured() {
-  return /** @type {any} */ (globalThis).gradio_config;
+/**
+ * What the page is told from the beginning: a prop of one of its parts, as JSON in the configuration that Gradio is given.
+ * @param {string} name fields: what links may hold; samples: the tray as it is for everybody
+ */
+export function stated(name) {
+  /** @type {{components: {props: {props?: Record<string, string>}}[]} | undefined} */
+  const config = /** @type {any} */ (globalThis).gradio_config;
+  const part = config?.components.find(({ props }) => props.props?.[name]);
+  return part ? JSON.parse(part.props.props?.[name] ?? 'null') : null;
 }
 
-/** @param {ReturnType<typeof configured>} config @returns {import('./store.js').Field[]} */
-function fieldsIn(config) {
-  const address = config?.components.find(({ props }) => props.props?.fields);
-  return JSON.parse(address?.props.props?.fields ?? '[]');
-}
-
-/** Opens what the link says, while the page is still being built; every tab is of it. @returns {Promise<any>} */
+/** Lays the page out for the photo of the link and opens what it says, while the page is still being built. @returns {Promise<any>} */
 export async function begin() {
-  if (!fieldsIn(configured()).length) return null;
+  openWithPhoto(stated('samples')?.aspects);
   const { store, ask } = thePage();
+  if (!store.fields.size) return null;
   const [view, stop] = [store.subject(), new AbortController()];
   begun = { tab: store.view.tab.peek(), view, stop, answer: ask('open', { view }, stop.signal) };
   return begun.answer.catch(() => (begun = null)); // whoever needs it later asks again

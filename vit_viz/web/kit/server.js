@@ -50,7 +50,10 @@ export function unpacked(buffer) {
 }
 
 /** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
-const OF_PAGE = new Set(['open', 'target', 'walkthrough', 'colours', 'causal', 'surgery', 'gallery']);
+const OF_PAGE = new Set([
+  ...['open', 'target', 'walkthrough', 'colours', 'causal', 'surgery', 'gallery'],
+  ...['facts', 'edited', 'models', 'wanted', 'load', 'tray', 'bring', 'end'],
+]);
 
 /** @type {import('./ask.js').Source} */
 export const SERVER = Object.freeze({

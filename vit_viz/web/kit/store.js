@@ -63,9 +63,9 @@ export class Store {
 
   /**
    * Looks at something else, which Back leaves: what meant something there alone goes, as `ViewState.on_subject` in Python has it.
-   * @param {Record<string, any>} change of what a view is of
+   * @param {Record<string, any>} change of what a view is of @param {Partial<How>} [how]
    */
-  look(change) {
+  look(change, { push = true } = {}) {
     const isAnother = (/** @type {string[]} */ ...names) => names.some((name) => name in change);
     const [query, edits] = [this.view.q.peek(), this.view.edits.peek()];
     this.set(
@@ -76,7 +76,7 @@ export class Store {
         ...(isAnother('image') && { part: '' }),
         ...change,
       },
-      { push: true },
+      { push },
     );
   }
 

@@ -1,28 +1,44 @@
 // The model: a button that says which one is shown and opens the list of those that are offered, found by a few letters. Also a Hub id
-// can be typed. The server is told what is chosen ('choose'), and asks first ('question') where it would have to be downloaded.
+// can be typed; where it would have to be downloaded the visitor is asked first.
 
-import { openDialog } from '../visit/link.js';
-import { dataAt, drawValue, finder, having, make, onPress, opens } from '../kit/elements.js';
-import { search } from '../palette/palette.js';
-/** @import { Mount, Trigger } from '../kit/elements.js' */
+import { dataAt, finder, having, make, onPress, opens } from '../../ui/kit/elements.js';
+import { search } from '../../ui/palette/palette.js';
+import { openDialog } from '../../ui/visit/link.js';
+import { asked } from '../kit/ask.js';
+import { effect, signal } from '../kit/preact.js';
+import { theHeader } from './header.js';
+/** @import { Mount } from '../../ui/kit/elements.js' */
+/** @import { Header } from './header.js' */
 
 /**
  * @typedef {{name: string, title: string, hub: string, about: string, facts: string[], here: boolean}}
  *   Offer hub: its id there, '' where it has none; facts: sizes and licence, as far as they are known; here: on this disk
- * @typedef {{chosen: string, title: string, short?: string, offered: Offer[], own_ids?: boolean}} Models
- * @typedef {{seq: number, title: string, hub: string, size: string, licence: string}} Question
- * @typedef {{value: Models | null, question: Question | null}} Props
+ * @typedef {{chosen: string, title: string, short?: string, offered: Offer[], own_ids?: boolean}} Models short: its shape in a few words
+ * @typedef {{title: string, hub: string, size: string, licence: string}} Question
  * @typedef {{label: string, offers: Offer[]}} Group
  */
 
 const HUB_ID = /^[a-z0-9][\w.-]*\/[a-z0-9][\w.-]*(@[\w./-]+)?$/i;
 const LISTED_ONLY = 'This app fetches no other models of the Hub: choose one of the list.';
 
-/** @type {Mount<Props>} */
-export function mount(element, trigger, props, watch) {
-  const picker = new Picker(element, trigger, props);
-  drawValue(watch, () => picker.show());
-  watch('question', () => picker.ask());
+/** @type {Mount<{}>} */
+export function mount(element) {
+  showModel(element, theHeader());
+}
+
+/** @param {HTMLElement} element @param {Header} header */
+export function showModel(element, { store, ask, facts, choose }) {
+  const picker = new Picker(element, (name) => void choose(name, (question) => picker.ask(question)));
+  const models = asked(ask, () => ['models', { view: store.linkOf(['model']) }], picker.opened);
+  effect(() => {
+    const chosen = store.view.model.value || store.fields.get('model')?.usual;
+    const { value = { offered: [], title: chosen } } = models.value;
+    const { title } = value.offered.find((/** @type {Offer} */ { name }) => name === chosen) ?? {
+      title: chosen,
+    };
+    const known = facts.value.state === 'done' ? { short: facts.value.value.short ?? '' } : {};
+    picker.show({ ...value, title, chosen, ...known });
+  });
 }
 
 /** @typedef {Offer & {label: string, shows: string, also: string, tab: string, slow: boolean}} Found as `search` looks through it */
@@ -63,15 +79,15 @@ export function groupsOf(text, { offered, chosen, own_ids: takesIds }) {
 }
 
 class Picker {
-  seq = 0; // of the choice that was told last
-  name = ''; // which was chosen then
+  /** @type {Models | null} */ value = null;
+  opened = signal(0); // how often: which models are on this disk may have changed
   /** @type {Offer[]} */ shown = [];
   active = 0;
+  /** @type {(isAgreed: boolean) => void} to the question that was asked last */ answered = () => {};
 
-  /** @param {HTMLElement} element @param {Trigger} trigger @param {Props} props */
-  constructor(element, trigger, props) {
-    this.trigger = trigger;
-    this.props = props;
+  /** @param {HTMLElement} element @param {(name: string) => void} choose */
+  constructor(element, choose) {
+    this.tell = choose;
     this.find = finder(element);
     this.button = this.find('model-open');
     this.input = /** @type {HTMLInputElement} */ (this.find('model-text'));
@@ -82,7 +98,10 @@ class Picker {
       () => this.find('model-panel'),
       (panel, isOpen) => {
         panel.hidden = !isOpen;
-        if (isOpen) this.start();
+        if (isOpen) {
+          this.opened.value += 1;
+          this.start();
+        }
       },
     );
     this.input.addEventListener('input', () => this.draw());
@@ -92,19 +111,19 @@ class Picker {
     this.list.addEventListener('pointermove', (event) => this.activate(Number(dataAt(event, 'place') ?? -1)));
     this.find('model-cancel').addEventListener('click', () => this.dialog.close());
     this.find('model-download').addEventListener('click', () => {
+      this.answered(true);
       this.dialog.close();
-      this.trigger('choose', { name: this.name, seq: this.seq, agreed: true });
     });
+    this.dialog.addEventListener('close', () => this.answered(false));
     this.dialog.addEventListener('keydown', (event) => event.stopPropagation()); // Escape is its own
     this.dialog.addEventListener('click', ({ target }) => {
       if (target === this.dialog) this.dialog.close();
     });
   }
 
-  /** Shows which model the page is on. */
-  show() {
-    const value = this.props.value;
-    if (!value) return;
+  /** Shows which model the page is on. @param {Models} value */
+  show(value) {
+    this.value = value;
     this.find('model-name').textContent = value.title;
     if (value.short !== undefined) this.find('model-short').textContent = value.short;
     this.button.dataset.model = value.chosen;
@@ -128,8 +147,8 @@ class Picker {
   }
 
   draw() {
-    if (!this.props.value) return;
-    const { groups, place } = groupsOf(this.input.value, this.props.value);
+    if (!this.value) return;
+    const { groups, place } = groupsOf(this.input.value, this.value);
     this.shown = groups.flatMap(({ offers }) => offers);
     let next = 0;
     this.list.replaceChildren(
@@ -146,7 +165,7 @@ class Picker {
   /** What is said above the list. */
   words() {
     const typed = this.input.value.trim();
-    const takesIds = this.props.value?.own_ids;
+    const takesIds = this.value?.own_ids;
     if (!takesIds && HUB_ID.test(typed) && !this.shown.length) return LISTED_ONLY;
     const how = takesIds ? ' Any other model of the Hub is found by its id, owner/name.' : '';
     if (!this.shown.length) return `No model here is found by “${typed}”.${how}`;
@@ -155,7 +174,7 @@ class Picker {
 
   /** @param {Offer} offer @param {number} place */
   option({ name, title, hub, about, facts, here }, place) {
-    const isShown = name === this.props.value?.chosen;
+    const isShown = name === this.value?.chosen;
     const where = here ? ['on this disk'] : hub ? ['to download'] : [];
     const facts_ = make(
       'span',
@@ -216,25 +235,23 @@ class Picker {
     const offer = this.shown[place];
     if (!offer) return;
     this.leave();
-    this.name = offer.name;
-    this.seq += 1;
-    this.trigger('choose', { name: offer.name, seq: this.seq });
+    this.tell(offer.name);
   }
 
-  /** Asks before a download, unless something else was chosen meanwhile. */
-  ask() {
-    const question = this.props.question;
-    if (!question || question.seq !== this.seq) return;
-    this.find('model-question-title').textContent = `Download ${question.title}?`;
+  /** Asks before a download; answers whether it may be. @param {Question} question @returns {Promise<boolean>} */
+  ask({ title, hub, size, licence }) {
+    this.answered(false);
+    this.find('model-question-title').textContent = `Download ${title}?`;
     const facts = [
-      ['From the Hub', question.hub],
-      ['Size', question.size],
-      ['Licence', question.licence],
+      ['From the Hub', hub],
+      ['Size', size],
+      ['Licence', licence],
     ].filter(([, words]) => words);
     this.find('model-question-facts').replaceChildren(
       ...facts.flatMap(([name, words]) => [make('dt', '', name), make('dd', '', words)]),
     );
     openDialog(this.dialog);
     this.find('model-download').focus();
+    return new Promise((answer) => (this.answered = answer));
   }
 }

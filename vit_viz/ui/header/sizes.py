@@ -1,4 +1,4 @@
-"""The size control: how the photo becomes the model's input, in how many patches, and what that costs, said before it is chosen."""
+"""The sizes to choose from: how the photo becomes the model's input, in how many patches, and what that costs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import gradio as gr
-
 from vit_viz.checkpoints import Model
-from vit_viz.errors import ParameterError, VitVizError
+from vit_viz.errors import ParameterError
 from vit_viz.images import Mode
-from vit_viz.session.handles import OWNER
 from vit_viz.session.models import relative_work
 from vit_viz.session.session import Session
-from vit_viz.ui.kit import Opener
-from vit_viz.ui.page import Page
 from vit_viz.views.choices import MODES, subject_of
 from vit_viz.views.state import ViewState
 
@@ -25,67 +20,18 @@ DINO_SIDE = 480
 """Pixels on each side of the photos in the figures of the DINO paper, arXiv:2104.14294."""
 
 _FACTORS = (1.5, 2, 3, 4, 6, 8)
-_UNKNOWN = [("the model's own size", OWN)]
 _COST = "The work is counted from the model's shape: 2 P N + 4 N² D for N tokens of D numbers and P weights per block."
 
 
-def build(page: Page) -> list[Any]:
-    """Lay out the control, behind a small button, and let it choose mode and size; returns what `updates` gives values for."""
-    with gr.Column(elem_id="vv-size-place", elem_classes="vv-anchor", min_width=0):
-        Opener(
-            {"words": "Size", "label": "Size of the photo for the model", "panel": "vv-size"},
-            elem_id="vv-size-opener",
-        )
-        with gr.Column(elem_id="vv-size", elem_classes=["vv-panel", "vv-popover"], min_width=0):
-            patches = gr.Radio(_UNKNOWN, value=OWN, label="patches", info=_COST, elem_id="vv-patches-count")
-            mode = gr.Dropdown(MODES, value="fit", label="shape", elem_id="vv-mode")
-    page.action(patches.input, chosen, inputs=[patches])
-    page.action(mode.input, lambda view, value: reshaped(page.session, view, value), inputs=[mode])
-    return [mode, patches]
-
-
-def updates(session: Session, view: ViewState, owner: str) -> tuple[Any, Any]:
-    """The control for a view: its sizes with what they cost, where the model and the photo are known."""
-    size, most = str(view.size), f"Up to {session.max_patches:,} patches are computed here."
-    try:
-        choices = offered(session, view, owner)
-    except VitVizError:
-        choices = _UNKNOWN
-    if size not in [value for _, value in choices]:
-        choices = [*choices, (f"a short side of {size} patches, which is not possible here", size)]
-    return gr.update(value=view.mode), gr.update(choices=choices, value=size, info=f"{most} {_COST}")
-
-
-def chosen(view: ViewState, value: Any) -> ViewState:
-    """The view at a size; at that of the DINO paper's figures stretched, as they are.
-
-    Raises:
-        ParameterError: it is no size.
-    """
-    if value == DINO:
-        return view.on_subject(mode="stretch", size=DINO_SIDE // 8)
-    return view.on_subject(size=view.with_options({"size": value}).size)
-
-
-def reshaped(session: Session, view: ViewState, mode: Mode) -> ViewState:
-    """The view in another mode, at its size where that is possible there."""
-    other = view.on_subject(mode=mode)
-    if not view.size or not session.has_model(subject_of(session, other, "").model):
-        return other.on_subject(mode=mode, size=0) if view.size else other
-    sizes = [value for _, value in offered(session, other, OWNER.get())]
-    return other if str(view.size) in sizes else view.on_subject(mode=mode, size=0)
-
-
-def offered(session: Session, view: ViewState, owner: str) -> list[tuple[str, str]]:
-    """Pairs (words, value) of the sizes to choose from, the checkpoint's own first.
-
-    Raises:
-        VitVizError: the model or the photo is not there.
-    """
+def value(session: Session, view: ViewState, owner: str) -> dict[str, Any]:
+    """The sizes to choose from, in each shape, as pairs of words and value, the checkpoint's own first; and what a size costs."""
     subject = subject_of(session, view, owner)
     loaded, photo = session.model(subject.model), session.photo_of(subject)
     sizes = Sizes(loaded, (photo.height, photo.width), session.max_patches)
-    return sizes.offered(view.mode, view.size)
+    return {
+        "offered": {mode: sizes.offered(mode, view.size) for _, mode in MODES},
+        "cost": f"Up to {session.max_patches:,} patches are computed here. {_COST}",
+    }
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,14 @@
 // The right end of the header: whether the attention was verified, with the model's facts behind it; the link; where to start; help.
 
 import { routeUrl } from '../../explorer/source.js';
-import { openAgain } from '../../web/kit/page.js';
-import { wholeAddress } from '../visit/link.js';
-import { drawValue, finder, opens } from '../kit/elements.js';
-import { START as WHAT } from '../help/help.js';
-import { START, isSeen } from '../tour/tour.js';
+import { START as WHAT } from '../../ui/help/help.js';
+import { finder, opens } from '../../ui/kit/elements.js';
+import { START, isSeen } from '../../ui/tour/tour.js';
+import { wholeAddress } from '../../ui/visit/link.js';
+import { effect } from '../kit/preact.js';
+import { theHeader } from './header.js';
+/** @import { Mount } from '../../ui/kit/elements.js' */
+/** @import { Header } from './header.js' */
 
 /** @typedef {{text: string, title: string, state: string, trace?: string}} Proof */
 
@@ -47,30 +50,36 @@ const COPIED = 'Link copied';
 const COPIED_WITHOUT = 'Copied, without your photo';
 const COPIED_WITHOUT_MORE = 'Your photo stays here: the link opens this view, and asks for the picture.';
 
-/**
- * @typedef {{busy?: string, error?: string, card?: string, own?: boolean,
- *   proof?: import('./facts.js').Proof | null}}
- *   Facts busy: what is being done; own: whether the picture is the visitor's own, which no link shows
- */
+/** @type {Mount<{}>} */
+export function mount(element) {
+  showFacts(element, theHeader());
+}
 
-/** @type {import('../kit/elements.js').Mount<{value: Facts | null}>} */
-export function mount(element, trigger, props, watch) {
+/** @param {HTMLElement} element @param {Header} header */
+export function showFacts(element, { facts, turn }) {
   const find = finder(element);
-  find('share').addEventListener('click', () => copyLink(find('share'), props.value?.own ?? false));
+  const isOwn = () => facts.value.value?.own ?? false;
+  find('share').addEventListener('click', () => copyLink(find('share'), isOwn()));
   if (isSeen()) find('start').textContent = 'Tour';
   find('start').addEventListener('click', () => begin(START));
   find('what').addEventListener('click', () => begin(WHAT));
   opens(find('proof'), () => find('details'));
   opens(find('help'), () => find('help-words'));
-  let asking = new AbortController();
-  drawValue(watch, () => {
-    asking.abort();
-    asking = new AbortController();
-    const refused = () => {
-      trigger('refused', {});
-      openAgain();
+  effect(() => {
+    const { state, value } = facts.value;
+    element.classList.toggle('vv-busy', state === 'pending');
+    if (state !== 'done' && state !== 'failed') return;
+    const { card = '', proof = UNKNOWN } = (state === 'done' && value) || {};
+    find('model-facts').textContent = card;
+    find('proof').hidden = !card;
+    const show = (/** @type {Proof} */ { text, title, state: outcome }) => {
+      find('proof').textContent = text;
+      find('proof').dataset.state = outcome;
+      find('proof-words').textContent = title;
     };
-    draw(element, props.value, refused, asking.signal);
+    const asking = new AbortController();
+    void follow(proof, show, () => void (turn.value += 1), asking.signal);
+    return () => asking.abort();
   });
 }
 
@@ -79,22 +88,6 @@ function begin(event) {
   const menu = document.querySelector('#vv-menu [aria-expanded=true]');
   if (menu instanceof HTMLElement) menu.click();
   window.dispatchEvent(new window.CustomEvent(event));
-}
-
-/** @param {HTMLElement} element @param {Facts | null} value @param {() => void} refused @param {AbortSignal} signal */
-function draw(element, value, refused, signal) {
-  if (!value) return;
-  const find = finder(element);
-  element.classList.toggle('vv-busy', Boolean(value.busy));
-  if (value.busy) return;
-  find('model-facts').textContent = value.card || '';
-  find('proof').hidden = !value.card;
-  const show = (/** @type {import('./facts.js').Proof} */ { text, title, state }) => {
-    find('proof').textContent = text;
-    find('proof').dataset.state = state;
-    find('proof-words').textContent = title;
-  };
-  void follow(value.proof ?? UNKNOWN, show, refused, signal);
 }
 
 /** Copies the link of the page, and says on the button what it holds. */

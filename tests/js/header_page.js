@@ -1,0 +1,92 @@
+// The header over the store, without a server: a test says what each question is answered with, and how far it is told to be.
+
+import { asker } from '../../vit_viz/web/kit/ask.js';
+import { signal } from '../../vit_viz/web/kit/preact.js';
+import { Store } from '../../vit_viz/web/kit/store.js';
+import { headerOf } from '../../vit_viz/web/header/header.js';
+import { Browser, parse, read } from './browser.js';
+import { placeAt } from './store.test.js';
+import { settle } from './visit.js';
+
+const USUAL = /** @type {Record<string, string>} */ ({ model: 'mini', image: 'lion' });
+const fields = JSON.parse(read('./links.json')).fields.map((/** @type {any} */ field) => ({
+  ...field,
+  usual: USUAL[field.link] ?? field.usual,
+}));
+
+export const PROOF = { text: 'verified', title: 'why <b>', state: 'proven' };
+const FACTS = { top: [{ name: 'lion', probability: 0.96 }], short: '2 x 3', card: 'ViT <b>', proof: PROOF };
+export const SAMPLES = {
+  pictures: ['lion', 'tower'].map((name) => ({ id: name, name, thumbnail: `data:${name}` })),
+  chosen: '',
+  aspects: { '': 1, lion: 1, tower: 0.5 },
+};
+
+/**
+ * @param {any} t @param {{search?: string, answers?: Record<string, (body: any, stop: AbortSignal, tell: any) => any>, globals?: any}} [how]
+ */
+export function headerPage(t, { search = '', answers = {}, globals = {} } = {}) {
+  const browser = new Browser(search);
+  browser.install(t, globals);
+  const place = placeAt(search);
+  const store = new Store(fields, place);
+  /** @type {[string, any][]} */
+  const asked = [];
+  /** @type {Record<string, any>} */
+  const usual = {
+    facts: () => FACTS,
+    tray: () => SAMPLES,
+    models: () => ({ title: 'mini', offered: [] }),
+    edited: () => ({ words: '', each: [] }),
+    wanted: () => ({}),
+    load: () => ({}),
+    end: () => ({}),
+  };
+  const ask = asker({
+    async answer(name, body, stop, tell) {
+      asked.push([name, body]);
+      const answer = (answers[name] ?? usual[name])(body, stop, tell ?? (() => {}));
+      const ended = new Promise((_, failed) => stop.addEventListener('abort', () => failed(stop.reason)));
+      return Promise.race([answer, ended]);
+    },
+    keeps: () => false,
+  });
+  const turn = signal(0);
+  const header = headerOf({ store, ask, turn }, SAMPLES);
+  return {
+    ...{ browser, store, place, header, turn, asked, settle },
+    /** The bodies of the questions of a name. @param {string} name */
+    bodies: (name) => asked.filter(([one]) => one === name).map(([, body]) => body),
+    /** A part of the header, from its HTML. @param {(element: any, header: any) => void} show @param {string} name */
+    part(show, name) {
+      const element = parse(read(`../../vit_viz/web/header/${name}.html`));
+      show(/** @type {any} */ (element), header);
+      return {
+        element,
+        find: (/** @type {string} */ one) => /** @type {any} */ (element.querySelector(`.vv-${one}`)),
+      };
+    },
+  };
+}
+
+/** An answer that a test gives when it wants to. */
+export function later() {
+  /** @type {(value: any) => void} */
+  let give = () => {};
+  /** @type {(error: Error) => void} */
+  let refuse = () => {};
+  const promise = new Promise((done, failed) => {
+    give = done;
+    refuse = failed;
+  });
+  return {
+    promise,
+    give: (/** @type {any} */ value) => (give(value), settle()),
+    refuse: (/** @type {string} */ words) => (refuse(new Error(words)), settle()),
+  };
+}
+
+/** A store of its own, over a link of its own or the address bar. @param {any} [place] */
+export function storeAt(place = placeAt()) {
+  return new Store(fields, place);
+}

@@ -1,0 +1,193 @@
+// A model on its way and a pass through it: how far they are, and what ends them.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { showLoading } from '../../vit_viz/web/header/loading.js';
+import { headerPage, later } from './header_page.js';
+
+const shown = (/** @type {(name: string) => any} */ find) => [
+  find('job').hidden,
+  find('job-words').textContent,
+  find('job-amount').textContent,
+];
+const DONE = { top: [] };
+
+test('a pass is followed once it takes a while, and not at all where it is quick', async (t) => {
+  const answer = later();
+  /** @type {any} */
+  let tell;
+  const { part, browser, store, settle } = headerPage(t, {
+    answers: { facts: (_body, _stop, told) => ((tell = told), answer.promise) },
+  });
+  const { find } = part(showLoading, 'loading');
+  tell({ share: 0, left: '', preview: { words: 'Running mini …' } });
+  tell({ share: 0.25, left: 'about 3 s left' });
+  browser.pass(699);
+  assert.equal(find('job').hidden, true);
+  browser.pass(1);
+  assert.deepEqual(shown(find), [false, 'Running mini …', '25%, about 3 s left']);
+  assert.deepEqual([find('progress').hidden, find('progress').value], [false, 0.25]);
+  const said = find('job-words').firstChild;
+  tell({ share: 0.5, left: '' });
+  assert.equal(find('job-words').firstChild, said); // what is the same is not said again
+  await answer.give(DONE);
+  assert.equal(find('job').hidden, true);
+  store.look({ image: 'tower' }); // answered at once
+  await settle();
+  browser.pass(700);
+  assert.equal(find('job').hidden, true);
+});
+
+test('a pass that is ended leads back to the view before, as it was left; the first one is ended everywhere', async (t) => {
+  let answer = later();
+  /** @type {any} */
+  let tell;
+  const page = headerPage(t, {
+    answers: { facts: (_body, _stop, told) => ((tell = told), answer.promise) },
+  });
+  const { part, browser, store, place, bodies, settle } = page;
+  const { find } = part(showLoading, 'loading');
+  const runs = () => {
+    tell({ share: 0.1, left: '', preview: { words: 'Running mini …' } });
+    browser.pass(700);
+  };
+  runs();
+  find('stop').click();
+  await settle();
+  assert.equal(bodies('end').length, 1);
+  await answer.give(DONE);
+  store.set({ q: '2,3', layer: 1 });
+  answer = later();
+  store.look({ image: 'tower' });
+  store.set({ tab: 'heads' });
+  runs();
+  find('stop').click();
+  await settle();
+  const { image, q, layer, tab } = store.view;
+  assert.deepEqual([image.value, q.value, layer.value, tab.value], ['', '2,3', 1, 'heads']);
+  assert.equal(place.written.at(-1)?.[1], false); // Back does not lead to what was ended
+  assert.deepEqual([find('job').hidden, bodies('end').length], [true, 1]);
+});
+
+test('a link whose model is fetched says so at once; where that is ended the page shows its own, and why', async (t) => {
+  /** @type {any} */
+  let tell;
+  const { part, header, store, place, settle } = headerPage(t, {
+    search: '?model=someone/never&image=tower',
+    answers: {
+      facts: ({ subject }, _stop, told) => {
+        tell = told;
+        return subject.includes('never') ? new Promise(() => {}) : DONE;
+      },
+    },
+  });
+  const { find } = part(showLoading, 'loading');
+  tell({
+    share: 0,
+    left: '',
+    preview: { words: 'Downloading x', amount: '3 of 9 MB', of: 0.3, loads: true },
+  });
+  assert.deepEqual([...shown(find), find('progress').value], [false, 'Downloading x', '3 of 9 MB', 0.3]);
+  find('stop').click();
+  await settle();
+  assert.deepEqual([store.view.model.value, store.view.image.value], ['mini', 'tower']);
+  assert.equal(place.written.at(-1)?.[1], false);
+  assert.match(
+    header.note.value,
+    /^The download of someone[/]never was cancelled; nothing of it was kept[.]$/,
+  );
+  store.look({ image: 'lion' });
+  assert.equal(header.note.value, ''); // it was about that view
+});
+
+test('a model that cannot be had gives way to the one before, or to the page’s own', async (t) => {
+  const { header, store, settle } = headerPage(t, {
+    search: '?model=gone',
+    answers: { facts: ({ subject }) => (subject.includes('gone') ? { unloaded: 'No such model.' } : DONE) },
+  });
+  await settle();
+  assert.deepEqual([store.view.model.value, header.note.value], ['mini', 'No such model.']);
+  store.look({ image: 'tower' });
+  await settle();
+  store.look({ model: 'gone' });
+  await settle();
+  assert.deepEqual(
+    [store.view.model.value, store.view.image.value, header.note.value],
+    ['mini', 'tower', 'No such model.'],
+  );
+});
+
+test('a model is chosen: nothing is asked of what is here, and the page stays as it is until the model has come', async (t) => {
+  const load = later();
+  /** @type {any} */
+  let tell;
+  const { part, header, place, settle } = headerPage(t, {
+    answers: { load: (_body, _stop, told) => ((tell = told), load.promise) },
+  });
+  const { find } = part(showLoading, 'loading');
+  await settle();
+  void header.choose('other', async () => assert.fail('it is here'));
+  assert.deepEqual(shown(find), [false, 'Looking for other …', '']);
+  await settle();
+  tell({ share: 0, left: '', preview: { words: 'Loading other …', of: 1, loads: true } });
+  assert.equal(find('job-words').textContent, 'Loading other …');
+  assert.deepEqual(place.written, []);
+  await load.give({});
+  assert.deepEqual([place.written, find('job').hidden], [[[{ model: 'other' }, true]], true]);
+});
+
+test('before a download the visitor is asked; who says no stays, and a download that is ended says so', async (t) => {
+  const { part, header, place, bodies, settle } = headerPage(t, {
+    answers: { wanted: () => ({ hub: 'a/b', title: 'A B' }), load: () => new Promise(() => {}) },
+  });
+  const { find } = part(showLoading, 'loading');
+  await settle();
+  await header.choose('a/b', async (question) => question.hub !== 'a/b');
+  assert.deepEqual([bodies('load').length, find('job').hidden, header.problem.value], [0, true, '']);
+  void header.choose('a/b', async () => true);
+  await settle();
+  find('stop').click();
+  await settle();
+  assert.equal(
+    find('error').firstChild.textContent,
+    'The download of a/b was cancelled; nothing of it was kept.',
+  );
+  assert.deepEqual([place.written, find('job').hidden], [[], true]);
+});
+
+test('of two choices the later counts, and the earlier says nothing any more', async (t) => {
+  const waits = new Map(['slow', 'quick'].map((name) => [name, later()]));
+  const { header, store, settle } = headerPage(t, {
+    answers: { load: ({ name }) => waits.get(name)?.promise },
+  });
+  await settle();
+  const yes = async () => true;
+  void header.choose('slow', yes);
+  await settle();
+  void header.choose('quick', yes);
+  await settle();
+  await waits.get('slow')?.refuse('The Hub went away.');
+  assert.deepEqual([header.problem.value, header.far.value?.words], ['', 'Looking for quick …']);
+  await waits.get('quick')?.give({});
+  assert.deepEqual([store.view.model.value, header.far.value], ['quick', null]);
+});
+
+test('Back ends the wait for a model; a refusal is said, and gone with the next choice', async (t) => {
+  let load = later();
+  const { header, store, browser, settle } = headerPage(t, { answers: { load: () => load.promise } });
+  await settle();
+  void header.choose('other', async () => true);
+  await settle();
+  browser.window.fire('popstate', {});
+  await settle();
+  await load.give({});
+  assert.deepEqual([store.view.model.value, header.far.value], ['', null]);
+  load = later();
+  void header.choose('other', async () => true);
+  await settle();
+  await load.refuse('No such model.');
+  assert.deepEqual([header.problem.value, header.far.value], ['No such model.', null]);
+  void header.choose('third', async () => true);
+  assert.equal(header.problem.value, '');
+});

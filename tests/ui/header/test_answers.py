@@ -1,0 +1,241 @@
+"""What the header is told: of the view, of its models and pictures, and of what is edited."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ui.desk import odd_picture
+from vit_viz import samples
+from vit_viz.errors import Cancelled, CheckpointError, ParameterError
+from vit_viz.session.handles import VISITOR
+from vit_viz.session.session import Session
+from vit_viz.ui.edge.uploads import UploadFiles
+from vit_viz.ui.header.answers import _bring, _far, _load, _wanted, edited, facts, tray
+from vit_viz.ui.opened import PageCall
+from vit_viz.views.choices import arrived
+
+OWNER = "ada"
+WORDS = "off 1.3;temperature 2=0.5;forbid class>1-2,3@0"
+
+
+@pytest.fixture(scope="module")
+def image(session: Session) -> str:
+    """The id of a picture that Ada has brought."""
+    return session.add_upload(odd_picture(), owner=OWNER)
+
+
+@pytest.fixture(scope="module")
+def call(session: Session, image: str) -> Callable[..., PageCall]:
+    def asked(link: str = "", *, files: UploadFiles | None = None, **body: Any) -> PageCall:
+        whole = link if "image=" in link else f"model=odd&image={image}&mode=crop{link}"
+        view, problems = arrived(session, whole, OWNER)
+        return PageCall(session, OWNER, view, problems, {"view": whole} | body, lambda: False, files)
+
+    return asked
+
+
+# --- facts
+
+
+def test_the_facts_are_of_the_view(call: Callable[..., PageCall]) -> None:
+    told = facts(call("&layer=1"))
+    assert len(told["top"]) == 5
+    assert told["short"] == "3 layers x 5 heads, patch 8"
+    assert "this image: 4 x 6 patches" in told["card"]
+    assert (told["own"], told["awaits"], told["notes"]) == (True, False, [])
+    assert told["proof"]["state"] in ("proven", "checking")
+
+
+def test_a_link_to_a_picture_that_is_gone_says_so_and_waits_for_it(call: Callable[..., PageCall]) -> None:
+    told = facts(call("model=odd&image=unothing&layer=2"))
+    assert any("is no longer kept" in note for note in told["notes"])
+    assert (told["awaits"], told["own"]) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        ("model=odd&image=shapes&alpha=9", "strength"),
+        ("model=../../etc&image=shapes", "not offered here"),
+        ("model=odd&image=shapes&layer=77", "Layer 77 does not exist"),
+        ("model=odd&image=shapes&edits=remove+1.3", "An edit is 'off 3.1'"),
+    ],
+)
+def test_what_is_not_possible_in_a_link_is_told(call: Callable[..., PageCall], link: str, words: str) -> None:
+    told = facts(call(link))
+    assert told["top"]
+    assert any(words in note for note in told["notes"])
+
+
+def test_a_pass_is_followed(call: Callable[..., PageCall]) -> None:
+    asked = call("model=odd&image=tower")
+    facts(asked)
+    assert asked.told.share == 1.0
+    assert json.loads(asked.told.preview) == {"words": "Running odd …"}
+
+
+def test_a_model_that_cannot_be_loaded_is_told_and_the_own_one_is_refused(
+    session: Session, call: Callable[..., PageCall], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(ref: str, **_options: Any) -> Any:
+        raise CheckpointError(f"There is no {ref}.")
+
+    monkeypatch.setattr(session, "has_model", lambda _ref: False)
+    monkeypatch.setattr(session, "model", fails)
+    assert facts(call("model=someone/gone&image=lion")) == {"unloaded": "There is no someone/gone."}
+    with pytest.raises(CheckpointError):
+        facts(call())
+
+    def ended(_ref: str, **_options: Any) -> Any:
+        raise Cancelled("It was cancelled.")
+
+    monkeypatch.setattr(session, "model", ended)
+    with pytest.raises(Cancelled):  # nobody waits for another view in its place
+        facts(call("model=someone/gone&image=lion"))
+
+
+# --- models
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "told"),
+    [
+        (0, 0, {"words": "Looking for x …"}),
+        (0, 8_000_000, {"words": "Looking for x …"}),
+        (2_000_000, 8_000_000, {"words": "Downloading x", "amount": "2 of 8 MB", "of": 0.25}),
+        (2_000_000, 0, {"words": "Downloading x", "amount": "2 MB"}),
+        (8_000_000, 8_000_000, {"words": "Loading x …", "of": 1.0}),
+    ],
+)
+def test_a_download_says_how_far_it_is(done: int, total: int, told: dict[str, Any]) -> None:
+    assert _far("x", done, total) == told | {"loads": True}
+
+
+def test_what_is_here_is_neither_asked_about_nor_loaded(call: Callable[..., PageCall]) -> None:
+    assert _wanted(call(name="odd")) == _load(call(), "odd") == {}
+    with pytest.raises(ParameterError, match="not offered here"):
+        _wanted(call(name="../../etc"))
+
+
+# --- pictures
+
+
+def test_the_tray_has_the_samples_and_the_pictures_of_its_visitor_alone(session: Session, image: str) -> None:
+    mine = session.add_upload(odd_picture(3), owner=OWNER, file_name="C:\\x\\My cat.final.JPG")
+    theirs = session.add_upload(odd_picture(4), owner="somebody else", file_name="secret.png")
+    told = tray(session, mine, OWNER)
+    names = {entry["id"]: entry["name"] for entry in told["pictures"]}
+    assert list(names)[: len(samples.sample_names())] == list(samples.sample_names())
+    assert (names[mine], image in names, theirs in names) == ("My cat.final", True, False)
+    assert told["aspects"][mine] == pytest.approx(odd_picture(3).width / odd_picture(3).height)
+    session.uploads._drop(mine)
+    assert mine not in {entry["id"] for entry in tray(session, image, OWNER)["pictures"]}
+
+
+def test_the_shape_of_a_picture_that_is_in_no_tray_is_told(session: Session) -> None:
+    assert "" in tray(session, "", OWNER)["aspects"]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Iterator[UploadFiles]:
+    """Where files of visitors arrive; Ada asks."""
+    token = VISITOR.set("ada's browser")
+    yield UploadFiles(lambda: str(tmp_path))
+    VISITOR.reset(token)
+
+
+def sent(
+    files: UploadFiles, name: str, *, seed: int = 1, by: str = "ada's browser", text: bytes = b""
+) -> str:
+    content = BytesIO(text)
+    if not text:
+        odd_picture(seed).save(content, "PNG")
+    content.seek(0)
+    with files.arriving(by) as arrival:
+        arrival.take(len(content.getvalue()))
+        return files.keep(arrival, name, content)
+
+
+def test_files_that_were_uploaded_become_pictures_and_are_deleted(
+    session: Session, call: Callable[..., PageCall], files: UploadFiles
+) -> None:
+    paths = [
+        sent(files, "bad<b>.png", text=b"a text"),
+        sent(files, "sea.png", seed=5),
+        sent(files, "forest.png"),
+    ]
+    told = _bring(call(files=files, uploads=paths))
+    kept = session.uploads.of(OWNER)
+    assert [kept[image].name for image in told["images"]] == ["sea", "forest"]
+    (problem,) = told["problems"]
+    assert "bad" in problem
+    files.sweep()
+    assert not any(Path(path).exists() for path in paths)
+
+
+def test_only_ones_own_files_become_pictures_and_what_is_gone_is_said(
+    session: Session, call: Callable[..., PageCall], files: UploadFiles
+) -> None:
+    before = set(session.uploads.of(OWNER))
+    theirs = sent(files, "theirs.png", by="ben's browser")
+    for uploads in (["/etc/passwd"], [theirs], [str(Path(theirs).parent / ".." / "x.png")]):
+        told = _bring(call(files=files, uploads=uploads))
+        assert (told["images"], len(told["problems"])) == ([], 1)
+        assert "no longer here" in told["problems"][0]
+    for nothing in (None, "path", {}, []):
+        assert _bring(call(files=files, uploads=nothing)) == {"images": [], "problems": []}
+    assert set(session.uploads.of(OWNER)) == before
+    assert Path(theirs).exists()
+
+
+def test_no_more_pictures_are_taken_at_once_than_fit_into_a_tray(
+    call: Callable[..., PageCall], files: UploadFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vit_viz.ui.header.answers.MOST_PICTURES", 2)
+    told = _bring(call(files=files, uploads=[sent(files, f"{i}.png", seed=i) for i in range(1, 4)]))
+    assert (len(told["images"]), told["problems"]) == (2, [])
+
+
+# --- edits
+
+
+def test_what_is_edited_is_told_each_with_what_is_left_without_it(call: Callable[..., PageCall]) -> None:
+    told = edited(call(f"&edits={WORDS.replace('=', '%3D')}"))
+    assert told["words"] == "1 head off, temperature of layer 2, 1 view forbidden"
+    assert [one["said"] for one in told["each"]] == [
+        "layer 1, head 3: off",
+        "layer 2: temperature 0.5, sharper",
+        "the class token can no longer see patches 1-2,3, in layer 0",
+    ]
+    assert [one["left"] for one in told["each"]] == [
+        "temperature 2=0.5;forbid class>1-2,3@0",
+        "off 1.3;forbid class>1-2,3@0",
+        "off 1.3;temperature 2=0.5",
+    ]
+
+
+def test_the_answers_before_and_now_stand_beside_each_other(call: Callable[..., PageCall]) -> None:
+    plain, changed = facts(call()), facts(call("&edits=off+1.3+2.0"))
+    told = edited(call("&edits=off+1.3+2.0"))
+    assert told["before"] == plain["top"]
+    assert told["after"] == changed["top"] != plain["top"]
+    assert "this holds for the edited model" in changed["proof"]["title"]
+    assert "edited" not in plain["proof"]["title"]
+
+
+def test_impossible_edits_are_one_sentence_and_can_be_undone(call: Callable[..., PageCall]) -> None:
+    told = edited(call("&edits=off+14.0"))
+    assert told["error"] == "Layer 14 does not exist: this model has layers 0-2."
+    assert [one["left"] for one in told["each"]] == [""]
+    with pytest.raises(ParameterError, match="Layer 14 does not exist"):
+        facts(call("&edits=off+14.0"))
+
+
+def test_what_is_not_edited_has_nothing_to_compare(call: Callable[..., PageCall]) -> None:
+    assert edited(call()) == {"words": "", "each": []}

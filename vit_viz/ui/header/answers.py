@@ -1,0 +1,224 @@
+"""What the header asks that is no question of its own right, of a view, by POST and in JSON.
+
+/vit_viz/facts    what the model says of the photo, its facts and its proof, the sizes to choose from; says how far the pass is
+/vit_viz/edited   what is changed inside the model, and what that changes in the answer
+/vit_viz/models   the models that are offered
+/vit_viz/wanted   {"name": ...}: what a visitor is asked before this model is downloaded; {} where it is here
+/vit_viz/load     {"name": ...}: answers once this model is here; says how far that is
+/vit_viz/tray     the pictures of this visit
+/vit_viz/bring    {"uploads": [path, ...]}: files that were uploaded become pictures of this visit
+/vit_viz/end      ends all that is computed for this visitor
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from starlette.routing import Route
+
+from vit_viz import samples
+from vit_viz.checkpoints.catalog import entry_of
+from vit_viz.errors import Cancelled, ImageError, VitVizError
+from vit_viz.images.thumbnails import small_square
+from vit_viz.lazy import F
+from vit_viz.sentences import sentence
+from vit_viz.session.edits import NO_EDITS, ModelEdits
+from vit_viz.session.handles import VISITOR
+from vit_viz.session.request import Subject
+from vit_viz.session.session import Session
+from vit_viz.ui.edge.uploads import UploadFiles
+from vit_viz.ui.header import offers, sizes
+from vit_viz.ui.opened import PageCall, page_route
+from vit_viz.ui.payload import facts_value, ranking_value
+from vit_viz.views import choices
+
+MOST_PICTURES = 24
+"""Files that are taken at once; the rest of them is left."""
+_GONE = "The uploaded file is no longer here; please choose the picture again."
+_HEADS = {"off": "off", "mean": "at its mean", "uniform": "looks at all tokens alike"}
+_TOKENS = {"class": "the class token", "everything": "all tokens"}
+Value = dict[str, Any]
+
+
+def routes(session: Session) -> list[Route]:
+    """All of it."""
+    answers = {
+        "facts": facts,
+        "edited": edited,
+        "models": lambda asked: offers.picker_value(asked.session, asked.view.model),
+        "wanted": _wanted,
+        "load": lambda asked: _load(asked, _reference(asked)),
+        "tray": lambda asked: tray(asked.session, asked.view.image, asked.owner),
+        "bring": _bring,
+        "end": _end,
+    }
+    return [page_route(session, name, answer) for name, answer in answers.items()]
+
+
+def facts(asked: PageCall) -> Value:
+    """What is known of a view once its pass is there; "unloaded" says why its model is not, where another one can be shown."""
+    session, view = asked.session, asked.view
+    try:
+        _load(asked, asked.subject.model)
+    except Cancelled:
+        raise
+    except VitVizError as error:
+        if view.model == choices.default_name(session):
+            raise
+        return {"unloaded": sentence(error)}
+    asked.preview({"words": f"Running {view.model} …"})
+    session.run(asked.subject.request("trace"), progress=asked.progress, cancelled=asked.cancelled)
+    return facts_value(session, view, asked.owner, notes=asked.problems) | {
+        "sizes": sizes.value(session, view, asked.owner),
+        "awaits": view.awaits_upload,
+    }
+
+
+def _load(asked: PageCall, ref: str) -> Value:
+    """Wait until a model is here, and say how far it is."""
+    if not asked.session.has_model(ref):
+        entry = entry_of(ref)
+        title = entry.title if entry else ref
+        asked.preview(_far(title))
+
+        def fetched(done: int, total: int) -> None:
+            asked.preview(_far(title, done, total))
+
+        asked.session.model(ref, progress=fetched, cancelled=asked.cancelled)
+    return {}
+
+
+def _far(title: str, done: int = 0, total: int = 0) -> Value:
+    """How far a model is, in words: bytes that were fetched, of those that there are where that is known."""
+    if not done:
+        return {"words": f"Looking for {title} …", "loads": True}
+    if done == total:
+        return {"words": f"Loading {title} …", "of": 1.0, "loads": True}
+    megabytes = f"{done / 1e6:.0f} of {total / 1e6:.0f} MB" if total else f"{done / 1e6:.0f} MB"
+    share = {"of": done / total} if total else {}
+    return {"words": f"Downloading {title}", "amount": megabytes, "loads": True} | share
+
+
+def _reference(asked: PageCall) -> str:
+    """What the session calls the model that was named."""
+    return choices.model_reference(asked.session, str(asked.body.get("name", "")).strip())
+
+
+def _wanted(asked: PageCall) -> Value:
+    ref = _reference(asked)
+    return {} if offers.is_here(asked.session, ref) else offers.download_question(ref)
+
+
+def _end(asked: PageCall) -> Value:
+    asked.session.end_computations(asked.owner)
+    return {}
+
+
+# --- the pictures of a visit
+
+
+def tray(session: Session, chosen: str, owner: str) -> Value:
+    """The samples, then the pictures of this owner that are still kept, each as a thumbnail; the shapes of all of them."""
+    pictures: list[Value] = []
+    shown: dict[str, Image.Image] = {}
+    for name in samples.sample_names():
+        shown[name], digest = samples.sample_and_hash(name)
+        pictures.append(
+            {"id": name, "name": name, "thumbnail": _thumbnail(session, name, shown[name], digest)}
+        )
+    for image, stored in session.uploads.of(owner).items():
+        shown[image] = stored.image
+        thumbnail = _thumbnail(session, image, stored.image, stored.digest)
+        pictures.append({"id": image, "name": stored.name, "thumbnail": thumbnail, "own": True})
+    if chosen not in shown:
+        with suppress(VitVizError):  # one that is not in the tray: a photo of a survey
+            shown[chosen] = session.image(chosen or choices.first_image(), owner=owner)
+    aspects = {image: picture.width / picture.height for image, picture in shown.items()}
+    return {"pictures": pictures, "chosen": chosen, "aspects": aspects}
+
+
+def _thumbnail(session: Session, image: str, picture: Image.Image, digest: str) -> str:
+    """The middle of a picture, small, as an address that holds it whole."""
+    return session.kept(("thumbnail", digest), lambda: small_square(picture), image, digest, size_of=len)
+
+
+def _bring(asked: PageCall) -> Value:
+    """The ids of the pictures that were taken, and a sentence for each file that was not."""
+    told, files = asked.body.get("uploads"), asked.files
+    assert files is not None
+    paths = dict.fromkeys(str(path) for path in told[:MOST_PICTURES]) if isinstance(told, list) else {}
+    images, problems = [], []
+    for path in paths:
+        try:
+            images.append(_added(asked, files, path))
+        except Exception as error:  # the others come all the same
+            name = f"{Path(path).name}: " if len(paths) > 1 else ""
+            problems.append(name + sentence(error))
+    kept = asked.session.uploads.of(asked.owner)  # many large ones push out the first
+    return {"images": [image for image in images if image in kept], "problems": problems}
+
+
+def _added(asked: PageCall, files: UploadFiles, path: str) -> str:
+    """The id of an uploaded file, which is in the tray from now on; the file is not kept."""
+    if not files.belongs_to(path, VISITOR.get()):
+        raise ImageError(_GONE)
+    file = Path(path)
+    try:
+        picture = asked.session.decode(file)
+    except ImageError:
+        if file.exists():
+            raise
+        raise ImageError(_GONE) from None
+    finally:
+        files.delete_after(path, 0.0)
+    return asked.session.add_upload(picture, owner=asked.owner, file_name=path)
+
+
+# --- what is changed inside the model
+
+
+def edited(asked: PageCall) -> Value:
+    """The edits of a view in words, each by itself with what is left without it, and the answers before and after them."""
+    edits = ModelEdits.parse(asked.view.edits)
+    each = [{"said": _said(single), "left": str(edits.without(single))} for single in edits.singles]
+    value: Value = {"words": edits.sentence, "each": each}
+    if not edits:
+        return value
+    try:
+        return value | _compared(asked.session, asked.subject)
+    except Exception as error:  # they can be taken back all the same
+        return value | {"error": sentence(error)}
+
+
+def _said(single: ModelEdits) -> str:
+    """One edit in words."""
+    for (layer, head), state in single.heads:
+        return f"layer {layer}, head {head}: {_HEADS[state]}"
+    for layer, temperature in single.temperatures:
+        return f"layer {layer}: temperature {temperature:g}, {'sharper' if temperature < 1 else 'more even'}"
+    (one,) = single.forbidden
+    seeing, seen = (_region(region) for region in (one.seeing, one.seen))
+    _, _, layers = str(one).partition("@")
+    where = f"in {'layer' if len(one.layers) == 1 else 'layers'} {layers}" if layers else "in all layers"
+    return f"{seeing} can no longer see {seen}, {where}"
+
+
+def _region(region: str) -> str:
+    return f"patches {region}" if region[0].isdigit() else _TOKENS.get(region, region)
+
+
+def _compared(session: Session, subject: Subject) -> Value:
+    """The answers before and after, beside each other; of a model without classes, how far its embedding has moved."""
+    was = replace(subject, edits=NO_EDITS)
+    before, after = (session.top_classes_of(one) for one in (was, subject))
+    if before is not None and after is not None:
+        return {"before": ranking_value(before), "after": ranking_value(after)}
+    first, second = (session.trace_of(one).logits for one in (was, subject))
+    if first is None or second is None:
+        return {}
+    cosine = float(F.cosine_similarity(first, second, dim=0))
+    return {"moved": f"Similarity of the photo's embedding with that of the unedited model: {cosine:.3f}."}
