@@ -5,11 +5,9 @@ import { test } from 'node:test';
 
 import { firstChoice } from '../../vit_viz/web/explain/agree.js';
 import { endOfStrips } from '../../vit_viz/web/explain/card.js';
-import { mount as stage } from '../../vit_viz/ui/explain/stage.js';
-import { component, mount } from './browser.js';
+import { mountStage } from './stage_part.js';
 import { STAGED } from './staged.js';
 
-const STAGE = component(stage, 'ui/explain/stage.html');
 const curve = (/** @type {number[]} */ y) => ({
   x: [0, 0.5, 1],
   y,
@@ -42,7 +40,7 @@ const photo = {
 };
 
 function shown(/** @type {any} */ lead = known) {
-  const part = mount(STAGE, { ...photo, lead });
+  const part = mountStage({ ...photo, lead });
   const press = (/** @type {string} */ name) =>
     /** @type {any} */ (part.element.querySelector(`[data-test=${name}]`)).click();
   const labels = () =>
@@ -50,7 +48,12 @@ function shown(/** @type {any} */ lead = known) {
       .querySelectorAll('[data-test]')
       .filter((/** @type {any} */ button) => !button.hidden)
       .map((/** @type {any} */ button) => button.textContent);
-  return { ...part, press, labels, tell: (/** @type {any} */ news) => part.set(news, 'lead') };
+  /** Measures it, and is answered so. */
+  const measure = async (/** @type {any} */ answer) => {
+    part.find('measure').click();
+    await part.leads.at(-1)?.answer(answer);
+  };
+  return { ...part, press, labels, measure };
 }
 
 test('of one map there is no lead to measure; of two a button says what it costs', () => {
@@ -64,29 +67,62 @@ test('of one map there is no lead to measure; of two a button says what it costs
   assert.ok(find('fall').hidden);
 });
 
-test('what is measured says how far it is, can be ended, and is about this map alone', () => {
-  const { find, told, tell } = shown();
+test('what is measured says how far it is, and can be ended', async () => {
+  const { find, leads } = shown();
   find('measure').click();
-  assert.deepEqual(told.at(-1), ['measure', { key: known.key }]);
-  assert.equal(find('lead').dataset.state, 'running');
-  tell({ key: known.key, share: 0.5, words: 'Random orders: 50%, about 4 s left' });
-  assert.equal(/** @type {any} */ (find('progress')).value, 0.5);
-  assert.match(find('job-words').textContent, /about 4 s left/);
+  assert.deepEqual(leads[0].data, { view: 'image=x' });
+  assert.deepEqual([find('lead').dataset.state, find('job-words').textContent], ['running', 'Starting …']);
   assert.ok(find('measure').hidden && !find('stop').hidden);
+  leads[0].tell({ share: 0, left: '', preview: { words: 'Random orders' } });
+  assert.equal(find('job-words').textContent, 'Random orders …');
+  leads[0].tell({ share: 0.5, left: 'about 4 s left' });
+  assert.equal(/** @type {any} */ (find('progress')).value, 0.5);
+  assert.equal(find('job-words').textContent, 'Random orders: 50%, about 4 s left');
+  leads[0].tell({ share: 0.75, left: '', preview: { words: 'This map' } });
+  assert.equal(find('job-words').textContent, 'This map: 75%');
   find('stop').click();
-  assert.deepEqual(told.at(-1), ['halt', {}]);
-  tell({ key: 'of another method', ...measured });
-  assert.equal(find('lead').dataset.state, 'open');
-  tell({ key: known.key, error: 'This was stopped.' });
-  assert.deepEqual([find('job-words').textContent, find('measure').hidden], ['This was stopped.', false]);
+  assert.ok(leads[0].stop.aborted);
+  const stopped = 'This was stopped; nothing of it was kept.';
+  assert.deepEqual([find('job-words').textContent, find('measure').hidden], [stopped, false]);
+  await leads[0].answer(measured);
+  assert.deepEqual([find('job-words').textContent, find('lead').dataset.state], [stopped, 'open']);
 });
 
-test('the curve is of the lead, from either end of the map, with 0 as a line and the slider on it', () => {
-  const { find, tell, press, labels, browser } = shown();
+test('a measurement that is refused says why, and can be asked for again', async () => {
+  const { find, measure } = shown();
+  await measure(new Error('The picture is gone.'));
+  assert.deepEqual([find('job-words').textContent, find('measure').hidden], ['The picture is gone.', false]);
+  await measure(measured);
+  assert.equal(find('lead').dataset.state, 'measured');
+});
+
+test('a measurement is about one map; it goes on while another one is looked at, but not another class', async () => {
+  const { find, leads, show } = shown();
+  const other = { ...photo, lead: { ...known, key: 'k|1-2|legrad' } };
+  find('measure').click();
+  show(other);
+  assert.deepEqual([find('lead').dataset.state, leads[0].stop.aborted], ['open', false]);
+  show({ ...photo, lead: known });
+  assert.equal(find('lead').dataset.state, 'running');
+  show(other);
+  find('measure').click();
+  assert.ok(leads[0].stop.aborted);
+  await leads[1].answer(measured);
+  assert.equal(find('lead').dataset.state, 'measured');
+  show({ ...photo, lead: known });
+  assert.equal(find('lead').dataset.state, 'open');
+  find('measure').click();
+  show({ ...photo, target: '1-3', lead: { ...known, key: 'k|1-3|relevance' } });
+  assert.ok(leads[2].stop.aborted);
+  assert.equal(find('lead').dataset.state, 'open');
+});
+
+test('the curve is of the lead, from either end of the map, with 0 as a line and the slider on it', async () => {
+  const { find, measure, press, labels, browser } = shown();
   /** @type {number[]} */
   const taken = [];
   browser.window.addEventListener('vv-taken', (/** @type {any} */ event) => taken.push(event.detail));
-  tell({ key: known.key, ...measured });
+  await measure(measured);
   assert.equal(find('lead').dataset.state, 'measured');
   assert.equal(
     find('fall-title').textContent,

@@ -3,25 +3,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { drawValue } from '../../vit_viz/ui/kit/elements.js';
 import { Picture, showTip } from '../../vit_viz/ui/kit/picture.js';
 import { Browser, mount, read } from './browser.js';
 
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 
 const [, INSIDE] = /** @type {RegExpMatchArray} */ (
-  read('../../vit_viz/ui/explain/stage.html').match(/vv-play-picture">([^]*)<\/div>\s*<\/div>\s*$/)
+  read('../../vit_viz/web/explain/stage.html').match(/vv-play-picture">([^]*)<\/div>\s*<\/div>\s*<details/)
 );
 /** What the stage of the Explain tab has of a picture. @type {import('./browser.js').Component} */
 const PICTURE = {
   html: INSIDE,
   start(element, _trigger, props, watch) {
     const picture = new Picture(element);
-    drawValue(watch, () => picture.show(props.value));
+    const draw = () => {
+      if (props.value === null) picture.wait();
+      else if (typeof props.value === 'string') picture.fail(props.value);
+      else picture.show(props.value);
+    };
+    watch('value', draw);
+    draw();
   },
 };
 const shown = {
-  revision: 3,
   src: '/picture/x.png',
   save: '/picture/x.png?save=1',
   alt: 'Layer 2.',
@@ -113,16 +117,17 @@ test('a picture that cannot be picked is an image, and one without size takes th
   );
 });
 
-test('an answer to an older question changes nothing, the same file is ready at once', () => {
+test('a file that arrives after another was asked for changes nothing, the same file is ready at once', () => {
   const { element, set, find } = mount(PICTURE, shown);
-  set({ ...shown, revision: 2, caption: 'old' });
-  assert.equal(find('caption').textContent, 'layer 2, head 1');
   const late = /** @type {any} */ (find('image')).onload;
-  set({ ...shown, revision: 4, src: '/picture/y.png', rings: [] });
+  set(null);
+  late();
+  assert.ok(element.classList.contains('vv-busy')); // another one is on its way
+  set({ ...shown, src: '/picture/y.png', rings: [] });
   late();
   assert.ok(element.classList.contains('vv-busy')); // the older file arrived
   /** @type {any} */ (find('image')).onload();
-  set({ ...shown, revision: 5, src: '/picture/y.png', caption: 'again' });
+  set({ ...shown, src: '/picture/y.png', caption: 'again' });
   assert.ok(!element.classList.contains('vv-busy'));
   assert.equal(find('caption').textContent, 'again');
 });
@@ -130,22 +135,22 @@ test('an answer to an older question changes nothing, the same file is ready at 
 test('while it is busy it keeps the old picture, and an error takes everything away', async () => {
   const { element, set, find } = mount(PICTURE, shown);
   /** @type {any} */ (find('image')).onload();
-  set({ revision: 4, busy: true });
+  set(null);
   assert.ok(element.classList.contains('vv-busy'));
   assert.equal(find('caption').textContent, 'layer 2, head 1');
-  set({ revision: 5, error: 'No such head.' });
+  set('No such head.');
   assert.deepEqual([find('image').hidden, find('bar').hidden, find('save').hidden], [true, true, true]);
   assert.deepEqual([find('empty').textContent, find('empty').hidden], ['No such head.', false]);
   assert.deepEqual([find('rings').childElementCount, find('caption').textContent], [0, '']);
   assert.ok(!element.classList.contains('vv-busy'));
-  set({ ...shown, revision: 6 });
+  set({ ...shown });
   globalThis.fetch = /** @type {any} */ (() => Promise.reject(new Error('refused')));
   /** @type {any} */ (find('image')).onerror();
   await settled();
   assert.match(find('empty').textContent, /could not be fetched/);
-  set({ ...shown, revision: 7, src: '/z.png' });
+  set({ ...shown, src: '/z.png' });
   const late = /** @type {any} */ (find('image')).onerror;
-  set({ ...shown, revision: 8, src: '/w.png' });
+  set({ ...shown, src: '/w.png' });
   late();
   await settled();
   assert.equal(find('empty').textContent, '');

@@ -2,7 +2,6 @@
 
 /** Of a photo of 60 x 180 pixels, whose middle is cut into 4 x 6 patches. */
 export const STAGED = {
-  revision: 1,
   src: '/map/x',
   alt: 'A map.',
   caption: 'c',
@@ -10,9 +9,12 @@ export const STAGED = {
   pick: false,
   area: [0, 0, 60, 180],
   rings: [],
+  view: 'image=x',
+  subject: 'image=x',
   key: 'k',
   target: '3',
   method: 'Rollout',
+  shows: 'rollout',
   grid: [4, 6],
   region: [10, 30, 40, 120],
   photo_size: [60, 180],

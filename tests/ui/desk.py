@@ -30,6 +30,8 @@ from vit_viz.ui.app import TABS, build_app
 from vit_viz.ui.edge.user_errors import sentence, toast
 from vit_viz.ui.explain.answers import gallery_value
 from vit_viz.ui.explain.questions import Questions
+from vit_viz.ui.explain.stage import _stage
+from vit_viz.ui.opened import PageCall
 from vit_viz.ui.page import Tab
 from vit_viz.views.choices import first_image
 from vit_viz.views.state import ViewState
@@ -200,6 +202,11 @@ def cards_of(session: Session, desk: Desk) -> dict[str, dict[str, Any]]:
     """The cards that the Explain tab of a page is answered with, by their methods."""
     questions = Questions.of(SimpleNamespace(session=session), desk.view(), desk.owner)
     return {card["name"]: card for card in gallery_value(questions)["cards"]}
+
+
+def stage_of(session: Session, desk: Desk) -> dict[str, Any]:
+    """What the stage of the Explain tab of a page is answered with."""
+    return _stage(PageCall(session, desk.owner, desk.view(), (), {}, lambda: False))
 
 
 def name_of(component: Any) -> str:

@@ -143,8 +143,8 @@ def test_options_of_rollout_change_its_picture_and_its_link(visit: Callable[...,
     open_tab(page, "Explain")
     picture_loaded(page, "#vv-explain-picture")
     before = page.locator("#vv-explain-picture .vv-image").get_attribute("src")
-    page.get_by_role("button", name="Options and formula of this map").click()
-    page.get_by_label("max", exact=True).check()
+    page.locator("summary", has_text="Options and formula of this map").click()
+    page.get_by_role("button", name="max", exact=True).click()
     page.wait_for_function(
         "old => document.querySelector('#vv-explain-picture .vv-image').getAttribute('src') !== old",
         arg=before,
@@ -242,7 +242,7 @@ def test_a_bad_upload_gives_one_sentence_and_keeps_the_picture(
 
 
 def test_every_picture_has_a_caption_and_can_be_saved(page: Any) -> None:
-    for name, pictures in (("Explain", ".vv-part-stage.block"), ("Patches", "figure")):
+    for name, pictures in (("Explain", "#vv-explain-picture"), ("Patches", "figure")):
         open_tab(page, name)
         parts = page.locator(f"#vv-tab-{name.lower()} {pictures}").all()
         assert parts

@@ -27,9 +27,7 @@ from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.app import build_app, session_of
 from vit_viz.ui.explain import stage
-from vit_viz.ui.page import step
 from vit_viz.ui.payload import cells_value, explorer_value, facts_value, picture_value
-from vit_viz.ui.pictures import card_named
 from vit_viz.ui.routes import PREFIX, routes
 from vit_viz.views.state import ViewState
 
@@ -110,21 +108,13 @@ def test_rings_lie_on_patches_only(subject: Subject, trace: Trace) -> None:
     assert ring == pytest.approx([36, 90 * 6 / 7, 48, 90])
 
 
-def test_arrows_go_from_a_suffix_token_to_the_centre_and_stop_at_the_last_patch(
-    session: Session, subject: Subject
-) -> None:
-    assert step(session, view_of(subject, query="detection 0"), "ada", {"down": 1}).query == "2,3"
-    assert step(session, view_of(subject, query="3,6"), "ada", {"across": 1}).query == "3,6"
-
-
 def test_rollout_asks_for_suffix_tokens_in_a_list_of_their_own() -> None:
-    view, method = ViewState(query="detection 3", method="rollout"), card_named("rollout")
-    query, suffix = stage._controls(view, method, LAYOUT)[1:3]
-    assert (query["choices"], query["value"]) == (["class", "register 0"], None)
-    assert (suffix["choices"], suffix["value"]) == (list(SUFFIX), "detection 3")
-    assert suffix["visible"]
-    plain = stage._controls(ViewState(query="class"), method, TokenLayout(grid=(2, 5)))[1:3]
-    assert (plain[0]["value"], plain[1]["visible"]) == ("class", False)
+    query, suffix = stage._query_controls(LAYOUT)
+    assert (query["choices"], query["default"]) == (["class", "register 0"], "class")
+    assert (suffix["choices"], suffix["default"]) == (list(SUFFIX), "class")
+    assert query["link"] == suffix["link"] == "q"
+    (plain,) = stage._query_controls(TokenLayout(grid=(2, 5)))
+    assert plain["choices"] == ["class"]
 
 
 def test_the_stage_tells_what_fell_outside_by_kind(session: Session, subject: Subject) -> None:

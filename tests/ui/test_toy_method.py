@@ -12,7 +12,7 @@ import gradio as gr
 import numpy as np
 import pytest
 
-from tests.ui.desk import COLS, OWNER, ROWS, Desk, arrived, cards_of
+from tests.ui.desk import COLS, OWNER, ROWS, Desk, arrived, cards_of, stage_of
 from tests.waiting import PATIENCE
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.method_input import MethodInput
@@ -82,6 +82,11 @@ def opened(demo: gr.Blocks, image: str, more: str = "") -> Desk:
     return arrived(demo, image, "explain", more)
 
 
+def controls_of(session: Session, desk: Desk) -> dict[str, Any]:
+    """The controls of the method on the stage, by their labels."""
+    return {control["label"]: control for control in stage_of(session, desk)["options"]}
+
+
 def test_a_method_of_one_declaration_has_a_card(demo: gr.Blocks, session: Session, image: str) -> None:
     one = cards_of(session, opened(demo, image))["toy"]
     assert (one["label"], one["slow"], one["blind"], one["options"]) == ("Stripes", True, False, "()")
@@ -129,26 +134,28 @@ def test_it_is_looked_at_closely_with_its_words_and_its_controls(
     demo: gr.Blocks, session: Session, image: str
 ) -> None:
     desk = opened(demo, image)
-    assert desk.shown["number of stripes"]["visible"] is False
+    assert "number of stripes" not in controls_of(session, desk)
     desk.act("vv-gallery", "compute", data={"method": "toy"})
     desk.follow(method="toy")
-    said = " ".join(str(value.get("value")) for name, value in desk.told if name == "HTML")
+    staged = stage_of(session, desk)
     for words in (TOY.words.formula, "Toy &amp; Test 2026"):
-        assert words in said
-    assert desk.shown["number of stripes"] == {"value": 2, "visible": True}
-    assert desk.shown["direction of stripes"] == {"value": "rows", "visible": True}
-    assert "2 stripes" in desk.shown["vv-explain-picture"]["value"]["caption"]
-    desk.act("number of stripes", "input", 5)
+        assert words in staged["formula"]
+    controls = controls_of(session, desk)
+    assert list(controls) == ["number of stripes", "direction of stripes"]
+    stripes = controls["number of stripes"]
+    assert (stripes["link"], stripes["default"], stripes["low"], stripes["high"]) == ("toy.stripes", 2, 1, 9)
+    assert (stripes["name"], stripes["sentence"]) == ("stripes", "How many stripes there are.")
+    assert controls["direction of stripes"]["choices"] == ["rows", "cols"]
+    assert "2 stripes" in staged["caption"]
+    desk.follow(**{"toy.stripes": "5"})
     assert desk.view().options == (("toy", ToyOptions(5)),)
     assert cards_of(session, desk)["toy"]["options"] == "(('stripes', 5),)"
     assert "map" not in cards_of(session, desk)["toy"]  # it is another map, which nobody asked for yet
+    assert "number of stripes" not in controls_of(session, desk)  # another one stands for it
     desk.act("vv-gallery", "compute", data={"method": "toy"})
-    desk.follow(method="rollout")
-    assert desk.shown["number of stripes"]["visible"] is False
-    desk.follow(method="toy")
-    assert desk.shown["number of stripes"] == {"value": 5, "visible": True}
-    assert "5 stripes" in desk.shown["vv-explain-picture"]["value"]["caption"]
-    assert "number of stripes 5" in desk.shown["vv-explain-picture"]["value"]["caption"]
+    assert controls_of(session, desk) == controls
+    assert "5 stripes" in stage_of(session, desk)["caption"]
+    assert "number of stripes 5" in stage_of(session, desk)["caption"]
 
 
 def test_the_library_knows_it_by_name(session: Session, image: str) -> None:

@@ -33,7 +33,7 @@ from vit_viz.ui import opened
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.user_errors import GuardedBlocks, log_with_request_numbers, notice
-from vit_viz.ui.explain import answers as explain_answers, view as explain
+from vit_viz.ui.explain import answers as explain_answers, stage, view as explain
 from vit_viz.ui.header import answers as header_answers, view as header
 from vit_viz.ui.heads import answers as head_answers, view as heads
 from vit_viz.ui.help import LISTING, listing
@@ -173,6 +173,7 @@ def launch_options(
                 *steps.routes(session),
                 *head_answers.routes(session),
                 *explain_answers.routes(session),
+                *stage.routes(session),
                 *routes(session),
             ],
             "openapi_url": None,

@@ -18,16 +18,13 @@ import gradio as gr
 from cachetools import LRUCache
 from starlette.routing import BaseRoute
 
-from vit_viz.errors import ParameterError
 from vit_viz.explorer.value import link_fields
-from vit_viz.geometry import format_query
 from vit_viz.session.handles import OWNER
 from vit_viz.session.session import Session
 from vit_viz.ui.edge.admission import SLOW
 from vit_viz.ui.edge.uploads import UploadFiles
-from vit_viz.ui.kit import Address, Stage
+from vit_viz.ui.kit import Address
 from vit_viz.views import choices
-from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 
 Reducer = Callable[..., ViewState]
@@ -196,15 +193,6 @@ class Page:
 
         listener(handle, [self.view, *inputs], self.outputs, **QUICK)
 
-    def option(self, control: Any, name: str) -> None:
-        """Let a control of Gradio choose an option of the view."""
-
-        def reduce(view: ViewState, value: Any) -> ViewState:
-            return view.after_action().with_options({name: value})
-
-        self.explain(control, name)
-        self.action(control.input, reduce, inputs=[control])
-
     def explain(self, control: Any, words: str) -> None:
         """Say what a control of Gradio is for.
 
@@ -222,10 +210,6 @@ class Page:
             return self.changed(request, view, lambda newest: reduce(newest, owner, data))
 
         listener(handle, [self.view], self.outputs, **QUICK)
-
-    def choices(self, listener: Listener, *names: str) -> None:
-        """Let an event of one of our own components choose options of the view, by their names."""
-        self.gesture(listener, lambda view, _owner, data: with_choices(view, data, names))
 
     def reply(self, listener: Listener, answer: Answer, outputs: Sequence[Any] = ()) -> None:
         """Let an event of one of our own components be answered, the view as it is: answer(view, owner, data) -> `outputs`."""
@@ -257,11 +241,6 @@ class Page:
         return (view.about, _panel_in(view), *keys)
 
 
-def with_choices(view: ViewState, data: dict[str, Any], names: Sequence[str]) -> ViewState:
-    """The view with what an event says of these options."""
-    return view.with_options({name: data[name] for name in names if name in data}).after_action()
-
-
 def _link(before: ViewState, view: ViewState) -> dict[str, str | None]:
     """The part of the link that changed; the explorer keeps its own options there by itself."""
     old, new = before.to_link(), view.to_link()
@@ -277,47 +256,3 @@ def _panel_in(view: ViewState) -> Hashable:
         *(view.about, view.panel, view.drawing),
         *(question.follows_pin and view.query, question.takes_target and view.target),
     )
-
-
-def choose_query(picture: Stage, page: Page) -> None:
-    """Let a picture choose the query of the whole page."""
-    page.gesture(picture.pick, lambda view, owner, data: pick(page.session, view, owner, data))
-    page.gesture(picture.step, lambda view, owner, data: step(page.session, view, owner, data))
-
-
-def pick(session: Session, view: ViewState, owner: str, data: dict[str, Any]) -> ViewState:
-    """The view with the patch at a point of the original photo as its query; a point that no patch covers changes nothing.
-
-    Args:
-        data: y and x in pixels of the original.
-
-    Raises:
-        ParameterError: the point is not two numbers.
-    """
-    trace = session.trace_of(subject_of(session, view, owner))
-    try:
-        y, x = float(data["y"]), float(data["x"])
-    except (KeyError, TypeError, ValueError):
-        raise ParameterError("A click needs a row and a column in pixels of the photo.") from None
-    finite = abs(y) + abs(x) < float("inf")
-    patch = trace.crop_box.locate(y, x, trace.layout.grid) if trace.crop_box and finite else None
-    return view if patch is None else view.after_action(query=format_query(patch))
-
-
-def step(session: Session, view: ViewState, owner: str, data: dict[str, Any]) -> ViewState:
-    """The view with its query moved by one patch; from a token that is not a patch it goes to the centre of the photo."""
-    trace = session.trace_of(subject_of(session, view, owner))
-    rows, cols = trace.layout.grid
-    tokens = trace.layout.tokens(view.query_of(trace.layout)) if view.query else ()
-    patches = [place for place in map(trace.layout.place, tokens) if place]
-    if len(patches) != 1:
-        return view.after_action(query=format_query((rows // 2, cols // 2)))
-    row, col = patches[0]
-    row = min(max(row + _direction(data, "down"), 0), rows - 1)
-    col = min(max(col + _direction(data, "across"), 0), cols - 1)
-    return view.after_action(query=format_query((row, col)))
-
-
-def _direction(data: dict[str, Any], name: str) -> int:
-    value = data.get(name, 0)
-    return value if value in (-1, 0, 1) else 0

@@ -182,7 +182,6 @@ def picture_value(
         places = map(trace.layout.place, trace.layout.tokens(view.query_of(trace.layout)))
         rings = [list(trace.crop_box.patch_rect(*place, trace.layout.grid)) for place in places if place]
     return {
-        "revision": view.revision,
         "src": f"{address}&bare=1",
         "save": address,
         "figure": figure_address(address),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import json
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -14,11 +14,14 @@ from tests.session.test_session import picture
 from tests.ui.desk import odd_session
 from tests.ui.waits import expect
 from vit_viz.analyses.methods import METHODS
+from vit_viz.errors import Cancelled, ParameterError
+from vit_viz.rest import Told
 from vit_viz.session.request import Subject
 from vit_viz.ui import pictures
 from vit_viz.ui.explain import agree, lead, stage
 from vit_viz.ui.explain.answers import gallery_value
 from vit_viz.ui.explain.questions import Questions, with_target
+from vit_viz.ui.opened import PageCall
 from vit_viz.views.state import ViewState
 
 
@@ -30,6 +33,25 @@ def asked(**options: Any) -> Questions:
     page: Any = SimpleNamespace(session=session)
     view = ViewState(model="odd", image=image).with_options(options)
     return Questions(page, subject, with_target(session, subject, view))
+
+
+class Heard(Told):
+    """Notes all that is said of an answer, in order."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, Any]] = []
+        super().__init__()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name != "said":
+            self.said.append((name, value))
+
+
+def call_of(questions: Questions, **how: Any) -> PageCall:
+    """What the page asks of the same."""
+    options = {"cancelled": lambda: False} | how
+    return PageCall(questions.page.session, "", questions.targeted.view, (), {}, **options)
 
 
 def staged(questions: Questions) -> dict[str, Any]:
@@ -137,10 +159,15 @@ def test_the_difference_on_the_stage_has_a_test_of_its_own(pair: str, method: st
     shown = stage._shown(questions)
     before = staged(questions)["lead"]
     assert "curves" not in before
-    *told, last = (news["lead"] for news in lead.measured(shown, threading.Event()))
-    assert [one["share"] for one in told] == sorted(one["share"] for one in told)
+    heard = Heard()
+    last = lead.measured(shown, call_of(questions, told=heard))
+    shares = [value for name, value in heard.said if name == "share"]
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1)
+    doing = [json.loads(value)["words"] for name, value in heard.said if name == "preview" and value]
+    assert doing == ["Random orders of patches", "The order of this map"]
     after = staged(questions)["lead"]
-    assert before["key"] == last["key"] == after["key"]
+    assert before["key"] == after["key"]
     assert after["curves"] == last["curves"]
     logits, (one, other) = questions.trace.logits, map(int, pair.split("-"))
     assert logits is not None
@@ -175,12 +202,13 @@ def test_what_is_no_difference_has_no_such_test_and_what_stops_says_so() -> None
         {"target": "1-4", "sides": "one"},
     ):
         assert staged(asked(**options))["lead"] is None
-    stop = threading.Event()
-    stop.set()
-    shown = stage._shown(asked(target="2-3", sides="difference"))
-    *_, last = (news["lead"] for news in lead.measured(shown, stop))
-    assert last["error"]
-    assert "curves" not in last
+    single = asked(target="3", sides="difference")
+    with pytest.raises(ParameterError, match="two classes whose maps are subtracted"):
+        lead.measured(stage._shown(single), call_of(single))
+    pair = asked(target="2-3", sides="difference")
+    with pytest.raises(Cancelled):
+        lead.measured(stage._shown(pair), call_of(pair, cancelled=lambda: True))
+    assert "curves" not in staged(pair)["lead"]
 
 
 @pytest.mark.parametrize(

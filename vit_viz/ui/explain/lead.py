@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import gradio as gr
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vit_viz.analyses.faithfulness import Faithfulness
 from vit_viz.analyses.trust import RANDOM_BAND, TRUST, Trust
-from vit_viz.progress import duration, time_left
+from vit_viz.errors import ParameterError
+from vit_viz.explorer.value import Value
+from vit_viz.progress import duration
 from vit_viz.session.request import Request
 from vit_viz.ui import pictures
-from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain.questions import Questions, percent
 from vit_viz.ui.explain.sides import Shown
 from vit_viz.ui.explain.trust import BAND_SHARE, logits, trust_value
-from vit_viz.ui.jobs import Step, steps
+from vit_viz.ui.opened import PageCall
 
 
 def key(shown: Shown) -> str:
@@ -80,29 +77,22 @@ def curves_value(shown: Shown, trust: Trust) -> dict[str, Any]:
     }
 
 
-def measured(shown: Shown, stop: threading.Event) -> Iterator[dict[str, Any]]:
-    """Measure it: random orders first, which all maps of these two classes share."""
-    about, session, started = key(shown), shown.questions.page.session, time.monotonic()
+def measured(shown: Shown, asked: PageCall) -> Value:
+    """Measure it: random orders first, which all maps of these two classes share. What is being done is a preview.
 
-    def tell(**said: Any) -> dict[str, Any]:
-        return gr.update(lead={"key": about, **said})
-
-    def far(what: str, before: float, whole: float, step: Step) -> dict[str, Any]:
-        share = before + whole * step.share
-        left = time_left(share, time.monotonic() - started)
-        return tell(share=share, words=f"{what}: {share:.0%}" + (f", {left}" if left else ""))
-
-    yield tell(share=0.0, words="Random orders of patches …")
-    try:
-        for step in steps(partial(session.run, shown.questions.band_request()), stop):
-            yield far("Random orders of patches", 0.0, BAND_SHARE, step)
-        for step in steps(partial(session.run, request(shown)), stop):
-            if step.is_last:
-                yield tell(**curves_value(shown, step.result))
-            else:
-                yield far("The order of this map", BAND_SHARE, 1 - BAND_SHARE, step)
-    except Exception as error:
-        yield tell(error=sentence(error))
+    Raises:
+        ParameterError: the map is not that of two classes, subtracted.
+    """
+    if not pictures.is_subtracted(shown.view):
+        raise ParameterError(
+            "The lead is measured of two classes whose maps are subtracted; here there are none."
+        )
+    run = partial(shown.questions.page.session.run, cancelled=asked.cancelled)
+    asked.preview({"words": "Random orders of patches"})
+    run(shown.questions.band_request(), progress=lambda share: asked.progress(BAND_SHARE * share))
+    asked.preview({"words": "The order of this map"})
+    trust = run(request(shown), progress=lambda share: asked.progress(BAND_SHARE + (1 - BAND_SHARE) * share))
+    return curves_value(shown, trust)
 
 
 # --- in words

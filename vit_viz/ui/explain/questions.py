@@ -13,6 +13,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.figures.lettering import number
 from vit_viz.labels import Labels
 from vit_viz.outputs import Noun, Output, noun_of, output_kind, output_name, shown
+from vit_viz.progress import StopCheck
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
@@ -254,7 +255,7 @@ def _written(targeted: TargetedView) -> Callable[[float], str]:
     return number if targeted.is_value else percent if targeted.classes else _two_digits
 
 
-def answer_value(questions: Questions, gone: str) -> dict[str, Any]:
+def answer_value(questions: Questions, gone: str, *, cancelled: StopCheck | None = None) -> dict[str, Any]:
     """What the model says without these patches, given as numbers row by row with commas between.
 
     Raises:
@@ -273,7 +274,7 @@ def answer_value(questions: Questions, gone: str) -> dict[str, Any]:
         gone=[divmod(patch, cols) for patch in patches],
         **({"asked": asked} if asked else {}),
     )
-    answer: WithoutPatches = questions.page.session.run(request)
+    answer: WithoutPatches = questions.page.session.run(request, cancelled=cancelled)
     show = _written(questions.targeted)
     lines = _lines(answer, questions.targeted.chosen, len(asked))
     return {

@@ -1,199 +1,72 @@
-"""The stage of the Explain tab: the chosen map on the photo, whose patches can be taken away, and the options of its method."""
+"""What the stage of the Explain tab asks: the chosen map on the photo, its controls, and what the model says without patches.
+
+POST /vit_viz/stage     {"view": LINK}: the map, its numbers and words, what else can be chosen, and the controls with the formula
+POST /vit_viz/without   {"view": LINK, "gone": "7,3,20"}: what the model says of the photo without these patches
+POST /vit_viz/lead      {"view": LINK}: whether the lead of one class over another goes with the patches that two classes' maps,
+                        subtracted, give to the one; it takes long, and says how far it is
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import groupby
-from typing import Any, get_args
+from dataclasses import replace
 
-import gradio as gr
+from starlette.routing import Route
 
 from vit_viz.analyses.faithfulness import patch_order
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import OptionField
 from vit_viz.analyses.spec import AnyMethod
 from vit_viz.capture import Trace
+from vit_viz.explorer.value import Value, described
 from vit_viz.figures.lettering import number
 from vit_viz.figures.maps import drawn_words
-from vit_viz.figures.request import DrawingOptions, Table
+from vit_viz.figures.request import DrawingOptions
 from vit_viz.figures.screen import style_of
-from vit_viz.figures.styles import STRENGTHS, STYLES
 from vit_viz.geometry import TokenLayout
+from vit_viz.progress import StopCheck
 from vit_viz.results import PatchMap
-from vit_viz.session.handles import PAGE
+from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain import lead, sides
-from vit_viz.ui.explain.questions import Questions, answer_value, shows_maps, whole_value
+from vit_viz.ui.explain.questions import Questions, answer_value, whole_value
 from vit_viz.ui.explain.sides import Shown
-from vit_viz.ui.jobs import Stops
-from vit_viz.ui.kit import Stage, words
-from vit_viz.ui.page import Page, choose_query
+from vit_viz.ui.kit import words
+from vit_viz.ui.opened import PageCall, page_route
 from vit_viz.ui.payload import bar_value, cells_value, picture_address, picture_value
 from vit_viz.ui.pictures import card_named
 from vit_viz.views.state import ViewState
 
-_LEAD = "lead"
-_CONTROLS = ("query", "suffix", "style", "alpha", "table", "smooth")
+_DRAWING = {"style": "style", "alpha": "strength", "table": "colours of heat", "smooth": "smooth"}
+"""Options of how the map is drawn, and what their controls are called."""
 
 
-@dataclass(frozen=True)
-class OptionControl:
-    """The control of one option of a method."""
-
-    method: str
-    field: OptionField
-    component: Any
-
-    @property
-    def link_name(self) -> str:
-        """What links, and so the view, call the option."""
-        return self.field.link_name(self.method)
-
-    def update(self, view: ViewState, layers: int, *, visible: bool) -> dict[str, Any]:
-        """The control as it holds for a view of a model with so many layers."""
-        value = getattr(view.options_of(self.method).for_layers(layers), self.field.name)
-        if not self.field.option.is_layer:
-            return gr.update(value=value, visible=visible)
-        return gr.update(value=range(layers)[value], maximum=max(layers - 1, 1), visible=visible)
-
-
-def _option_controls() -> Iterator[OptionControl]:
-    """Lay out the controls of all methods: numbers beside each other, choices in lines of their own."""
-    for method in METHODS.cards:
-        for is_number, fields in groupby(
-            method.options.schema(), key=lambda field: field.kind in (int, float)
-        ):
-            with gr.Row() if is_number else nullcontext():
-                yield from [OptionControl(method.name, field, _component(field)) for field in fields]
-
-
-def _component(field: OptionField) -> Any:
-    option, default = field.option, field.default
-    if field.choices:
-        return gr.Radio(list(field.choices), value=default, label=option.label, elem_classes="vv-inline")
-    if field.kind is bool:
-        return gr.Checkbox(bool(default), label=option.label)
-    if option.is_layer:  # of two layers, until a model is known
-        return gr.Slider(0, 1, range(2)[default], step=1, label=option.label)
-    return gr.Slider(option.low, option.high, default, step=option.step, label=option.label)
-
-
-@dataclass(frozen=True)
-class Staged:
-    """The stage and the controls of the chosen method."""
-
-    stage: Stage
-    formula: gr.HTML
-    query: gr.Radio
-    suffix: gr.Dropdown
-    options: tuple[OptionControl, ...]
-    style: gr.Radio
-    alpha: gr.Slider
-    table: gr.Dropdown
-    smooth: gr.Checkbox
-
-
-def build() -> Staged:
-    """Lay out the stage and, in a fold below it, the controls."""
-    start = METHODS.usual.words
-    stage = Stage(None, answer=None, lead=None, elem_id="vv-explain-picture")
-    with gr.Accordion("Options and formula of this map", open=False, elem_classes="vv-formula"):
-        formula = gr.HTML(words.formulas((start.formula, start.source)), apply_default_css=False)
-        query = gr.Radio(
-            ["class"],
-            value="class",
-            label="from which token (or “choose the query” on the photo)",
-            elem_classes="vv-inline",
-        )
-        suffix = gr.Dropdown(
-            [], label="or from a token after the patches", visible=False, elem_id="vv-suffix"
-        )
-        options = tuple(_option_controls())
-        start_drawing = DrawingOptions()
-        style = gr.Radio(list(STYLES), value=start_drawing.style, label="style", elem_classes="vv-inline")
-        with gr.Row():
-            alpha = gr.Slider(0, 1, start_drawing.alpha, step=0.05, label="strength")
-            tables = list(get_args(Table))
-            table = gr.Dropdown(tables, value=start_drawing.table, label="colours of heat", visible=False)
-            smooth = gr.Checkbox(start_drawing.smooth, label="smooth")
-    return Staged(stage, formula, query, suffix, options, style, alpha, table, smooth)
-
-
-def wire(tab: Staged, page: Page, stops: Stops) -> None:
-    """Let the controls change the view, draw it, and answer what is taken away."""
-    for name in ("query", "alpha", "table", "smooth"):
-        page.option(getattr(tab, name), name)
-    page.option(tab.suffix, "query")
-    page.explain(tab.style, "style")
-    page.action(tab.style.input, _with_style, inputs=[tab.style])
-    for option in tab.options:
-        page.option(option.component, option.link_name)
-    choose_query(tab.stage, page)
-
-    def remove(view: ViewState, owner: str, data: dict[str, Any]) -> Any:
-        said = {"seq": data.get("seq"), "key": str(data.get("key", ""))[:600]}
-        try:
-            questions = Questions.of(page, view, owner)
-            return gr.update(answer=said | answer_value(questions, str(data.get("gone", ""))))
-        except Exception as error:
-            return gr.update(answer=said | {"error": sentence(error)})
-
-    page.reply(tab.stage.remove, remove, [tab.stage])
-    _wire_lead(tab.stage, page, stops)
-    controls = [tab.formula, *(getattr(tab, name) for name in _CONTROLS)]
-    outputs = [tab.stage, *controls, *(option.component for option in tab.options)]
-    page.drawing("explain", partial(_draw, stops, tab.options), outputs)
-
-
-def _wire_lead(stage: Stage, page: Page, stops: Stops) -> None:
-    """Let two classes' maps subtracted be put to the test."""
-
-    def measure(view: ViewState, owner: str, data: dict[str, Any]) -> Iterator[Any]:
-        try:
-            shown = _shown(Questions.of(page, view, owner))
-            yield from lead.measured(shown, stops.start(PAGE.get(), _LEAD, shown.questions.key))
-        except Exception as error:
-            yield gr.update(lead={"key": str(data.get("key", ""))[:600], "error": sentence(error)})
-
-    page.job(stage.measure, measure, [stage])
-    page.reply(stage.halt, lambda _view, _owner, _data: stops.stop(PAGE.get(), _LEAD))
-
-
-def _with_style(view: ViewState, style: Any) -> ViewState:
-    """Another style, with the strength that it starts with."""
-    strength = STRENGTHS.get(style, view.drawing.alpha)
-    return view.after_action().with_options({"style": style, "alpha": strength})
-
-
-def _draw(
-    stops: Stops, options: tuple[OptionControl, ...], page: Page, view: ViewState, owner: str
-) -> Iterator[tuple[Any, ...]]:
-    """Dim, then the map with its caption, and the controls as they hold for this model; what runs about something else ends."""
-    others = [gr.skip()] * (1 + len(_CONTROLS) + len(options))
-    has_maps = shows_maps(view)
-    yield {"revision": view.revision, "busy": True} if has_maps else gr.skip(), *others
-    try:
-        questions = Questions.of(page, view, owner)
-        stops.keep_only(PAGE.get(), questions.key)
-        if has_maps:
-            yield _drawn(options, _shown(questions))
-    except Exception as error:
-        yield {"revision": view.revision, "error": sentence(error)}, *others
-
-
-def _drawn(options: tuple[OptionControl, ...], shown: Shown) -> tuple[Any, ...]:
-    method, view, trace = shown.method, shown.view, shown.questions.trace
-    updates = [
-        option.update(view, trace.num_layers, visible=option.method == method.name) for option in options
+def routes(session: Session) -> list[Route]:
+    """The three."""
+    return [
+        page_route(session, "stage", _stage),
+        page_route(session, "without", _without),
+        page_route(session, "lead", _lead),
     ]
-    return stage_value(shown), *_controls(view, method, trace.layout), *updates
 
 
-def _shown(questions: Questions) -> Shown:
+def _stage(asked: PageCall) -> Value:
+    shown = _shown(_questions(asked), asked.cancelled)
+    return stage_value(shown) | controls_value(shown)
+
+
+def _without(asked: PageCall) -> Value:
+    return answer_value(_questions(asked), str(asked.body.get("gone", "")), cancelled=asked.cancelled)
+
+
+def _lead(asked: PageCall) -> Value:
+    return lead.measured(_shown(_questions(asked), asked.cancelled), asked)
+
+
+def _questions(asked: PageCall) -> Questions:
+    return Questions.of(asked, asked.view, asked.owner)
+
+
+def _shown(questions: Questions, cancelled: StopCheck | None = None) -> Shown:
     """The chosen map; a slow one that was not made gives way to the first quick one."""
     session, subject, trace = questions.page.session, questions.subject, questions.trace
     view, problems = questions.targeted.view.fitted(
@@ -208,10 +81,11 @@ def _shown(questions: Questions) -> Shown:
         method, view = usual, replace(view, method=usual.name)
     view, why = sides.fitted(view, method)
     problems += (why,) if why else ()
-    return Shown(questions, view, method, pictures.explanation(session, subject, view), problems)
+    patch_map = pictures.explanation(session, subject, view, cancelled=cancelled)
+    return Shown(questions, view, method, patch_map, problems)
 
 
-def stage_value(shown: Shown) -> dict[str, Any]:
+def stage_value(shown: Shown) -> Value:
     """The picture of the map, the numbers of its patches, their order, and what the model says of the whole photo."""
     questions, view, patch_map = shown.questions, shown.view, shown.patch_map
     session, subject, trace = questions.page.session, questions.subject, questions.trace
@@ -240,6 +114,7 @@ def stage_value(shown: Shown) -> dict[str, Any]:
         "key": view.about,
         "target": view.target,
         "method": shown.method.words.label,
+        "shows": shown.method.name,
         "grid": list(trace.layout.grid),
         "region": list(box.region),
         "photo_size": [height, width],
@@ -286,23 +161,52 @@ def _prefix_words(patch_map: PatchMap) -> str:
     return f"Outside the photo: {', '.join(parts)}." if parts else ""
 
 
-def _controls(view: ViewState, method: AnyMethod, layout: TokenLayout) -> tuple[Any, ...]:
-    """Updates for the formula and the controls of `_CONTROLS`."""
+# --- what can be chosen
+
+
+def controls_value(shown: Shown) -> Value:
+    """The formula of the method as HTML, and its controls, then those of how its map is drawn."""
+    method, trace = shown.method, shown.questions.trace
+    queries = _query_controls(trace.layout) if method.follows_pin else []
+    return {
+        "formula": words.formulas((method.words.formula, method.words.source)),
+        "options": queries
+        + [_control(field, method.name, trace.num_layers) for field in method.options.schema()],
+        "drawing": [
+            _control(field, "", trace.num_layers) | {"label": _DRAWING[field.name]}
+            for field in DrawingOptions.schema()
+            if field.name in _DRAWING
+        ],
+    }
+
+
+def _control(field: OptionField, method: str, layers: int) -> Value:
+    """A control of an option; that of a layer offers those that the model has, and says how many there are."""
+    option = field.option
+    control = described(field) | {
+        "link": field.link_name(method),
+        "label": option.label,
+        "sentence": option.sentence,
+    }
+    return control | ({"low": 0, "high": max(layers - 1, 1), "layers": layers} if option.is_layer else {})
+
+
+def _query_controls(layout: TokenLayout) -> list[Value]:
+    """The tokens that are no patches, at which a map may begin, with what the output is read from; then those after the patches."""
     queries = [
         query for query in dict.fromkeys([layout.output_query, *layout.prefix]) if query not in layout.suffix
     ]
-    suffix = list(layout.suffix)
-    query = view.query or layout.output_query
-    return (
-        words.formulas((method.words.formula, method.words.source)),
-        gr.update(choices=queries, value=query if query in queries else None, visible=method.follows_pin),
-        gr.update(
-            choices=suffix,
-            value=query if query in suffix else None,
-            visible=method.follows_pin and bool(suffix),
-        ),
-        gr.update(value=view.drawing.style),
-        gr.update(value=view.drawing.alpha),
-        gr.update(value=view.drawing.table, visible=view.drawing.style == "heat"),
-        gr.update(value=view.drawing.smooth),
-    )
+    of_link = {"link": "q", "default": layout.output_query}
+    query = {
+        "name": "query",
+        "label": "from which token (or “choose the query” on the photo)",
+        "sentence": "The token that the map begins at.",
+        "choices": queries,
+    }
+    suffix = {
+        "name": "suffix",
+        "label": "or from a token after the patches",
+        "sentence": "The same, of tokens that the model has after those of the patches.",
+        "choices": list(layout.suffix),
+    }
+    return [control | of_link for control in (query, suffix) if control["choices"]]

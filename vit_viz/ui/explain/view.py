@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -11,13 +12,13 @@ import gradio as gr
 
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.spec import AnyMethod
-from vit_viz.errors import ParameterError
+from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.session.handles import PAGE
 from vit_viz.ui import pictures
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.explain import stage, trust
+from vit_viz.ui.explain import trust
 from vit_viz.ui.explain.answers import map_value
-from vit_viz.ui.explain.questions import Questions
+from vit_viz.ui.explain.questions import Questions, shows_maps
 from vit_viz.ui.jobs import News, Stops, steps
 from vit_viz.ui.kit import WebRoom, words
 from vit_viz.ui.page import Page, Tab
@@ -30,15 +31,13 @@ def build(page: Page) -> None:
     WebRoom("explain")
     with gr.Row(elem_classes="vv-view", elem_id="vv-explain-columns"):
         with gr.Column(scale=2, min_width=320):
-            staged = stage.build()
+            WebRoom("explain", part="stage")
         with gr.Column(scale=3, min_width=320):
             gallery = WebRoom("explain", part="gallery", tells=_TOLD, trust=None, progress=None, weights=None)
             _how_trust_is_measured()
             checked = trust.build_sanity()
-    page.choices(staged.stage.sides, "sides")
     stops = Stops()
     _wire_jobs(gallery, page, stops)
-    stage.wire(staged, page, stops)
     trust.wire_sanity(checked, gallery, page)
 
 
@@ -64,8 +63,16 @@ def _wire_jobs(gallery: WebRoom, page: Page, stops: Stops) -> None:
         yield from trust.tested(questions, methods, stops.start(PAGE.get(), "trust", questions.key))
 
     page.reply(gallery.stop, stop)
+
+    def end_others(_page: Page, view: ViewState, owner: str) -> Iterator[tuple[()]]:
+        with suppress(VitVizError):  # the room says it
+            if shows_maps(view):
+                stops.keep_only(PAGE.get(), Questions.of(page, view, owner).key)
+        yield ()
+
     page.job(gallery.compute, compute, [gallery])
     page.job(gallery.trust, test, [gallery])
+    page.drawing("explain", end_others, [])
 
 
 def _how_trust_is_measured() -> None:

@@ -120,17 +120,6 @@ class Meter(Component):
     tells = ("start", "stop")
 
 
-class Stage(Component):
-    """The chosen map on the photo, whose patches can be taken away; events `remove`, `pick`, `step` and `sides` (of two classes).
-
-    The prop `answer` says what the model makes of the rest. Of two classes' maps subtracted `measure` asks how far they can be
-    trusted and `halt` ends that; the prop `lead` follows it.
-    """
-
-    template = "explain/stage"
-    tells = ("remove", "pick", "step", "sides", "measure", "halt")
-
-
 class WebRoom(Component):
     """A room that keeps its state in the browser and asks for what it shows: vit_viz/web/NAME/room.js.
 

@@ -11,9 +11,6 @@ import { ringAt } from './stage.js';
  * @typedef {[number, number, number, number]} Rect top, left, bottom, right in pixels of the original photo
  *
  * @typedef {object} Drawn
- * @property {number} revision counts what was asked for, so that an older answer is known
- * @property {boolean} [busy]
- * @property {string} [error]
  * @property {string} src
  * @property {string} alt
  * @property {string} [save] address of the file to save
@@ -60,28 +57,32 @@ export class Picture {
     this.element = element;
     this.find = finder(element);
     this.image = /** @type {HTMLImageElement} */ (this.find('image'));
-    this.revision = -1;
     this.figure = '';
-    /** @type {Drawn | null} what is on the screen */
+    /** @type {Drawn | null} what is shown, unless another is on its way */
     this.drawn = null;
     this.find('save').addEventListener('click', (event) => {
       if (this.figure && askForFigure(element, this.figure)) event.preventDefault();
     });
   }
 
-  show(/** @type {Drawn | null} */ value) {
-    if (!value || value.revision < this.revision) return; // an answer to an older question
-    this.revision = value.revision;
-    this.element.classList.toggle('vv-busy', !value.error);
-    if (value.busy) return;
-    this.drawn = value.error ? null : value;
-    if (value.error) return this.fail(value.error);
+  /** Another one is on its way. */
+  wait() {
+    this.drawn = null;
+    this.element.classList.add('vv-busy');
+  }
+
+  /** @param {Drawn} value */
+  show(value) {
+    this.wait();
+    this.drawn = value;
     this.fetch(value);
     this.size(value);
     this.label(value);
   }
 
-  fail(/** @type {string} */ words) {
+  /** Says in a sentence why there is none. @param {string} words */
+  fail(words) {
+    this.drawn = null;
     this.element.classList.remove('vv-busy');
     this.image.hidden = true;
     this.find('rings').replaceChildren();
@@ -91,10 +92,11 @@ export class Picture {
     showText(this.find('empty'), words);
   }
 
-  /** Lets the browser fetch the picture; until it is there the old one stays, dimmed. */
-  fetch(/** @type {Drawn} */ { revision, src, rings, area }) {
+  /** Lets the browser fetch the picture; until it is there the old one stays, dimmed. @param {Drawn} value */
+  fetch(value) {
     const { image } = this;
-    const isNewest = () => revision === this.revision;
+    const { src, rings, area } = value;
+    const isNewest = () => value === this.drawn;
     const loaded = () => {
       if (!isNewest()) return;
       this.element.classList.remove('vv-busy');

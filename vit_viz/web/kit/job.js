@@ -3,7 +3,7 @@
 import { showText } from '../../ui/kit/elements.js';
 /** @import { Tell } from './ask.js' */
 
-const STOPPED = 'This was stopped; nothing of it was kept.';
+export const STOPPED = 'This was stopped; nothing of it was kept.';
 
 /** A share and the time that is left, as they stand behind what is computed: " 50%, about 3 s left"; "" at the beginning. */
 export function farWords(/** @type {number} */ share, left = '') {

@@ -51,8 +51,9 @@ export function unpacked(buffer) {
 
 /** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
 const OF_PAGE = new Set([
-  ...['open', 'target', 'walkthrough', 'colours', 'causal', 'surgery', 'gallery'],
-  ...['facts', 'edited', 'models', 'wanted', 'load', 'tray', 'bring', 'end'],
+  ...['open', 'target', 'walkthrough', 'colours', 'causal', 'surgery', 'gallery', 'stage', 'without', 'lead'],
+  ...['map', 'trust', 'sanity'],
+  ...['facts', 'edited', 'models', 'wanted', 'load', 'tray', 'bring'],
 ]);
 
 /** @type {import('./ask.js').Source} */

@@ -1,7 +1,6 @@
 // Taking patches away from the stage by mouse, finger and keys; or choosing the query there, where the map follows one.
 
 import { ARROWS } from '../../explorer/elements.js';
-import { pointerIn } from '../../explorer/geometry.js';
 import { attachFinger, isFinger } from '../../explorer/long_press.js';
 /** @import { Stage } from './stage.js' */
 
@@ -59,12 +58,10 @@ class Stroke {
   }
 }
 
-/** Where a pointer is, in pixels of the photo, for whoever chooses the query there. */
+/** Chooses the patch under a pointer as the query. */
 function pick(/** @type {Stage} */ stage, /** @type {PointerEvent} */ event) {
-  if (!stage.photo) return;
-  const [height, width] = stage.photo.photo_size;
-  const [down, across] = pointerIn(event, stage.find('image'));
-  stage.trigger('pick', { y: down * height, x: across * width });
+  const patch = stage.patchAt(event);
+  if (stage.photo && patch) stage.actions.pick(stage.photo, patch[0] * stage.photo.grid[1] + patch[1]);
 }
 
 export function listenToMouse(/** @type {Stage} */ stage) {
@@ -110,7 +107,7 @@ export function listenToKeys(/** @type {Stage} */ stage) {
     if (!stage.photo || (!step && event.key !== ' ')) return;
     event.preventDefault();
     if (stage.tool !== 'choose') stage.moveCursor(step);
-    else if (step) stage.trigger('step', { down: step[0], across: step[1] });
+    else if (step) stage.actions.move(stage.photo, step);
   });
   element.addEventListener('blur', () => {
     stage.cursor = null;

@@ -1,33 +1,41 @@
 // The chosen map on the photo, and on the same photo the patches that are taken away. Which patches are gone is known here; the server
-// answers 'remove' with the classes. One question is under way at a time; of those that wait, the last one is asked. What is taken by
-// the slider is told to whoever draws the curve, by the event 'vv-taken' of the window.
+// says what the model makes of the rest. What is taken by the slider is told to whoever draws the curve, by the event 'vv-taken' of the
+// window; its event 'vv-map-made' says that there is a map now which took long.
 
 import {
   cellAt,
   centreOf,
   clamp,
   movedPatch,
+  patchQuery,
   patchRect,
   pointerIn,
   shareOf,
 } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
-import { drawValue, finder, having, make, makeSvg, showText } from '../kit/elements.js';
-import { showError } from '../kit/notes.js';
-import { Picture, showTip } from '../kit/picture.js';
+import { finder, having, make, makeSvg, showText } from '../../ui/kit/elements.js';
+import { showError } from '../../ui/kit/notes.js';
+import { Picture, showTip } from '../../ui/kit/picture.js';
+import { asked } from '../kit/ask.js';
+import { thePage } from '../kit/page.js';
+import { computed, effect, signal } from '../kit/preact.js';
 import { listenToFingers, listenToKeys, listenToMouse, stroke } from './brush.js';
+import { controlsIn } from './controls.js';
 import { Lead } from './lead.js';
-/** @import { Mount, Trigger } from '../kit/elements.js' */
+/** @import { Mount } from '../../ui/kit/elements.js' */
+/** @import { Page } from '../kit/page.js' */
 /** @import { Cell } from './brush.js' */
 
 /**
- * @typedef {{key?: string, seq?: number, error?: string, words: string, top: import('./stage.js').AnswerLine[]}}
- *   Answer key: of the picture, the model and the target; seq: of the question
+ * @typedef {{words: string, top: AnswerLine[], error?: undefined}} Answer what the model says of the photo, or of what is left of it
  *
  * @typedef {object} Map
+ * @property {string} view the link that it was asked for with
+ * @property {string} subject the part of it that says what it is of
  * @property {string} key of the picture and the model; another one begins anew
  * @property {string} target what is explained: another one is asked about again
- * @property {string} method
+ * @property {string} method what it is called
+ * @property {string} shows its name: another one than the chosen, while that one's map is not made
  * @property {[number, number]} grid rows, cols
  * @property {[number, number, number, number]} region of the photo that the model received: top, left, height, width
  * @property {[number, number]} photo_size height, width
@@ -39,59 +47,111 @@ import { Lead } from './lead.js';
  * @property {Answer} whole what the model says of the whole photo
  *
  * @typedef {{side: string, label: string, chosen: boolean, src: string}} Side
- * @typedef {import('../kit/picture.js').Drawn & Map} Photo
+ * @typedef {import('../../ui/kit/picture.js').Drawn & Map} Photo
  * @typedef {'erase' | 'restore' | 'choose'} Tool
+ *
+ * What the stage asks and tells.
+ * @typedef {object} Actions
+ * @property {(photo: Photo, gone: string, stop: AbortSignal) => Promise<Answer>} without
+ * @property {(photo: Photo, stop: AbortSignal, tell: import('../kit/ask.js').Tell) => Promise<import('./card.js').Trust>} lead
+ * @property {(side: string) => void} side one of two classes' maps is chosen
+ * @property {(photo: Photo, patch: number) => void} pick a patch is chosen as the query
+ * @property {(photo: Photo, step: [number, number]) => void} move the query moves down and to the right
  */
 
 const PATIENCE = 10_000; // milliseconds after which an answer counts as lost
 const TOOLS = /** @type {const} */ (['erase', 'restore', 'choose']);
 
-/** @type {Mount<{value: Photo | null, answer: Answer | null, lead: import('./lead.js').News | null}>} */
-export function mount(element, trigger, props, watch) {
-  const stage = new Stage(element, trigger);
-  listenToMouse(stage);
-  listenToFingers(stage);
-  listenToKeys(stage);
-  for (const name of TOOLS) stage.find(name).addEventListener('click', () => stage.choose(name));
-  stage.find('all').addEventListener('click', () => stage.putAllBack());
-  stage.slider.addEventListener('input', () => stage.takeMost());
-  watch('answer', () => stage.answered(props.answer));
-  watch('lead', () => stage.lead.hear(props.lead));
-  drawValue(watch, () => stage.show(props.value));
+/** Names in links that say nothing of the map. */
+const ELSEWHERE = new Set(['tab', 'explain', 'layer', 'head']);
+
+/** @type {Mount<{}>} */
+export function mount(element) {
+  stageIn(element, thePage());
 }
 
-/** Asks the server what the model makes of the rest, one question at a time. */
-class Questions {
-  seq = 0;
-  answered = 0;
+/** The stage as the link has it. @param {HTMLElement} element @param {Page} one */
+export function stageIn(element, { store, ask, turn }) {
+  const names = [...store.fields.keys()].filter((name) => !ELSEWHERE.has(name));
+  const isOf = (/** @type {Photo} */ { subject }) => subject === store.subject();
+  const stage = new Stage(element, {
+    without: ({ view }, gone, stop) => ask('without', { view, gone }, stop),
+    lead: ({ view }, stop, tell) => ask('lead', { view }, stop, tell),
+    side: (sides) => store.set({ sides }),
+    pick(photo, patch) {
+      if (isOf(photo)) store.set({ q: patchQuery([patch], photo.grid[1]) });
+    },
+    move(photo, step) {
+      const { grid } = photo;
+      const patch = patchIn(store.view.q.peek(), grid);
+      this.pick(photo, patch === null ? centreOf(grid) : movedPatch(patch, step, grid));
+    },
+  });
+  const showControls = controlsIn(element, store);
+  const isShown = () => store.view.tab.value === 'explain' && store.view.explain.value === 'why';
+  const made = signal(0); // maps that took long
+  const again = computed(() => turn.value + made.value);
+  const map = asked(
+    async (name, { view, subject }, stop) => ({ ...(await ask(name, { view }, stop)), view, subject }),
+    () => (isShown() ? ['stage', { view: store.linkOf(names), subject: store.subject() }] : null),
+    again,
+  );
+  window.addEventListener('vv-map-made', () => {
+    const { state, value } = map.peek();
+    if (state !== 'done' || value.shows !== store.view.method.peek()) made.value += 1;
+  });
+  effect(() => {
+    const { state, value, error } = map.value;
+    if (state === 'pending') stage.wait();
+    if (state === 'failed') stage.refuse(error ?? '');
+    if (state !== 'done') return;
+    stage.show(value);
+    showControls(value);
+  });
+  return stage;
+}
+
+/** The patch that a query is; null where it is none, or more than one. @param {string} query @param {[number, number]} grid */
+function patchIn(query, [rows, cols]) {
+  const [, row, col] = (/^(\d+),(\d+)$/.exec(query) ?? []).map(Number);
+  return row < rows && col < cols ? row * cols + col : null;
+}
+
+/** What the model makes of the rest: one question is under way at a time; of those that come up meanwhile the last one is asked. */
+class Rest {
+  stop = new AbortController(); // of the one that is under way
+  isUnderWay = false;
   again = false;
   since = 0;
 
-  /** @param {(seq: number) => void} send */
-  constructor(send) {
+  /** @param {(stop: AbortSignal) => Promise<Answer>} send @param {(answer: Answer | {error: string}, isLast: boolean) => void} tell */
+  constructor(send, tell) {
     this.send = send;
+    this.tell = tell;
   }
 
-  ask() {
+  async ask() {
     const now = window.performance.now();
-    this.again = this.answered < this.seq && now - this.since < PATIENCE;
+    this.again = this.isUnderWay && now - this.since < PATIENCE;
     if (this.again) return;
+    this.drop();
+    const stop = (this.stop = new AbortController());
+    this.isUnderWay = true;
     this.since = now;
-    this.seq += 1;
-    this.send(this.seq);
-  }
-
-  /** Takes an answer; asks what came up meanwhile. Returns whether nothing waits any more. */
-  take(/** @type {number} */ seq) {
-    this.answered = seq;
-    if (!this.again) return true;
-    this.ask();
-    return false;
+    const answer = await this.send(stop.signal).catch((/** @type {Error} */ { message }) => ({
+      error: message,
+    }));
+    if (stop.signal.aborted) return;
+    this.isUnderWay = false;
+    const isLast = !this.again;
+    if (this.again) void this.ask();
+    this.tell(answer, isLast);
   }
 
   /** Nothing is asked any more: an answer that is under way is of no use. */
   drop() {
-    this.answered = this.seq;
+    this.stop.abort();
+    this.isUnderWay = false;
     this.again = false;
   }
 }
@@ -104,18 +164,29 @@ export class Stage {
   /** @type {number | null} patch that the keys would take */ cursor = null;
   /** @type {Tool} */ tool = 'erase';
 
-  /** @param {HTMLElement} element @param {Trigger} trigger */
-  constructor(element, trigger) {
+  /** @param {HTMLElement} element @param {Actions} actions */
+  constructor(element, actions) {
     this.element = element;
-    this.trigger = trigger;
+    this.actions = actions;
     this.find = finder(element);
     this.picture = new Picture(this.find('play-picture'));
     this.slider = /** @type {HTMLInputElement} */ (this.find('most'));
-    this.lead = new Lead(this.find('lead'), trigger);
-    this.questions = new Questions((seq) => {
-      this.wait(true);
-      trigger('remove', { gone: [...this.gone].join(','), seq, key: this.about });
-    });
+    this.lead = new Lead(this.find('lead'), (stop, tell) =>
+      actions.lead(/** @type {Photo} */ (this.photo), stop, tell),
+    );
+    this.rest = new Rest(
+      (stop) => actions.without(/** @type {Photo} */ (this.photo), [...this.gone].join(','), stop),
+      (answer, isLast) => {
+        if (isLast) this.await(false);
+        this.say(answer);
+      },
+    );
+    listenToMouse(this);
+    listenToFingers(this);
+    listenToKeys(this);
+    for (const name of TOOLS) this.find(name).addEventListener('click', () => this.choose(name));
+    this.find('all').addEventListener('click', () => this.putAllBack());
+    this.slider.addEventListener('input', () => this.takeMost());
   }
 
   /** What the answers are about: the picture, the model and the target. */
@@ -123,17 +194,31 @@ export class Stage {
     return this.photo ? `${this.photo.key}|${this.photo.target}` : '';
   }
 
-  show(/** @type {Photo | null} */ value) {
-    if (!value || value.revision === null || value.revision === undefined) return;
-    if (value.revision < this.picture.revision) return;
+  /** Another map is on its way. */
+  wait() {
+    this.picture.wait();
+    this.find('play-below').hidden = !this.photo;
+  }
+
+  /** Says in a sentence why there is no map. @param {string} error */
+  refuse(error) {
+    this.picture.fail(error);
+    this.find('play-below').hidden = true;
+    this.find('play-marks').toggleAttribute('hidden', true);
+  }
+
+  /** @param {Photo} value */
+  show(value) {
     this.picture.show(value);
-    this.find('play-below').hidden = Boolean(value.error) || (Boolean(value.busy) && !this.photo);
-    this.find('play-marks').toggleAttribute('hidden', Boolean(value.error));
-    if (value.busy || value.error || !value.grid) return;
+    this.find('play-below').hidden = false;
+    this.find('play-marks').toggleAttribute('hidden', false);
     const [before, about] = [this.photo, this.about];
     this.photo = value;
     const isOther = about !== this.about;
-    if (isOther) this.questions.drop();
+    if (isOther) {
+      this.rest.drop();
+      this.lead.end();
+    }
     this.order = value.order ? value.order.split(',').map(Number) : [];
     this.dress(value);
     if (value.key !== before?.key) this.putAllBack();
@@ -146,7 +231,7 @@ export class Stage {
     this.lead.show(lead);
     showText(this.find('sides-words'), said);
     this.find('sides').hidden = !sides.length;
-    drawSides(this.find('sides'), sides, width / height, (side) => this.trigger('sides', { sides: side }));
+    drawSides(this.find('sides'), sides, width / height, this.actions.side);
     this.find('play-marks').setAttribute('viewBox', `0 0 ${width} ${height}`);
     this.find('choose').hidden = !pick;
     if (!pick && this.tool === 'choose') this.choose('erase');
@@ -184,11 +269,11 @@ export class Stage {
     this.paint();
     if (!this.photo) return;
     if (this.gone.size) {
-      if (isAsked) this.questions.ask();
+      if (isAsked) this.askRest();
       return;
     }
-    this.questions.drop();
-    this.wait(false);
+    this.rest.drop();
+    this.await(false);
     this.say(this.photo.whole);
   }
 
@@ -238,24 +323,23 @@ export class Stage {
     for (const name of TOOLS) this.find(name).setAttribute('aria-pressed', String(name === tool));
   }
 
+  askRest() {
+    this.await(true);
+    void this.rest.ask();
+  }
+
   /** Whether what is said is about other patches than those that are gone. */
-  wait(/** @type {boolean} */ isWaiting) {
+  await(/** @type {boolean} */ isWaiting) {
     this.find('play-top').setAttribute('aria-busy', String(isWaiting));
   }
 
-  /** What the server says of the rest. */
-  answered(/** @type {Answer | null} */ answer) {
-    if (!answer || answer.key !== this.about || (answer.seq ?? 0) <= this.questions.answered) return;
-    if (this.questions.take(answer.seq ?? 0)) this.wait(false);
-    if (this.gone.size) this.say(answer);
-  }
-
-  say(/** @type {Answer} */ { error, words, top }) {
+  /** @param {Answer | {error: string}} answer */
+  say(answer) {
     showError(this.find('play-error'), ''); // another answer
-    showError(this.find('play-error'), error);
-    if (error) return;
-    showText(this.find('play-words'), words);
-    this.find('play-top').replaceChildren(...answerLines(top));
+    showError(this.find('play-error'), answer.error);
+    if (answer.error !== undefined) return;
+    showText(this.find('play-words'), answer.words);
+    this.find('play-top').replaceChildren(...answerLines(answer.top));
   }
 
   /** Says the number under a pointer; null: none. */
