@@ -3,16 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { asker } from '../../vit_viz/web/kit/ask.js';
-import { signal } from '../../vit_viz/web/kit/preact.js';
-import { Store } from '../../vit_viz/web/kit/store.js';
-import { galleryIn } from '../../vit_viz/web/explain/gallery.js';
-import { Browser, parse, read } from './browser.js';
-import { mountGallery } from './gallery_part.js';
-import { placeAt } from './store.test.js';
+import { Browser } from './browser.js';
+import { mountGallery, openGallery } from './gallery_part.js';
 import { settle } from './visit.js';
-
-const { fields } = JSON.parse(read('./links.json'));
 
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
@@ -46,6 +39,7 @@ const cards = {
       label: 'Shap',
       slow: true,
       words: 'about 800 runs',
+      runs: 'about 800 runs',
       src: '/s.png',
       ratio: 1.5,
       options: 'o',
@@ -114,100 +108,164 @@ test('a gallery has a card per method: a map, or how to get one', () => {
   assert.equal(inside(shap, 'go').getAttribute('aria-label'), 'Compute Shap');
 });
 
-test('a slow method says how far it is, and shows its map in the end; news of another picture are left aside', () => {
+test('a slow method says how far it is, and shows its map in the end', async () => {
   const part = mountGallery(cards);
   const shap = card(part, 'shap');
   inside(shap, 'go').click();
-  assert.deepEqual(part.told, [['compute', { method: 'shap', key: 'k' }]]);
-  const tell = (/** @type {any} */ said, key = 'k') => part.set({ key, of: { shap: said } }, 'progress');
-  tell({ seq: 1, share: 0.5, words: 'half' }, 'other');
-  assert.ok(inside(shap, 'progress').hidden);
-  tell({ seq: 2, share: 0.5, words: 'half' });
-  tell({ seq: 1, share: 0.25, words: 'older' }); // came late
-  assert.deepEqual(
-    [inside(shap, 'progress').hidden, inside(shap, 'progress').value, inside(shap, 'stop').hidden],
-    [false, 0.5, false],
-  );
-  assert.deepEqual(texts(['blank-words', 'go'].map((n) => inside(shap, n))), ['half', '']);
-  inside(shap, 'stop').click();
-  assert.deepEqual(part.told[1], ['stop', { name: 'shap' }]);
-  tell({ seq: 3, share: 0.5, error: 'No.' });
-  assert.deepEqual(
-    [
-      inside(shap, 'blank-words').textContent,
-      inside(shap, 'progress').hidden,
-      inside(shap, 'go').textContent,
-    ],
-    ['No.', true, 'compute'],
-  );
-  tell({ seq: 4, map: map('a shap') });
+  const [asked] = part.asked;
+  assert.deepEqual([asked.name, asked.body], ['map', { view: 'image=lion', method: 'shap' }]);
+  const shown = () => [
+    ...['progress', 'stop'].map((name) => inside(shap, name).hidden),
+    ...texts(['blank-words', 'go'].map((name) => inside(shap, name))),
+  ];
+  assert.deepEqual(shown(), [false, false, 'Starting …', '']);
+  asked.tell({ share: 0.5, left: 'about 3 s left' });
+  assert.deepEqual(shown(), [false, false, '50% (about 3 s left) of about 800 runs', '']);
+  assert.equal(inside(shap, 'progress').value, 0.5);
+  inside(shap, 'go').click(); // it is under way
+  assert.equal(part.asked.length, 1);
+  await asked.answer(new Error('No.'));
+  assert.deepEqual(shown(), [true, true, 'No.', 'compute']);
+  inside(shap, 'go').click();
+  assert.deepEqual(shown(), [false, false, 'Starting …', '']);
+  await part.asked[1].answer(map('a shap'));
   assert.deepEqual(
     [inside(shap, 'open').hidden, inside(shap, 'blank').hidden, inside(shap, 'card-image').src],
     [false, true, '/s.png'],
   );
+  assert.deepEqual(part.told, [['made', { method: 'shap' }]]);
 });
 
-test('the test of all maps sorts them and says how far each can be trusted', () => {
+test('several slow methods run at once, each with its bar; more of them wait, as the page needs its connections', async () => {
+  const names = ['one', 'two', 'three', 'four'];
+  const slow = names.map((name) => ({ ...cards.cards[2], name, label: name }));
+  const part = mountGallery({ ...cards, cards: slow });
+  const words = () => texts(names.map((name) => inside(card(part, name), 'blank-words')));
+  for (const name of names) inside(card(part, name), 'go').click();
+  const methods = () => part.asked.map(({ body }) => body.method);
+  assert.deepEqual(methods(), ['one', 'two']);
+  part.asked[1].tell({ share: 0.25, left: '' });
+  part.asked[0].tell({ share: 0.5, left: '' });
+  assert.deepEqual(words(), ['50% of about 800 runs', '25% of about 800 runs', 'Starting …', 'Starting …']);
+  inside(card(part, 'three'), 'stop').click(); // while it waits
+  inside(card(part, 'two'), 'stop').click();
+  assert.deepEqual(
+    part.asked.map(({ stop }) => stop.aborted),
+    [false, true],
+  );
+  await part.asked[1].answer(new Error('aborted'));
+  assert.deepEqual(methods(), ['one', 'two', 'four']);
+  const cancelled = 'The computation was cancelled; nothing of it was kept.';
+  assert.deepEqual(words(), ['50% of about 800 runs', cancelled, cancelled, 'Starting …']);
+  part.asked[1].tell({ share: 0.75, left: '' }); // came late
+  assert.equal(words()[1], cancelled);
+  inside(card(part, 'two'), 'go').click();
+  await part.asked[0].answer(map('a map'));
+  assert.deepEqual(methods(), ['one', 'two', 'four', 'two']);
+  assert.deepEqual(words().slice(1), ['Starting …', cancelled, 'Starting …']);
+});
+
+test('what runs about another class, or with other options, is ended and never shown', async () => {
+  for (const other of [
+    { ...cards, key: 'another class' },
+    { ...cards, cards: [...cards.cards.slice(0, 2), { ...cards.cards[2], options: 'p' }] },
+  ]) {
+    const part = mountGallery(cards);
+    const shap = card(part, 'shap');
+    inside(shap, 'go').click();
+    part.set(cards); // drawn again
+    assert.ok(!inside(shap, 'progress').hidden);
+    part.set(other);
+    const [asked] = part.asked;
+    asked.tell({ share: 0.5, left: '' });
+    assert.deepEqual(
+      [asked.stop.aborted, inside(shap, 'progress').hidden, inside(shap, 'blank-words').textContent],
+      [true, true, 'about 800 runs'],
+    );
+    await asked.answer(map('a shap'));
+    assert.deepEqual([inside(shap, 'open').hidden, part.told], [true, []]);
+  }
+});
+
+test('the test of all maps sorts them and says how far each can be trusted', async () => {
   const part = mountGallery(cards);
   const test_ = part.find('test');
-  assert.deepEqual(
-    [test_.hidden, test_.disabled, test_.textContent],
-    [false, false, 'Which are the most faithful?'],
-  );
+  assert.deepEqual([test_.hidden, test_.textContent], [false, 'Which are the most faithful?']);
   test_.click();
-  assert.deepEqual(part.told, [['trust', { methods: ['rollout', 'relevance'], known: [], key: 'k' }]]);
-  assert.ok(test_.disabled);
+  test_.click(); // it is under way
+  assert.equal(part.asked.length, 1);
+  const [asked] = part.asked;
+  assert.deepEqual(
+    [asked.name, asked.body],
+    ['trust', { view: 'image=lion', methods: ['rollout', 'relevance'] }],
+  );
   const job = /** @type {any} */ (part.element.querySelector('[data-job=trust]'));
-  part.set({ key: 'k', running: true, share: 0.25, words: 'testing' }, 'trust');
+  asked.tell({ share: 0.25, left: '', preview: { words: 'testing', cards: { relevance: known } } });
+  asked.tell({ share: 0.5, left: '' });
   assert.deepEqual(
     [test_.hidden, inside(job, 'progress').hidden, inside(job, 'progress').value, inside(job, 'stop').hidden],
-    [true, false, 0.25, false],
+    [true, false, 0.5, false],
   );
   assert.equal(inside(job, 'job-words').textContent, 'testing');
-  inside(job, 'stop').click();
-  assert.deepEqual(part.told[1], ['stop', { name: 'trust' }]);
-  part.set(
-    {
-      key: 'k',
-      order: ['relevance', 'rollout'],
-      cards: { relevance: known, rollout: { ...known, options: 'others' } },
-    },
-    'trust',
-  );
+  const tested = card(part, 'relevance');
+  assert.equal(inside(tested, 'falls').textContent, 'falls 4.0 x faster than at random'); // while the others are tested
+  assert.equal(part.find('gallery-title').textContent, 'Three ways to ask');
+  await asked.answer({
+    order: ['relevance', 'rollout'],
+    cards: { relevance: known, rollout: { ...known, options: 'others' } },
+  });
   assert.deepEqual(
     part.find('cards').children.map((c) => c.dataset.method),
     ['relevance', 'rollout', 'shap'],
   );
   assert.equal(part.find('gallery-title').textContent, 'Three ways to ask, the most faithful first');
   assert.ok(!part.find('legend').hidden);
-  assert.equal(test_.textContent, 'Test the new maps too');
+  assert.deepEqual([test_.hidden, test_.textContent], [false, 'Test the new maps too']);
   assert.ok(inside(card(part, 'rollout'), 'falls').hidden); // tested with other options
-  const tested = card(part, 'relevance');
   assert.equal(inside(tested, 'falls').textContent, 'falls 4.0 x faster than at random');
   assert.deepEqual(
     [inside(tested, 'falls').dataset.better, inside(tested, 'place').title],
     ['true', 'the areas'],
   );
-  part.set(
-    { key: 'k', order: ['relevance', 'rollout'], cards: { relevance: known, rollout: known } },
-    'trust',
-  );
+  await part.tested({ order: ['relevance', 'rollout'], cards: { relevance: known, rollout: known } });
   assert.ok(job.hidden); // nothing is left to test
   part.set({ ...cards, cards: [{ ...cards.cards[0], options: 'p' }, ...cards.cards.slice(1)] });
   assert.ok(!job.hidden);
   test_.click();
-  assert.deepEqual(part.told[2], ['trust', { methods: ['rollout'], known: ['relevance'], key: 'k' }]);
+  assert.deepEqual(part.asked[2].body.methods, ['relevance', 'rollout']); // the known one takes its place in the order
   part.set({ ...cards, key: 'new', about: 'another photo' });
+  assert.ok(part.asked[2].stop.aborted);
+  part.asked[2].tell({ share: 0.5, left: '', preview: { words: 'testing', cards: { relevance: known } } });
+  await part.asked[2].answer({ order: ['relevance'], cards: { relevance: known } });
   assert.ok(inside(card(part, 'relevance'), 'falls').hidden);
   assert.equal(part.find('gallery-title').textContent, 'Three ways to ask');
   assert.ok(part.find('legend').hidden);
-  assert.deepEqual([test_.disabled, test_.textContent], [false, 'Which are the most faithful?']);
+  assert.deepEqual([test_.hidden, test_.textContent], [false, 'Which are the most faithful?']);
 });
 
-test('all cards have one line, from 0 to beyond every map, with the random orders and the map on it', () => {
+test('a test that is cancelled keeps what was tested, and may be taken up again', () => {
+  const part = mountGallery(cards);
+  part.find('test').click();
+  const [asked] = part.asked;
+  asked.tell({ share: 0.75, left: '', preview: { words: 'testing', cards: { rollout: known } } });
+  const job = /** @type {any} */ (part.element.querySelector('[data-job=trust]'));
+  inside(job, 'stop').click();
+  assert.ok(asked.stop.aborted);
+  assert.deepEqual(
+    [inside(job, 'job-words').textContent, inside(job, 'progress').hidden, inside(job, 'stop').hidden],
+    ['The computation was cancelled; nothing of it was kept.', true, true],
+  );
+  assert.equal(inside(card(part, 'rollout'), 'falls').textContent, known.falls);
+  assert.deepEqual(
+    [part.find('test').hidden, part.find('test').textContent],
+    [false, 'Test the new maps too'],
+  );
+});
+
+test('all cards have one line, from 0 to beyond every map, with the random orders and the map on it', async () => {
   const part = mountGallery(cards);
   const far = { ...known, place: { ...known.place, area: 0.8 } };
-  part.set({ key: 'k', cards: { relevance: known, rollout: far } }, 'trust');
+  await part.tested({ cards: { relevance: known, rollout: far } });
   const end = 1.05 * 0.8;
   const at = (/** @type {string} */ name, /** @type {string} */ of, /** @type {string} */ side) =>
     Math.round(10 * parseFloat(inside(card(part, name), of).style[side])) / 10;
@@ -222,13 +280,13 @@ test('all cards have one line, from 0 to beyond every map, with the random order
   assert.ok(inside(card(part, 'shap'), 'dot').hidden); // not computed: an empty line
 });
 
-test('the chosen map has a curve, sentences and what it does not show; another photo takes them away', () => {
+test('the chosen map has a curve, sentences and what it does not show; another photo takes them away', async () => {
   const part = mountGallery(cards);
   assert.ok(part.find('fall').hidden);
   assert.deepEqual(texts(part.find('said').children), ['Not compared with random orders of patches yet.']);
   assert.equal(part.find('shows').textContent, 'Shows how tokens mix.');
   assert.equal(part.find('hides').textContent, 'Does not show any class.');
-  part.set({ key: 'k', cards: { rollout: known } }, 'trust');
+  await part.tested({ cards: { rollout: known } });
   assert.ok(!part.find('fall').hidden);
   assert.equal(part.find('fall-title').textContent, 'Rollout: the answer falls as its patches go');
   assert.deepEqual(texts(part.find('said').children), known.sentences);
@@ -255,17 +313,17 @@ test('the chosen map has a curve, sentences and what it does not show; another p
 test('what became of the map without its weights is said of this map and this class only', () => {
   const part = mountGallery(cards);
   const lines = () => texts(part.find('said').children);
-  part.set({ key: 'k', method: 'relevance', words: 'It falls apart.' }, 'weights');
+  part.gallery.hear({ key: 'k', method: 'relevance', words: 'It falls apart.' });
   assert.equal(lines().length, 1);
-  part.set({ key: 'k', method: 'rollout', words: 'It falls apart.' }, 'weights');
+  part.gallery.hear({ key: 'k', method: 'rollout', words: 'It falls apart.' });
   assert.equal(lines()[1], 'It falls apart.');
   part.set({ ...cards, key: 'another class' });
   assert.equal(lines().length, 1);
 });
 
-test('the curve says where the slider of the stage is, while it shows patches being taken away', () => {
+test('the curve says where the slider of the stage is, while it shows patches being taken away', async () => {
   const part = mountGallery(cards);
-  part.set({ key: 'k', cards: { rollout: known } }, 'trust');
+  await part.tested({ cards: { rollout: known } });
   const now = part.find('now');
   assert.ok(now.hidden);
   part.browser.window.fire('vv-taken', { detail: 0.25 });
@@ -279,26 +337,15 @@ test('the curve says where the slider of the stage is, while it shows patches be
   assert.ok(now.hidden);
 });
 
-test('a chosen method that was computed just now is shown on the stage', () => {
-  const part = mountGallery({ ...cards, chosen: 'shap' });
-  const tell = (/** @type {any} */ said) => part.set({ key: 'k', of: { shap: said } }, 'progress');
-  tell({ seq: 1, share: 0.5, words: 'half' });
-  assert.deepEqual(part.told, []);
-  tell({ seq: 2, map: map('a shap') });
-  assert.deepEqual(part.told, [['made', {}]]);
-  tell({ seq: 2, map: map('a shap') }); // told twice
-  assert.equal(part.told.length, 1);
-});
-
-test('a test that failed says so, and may be tried again', () => {
+test('a test that failed says so, and may be tried again', async () => {
   const part = mountGallery(cards);
   part.find('test').click();
-  part.set(
-    { key: 'k', error: 'Too slow.', cards: { rollout: { options: 'o', error: 'not this one' } } },
-    'trust',
-  );
+  const [asked] = part.asked;
+  const failed = { rollout: { options: 'o', error: 'not this one' } };
+  asked.tell({ share: 0.8, left: '', preview: { words: 'testing', cards: failed } });
+  await asked.answer(new Error('Too slow.'));
   const job = /** @type {any} */ (part.element.querySelector('[data-job=trust]'));
-  assert.deepEqual([inside(job, 'job-words').textContent, part.find('test').disabled], ['Too slow.', false]);
+  assert.deepEqual([inside(job, 'job-words').textContent, part.find('test').hidden], ['Too slow.', false]);
   const tested = card(part, 'rollout');
   assert.equal(inside(tested, 'falls').textContent, 'not this one');
   assert.deepEqual([texts(part.find('said').children), part.find('fall').hidden], [['not this one'], true]);
@@ -316,9 +363,9 @@ test('a card that is opened puts its map on the stage and brings that onto the s
   assert.equal(there.scrolled, 1);
 });
 
-test('a gallery keeps what it knows of the same picture, and forgets trust of other options', () => {
+test('a gallery keeps what it knows of the same picture, and forgets trust of other options', async () => {
   const part = mountGallery(cards);
-  part.set({ key: 'k', cards: { rollout: known, relevance: known } }, 'trust');
+  await part.tested({ cards: { rollout: known, relevance: known } });
   const [rollout, relevance, shap] = cards.cards;
   part.set({
     ...cards,
@@ -338,9 +385,9 @@ test('a gallery keeps what it knows of the same picture, and forgets trust of ot
   assert.ok(part.find('belief').hidden && part.find('rule').hidden);
 });
 
-test('a gallery that is made again knows nothing of the one before', () => {
+test('a gallery that is made again knows nothing of the one before', async () => {
   const first = mountGallery(cards);
-  first.set({ key: 'k', cards: { rollout: known } }, 'trust');
+  await first.tested({ cards: { rollout: known } });
   const second = mountGallery(cards);
   assert.ok(inside(card(second, 'rollout'), 'falls').hidden);
   assert.ok(!inside(card(first, 'rollout'), 'falls').hidden);
@@ -348,39 +395,8 @@ test('a gallery that is made again knows nothing of the one before', () => {
 
 // --- as the link has it
 
-/** The gallery over a store, whose questions a test answers. */
-async function open(/** @type {any} */ t, search = '') {
-  const browser = new Browser();
-  browser.install(t);
-  const place = placeAt(`?tab=explain&image=lion${search}`);
-  const store = new Store(fields, place);
-  /** @type {{view: URLSearchParams, answer: (base: any) => Promise<void>}[]} */
-  const questions = [];
-  const ask = asker({
-    keeps: () => false,
-    answer: (name, { view }) =>
-      new Promise((done, failed) => {
-        assert.equal(name, 'gallery');
-        const answer = async (/** @type {any} */ base) => {
-          if (base instanceof Error) failed(base);
-          else done(base);
-          await settle();
-        };
-        questions.push({ view: new URLSearchParams(view), answer });
-      }),
-  });
-  const turn = signal(0);
-  const element = /** @type {any} */ (parse(read('../../vit_viz/web/explain/gallery.html')));
-  /** @type {[string, any][]} */
-  const told = [];
-  const part = galleryIn(element, { store, ask, turn }, (name, data) => void told.push([name, data]));
-  await settle();
-  const find = (/** @type {string} */ name) => element.querySelector(`.vv-${name}`);
-  return { browser, place, store, questions, turn, element, told, find, part };
-}
-
 test('the cards are asked for as the link has them, and again where it changes what they show', async (t) => {
-  const page = await open(t, '&target=7&ruler=share&share=0.25');
+  const page = await openGallery(t, '&target=7&ruler=share&share=0.25');
   assert.deepEqual(Object.fromEntries(page.questions[0].view), {
     ...{ image: 'lion', target: '7', ruler: 'share', share: '0.25' },
   });
@@ -402,12 +418,50 @@ test('the cards are asked for as the link has them, and again where it changes w
   assert.ok(page.element.classList.contains('vv-busy'));
   page.turn.value += 1;
   assert.equal(page.questions.length, 3);
-  page.part.follow({ key: 'k', of: { shap: { seq: 1, map: map('a shap') } } });
+  await page.questions[2].answer(cards);
+  inside(card(page, 'shap'), 'go').click();
+  assert.equal(page.asked('map')[0].body.view, page.questions[2].body.view);
+  await page.asked('map')[0].answer(map('a shap'));
   assert.equal(page.questions.length, 4); // the new map is compared with the others
 });
 
+test('a slow map that was made is told to the stage, and to Python where it is the chosen one', async (t) => {
+  const page = await openGallery(t, '&method=shap');
+  let heard = 0;
+  page.browser.window.addEventListener('vv-map-made', () => (heard += 1));
+  await page.questions[0].answer({ ...cards, chosen: undefined });
+  inside(card(page, 'shap'), 'go').click();
+  page.asked('map')[0].tell({ share: 0.5, left: '' });
+  assert.deepEqual([heard, page.told], [0, []]);
+  await page.asked('map')[0].answer(map('a shap'));
+  assert.deepEqual([heard, page.told], [1, [['made', {}]]]);
+  page.store.set({ method: 'rollout', ruler: 'share' });
+  await settle();
+  const other = { ...cards.cards[2], options: 'p' };
+  await page.questions.at(-1)?.answer({ ...cards, cards: [...cards.cards.slice(0, 2), other] });
+  inside(card(page, 'shap'), 'go').click();
+  await page.asked('map')[1].answer(map('another shap'));
+  assert.deepEqual([heard, page.told.length], [2, 1]);
+});
+
+test('another photo ends what runs at once, before its cards are there; another tab does not', async (t) => {
+  const page = await openGallery(t);
+  await page.questions[0].answer(cards);
+  inside(card(page, 'shap'), 'go').click();
+  page.find('test').click();
+  const ended = () => [page.asked('map')[0], page.asked('trust')[0]].map(({ stop }) => stop.aborted);
+  page.store.set({ tab: 'look' });
+  page.store.set({ tab: 'explain', explain: 'parts' });
+  page.store.set({ explain: 'why', target: '7' }); // whose cards say whether this is another class
+  await settle();
+  assert.deepEqual(ended(), [false, false]);
+  page.store.look({ image: 'twins' });
+  assert.deepEqual(ended(), [true, true]);
+  assert.deepEqual([inside(card(page, 'shap'), 'progress').hidden, page.find('test').hidden], [true, false]);
+});
+
 test('cards of what is looked at no longer never come', async (t) => {
-  const page = await open(t);
+  const page = await openGallery(t);
   page.store.look({ image: 'twins' });
   await settle();
   await page.questions[1].answer({ ...cards, key: 'twins', cards: cards.cards.slice(0, 2) });
@@ -422,7 +476,7 @@ test('cards of what is looked at no longer never come', async (t) => {
 });
 
 test('nobody asks for cards that nobody looks at', async (t) => {
-  const page = await open(t, '&explain=parts');
+  const page = await openGallery(t, '&explain=parts');
   assert.equal(page.questions.length, 0);
   page.store.set({ explain: 'why' });
   assert.equal(page.questions.length, 1);

@@ -33,7 +33,7 @@ const card = (/** @type {any} */ part, /** @type {string} */ name) =>
   part.find('cards').children.find((/** @type {any} */ c) => c.dataset.method === name);
 const inside = (/** @type {any} */ node, /** @type {string} */ name) => node.querySelector(`.vv-${name}`);
 
-test('what was tested for a class stays as that of this class until the other one is tested, and comes back with it', () => {
+test('what was tested for a class stays as that of this class until the other one is tested, and comes back with it', async () => {
   const about = (/** @type {string} */ target, photo = 'photo') => ({
     ...cards,
     ...{ target, about: photo, key: `${photo}|${target}` },
@@ -50,7 +50,7 @@ test('what was tested for a class stays as that of this class until the other on
   });
   part.browser.window.fire('vv-taken', { detail: 0.25 });
   const found = { relevance: known, rollout: known };
-  part.set({ key: 'photo|lion', order: ['relevance', 'rollout'], cards: found }, 'trust');
+  await part.tested({ order: ['relevance', 'rollout'], cards: found });
   const lion = shown();
   assert.deepEqual(lion, {
     title: 'Three ways to ask, the most faithful first',
@@ -74,12 +74,12 @@ test('what was tested for a class stays as that of this class until the other on
   });
   assert.ok(part.find('now').hidden); // the slider takes away the patches of another map
   part.find('test').click();
-  const asked = { methods: ['rollout', 'relevance', 'legrad'], known: [], key: 'photo|cougar' };
-  assert.deepEqual(part.told, [['trust', asked]]);
-  part.set({ key: 'photo|cougar', running: true, share: 0.5, words: 'testing' }, 'trust');
+  const asked = part.asked[1];
+  assert.deepEqual(asked.body.methods, ['rollout', 'relevance', 'legrad']);
+  asked.tell({ share: 0.5, left: '', preview: { words: 'testing', cards: {} } });
   assert.equal(shown().falls, `for lion: ${known.falls}`);
   const slower = { ...known, falls: 'falls slower than at random', better: false };
-  part.set({ key: 'photo|cougar', order: ['rollout'], cards: { rollout: slower } }, 'trust');
+  await asked.answer({ order: ['rollout'], cards: { rollout: slower } });
   assert.deepEqual([shown().falls, shown().other, shown().first], [slower.falls, false, 'rollout']);
   assert.ok(inside(card(part, 'relevance'), 'falls').hidden); // not tested for this class
   part.set(about('lion'));

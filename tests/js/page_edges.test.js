@@ -3,25 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mount as mountMeter } from '../../vit_viz/ui/explain/meter.js';
 import { SERVER } from '../../vit_viz/web/look/server_source.js';
 import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
 import { Browser, component, mount } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { settle } from './visit.js';
-
-test('a meter shows the share that is done, and nothing before it runs', () => {
-  const { find, set } = mount(component(mountMeter, 'ui/kit/__init__.py#Meter'), {
-    share: 0.25,
-    label: 'Go',
-  });
-  assert.deepEqual([find('progress').value, find('progress').hidden, find('go').hidden], [0.25, false, true]);
-  set({ words: 'Done.' });
-  assert.deepEqual(
-    [find('progress').value, find('progress').hidden, find('job-words').textContent],
-    [0, true, 'Done.'],
-  );
-});
 
 test('the questions of the page wait for what came before them', async () => {
   const browser = new Browser();

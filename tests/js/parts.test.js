@@ -3,38 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mount as mountMeter } from '../../vit_viz/ui/explain/meter.js';
 import { fit, mountPlots } from '../../vit_viz/ui/kit/parts.js';
 import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
 import { Browser, component, mount } from './browser.js';
 
-const METER = component(mountMeter, 'ui/kit/__init__.py#Meter');
 const PLOTS = component(mountPlots, 'ui/kit/__init__.py#Plots');
 
-// --- meter, plot clicks, address
-
-test('a meter starts something long once, says how far it is, and ends it', () => {
-  const { find, set, told } = mount(METER, null);
-  assert.deepEqual(
-    [find('go').textContent, find('go').hidden, find('progress').hidden, find('stop').hidden],
-    ['Start', false, true, true],
-  );
-  find('go').click();
-  assert.deepEqual([told, find('go').disabled], [[['start', {}]], true]);
-  set({ share: 0, words: 'running', label: 'Go' });
-  assert.deepEqual(
-    [find('go').hidden, find('go').disabled, find('progress').hidden, find('stop').hidden],
-    [true, false, false, false],
-  );
-  assert.deepEqual(
-    [find('go').textContent, find('job-words').textContent, find('progress').value],
-    ['Go', 'running', 0],
-  );
-  find('stop').click();
-  assert.deepEqual(told[1], ['stop', {}]);
-  set({ error: 'No.', words: 'x', share: null });
-  assert.deepEqual([find('job-words').textContent, find('go').hidden], ['No.', false]);
-});
+// --- plots, address
 
 /** A figure of plotly, shown larger by a factor. */
 function drawnGraph(scale = 1) {

@@ -24,6 +24,8 @@ from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.progress import StopCheck
+from vit_viz.rest import Told
 from vit_viz.session.handles import OWNER as OWNED_BY, PAGE, VISITOR
 from vit_viz.session.session import Session
 from vit_viz.ui.app import TABS, build_app
@@ -207,6 +209,30 @@ def cards_of(session: Session, desk: Desk) -> dict[str, dict[str, Any]]:
 def stage_of(session: Session, desk: Desk) -> dict[str, Any]:
     """What the stage of the Explain tab of a page is answered with."""
     return _stage(PageCall(session, desk.owner, desk.view(), (), {}, lambda: False))
+@dataclass
+class Heard(Told):
+    """What whoever hears how far an answer is was told, in its order: ("share", ...) and ("preview", ...)."""
+
+    said: list[tuple[str, Any]] = field(default_factory=list)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if hasattr(self, "said") and name != "said":
+            self.said.append((name, json.loads(value) if name == "preview" else value))
+
+
+def call_of(
+    session: Session,
+    view: ViewState,
+    owner: str = OWNER,
+    *,
+    cancelled: StopCheck = lambda: False,
+    **body: Any,
+) -> tuple[PageCall, list[tuple[str, Any]]]:
+    """What a page asks of a view beside the questions of the library, and what it hears until it is answered."""
+    told = Heard()
+    asked = {"view": view.to_address()} | body
+    return PageCall(session, owner, view, (), asked, cancelled, told), told.said
 
 
 def name_of(component: Any) -> str:
@@ -232,8 +258,7 @@ def _results(function: Any, arguments: list[Any]) -> list[Any]:
 SAID = (
     *("component_class_name", "elem_id", "elem_classes", "label", "show_label", "placeholder", "value", "choices", "visible"),
     *("interactive", "open", "minimum", "maximum", "step", "allow_custom_value", "sources", "type", "height", "variant", "size"),
-    *("min_width", "scale", "selected", "apply_default_css", "container", "buttons", "busy", "padding", "matches", "trust"),
-    *("progress", "answer"),
+    *("min_width", "scale", "selected", "apply_default_css", "container", "buttons", "busy", "padding", "matches", "answer"),
 )  # fmt: skip
 
 

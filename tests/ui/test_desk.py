@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,17 +11,15 @@ import gradio as gr
 import pytest
 from PIL import Image
 
-from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, arrived, cards_of, layout, stage_of
+from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, arrived, call_of, cards_of, layout, stage_of
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.trust import Trust
-from vit_viz.errors import ParameterError
 from vit_viz.figures.lettering import number
 from vit_viz.results import PatchMap
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.app import QUEUE_SECONDS
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.explain.answers import cost_words
+from vit_viz.ui.explain.answers import cost_words, slow_map
 
 LEFT = (WIDTH - HEIGHT * 48 / 32) / 2  # of the crop, in pixels of the photo
 PATCH = (HEIGHT / 4, HEIGHT * 1.5 / 6)
@@ -125,13 +121,7 @@ def test_a_slow_method_gives_way_until_it_was_made(
     assert "Relevance is shown instead" in stage_of(session, desk)["note"]
     assert stage_of(session, desk)["method"] == "Relevance"
     assert stage_of(session, desk)["shows"] == "relevance"
-    desk.act("vv-gallery", "compute", data={"method": "occlusion"})
-    done = desk.shown["vv-gallery"]["progress"]
-    assert done["key"] == f"{desk.view().about}|{first_class(session, image)}"
-    assert list(done["of"]) == ["occlusion"]
-    assert "map" in done["of"]["occlusion"]
-    began = next(value["progress"] for _name, value in desk.told if value.get("progress"))["of"]["occlusion"]
-    assert (began["share"], began["words"]) == (0.0, "Starting …")
+    slow_map(call_of(session, desk.view(), method="occlusion")[0])
     assert stage_of(session, desk)["method"] == "Occlusion"  # the same view, but now it is there
     assert stage_of(session, desk)["shows"] == "occlusion"
     assert "instead" not in stage_of(session, desk)["note"]
@@ -148,109 +138,8 @@ def test_a_slow_method_gives_way_until_it_was_made(
         if not card["slow"]
     ]
     assert len(set(quick)) == 1
-    with pytest.raises(gr.Error, match="needs no waiting"):
-        desk.act("vv-gallery", "compute", data={"method": "rollout"})
 
 
-def test_a_test_of_maps_sorts_them_and_has_their_curves(
-    visit: Callable[..., Desk], session: Session, image: str
-) -> None:
-    desk = visit("explain")
-    desk.act("vv-gallery", "trust", data={"methods": ["relevance"], "known": ["attention"]})
-    trust = desk.shown["vv-gallery"]["trust"]
-    assert set(trust["cards"]) == {"relevance", "attention"}
-    assert sorted(trust["order"]) == ["attention", "relevance"]
-    assert trust["key"] == f"{desk.view().about}|{first_class(session, image)}"
-    shares = [
-        v["trust"]["share"] for n, v in desk.told if n == "vv-gallery" and "share" in v.get("trust", {})
-    ]
-    assert shares == sorted(shares)
-    assert shares[0] == 0.0
-    assert shares[-1] == pytest.approx(0.7 + 0.3 / 2)
-    known = trust["cards"]
-    assert "The same for every class." in known["attention"]["sentences"]
-    assert any(said.startswith("Mirrored photo, mirrored map: ") for said in known["relevance"]["sentences"])
-    assert any(said.startswith("Changes with the class: ") for said in known["relevance"]["sentences"])
-    for method, one in known.items():
-        place = one["place"]
-        assert 0 <= place["low"] <= place["mean"] <= place["high"]
-        assert f"{place['area']:.4g}" in one["title"]
-        assert "The lower, the better." in one["title"]
-        assert one["better"] == (" x faster than at random" in one["falls"])
-        request = Request.of(
-            "odd",
-            image,
-            "trust",
-            mode="crop",
-            owner=OWNER,
-            method=method,
-            target=first_class(session, image),
-            options=(),
-        )
-        found = session.run(request)
-        assert isinstance(found, Trust)
-        for name, curve in (
-            ("deletion", found.faithfulness.deletion),
-            ("insertion", found.faithfulness.insertion),
-        ):
-            drawn = one["curves"][name]
-            assert drawn["x"] == pytest.approx(curve.x.tolist(), rel=1e-4)
-            assert drawn["y"] == pytest.approx(curve.y.tolist(), rel=1e-4)
-            low, high = drawn["ends"]
-            assert low <= min(*drawn["y"], *drawn["low"])
-            assert high >= max(*drawn["y"], *drawn["high"]) * 0.9999
-            assert drawn["labels"][0] == "0"
-            assert len(drawn["texts"]) == len(drawn["x"]) == len(drawn["low"]) == len(drawn["high"])
-    ranked = sorted(known, key=lambda n: known[n]["place"]["area"] / known[n]["place"]["mean"])
-    assert trust["order"] == ranked
-
-
-def test_a_map_that_cannot_be_tested_says_why_and_the_others_go_on(
-    visit: Callable[..., Desk], session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    desk, run = visit("explain", "&target=2"), session.run
-
-    def refusing(request: Request, **options: Any) -> Any:
-        if request.question == "trust" and dict(request.parameters)["method"] == "relevance":
-            raise ParameterError("Not this one.")
-        return run(request, **options)
-
-    monkeypatch.setattr(session, "run", refusing)
-    desk.act("vv-gallery", "trust", data={"methods": ["relevance", "attention"]})
-    cards = desk.shown["vv-gallery"]["trust"]["cards"]
-    assert cards["relevance"] == {"error": "Not this one.", "options": "()"}
-    assert "falls" in cards["attention"]
-    assert desk.shown["vv-gallery"]["trust"]["order"] == ["attention"]
-
-
-def test_the_sanity_check_follows_the_chosen_map(
-    visit: Callable[..., Desk], session: Session, image: str
-) -> None:
-    desk = visit("explain")
-    assert desk.shown["vv-sanity"]["value"]["words"] == "For Relevance."
-    assert desk.shown["vv-sanity-curve"]["visible"] is False
-    desk.act("vv-sanity", "start")
-    assert desk.shown["vv-sanity-curve"]["visible"] is True
-    assert desk.shown["vv-sanity"]["value"]["words"] == "For Relevance."
-    said = desk.shown["vv-gallery"]["weights"]
-    assert (said["key"], said["method"]) == (
-        f"{desk.view().about}|{first_class(session, image)}",
-        "relevance",
-    )
-    assert said["words"].startswith("With all weights re-initialised, ")
-    figure = json.loads(desk.shown["vv-sanity-curve"]["value"].to_json())["layout"]
-    assert figure["title"]["text"] == "Relevance, weights re-initialised"
-    caption = figure["annotations"][0]["text"].replace("<br>", " ")
-    assert re.match(r"odd · .+ · for animal \d · With all weights re-initialised, ", caption)
-    assert caption.endswith(" · vit_viz")
-    desk.follow(method="attention")
-    assert desk.shown["vv-sanity"]["value"]["words"] == "For Last-layer attention."
-    assert desk.shown["vv-sanity-curve"]["visible"] is False
-    desk.follow(method="relevance")
-    assert desk.shown["vv-sanity-curve"]["visible"] is True  # kept
-    desk.follow(method="occlusion")
-    desk.act("vv-sanity", "start")
-    assert "would have to be recomputed" in desk.shown["vv-sanity"]["value"]["error"]
 
 
 # --- the query

@@ -220,9 +220,9 @@ def test_patches_can_be_taken_away_with_the_keyboard(explain: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.browser
 def test_the_sanity_check_draws_its_curve(explain: Any) -> None:
-    explain.get_by_role("button", name="Does the map show the model").click()
+    explain.locator("summary", has_text="Does the map show the model").click()
     explain.get_by_role("button", name="Re-initialise the weights, step by step").click()
-    explain.locator("#vv-sanity-curve .main-svg").first.wait_for()
+    explain.locator("#vv-sanity-curve .vv-weights-line").wait_for()
     explain.get_by_text("rank correlation with the original is").first.wait_for()
 
 

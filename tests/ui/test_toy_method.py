@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import parse_qs, urlsplit
 
 import gradio as gr
 import numpy as np
 import pytest
 
-from tests.ui.desk import COLS, OWNER, ROWS, Desk, arrived, cards_of, stage_of
-from tests.waiting import PATIENCE
+from tests.ui.desk import COLS, OWNER, ROWS, Desk, arrived, call_of, cards_of, stage_of
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.methods import METHODS
@@ -22,7 +20,7 @@ from vit_viz.analyses.spec import Method, Words
 from vit_viz.errors import ParameterError
 from vit_viz.results import PatchMap
 from vit_viz.session.session import Session
-from vit_viz.ui.jobs import News
+from vit_viz.ui.explain.answers import slow_map
 from vit_viz.views.state import ViewState
 
 
@@ -32,13 +30,9 @@ class ToyOptions(Options):
     along: Annotated[Literal["rows", "cols"], Option("direction of stripes", "Where they run.")] = "rows"
 
 
-_HALF_SAID = threading.Event()
-
-
 def stripes(given: MethodInput, options: ToyOptions) -> PatchMap:
     grid, watch = given.subject.layout.grid, given.watch(4)
     watch.advance(2)
-    _HALF_SAID.wait(PATIENCE)
     watch.advance(2)
     places = np.indices(grid)[0 if options.along == "rows" else 1]
     return PatchMap(
@@ -72,7 +66,6 @@ TOY = Method(
 
 @pytest.fixture(scope="module", autouse=True)
 def _offered() -> Iterator[None]:
-    _HALF_SAID.set()  # nobody listens for the progress but the test of it
     with METHODS.including(TOY):
         yield
     assert "toy" not in METHODS
@@ -108,26 +101,12 @@ def test_its_options_stand_in_links(demo: gr.Blocks, session: Session, image: st
     )
 
 
-def test_it_says_how_far_it_is_and_then_has_its_map(
-    demo: gr.Blocks, image: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tell = News.tell
-
-    def heard(self: News, page: str, about: str, name: str, **said: Any) -> dict[str, Any]:
-        if said.get("share") == 0.5:
-            _HALF_SAID.set()
-        return tell(self, page, about, name, **said)
-
-    monkeypatch.setattr(News, "tell", heard)
-    desk = opened(demo, image, "&toy.stripes=4")
-    _HALF_SAID.clear()
-    desk.act("vv-gallery", "compute", data={"method": "toy"})
-    told = [value["progress"]["of"]["toy"] for _name, value in desk.told if value.get("progress")]
-    assert [said.get("words") for said in told[:2]] == ["Starting …", "50% of four strokes"]
-    assert told[-1]["map"]["caption"].startswith("4 stripes, for animal ")
-    assert told[-1]["map"]["caption"].endswith("Scale: stripes from 0 to 3.")
-    numbers = [said["seq"] for said in told]
-    assert numbers == sorted(numbers)
+def test_it_says_how_far_it_is_and_then_has_its_map(demo: gr.Blocks, session: Session, image: str) -> None:
+    asked, said = call_of(session, opened(demo, image, "&toy.stripes=4").view(), method="toy")
+    caption = slow_map(asked)["caption"]
+    assert [value for name, value in said if name == "share"] == [0.5, 1.0]
+    assert caption.startswith("4 stripes, for animal ")
+    assert caption.endswith("Scale: stripes from 0 to 3.")
 
 
 def test_it_is_looked_at_closely_with_its_words_and_its_controls(
@@ -135,7 +114,7 @@ def test_it_is_looked_at_closely_with_its_words_and_its_controls(
 ) -> None:
     desk = opened(demo, image)
     assert "number of stripes" not in controls_of(session, desk)
-    desk.act("vv-gallery", "compute", data={"method": "toy"})
+    slow_map(call_of(session, desk.view(), method="toy")[0])
     desk.follow(method="toy")
     staged = stage_of(session, desk)
     for words in (TOY.words.formula, "Toy &amp; Test 2026"):
@@ -152,7 +131,7 @@ def test_it_is_looked_at_closely_with_its_words_and_its_controls(
     assert cards_of(session, desk)["toy"]["options"] == "(('stripes', 5),)"
     assert "map" not in cards_of(session, desk)["toy"]  # it is another map, which nobody asked for yet
     assert "number of stripes" not in controls_of(session, desk)  # another one stands for it
-    desk.act("vv-gallery", "compute", data={"method": "toy"})
+    slow_map(call_of(session, desk.view(), method="toy")[0])
     assert controls_of(session, desk) == controls
     assert "5 stripes" in stage_of(session, desk)["caption"]
     assert "number of stripes 5" in stage_of(session, desk)["caption"]

@@ -19,9 +19,8 @@ from vit_viz.errors import Cancelled
 from vit_viz.progress import stop_if
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
-from vit_viz.ui import jobs
 from vit_viz.ui.app import build_app
-from vit_viz.ui.jobs import News, steps
+from vit_viz.ui.jobs import steps
 
 
 def endless(ended: threading.Event) -> Callable[..., None]:
@@ -100,29 +99,3 @@ def test_closing_a_tab_ends_its_slow_method_and_loading_it_again_keeps_its_pictu
         assert not ended.is_set()
         page.close()
         assert ended.wait(PATIENCE)
-
-
-def test_computations_side_by_side_tell_what_all_of_them_said() -> None:
-    news = News()
-    news.tell("page", "lion", "occlusion", share=0.25)
-    told = news.tell("page", "lion", "smoothgrad", share=0.5)
-    assert told["key"] == "lion"
-    assert {name: said["share"] for name, said in told["of"].items()} == {
-        "occlusion": 0.25,
-        "smoothgrad": 0.5,
-    }
-    assert told["of"]["occlusion"]["seq"] < told["of"]["smoothgrad"]["seq"]
-    news.tell("page", "lion", "occlusion", map="done")
-    assert told["of"]["occlusion"].get("map") is None  # what was sent stays as it was
-    assert news.latest("page", "lion")["of"]["occlusion"]["map"] == "done"
-    assert news.latest("page", "zebra")["of"] == {}
-    assert news.latest("other page", "lion")["of"] == {}
-
-
-def test_news_of_too_many_pages_are_forgotten_the_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "MOST_STOPS", 3)
-    news = News()
-    for page in ("ada", "bob", "cyd", "ada", "dan"):
-        news.tell(page, "lion", "occlusion", share=0.5)
-    known = [page for page in ("ada", "bob", "cyd", "dan") if news.latest(page, "lion")["of"]]
-    assert known == ["ada", "cyd", "dan"]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
-
-from cachetools import LRUCache
 
 from vit_viz.progress import time_left
 
@@ -70,35 +67,6 @@ class Stops:
         for key in keys:
             if key in self._running:
                 self._running.pop(key)[1].set()
-
-
-@dataclass
-class News:
-    """What each computation of a page last said of itself, for pages that follow several at once.
-
-    Those computations write the same property of the page, side by side: each writes what all of them said.
-    """
-
-    _said: LRUCache[tuple[str, str], dict[str, dict[str, Any]]] = field(
-        default_factory=lambda: LRUCache(MOST_STOPS)  # the others are of pages that were closed
-    )
-    _count: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def tell(self, page: str, about: str, name: str, **said: Any) -> dict[str, Any]:
-        """Note what a computation says; returns what all of this page say about the same, {"key": about, "of": {name: ...}}.
-
-        Every entry has a number, `seq`, the larger the newer.
-        """
-        with self._lock:
-            known = self._said.setdefault((page, about), {})
-            known[name] = said | {"seq": next(self._count)}
-            return {"key": about, "of": dict(known)}
-
-    def latest(self, page: str, about: str) -> dict[str, Any]:
-        """What all computations of a page said last about something."""
-        with self._lock:
-            return {"key": about, "of": dict(self._said.get((page, about), {}))}
 
 
 def steps(run: Callable[..., Any], stop: threading.Event, *, quiet: float = 0.0) -> Iterator[Step]:

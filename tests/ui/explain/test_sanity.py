@@ -1,29 +1,125 @@
-"""The sanity check of a method that takes too long says so, and for which view it says it."""
+"""The sanity check: how the chosen map changes while the weights are re-initialised, as the page is answered."""
 
 from __future__ import annotations
 
-import threading
+import re
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pytest
+
+from tests.ui.desk import OWNER, call_of
 from vit_viz.analyses.methods import METHODS
-from vit_viz.ui.explain import trust
+from vit_viz.errors import Cancelled, ParameterError
+from vit_viz.progress import stop_if
+from vit_viz.results import Curve
+from vit_viz.session.request import Request
+from vit_viz.session.session import Session
+from vit_viz.ui import pictures
+from vit_viz.ui.explain.trust import sanity
 from vit_viz.views.state import ViewState
 
+LINK = "model=odd&mode=crop&target=4&share=0.25"
 
-def test_a_method_that_takes_long_is_refused_for_the_view_that_asked() -> None:
-    page: Any = None  # it is not asked
+
+def view_of(image: str, method: str = "relevance") -> ViewState:
+    return ViewState.from_address(f"?{LINK}&image={image}&method={method}")[0]
+
+
+def test_a_curve_is_at_hand_once_it_was_computed_for_this_map_and_class(session: Session, image: str) -> None:
+    view = view_of(image)
+    nothing = {"key": f"{view.about}|4", "method": "relevance", "label": "Relevance"}
+    assert sanity(call_of(session, view, kept=True)[0]) == nothing
+    asked, said = call_of(session, view)
+    answer = sanity(asked)
+    assert {name: answer[name] for name in nothing} == nothing
+    shares = [value for name, value in said if name == "share"]
+    assert (shares, shares[-1]) == (sorted(shares), 1.0)
+    request = Request.of(
+        "odd", image, "randomisation", mode="crop", owner=OWNER, method="relevance", target=4
+    )
+    curve = session.run(request)
+    assert isinstance(curve, Curve)
+    assert answer["correlations"] == pytest.approx(curve.y.tolist(), rel=1e-4)
+    assert answer["correlations"][0] == 1
+    assert len(answer["correlations"]) == 3 + 2  # the head, and the blocks
+    assert answer["labels"] == [curve.x_label, curve.y_label]
+    assert answer["title"] == "Relevance, weights re-initialised"
+    assert re.fullmatch(r"odd · .+ · for animal 4", answer["caption"])
+    assert answer["words"].startswith(
+        f"With all weights re-initialised, the map's rank correlation with the original is {curve.y[-1]:.2f}: "
+    )
+    assert sanity(call_of(session, view, kept=True)[0])["correlations"] == answer["correlations"]
+    for other in (view_of(image, "attention"), replace(view, target="3")):
+        assert "correlations" not in sanity(call_of(session, other, kept=True)[0])
+
+
+def test_what_is_saved_is_the_curve_that_is_shown(session: Session, image: str) -> None:
+    view = view_of(image, "rollout")
+    place, _, link = sanity(call_of(session, view)[0])["figure"].partition("?")
+    assert re.fullmatch("/vit_viz/figure/[^/]+", place)
+    shown, problems = ViewState.from_address(f"?{link}")
+    assert problems == ()
+    subject = call_of(session, view)[0].subject
+    request = Request.of("odd", image, "randomisation", mode="crop", owner=OWNER, method="rollout", target=4)
+    assert pictures.asked_request(session, subject, shown) == request
+
+
+def test_a_method_that_takes_long_is_refused_before_anything_is_computed() -> None:
+    session: Any = None  # it is not asked
     slow = [method for method in METHODS.cards if method.is_slow]
     assert slow
-    for revision, method in enumerate(slow, 3):
-        view = ViewState(method=method.name, revision=revision)
-        ((meter, *_),) = list(trust._checked(page, view, "", threading.Event()))
-        assert meter["revision"] == revision
-        assert meter["error"].startswith(f"{method.words.label} would have to be recomputed")
+    for method in slow:
+        with pytest.raises(ParameterError, match=f"{method.words.label} would have to be recomputed"):
+            sanity(call_of(session, ViewState(method=method.name))[0])
 
 
-def test_a_check_that_fails_is_told_for_the_view_that_asked() -> None:
-    page: Any = None  # which has no session
-    view = ViewState(method=next(method.name for method in METHODS.cards if not method.is_slow), revision=5)
-    *_, (meter, _, _, _) = trust._checked(page, view, "", threading.Event())
-    assert meter["revision"] == 5
-    assert meter["error"]
+def test_of_a_method_that_takes_long_nothing_is_at_hand(session: Session, image: str) -> None:
+    view = view_of(image, "occlusion")
+    assert sanity(call_of(session, view, kept=True)[0]) == {
+        "key": f"{view.about}|4",
+        "method": "occlusion",
+        "label": "Occlusion",
+    }
+
+
+def test_a_check_ends_when_its_page_waits_no_more(
+    session: Session, image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = session.run
+
+    def watched(request: Request, **watch: Any) -> Any:
+        if request.question == "randomisation":
+            stop_if(watch["cancelled"])
+        return run(request, **watch)
+
+    monkeypatch.setattr(session, "run", watched)
+    with pytest.raises(Cancelled):
+        sanity(call_of(session, view_of(image), cancelled=lambda: True)[0])
+
+
+@pytest.mark.parametrize(
+    ("last", "verdict"),
+    [
+        (0.49, "it depends on what the model learned"),
+        (-0.49, "it depends on what the model learned"),
+        (0.5, "much of it does not depend on what the model learned"),
+        (-0.5, "much of it does not depend on what the model learned"),
+    ],
+)
+def test_the_verdict_is_that_of_the_last_correlation(
+    session: Session, image: str, monkeypatch: pytest.MonkeyPatch, last: float, verdict: str
+) -> None:
+    run, x = session.run, np.arange(2, dtype=np.float32)
+
+    def answered(request: Request, **watch: Any) -> Any:
+        answer = run(request, **watch)
+        return (
+            replace(answer, x=x, y=np.array([1, last], np.float32))
+            if request.question == "randomisation"
+            else answer
+        )
+
+    monkeypatch.setattr(session, "run", answered)
+    assert sanity(call_of(session, view_of(image))[0])["words"].endswith(f" is {last:.2f}: {verdict}.")

@@ -1,6 +1,9 @@
 """What the Explain tab asks that is no question of its own right.
 
-POST /vit_viz/gallery  {"view": ...}: a card per method, with its map in words where it is quick or at hand; which maps agree
+POST /vit_viz/gallery  {"view": LINK}: a card per method, with its map in words where it is quick or at hand; which maps agree
+POST /vit_viz/map      {"view": LINK, "method": name}: computes the map of a slow method; what is said of it
+POST /vit_viz/trust    {"view": LINK, "methods": names}: how far to trust each map, and which comes first; previews with the first
+POST /vit_viz/sanity   {"view": LINK}: how the chosen map changes as the model unlearns; with {"kept": true}, if that is at hand
 """
 
 from __future__ import annotations
@@ -11,17 +14,18 @@ from starlette.routing import Route
 
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.spec import AnyMethod
-from vit_viz.errors import VitVizError
+from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.figures.lettering import number
 from vit_viz.progress import duration
 from vit_viz.results import PatchMap
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.explain import agree
+from vit_viz.ui.explain import agree, trust
 from vit_viz.ui.explain.questions import Questions
-from vit_viz.ui.opened import page_route
+from vit_viz.ui.opened import PageCall, page_route
 from vit_viz.ui.payload import picture_address
+from vit_viz.ui.pictures import card_named
 
 
 def routes(session: Session) -> list[Route]:
@@ -29,7 +33,10 @@ def routes(session: Session) -> list[Route]:
     return [
         page_route(
             session, "gallery", lambda asked: gallery_value(Questions.of(asked, asked.view, asked.owner))
-        )
+        ),
+        page_route(session, "map", slow_map),
+        page_route(session, "trust", trust.trust_of_all),
+        page_route(session, "sanity", trust.sanity),
     ]
 
 
@@ -55,6 +62,7 @@ def _card(questions: Questions, method: AnyMethod) -> dict[str, Any]:
         "blind": method.words.class_blind,
         "slow": method.is_slow,
         "words": cost_words(method, questions.trace.layout.num_patches, session.pass_seconds(subject)),
+        "runs": method.words.runs,
         "shows": method.words.shows,
         "hides": method.words.hides,
         "ratio": width / height,
@@ -75,6 +83,22 @@ def cost_words(method: AnyMethod, patches: int, seconds: float | None) -> str:
         return method.words.runs
     least = "at least " if method.passes.at_least else "about "
     return f"{method.words.runs}: {least}{duration(seconds * method.passes.of(patches))}"
+
+
+def slow_map(asked: PageCall) -> dict[str, Any]:
+    """Compute the map of a slow method; what is said of it."""
+    method = card_named(str(asked.body.get("method", "")))
+    if not method.is_slow:
+        raise ParameterError(f"{method.words.label} needs no waiting.")
+    questions = Questions.of(asked, asked.view, asked.owner)
+    patch_map = pictures.explanation(
+        asked.session,
+        questions.subject,
+        questions.view(method),
+        progress=asked.progress,
+        cancelled=asked.cancelled,
+    )
+    return map_value(questions, method, patch_map)
 
 
 def map_value(questions: Questions, method: AnyMethod, patch_map: PatchMap) -> dict[str, Any]:

@@ -2,67 +2,60 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-import gradio as gr
 import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.faithfulness import RANDOM_ORDERS, Faithfulness
+from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.spec import AnyMethod
-from vit_viz.analyses.trust import Trust
+from vit_viz.analyses.trust import RANDOMISATION, Trust
 from vit_viz.errors import ParameterError
 from vit_viz.figures.lettering import number
-from vit_viz.figures.plots import captioned_figure, curve_figure
 from vit_viz.results import Curve
-from vit_viz.session.handles import PAGE
+from vit_viz.ui import pictures
 from vit_viz.ui.edge.user_errors import sentence
-from vit_viz.ui.explain.questions import Questions, percent, shows_maps
-from vit_viz.ui.jobs import Stops, steps
-from vit_viz.ui.kit import Meter, WebRoom, words
-from vit_viz.ui.page import Page
+from vit_viz.ui.explain.questions import Questions, percent
+from vit_viz.ui.opened import PageCall
+from vit_viz.ui.payload import figure_address, picture_address
 from vit_viz.ui.pictures import card_named
-from vit_viz.views.state import ViewState
+from vit_viz.views.panel import Panel
 
 BAND_SHARE = 0.7  # of a test's progress: ten random orders, against one order per map
-_LABEL = "Re-initialise the weights, step by step"
-_WHY = (
-    "The head and then block after block lose what they learned. A map that depends on it falls apart, and the curve falls; one "
-    "that stays near 1 means that the map shows the photo, not the model (Adebayo et al. 2018, arXiv:1810.03292)."
-)
 
 
-def tested(questions: Questions, methods: list[AnyMethod], stop: threading.Event) -> Iterator[Any]:
-    """Test maps one after the other; random orders first, once for all of them."""
-    cards: dict[str, Any] = {}
-    session, ranks = questions.page.session, dict[str, float]()
+def trust_of_all(asked: PageCall) -> dict[str, Any]:
+    """Test maps one after the other; random orders first, once for all of them. What is known of each is told at once."""
+    names = asked.body.get("methods")
+    if not isinstance(names, list):
+        raise ParameterError('A test of maps names their methods: {"methods": ["relevance", ...]}.')
+    methods = [method for method in METHODS.cards if method.name in names]
+    questions = Questions.of(asked, asked.view, asked.owner)
+    cards, ranks = dict[str, Any](), dict[str, float]()
 
-    def tell(**said: Any) -> Any:
-        return gr.update(trust={"key": questions.key, "cards": dict(cards), **said})
+    def tell(share: float, words: str) -> None:
+        asked.progress(share)
+        asked.preview({"words": f"{words} …", "cards": dict(cards)})
 
-    yield tell(running=True, share=0.0, words="Random orders of patches …")
-    try:
-        band = questions.band_request()
-        for step in steps(partial(session.run, band), stop):
-            yield tell(running=True, share=BAND_SHARE * step.share, words="Random orders of patches …")
-        for place, method in enumerate(methods):
-            request = questions.trust_request(method)
-            share = BAND_SHARE + (1 - BAND_SHARE) * place / len(methods)
-            yield tell(running=True, share=share, words=f"{method.words.label} …")
-            try:
-                *_, last = steps(partial(session.run, request), stop)
-            except ParameterError as error:
-                cards[method.name] = {"error": sentence(error), "options": repr(questions.options(method))}
-                continue
-            cards[method.name] = trust_value(questions, method, last.result)
-            ranks[method.name] = last.result.faithfulness.deletion_auc  # beside one band for all
-        yield tell(order=sorted(ranks, key=lambda name: ranks[name]))
-    except Exception as error:
-        yield tell(error=sentence(error))
+    tell(0.0, "Random orders of patches")
+    asked.session.run(
+        questions.band_request(),
+        progress=lambda share: asked.progress(BAND_SHARE * share),
+        cancelled=asked.cancelled,
+    )
+    for place, method in enumerate(methods):
+        tell(BAND_SHARE + (1 - BAND_SHARE) * place / len(methods), method.words.label)
+        try:
+            trust: Trust = asked.session.run(questions.trust_request(method), cancelled=asked.cancelled)
+        except ParameterError as error:
+            cards[method.name] = {"error": sentence(error), "options": repr(questions.options(method))}
+            continue
+        cards[method.name] = trust_value(questions, method, trust)
+        ranks[method.name] = trust.faithfulness.deletion_auc  # beside one band for all
+    return {"cards": cards, "order": sorted(ranks, key=lambda name: ranks[name])}
 
 
 def trust_value(questions: Questions, method: AnyMethod, trust: Trust) -> dict[str, Any]:
@@ -207,105 +200,36 @@ def _times(ratio: float) -> str:
 # --- the sanity check: does the chosen map depend on what the model has learned?
 
 
-@dataclass(frozen=True)
-class Sanity:
-    """The components of the check."""
-
-    meter: Meter
-    caption: gr.HTML
-    curve: gr.Plot
-    stops: Stops = field(default_factory=Stops)
-
-
-def build_sanity() -> Sanity:
-    """Lay out the check."""
-    title = "Does the map show the model, or only the photo? Re-initialise the weights"
-    with gr.Accordion(title, open=False, elem_classes="vv-formula", elem_id="vv-sanity-fold"):
-        gr.HTML(words.plain(_WHY), apply_default_css=False)
-        meter = Meter({"label": _LABEL}, elem_id="vv-sanity")
-        caption = gr.HTML("", elem_classes="vv-plot-caption", apply_default_css=False)
-        curve = gr.Plot(
-            show_label=False, container=False, elem_id="vv-sanity-curve", buttons=[], visible=False
-        )
-    return Sanity(meter, caption, curve)
-
-
-def wire_sanity(sanity: Sanity, gallery: WebRoom, page: Page) -> None:
-    """Run the check when it is asked for; another map empties it. What it found is said in the gallery too."""
-
-    def start(view: ViewState, owner: str, _data: object) -> Iterator[tuple[Any, ...]]:
-        yield from _checked(page, view, owner, sanity.stops.start(PAGE.get(), "sanity", _about(view)))
-
-    def draw(page: Page, view: ViewState, owner: str) -> Iterator[tuple[Any, ...]]:
-        sanity.stops.keep_only(PAGE.get(), _about(view))
-        yield _known(page, view, owner) if shows_maps(view) else tuple(gr.skip() for _ in outputs)
-
-    outputs = [sanity.meter, sanity.caption, sanity.curve, gallery]
-    page.job(sanity.meter.start, start, outputs)
-    page.reply(sanity.meter.stop, lambda _view, _owner, _data: sanity.stops.stop(PAGE.get(), "sanity"))
-    page.drawing("explain", draw, outputs)
-
-
-def _about(view: ViewState) -> str:
-    return f"{view.about}|{view.target}|{view.method}"
-
-
-def _known(page: Page, view: ViewState, owner: str) -> tuple[Any, ...]:
-    """The curve of the chosen map where it is at hand, else nothing but the button."""
-    method = card_named(view.method)
-    meter = {"label": _LABEL, "words": f"For {method.words.label}.", "revision": view.revision}
-    try:
-        questions = Questions.of(page, view, owner)
-        request = questions.randomised_request(method)
-        if page.session.keeps(request):
-            return _shown(page.session.run(request), questions, method, meter)
-    except Exception as error:
-        meter |= {"words": sentence(error)}
-    return meter, "", gr.update(visible=False), gr.skip()
-
-
-def _shown(curve: Any, questions: Questions, method: AnyMethod, meter: dict[str, Any]) -> tuple[Any, ...]:
-    assert isinstance(curve, Curve)
-    outcome = _outcome(curve)
-    label, view = method.words.label, questions.targeted.view
-    name = questions.page.session.name_of(view.image, owner=questions.subject.owner)
-    target = questions.targeted.words or "its own embedding"
-    figure = captioned_figure(
-        curve_figure({label: curve}),
-        title=f"{label}, weights re-initialised",
-        caption=f"{view.model} · {name} · for {target} · {outcome} · vit_viz",
-    )
-    return (
-        meter,
-        words.plain(f"{label}: {outcome}"),
-        gr.update(value=figure, visible=True),
-        gr.update(weights={"key": questions.key, "method": method.name, "words": outcome}),
-    )
-
-
-def _checked(page: Page, view: ViewState, owner: str, stop: threading.Event) -> Iterator[tuple[Any, ...]]:
-    """Follow the check of the chosen method to its curve."""
-    method = card_named(view.method)
-    none = gr.skip(), gr.skip(), gr.skip()
-    if method.is_slow:
-        text = (
+def sanity(asked: PageCall) -> dict[str, Any]:
+    """How the chosen map changes as the model unlearns; with {"kept": true} its curve only where that is at hand."""
+    method, is_started = card_named(asked.view.method), not asked.body.get("kept")
+    if is_started and method.is_slow:
+        raise ParameterError(
             f"{method.words.label} would have to be recomputed for every block; choose one of the quick maps."
         )
-        yield {"label": _LABEL, "error": text, "revision": view.revision}, *none
-        return
-    yield {"label": _LABEL, "share": 0.0, "words": f"{method.words.label}: the trained model …"}, *none
-    try:
-        questions = Questions.of(page, view, owner)
-        request = questions.randomised_request(method)
-        for step in steps(partial(page.session.run, request), stop):
-            if step.is_last:
-                meter = {"label": _LABEL, "words": f"For {method.words.label}.", "done": view.revision}
-                yield _shown(step.result, questions, method, meter)
-            else:
-                said = f"{method.words.label}: {step.share:.0%}"
-                yield {"label": _LABEL, "share": step.share, "words": said}, *none
-    except Exception as error:
-        yield {"label": _LABEL, "error": sentence(error), "revision": view.revision}, *none
+    questions = Questions.of(asked, asked.view, asked.owner)
+    request = questions.randomised_request(method)
+    said = {"key": questions.key, "method": method.name, "label": method.words.label}
+    if is_started or asked.session.keeps(request):
+        curve: Curve = asked.session.run(request, progress=asked.progress, cancelled=asked.cancelled)
+        said |= _curve_of_weights(curve, questions, method)
+    return said
+
+
+def _curve_of_weights(curve: Curve, questions: Questions, method: AnyMethod) -> dict[str, Any]:
+    """The curve for the page to draw, what it says, and the address of its figure."""
+    session, subject, view = questions.page.session, questions.subject, questions.targeted.view
+    name, target = session.name_of(view.image, owner=subject.owner), questions.targeted.words
+    panel = Panel.of(RANDOMISATION.name, {"method": method.name})
+    picture = picture_address(session, subject, replace(view, panel=panel), pictures.ASKED)
+    return {
+        "words": _outcome(curve),
+        "title": f"{method.words.label}, weights re-initialised",
+        "caption": f"{view.model} · {name} · for {target or 'its own embedding'}",
+        "correlations": _rounded(curve.y),
+        "labels": [curve.x_label, curve.y_label],
+        "figure": figure_address(picture),
+    }
 
 
 def _outcome(curve: Curve) -> str:

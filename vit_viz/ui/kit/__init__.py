@@ -105,19 +105,6 @@ class QuestionPanel(Component):
     tells = ("choose", "run", "start", "stop", "close")
 
 
-class Meter(Component):
-    """A button for something long, how far it is, and a button that ends it; events `start` and `stop`."""
-
-    template = "explain/meter"
-    html = """
-<div class="vv-job vv-row">
-  <button type="button" class="vv-go vv-bare"></button>
-  <span class="vv-job-words vv-quiet" aria-live="polite"></span>
-  <progress class="vv-progress" max="1" value="0" hidden></progress>
-  <button type="button" class="vv-stop" hidden>Cancel</button>
-</div>
-"""
-    tells = ("start", "stop")
 
 
 class WebRoom(Component):

@@ -13,6 +13,7 @@ import { having, make, showShare, showText } from '../../ui/kit/elements.js';
  * @property {boolean} [blind] whether its map is the same for every class
  * @property {boolean} [slow] whether it is computed only where somebody asks for it
  * @property {string} [words] what it costs, or why there is no map
+ * @property {string} [runs] how often the model runs for it
  * @property {string} [shows]
  * @property {string} [hides]
  * @property {Map} [map]

@@ -1,7 +1,6 @@
-// The maps of all methods side by side, and how far to believe the chosen one. The cards are asked for in the browser; what takes long is
-// run by Python as yet: the prop 'progress' follows the slow methods, by their names, and 'trust' the test of all maps. Each says in 'key'
-// what it is about; what is about something else is not shown, but for a test of the same photo towards another class, which is shown as
-// that class's until this one is tested.
+// The maps of all methods side by side, and how far to believe the chosen one. What takes long, a slow method or the test of all maps, runs
+// as long as the cards are about the same; what was tested for another class of the same photo is shown as that class's until this one is
+// tested.
 
 import { finder, onPress, press, showJob, showText } from '../../ui/kit/elements.js';
 import { showError } from '../../ui/kit/notes.js';
@@ -11,13 +10,18 @@ import { computed, effect, signal } from '../kit/preact.js';
 import { drawAgreement, firstChoice } from './agree.js';
 import { Belief } from './belief.js';
 import { Card, endOfStrips } from './card.js';
+import { Places, Run } from './run.js';
+import { sanityIn } from './sanity.js';
 /** @import { Mount, Trigger } from '../../ui/kit/elements.js' */
+/** @import { Ask } from '../kit/ask.js' */
 /** @import { Page } from '../kit/page.js' */
-/** @import { Method, Slow, Trust } from './card.js' */
+/** @import { Map as MethodMap, Method, Slow, Trust } from './card.js' */
+/** @import { Weights } from './sanity.js' */
 
 /**
  * An answer to what the page asks by /vit_viz/gallery.
  * @typedef {object} Base
+ * @property {string} link with which it was asked for
  * @property {string} key of the picture, the model and the class
  * @property {string} about of the picture and the model
  * @property {string} target the class in words; empty for an embedding
@@ -25,20 +29,14 @@ import { Card, endOfStrips } from './card.js';
  * @property {string} [rule] what the cards show, while that is not their own map
  * @property {import('./agree.js').Agreement | null} [agreement]
  *
- * @typedef {Slow & {seq: number}} SlowNews
- *
- * @typedef {{key: string, of: Record<string, SlowNews>}} Progress
- *
- * @typedef {{key: string, running?: boolean, words?: string, share?: number, error?: string, order?: string[],
- *   cards?: Record<string, Trust>}} TestNews order: methods, the most trusted first
+ * What the test of all maps says: how far each can be trusted; order: methods, the most trusted first, in the end.
+ * @typedef {{cards: Record<string, Trust>, words?: string, order?: string[]}} TestNews
  *
  * What a test found of the maps for one class: how far each can be trusted, and which comes first.
  * @typedef {{target: string, trust: Record<string, Trust>, order: string[]}} Tested
  *
- * What became of a map when the weights were re-initialised.
- * @typedef {{key: string, method: string, words: string}} Weights
- *
- * @typedef {{progress: Progress | null, trust: TestNews | null, weights: Weights | null}} Props
+ * A slow method that was asked for, with the options of its map, and what is said of that once it is there.
+ * @typedef {{run: Run, options: string, map?: MethodMap}} Started
  */
 
 const QUESTION = 'Which are the most faithful?';
@@ -49,33 +47,40 @@ const NUMBERS =
 /** Names in links that say nothing of the cards. */
 const ELSEWHERE = new Set(['tab', 'explain', 'method', 'q', 'layer', 'head']);
 
-/** @type {Mount<Props>} */
-export function mount(element, trigger, props, watch) {
-  const gallery = galleryIn(element, thePage(), trigger);
-  const follow = () => gallery.follow(props.progress);
-  const followTest = () => gallery.followTest(props.trust);
-  const hear = () => gallery.hear(props.weights);
-  for (const [name, run] of /** @type {const} */ ([
-    ['progress', follow],
-    ['trust', followTest],
-    ['weights', hear],
-  ]))
-    watch(name, run);
-  gallery.shown = () => [follow, followTest, hear].forEach((run) => run());
+const MOST_AT_A_TIME = 2; // a browser has six connections to a server, and the page needs some
+
+/** @type {Mount<{}>} */
+export function mount(element, trigger) {
+  galleryIn(element, thePage(), trigger);
 }
 
-/** The cards as the link has them; what runs long is told Python by `trigger`. @param {HTMLElement} element @param {Page} one @param {Trigger} trigger */
-export function galleryIn(element, { store, ask, turn }, trigger) {
+/** The cards as the link has them; Python, which draws the stage, is told of a new map. @param {HTMLElement} element @param {Page} one @param {Trigger} trigger */
+export function galleryIn(element, one, trigger) {
+  const { store, ask, turn } = one;
   const names = [...store.fields.keys()].filter((name) => !ELSEWHERE.has(name));
-  const gallery = new Gallery(element, trigger, (change) => store.set(change));
   const isShown = () => store.view.tab.value === 'explain' && store.view.explain.value === 'why';
   const made = signal(0); // maps that took long
   const again = computed(() => turn.value + made.value);
-  const base = asked(ask, () => (isShown() ? ['gallery', { view: store.linkOf(names) }] : null), again);
-  gallery.renew = () => void (made.value += 1);
+  const base = asked(
+    async (name, body, stop) => ({ link: body.view, ...(await ask(name, body, stop)) }),
+    () => (isShown() ? ['gallery', { view: store.linkOf(names) }] : null),
+    again,
+  );
+  const gallery = new Gallery(element, ask, {
+    choose: (change) => store.set(change),
+    made(method) {
+      made.value += 1; // it is compared with the others
+      window.dispatchEvent(new window.CustomEvent('vv-map-made'));
+    },
+  });
   effect(() => {
     press(element, 'map-scale', store.view.ruler.value);
     gallery.choose(store.view.method.value);
+  });
+  const subject = computed(() => store.subject());
+  effect(() => {
+    void subject.value;
+    gallery.leave();
   });
   effect(() => {
     const { state, value, error } = base.value;
@@ -83,47 +88,55 @@ export function galleryIn(element, { store, ask, turn }, trigger) {
     if (state === 'failed') gallery.refuse(error ?? '');
     if (state === 'done') gallery.show(value);
   });
+  const hear = (/** @type {Weights} */ weights) => gallery.hear(weights);
+  sanityIn(gallery.find('sanity'), one, { places: gallery.places, isShown, hear });
   return gallery;
 }
 
 /** What is known of the methods, and their cards. */
 export class Gallery {
   chosen = ''; // the method that is looked at closely
+  link = '';
   key = '';
   about = '';
   target = '';
   /** @type {Record<string, Method>} */ methods = {};
-  /** @type {Record<string, SlowNews>} what is known of slow methods */ slow = {};
+  /** @type {Record<string, Started>} what is known of slow methods */ slow = {};
   /** @type {Record<string, Trust>} */ trust = {};
   /** @type {string[]} methods, the most trusted first */ order = [];
   /** @type {Map<string, Tested>} other classes of the same photo, by their keys, the last tested last */ others =
     new Map();
-  /** @type {TestNews | null} */ test = null;
   /** @type {Weights | null} */ weights = null;
-  tested = ''; // key of a test that was just asked for
+  words = ''; // what the test of all maps does
+  places = new Places(MOST_AT_A_TIME);
   /** @type {Record<string, Card>} */ cards = {};
 
-  shown = () => {}; // called with new cards
-  renew = () => {}; // asks for the cards again
-
-  /** @param {HTMLElement} element @param {Trigger} trigger @param {(change: Record<string, string>) => void} choose names in links */
-  constructor(element, trigger, choose) {
+  /**
+   * @param {HTMLElement} element @param {Ask} ask
+   * @param {{choose: (change: Record<string, string>) => void, made: (method: string) => void}} actions names in links; a slow map is there
+   */
+  constructor(element, ask, actions) {
     this.element = element;
-    this.trigger = trigger;
-    this.set = choose;
+    this.ask = ask;
+    this.actions = actions;
     this.find = finder(element);
     this.job = /** @type {HTMLElement} */ (element.querySelector('[data-job=trust]'));
     this.belief = new Belief(element);
-    onPress(element, 'map-scale', (ruler) => choose({ ruler }));
+    this.test = this.newRun();
+    onPress(element, 'map-scale', (ruler) => actions.choose({ ruler }));
     const find = finder(this.job);
-    find('test').addEventListener('click', () => this.askForTest());
-    find('stop').addEventListener('click', () => trigger('stop', { name: 'trust' }));
+    find('test').addEventListener('click', () => this.testAll());
+    find('stop').addEventListener('click', () => this.test.cancel());
+  }
+
+  newRun() {
+    return new Run(this.ask, this.places, () => this.draw());
   }
 
   /** Another method is looked at closely. @param {string} name */
   choose(name) {
     this.chosen = name;
-    if (Object.keys(this.methods).length) this.draw();
+    this.draw();
   }
 
   /** Says in a sentence why there are no cards. @param {string} error */
@@ -144,12 +157,12 @@ export class Gallery {
   show(base) {
     this.clear();
     if (base.key !== this.key) this.begin(base);
+    this.link = base.link;
     this.methods = Object.fromEntries(base.cards.map((method) => [method.name, method]));
     this.forgetOtherOptions();
     this.draw();
     drawAgreement(this.element, base.agreement);
     showText(this.find('rule-words'), base.rule);
-    this.shown();
   }
 
   /** Another picture, model or class: nothing that was known holds, but for what was tested of other classes of the same photo. */
@@ -161,12 +174,22 @@ export class Gallery {
     if (about !== this.about) this.others.clear();
     const known = this.others.get(key);
     this.others.delete(key);
-    this.slow = {};
     this.trust = known?.trust ?? {};
     this.order = known?.order ?? [];
-    this.test = null;
-    this.tested = '';
+    this.end();
     Object.assign(this, { key, about, target });
+  }
+
+  /** Another picture or model is looked at, whose cards are still to come. */
+  leave() {
+    this.end();
+    this.draw();
+  }
+
+  /** Ends what runs. */
+  end() {
+    for (const { run } of [...Object.values(this.slow), { run: this.test }]) run.end();
+    this.slow = {};
   }
 
   /** What was last tested of another class, while nothing is known of this one. */
@@ -175,49 +198,53 @@ export class Gallery {
   }
 
   forgetOtherOptions() {
-    for (const [name, { options }] of Object.entries(this.trust)) {
-      const method = this.methods[name];
-      if (method && method.options !== options) delete this.trust[name];
+    const isOther = (/** @type {string} */ name, /** @type {string} */ options) =>
+      this.methods[name]?.options !== options;
+    for (const [name, { options }] of Object.entries(this.trust))
+      if (this.methods[name] && isOther(name, options)) delete this.trust[name];
+    for (const [name, { run, options }] of Object.entries(this.slow)) {
+      if (!isOther(name, options)) continue;
+      run.end();
+      delete this.slow[name];
     }
   }
 
-  /** News of the slow methods. */
-  follow(/** @type {Progress | null} */ progress) {
-    if (!progress || progress.key !== this.key) return;
-    for (const [name, news] of Object.entries(progress.of)) {
-      const isNewer = news.seq > (this.slow[name]?.seq ?? 0); // older news may come later
-      if (!this.methods[name] || !isNewer) continue;
-      this.slow[name] = news;
-      if (!news.map || this.methods[name].map) continue;
-      this.renew(); // it is compared with the others
-      if (name === this.chosen) this.trigger('made', {}); // the stage shows another map as long as this one is not there
-    }
-    this.draw();
+  /** Computes the map of a slow method. */
+  compute(/** @type {string} */ name) {
+    if (this.slow[name]?.run.isRunning) return;
+    /** @type {Started} */
+    const started = (this.slow[name] = { run: this.newRun(), options: this.methods[name].options });
+    void started.run.follow(
+      'map',
+      { view: this.link, method: name },
+      {
+        whole: (map) => {
+          started.map = map;
+          this.actions.made(name);
+        },
+      },
+    );
+  }
+
+  /** Tests all maps that are there; those that were tested are known, and take their places in the order. */
+  testAll() {
+    const methods = [...Object.keys(this.trust), ...this.untested()];
+    this.words = '';
+    const learn = (/** @type {TestNews} */ news) => this.learn(news);
+    void this.test.follow('trust', { view: this.link, methods }, { part: learn, whole: learn });
   }
 
   /** News of the test of all maps. */
-  followTest(/** @type {TestNews | null} */ news) {
-    if (!news || news.key !== this.key) return;
-    this.test = news;
-    this.tested = '';
-    for (const [name, trust] of Object.entries(news.cards || {})) {
-      const method = this.methods[name];
-      if (method && method.options === trust.options) this.trust[name] = trust;
-    }
-    this.order = news.order ?? this.order;
-    this.draw();
+  learn(/** @type {TestNews} */ { cards, words = '', order }) {
+    this.words = words;
+    for (const [name, trust] of Object.entries(cards))
+      if (this.methods[name]?.options === trust.options) this.trust[name] = trust;
+    this.order = order ?? this.order;
   }
 
   /** What became of a map when the weights were re-initialised. */
-  hear(/** @type {Weights | null} */ weights) {
-    if (!weights) return;
+  hear(/** @type {Weights} */ weights) {
     this.weights = weights;
-    this.draw();
-  }
-
-  askForTest() {
-    this.tested = this.key;
-    this.trigger('trust', { methods: this.untested(), known: Object.keys(this.trust), key: this.key });
     this.draw();
   }
 
@@ -229,6 +256,7 @@ export class Gallery {
 
   draw() {
     const names = Object.keys(this.methods);
+    if (!names.length) return;
     const earlier = this.earlier();
     const { trust, order } = earlier ?? this;
     const sorted = [...order.filter((n) => this.methods[n]), ...names.filter((n) => !order.includes(n))];
@@ -262,34 +290,41 @@ export class Gallery {
   /** The button that tests all maps, how far that is, and a button that ends it. */
   drawTest() {
     const find = finder(this.job);
-    const button = /** @type {HTMLButtonElement} */ (find('test'));
-    const { running = false, words, share, error } = this.test ?? {};
+    const { isRunning, share, error } = this.test;
     const isNeeded = this.untested().length > 0;
     const hasSome = Object.keys(this.trust).length > 0;
-    button.hidden = running || !isNeeded;
-    button.disabled = this.tested === this.key && !running && !error;
-    button.textContent = hasSome ? 'Test the new maps too' : QUESTION;
-    this.job.hidden = !running && !isNeeded && !error;
-    if (running) showJob(find, { words, error, share: share ?? 0 });
+    find('test').hidden = isRunning || !isNeeded;
+    find('test').textContent = hasSome ? 'Test the new maps too' : QUESTION;
+    this.job.hidden = !isRunning && !isNeeded && !error;
+    if (isRunning) showJob(find, { words: this.words, share });
     else showJob(find, { words: hasSome ? '' : UNSORTED, error });
   }
 
   /** @param {string} name @param {Trust | undefined} trust @param {number} end of all strips @param {string} of which class else */
   drawCard(name, trust, end, of) {
     const card = (this.cards[name] ??= this.newCard(name));
-    card.draw(this.methods[name], this.slow[name] ?? {}, { trust, end, of, chosen: name === this.chosen });
+    card.draw(this.methods[name], this.slowOf(name), { trust, end, of, chosen: name === this.chosen });
     return card.element;
   }
 
+  /** How far a slow method is. @returns {Slow} */
+  slowOf(/** @type {string} */ name) {
+    const { run, map } = this.slow[name] ?? {};
+    if (!run) return {};
+    const left = run.left && ` (${run.left})`;
+    const far = `${Math.round(100 * run.share)}%${left} of ${this.methods[name].runs}`;
+    const { error, share } = run;
+    return { map, error, share: run.isRunning ? share : null, words: share > 0 ? far : 'Starting …' };
+  }
+
   newCard(/** @type {string} */ name) {
-    const { trigger } = this;
     return new Card(name, {
       open: (method) => {
-        this.set({ method });
+        this.actions.choose({ method });
         scrollToStage();
       },
-      compute: (method) => trigger('compute', { method, key: this.key }),
-      stop: (method) => trigger('stop', { name: method }),
+      compute: (method) => this.compute(method),
+      stop: (method) => this.slow[method]?.run.cancel(),
     });
   }
 }
