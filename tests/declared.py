@@ -18,6 +18,7 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.cli import declared, outline
 from vit_viz.cli.parser import command_line
 from vit_viz.explorer.value import link_fields
+from vit_viz.views.panel import is_of_panel
 from vit_viz.views.state import ViewState
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -45,12 +46,25 @@ def _row(name: str) -> str:
     return f"| `{name}` | {words.label} | {words.shows} | {words.hides} | {formula} | {words.source} |"
 
 
+_ASKING = [
+    "ask=segments&ask.count=7&ask.method=cut&ask.box=1,2,3,4",
+    "run=1&ask.cols=6&ask.rows=5&ask=position_components",
+    "tab=heads&ask=links&q=3,4&layer=2",
+    "ask=saliency&run=0&target=7",
+    "image=tower&ask=ablation&run=1&ask.how=mean&style=tint",
+]
+"""Links to questions in the panel."""
+
+
 def links() -> str:
     """What a link may hold, some links with what Python reads in them, and where they lead: for tests/js/store.test.js."""
     fields, by_chance = link_fields(), random.Random(42)
-    searches = [search.lstrip("?") for search in OLD]
+    searches = [search.lstrip("?") for search in OLD] + _ASKING
+    others = [
+        field for field in fields if not is_of_panel(field["link"])
+    ]  # whose values depend on the question
     for _ in range(60):
-        chosen = by_chance.sample(fields, by_chance.randint(1, 8))
+        chosen = by_chance.sample(others, by_chance.randint(1, 8))
         searches.append(urlencode({field["link"]: _text_of(field, by_chance) for field in chosen}))
     read = [
         {name: text for name, text in ViewState.from_address(search)[0].to_link().items() if text is not None}

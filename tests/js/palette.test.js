@@ -1,13 +1,19 @@
-// The palette and the panel: what is found by what is typed, what keys do, controls made of options, and how an answer is followed.
+// The palette: what is found by what is typed, what keys do, and where what is chosen opens; and controls made of options.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { make } from '../../vit_viz/explorer/elements.js';
 import { listenToOptions, makeControl, offer } from '../../vit_viz/ui/kit/controls.js';
-import { mount as paletteMount, search } from '../../vit_viz/ui/palette/palette.js';
-import { mount as panelMount } from '../../vit_viz/ui/palette/panel.js';
-import { Browser, component, mount } from './browser.js';
+import { asker } from '../../vit_viz/web/kit/ask.js';
+import { signal } from '../../vit_viz/web/kit/preact.js';
+import { Store } from '../../vit_viz/web/kit/store.js';
+import { paletteIn, search } from '../../vit_viz/web/palette/palette.js';
+import { Browser, component, mount, parse, read } from './browser.js';
+import { placeAt } from './store.test.js';
+import { settle } from './visit.js';
+
+const { fields } = JSON.parse(read('./links.json'));
 
 const listed = (
   /** @type {string} */ name,
@@ -27,7 +33,6 @@ const LIST = [
   listed('layer_similarity', 'Layers alike', { also: 'Kornblith CKA' }),
 ];
 const names = (/** @type {string} */ text) => search(text, LIST).map(({ name }) => name);
-const settled = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 test('a question is found by beginnings of its words, in any order, the likeliest first', () => {
   assert.deepEqual(names(''), LIST.map(({ name }) => name)); // prettier-ignore
@@ -43,36 +48,41 @@ test('a question is found by beginnings of its words, in any order, the likelies
 
 // --- the palette
 
-const PALETTE = component(paletteMount, 'ui/palette/palette.html');
-const DIALOG = {
-  open: false,
-  showModal() {
-    this.open = true;
-  },
-  show() {
-    this.open = true;
-  },
-};
-
-/** A dialog as a browser has it. @param {any} dialog */
+/** A dialog as a browser has it, which says a little later that it was closed. @param {any} dialog */
 function withDialog(dialog) {
   const close = () => {
     if (!dialog.open) return;
     dialog.open = false;
-    dialog.fire('close');
+    setImmediate(() => dialog.fire('close'));
   };
-  return Object.assign(dialog, DIALOG, { close });
+  return Object.assign(dialog, { open: false, showModal: () => void (dialog.open = true), close });
 }
 
-function palette() {
+/** The palette at a link; `place` answers where a question is shown. */
+function palette(
+  link = '?image=lion&ask.old=1&run=1',
+  place = /** @type {(body: any, stop: AbortSignal) => any} */ (() => ({ ask: 'ablation' })),
+) {
   const browser = new Browser();
-  let asked = 0;
-  const fetch = async () => (asked++, { ok: true, json: async () => LIST });
+  let fetches = 0;
+  const fetch = async () => (fetches++, { ok: true, json: async () => LIST });
   Object.assign(browser.globals, { fetch });
   Object.assign(browser.globals.navigator, { platform: 'MacIntel' });
-  const value = { tabs: { heads: 'Heads', explain: 'Explain' } };
-  const props = { questions: '/vit_viz/page/d/questions.json' };
-  const mounted = mount(PALETTE, value, { browser, props });
+  const at = placeAt(link);
+  const store = new Store(fields, at);
+  /** @type {any[]} */
+  const asked = [];
+  const ask = asker({
+    keeps: () => false,
+    async answer(name, body, stop) {
+      asked.push([name, body.name, body.view]);
+      return place(body, stop);
+    },
+  });
+  const page = { store, ask, turn: signal(0) };
+  const props = { tabs: { heads: 'Heads', explain: 'Explain' }, questions: '/vit_viz/page/d/questions.json' };
+  const template = component((element) => paletteIn(element, page, props), 'web/palette/palette.html');
+  const mounted = mount(template, null, { browser });
   const dialog = withDialog(mounted.find('palette'));
   const input = /** @type {any} */ (mounted.find('palette-text'));
   const rows = () => mounted.find('palette-list').children;
@@ -80,33 +90,98 @@ function palette() {
     input.value = text;
     input.fire('input');
   };
-  return { ...mounted, dialog, input, rows, type, fetched: () => asked };
+  return { ...mounted, ...{ dialog, input, rows, type, store, asked }, at, fetches: () => fetches };
 }
 
 test('the palette opens by its keys, fetches the list once, and asks what is chosen', async () => {
-  const { browser, dialog, input, rows, type, find, told, fetched } = palette();
+  const { browser, dialog, input, rows, type, find, asked, at, fetches } = palette();
   assert.equal(find('ask-key').textContent, '⌘K');
   assert.equal(browser.window.fire('keydown', { key: 'k', shiftKey: true, ctrlKey: true }).prevented, false);
   assert.ok(browser.window.fire('keydown', { key: 'K', metaKey: true }).prevented);
   assert.ok(dialog.open && input.focused);
-  await settled();
+  await settle();
   assert.equal(rows().length, LIST.length);
   assert.equal(find('palette-words').textContent, '4 questions');
   type('ablat');
   assert.equal(find('palette-words').textContent, '1 question');
   assert.match(rows()[0].textContent, /panel · takes a while/);
   input.fire('keydown', { key: 'Enter' });
-  assert.deepEqual(told, [['ask', { name: 'ablation' }]]);
+  await settle();
+  assert.deepEqual(asked, [['place', 'ablation', 'image=lion&run=1&ask.old=1']]);
   assert.equal(dialog.open, false);
+  assert.deepEqual(at.written, [[{ ask: 'ablation', run: null, 'ask.old': null }, true]]);
   find('ask').click();
   assert.equal(input.value, '');
-  assert.equal(fetched(), 1);
+  assert.equal(fetches(), 1);
+});
+
+test('a question of a tab leads there in one step, and its tab is pressed where it is not open', async () => {
+  const change = { tab: 'heads', measure: 'estimate', layer: '3', ask: null };
+  const { find, rows, at, store, browser } = palette('?ask=links&ask.count=3', () => change);
+  const [tab] = parse('<button role="tab" aria-selected="false">Heads</button>').children;
+  Object.assign(browser.globals.document, {
+    querySelector: (/** @type {string} */ one) => one === '#vv-tab-heads-button' && tab,
+  });
+  /** @type {string[]} */
+  const pressed = [];
+  tab.addEventListener('click', () => pressed.push(store.view.tab.value));
+  const choose = async () => {
+    find('ask').click();
+    await settle();
+    rows()[1].fire('click');
+    await settle();
+  };
+  await choose();
+  const link = { tab: 'heads', measure: 'estimate', layer: '3', ask: null, 'ask.count': null };
+  assert.deepEqual(at.written, [[link, true]]);
+  assert.deepEqual([store.view.layer.value, pressed], [3, ['heads']]); // the link says so before the tab opens
+  tab.setAttribute('aria-selected', 'true');
+  await choose();
+  assert.deepEqual([at.written.length, pressed], [1, ['heads']]);
+});
+
+test('another view is written once the entry of the dialog is left', async () => {
+  const { find, rows, at, dialog } = palette();
+  /** @type {number[]} */
+  const seen = [];
+  dialog.addEventListener('close', () => seen.push(at.written.length));
+  find('ask').click();
+  await settle();
+  rows()[2].fire('click');
+  await settle();
+  assert.deepEqual([seen, at.written.length], [[0], 1]);
+});
+
+test('what was chosen and then left, or chosen anew, opens nothing; why it cannot be opened is said', async () => {
+  /** @type {any[]} */
+  const open = [];
+  const wait = (/** @type {any} */ _body, /** @type {AbortSignal} */ stop) =>
+    new Promise((done, failed) => open.push([done, failed, stop]));
+  const { find, rows, at, dialog, store } = palette('', wait);
+  find('ask').click();
+  await settle();
+  rows()[2].fire('click');
+  rows()[3].fire('click');
+  await settle();
+  open[0][0]({ ask: 'ablation' });
+  await settle();
+  assert.deepEqual([dialog.open, at.written], [true, []]);
+  open[1][1](new Error('The server is busy.'));
+  await settle();
+  assert.deepEqual([dialog.open, find('palette-words').textContent], [true, 'The server is busy.']);
+  rows()[3].fire('click');
+  dialog.close();
+  await settle();
+  assert.ok(open[2][2].aborted);
+  open[2][0]({ ask: 'layer_similarity' });
+  await settle();
+  assert.deepEqual([at.written, store.view.ask.value], [[], '']);
 });
 
 test('arrows go through the rows and around, and say which is chosen', async () => {
-  const { input, rows, type, find, told } = palette();
+  const { input, rows, type, find, asked } = palette();
   find('ask').click();
-  await settled();
+  await settle();
   const chosen = () =>
     rows()
       .map((row) => row.getAttribute('aria-selected') === 'true')
@@ -122,10 +197,14 @@ test('arrows go through the rows and around, and say which is chosen', async () 
   assert.match(find('palette-words').textContent, /No question/);
   assert.equal(input.getAttribute('aria-activedescendant'), null);
   input.fire('keydown', { key: 'Enter' });
-  assert.deepEqual(told, []);
+  assert.equal(asked.length, 0);
   type('');
   rows()[1].fire('click');
-  assert.deepEqual(told, [['ask', { name: 'head_importance' }]]);
+  await settle();
+  assert.deepEqual(
+    asked.map(([, name]) => name),
+    ['head_importance'],
+  );
 });
 
 test('a list that cannot be fetched is said in words, and fetched again', async () => {
@@ -133,12 +212,12 @@ test('a list that cannot be fetched is said in words, and fetched again', async 
   const { fetch } = globalThis;
   globalThis.fetch = async () => Promise.reject(new Error('gone'));
   find('ask').click();
-  await settled();
+  await settle();
   assert.match(find('palette-words').textContent, /could not be fetched/);
   dialog.close();
   globalThis.fetch = fetch;
   browser.window.fire('keydown', { key: 'k', ctrlKey: true });
-  await settled();
+  await settle();
   assert.equal(rows().length, 4);
 });
 
@@ -200,140 +279,4 @@ test('a list that is offered other words is filled anew, also where they differ 
   assert.equal(select.options[0], first);
   offer(select, [choice('a b', 'c')]);
   assert.deepEqual([select.options[0].value, select.options[0].textContent], ['a b', 'c']);
-});
-
-// --- the panel
-
-const PANEL = component(panelMount, 'ui/palette/panel.html');
-const QUESTION = {
-  ...{ name: 'depth', label: 'Depth', shows: 's', hides: 'h', source: 'p', runs: '', slow: false },
-  formats: ['png', 'npz', 'json'],
-};
-const POWER = {
-  name: 'power',
-  link: '',
-  label: 'power',
-  sentence: 'S.',
-  default: 1,
-  low: 1,
-  high: 9000,
-  value: 1,
-};
-const VALUE = { revision: 4, key: 'k1', question: QUESTION, controls: [POWER], quick: true, runs: false };
-const ANSWER = { facts: [['unit', 'layers']], address: '/vit_viz/figure/h?kind=asked&ask=depth' };
-
-/** @param {any} value @param {object} props */
-function panel(value, props = {}) {
-  const browser = new Browser();
-  /** @type {string[]} */ const asked = [];
-  const fetch = async (/** @type {string} */ url) => (asked.push(url), { ok: true, blob: async () => ({}) });
-  Object.assign(browser.globals, { fetch });
-  Object.assign(URL, { createObjectURL: () => 'blob:x', revokeObjectURL: () => {} });
-  const mounted = mount(PANEL, null, { browser, props: { job: null, refused: null, ...props } });
-  const dialog = withDialog(mounted.find('question'));
-  mounted.set(value);
-  const input = () => /** @type {any} */ (mounted.find('question-controls').querySelector('[data-option]'));
-  const type = (/** @type {string} */ text) => {
-    input().value = text;
-    input().fire('change');
-  };
-  return { ...mounted, dialog, asked, input, type };
-}
-
-test('a quick question shows its answer, its facts and its figure, and is saved by the dialog', async () => {
-  const { dialog, find, set, asked, element, told } = panel(VALUE);
-  assert.ok(dialog.open);
-  assert.deepEqual([dialog.dataset.state, find('question-title').textContent], ['running', 'Depth']);
-  set({ key: 'k0', answer: ANSWER }, 'job');
-  assert.equal(dialog.dataset.state, 'running');
-  set({ key: 'k1', share: 0.25 }, 'job');
-  assert.equal(/** @type {any} */ (find('progress')).value, 0.25);
-  find('question-stop').click();
-  set({ key: 'k1', answer: ANSWER }, 'job');
-  await settled();
-  assert.equal(dialog.dataset.state, 'done');
-  assert.deepEqual(asked, [`${ANSWER.address}&format=png&width_cm=17&dpi=150`]);
-  assert.equal(find('question-facts').textContent, 'unitlayers');
-  assert.equal(find('question-picture').hidden, false);
-  /** @type {any} */ let wanted = null;
-  element.addEventListener('vv-figure', (/** @type {any} */ event) => (wanted = event.detail));
-  find('question-save').click();
-  assert.deepEqual(wanted, { address: ANSWER.address, formats: QUESTION.formats, page: '' });
-  assert.deepEqual(told, [['stop', {}]]);
-});
-
-test('a slow question waits, is started once, and tells the link', () => {
-  const slow = { ...VALUE, quick: false, question: { ...QUESTION, slow: true, runs: 'Takes 9 passes.' } };
-  const { dialog, find, set, told } = panel(slow);
-  assert.deepEqual(
-    [dialog.dataset.state, find('question-words').textContent],
-    ['waiting', 'Takes 9 passes.'],
-  );
-  find('question-go').click();
-  assert.deepEqual([dialog.dataset.state, find('question-go').hidden], ['running', true]);
-  set({ ...slow, revision: 5, runs: true });
-  assert.deepEqual(
-    told.map(([event]) => event),
-    ['run', 'start'],
-  );
-  set({ key: 'k1', error: 'Stopped.' }, 'job');
-  assert.deepEqual(
-    [find('question-error').textContent, find('question-go').textContent],
-    ['Stopped.', 'Try again'],
-  );
-  const linked = panel({ ...slow, runs: true });
-  assert.deepEqual([linked.told, linked.dialog.dataset.state], [[['start', {}]], 'running']);
-});
-
-test('what was typed stays where it is refused, with one sentence beside it', () => {
-  const { input, type, set, told, find, dialog } = panel(VALUE);
-  type('7x');
-  assert.deepEqual(told, [['choose', { options: { power: '7x' } }]]);
-  const refusal = () => /** @type {any} */ (find('question-controls').querySelector('.vv-refusal'));
-  set({ of: { power: 'A whole number.' }, values: { power: '7x' }, revision: 6 }, 'refused');
-  assert.deepEqual(
-    [refusal().textContent, input().getAttribute('aria-invalid')],
-    ['A whole number.', 'true'],
-  );
-  set({ ...VALUE, revision: 5 }); // older than what was refused
-  assert.equal(dialog.dataset.revision, '4');
-  set({ ...VALUE, revision: 6 });
-  assert.equal(input().value, '7x');
-  type('7');
-  set({ of: {}, values: { power: '7' }, revision: 8 }, 'refused');
-  assert.deepEqual([refusal().hidden, input().getAttribute('aria-invalid')], [true, null]);
-  set({ ...VALUE, revision: 8, key: 'k2', controls: [{ ...POWER, value: 7 }] });
-  assert.equal(input().value, '7');
-});
-
-test('closing tells the page once, and a page that went back closes the panel in silence', () => {
-  const { dialog, find, set, told } = panel(VALUE);
-  find('question-close').click();
-  assert.deepEqual([dialog.open, told], [false, [['close', {}]]]);
-  set(VALUE); // was on its way
-  assert.equal(dialog.open, false);
-  set({ ...VALUE, revision: 7 });
-  assert.ok(dialog.open);
-  set({ revision: 8, key: '' });
-  assert.deepEqual([dialog.open, told.length], [false, 1]);
-});
-
-test('numbers without a figure are said to be so; a figure that is refused says why', async () => {
-  const bare = panel({ ...VALUE, question: { ...QUESTION, formats: ['npz', 'json'] } });
-  bare.set({ key: 'k1', answer: ANSWER }, 'job');
-  await settled();
-  assert.deepEqual([bare.asked, bare.find('question-caption').hidden], [[], false]);
-  const { find, set } = panel(VALUE);
-  globalThis.fetch = /** @type {any} */ (async () => ({ ok: false, text: async () => 'Too large.' }));
-  set({ key: 'k1', answer: ANSWER }, 'job');
-  await settled();
-  assert.deepEqual(
-    [find('question-caption').textContent, find('question-picture').hidden],
-    ['Too large.', true],
-  );
-});
-
-test('on a tab it is a part of the page, which nothing closes', () => {
-  const { dialog, find } = panel(VALUE, { inline: true });
-  assert.ok(dialog.open && dialog.classList.contains('vv-inline') && find('question-close').hidden);
 });

@@ -37,7 +37,11 @@ export function placeAt(search = '') {
 
 /** What a store holds, as a link says it. @param {Store} store */
 function said(store) {
-  const pairs = [...store.fields].map(([name, field]) => [name, writeOption(field, store.view[name].value)]);
+  const pairs = [...store.fields].flatMap(([name, field]) =>
+    field.many
+      ? [...new URLSearchParams(store.view[name].value)]
+      : [[name, writeOption(field, store.view[name].value)]],
+  );
   return Object.fromEntries(pairs.filter(([, text]) => text !== null));
 }
 
@@ -91,6 +95,44 @@ test('what is looked at changes as Python has it: what meant something there alo
       [true],
     );
   }
+});
+
+test('names that depend on what is asked have one place, in which their order says nothing', () => {
+  const place = placeAt('?ask=segments&ask.count=7&numbers=1&ask.box=1%2C2%2C3%2C4');
+  const store = new Store(fields, place);
+  /** @type {string[]} */
+  const heard = [];
+  effect(() => void heard.push(store.view['ask.*'].value));
+  place.go('?ask.box=1,2,3,4&ask=segments&ask.count=7');
+  assert.deepEqual(heard, ['ask.box=1%2C2%2C3%2C4&ask.count=7']);
+  assert.equal(store.linkOf(['ask', 'ask.*', 'run']), 'ask=segments&ask.box=1%2C2%2C3%2C4&ask.count=7');
+  store.set({ 'ask.*': 'ask.count=8' });
+  assert.deepEqual(place.written, [[{ 'ask.box': null, 'ask.count': '8' }, false]]);
+  store.set({ ask: '', 'ask.*': '' });
+  assert.deepEqual(place.written.at(-1), [{ ask: null, 'ask.count': null }, true]);
+  assert.deepEqual([place.search(), heard.at(-1)], ['?', '']);
+});
+
+test('a part of a link is taken as it would be read', () => {
+  const place = placeAt('?layer=3&alpha=0.5&ask.count=7&q=1,2&run=1');
+  const store = new Store(fields, place);
+  store.take({
+    layer: '4',
+    alpha: null,
+    run: null,
+    'ask.*': 'ask.own=1&ask.box=2',
+    mode: 'oblique',
+    q: '1,2',
+  });
+  assert.deepEqual(place.written, [
+    [{ layer: '4', alpha: null, run: null, 'ask.count': null, 'ask.own': '1', 'ask.box': '2' }, false],
+  ]);
+  assert.deepEqual([store.view.layer.value, store.view.alpha.value, store.view.run.value], [4, 1, false]);
+  assert.equal(store.view['ask.*'].value, 'ask.box=2&ask.own=1');
+  store.take({ layer: '4' }, { push: true });
+  assert.equal(place.written.length, 1);
+  store.take({ layer: '5' }, { push: true });
+  assert.deepEqual(place.written.at(-1), [{ layer: '5' }, true]);
 });
 
 test('what is as it was is not written', () => {

@@ -14,7 +14,6 @@ from starlette.testclient import TestClient
 
 import vit_viz as vv
 from tests.surfaces.test_mcp import asked
-from tests.ui.desk import app_of, arrived
 from vit_viz import mcp, rest
 from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
@@ -27,7 +26,10 @@ from vit_viz.errors import ParameterError
 from vit_viz.figures.answers import formats_of
 from vit_viz.results import HeadTable
 from vit_viz.session.session import Session
+from vit_viz.ui.opened import PageCall
+from vit_viz.ui.palette.answers import _answer, _panel, _place
 from vit_viz.ui.palette.view import listing
+from vit_viz.views.choices import arrived
 from vit_viz.views.panel import Panel
 from vit_viz.views.state import ViewState
 
@@ -110,15 +112,15 @@ def test_rest_lists_and_answers_it(api: TestClient, session: Session) -> None:
 def test_the_page_finds_it_and_answers_it(session: Session) -> None:
     listed = {one["name"]: one for one in json.loads(listing())}
     assert (listed["depth"]["label"], listed["depth"]["tab"]) == ("Depth", "")
-    page = arrived(app_of(session), "twins", "look")
-    page.act("vv-palette", "ask", data={"name": "depth"})
-    page.act("vv-panel", "choose", data={"options": {"power": 3}})
-    shown = page.shown["vv-panel"]
-    assert [(one["name"], one["high"], one["value"]) for one in shown["value"]["controls"]] == [
+    view, _ = arrived(session, "image=twins&ask=depth&ask.power=3", "ada")
+    asked = PageCall(session, "ada", view, (), {"name": "depth"}, lambda: False)
+    assert _place(asked)["ask"] == "depth"
+    assert [(one["name"], one["high"], one["value"]) for one in _panel(asked)["controls"]] == [
         ("power", 3, 3)
     ]
-    assert ["unit", "layers"] in shown["job"]["answer"]["facts"]
-    assert "ask=depth&ask.power=3" in page.view().to_address()
+    answer = _answer(asked)
+    assert ["unit", "layers"] in answer["facts"]
+    assert "ask=depth&ask.power=3" in answer["address"]
 
 
 def test_mcp_lists_and_answers_it(session: Session) -> None:

@@ -1,40 +1,56 @@
-"""The palette and the panel on the page: what is opened, what is asked, what is refused, and where the answer is saved."""
+"""What the palette and the panel are answered with: what opens, what is asked, what is refused, and where the answer is saved."""
 
 from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from typing import Any
 
-import gradio as gr
 import numpy as np
 import pytest
 from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from tests.ui.desk import LAYERS, Desk, arrived
+from tests.ui.desk import LAYERS
 from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.errors import Cancelled, ParameterError
 from vit_viz.session.questions import ask
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.app import TABS
-from vit_viz.ui.palette import view
-from vit_viz.ui.palette.view import LISTING, MOST_FACTS, facts_shown, listing
+from vit_viz.ui.opened import PageCall
+from vit_viz.ui.palette.answers import MOST_FACTS, _answer, _panel, _place, facts_shown
+from vit_viz.ui.palette.view import LISTING, listing
 from vit_viz.ui.routes import NOTHING_HERE, routes
 from vit_viz.ui.scripts import file_address
+from vit_viz.views.choices import arrived
 from vit_viz.views.panel import Panel
+from vit_viz.views.state import ViewState
 from vit_viz.views.tab_options import HEAD_MEASURES
 
-
-def shown(desk: Desk, prop: str = "value") -> Any:
-    return desk.shown["vv-panel"][prop]
+PHOTO = "model=odd&image=twins&mode=crop"
 
 
 @pytest.fixture
-def desk(demo: gr.Blocks) -> Desk:
-    return arrived(demo, "twins", "look")
+def call(session: Session) -> Callable[..., PageCall]:
+    def asked(link: str, **body: Any) -> PageCall:
+        view, problems = arrived(session, link, "ada")
+        return PageCall(session, "ada", view, problems, {"view": link} | body, lambda: False)
+
+    return asked
+
+
+Call = Callable[..., PageCall]
+
+
+def after(link: str, change: dict[str, str | None]) -> ViewState:
+    """The view of a link once a part of it has changed."""
+    view, problems = ViewState.from_address(link)
+    assert problems == ()
+    return view.with_link(change)
 
 
 # --- the palette
@@ -53,21 +69,21 @@ def test_the_list_has_every_question_and_is_kept_for_good(session: Session) -> N
 
 
 @pytest.mark.parametrize("name", sorted(QUESTIONS))
-def test_every_question_opens_on_its_tab_or_in_the_panel(desk: Desk, name: str) -> None:
-    before = desk.view()
-    desk.act("vv-palette", "ask", data={"name": name})
-    place, opened = QUESTIONS[name].place, desk.view()
-    assert opened.revision > before.revision
-    assert desk.shown["Address"]["value"]["push"]
+def test_every_question_opens_on_its_tab_or_in_the_panel(call: Call, name: str) -> None:
+    link = f"{PHOTO}&ask=links&tab=tokens&layer=1"
+    change = _place(call(link, name=name))
+    place, opened = QUESTIONS[name].place, after(link, change)
+    assert opened.layer == 1
     if place is None:
-        assert (opened.panel, opened.tab) == (Panel.of(name), before.tab)
-        assert shown(desk)["question"]["label"] == QUESTIONS[name].words.label
+        assert change == {"ask": name}
+        assert (opened.panel, opened.tab) == (Panel.of(name), "tokens")
     else:
+        assert change["ask"] is None
         assert (opened.panel, opened.tab) == (None, place.tab)
-        assert desk.shown["vv-tabs"]["value"].selected == place.tab
+        assert all(opened.held(one) == value for one, value in place.view.items())
 
 
-def test_a_measure_of_heads_is_found_once_and_opens_the_heads_by_it(desk: Desk) -> None:
+def test_a_measure_of_heads_is_found_once_and_opens_the_heads_by_it(call: Call) -> None:
     listed = [one for one in json.loads(listing()) if one["name"].startswith("heads.")]
     by_questions = {
         one.place.view["measure"] for one in QUESTIONS.values() if one.place and "measure" in one.place.view
@@ -75,87 +91,93 @@ def test_a_measure_of_heads_is_found_once_and_opens_the_heads_by_it(desk: Desk) 
     assert [one["name"] for one in listed] == [
         f"heads.{name}" for name in HEAD_MEASURES if name not in by_questions
     ]
-    desk.act("", "arrive", data={"search": "?model=odd&image=twins&tab=heads&face=surgery"})
+    link = f"{PHOTO}&tab=heads&face=surgery"
     for name in ("left_neighbour", "entropy"):
-        desk.act("vv-palette", "ask", data={"name": f"heads.{name}"})
-        assert [desk.view().tab, *map(desk.view().held, ("face", "measure"))] == ["heads", "atlas", name]
-    with pytest.raises(gr.Error, match="measure"):
-        desk.act("vv-palette", "ask", data={"name": "heads.nothing"})
+        change = _place(call(link, name=f"heads.{name}"))
+        assert change == {"face": None, "measure": name, "ask": None}
+    with pytest.raises(ParameterError, match="measure"):
+        _place(call(link, name="heads.nothing"))
 
 
-def test_a_question_that_there_is_not_is_refused_in_words(desk: Desk) -> None:
-    with pytest.raises(gr.Error, match="There is nothing called"):
-        desk.act("vv-palette", "ask", data={"name": "nothing"})
+def test_a_question_that_there_is_not_is_refused_in_words(call: Call) -> None:
+    with pytest.raises(ParameterError, match="There is nothing called"):
+        _place(call(PHOTO, name="nothing"))
 
 
 # --- the panel
 
 
-def test_a_quick_question_is_answered_at_once_and_its_link_is_the_same(desk: Desk, demo: gr.Blocks) -> None:
-    desk.act("", "arrive", data={"search": "?model=odd&image=twins&ask=segments&ask.count=3&ask.layer=1"})
-    told, job = shown(desk), shown(desk, "job")
+def test_a_quick_question_is_answered_and_its_link_is_the_same(call: Call) -> None:
+    link = f"{PHOTO}&ask=segments&ask.count=3&ask.layer=1"
+    told = _panel(call(link))
     assert {one["name"]: one["value"] for one in told["controls"]} == {
         "layer": 1, "role": "keys", "method": "k-means", "count": 3, "seed": 0, "box": "",
     }  # fmt: skip
     assert next(one for one in told["controls"] if one["name"] == "layer")["high"] == LAYERS - 1
-    assert (job["key"], told["quick"]) == (told["key"], True)
-    assert "ask=segments&ask.layer=1&ask.count=3" in desk.view().to_address()
-    again = Desk(demo, page="again")
-    again.arrive(f"?{desk.view().to_address()}")
-    assert shown(again, "job")["answer"]["facts"] == job["answer"]["facts"]
+    assert (told["quick"], told["own"], told["question"]["name"]) == (True, False, "segments")
+    answer = _answer(call(link))
+    assert "kind=asked&ask=segments&ask.layer=1&ask.count=3" in answer["address"]
+    assert answer["facts"] == [["labels", "4 x 6, 0 to 2"]]
+    assert _answer(call(link))["facts"] == answer["facts"]
+    assert _panel(call(f"{link}&style=tint&tab=heads"))["key"] == told["key"]
+    for other in (f"{link}&ask.count=4", link.replace("twins", "lion"), f"{link}&edits=off+1.3"):
+        assert _panel(call(other))["key"] != told["key"]
 
 
-def test_a_slow_question_waits_until_it_is_asked_and_then_its_link_says_so(desk: Desk) -> None:
-    desk.arrive("?model=odd&image=twins&ask=input_x_gradient&target=1")
-    told = shown(desk)
-    assert (told["quick"], told["runs"]) == (False, False)
-    assert "job" not in desk.shown["vv-panel"] or shown(desk, "job")["key"] != told["key"]
-    desk.act("vv-panel", "run", data={})
-    assert shown(desk)["runs"]
-    assert "run=1" in desk.view().to_address()
-    desk.act("vv-panel", "start")
-    assert shown(desk, "job")["answer"]["facts"]
-    desk.act("vv-panel", "choose", data={"options": {"target": "animal 3"}})
-    assert (desk.view().target, desk.view().panel) == ("3", Panel.of("input_x_gradient"))
-    assert not shown(desk)["quick"]
+def test_a_slow_question_does_not_come_by_itself_until_it_was_computed(call: Call) -> None:
+    link = f"{PHOTO}&ask=input_x_gradient&target=1"
+    told = _panel(call(link))
+    assert (told["quick"], told["question"]["slow"]) == (False, True)
+    assert told["question"]["runs"].startswith("Computing it takes")
+    far = call(link)
+    assert _answer(far)["facts"]
+    assert far.told.share > 0
+    assert _panel(call(link))["quick"]
+    chosen = _panel(call(link, options={"target": "animal 3"}))
+    assert chosen == {"refused": {}, "link": {"target": "3", "run": None}}
+    assert not _panel(call(link.replace("target=1", "target=3")))["quick"]
 
 
-def test_a_bad_value_is_one_sentence_beside_its_control_and_the_others_are_taken(desk: Desk) -> None:
-    desk.arrive("?model=odd&image=twins&ask=links")
-    desk.act("vv-panel", "choose", data={"options": {"count": 0, "own": True, "query": "somewhere"}})
-    refused = shown(desk, "refused")
-    assert set(refused["of"]) == {"count", "query"}
-    assert "from 1 to" in refused["of"]["count"]
-    assert refused["revision"] == desk.view().revision
-    assert desk.view().panel == Panel.of("links", {"own": True})
-    desk.act("vv-panel", "choose", data={"options": {"target": "no such animal"}})
-    assert "no such animal" in shown(desk, "refused")["of"]["target"]
+def test_a_bad_value_is_one_sentence_beside_its_control_and_the_others_are_taken(call: Call) -> None:
+    link = f"{PHOTO}&ask=links"
+    told = _panel(call(link, options={"count": 0, "own": True, "query": "somewhere"}))
+    assert set(told["refused"]) == {"count", "query"}
+    assert "from 1 to" in told["refused"]["count"]
+    assert told["link"] == {"ask.*": "ask.own=1", "run": None}
+    told = _panel(call(f"{link}&ask.own=1", options={"own": False, "query": "1,2"}))
+    assert told == {"refused": {}, "link": {"q": "1,2", "ask.*": "", "run": None}}
+    assert _panel(call(link, options={"own": False}))["link"] == {}  # it is so already
+    told = _panel(call(link, options={"target": "no such animal"}))
+    assert "no such animal" in told["refused"]["target"]
+    assert "does not exist" in _panel(call(link, options={"query": "90,90"}))["refused"]["query"]
+    with pytest.raises(ParameterError, match="names and values"):
+        _panel(call(link, options=["count"]))
 
 
-def test_what_the_model_does_not_have_is_one_sentence(desk: Desk) -> None:
-    desk.arrive("?model=odd&image=twins&ask=links&ask.layer=77")
-    assert "77" in (shown(desk).get("error") or shown(desk, "job")["error"])
-    desk.arrive("?model=odd&image=twins&ask=rotary_similarity")
-    assert "rotary" in shown(desk, "job")["error"]
+def test_what_the_model_does_not_have_is_one_sentence(call: Call) -> None:
+    with pytest.raises(ParameterError, match="77"):
+        _answer(call(f"{PHOTO}&ask=links&ask.layer=77"))
+    told = _panel(call("image=twins&model=odd&size=2000&ask=links"))
+    assert (told["question"]["name"], "controls" in told) == ("links", False)
+    assert told["error"].endswith(".")
+    with pytest.raises(ParameterError, match="rotary"):
+        _answer(call(f"{PHOTO}&ask=rotary_similarity"))
 
 
-def test_closing_and_going_back_leave_the_panel(desk: Desk) -> None:
-    desk.act("vv-palette", "ask", data={"name": "saliency"})
-    desk.act("vv-panel", "close", data={})
-    assert (desk.view().panel, shown(desk)["key"]) == (None, "")
-    link = desk.shown["Address"]["value"]
-    assert (link["set"]["ask"], link["push"]) == (None, True)
+@pytest.mark.parametrize("link", [PHOTO, f"{PHOTO}&ask=nothing", f"{PHOTO}&ask.count=3&run=1"])
+def test_a_link_without_a_question_asks_none(call: Call, link: str) -> None:
+    assert _panel(call(link)) == {}
+    with pytest.raises(ParameterError, match="asks no question"):
+        _answer(call(link))
 
 
-def test_a_computation_that_is_stopped_says_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(_run: Any, stop: Any) -> Any:
-        stop.set()
-        raise RuntimeError
-
-    monkeypatch.setattr(view, "steps", stopped)
-    desk.arrive("?model=odd&image=twins&ask=links")
-    assert shown(desk, "job")["error"] == view.STOPPED
-    desk.act("vv-panel", "stop")
+def test_a_computation_that_nobody_waits_for_ends(session: Session, call: Call) -> None:
+    asked = call(f"{PHOTO}&ask=gradient_shap&target=2")
+    session.trace_of(asked.subject)
+    left = PageCall(session, "ada", asked.view, (), asked.body, lambda: True)
+    with pytest.raises(Cancelled):
+        _answer(left)
+    assert not _panel(asked)["quick"]
 
 
 # --- what is saved

@@ -14,6 +14,7 @@ from vit_viz.explorer.packing import has_norms, source_of
 from vit_viz.figures.request import DrawingOptions
 from vit_viz.images import Mode
 from vit_viz.images.recipe_values import MAX_INPUT_SIDE
+from vit_viz.views.panel import OPTIONS
 from vit_viz.views.state import IN_LINKS, ViewState, link_options
 from vit_viz.views.tab_options import LookTabOptions
 
@@ -109,9 +110,10 @@ _PLACES = frozenset({"model", "image", "mode", "size", "part", "edits", "tab", "
 
 
 def link_fields(of_page: Mapping[str, Value] | None = None) -> list[Value]:
-    """Every name in links but those of the panel, with its default and what is possible: what vit_viz/web/kit/store.js keeps.
+    """Every name in links, with its default and what is possible: what vit_viz/web/kit/store.js keeps.
 
-    A field that is a place leads to another one: Back leads to its value of before.
+    A field that is a place leads to another one: Back leads to its value of before. The options of the question in the panel, whose
+    names depend on the question, are one field.
 
     Args:
         of_page: what else is known of fields where there is a page, by their names.
@@ -126,6 +128,9 @@ def link_fields(of_page: Mapping[str, Value] | None = None) -> list[Value]:
     ]
     return [
         *plain,
+        {"name": "ask", "link": "ask", "default": "", "place": True},
+        {"name": "runs", "link": "run", "default": False},
+        {"name": "asked", "link": OPTIONS, "default": "", "many": True},
         *(
             described(field) | {"link": name} | ({"place": True} if field.option.is_place else {})
             for name, (_owner, field) in link_options().items()

@@ -40,7 +40,7 @@ from vit_viz.ui.help import LISTING, listing
 from vit_viz.ui.kit import FigureDialog, Help, Plots, Tour, WebRoom
 from vit_viz.ui.look import view as look
 from vit_viz.ui.page import QUICK, Page, Room, Tab
-from vit_viz.ui.palette.view import build_panel
+from vit_viz.ui.palette import answers as palette_answers
 from vit_viz.ui.patches import view as patches
 from vit_viz.ui.positions import view as positions
 from vit_viz.ui.preview import ICON, TITLE
@@ -86,7 +86,7 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
             for tab in tabs:
                 with gr.Tab(tab.label, id=tab.name, elem_id=f"vv-tab-{tab.name}"):
                     tab.build(page)
-        build_panel(page)
+        WebRoom("palette", part="panel")
         FigureDialog(elem_id="vv-figure-dialog")
         Tour(elem_id="vv-tour")
         known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": page.controls}
@@ -174,6 +174,7 @@ def launch_options(
                 *head_answers.routes(session),
                 *explain_answers.routes(session),
                 *stage.routes(session),
+                *palette_answers.routes(session),
                 *routes(session),
             ],
             "openapi_url": None,

@@ -10,7 +10,11 @@ from vit_viz.analyses.options import Options
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 
-_OPTION = "ask."  # before the name of an option, in links
+OPTION = "ask."
+"""Before the name of an option, in links."""
+
+OPTIONS = f"{OPTION}*"
+"""Its options together, for those who have one place for all of them."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,13 @@ class Panel:
 
     def to_link(self) -> dict[str, Any]:
         """By the names that links have for it; options at their defaults are left out."""
-        asked = {_OPTION + name: value for name, value in self.options.changed()}
+        asked = {OPTION + name: value for name, value in self.options.changed()}
         return {"ask": self.name} | asked | ({"run": True} if self.runs else {})
 
 
 def is_of_panel(name: str) -> bool:
     """Whether a name in links is about the panel."""
-    return name in ("ask", "run") or name.startswith(_OPTION)
+    return name in ("ask", "run") or name.startswith(OPTION)
 
 
 def panel_after(panel: Panel | None, link: Mapping[str, Any]) -> Panel | None:
@@ -64,7 +68,7 @@ def panel_after(panel: Panel | None, link: Mapping[str, Any]) -> Panel | None:
         return None
     if panel is None or panel.name != name:
         panel = Panel.of(name)
-    values = {key.removeprefix(_OPTION): value for key, value in link.items() if key.startswith(_OPTION)}
+    values = {key.removeprefix(OPTION): value for key, value in link.items() if key.startswith(OPTION)}
     if values:
         panel = panel.with_options(values)
     return replace(panel, runs=str(link["run"]) in ("1", "True")) if "run" in link else panel

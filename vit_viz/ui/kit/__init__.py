@@ -84,27 +84,6 @@ class Help(Component):
     template = "help/help"
 
 
-class Palette(Component):
-    """Finds any question by its words; event `ask` (name).
-
-    Its value says what the tabs are called, the prop `questions` where the list is fetched.
-    """
-
-    template = "palette/palette"
-    tells = ("ask",)
-
-
-class QuestionPanel(Component):
-    """One question by itself: its controls, its progress, its figure and facts; in front of the page, or as a part of a tab.
-
-    Events: `choose` (options by name), `run`, `start`, `stop` and `close`. The prop `job` follows the answer, `refused` says
-    which options are not possible.
-    """
-
-    template = "palette/panel"
-    tells = ("choose", "run", "start", "stop", "close")
-
-
 
 
 class WebRoom(Component):

@@ -45,7 +45,7 @@ const NUMBERS =
   'No One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen Fifteen'.split(' ');
 
 /** Names in links that say nothing of the cards. */
-const ELSEWHERE = new Set(['tab', 'explain', 'method', 'q', 'layer', 'head']);
+const ELSEWHERE = new Set(['tab', 'explain', 'method', 'q', 'layer', 'head', 'ask', 'run', 'ask.*']);
 
 const MOST_AT_A_TIME = 2; // a browser has six connections to a server, and the page needs some
 

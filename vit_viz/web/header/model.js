@@ -2,10 +2,10 @@
 // can be typed; where it would have to be downloaded the visitor is asked first.
 
 import { dataAt, finder, having, make, onPress, opens } from '../../ui/kit/elements.js';
-import { search } from '../../ui/palette/palette.js';
 import { openDialog } from '../../ui/visit/link.js';
 import { asked } from '../kit/ask.js';
 import { effect, signal } from '../kit/preact.js';
+import { search } from '../palette/palette.js';
 import { theHeader } from './header.js';
 /** @import { Mount } from '../../ui/kit/elements.js' */
 /** @import { Header } from './header.js' */

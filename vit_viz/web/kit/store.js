@@ -6,8 +6,9 @@ import { batch, signal } from './preact.js';
 
 /**
  * A name in links: an option of a view as Python declares it, or a number that may also be a word.
- * @typedef {import('../../explorer/options.js').Option & {numbered?: boolean, usual?: string, place?: boolean}} Field numbered: a text
- *     or none, but of digits a number; usual: what no text stands for; place: whether Back leads to its value of before
+ * @typedef {import('../../explorer/options.js').Option & {numbered?: boolean, usual?: string, place?: boolean, many?: boolean}} Field
+ *     numbered: a text or none, but of digits a number; usual: what no text stands for; place: whether Back leads to its value of before;
+ *     many: it is called "ask.*", and its value is a link of its own, of all names that begin with "ask.", sorted
  *
  * Where the link is kept: the address bar.
  * @typedef {object} Place
@@ -41,7 +42,8 @@ export class Store {
   read() {
     const link = new URLSearchParams(this.place.search());
     batch(() => {
-      for (const [name, field] of this.fields) this.view[name].value = parsed(field, link.get(name));
+      for (const [name, field] of this.fields)
+        this.view[name].value = parsed(field, field.many ? beginningLike(name, link) : link.get(name));
     });
   }
 
@@ -54,11 +56,28 @@ export class Store {
     if (!changed.length) return;
     /** @type {Record<string, string | null>} */
     const link = {};
-    for (const [name, value] of changed)
-      link[name] = writeOption(/** @type {Field} */ (this.fields.get(name)), value);
+    for (const [name, value] of changed) {
+      const field = /** @type {Field} */ (this.fields.get(name));
+      const before = field.many ? [...new URLSearchParams(this.view[name].peek()).keys()] : [];
+      const now = field.many ? [...new URLSearchParams(value)] : [[name, writeOption(field, value)]];
+      Object.assign(link, Object.fromEntries([...before.map((one) => [one, null]), ...now]));
+    }
     push ??= changed.some(([name]) => this.fields.get(name)?.place);
     this.place.write(link, { push, soon });
     batch(() => changed.forEach(([name, value]) => (this.view[name].value = value)));
+  }
+
+  /**
+   * Sets what a part of a link says.
+   * @param {Record<string, string | null>} link texts by their names in links; null: the default
+   * @param {Partial<How>} [how]
+   */
+  take(link, how) {
+    const read = Object.entries(link).map(([name, text]) => [
+      name,
+      parsed(/** @type {Field} */ (this.fields.get(name)), text),
+    ]);
+    this.set(Object.fromEntries(read), how);
   }
 
   /**
@@ -91,7 +110,9 @@ export class Store {
     for (const name of names) {
       const field = /** @type {Field} */ (this.fields.get(name));
       const text = writeOption(field, this.view[name].value) ?? field.usual;
-      if (text) link.set(name, text);
+      if (!text) continue;
+      for (const [one, value] of field.many ? new URLSearchParams(text) : [[name, text]])
+        link.set(one, value);
     }
     return link.toString();
   }
@@ -108,9 +129,23 @@ function onAnyGrid(edits) {
     .join(';');
 }
 
+/** The part of a link whose names begin like one with a star. @param {string} name @param {URLSearchParams} link */
+function beginningLike(name, link) {
+  const pairs = [...link].filter(([one]) => one.startsWith(name.slice(0, -1)));
+  return new URLSearchParams(pairs).toString();
+}
+
+/** A link with its names in order, so that equal ones are the same text. @param {string} text */
+function sorted(text) {
+  const link = new URLSearchParams(text);
+  link.sort();
+  return link.toString();
+}
+
 /** @param {Field} field @param {string | null} text */
 function parsed(field, text) {
   if (!text) return field.default;
+  if (field.many) return sorted(text);
   if (field.numbered)
     return /^\d{1,4}$/.test(text) ? Number(text) : field.choices?.includes(text) ? text : field.default;
   const value = readOption(field, text);

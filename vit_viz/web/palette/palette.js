@@ -1,12 +1,14 @@
 // The palette: Ctrl+K or the button in the header, a few letters, Enter. The list of questions is fetched when it is first opened; the
-// server opens what is chosen ('ask'), on the tab that draws it or in the panel.
+// server says where what is chosen is shown: on the tab that draws it, or in the panel (panel.js).
 
-import { openDialog } from '../visit/link.js';
-import { dataAt, fetched, finder, having, make, onPress } from '../kit/elements.js';
+import { openDialog } from '../../ui/visit/link.js';
+import { dataAt, fetched, finder, having, make, onPress } from '../../ui/kit/elements.js';
+import { thePage } from '../kit/page.js';
+/** @import { Page } from '../kit/page.js' */
 
 /**
  * What the tabs are called, by their names, and where the list is fetched.
- * @typedef {{value: {tabs: Record<string, string>}, questions: string}} Props
+ * @typedef {{tabs: Record<string, string>, questions: string}} Props
  */
 
 /**
@@ -19,9 +21,14 @@ const NONE = 'No question has these words. Try one word, like head, patch, class
 const FAILED = 'The questions could not be fetched; please try again.';
 const LOADING = 'Fetching the questions …';
 
-/** @type {import('../kit/elements.js').Mount<Props>} */
-export function mount(element, trigger, props) {
-  const palette = new Palette(element, props, (name) => trigger('ask', { name }));
+/** @type {import('../../ui/kit/elements.js').Mount<Props>} */
+export function mount(element, _trigger, props) {
+  paletteIn(element, thePage(), props);
+}
+
+/** @param {HTMLElement} element @param {Page} page @param {Props} props */
+export function paletteIn(element, page, props) {
+  const palette = new Palette(element, page, props);
   const find = finder(element);
   const key = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K';
   find('ask-key').textContent = key;
@@ -37,11 +44,19 @@ export function mount(element, trigger, props) {
   window.addEventListener('keydown', listen);
 }
 
+/** Opens a tab by its button, unless it is open. @param {string} tab */
+function openTab(tab) {
+  const button = document.querySelector(`#vv-tab-${tab}-button`);
+  if (button instanceof HTMLElement && button.getAttribute('aria-selected') !== 'true') button.click();
+}
+
 class Palette {
-  /** @param {HTMLElement} element @param {Props} props @param {(name: string) => void} ask */
-  constructor(element, props, ask) {
+  opening = new AbortController(); // of what was chosen last
+
+  /** @param {HTMLElement} element @param {Page} page @param {Props} props */
+  constructor(element, page, props) {
+    this.page = page;
     this.props = props;
-    this.ask = ask;
     this.find = finder(element);
     this.dialog = /** @type {HTMLDialogElement} */ (this.find('palette'));
     this.input = /** @type {HTMLInputElement} */ (this.find('palette-text'));
@@ -55,7 +70,8 @@ class Palette {
     this.dialog.addEventListener('click', (event) => {
       if (event.target === this.dialog) this.dialog.close();
     });
-    onPress(this.list, 'place', (place) => this.choose(Number(place)));
+    this.dialog.addEventListener('close', () => this.opening.abort());
+    onPress(this.list, 'place', (place) => void this.choose(Number(place)));
     this.list.addEventListener('pointermove', (event) => this.activate(Number(dataAt(event, 'place') ?? -1)));
   }
 
@@ -97,7 +113,7 @@ class Palette {
 
   /** @param {Listed} question @param {number} place */
   row({ label, shows, tab, slow }, place) {
-    const where = [this.props.value.tabs[tab] ?? 'panel', ...(slow ? ['takes a while'] : [])].join(' · ');
+    const where = [this.props.tabs[tab] ?? 'panel', ...(slow ? ['takes a while'] : [])].join(' · ');
     const words = make('span', 'vv-palette-said', make('b', '', label), make('span', 'vv-small', shows));
     const row = make('li', 'vv-palette-row', words, make('span', 'vv-palette-where vv-small', where));
     return having(row, { id: `vv-palette-${place}`, 'data-place': place, role: 'option' });
@@ -116,7 +132,7 @@ class Palette {
   /** @param {KeyboardEvent} event */
   key(event) {
     const { length } = this.shown;
-    if (event.key === 'Enter') this.choose(this.active);
+    if (event.key === 'Enter') void this.choose(this.active);
     else if (event.key === 'ArrowDown') this.activate((this.active + 1) % length);
     else if (event.key === 'ArrowUp') this.activate((this.active + length - 1) % length);
     else return;
@@ -124,12 +140,30 @@ class Palette {
     this.list.children[this.active]?.scrollIntoView({ block: 'nearest' });
   }
 
-  /** @param {number} place */
-  choose(place) {
+  /** Closes the dialog. @returns {Promise<unknown>} once the page has heard of it */
+  closed() {
+    const heard = new Promise((done) => this.dialog.addEventListener('close', done, { once: true }));
+    this.dialog.close();
+    return heard;
+  }
+
+  /** Opens a question where it is shown; until then the palette stays, for what may go wrong. @param {number} place */
+  async choose(place) {
     const question = this.shown[place];
     if (!question) return;
-    this.dialog.close();
-    this.ask(question.name);
+    const { store, ask } = this.page;
+    this.opening.abort();
+    const { signal } = (this.opening = new AbortController());
+    try {
+      const view = store.linkOf([...store.fields.keys()]);
+      const link = await ask('place', { view, name: question.name }, signal);
+      if (signal.aborted) return;
+      await this.closed(); // its entry of the history is left before another view is written
+      store.take({ ...link, run: null, 'ask.*': null }, { push: true });
+      openTab(store.view.tab.peek());
+    } catch (error) {
+      if (!signal.aborted) this.say(/** @type {Error} */ (error).message);
+    }
   }
 }
 
