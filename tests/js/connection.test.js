@@ -4,7 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Connection, makeBar } from '../../vit_viz/ui/visit/connection.js';
-import { Browser, parse } from './browser.js';
+import { mount } from '../../vit_viz/ui/visit/address.js';
+import { PAGE_NAME, heardOf } from '../../vit_viz/ui/visit/link.js';
+import { Browser, Element, parse } from './browser.js';
 import { settle } from './visit.js';
 
 /** A page whose server is there or not. @param {any} context */
@@ -88,9 +90,7 @@ test('the bar stands above the page or in the dialog over it, and its button ask
   const browser = new Browser();
   const [page, dialog] = [parse('<p></p>'), parse('<p></p>')];
   /** @type {any[]} */ const dialogs = [];
-  const body = parse('');
   const document = Object.assign(browser.globals.document, {
-    body,
     querySelector: () => page,
     querySelectorAll: () => dialogs,
   });
@@ -98,7 +98,7 @@ test('the bar stands above the page or in the dialog over it, and its button ask
   let asked = 0;
   const { bar, show } = makeBar(() => void asked++);
   show();
-  assert.deepEqual([bar.parentElement, body.classList.contains('vv-is-lost')], [page, true]);
+  assert.equal(bar.parentElement, page);
   assert.match(bar.textContent ?? '', /^The server does not answer.*Reload$/);
   dialogs.push(dialog);
   show();
@@ -107,4 +107,42 @@ test('the bar stands above the page or in the dialog over it, and its button ask
   show();
   assert.match(bar.textContent ?? '', /^Still no answer/);
   assert.equal(asked, 1);
+});
+
+test('a page is known by its name as long as it is open, and the end of that is the first sign of a lost server', (t) => {
+  const browser = new Browser();
+  /** @type {any[]} */ const opened = [];
+  class EventSource extends Element {
+    constructor(/** @type {string} */ address) {
+      super('source');
+      opened.push([address, this]);
+    }
+  }
+  const { window } = browser;
+  window.gradio_config = { root: '', app_id: 7 };
+  /** @type {string[]} */ const asked = [];
+  window.fetch = async (/** @type {string} */ target) => {
+    asked.push(target);
+    return { ok: true, status: 200, json: async () => ({ app_id: 7 }) };
+  };
+  window.EventSource = EventSource;
+  browser.install(t);
+  let isKnown = false;
+  void heardOf.then(() => (isKnown = true));
+  mount(
+    /** @type {any} */ (null),
+    () => {},
+    {},
+    () => {},
+  );
+  const [[address, source]] = opened;
+  assert.equal(address, `/gradio_api/heartbeat/${PAGE_NAME}`);
+  assert.match(PAGE_NAME, /^[a-z0-9]{4,32}$/);
+  source.fire('open');
+  return settle().then(async () => {
+    assert.ok(isKnown);
+    source.fire('error');
+    await settle();
+    assert.deepEqual(asked, ['/gradio_api/app_id']);
+  });
 });

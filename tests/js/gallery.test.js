@@ -133,7 +133,7 @@ test('a slow method says how far it is, and shows its map in the end', async () 
     [inside(shap, 'open').hidden, inside(shap, 'blank').hidden, inside(shap, 'card-image').src],
     [false, true, '/s.png'],
   );
-  assert.deepEqual(part.told, [['made', { method: 'shap' }]]);
+  assert.deepEqual(part.told, [['made', {}]]);
 });
 
 test('several slow methods run at once, each with its bar; more of them wait, as the page needs its connections', async () => {
@@ -425,23 +425,23 @@ test('the cards are asked for as the link has them, and again where it changes w
   assert.equal(page.questions.length, 4); // the new map is compared with the others
 });
 
-test('a slow map that was made is told to the stage, and to Python where it is the chosen one', async (t) => {
+test('a slow map that was made is told to the stage', async (t) => {
   const page = await openGallery(t, '&method=shap');
   let heard = 0;
   page.browser.window.addEventListener('vv-map-made', () => (heard += 1));
   await page.questions[0].answer({ ...cards, chosen: undefined });
   inside(card(page, 'shap'), 'go').click();
   page.asked('map')[0].tell({ share: 0.5, left: '' });
-  assert.deepEqual([heard, page.told], [0, []]);
+  assert.equal(heard, 0);
   await page.asked('map')[0].answer(map('a shap'));
-  assert.deepEqual([heard, page.told], [1, [['made', {}]]]);
+  assert.equal(heard, 1);
   page.store.set({ method: 'rollout', ruler: 'share' });
   await settle();
   const other = { ...cards.cards[2], options: 'p' };
   await page.questions.at(-1)?.answer({ ...cards, cards: [...cards.cards.slice(0, 2), other] });
   inside(card(page, 'shap'), 'go').click();
   await page.asked('map')[1].answer(map('another shap'));
-  assert.deepEqual([heard, page.told.length], [2, 1]);
+  assert.equal(heard, 2);
 });
 
 test('another photo ends what runs at once, before its cards are there; another tab does not', async (t) => {

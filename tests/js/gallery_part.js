@@ -38,7 +38,7 @@ export function mountGallery(base, options) {
   const start = (element, trigger, props, watch) => {
     gallery = new Gallery(element, ask, {
       choose: (change) => trigger('choose', change),
-      made: (method) => trigger('made', { method }),
+      made: () => trigger('made', {}),
     });
     const show = () => {
       const { error, chosen, ...cards } = props.value;
@@ -68,14 +68,12 @@ export async function openGallery(t, search = '') {
   const ask = asker({ keeps: () => false, answer });
   const turn = signal(0);
   const element = /** @type {any} */ (parse(read('../../vit_viz/web/explain/gallery.html')));
-  /** @type {[string, any][]} */
-  const told = [];
-  const part = galleryIn(element, { store, ask, turn }, (name, data) => void told.push([name, data]));
+  const part = galleryIn(element, { store, ask, turn });
   await settle();
   const find = (/** @type {string} */ name) => element.querySelector(`.vv-${name}`);
   const asked = (/** @type {string} */ name) => all.filter((one) => one.name === name);
   return {
-    ...{ browser, place, store, turn, element, told, find, part, asked },
+    ...{ browser, place, store, turn, element, find, part, asked },
     /** What was asked of the cards. */
     get questions() {
       return asked('gallery').map((one) => ({ ...one, view: new URLSearchParams(one.body.view) }));

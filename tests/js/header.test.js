@@ -282,7 +282,7 @@ test('of a link to a picture that is not here the first one is shown, and what i
   const { store, header, place, settle } = headerPage(t, {
     search: '?image=u7&size=9&layer=2',
     answers: {
-      facts: ({ subject }) => ({ awaits: subject.includes('u7') }),
+      facts: ({ view }) => ({ awaits: view.includes('u7') }),
       bring: () => ({ images: ['u8'], problems: [] }),
     },
   });

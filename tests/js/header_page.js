@@ -40,7 +40,6 @@ export function headerPage(t, { search = '', answers = {}, globals = {} } = {}) 
     edited: () => ({ words: '', each: [] }),
     wanted: () => ({}),
     load: () => ({}),
-    end: () => ({}),
   };
   const ask = asker({
     async answer(name, body, stop, tell) {

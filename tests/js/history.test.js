@@ -1,15 +1,19 @@
-// The browser's history: what Back leads to, dialogs as entries, and answers that come too late.
+// The browser's history: what Back leads to, dialogs as entries, and what is written when.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { followTabs } from '../../vit_viz/web/header/tab_row.js';
-import { mount as mountAddress } from '../../vit_viz/ui/visit/address.js';
-import { PLACE, onReturn, openDialog, wholeAddress, writeLink } from '../../vit_viz/ui/visit/link.js';
-import { Browser, component, mount, parse } from './browser.js';
+import {
+  PLACE,
+  leaveDialogs,
+  onReturn,
+  openDialog,
+  wholeAddress,
+  writeLink,
+} from '../../vit_viz/ui/visit/link.js';
+import { Browser, parse } from './browser.js';
 import { storeAt } from './header_page.js';
-
-const ADDRESS = component(mountAddress, 'ui/kit/__init__.py#Address');
 
 /** A dialog as a browser has it. @returns {any} */
 function makeDialog() {
@@ -90,128 +94,83 @@ test('after a reload the entry of a dialog that is not open any more is left', (
   browser.install(t);
   const history = /** @type {any} */ (browser.globals.history);
   history.pushState({ vvDialogs: 1, theirs: 4 }, '', '?tab=heads');
-  const { told } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
+  leaveDialogs();
   browser.pass(0);
   assert.deepEqual(history.state, null);
-  assert.deepEqual(told, [['arrive', { search: '?tab=heads', told: 0, arrival: 1 }]]);
   history.go(1);
-  assert.deepEqual([history.state, told.length], [null, 1]);
+  assert.deepEqual(history.state, null);
 });
 
-test('an answer to what was done before Back was pressed leaves the address as it is', () => {
-  const browser = new Browser('?tab=heads');
-  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
-  const history = /** @type {any} */ (browser.globals.history);
-  browser.pass(0);
-  set({ set: {}, push: false, arrival: 1 });
-  set({ set: { tab: 'look' }, push: true });
-  history.back();
-  history.go(1);
-  set({ set: { tab: 'tokens' }, push: true }); // of before
-  set({ set: {}, push: false, arrival: 2 }); // of the Back that Forward has overtaken
-  assert.equal(browser.location.search, '?tab=look');
-  assert.deepEqual(told.at(-1), ['arrive', { search: '?tab=look', told: 0, arrival: 3 }]);
-  set({ set: { layer: '2' }, push: false, arrival: 3 });
-  set({ set: { tab: 'tokens' }, push: true });
-  assert.equal(browser.location.search, '?tab=tokens&layer=2');
-});
-
-test('an answer that a later one has overtaken leaves what that wrote, and writes the rest', () => {
-  const browser = new Browser('?tab=walkthrough');
-  const { set } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
-  browser.pass(0);
-  set({ set: {}, push: false, revision: 3 });
-  set({ set: { q: '9,8' }, push: false, revision: 5 });
-  set({ set: { q: '8,8', layer: '2' }, push: false, revision: 4 }); // asked before, answered after
-  assert.equal(browser.location.search, '?tab=walkthrough&q=9,8&layer=2');
-  set({ set: { q: null }, push: false, revision: 6 });
-  set({ set: { q: '8,8' }, push: false, revision: 4 });
-  assert.equal(browser.location.search, '?tab=walkthrough&layer=2');
-  set({ set: { q: '7,7' }, push: true }); // of the page itself
-  assert.equal(browser.location.search, '?tab=walkthrough&layer=2&q=7,7');
-});
-
-/** A page whose arrival was answered: what it tells from there on, and its later arrivals. @param {string} search */
-function visited(search) {
-  const browser = new Browser(search);
-  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
-  browser.pass(0);
-  set({ set: {}, push: false, arrival: 1 });
-  const after = (/** @type {string} */ event) =>
-    told
-      .slice(1)
-      .filter(([name]) => name === event)
-      .map(([, data]) => data);
-  return { browser, set, follows: () => after('follow'), arrivals: () => after('arrive') };
-}
-
-test('what a room writes is told, and answers to what was done before leave it as it is', () => {
-  const { browser, follows, set } = visited('?tab=patches&q=class');
+test('what a room writes is in the address and told to whoever listens; what is there already is not written', (t) => {
+  const { browser } = begin(t, '?tab=patches&q=class');
   /** @type {string[]} */ const links = [];
   PLACE.listen(() => links.push(PLACE.search()));
   PLACE.write({ q: '3,4' }, { push: true });
   PLACE.write({ q: '3,5', layer: null }, { push: false });
   PLACE.write({ q: '3,5' }, { push: true }); // it says so already
-  assert.deepEqual(follows(), [
-    { set: { q: '3,4' }, told: 1 },
-    { set: { q: '3,5', layer: null }, told: 2 },
+  assert.deepEqual(links, ['?tab=patches&q=3,4', '?tab=patches&q=3,5']);
+  assert.deepEqual(browser.visited, [
+    { how: 'push', address: '?tab=patches&q=3,4#here' },
+    { how: 'replace', address: '?tab=patches&q=3,5#here' },
   ]);
-  set({ set: { q: '9,9', tab: null }, push: false, revision: 4, heard: 0 }); // before both
-  set({ set: { q: '3,4' }, push: true, revision: 5, heard: 1 });
-  assert.equal(browser.location.search, '?q=3,5');
-  set({ set: { q: '3,5' }, push: true, revision: 6, heard: 2 });
-  assert.equal(/** @type {any} */ (browser.globals.history).length, 2);
-  set({ set: { q: 'class' }, push: false, revision: 7, heard: 2 }); // and this is of after
-  assert.deepEqual(links, ['?tab=patches&q=3,4', '?tab=patches&q=3,5', '?q=3,5', '?q=class']);
 });
 
-test('what a slider says is written and told once the hand rests, or with whatever is chosen next', () => {
-  const { browser, follows, set } = visited('?tab=look');
+test('commas and semicolons stay legible in an address, and an empty one is no address', (t) => {
+  const { browser } = begin(t, '?model=mini&q=1%2C2');
+  PLACE.write({ q: '1,2' }, { push: true }); // as somebody wrote it by hand
+  assert.deepEqual(browser.visited, []);
+  PLACE.write({ q: '1,2;1,3', layer: '4' }, { push: true });
+  PLACE.write({ q: null, layer: null, model: null }, { push: false });
+  assert.deepEqual(browser.visited, [
+    { how: 'push', address: '?model=mini&q=1,2;1,3&layer=4#here' },
+    { how: 'replace', address: '/app#here' },
+  ]);
+});
+
+test('what a slider says is written once the hand rests, or with whatever is chosen next', (t) => {
+  const { browser } = begin(t, '?tab=look');
   const more = { push: false, soon: true };
   PLACE.write({ alpha: '0.5' }, more);
   browser.pass(199);
   PLACE.write({ alpha: '0.4' }, more);
   assert.deepEqual([browser.location.search, PLACE.search()], ['?tab=look', '?tab=look&alpha=0.4']);
-  set({ set: { alpha: '0.9', layer: '1' }, push: false, revision: 3, heard: 0 }); // of before
   browser.pass(199);
-  assert.deepEqual([browser.location.search, follows()], ['?tab=look&layer=1', []]);
+  assert.equal(browser.location.search, '?tab=look');
   browser.pass(1);
-  assert.equal(browser.location.search, '?tab=look&layer=1&alpha=0.4');
-  assert.deepEqual(follows(), [{ set: { alpha: '0.4' }, told: 1 }]);
+  assert.equal(browser.location.search, '?tab=look&alpha=0.4');
   PLACE.write({ alpha: '0.3' }, more);
   PLACE.write({ q: '1,2' }, { push: true, soon: true }); // a place of its own: at once
-  PLACE.write({ q: '1,3' }, { push: true, soon: true });
-  assert.equal(browser.location.search, '?tab=look&layer=1&alpha=0.3&q=1,3');
-  browser.pass(49);
-  assert.equal(follows().length, 1);
-  browser.pass(1);
-  assert.deepEqual(follows()[1], { set: { alpha: '0.3', q: '1,3' }, told: 4 });
+  assert.equal(browser.location.search, '?tab=look&alpha=0.3&q=1,2');
   PLACE.write({ alpha: '0.2' }, more);
   PLACE.write({ tab: 'heads' }, { push: true });
-  assert.deepEqual(follows()[2], { set: { alpha: '0.2', tab: 'heads' }, told: 6 });
+  assert.equal(browser.location.search, '?tab=heads&alpha=0.2&q=1,2');
   PLACE.write({ alpha: '0.1' }, more);
   assert.match(wholeAddress(), /^http/);
   assert.match(browser.location.search, /alpha=0.1/); // what is sent to somebody is what is seen
 });
 
-test('on Back what was to be written is not; Python reads the address, and follows once it has', () => {
-  const { browser, follows, arrivals, set } = visited('?layer=1');
+test('on Back what was to be written is not', (t) => {
+  const { browser, history } = begin(t, '?layer=1');
   PLACE.write({ q: '1,2' }, { push: true });
+  PLACE.write({ q: '3,4' }, { push: true });
   PLACE.write({ alpha: '0.5' }, { push: false, soon: true });
-  PLACE.write({ q: '3,4' }, { push: true, soon: true }); // Python has not heard of it yet
-  /** @type {any} */ (browser.globals.history).back();
+  history.back();
   browser.pass(1000);
-  assert.equal(browser.location.search, '?layer=1&q=1,2&alpha=0.5');
-  assert.deepEqual(arrivals().at(-1), { search: '?layer=1&q=1,2&alpha=0.5', told: 3, arrival: 2 });
-  const before = follows().length;
-  PLACE.write({ head: '3' }, { push: false });
-  assert.equal(follows().length, before);
-  set({ set: {}, push: false, revision: 9, arrival: 2, heard: 3 }); // the address is right as it is
-  assert.deepEqual(follows().slice(before), [{ set: { head: '3' }, told: 4 }]);
-  set({ set: { q: '3,4' }, push: true, revision: 8, heard: 4 }); // of what was done before Back, and comes after its answer
-  assert.match(browser.location.search, /q=1,2/);
-  set({ set: { q: 'class' }, push: false, revision: 10, heard: 4 });
-  assert.match(browser.location.search, /q=class/);
+  assert.equal(browser.location.search, '?layer=1&q=1,2');
+});
+
+test('what is written while a dialog is being left is written after that, all of it', (t) => {
+  const { browser, history } = begin(t);
+  const dialog = makeDialog();
+  openDialog(dialog);
+  const go = history.go.bind(history);
+  /** @type {(() => void)[]} */ const later = [];
+  history.go = (/** @type {number} */ by) => void later.push(() => go(by)); // a browser takes its time
+  dialog.close();
+  PLACE.write({ layer: '3' }, { push: false });
+  PLACE.write({ head: '2' }, { push: true });
+  later.forEach((run) => run());
+  assert.equal(browser.location.search, '?tab=heads&layer=3&head=2');
 });
 
 test('a tab that is pressed is told, one that the page has opened is not', (t) => {
@@ -263,7 +222,7 @@ test('a row of tabs that comes after its script is listened to once it is there'
   assert.deepEqual(browser.visited, [{ how: 'push', address: '?tab=heads#here' }]);
 });
 
-test('a tab that was pressed before its script was there is told with the arrival', (t) => {
+test('a tab that was pressed before its script was there is written', (t) => {
   const row = parse(
     '<button role="tab" id="vv-tab-look-button">Look</button>' +
       '<button role="tab" id="vv-tab-heads-button" aria-selected="true">Heads</button>',
@@ -274,9 +233,31 @@ test('a tab that was pressed before its script was there is told with the arriva
   }
   browser.install(t, { document: { querySelector: () => row }, MutationObserver });
   followTabs(storeAt(PLACE));
-  const { told, set } = mount(ADDRESS, null, { browser, props: { fields: '[]' } });
-  browser.pass(0);
-  assert.deepEqual(told, [['arrive', { search: '?tab=heads', told: 1, arrival: 1 }]]);
-  set({ set: { tab: 'tokens' }, push: true, revision: 2, heard: 1, arrival: 1 });
-  assert.equal(browser.location.search, '?tab=tokens');
+  assert.equal(browser.location.search, '?tab=heads');
+});
+
+test('the tab that the link names is opened, also on Back', (t) => {
+  const row = parse(
+    '<button role="tab" id="vv-tab-look-button" aria-selected="true">Look</button>' +
+      '<button role="tab" id="vv-tab-heads-button" aria-selected="false">Heads</button>',
+  );
+  for (const button of row.querySelectorAll('button'))
+    button.addEventListener('click', () => {
+      for (const one of row.querySelectorAll('button'))
+        one.setAttribute('aria-selected', String(one === button));
+      row.fire('click', { target: button });
+    });
+  const browser = new Browser('?tab=heads');
+  class MutationObserver {
+    observe() {}
+  }
+  browser.install(t, { document: { querySelector: () => row }, MutationObserver });
+  const store = storeAt(PLACE);
+  followTabs(store);
+  const open = () => row.querySelector('[aria-selected=true]')?.id;
+  assert.deepEqual([open(), browser.visited], ['vv-tab-heads-button', []]);
+  store.set({ tab: 'look' });
+  assert.deepEqual([open(), browser.visited.length], ['vv-tab-look-button', 1]);
+  /** @type {any} */ (browser.globals.history).back();
+  assert.deepEqual([open(), browser.visited.length], ['vv-tab-heads-button', 1]);
 });

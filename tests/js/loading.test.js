@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { STOPPED } from '../../vit_viz/web/kit/job.js';
 import { showLoading } from '../../vit_viz/web/header/loading.js';
 import { headerPage, later } from './header_page.js';
 
@@ -46,7 +47,7 @@ test('a pass that is ended leads back to the view before, as it was left; the fi
   const page = headerPage(t, {
     answers: { facts: (_body, _stop, told) => ((tell = told), answer.promise) },
   });
-  const { part, browser, store, place, bodies, settle } = page;
+  const { part, browser, store, place, settle } = page;
   const { find } = part(showLoading, 'loading');
   const runs = () => {
     tell({ share: 0.1, left: '', preview: { words: 'Running mini …' } });
@@ -55,7 +56,8 @@ test('a pass that is ended leads back to the view before, as it was left; the fi
   runs();
   find('stop').click();
   await settle();
-  assert.equal(bodies('end').length, 1);
+  assert.deepEqual([page.header.facts.value.state, page.header.facts.value.error], ['failed', STOPPED]);
+  page.turn.value += 1; // it is tried again
   await answer.give(DONE);
   store.set({ q: '2,3', layer: 1 });
   answer = later();
@@ -67,7 +69,7 @@ test('a pass that is ended leads back to the view before, as it was left; the fi
   const { image, q, layer, tab } = store.view;
   assert.deepEqual([image.value, q.value, layer.value, tab.value], ['', '2,3', 1, 'heads']);
   assert.equal(place.written.at(-1)?.[1], false); // Back does not lead to what was ended
-  assert.deepEqual([find('job').hidden, bodies('end').length], [true, 1]);
+  assert.equal(find('job').hidden, true);
 });
 
 test('a link whose model is fetched says so at once; where that is ended the page shows its own, and why', async (t) => {
@@ -76,9 +78,9 @@ test('a link whose model is fetched says so at once; where that is ended the pag
   const { part, header, store, place, settle } = headerPage(t, {
     search: '?model=someone/never&image=tower',
     answers: {
-      facts: ({ subject }, _stop, told) => {
+      facts: ({ view }, _stop, told) => {
         tell = told;
-        return subject.includes('never') ? new Promise(() => {}) : DONE;
+        return view.includes('never') ? new Promise(() => {}) : DONE;
       },
     },
   });
@@ -104,7 +106,7 @@ test('a link whose model is fetched says so at once; where that is ended the pag
 test('a model that cannot be had gives way to the one before, or to the page’s own', async (t) => {
   const { header, store, settle } = headerPage(t, {
     search: '?model=gone',
-    answers: { facts: ({ subject }) => (subject.includes('gone') ? { unloaded: 'No such model.' } : DONE) },
+    answers: { facts: ({ view }) => (view.includes('gone') ? { unloaded: 'No such model.' } : DONE) },
   });
   await settle();
   assert.deepEqual([store.view.model.value, header.note.value], ['mini', 'No such model.']);

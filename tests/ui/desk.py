@@ -1,10 +1,8 @@
-"""The page without a browser and without a server: its handlers called as Gradio calls them, and what they write read back."""
+"""The page without a browser and without a server: what it is laid out of, and what it is answered with."""
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import inspect
 import itertools
 import json
 from dataclasses import dataclass, field
@@ -12,11 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import parse_qsl, urlencode
 
 import gradio as gr
 import numpy as np
 import torch
-from gradio.helpers import special_args
 from PIL import Image
 
 from vit_viz.answer import Provenance
@@ -26,10 +24,8 @@ from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.progress import StopCheck
 from vit_viz.rest import Told
-from vit_viz.session.handles import OWNER as OWNED_BY, PAGE, VISITOR
 from vit_viz.session.session import Session
 from vit_viz.ui.app import TABS, build_app
-from vit_viz.ui.edge.user_errors import sentence, toast
 from vit_viz.ui.explain.answers import gallery_value
 from vit_viz.ui.explain.questions import Questions
 from vit_viz.ui.explain.stage import _stage
@@ -97,107 +93,24 @@ def app_of(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
 
 @dataclass
 class Desk:
-    """One opened page.
+    """A view that a page looks at, and who looks at it."""
 
-    Args:
-        demo: the app.
-        states: values of the states, by component id.
-        shown: what each component was told, by its elem_id: the latest value of every property; "value" where it was a plain value.
-        told: everything that was written in the order in which it came: (elem_id, what).
-    """
-
-    demo: gr.Blocks
-    page: str = "page"
+    link: dict[str, str]
     owner: str = OWNER
-    states: dict[int, Any] = field(default_factory=dict)
-    shown: dict[str, dict[str, Any]] = field(default_factory=dict)
-    told: list[tuple[str, Any]] = field(default_factory=list)
 
     def view(self) -> ViewState:
-        """The view as the page's state holds it."""
-        return next(value for value in self.states.values() if isinstance(value, ViewState))
-
-    def arrive(self, search: str) -> None:
-        """Open the page at an address."""
-        self.act("", "arrive", data={"search": search})
+        """What the link says."""
+        return ViewState.from_address(urlencode(self.link))[0]
 
     def follow(self, **change: str | None) -> None:
-        """Let a room write names of links."""
-        self.act("", "follow", data={"set": change, "told": self.view().told + 1})
-
-    def act(self, elem_id: str, event: str, *values: Any, data: Any = None) -> None:
-        """Let an event happen and whatever it wakes."""
-        waiting = [block for block in self.demo.fns.values() if self._hears(block, elem_id, event)]
-        assert waiting, f"nobody hears {event} of {elem_id!r}"
-        while waiting:
-            woken = self._run(waiting.pop(0), list(values), data)
-            waiting += [
-                block
-                for block in self.demo.fns.values()
-                if any(target in woken and name == "change" for target, name in block.targets)
-            ]
-
-    def _hears(self, block: Any, elem_id: str, event: str) -> bool:
-        return any(
-            name == event and (not elem_id or name_of(self.demo.blocks[target]) == elem_id)
-            for target, name in block.targets
-        )
-
-    def _run(self, block: Any, values: list[Any], data: Any) -> set[int]:
-        """Call one handler as this visitor; returns the states that it changed."""
-        context = contextvars.copy_context()
-        for variable, name in ((VISITOR, self.owner), (OWNED_BY, self.owner), (PAGE, self.page)):
-            context.run(variable.set, name)
-        return context.run(self._call, block, values, data)
-
-    def _call(self, block: Any, values: list[Any], data: Any) -> set[int]:
-        inputs = []
-        for one in block.inputs:
-            is_state = isinstance(one, gr.State)
-            inputs.append(self.states.get(one._id, one.value) if is_state else values.pop(0))
-        request = SimpleNamespace(session_hash=self.page)
-        event = gr.EventData(target=None, _data=data)
-        arguments, *_ = special_args(block.fn, inputs, request, event)  # type: ignore[arg-type]
-        changed: set[int] = set()
-        try:
-            results = _results(block.fn, arguments)
-        except gr.Error:
-            raise
-        except Exception as error:
-            raise toast(sentence(error)) from None  # as `GuardedBlocks.process_api`
-        for output in results:
-            outputs = output if isinstance(output, tuple) and len(block.outputs) != 1 else (output,)
-            if not block.outputs:
-                continue
-            if len(block.outputs) == 1 and isinstance(output, tuple) and len(output) == 1:
-                outputs = output
-            assert len(outputs) == len(block.outputs), (block.targets, len(outputs), len(block.outputs))
-            for component, value in zip(block.outputs, outputs, strict=True):
-                changed |= self._write(component, value)
-        return changed
-
-    def _write(self, component: Any, value: Any) -> set[int]:
-        if isinstance(component, gr.State):
-            is_skipped = isinstance(value, dict) and value.get("__type__") == "update"
-            before = self.states.get(component._id, component.value)
-            if is_skipped or value == before:
-                return set()
-            self.states[component._id] = value
-            return {component._id}
-        is_update = isinstance(value, dict) and value.get("__type__") == "update"
-        new = {k: v for k, v in value.items() if k != "__type__"} if is_update else {"value": value}
-        if new:
-            name = name_of(component)
-            self.shown.setdefault(name, {}).update(new)
-            self.told.append((name, new))
-        return set()
+        """Write names of links; None takes one away."""
+        told = self.link | change
+        self.link = {name: text for name, text in told.items() if text is not None}
 
 
-def arrived(demo: gr.Blocks, image: str, tab: str, more: str = "", *, mode: str = "crop") -> Desk:
-    """A page of its own, opened at a tab that shows this picture of the odd model."""
-    desk = Desk(demo, page=f"page {next(_PAGES)}")
-    desk.arrive(f"?model=odd&image={image}&mode={mode}&tab={tab}{more}")
-    return desk
+def arrived(image: str, tab: str, more: str = "", *, mode: str = "crop") -> Desk:
+    """A page that is opened at a tab and shows this picture of the odd model."""
+    return Desk(dict(parse_qsl(f"model=odd&image={image}&mode={mode}&tab={tab}{more}")))
 
 
 def cards_of(session: Session, desk: Desk) -> dict[str, dict[str, Any]]:
@@ -209,6 +122,8 @@ def cards_of(session: Session, desk: Desk) -> dict[str, dict[str, Any]]:
 def stage_of(session: Session, desk: Desk) -> dict[str, Any]:
     """What the stage of the Explain tab of a page is answered with."""
     return _stage(PageCall(session, desk.owner, desk.view(), (), {}, lambda: False))
+
+
 @dataclass
 class Heard(Told):
     """What whoever hears how far an answer is was told, in its order: ("share", ...) and ("preview", ...)."""
@@ -232,27 +147,7 @@ def call_of(
     """What a page asks of a view beside the questions of the library, and what it hears until it is answered."""
     told = Heard()
     asked = {"view": view.to_address()} | body
-    return PageCall(session, owner, view, (), asked, cancelled, told), told.said
-
-
-def name_of(component: Any) -> str:
-    """The elem_id of a component; where nobody gave it one, its label or its class."""
-    given = None if str(component.elem_id).startswith("vv-option-") else component.elem_id
-    return str(given or getattr(component, "label", None) or type(component).__name__)
-
-
-def _results(function: Any, arguments: list[Any]) -> list[Any]:
-    """Everything that a handler returns or yields, whichever kind it is."""
-    result = function(*arguments)
-    if inspect.isasyncgen(result):
-
-        async def collected() -> list[Any]:
-            return [one async for one in result]
-
-        return asyncio.run(collected())
-    if inspect.iscoroutine(result):
-        return [asyncio.run(result)]
-    return list(result) if inspect.isgenerator(result) else [result]
+    return PageCall(session, owner, view, (), asked, cancelled, told=told), told.said
 
 
 SAID = (

@@ -1,4 +1,4 @@
-"""The whole page on a desk: every tab opened, every control used, on a model and a picture of which no two sizes are equal."""
+"""What the page is laid out of, and the cards of the Explain tab, on a model and a picture of which no two sizes are equal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import gradio as gr
 import pytest
-from PIL import Image
 
 from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, arrived, call_of, cards_of, layout, stage_of
 from vit_viz.analyses.methods import METHODS
@@ -26,9 +25,9 @@ PATCH = (HEIGHT / 4, HEIGHT * 1.5 / 6)
 
 
 @pytest.fixture
-def visit(demo: gr.Blocks, image: str) -> Callable[..., Desk]:
+def visit(image: str) -> Callable[..., Desk]:
     def arrive(tab: str, more: str = "&layer=1&head=3&q=2,5", mode: str = "crop") -> Desk:
-        return arrived(demo, image, tab, more, mode=mode)
+        return arrived(image, tab, more, mode=mode)
 
     return arrive
 
@@ -56,21 +55,6 @@ def test_an_app_that_does_nothing_seldom_looks_at_its_queue(demo: gr.Blocks) -> 
 def test_the_layout_is_the_one_that_was_reviewed(demo: gr.Blocks) -> None:
     """`python -m tests.ui.desk` writes it again; a change of it is to be looked at."""
     assert layout(demo) == (Path(__file__).with_name("layout.txt")).read_text("utf-8")
-
-
-# --- arriving
-
-
-# --- look
-
-
-def test_a_picture_that_is_gone_is_one_sentence(demo: gr.Blocks, session: Session) -> None:
-    image = session.add_upload(Image.new("RGB", (31, 17)), owner=OWNER)
-    desk = Desk(demo, page="going")
-    desk.arrive(f"?model=odd&image={image}&tab=look")
-    session.uploads._drop(image)
-    desk.act("", "follow", data={"set": {"tab": "explain"}, "told": 1})
-    assert "no longer here" in desk.shown["vv-sanity"]["value"]["words"]
 
 
 # --- explain
@@ -138,59 +122,6 @@ def test_a_slow_method_gives_way_until_it_was_made(
         if not card["slow"]
     ]
     assert len(set(quick)) == 1
-
-
-
-
-# --- the query
-
-
-def test_what_a_room_writes_into_the_link_is_in_the_view_and_said_to_be_heard(
-    visit: Callable[..., Desk],
-) -> None:
-    desk = visit("patches", "&q=class&numbers=1")
-    before = desk.view()
-    desk.act("", "follow", data={"set": {"q": "1,4", "numbers": None}, "told": 3})
-    view = desk.view()
-    assert (view.query, view.patches.numbers, view.told) == ("1,4", False, 3)
-    assert (view.revision, view.about) == (before.revision + 1, before.about)
-    told = desk.shown["Address"]["value"]
-    assert (told["heard"], told["push"], told["set"]) == (3, True, {"q": "1,4", "numbers": None})
-    kept = desk.view()
-    nowhere = {"set": {"tab": "nowhere"}, "told": 4}
-    for forged in ({}, {"set": 3, "told": 4}, {"set": {}, "told": "x"}, {"set": {"q": 7}}, nowhere):
-        desk.act("", "follow", data=forged)
-        assert desk.view() == kept
-    desk.act("", "follow", data={"set": {"q": "9;9", "layer": "many", "nothing": "1"}, "told": 5})
-    assert (desk.view().query, desk.view().layer) == ("", None)  # what is not possible has its default
-
-
-def test_what_was_done_before_back_was_pressed_is_not_done_after_it(visit: Callable[..., Desk]) -> None:
-    desk = visit("look")
-    desk.act("", "follow", data={"set": {"q": "1,4"}, "told": 2})
-    desk.act("", "arrive", data={"search": "?tab=look&q=1,1", "arrival": 2, "told": 3})
-    assert (desk.view().query, desk.view().told) == ("1,1", 3)
-    assert desk.shown["Address"]["value"]["heard"] == 3
-    desk.act("", "follow", data={"set": {"q": "1,5"}, "told": 3})  # it was on its way
-    assert desk.view().query == "1,1"
-    desk.act("", "follow", data={"set": {"q": "1,5"}, "told": 4})
-    assert desk.view().query == "1,5"
-
-
-# --- waking
-
-
-def test_a_part_that_is_not_on_the_screen_sleeps(visit: Callable[..., Desk]) -> None:
-    desk = visit("patches")
-    assert not {"vv-sanity", "vv-heads"} & set(desk.shown)
-    desk.act("", "follow", data={"set": {"tab": "explain"}, "told": 1})
-    assert "vv-sanity" in desk.shown
-    assert "vv-heads" not in desk.shown
-    assert desk.view().tab == "explain"
-    assert desk.shown["Address"]["value"]["set"] == {"tab": "explain"}
-    told = len(desk.told)
-    desk.act("", "follow", data={"set": {"tab": "explain"}, "told": 1})
-    assert len(desk.told) == told  # nothing changed: nothing is written
 
 
 def test_errors_are_said_in_one_sentence() -> None:

@@ -24,8 +24,6 @@ from vit_viz.errors import (
     ImageError,
     ParameterError,
 )
-from vit_viz.ui import jobs
-from vit_viz.ui.jobs import Stops
 from vit_viz.ui.routes import GONE, Gone, refusal
 from vit_viz.ui.walkthrough import drawings
 from vit_viz.ui.walkthrough.answers import screen_of
@@ -255,17 +253,6 @@ def test_every_method_but_a_look_up_is_asked_towards_a_class() -> None:
     for name, parameters in asked.items():
         beside = {"query": "class"} if name in rollouts else {"target": (3, 5)}
         assert parameters == METHODS[name].options().values() | beside
-
-
-def test_the_oldest_of_too_many_computations_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "MOST_STOPS", 3)
-    stops = Stops()
-    signals = [stops.start(f"owner {i}", "trust") for i in range(5)]
-    assert [signal.is_set() for signal in signals] == [True, True, False, False, False]
-    assert len(stops._running) == 3
-    again = stops.start("owner 4", "trust")
-    assert signals[4].is_set()
-    assert not again.is_set()
 
 
 @pytest.mark.parametrize(

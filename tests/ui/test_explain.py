@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -15,11 +14,10 @@ import torch
 from tests.session.test_session import Counted, picture
 from tests.ui.conftest import open_tab
 from tests.ui.waits import expect, expect_in_address, point_of
-from tests.waiting import PATIENCE
 from vit_viz.analyses.methods import METHODS
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
-from vit_viz.errors import Cancelled, ParameterError
+from vit_viz.errors import ParameterError
 from vit_viz.images import Preprocess
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.session.request import Subject
@@ -28,7 +26,6 @@ from vit_viz.ui.explain import questions
 from vit_viz.ui.explain.answers import gallery_value
 from vit_viz.ui.explain.questions import answer_value, matching_classes, percent, target_value, with_target
 from vit_viz.ui.explain.trust import falls, trust_value
-from vit_viz.ui.jobs import Stops, steps
 from vit_viz.ui.pictures import card_named
 from vit_viz.views.state import ViewState
 
@@ -307,38 +304,6 @@ def test_another_image_or_model_forgets_the_target_but_another_size_keeps_it() -
     assert view.on_subject(mode="crop").target == "3-4"
     with pytest.raises(ParameterError, match="target"):
         view.with_options({"target": "3-4-5"})
-
-
-def test_steps_tell_the_share_and_end_with_what_was_found() -> None:
-    go = threading.Event()
-
-    def run(progress: Callable[[float], None], cancelled: Callable[[], bool]) -> str:
-        progress(0.5)
-        go.wait(PATIENCE)
-        return "found"
-
-    seen = []
-    for step in steps(run, threading.Event()):
-        seen.append((step.share, step.result))
-        go.set()
-    assert seen == [(0.5, None), (1.0, "found")]
-
-
-def test_stopping_ends_a_computation_and_reaches_nobody_else() -> None:
-    stops = Stops()
-    mine, yours = stops.start("ada", "trust", "lion"), stops.start("bob", "trust", "lion")
-    stops.stop("ada", "trust")
-    assert mine.is_set()
-    assert not yours.is_set()
-    stops.keep_only("bob", "zebra")
-    assert yours.is_set()
-
-    def run(progress: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
-        if cancelled():
-            raise Cancelled("It was cancelled.")
-
-    with pytest.raises(Cancelled):
-        list(steps(run, mine))
 
 
 def headless(**changes: Any) -> tuple[Any, Subject, ViewState]:

@@ -108,7 +108,7 @@ def test_the_facts_name_rows_and_columns_and_all_that_was_found(session: Session
     assert [entry["name"] for entry in value["top"]] == list(ranking.names)
     assert [entry["probability"] for entry in value["top"]] == pytest.approx(ranking.scores.tolist())
     assert value["proof"]["state"] == "proven"
-    assert (value["revision"], value["notes"]) == (4, ["first"])
+    assert value["notes"] == ["first"]
 
 
 def test_the_top_classes_are_those_of_the_mode(session: Session, view: ViewState) -> None:
@@ -130,12 +130,11 @@ def test_a_ring_lies_on_its_patch_in_the_photo(session: Session, view: ViewState
     expected = [top + tall * 2 / 4, left + wide * 5 / 6, top + tall * 3 / 4, left + wide]
     assert value["rings"] == [pytest.approx(expected)]
     assert (value["src"], value["save"], value["area"]) == ("/x&bare=1", "/x", [0, 0, 37, 90])
-    assert (value["note"], value["alt"], value["caption"], value["pick"], value["revision"]) == (
+    assert (value["note"], value["alt"], value["caption"], value["pick"]) == (
         "small",
         "words",
         "words",
         True,
-        4,
     )
     two = picture_value(
         replace(view, query="0,1;3,2"), "/x", caption="", trace=trace, area=(0, 0, 1, 1), pick=True

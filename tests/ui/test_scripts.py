@@ -15,7 +15,6 @@ from tests.ui.desk import app_of
 from vit_viz.session.session import Session
 from vit_viz.ui import scripts
 from vit_viz.ui.app import TABS
-from vit_viz.ui.kit import Top
 
 PACKAGE = Path(vit_viz.__file__).parent
 OTHER_HOSTS = {
@@ -85,25 +84,3 @@ def test_every_module_that_a_component_loads_can_be_mounted(components: list[Any
     for name, function in map(loaded, components):
         text = (PACKAGE / name).read_text("utf-8")
         assert re.search(rf"^export function {function}\(", text, re.MULTILINE), (name, function)
-
-
-def test_python_hears_the_events_that_a_component_names_and_no_others(components: list[Any]) -> None:
-    for component in components:
-        text = component.js_on_load
-        quoted = set(re.findall(r"'(\w+)'", text)) | set(re.findall(r'"(\w+)"', text))
-        names = set(getattr(component, "tells", ())) or quoted
-        assert quoted == names
-        assert all(callable(getattr(component, name)) for name in names)
-    assert not hasattr(Top(), "why")
-
-
-def test_the_events_that_a_module_triggers_are_named_by_its_components(components: list[Any]) -> None:
-    for component in components:
-        name = loaded(component)[0]
-        family = [name, *(one for one in imports(name) if one.startswith("ui/"))]
-        text = "".join((PACKAGE / one).read_text("utf-8") for one in family)
-        told = set(re.findall(r"trigger\('(\w+)'", text))
-        users = [
-            one.js_on_load for one in components if set(family) & {*imports(loaded(one)[0]), loaded(one)[0]}
-        ]
-        assert told <= set(re.findall(r"'(\w+)'", "".join(users))), name

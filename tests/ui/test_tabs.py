@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import json
 
 import gradio as gr
 import pytest
 
-from tests.ui.desk import Desk, app_of, arrived
+from tests.ui.desk import app_of
 from vit_viz.session.session import Session
 from vit_viz.ui.app import TABS
-from vit_viz.ui.page import Page, Tab
+from vit_viz.ui.page import Tab
 from vit_viz.views.state import ViewState
 
-
-def build(page: Page) -> None:
-    """A tab that says how many layers the model has."""
-    page.drawing("toy", draw, [gr.Textbox(elem_id="toy-words")])
-    button, told = gr.Button(elem_id="toy-button"), gr.Textbox(elem_id="toy-told")
-    page.reply(button.click, lambda view, _owner, _data: f"reply in {view.mode}", [told])
-    page.job(button.click, lambda view, _owner, _data: iter([f"job in {view.mode}"]), [told])
-
-
-def draw(page: Page, view: ViewState, owner: str) -> Iterator[Any]:
-    trace = page.session.trace(view.model, view.image, mode=view.mode, owner=owner)
-    yield f"{trace.num_layers} layers of {view.model}, layer {view.layer}"
-
-
-TOY = Tab("toy", "Toy", build, shows=lambda view: (view.about, view.layer))
+TOY = Tab("toy", "Toy", lambda _page: gr.HTML("a toy"), about="What a toy is for.")
 
 
 @pytest.fixture(scope="module")
@@ -36,42 +21,30 @@ def demo(session: Session) -> gr.Blocks:
     return app_of(session, tabs=(*TABS, TOY))
 
 
-@pytest.fixture
-def desk(demo: gr.Blocks, image: str) -> Desk:
-    return arrived(demo, image, "toy", "&layer=1")
+def props_of(demo: gr.Blocks, elem_id: str) -> dict[str, object]:
+    (found,) = (one["props"] for one in demo.config["components"] if one["props"].get("elem_id") == elem_id)
+    return dict(found)
 
 
 def test_a_tab_of_one_declaration_stands_on_the_page(demo: gr.Blocks) -> None:
     assert [block.label for block in demo.blocks.values() if isinstance(block, gr.Tab)][-1] == "Toy"
 
 
-def test_it_opens_by_a_link_and_is_drawn(desk: Desk) -> None:
-    assert (desk.view().tab, desk.view().notes) == ("toy", ())
-    assert desk.shown["toy-words"]["value"] == "3 layers of odd, layer 1"
-    assert "tab=toy" in desk.view().to_address()
+def test_links_the_palette_and_the_help_know_it(demo: gr.Blocks) -> None:
+    fields = next(
+        json.loads(one["props"]["props"]["fields"])
+        for one in demo.config["components"]
+        if "fields" in one["props"].get("props", {})
+    )
+    (tab,) = (field for field in fields if field["link"] == "tab")
+    assert tab["choices"] == [*(one.name for one in TABS), "toy"]
+    assert props_of(demo, "vv-palette")["props"]["tabs"]["toy"] == "Toy"  # type: ignore[index]
+    assert props_of(demo, "vv-help")["value"]["tabs"]["toy"] == "What a toy is for."  # type: ignore[index]
 
 
-def test_it_sleeps_while_another_tab_is_on_the_screen(desk: Desk) -> None:
-    desk.act("", "follow", data={"set": {"tab": "patches"}, "told": 1})
-    assert desk.view().tab == "patches"
-    drawn = [what for name, what in desk.told if name == "toy-words"]
-    desk.act("", "follow", data={"set": {"mode": "fit"}, "told": 2})
-    assert [what for name, what in desk.told if name == "toy-words"] == drawn
-    desk.act("", "follow", data={"set": {"tab": "toy"}, "told": 3})
-    assert len([what for name, what in desk.told if name == "toy-words"]) == len(drawn) + 1
-
-
-def test_what_a_slow_answer_overwrites_is_neither_drawn_nor_asked_about(desk: Desk) -> None:
-    state = next(one for one, value in desk.states.items() if isinstance(value, ViewState))
-    earlier = desk.view()
-    desk.act("", "follow", data={"set": {"mode": "fit"}, "told": 1})
-    assert (earlier.mode, desk.view().mode) == ("crop", "fit")
-    desk.states[state] = earlier
-    desk.act("toy-button", "click")
-    assert [what["value"] for name, what in desk.told if name == "toy-told"] == [
-        "reply in fit",
-        "job in fit",
-    ]
+def test_nothing_on_the_page_asks_python_by_an_event(demo: gr.Blocks) -> None:
+    assert demo.config["dependencies"] == []
+    assert not [block for block in demo.blocks.values() if isinstance(block, gr.State)]
 
 
 def test_a_tab_that_is_not_there_is_refused_by_a_link() -> None:

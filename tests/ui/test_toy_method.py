@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
-import gradio as gr
 import numpy as np
 import pytest
 
@@ -71,8 +70,8 @@ def _offered() -> Iterator[None]:
     assert "toy" not in METHODS
 
 
-def opened(demo: gr.Blocks, image: str, more: str = "") -> Desk:
-    return arrived(demo, image, "explain", more)
+def opened(image: str, more: str = "") -> Desk:
+    return arrived(image, "explain", more)
 
 
 def controls_of(session: Session, desk: Desk) -> dict[str, Any]:
@@ -80,16 +79,16 @@ def controls_of(session: Session, desk: Desk) -> dict[str, Any]:
     return {control["label"]: control for control in stage_of(session, desk)["options"]}
 
 
-def test_a_method_of_one_declaration_has_a_card(demo: gr.Blocks, session: Session, image: str) -> None:
-    one = cards_of(session, opened(demo, image))["toy"]
+def test_a_method_of_one_declaration_has_a_card(session: Session, image: str) -> None:
+    one = cards_of(session, opened(image))["toy"]
     assert (one["label"], one["slow"], one["blind"], one["options"]) == ("Stripes", True, False, "()")
     assert one["words"] == "four strokes"
     assert (one["shows"], one["hides"]) == (TOY.words.shows, TOY.words.hides)
     assert "map" not in one
 
 
-def test_its_options_stand_in_links(demo: gr.Blocks, session: Session, image: str) -> None:
-    desk = opened(demo, image, "&method=toy&toy.stripes=3&toy.along=cols")
+def test_its_options_stand_in_links(session: Session, image: str) -> None:
+    desk = opened(image, "&method=toy&toy.stripes=3&toy.along=cols")
     view = desk.view()
     assert (view.method, view.options_of("toy"), view.notes) == ("toy", ToyOptions(3, "cols"), ())
     assert "toy.stripes=3" in view.to_address()
@@ -101,18 +100,16 @@ def test_its_options_stand_in_links(demo: gr.Blocks, session: Session, image: st
     )
 
 
-def test_it_says_how_far_it_is_and_then_has_its_map(demo: gr.Blocks, session: Session, image: str) -> None:
-    asked, said = call_of(session, opened(demo, image, "&toy.stripes=4").view(), method="toy")
+def test_it_says_how_far_it_is_and_then_has_its_map(session: Session, image: str) -> None:
+    asked, said = call_of(session, opened(image, "&toy.stripes=4").view(), method="toy")
     caption = slow_map(asked)["caption"]
     assert [value for name, value in said if name == "share"] == [0.5, 1.0]
     assert caption.startswith("4 stripes, for animal ")
     assert caption.endswith("Scale: stripes from 0 to 3.")
 
 
-def test_it_is_looked_at_closely_with_its_words_and_its_controls(
-    demo: gr.Blocks, session: Session, image: str
-) -> None:
-    desk = opened(demo, image)
+def test_it_is_looked_at_closely_with_its_words_and_its_controls(session: Session, image: str) -> None:
+    desk = opened(image)
     assert "number of stripes" not in controls_of(session, desk)
     slow_map(call_of(session, desk.view(), method="toy")[0])
     desk.follow(method="toy")

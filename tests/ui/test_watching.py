@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,51 +14,9 @@ from tests.ui.conftest import served_here
 from tests.ui.waits import expect
 from tests.waiting import PATIENCE
 from vit_viz.errors import Cancelled
-from vit_viz.progress import stop_if
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 from vit_viz.ui.app import build_app
-from vit_viz.ui.jobs import steps
-
-
-def endless(ended: threading.Event) -> Callable[..., None]:
-    """A computation that goes on until it is told to stop."""
-
-    def run(progress: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
-        share = 0.0
-        try:
-            while True:
-                stop_if(cancelled)
-                share = 1 - (1 - share) * 0.99
-                progress(share)
-                time.sleep(0.005)
-        finally:
-            ended.set()
-
-    return run
-
-
-def test_the_last_step_holds_what_was_found() -> None:
-    *_, last = steps(lambda **_watch: 7, threading.Event())
-    assert (last.is_last, last.result) == (True, 7)
-
-
-def test_a_computation_that_is_stopped_ends_as_cancelled() -> None:
-    ended, stop = threading.Event(), threading.Event()
-    running = steps(endless(ended), stop)
-    next(running)
-    stop.set()
-    with pytest.raises(Cancelled):
-        list(running)
-    assert ended.is_set()
-
-
-def test_a_computation_ends_when_its_handler_is_closed() -> None:
-    ended = threading.Event()
-    running: Any = steps(endless(ended), threading.Event())
-    next(running)
-    running.close()
-    assert ended.wait(PATIENCE)
 
 
 @pytest.mark.slow

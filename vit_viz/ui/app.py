@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from vit_viz.capture.wrappers import preprocess_within
 from vit_viz.checkpoints import LoadedModel, Model
 from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.checkpoints.strangers import HUB_BYTES
+from vit_viz.explorer.value import link_fields
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
 from vit_viz.images.decoder import DecoderProcess
@@ -25,7 +26,6 @@ from vit_viz.labels import Labels
 from vit_viz.lazy import nn
 from vit_viz.memory import bytes_from_environment
 from vit_viz.outputs import Output
-from vit_viz.session.handles import OWNER
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import sweep_every
 from vit_viz.surface import Surface
@@ -37,9 +37,9 @@ from vit_viz.ui.explain import answers as explain_answers, stage, view as explai
 from vit_viz.ui.header import answers as header_answers, view as header
 from vit_viz.ui.heads import answers as head_answers, view as heads
 from vit_viz.ui.help import LISTING, listing
-from vit_viz.ui.kit import FigureDialog, Help, Plots, Tour, WebRoom
+from vit_viz.ui.kit import Address, FigureDialog, Help, Tour, WebRoom
 from vit_viz.ui.look import view as look
-from vit_viz.ui.page import QUICK, Page, Room, Tab
+from vit_viz.ui.page import Page, Room, Tab
 from vit_viz.ui.palette import answers as palette_answers
 from vit_viz.ui.patches import view as patches
 from vit_viz.ui.positions import view as positions
@@ -50,7 +50,6 @@ from vit_viz.ui.theme import stylesheet, theme
 from vit_viz.ui.tokens import view as tokens
 from vit_viz.ui.walkthrough import answers as steps, view as walkthrough
 from vit_viz.views import choices
-from vit_viz.views.state import ViewState
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +79,8 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     )
     demo.space_id = None  # a Space's page is ours alone: else Gradio fetches a header for it from elsewhere
     with demo:
-        page = Page.create(session, demo.files, tabs)
+        page = Page(session, tabs)
+        Address(fields=json.dumps(link_fields(_of_page(page))))
         header.build(page)
         with gr.Tabs(elem_id="vv-tabs", selected=tabs[0].name):
             for tab in tabs:
@@ -91,10 +91,7 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
         Tour(elem_id="vv-tour")
         known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": page.controls}
         Help(known, listing=file_address(LISTING, listing()), elem_id="vv-help")
-        Plots(elem_id="vv-plots")
         WebRoom("header", part="tab_row", elem_id="vv-tab-row")
-        page.gesture(page.address.follow, partial(_follow, {tab.name for tab in tabs}))
-        page.address.arrive(_arriving(page), [page.view], page.outputs, **QUICK)
     # how much may wait is decided before Gradio's queue: see vit_viz.ui.edge.admission
     demo.queue(max_size=None, api_open=False, default_concurrency_limit=8)
     demo.poll_queue(every=QUEUE_SECONDS)
@@ -202,46 +199,13 @@ def _server_name(host: str | None) -> str:
     return host or os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
 
 
-def _arriving(page: Page) -> Any:
-    """What lets that which Python draws follow a page that opens, or goes Back or Forward."""
-
-    def arrive(request: gr.Request, seen: ViewState, event: gr.EventData) -> tuple[Any, ...]:
-        data = dict(event._data or {})
-        number, told = (
-            said if isinstance(said := data.get(name), int) else 0 for name in ("arrival", "told")
-        )
-        view, problems = choices.arrived(
-            page.session, str(data.get("search", "")), OWNER.get(), tabs=[tab.name for tab in page.tabs]
-        )
-
-        def newest_with(newest: ViewState) -> ViewState:
-            if newest.arrival > number:  # a later arrival came first
-                return newest
-            revision, heard = newest.revision + 1, max(newest.told, told)
-            return view.after_action(
-                revision=revision,
-                arrival=number,
-                told=heard,
-                notes=problems,
-                awaits_upload=view.awaits_upload,
-            )
-
-        before, became = page.views.apply(request.session_hash or "", seen, newest_with)
-        if became is before:
-            return tuple(gr.skip() for _ in page.outputs)
-        _view, address, *woken = page.after(view, became, push=False)
-        return became, address | {"arrival": number}, *woken
-
-    return arrive
-
-
-def _follow(tabs: set[str], view: ViewState, _owner: str, data: dict[str, Any]) -> ViewState:
-    """The view after what the browser has written into the link."""
-    change, told = data.get("set"), data.get("told")
-    if not isinstance(change, dict) or not isinstance(told, int) or told <= view.told:
-        return view  # of before Back was pressed
-    followed = view.with_link({str(name): text for name, text in change.items()})
-    return replace(followed, told=told) if followed.tab in tabs else view
+def _of_page(page: Page) -> dict[str, dict[str, Any]]:
+    """What links say of this page, beside what they say of any view."""
+    return {
+        "model": {"usual": choices.default_name(page.session)},
+        "image": {"usual": choices.first_image()},
+        "tab": {"choices": [tab.name for tab in page.tabs]},
+    }
 
 
 def session_of(

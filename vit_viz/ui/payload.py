@@ -102,7 +102,6 @@ def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[s
     _, problems = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
     rows, cols = trace.layout.grid
     return {
-        "revision": view.revision,
         "top": [] if ranking is None else ranking_value(ranking),
         "short": _short(trace, loaded),
         "own": view.image not in sample_names(),

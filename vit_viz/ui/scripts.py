@@ -16,7 +16,7 @@ FILES = f"{PREFIX}/page"
 FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_LOADER = "window.vit_viz(%s).%s(element, trigger, props, watch); // events: %s"
+_LOADER = "window.vit_viz(%s).%s(element, trigger, props, watch);"
 
 
 def file_address(name: str, content: bytes) -> str:
@@ -37,12 +37,11 @@ def page_script() -> str:
     return f"window.vit_viz = (() => {{\n{together(*modules())}return need;\n}})();\n"
 
 
-def loader(script: Path, events: tuple[str, ...] = (), function: str = "mount") -> str:
+def loader(script: Path, function: str = "mount") -> str:
     """What gr.HTML runs for a component: it mounts it.
 
     Args:
         script: the module, a file of the package.
-        events: what the component tells Python; Gradio looks for the names, in quotes, in this text.
         function: the export of the module that mounts the component.
 
     Raises:
@@ -51,4 +50,4 @@ def loader(script: Path, events: tuple[str, ...] = (), function: str = "mount") 
     name = script.resolve().relative_to(_PACKAGE).as_posix()
     if name not in modules():
         raise KeyError(name)
-    return _LOADER % (json.dumps(name), function, " ".join(map(repr, events)))
+    return _LOADER % (json.dumps(name), function)

@@ -284,5 +284,5 @@ def test_the_script_has_every_module_and_opens_the_view_once_the_configuration_i
     assert b"modulepreload" not in html
     assert [text.count(f"\n{json.dumps(name)}: () => {{") for name in modules()] == [1] * len(modules())
     whole = text.index("config.components")
-    assert whole < text.index("window.vit_viz = ") < text.index(".openWithPhoto(window.gradio_config)")
+    assert whole < text.index("window.vit_viz = ") < text.index('window.vit_viz("web/look/room.js").begin();')
     assert text.rstrip().endswith('window.vit_viz("web/look/room.js").begin();')

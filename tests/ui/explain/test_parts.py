@@ -6,21 +6,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import gradio as gr
 import pytest
 
-from tests.ui.desk import arrived
 from tests.ui.test_access import AXE
 from tests.ui.waits import expect
-
-FACE = "&explain=parts"
-
-
-def test_no_map_is_made_while_nobody_looks_at_maps(demo: gr.Blocks, image: str) -> None:
-    desk = arrived(demo, image, "explain", FACE + "&target=3")
-    desk.follow(explain=None)
-    assert desk.shown["vv-sanity"]["value"]["words"]
-
 
 READY = ".vv-parts[data-state=ready]"
 CAPTION = ".vv-parts-caption"
@@ -84,7 +73,7 @@ def test_pointing_shows_a_head_and_a_click_switches_it_off(visit: Callable[..., 
 def test_on_a_phone_the_first_tap_shows_a_head_and_the_second_switches_it(browser: Any, app_url: str) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
     page = context.new_page()
-    page.goto(f"{app_url}?tab=explain&image=cheetah{FACE}&target=102")
+    page.goto(f"{app_url}?tab=explain&image=cheetah&explain=parts&target=102")
     page.locator(READY).wait_for()
     cell = page.locator('[data-place="5.2"]')
     cell.tap()

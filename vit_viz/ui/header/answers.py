@@ -54,7 +54,6 @@ def routes(session: Session) -> list[Route]:
         "load": lambda asked: _load(asked, _reference(asked)),
         "tray": lambda asked: tray(asked.session, asked.view.image, asked.owner),
         "bring": _bring,
-        "end": _end,
     }
     return [page_route(session, name, answer) for name, answer in answers.items()]
 
@@ -111,11 +110,6 @@ def _reference(asked: PageCall) -> str:
 def _wanted(asked: PageCall) -> Value:
     ref = _reference(asked)
     return {} if offers.is_here(asked.session, ref) else offers.download_question(ref)
-
-
-def _end(asked: PageCall) -> Value:
-    asked.session.end_computations(asked.owner)
-    return {}
 
 
 # --- the pictures of a visit

@@ -24,7 +24,7 @@ _instances = itertools.count()
 
 
 class Component(gr.HTML):
-    """A gr.HTML made from the files <template>.html and <template>.js of this package; `tells` names its events.
+    """A gr.HTML made from the files <template>.html and <template>.js of this package.
 
     A small one has its `html` here, and shares a module: `script` names it and the function that mounts the component.
     """
@@ -32,14 +32,13 @@ class Component(gr.HTML):
     template = ""
     html = ""
     script: tuple[str, str] | None = None
-    tells: tuple[str, ...] = ()
 
     def __init__(self, value: Any = None, **options: Any) -> None:
         module, function = self.script or (self.template, "mount")
         super().__init__(
             value,
             html_template=self.html or (_ROOMS / f"{self.template}.html").read_text("utf-8"),
-            js_on_load=loader(_ROOMS / f"{module}.js", self.tells, function),
+            js_on_load=loader(_ROOMS / f"{module}.js", function),
             apply_default_css=False,
             elem_classes=["vv-part", f"vv-part-{self.template.split('/')[-1]}"],
             **options,
@@ -60,14 +59,6 @@ class Opener(Component):
     script = ("kit/parts", "mountOpener")
 
 
-class Plots(Component):
-    """Fits the figures of plotly, wherever they are on the page, to its size."""
-
-    template = "kit/plots"
-    html = '<span class="vv-plots" hidden></span>'
-    script = ("kit/parts", "mountPlots")
-
-
 class Tour(Component):
     """A tour of the page in five stops, which the event `vv-tour` of the browser begins."""
 
@@ -84,41 +75,34 @@ class Help(Component):
     template = "help/help"
 
 
-
-
 class WebRoom(Component):
     """A room that keeps its state in the browser and asks for what it shows: vit_viz/web/NAME/room.js.
 
     Args:
         name: of its folder; a room.html there is what it begins with.
         part: of a room that stands on several places of its tab: PART.js and PART.html.
-        tells: its events, of a room that Python has a part in.
         props: what its script is told.
     """
 
     template = "kit/room"
 
-    def __init__(
-        self, name: str, *, part: str = "", elem_id: str = "", tells: tuple[str, ...] = (), **props: Any
-    ) -> None:
+    def __init__(self, name: str, *, part: str = "", elem_id: str = "", **props: Any) -> None:
         module = part or "room"
         page = _ROOMS.parent / "web" / name / f"{module}.html"
         self.html = page.read_text("utf-8") if page.exists() else "<div></div>"
-        self.script, self.tells = (f"../web/{name}/{module}", "mount"), tells
+        self.script = f"../web/{name}/{module}", "mount"
         super().__init__(elem_id=elem_id or f"vv-{part or name}", **props)
 
 
 class Address(Component):
-    """The address bar and the identity of the tab.
+    """The address bar and the connection to the server.
 
-    Events: `arrive` and `follow` (set, told): what a room, or the row of tabs, has written into the link.
     The prop `fields` says what the link may hold (vit_viz/web/kit/page.js), as JSON: of objects Gradio's page would make watched
     ones, which takes longer.
     """
 
     template = "visit/address"
     html = '<span class="vv-address" hidden></span>'
-    tells = ("arrive", "follow")
 
 
 class Explorer(gr.HTML):

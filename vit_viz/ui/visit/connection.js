@@ -7,9 +7,7 @@ import { routeUrl } from '../../explorer/source.js';
 const PAUSE = 1000; // milliseconds between two questions whether it answers
 const LOST = 'The server does not answer. The page opens again as it is once it does.';
 const STILL = 'Still no answer from the server. The page opens again as it is once there is one.';
-const GRADIO_LOST = 'Connection to the server was lost'; // what Gradio says, which then sends nothing more
 const OURS = () => /** @type {any} */ (window).gradio_config?.app_id;
-const STREAM = '/heartbeat/'; // open as long as the page is: its end is the first sign
 
 /** Follows the requests of a window. */
 export class Connection {
@@ -90,25 +88,11 @@ export function makeBar(ask) {
   });
   const show = () => {
     words.textContent ||= LOST;
-    document.body.classList.add('vv-is-lost'); // hides what Gradio says
     const page = document.querySelector('.gradio-container') ?? document.body;
     const place = [...document.querySelectorAll('dialog:modal')].at(-1) ?? page;
     if (bar.parentElement !== place) place.prepend(bar);
   };
   return { bar, show };
-}
-
-/**
- * Takes a button out of the way in which Gradio has put another one: that one, which closes the message, is left, and made as dark as
- * the text: at six tenths, as it comes, it is too pale on white.
- * @param {Element} head
- */
-function leaveOneButton(head) {
-  head.removeAttribute('role');
-  head.removeAttribute('tabindex');
-  /** @type {HTMLElement | null} */
-  const cross = head.querySelector('.toast-close');
-  if (cross) cross.style.opacity = '1';
 }
 
 /** Lets the page say when its server does not answer. @param {() => void} reopen */
@@ -118,15 +102,5 @@ export function keepConnected(reopen) {
   window.addEventListener('pagehide', () => (connection.isLeaving = true));
   window.addEventListener('pageshow', () => (connection.isLeaving = false)); // it may be shown again as it was
   window.addEventListener('online', () => void connection.answers());
-  const ended = (/** @type {PerformanceObserverEntryList} */ list) => {
-    if (list.getEntries().some(({ name }) => name.includes(STREAM))) void connection.answers();
-  };
-  new PerformanceObserver(ended).observe({ type: 'resource' });
-  const toasts = document.querySelector('.toast-wrap');
-  if (!toasts) return;
-  const listen = () => {
-    for (const head of toasts.querySelectorAll('.toast-header[role]')) leaveOneButton(head);
-    if (!connection.isLost && toasts.textContent?.includes(GRADIO_LOST)) connection.lose();
-  };
-  new MutationObserver(listen).observe(toasts, { childList: true, subtree: true });
+  return connection;
 }

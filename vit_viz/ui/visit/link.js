@@ -2,15 +2,15 @@
 // says so here. A dialog over the page is an entry of the history of its own, so that Back closes it; closing it in another way takes the
 // entry out of the way.
 
-/** What a browser that keeps no cookies is known by: the name of this page, once the server has heard of it. */
-export const identity = { page: '' };
+/** What a browser that keeps no cookies is known by. */
+export const PAGE_NAME = Math.random().toString(36).slice(2, 14).padEnd(4, '0');
 
 /** @type {() => void} */
 let hear;
 /** Until the server has heard of this page. @type {Promise<void>} */
 export const heardOf = new Promise((done) => (hear = done));
 
-/** The server has answered a question of this page. */
+/** The server knows this page. */
 export function isHeardOf() {
   hear();
 }
@@ -40,21 +40,10 @@ class Visit {
   isLeaving = false; // the entry of a dialog that was closed; the browser says so a moment later
   /** @type {(() => void)[]} what is to be written after that */ waiting = [];
   /** @type {WeakSet<Event>} of the browser, about a dialog alone */ ofDialogs = new WeakSet();
-  /** @type {Map<string, number>} of the view that each part of the link was last written for */ revisions =
-    new Map();
   /** @type {Record<string, string | null>} parts of the link that are written once the hand rests */ later =
     {};
-  /** @type {Record<string, string | null>} parts of the link that Python has not been told of */ untold = {};
-  writing = 0; // timers of both
-  telling = 0;
-  isArriving = true; // Python is asked what the address means, and has not answered
-  since = 0; // revision of the view that the last arrival led to: answers to what was done before it come too late
-  told = 0; // counts what rooms have written
-  heard = 0; // the last of these that is in the view that Python has
-  /** @type {Map<string, number>} by which of them each part of the link was last written */ unheard =
-    new Map();
+  writing = 0; // its timer
   /** @type {Set<() => void>} called when there is another link */ listeners = new Set();
-  /** @type {import('../kit/elements.js').Trigger} */ trigger = () => {};
 
   constructor() {
     window.addEventListener('popstate', (event) => {
@@ -70,39 +59,19 @@ class Visit {
     this.later = {};
   }
 
-  /** What Python is asked when the page opens, or went Back: it reads the whole address. */
-  arriving() {
-    clearTimeout(this.telling);
-    this.isArriving = true;
-    this.untold = {};
-    return { search: location.search, told: this.told };
-  }
-
-  /** Python has answered: from here it follows. */
-  arrived() {
-    this.isArriving = false;
-    this.tell();
-  }
-
   /** Writes what was to be written later, now. @param {{push: boolean}} how */
   put(how) {
     clearTimeout(this.writing);
     const set = this.later;
     this.later = {};
-    const link = new URLSearchParams(location.search);
-    if (Object.entries(set).every(([name, text]) => link.get(name) === text)) return;
-    write({ set, ...how });
-    this.told += 1;
-    for (const name of Object.keys(set)) this.unheard.set(name, this.told);
-    Object.assign(this.untold, set);
+    if (Object.keys(set).length) this.set(set, how);
   }
 
-  /** Lets Python follow, unless it is about to hear of the whole address. */
-  tell() {
-    clearTimeout(this.telling);
-    if (this.isArriving || !Object.keys(this.untold).length) return;
-    this.trigger('follow', { set: this.untold, told: this.told });
-    this.untold = {};
+  /** Changes a part of the link. @param {Record<string, string | null>} set @param {{push: boolean}} how */
+  set(set, how) {
+    if (this.isLeaving) return void this.waiting.push(() => this.set(set, how));
+    const after = linkWith(set);
+    if (after !== linkWith({})) this.write(after, how.push); // whoever wrote a link by hand may have written it otherwise
   }
 
   changed() {
@@ -239,17 +208,7 @@ export function onReturn(returned) {
   return () => window.removeEventListener('popstate', listener);
 }
 
-/**
- * @typedef {object} Change a part of the link that changed
- * @property {Record<string, string | null>} set options by their name in the link; null takes one away
- * @property {boolean} push whether Back leads to what was there before
- * @property {number} [arrival] of which arrival it is the answer
- * @property {number} [revision] of the view that it leads to; later views have higher ones
- * @property {number} [heard] the last of what rooms have written that this view has
- */
-
 const REST = 200; // milliseconds without another change after which what a slider says is written: browsers limit writes a second
-const PAUSE = 50; // after which Python hears of what was done by a key that may be held
 
 /** The address bar as the store of the rooms has it; the row of tabs writes there, too. @type {import('../../web/kit/store.js').Place} */
 export const PLACE = Object.freeze({
@@ -257,23 +216,13 @@ export const PLACE = Object.freeze({
     return linkWith(visit().later);
   },
 
-  /** Python follows; until it has, its answers to what was done before leave these parts of the link alone. */
   write(set, { push, soon = false }) {
     const one = visit();
     if (push) one.put({ push: false }); // it is of the view that Back leads to
     Object.assign(one.later, set);
     clearTimeout(one.writing);
-    clearTimeout(one.telling);
-    if (soon && !push) {
-      one.writing = window.setTimeout(() => {
-        one.put({ push });
-        one.tell();
-      }, REST);
-      return;
-    }
-    one.put({ push });
-    if (soon) one.telling = window.setTimeout(() => one.tell(), PAUSE);
-    else one.tell();
+    if (soon && !push) one.writing = window.setTimeout(() => one.put({ push }), REST);
+    else one.put({ push });
   },
 
   listen: (changed) => void visit().listeners.add(changed),
@@ -285,23 +234,4 @@ function linkWith(set) {
   for (const [name, text] of Object.entries(set)) text === null ? link.delete(name) : link.set(name, text);
   const search = link.toString().replaceAll('%2C', ',').replaceAll('%3B', ';');
   return search && `?${search}`;
-}
-
-/** Changes a part of the link; what a later view wrote stays where the answer of an earlier one comes after it. */
-export function write(/** @type {Change | null} */ value) {
-  if (!value) return;
-  const one = visit();
-  if (one.isLeaving) return void one.waiting.push(() => write(value));
-  const { set, revision = 0, heard = 0 } = value;
-  one.heard = Math.max(one.heard, heard);
-  if (value.arrival) one.since = revision;
-  const isNew = (/** @type {string} */ name) =>
-    !(name in one.later) &&
-    (one.unheard.get(name) ?? 0) <= one.heard &&
-    revision >= Math.max(one.since, one.revisions.get(name) ?? 0);
-  const news = Object.entries(set).filter(([name]) => !revision || isNew(name));
-  if (revision) for (const [name] of news) one.revisions.set(name, revision);
-  const before = linkWith({}); // whoever wrote a link by hand may have written it otherwise
-  const after = linkWith(Object.fromEntries(news));
-  if (after !== before) writeLink(after, value);
 }

@@ -12,7 +12,7 @@ import { Belief } from './belief.js';
 import { Card, endOfStrips } from './card.js';
 import { Places, Run } from './run.js';
 import { sanityIn } from './sanity.js';
-/** @import { Mount, Trigger } from '../../ui/kit/elements.js' */
+/** @import { Mount } from '../../ui/kit/elements.js' */
 /** @import { Ask } from '../kit/ask.js' */
 /** @import { Page } from '../kit/page.js' */
 /** @import { Map as MethodMap, Method, Slow, Trust } from './card.js' */
@@ -50,12 +50,12 @@ const ELSEWHERE = new Set(['tab', 'explain', 'method', 'q', 'layer', 'head', 'as
 const MOST_AT_A_TIME = 2; // a browser has six connections to a server, and the page needs some
 
 /** @type {Mount<{}>} */
-export function mount(element, trigger) {
-  galleryIn(element, thePage(), trigger);
+export function mount(element) {
+  galleryIn(element, thePage());
 }
 
-/** The cards as the link has them; Python, which draws the stage, is told of a new map. @param {HTMLElement} element @param {Page} one @param {Trigger} trigger */
-export function galleryIn(element, one, trigger) {
+/** The cards as the link has them. @param {HTMLElement} element @param {Page} one */
+export function galleryIn(element, one) {
   const { store, ask, turn } = one;
   const names = [...store.fields.keys()].filter((name) => !ELSEWHERE.has(name));
   const isShown = () => store.view.tab.value === 'explain' && store.view.explain.value === 'why';
@@ -68,7 +68,7 @@ export function galleryIn(element, one, trigger) {
   );
   const gallery = new Gallery(element, ask, {
     choose: (change) => store.set(change),
-    made(method) {
+    made() {
       made.value += 1; // it is compared with the others
       window.dispatchEvent(new window.CustomEvent('vv-map-made'));
     },
@@ -113,7 +113,7 @@ export class Gallery {
 
   /**
    * @param {HTMLElement} element @param {Ask} ask
-   * @param {{choose: (change: Record<string, string>) => void, made: (method: string) => void}} actions names in links; a slow map is there
+   * @param {{choose: (change: Record<string, string>) => void, made: () => void}} actions names in links; a slow map is there
    */
   constructor(element, ask, actions) {
     this.element = element;
@@ -220,7 +220,7 @@ export class Gallery {
       {
         whole: (map) => {
           started.map = map;
-          this.actions.made(name);
+          this.actions.made();
         },
       },
     );

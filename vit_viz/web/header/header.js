@@ -5,7 +5,7 @@ import { onReturn } from '../../ui/visit/link.js';
 import { asked } from '../kit/ask.js';
 import { stated, thePage } from '../kit/page.js';
 import { computed, effect, signal } from '../kit/preact.js';
-import { farWords } from '../kit/job.js';
+import { STOPPED, farWords } from '../kit/job.js';
 /** @import { Pictures } from './pictures.js' */
 /** @import { Page } from '../kit/page.js' */
 
@@ -49,7 +49,8 @@ export function headerOf({ store, ask, turn }, samples) {
       show();
     }, QUIET);
     try {
-      const value = await ask(name, body, stop, (next) => {
+      const link = store.place.search(); // with what is shown of the subject: not all of it may be possible there
+      const value = await ask(name, { view: link }, stop, (next) => {
         far = next;
         doing = next.preview ?? doing;
         show();
@@ -61,12 +62,7 @@ export function headerOf({ store, ask, turn }, samples) {
       if (!stop.aborted) pass.value = null;
     }
   };
-  /** A view with what its link says beside; the same subject is asked about once. */
-  const facts = asked(
-    follow,
-    () => ['facts', { subject: store.subject(), view: store.place.search() }],
-    turn,
-  );
+  const facts = asked(follow, () => ['facts', { subject: store.subject() }], turn);
   const isThere = () => facts.value.state === 'done' && facts.value.value.subject === store.subject();
 
   effect(() => {
@@ -92,7 +88,7 @@ export function headerOf({ store, ask, turn }, samples) {
     const model = store.view.model.peek();
     const loads = pass.value?.loads;
     if (shown || loads) giveWay(loads ? cancelledWords(model) : '');
-    else void ask('end', { view: store.subject() }, new AbortController().signal).catch(() => {});
+    else ask.endAll(STOPPED);
   }
 
   // --- the pictures of this visit

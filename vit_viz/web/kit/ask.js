@@ -22,7 +22,7 @@ const MOST_BYTES = 64 * 2 ** 20; // of answers that are kept
 /**
  * @param {Source} source
  * @param {number} [mostBytes] of what is kept
- * @returns {Ask}
+ * @returns {Ask & {endAll: (why: string) => void}} endAll: ends whatever is being answered, for a reason in a sentence
  */
 export function asker(source, mostBytes = MOST_BYTES) {
   /** @type {Map<string, {answer: Promise<any>, end: AbortController, waiting: number, bytes: number, tells: Set<Tell>}>} */
@@ -46,7 +46,8 @@ export function asker(source, mostBytes = MOST_BYTES) {
     return one;
   }
 
-  return (name, body, stop, tell) => {
+  /** @type {Ask} */
+  const ask = (name, body, stop, tell) => {
     const key = `${name} ${JSON.stringify(body)}`;
     const one = known.get(key) ?? begin(key, name, body, Boolean(tell));
     known.delete(key);
@@ -61,6 +62,9 @@ export function asker(source, mostBytes = MOST_BYTES) {
     stop.addEventListener('abort', leave);
     return one.answer.finally(() => stop.removeEventListener('abort', leave));
   };
+  /** @param {string} why */
+  const endAll = (why) => [...known.values()].forEach(({ end }) => end.abort(new Error(why)));
+  return Object.assign(ask, { endAll });
 }
 
 /** What an answer takes: its arrays, and a little for the rest. @param {any} value */

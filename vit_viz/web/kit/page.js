@@ -59,7 +59,7 @@ export function openAgain() {
  * @param {Page} page @param {string} tab
  */
 export function opened({ store, ask, turn }, tab) {
-  /** @type {typeof ask} */
+  /** @type {import('./ask.js').Ask} */
   const open = (name, body, stop) => {
     const first = begun;
     begun = null;

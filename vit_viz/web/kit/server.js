@@ -2,7 +2,7 @@
 
 import { bytesOf } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
-import { heardOf, identity } from '../../ui/visit/link.js';
+import { PAGE_NAME, heardOf } from '../../ui/visit/link.js';
 
 const JSON_TYPE = 'application/json';
 const SAFETENSORS = 'application/x-safetensors';
@@ -68,7 +68,7 @@ export const SERVER = Object.freeze({
         headers: {
           'Content-Type': JSON_TYPE,
           Accept: types.join(', '),
-          ...(identity.page && { 'X-Vit-Viz-Page': identity.page }),
+          'X-Vit-Viz-Page': PAGE_NAME,
         },
         body: JSON.stringify(body),
         signal,

@@ -44,12 +44,6 @@ export function paletteIn(element, page, props) {
   window.addEventListener('keydown', listen);
 }
 
-/** Opens a tab by its button, unless it is open. @param {string} tab */
-function openTab(tab) {
-  const button = document.querySelector(`#vv-tab-${tab}-button`);
-  if (button instanceof HTMLElement && button.getAttribute('aria-selected') !== 'true') button.click();
-}
-
 class Palette {
   opening = new AbortController(); // of what was chosen last
 
@@ -160,7 +154,6 @@ class Palette {
       if (signal.aborted) return;
       await this.closed(); // its entry of the history is left before another view is written
       store.take({ ...link, run: null, 'ask.*': null }, { push: true });
-      openTab(store.view.tab.peek());
     } catch (error) {
       if (!signal.aborted) this.say(/** @type {Error} */ (error).message);
     }

@@ -3,7 +3,7 @@
 // it is replaced.
 
 import { askForFigure } from '../../explorer/source.js';
-import { copyLink } from '../../ui/header/facts.js';
+import { copyLink } from '../header/facts.js';
 import { limit, listenToOptions, makeControl, showOptions, showRefusals } from '../../ui/kit/controls.js';
 import { fetched, finder, make, showText } from '../../ui/kit/elements.js';
 import { showError } from '../../ui/kit/notes.js';
