@@ -182,9 +182,7 @@ def test_what_is_refused_is_refused_in_the_same_words_everywhere(
 def test_a_method_of_one_declaration_is_on_every_surface(
     session: Session, api: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import tests.ui.test_toy_method as toy
 
-    toy._HALF_SAID.set()  # nobody listens for its progress
     with METHODS.including(TOY):
         expected = by_python(session, "toy")
         assert expected["values"].max() == 1

@@ -32,6 +32,7 @@ class Component(gr.HTML):
     template = ""
     html = ""
     script: tuple[str, str] | None = None
+    classes: tuple[str, ...] = ()
 
     def __init__(self, value: Any = None, **options: Any) -> None:
         module, function = self.script or (self.template, "mount")
@@ -40,7 +41,7 @@ class Component(gr.HTML):
             html_template=self.html or (_ROOMS / f"{self.template}.html").read_text("utf-8"),
             js_on_load=loader(_ROOMS / f"{module}.js", function),
             apply_default_css=False,
-            elem_classes=["vv-part", f"vv-part-{self.template.split('/')[-1]}"],
+            elem_classes=["vv-part", f"vv-part-{self.template.split('/')[-1]}", *self.classes],
             **options,
         )
 
@@ -91,6 +92,7 @@ class WebRoom(Component):
         page = _ROOMS.parent / "web" / name / f"{module}.html"
         self.html = page.read_text("utf-8") if page.exists() else "<div></div>"
         self.script = f"../web/{name}/{module}", "mount"
+        self.classes = (f"vv-part-{part}",) if part else ()
         super().__init__(elem_id=elem_id or f"vv-{part or name}", **props)
 
 
