@@ -35,20 +35,20 @@ async function open(t, search) {
       runs: find('go').hidden && !find('stop').hidden && !find('progress').hidden,
       curve: find('weights-curve').hidden ? '' : text('weights-title'),
     }),
+    kept: () => page.asked('checked'),
     asked: () => page.asked('sanity'),
   };
 }
 
 test('a curve that is at hand is shown, and said beside the map; else nothing but the button', async (t) => {
-  const { page, asked, shown, text, find } = await open(t, '&target=7');
-  const [first] = asked();
+  const { page, kept, shown, text, find } = await open(t, '&target=7');
+  const [first] = kept();
   assert.deepEqual(Object.fromEntries(new URLSearchParams(first.body.view)), { image: 'lion', target: '7' });
-  assert.equal(first.body.kept, true);
   assert.deepEqual(shown(), { words: '', runs: false, curve: '' });
   await first.answer(nothing);
   assert.deepEqual(shown(), { words: 'For Relevance.', runs: false, curve: '' });
   page.turn.value += 1;
-  await asked()[1].answer(curve);
+  await kept()[1].answer(curve);
   assert.deepEqual(shown(), { words: 'For Relevance.', runs: false, curve: curve.title });
   assert.equal(text('weights-words'), 'Relevance: It falls apart.');
   assert.equal(page.find('said').children[1].textContent, 'It falls apart.');
@@ -77,8 +77,8 @@ test('a curve that is at hand is shown, and said beside the map; else nothing bu
 });
 
 test('the figure of the curve is saved in a format to choose', async (t) => {
-  const { asked, find } = await open(t);
-  await asked()[0].answer(curve);
+  const { kept, find } = await open(t);
+  await kept()[0].answer(curve);
   assert.equal(find('save').getAttribute('href'), curve.figure);
   /** @type {any} */
   let wanted = null;
@@ -91,49 +91,49 @@ test('the figure of the curve is saved in a format to choose', async (t) => {
 });
 
 test('the check says how far it is, and then shows its curve', async (t) => {
-  const { page, asked, shown, find } = await open(t);
-  await asked()[0].answer(nothing);
+  const { page, kept, asked, shown, find } = await open(t);
+  await kept()[0].answer(nothing);
   find('go').click();
-  const run = asked()[1];
-  assert.deepEqual(run.body, { view: asked()[0].body.view });
+  const run = asked()[0];
+  assert.deepEqual(run.body, { view: kept()[0].body.view });
   assert.deepEqual(shown(), { words: 'Relevance: the trained model …', runs: true, curve: '' });
   run.tell({ share: 0.5, left: '' });
   assert.deepEqual(shown(), { words: 'Relevance: 50%', runs: true, curve: '' });
   assert.equal(find('progress').value, 0.5);
   find('go').click(); // it is under way
-  assert.equal(asked().length, 2);
+  assert.equal(asked().length, 1);
   await run.answer(curve);
   assert.deepEqual(shown(), { words: 'For Relevance.', runs: false, curve: curve.title });
   assert.equal(page.find('said').children[1].textContent, 'It falls apart.');
 });
 
 test('the check can be cancelled, and says why it failed, until it is started again', async (t) => {
-  const { asked, shown, find } = await open(t);
-  await asked()[0].answer(nothing);
+  const { kept, asked, shown, find } = await open(t);
+  await kept()[0].answer(nothing);
   find('go').click();
   find('stop').click();
-  assert.ok(asked()[1].stop.aborted);
+  assert.ok(asked()[0].stop.aborted);
   const cancelled = 'The computation was cancelled; nothing of it was kept.';
   assert.deepEqual(shown(), { words: cancelled, runs: false, curve: '' });
-  await asked()[1].answer(new Error('aborted'));
+  await asked()[0].answer(new Error('aborted'));
   assert.deepEqual(shown(), { words: cancelled, runs: false, curve: '' });
   find('go').click();
   assert.deepEqual(shown(), { words: 'Relevance: the trained model …', runs: true, curve: '' });
-  await asked()[2].answer(new Error('Not this model.'));
+  await asked()[1].answer(new Error('Not this model.'));
   assert.deepEqual(shown(), { words: 'Not this model.', runs: false, curve: '' });
 });
 
 test('another map has its own check: what runs ends, and what came of it is not shown for this one', async (t) => {
-  const { page, store, asked, shown, find } = await open(t);
-  await asked()[0].answer(curve);
+  const { page, store, kept, asked, shown, find } = await open(t);
+  await kept()[0].answer(curve);
   store.set({ method: 'rollout' });
   assert.deepEqual(shown(), { words: '', runs: false, curve: '' });
   await settle();
-  await asked()[1].answer({ ...nothing, method: 'rollout', label: 'Rollout' });
+  await kept()[1].answer({ ...nothing, method: 'rollout', label: 'Rollout' });
   assert.deepEqual(shown(), { words: 'For Rollout.', runs: false, curve: '' });
   assert.equal(page.find('said').children.length, 1);
   find('go').click();
-  const run = asked()[2];
+  const run = asked()[0];
   store.set({ layer: 3, q: '1,2' }); // of another tab
   assert.ok(!run.stop.aborted);
   store.set({ tab: 'look' });
@@ -146,19 +146,19 @@ test('another map has its own check: what runs ends, and what came of it is not 
   assert.deepEqual(shown(), { words: '', runs: false, curve: '' });
   store.set({ target: '', method: 'relevance' });
   await settle();
-  await asked().at(-1)?.answer(curve);
+  await kept().at(-1)?.answer(curve);
   assert.equal(shown().curve, curve.title);
 });
 
 test('a view that cannot be checked says why, and one that nobody looks at is not asked about', async (t) => {
-  const { page, asked, shown, store } = await open(t, '&explain=parts');
-  assert.equal(asked().length, 0);
+  const { kept, shown, store } = await open(t, '&explain=parts');
+  assert.equal(kept().length, 0);
   store.set({ explain: 'why' });
   await settle();
-  await asked()[0].answer(new Error('This model has no scores.'));
+  await kept()[0].answer(new Error('This model has no scores.'));
   assert.deepEqual(shown(), { words: 'This model has no scores.', runs: false, curve: '' });
   store.set({ tab: 'look' });
   store.look({ image: 'twins' });
   await settle();
-  assert.equal(page.asked('sanity').length, 1);
+  assert.equal(kept().length, 1);
 });

@@ -84,7 +84,7 @@ def test_a_lost_server_is_one_sentence_that_covers_nothing_and_the_page_goes_on_
     page.wait_for_function("() => window.isFromBefore === undefined")
     wait_until_ready(page)
     expect(page.locator("#vv-tab-positions-button")).to_have_attribute("aria-selected", "true")
-    pressed = page.locator('#vv-samples [aria-label="Sample image tower"]')
+    pressed = page.locator('#vv-samples [aria-label="Sample image lion"]')  # what was chosen meanwhile
     expect(pressed).to_have_attribute("aria-pressed", "true")
     expect(bar).to_have_count(0)
     page.locator("#vv-palette .vv-ask").click()

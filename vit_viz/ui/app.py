@@ -37,7 +37,7 @@ from vit_viz.ui.explain import answers as explain_answers, stage, view as explai
 from vit_viz.ui.header import answers as header_answers, view as header
 from vit_viz.ui.heads import answers as head_answers, view as heads
 from vit_viz.ui.help import LISTING, listing
-from vit_viz.ui.kit import Address, FigureDialog, Help, Tour, WebRoom
+from vit_viz.ui.kit import Address, FigureDialog, Help, Plots, Tour, WebRoom
 from vit_viz.ui.look import view as look
 from vit_viz.ui.page import Page, Room, Tab
 from vit_viz.ui.palette import answers as palette_answers
@@ -91,6 +91,7 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
         Tour(elem_id="vv-tour")
         known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": page.controls}
         Help(known, listing=file_address(LISTING, listing()), elem_id="vv-help")
+        Plots(elem_id="vv-plots")
         WebRoom("header", part="tab_row", elem_id="vv-tab-row")
     # how much may wait is decided before Gradio's queue: see vit_viz.ui.edge.admission
     demo.queue(max_size=None, api_open=False, default_concurrency_limit=8)

@@ -27,12 +27,13 @@ from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.outputs import noun_of
 from vit_viz.progress import StopCheck
-from vit_viz.rest import THREADS, Computed, Told, read_body, refusal
+from vit_viz.rest import SLOW_THREADS, THREADS, Computed, Told, read_body, refusal
 from vit_viz.session.handles import VISITOR, visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import UPLOAD
 from vit_viz.surface import EVENTS, OWNER, UPLOADS
+from vit_viz.ui.edge.admission import SLOW_OF_PAGE
 from vit_viz.ui.edge.uploads import UploadFiles
 from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
 from vit_viz.ui.payload import explorer_value
@@ -79,7 +80,7 @@ class PageCall:
 
 def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[str, Any]]) -> Route:
     """The route by which a page asks something of a view; what `answer` raises is its refusal."""
-    threads = anyio.CapacityLimiter(THREADS)
+    threads = anyio.CapacityLimiter(SLOW_THREADS if name in SLOW_OF_PAGE else THREADS)
 
     async def post(request: Request) -> Response:
         try:

@@ -9,7 +9,21 @@ import pytest
 from hypothesis import given, strategies as st
 
 from vit_viz.errors import BusyError
-from vit_viz.ui.edge.admission import ANSWERS, FOLLOWED, LANES, OTHERS, SLOW, STREAMS, YOURS, Lane
+from vit_viz.session.session import Session
+from vit_viz.ui.edge.admission import (
+    ANSWERS,
+    FOLLOWED,
+    LANES,
+    OTHERS,
+    SLOW,
+    SLOW_OF_PAGE,
+    STREAMS,
+    YOURS,
+    Lane,
+)
+from vit_viz.ui.edge.passage import _is_slow
+from vit_viz.ui.explain import answers as explain_answers, stage
+from vit_viz.ui.palette import answers as palette_answers
 
 LANE = Lane(places=20, each=5, each_address=10)
 
@@ -128,3 +142,24 @@ def test_no_bound_is_passed(lane: Lane, waiting: int, mine: int, of_address: int
         assert waiting < lane.places
         assert mine < lane.each
         assert of_address < lane.each_address
+
+
+@pytest.mark.parametrize(
+    ("path", "is_slow"),
+    [
+        *((f"/vit_viz/{name}", True) for name in sorted(SLOW_OF_PAGE)),
+        *((f"/vit_viz/{name}", False) for name in ("gallery", "checked", "open")),
+        ("/api/v1/saco", True),
+        ("/api/v1/look", False),
+        ("/api/v1/nothing", False),
+    ],
+)
+def test_what_pages_ask_takes_the_places_of_slow_questions_where_it_is_slow(path: str, is_slow: bool) -> None:
+    assert _is_slow(path) == is_slow
+
+
+def test_whatever_pages_ask_that_is_slow_is_there() -> None:
+    session = Session(model="mini", device="cpu")
+    parts = (explain_answers, stage, palette_answers)
+    routes = {route.path for part in parts for route in part.routes(session)}
+    assert {f"/vit_viz/{name}" for name in SLOW_OF_PAGE} <= routes

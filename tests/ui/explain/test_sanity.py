@@ -17,7 +17,7 @@ from vit_viz.results import Curve
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.explain.trust import sanity
+from vit_viz.ui.explain.trust import checked, sanity
 from vit_viz.views.state import ViewState
 
 LINK = "model=odd&mode=crop&target=4&share=0.25"
@@ -30,7 +30,7 @@ def view_of(image: str, method: str = "relevance") -> ViewState:
 def test_a_curve_is_at_hand_once_it_was_computed_for_this_map_and_class(session: Session, image: str) -> None:
     view = view_of(image)
     nothing = {"key": f"{view.about}|4", "method": "relevance", "label": "Relevance"}
-    assert sanity(call_of(session, view, kept=True)[0]) == nothing
+    assert checked(call_of(session, view)[0]) == nothing
     asked, said = call_of(session, view)
     answer = sanity(asked)
     assert {name: answer[name] for name in nothing} == nothing
@@ -50,9 +50,9 @@ def test_a_curve_is_at_hand_once_it_was_computed_for_this_map_and_class(session:
     assert answer["words"].startswith(
         f"With all weights re-initialised, the map's rank correlation with the original is {curve.y[-1]:.2f}: "
     )
-    assert sanity(call_of(session, view, kept=True)[0])["correlations"] == answer["correlations"]
+    assert checked(call_of(session, view)[0])["correlations"] == answer["correlations"]
     for other in (view_of(image, "attention"), replace(view, target="3")):
-        assert "correlations" not in sanity(call_of(session, other, kept=True)[0])
+        assert "correlations" not in checked(call_of(session, other)[0])
 
 
 def test_what_is_saved_is_the_curve_that_is_shown(session: Session, image: str) -> None:
@@ -77,7 +77,7 @@ def test_a_method_that_takes_long_is_refused_before_anything_is_computed() -> No
 
 def test_of_a_method_that_takes_long_nothing_is_at_hand(session: Session, image: str) -> None:
     view = view_of(image, "occlusion")
-    assert sanity(call_of(session, view, kept=True)[0]) == {
+    assert checked(call_of(session, view)[0]) == {
         "key": f"{view.about}|4",
         "method": "occlusion",
         "label": "Occlusion",

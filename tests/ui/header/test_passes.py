@@ -95,7 +95,7 @@ def test_ending_the_first_pass_of_a_page_says_so(
     opened.clear()
     page = visit(f"{url}?image=twins", ready=False)
     page.locator(BAR).get_by_role("button", name="Cancel").click()
-    expect(page.locator("#vv-top")).to_contain_text("cancelled")
+    expect(page.locator("#vv-top")).to_contain_text("stopped")
     expect(page.locator(BAR)).to_be_hidden()
     opened.set()
     page.locator("#vv-samples button[title=shapes]").click()

@@ -20,7 +20,10 @@ from cachetools import LRUCache
 from vit_viz.errors import BusyError
 
 SLOW = "slow"
-"""The concurrency_id of handlers that compute for a long time."""
+"""The lane of what computes for a long time, and the concurrency_id of handlers of Gradio that do."""
+
+SLOW_OF_PAGE = frozenset({"map", "trust", "sanity", "lead", "answer"})
+"""What pages ask beside the questions of the library (vit_viz.ui.opened) that takes long."""
 
 ANSWERS = "answers"
 """What is fetched beside questions: pages, scripts, files, pictures, numbers; each waits for its turn."""

@@ -33,7 +33,7 @@ from vit_viz.ui.edge.addresses import (
     refusal,
     refused_entry,
 )
-from vit_viz.ui.edge.admission import FOLLOWED, SLOW, STREAMS, lane_of
+from vit_viz.ui.edge.admission import FOLLOWED, SLOW, SLOW_OF_PAGE, STREAMS, lane_of
 from vit_viz.ui.edge.answer_turns import PASSING, Passing
 from vit_viz.ui.edge.bodies import TooLarge, discard, paced, read_body, replayed
 from vit_viz.ui.edge.pages import OpenPage
@@ -348,8 +348,9 @@ class Passage:
 
 def _is_slow(path: str) -> bool:
     """Whether the question at an address costs many passes."""
-    question = QUESTIONS.get(path.rpartition("/")[2])
-    return question is not None and question.is_slow
+    name = path.rpartition("/")[2]
+    question = QUESTIONS.get(name)
+    return name in SLOW_OF_PAGE or (question is not None and question.is_slow)
 
 
 def add_headers(message: Message, *, is_static: bool) -> MutableHeaders:

@@ -3,7 +3,8 @@
 POST /vit_viz/gallery  {"view": LINK}: a card per method, with its map in words where it is quick or at hand; which maps agree
 POST /vit_viz/map      {"view": LINK, "method": name}: computes the map of a slow method; what is said of it
 POST /vit_viz/trust    {"view": LINK, "methods": names}: how far to trust each map, and which comes first; previews with the first
-POST /vit_viz/sanity   {"view": LINK}: how the chosen map changes as the model unlearns; with {"kept": true}, if that is at hand
+POST /vit_viz/sanity   {"view": LINK}: computes how the chosen map changes as the model unlearns
+POST /vit_viz/checked  {"view": LINK}: the same, where it is at hand
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def routes(session: Session) -> list[Route]:
         page_route(session, "map", slow_map),
         page_route(session, "trust", trust.trust_of_all),
         page_route(session, "sanity", trust.sanity),
+        page_route(session, "checked", trust.checked),
     ]
 
 

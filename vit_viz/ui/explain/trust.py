@@ -201,16 +201,25 @@ def _times(ratio: float) -> str:
 
 
 def sanity(asked: PageCall) -> dict[str, Any]:
-    """How the chosen map changes as the model unlearns; with {"kept": true} its curve only where that is at hand."""
-    method, is_started = card_named(asked.view.method), not asked.body.get("kept")
-    if is_started and method.is_slow:
+    """Compute how the chosen map changes as the model unlearns."""
+    method = card_named(asked.view.method)
+    if method.is_slow:
         raise ParameterError(
             f"{method.words.label} would have to be recomputed for every block; choose one of the quick maps."
         )
+    return _weights_value(asked, method, is_computed=True)
+
+
+def checked(asked: PageCall) -> dict[str, Any]:
+    """Which map is chosen, and how it changes as the model unlearns where that is at hand."""
+    return _weights_value(asked, card_named(asked.view.method), is_computed=False)
+
+
+def _weights_value(asked: PageCall, method: AnyMethod, *, is_computed: bool) -> dict[str, Any]:
     questions = Questions.of(asked, asked.view, asked.owner)
     request = questions.randomised_request(method)
     said = {"key": questions.key, "method": method.name, "label": method.words.label}
-    if is_started or asked.session.keeps(request):
+    if is_computed or asked.session.keeps(request):
         curve: Curve = asked.session.run(request, progress=asked.progress, cancelled=asked.cancelled)
         said |= _curve_of_weights(curve, questions, method)
     return said

@@ -60,6 +60,14 @@ class Opener(Component):
     script = ("kit/parts", "mountOpener")
 
 
+class Plots(Component):
+    """Fits the figures of plotly, wherever they are on the page, to its size."""
+
+    template = "kit/plots"
+    html = '<span class="vv-plots" hidden></span>'
+    script = ("kit/parts", "mountPlots")
+
+
 class Tour(Component):
     """A tour of the page in five stops, which the event `vv-tour` of the browser begins."""
 

@@ -1,4 +1,4 @@
-// The small components of the page: what opens a part of it, and what saves a figure.
+// The small components of the page: what opens a part of it, what saves a figure, and what fits plots to their place.
 
 import { askForFigure } from '../../explorer/source.js';
 import { currentLink } from '../visit/link.js';
@@ -35,4 +35,37 @@ export function askForShown(element, handle, more = {}) {
   const link = new URLSearchParams(currentLink());
   for (const [name, value] of Object.entries({ ...more, kind: 'shown' })) link.set(name, String(value));
   return askForFigure(element, `/vit_viz/figure/${handle}?${link}`);
+}
+
+/**
+ * Finds every figure that is in an element or comes into it later, once each.
+ * @param {() => ParentNode | null} holder
+ * @param {(graph: any) => boolean} take returns false where the figure is not ready yet
+ */
+function onPlots(holder, take) {
+  /** @type {WeakSet<Element>} */
+  const taken = new WeakSet();
+  const look = () => {
+    for (const graph of holder()?.querySelectorAll('.js-plotly-plot') ?? [])
+      if (!taken.has(graph) && take(graph)) taken.add(graph);
+  };
+  new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+  look();
+}
+
+/** Fits every figure that is there or comes later. */
+export function mountPlots() {
+  onPlots(
+    () => document,
+    (graph) => {
+      new ResizeObserver(() => fit(graph)).observe(graph);
+      return true;
+    },
+  );
+}
+
+/** Gives what lies below a figure the room that it takes where it is shown larger. */
+export function fit(/** @type {HTMLElement} */ graph) {
+  const more = graph.getBoundingClientRect().height - graph.offsetHeight;
+  graph.style.marginBottom = `${Math.round(more)}px`;
 }

@@ -14,7 +14,7 @@ import { Run } from './run.js';
  * What became of a map when the weights were re-initialised.
  * @typedef {{key: string, method: string, words: string}} Weights
  *
- * An answer to what the page asks by /vit_viz/sanity; without a curve as long as nobody had it computed.
+ * An answer to what the page asks by /vit_viz/checked and /vit_viz/sanity; without a curve as long as nobody had it computed.
  * @typedef {Weights & {link: string, label: string, title: string, caption: string, correlations?: number[], labels: [string, string],
  *   figure: string}} Checked
  */
@@ -33,7 +33,7 @@ export function sanityIn(element, { store, ask, turn }, { places, isShown, hear 
   const run = new Run(ask, places, () => void (changed.value += 1));
   const kept = asked(
     async (name, body, stop) => ({ link: body.view, ...(await ask(name, body, stop)) }),
-    () => (isShown() ? ['sanity', { view: link.value, kept: true }] : null),
+    () => (isShown() ? ['checked', { view: link.value }] : null),
     turn,
   );
   const curve = new WeightsCurve(element);
