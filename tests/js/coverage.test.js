@@ -49,7 +49,7 @@ function missed(/** @type {string} */ command) {
 }
 
 test('there are scripts in the package, the tests and the benchmarks, and all are modules named .js', () => {
-  for (const folder of ['vit_viz/explorer/', 'vit_viz/ui/explain/', 'tests/js/', 'benchmarks/'])
+  for (const folder of ['vit_viz/explorer/', 'vit_viz/web/explain/', 'tests/js/', 'benchmarks/'])
     assert.ok(files.some((file) => file.startsWith(folder)));
   assert.deepEqual(
     files.filter((file) => !file.endsWith('.js')),

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { stroke } from '../../vit_viz/web/explain/brush.js';
-import { mountGallery } from './gallery_part.js';
 import { mountStage } from './stage_part.js';
 import { STAGED } from './staged.js';
 
@@ -112,35 +111,3 @@ test('a map that follows a query is told where the pointer was, and takes nothin
 });
 
 // --- the gallery
-
-const card = (/** @type {string} */ name, more = {}) => ({
-  name,
-  label: name,
-  src: `/${name}.png`,
-  ratio: 1.5,
-  options: 'o',
-  ...more,
-});
-const base = {
-  key: 'k',
-  about: 'photo',
-  target: 'lion',
-  chosen: 'shapley',
-  cards: [card('rollout', { map: { caption: 'R' } }), card('shapley'), card('lime')],
-};
-
-test('news of a method that is not here, or that is old, leaves those after it alone', () => {
-  const part = mountGallery(base);
-  const news = (/** @type {any} */ of, key = 'k') => part.set({ key, of }, 'progress');
-  const made = () => part.told.filter(([name]) => name === 'made').length;
-  news({ shapley: { seq: 3, map: { caption: 'S' } } }, 'other');
-  news({ nobody: { seq: 9 }, lime: { seq: 1, share: 0.5 }, shapley: { seq: 2, map: { caption: 'S' } } });
-  assert.equal(made(), 1); // what is chosen and was not there before
-  news({ shapley: { seq: 2, map: { caption: 'S' } }, lime: { seq: 2, map: { caption: 'L' } } });
-  assert.equal(made(), 1);
-  part.find('test').click();
-  assert.deepEqual(part.told.at(-1), [
-    'trust',
-    { methods: ['rollout', 'shapley', 'lime'], known: [], key: 'k' },
-  ]);
-});

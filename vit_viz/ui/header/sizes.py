@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.images import Mode
 from vit_viz.session.models import relative_work
 from vit_viz.session.session import Session
-from vit_viz.views.choices import MODES, subject_of
+from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 
 OWN = "0"
@@ -29,7 +29,7 @@ def value(session: Session, view: ViewState, owner: str) -> dict[str, Any]:
     loaded, photo = session.model(subject.model), session.photo_of(subject)
     sizes = Sizes(loaded, (photo.height, photo.width), session.max_patches)
     return {
-        "offered": {mode: sizes.offered(mode, view.size) for _, mode in MODES},
+        "offered": {mode: sizes.offered(mode, view.size) for mode in get_args(Mode)},
         "cost": f"Up to {session.max_patches:,} patches are computed here. {_COST}",
     }
 
