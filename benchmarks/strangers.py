@@ -23,25 +23,22 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a check
 
 from tests.http import attacks, neighbours
 from tests.http.neighbours import Attack, Experience, Target, under
-from tests.http.visitor import Visitor
 from tests.serving import Server
 
 MOST_TIMES = 2.0
 SPREAD_SECONDS = 6.0  # over which the twenty visitors come
 
 
-def begun_at_once(
-    attack: Callable[..., None], server: Target, config: dict[str, Any], begun: Any, stop: Any
-) -> None:
+def begun_at_once(attack: Callable[..., None], server: Target, begun: Any, stop: Any) -> None:
     """An attack of tests/http/attacks.py, which does not tell when it has begun."""
     begun.set()
-    attack(server, config, stop)
+    attack(server, stop)
 
 
 ATTACKS: dict[str, Attack] = {
     one.__name__: partial(begun_at_once, one)
     for one in (
-        attacks.pages_whose_questions_wait,
+        attacks.questions_that_wait,
         attacks.bodies_that_stall,
         attacks.requests_without_end,
         attacks.refused_without_end,
@@ -82,19 +79,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         server = Server(Path(folder), ("--model", "mini", *attacks.FLAGS)).start()
         try:
-            with Visitor(server) as first:
-                config = first.config
-            neighbours.neighbours(server, config, spread_seconds=SPREAD_SECONDS)  # warm
-            calm = neighbours.neighbours(server, config, spread_seconds=SPREAD_SECONDS)
+            neighbours.neighbours(server, spread_seconds=SPREAD_SECONDS)  # warm
+            calm = neighbours.neighbours(server, spread_seconds=SPREAD_SECONDS)
             line("quiet", calm, calm, server)
             for name, attack in ATTACKS.items():
                 if chosen and name not in chosen:
                     continue
                 server.reset_peak()
-                with under(attack, server, config):
-                    seen = neighbours.neighbours(server, config, calm=calm, spread_seconds=SPREAD_SECONDS)
+                with under(attack, server):
+                    seen = neighbours.neighbours(server, calm=calm, spread_seconds=SPREAD_SECONDS)
                 is_well &= line(name, seen, calm, server)
-                seen = neighbours.neighbours(server, config, calm=calm, spread_seconds=SPREAD_SECONDS)
+                seen = neighbours.neighbours(server, calm=calm, spread_seconds=SPREAD_SECONDS)
                 is_well &= line("  after it", seen, calm, server)
         finally:
             server.stop()

@@ -1,10 +1,11 @@
 """What one client can do to an app that answers others meanwhile: held connections, and requests without end, valid and not.
 
-Each attack goes on until `stop` is set. Those of `tests.http.neighbours` ask the page's queue; these ask what stands beside it.
+Each attack goes on until `stop` is set. Those of `tests.http.neighbours` ask slow questions and upload; these do the rest.
 """
 
 from __future__ import annotations
 
+import json
 import secrets
 import socket
 import threading
@@ -72,7 +73,7 @@ def _is_over(line: socket.socket) -> bool:
     return True
 
 
-def bodies_that_stall(server: HasUrl, _config: dict[str, Any], stop: Any) -> None:
+def bodies_that_stall(server: HasUrl, stop: Any) -> None:
     """Questions that never become whole, small and large: 8 without a cookie, and one of each of 60 cookies."""
     cookies = ["" for _ in range(8)] + [cookie_of(server) for _ in range(60)]
 
@@ -85,15 +86,15 @@ def bodies_that_stall(server: HasUrl, _config: dict[str, Any], stop: Any) -> Non
     hold(stop, [lambda n=n, c=c: stalled(n, c) for n, c in enumerate(cookies)], again_seconds=1.0)
 
 
-def streams_that_stay(server: HasUrl, _config: dict[str, Any], stop: Any) -> None:
+def streams_that_stay(server: HasUrl, stop: Any) -> None:
     """400 streams of agents, of which nobody says anything."""
     head = ["GET /mcp HTTP/1.1", "Accept: text/event-stream"]
     hold(stop, [lambda: line_to(server, head)] * 400, again_seconds=1.0)
 
 
-def answers_that_nobody_reads(server: HasUrl, config: dict[str, Any], stop: Any) -> None:
+def answers_that_nobody_reads(server: HasUrl, stop: Any) -> None:
     """200 times the largest file of a picture, asked for on lines of which nothing is read."""
-    with Visitor(server, timeout=90, config=config) as visitor:
+    with Visitor(server, timeout=90) as visitor:
         trace = with_picture(visitor)
         head = [
             f"GET /vit_viz/explorer/{trace}.html HTTP/1.1",
@@ -134,16 +135,16 @@ def valid_requests(trace: str) -> list[str]:
     ]
 
 
-def requests_without_end(server: HasUrl, config: dict[str, Any], stop: Any) -> None:
+def requests_without_end(server: HasUrl, stop: Any) -> None:
     """96 threads of one client ask for pictures, figures, files and numbers that they may have."""
-    with Visitor(server, timeout=90, config=config) as visitor:
+    with Visitor(server, timeout=90) as visitor:
         paths = valid_requests(with_picture(visitor))
         ask_without_end(server, stop, paths, {"vit_viz": visitor.http.cookies["vit_viz"]})
 
 
-def refused_without_end(server: HasUrl, config: dict[str, Any], stop: Any) -> None:
+def refused_without_end(server: HasUrl, stop: Any) -> None:
     """96 threads of one client ask for what is not there, what they may not have, and for filters that are too long or wrong."""
-    with Visitor(server, timeout=90, config=config) as visitor:
+    with Visitor(server, timeout=90) as visitor:
         trace = with_picture(visitor)
         paths = [
             *(f"/vit_viz/{kind}/{secrets.token_urlsafe(24)}" for kind in ("figure", "photo", "numbers")),
@@ -155,7 +156,7 @@ def refused_without_end(server: HasUrl, config: dict[str, Any], stop: Any) -> No
         ask_without_end(server, stop, paths, {"vit_viz": visitor.http.cookies["vit_viz"]})
 
 
-def long_filters(server: HasUrl, _config: dict[str, Any], stop: Any) -> None:
+def long_filters(server: HasUrl, stop: Any) -> None:
     """96 threads of one client filter a survey by expressions as long as they may be."""
     inside = "inside(head_concentration, head_entropy, '0 0, 1 0.1, 0.9 1, 0.1 0.8') or "
     chain = "abs(head_concentration * head_entropy) + 0.{} > 0.5 or "
@@ -167,21 +168,27 @@ def long_filters(server: HasUrl, _config: dict[str, Any], stop: Any) -> None:
     ask_without_end(server, stop, paths, {"vit_viz": cookie_of(server)})
 
 
-def pages_without_end(server: HasUrl, _config: dict[str, Any], stop: Any) -> None:
+def pages_without_end(server: HasUrl, stop: Any) -> None:
     """24 threads of a client that keeps no cookies open the page, and its scripts, again and again."""
     ask_without_end(server, stop, ["/", "/theme.css", "/gradio_api/app_id"], {}, threads=24)
 
 
-def pages_whose_questions_wait(server: HasUrl, config: dict[str, Any], stop: Any) -> None:
-    """Slow questions of 8 page names of one cookie, and then questions of new names: 22 requests, again and again."""
-    with Visitor(server, timeout=60, config=config) as visitor:
-        trust, arrive = visitor.event("vv-gallery", "trust"), visitor.event("", "arrive")
-        data = {"known": [], "methods": ["relevance", "rollout"]}
-        while not stop.is_set():
+def asked_on_line(server: HasUrl, name: str, cookie: str, **body: Any) -> socket.socket:
+    """A connection on which a page has asked something of its link, and waits to hear how far the answer is."""
+    content = json.dumps({"view": ""} | body).encode()
+    head = [f"POST /vit_viz/{name} HTTP/1.1", "Content-Type: application/json", "Accept: text/event-stream"]
+    return line_to(server, [*head, f"Content-Length: {len(content)}", f"Cookie: vit_viz={cookie}"], content)
+
+
+def questions_that_wait(server: HasUrl, stop: Any) -> None:
+    """Slow questions of one cookie on 8 lines, and quick ones on 14, of which nothing is read, again and again."""
+    cookie = cookie_of(server)
+    methods = ["relevance", "rollout"]
+    while not stop.is_set():
+        with ExitStack() as held:
             for number in range(22):
-                visitor.page = secrets.token_hex(8)
-                event, said = (trust, data) if number < 8 else (arrive, {"search": ""})
-                visitor.join(event["id"], visitor.inputs(event, ()), said)
+                name, said = ("trust", {"methods": methods}) if number < 8 else ("facts", {})
+                held.enter_context(asked_on_line(server, name, cookie, **said))
             stop.wait(1.0)
 
 

@@ -16,12 +16,14 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from tests.http.attacks import asked_on_line
 from tests.http.hostile import encoded, photo
 from tests.http.visitor import Visitor
 from tests.serving import Server
 from tests.waiting import PATIENCE
 
 NEIGHBOURS = 20
+UNREAD = 12  # lines of an attacker that stay open: more than may wait
 LOOKS = 3  # at numbers of the own picture, for each neighbour
 SPREAD_SECONDS = 12.0  # over which they come
 
@@ -51,12 +53,13 @@ class Experience:
         return result
 
 
-def visit(server: Server, number: int, config: dict[str, Any], seen: Experience) -> None:
+def visit(server: Server, number: int, seen: Experience) -> None:
     """One neighbour opens the page, brings a picture, and looks at its numbers."""
-    with Visitor(server, timeout=90, config=config) as visitor:
+    with Visitor(server, timeout=90) as visitor:
         seen.refusals += seen.timed(visitor.arrive).refusals
         picture = encoded(photo(3000 + number, width=150 + number, height=131), "PNG")
-        seen.refusals += seen.timed(lambda: visitor.bring("mine.png", picture, follow=True)).refusals
+        seen.refusals += seen.timed(lambda: visitor.bring("mine.png", picture)).refusals
+        seen.refusals += seen.timed(lambda: visitor.ask("facts")).refusals
         trace = visitor.opened().get("trace")
         for look in range(LOOKS):
             path = f"/vit_viz/numbers/{trace}?layer={look}&head={look + 1}&query=3,4&at=5,6"
@@ -74,7 +77,6 @@ def visit(server: Server, number: int, config: dict[str, Any], seen: Experience)
 
 def neighbours(
     server: Server,
-    config: dict[str, Any],
     *,
     calm: Experience | None = None,
     spread_seconds: float = SPREAD_SECONDS,
@@ -90,7 +92,7 @@ def neighbours(
     def come(number: int) -> None:
         time.sleep(spread_seconds * number / NEIGHBOURS)
         try:
-            visit(server, number, config, seen)
+            visit(server, number, seen)
         except Exception as error:
             seen.refusals.append(repr(error))
 
@@ -113,16 +115,16 @@ class Target:
     url: str
 
 
-Attack = Callable[[Target, dict[str, Any], Any, Any], None]
-"""Of a server and its configuration; tells by an event that it has begun, and by another it is told to stop."""
+Attack = Callable[[Target, Any, Any], None]
+"""Of a server; tells by an event that it has begun, and by another it is told to stop."""
 
 
 @contextmanager
-def under(attack: Attack, server: Server, config: dict[str, Any]) -> Iterator[None]:
+def under(attack: Attack, server: Server) -> Iterator[None]:
     """While somebody attacks; the attack is over when the block is."""
     spawning = multiprocessing.get_context("spawn")
     begun, stop = spawning.Event(), spawning.Event()
-    process = spawning.Process(target=_attack, args=(attack, server.url, config, begun, stop), daemon=True)
+    process = spawning.Process(target=_attack, args=(attack, server.url, begun, stop), daemon=True)
     process.start()
     try:
         assert begun.wait(PATIENCE)
@@ -133,32 +135,37 @@ def under(attack: Attack, server: Server, config: dict[str, Any]) -> Iterator[No
         process.kill()
 
 
-def _attack(attack: Attack, url: str, config: dict[str, Any], begun: Any, stop: Any) -> None:
+def _attack(attack: Attack, url: str, begun: Any, stop: Any) -> None:
     """In a process of its own, which leaves the processor to the app and its visitors: attackers bring their own."""
     os.nice(15)
-    attack(Target(url), config, begun, stop)
+    attack(Target(url), begun, stop)
 
 
-def trust_that_nobody_reads(server: Target, config: dict[str, Any], begun: Any, stop: Any) -> None:
+def trust_that_nobody_reads(server: Target, begun: Any, stop: Any) -> None:
     """24 visitors ask for the trust figures of pictures of their own, again and again, and read nothing."""
-    visitors = [Visitor(server, timeout=60, config=config) for _ in range(24)]
+    visitors = [Visitor(server, timeout=60) for _ in range(24)]
     for number, visitor in enumerate(visitors):
         if stop.is_set():
             break
         visitor.arrive("?tab=explain")
         visitor.bring("mine.png", encoded(photo(5000 + number), "PNG"))
-    event = visitors[0].event("vv-gallery", "trust")
-    data = {"known": [], "methods": ["relevance", "rollout", "grad_cam", "attention"]}
+    methods = ["relevance", "rollout", "grad_cam", "attention"]
+    lines: list[socket.socket] = []
     while not stop.is_set():
         for visitor in visitors:
-            visitor.join(event["id"], visitor.inputs(event, ()), data)
+            about = visitor.about_link({"methods": methods})
+            lines.append(asked_on_line(server, "trust", visitor.http.cookies["vit_viz"], **about))
         begun.set()
         stop.wait(0.5)
+        while len(lines) > UNREAD * len(visitors):
+            lines.pop(0).close()
+    for line in lines:
+        line.close()
     for visitor in visitors:
         visitor.close()
 
 
-def uploads_broken_off(server: Target, _config: dict[str, Any], begun: Any, stop: Any) -> None:
+def uploads_broken_off(server: Target, begun: Any, stop: Any) -> None:
     """Uploads of 19 MB that end just before their end, eight at once; 400 at most."""
     address = urlsplit(server.url)
     head = (
@@ -188,7 +195,7 @@ def uploads_broken_off(server: Target, _config: dict[str, Any], begun: Any, stop
         thread.join(60)
 
 
-def invented_pages(server: Target, _config: dict[str, Any], begun: Any, stop: Any) -> None:
+def invented_pages(server: Target, begun: Any, stop: Any) -> None:
     """2,400 heartbeats for names that nobody has, opened and closed: without a cookie, with one, with one for each."""
     cookie = secrets.token_urlsafe(24)
     with httpx.Client(base_url=server.url, timeout=30) as client:

@@ -102,9 +102,9 @@ def test_a_server_that_was_killed_in_the_middle_of_a_request_starts_again_on_its
     server = start_app("--model", "mini")
     visitor = Visitor(server)
     visitor.arrive("?layer=2&head=3&image=tower")
-    event = visitor.event("", "follow")
-    visitor.join(event["id"], visitor.inputs(event, ()), {"set": {"tab": "explain"}, "told": 1})
-    server.stop(signal.SIGKILL)
+    with visitor.asking("trust", methods=["relevance", "rollout"]) as answer:
+        assert answer.status_code == 200
+        server.stop(signal.SIGKILL)
     with pytest.raises(httpx.HTTPError):
         visitor.http.get("/")
     visitor.close()

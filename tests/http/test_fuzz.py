@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -55,16 +54,16 @@ def judge(name: str, told: Told, seconds: float, run: Run) -> None:
     """Note what became of one file."""
     run.slowest = max(run.slowest, seconds)
     if not told.refusals:
-        run.outcomes["picture" if told.woken else "silence"] += 1
+        run.outcomes["picture" if told.value.get("images") else "silence"] += 1
     for text in told.refusals:
         run.outcomes[text] += 1
         if not is_sentence(text):
             run.wrong.append(f"{name}: {text!r}")
 
 
-def feed(server: Server, files: Iterator[tuple[str, bytes]], config: dict[str, Any], run: Run) -> None:
+def feed(server: Server, files: Iterator[tuple[str, bytes]], run: Run) -> None:
     """One visitor who brings file after file."""
-    with Visitor(server, timeout=HANGS, config=config) as visitor:
+    with Visitor(server, timeout=HANGS) as visitor:
         visitor.arrive()
         while True:
             with run.lock:
@@ -84,11 +83,7 @@ def feed(server: Server, files: Iterator[tuple[str, bytes]], config: dict[str, A
 def feed_all(server: Server, files: Iterator[tuple[str, bytes]]) -> Run:
     """Some visitors at once who bring all files."""
     run = Run()
-    with Visitor(server) as first:
-        config = first.config
-    threads = [
-        threading.Thread(target=feed, args=(server, files, config, run), daemon=True) for _ in range(WORKERS)
-    ]
+    threads = [threading.Thread(target=feed, args=(server, files, run), daemon=True) for _ in range(WORKERS)]
     for thread in threads:
         thread.start()
     for thread in threads:

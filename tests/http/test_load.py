@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 VISITORS = 32
 SECONDS = 30.0  # of the crowd, the arrivals included
 EVERY = 2.0  # seconds between the actions of one visitor
-TABS = ("look", "patches", "explain", "positions")
+TABS = {"look": "facts", "walkthrough": "walkthrough", "explain": "gallery", "heads": "surgery"}
+"""What the page asks when a tab is opened."""
 NAME = "mine.png"  # of every picture: captions name it, so that another name is another picture
 
 
@@ -57,14 +58,13 @@ def fingerprint(answer: bytes) -> str:
     return hashlib.sha256(answer).hexdigest()
 
 
-def expected(server: Server, config: dict[str, Any]) -> list[dict[str, str]]:
+def expected(server: Server) -> list[dict[str, str]]:
     """The fingerprints of every visitor's own answers, from a calm visit each."""
     found = []
     for number in range(VISITORS):
-        with Visitor(server, timeout=120, config=config) as visitor:
+        with Visitor(server, timeout=120) as visitor:
             visitor.arrive()
-            told = visitor.bring(NAME, own_picture(number), follow=True)
-            assert told.refusals == []
+            assert visitor.bring(NAME, own_picture(number)).refusals == []
             names = addresses(visitor.opened())
             found.append({name: fingerprint(visitor.http.get(path).content) for name, path in names.items()})
     for name in found[0]:
@@ -101,7 +101,9 @@ class Guest:
         if kind == "fetch":
             self.fetch(self.dice.choice(list(self.prints)))
         elif kind == "tab":
-            self.hear(self.visitor.open_tab(self.dice.choice(TABS)))
+            tab = self.dice.choice(list(TABS))
+            self.visitor.follow(tab=tab)
+            self.hear(self.visitor.ask(TABS[tab]))
         elif kind == "bring":
             self.bring()
         else:
@@ -109,11 +111,12 @@ class Guest:
 
     def bring(self) -> None:
         """Bring the own picture, again."""
-        self.hear(self.visitor.bring(NAME, own_picture(self.number), follow=True))
+        self.hear(self.visitor.bring(NAME, own_picture(self.number)))
+        self.hear(self.visitor.ask("facts"))
 
     def fetch(self, name: str) -> None:
         """Fetch something of the picture that the page shows, and compare it with what it must be."""
-        self.hear(self.visitor.open_tab("look"))
+        self.visitor.follow(tab="look")
         path = addresses(self.visitor.opened())[name]
         self.check(self.visitor.http.get(path))  # the first time it may have to be drawn
         started = time.monotonic()
@@ -141,13 +144,11 @@ class Guest:
 def crowd(server: Server) -> Tally:
     """What 32 visitors see of a server at once."""
     tally = Tally()
-    with Visitor(server) as first:
-        config = first.config
-    prints = expected(server, config)
+    prints = expected(server)
     until = time.monotonic() + SECONDS
     threads = []
     for number in range(VISITORS):
-        guest = Guest(Visitor(server, timeout=60, config=config), number, prints[number], tally)
+        guest = Guest(Visitor(server, timeout=60), number, prints[number], tally)
         threads.append(threading.Thread(target=guest.stay, args=(until,), daemon=True))
     for thread in threads:
         thread.start()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import secrets
 from collections.abc import Callable
 
 import httpx
@@ -84,16 +83,19 @@ def test_questions_of_ever_new_pages_are_refused_and_everybody_else_s_are_not(
 ) -> None:
     greedy, modest = meet(), meet()
     assert greedy.arrive().refusals == modest.arrive().refusals == []
-    first, arrive = greedy.page, greedy.event("", "arrive")
+    first = greedy.page
     let_in = 1  # its first page; how many more pass in which time is tested with a clock, in tests/ui/edge/test_http_guard.py
     for _ in range(20 * PAGES_AT_ONCE):
-        greedy.page = secrets.token_hex(8)
-        answer = greedy.join(arrive["id"], greedy.inputs(arrive, ()), {"search": ""})
-        if answer.status_code != 200:
-            break
+        greedy.rename()
+        with greedy.heartbeat() as answer:
+            if answer.status_code != 200:
+                answer.read()
+                break
         let_in += 1
     assert let_in >= PAGES_AT_ONCE  # a slow machine lets in more, never less
     assert (answer.status_code, answer.json()["error"]) == (429, TOO_QUICKLY)
     greedy.page = first
+    with greedy.heartbeat() as answer:
+        assert answer.status_code == 200
     for visitor in (greedy, modest):
-        assert visitor.act("", "arrive", data={"search": ""}).refusals == []
+        assert visitor.ask("facts").refusals == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.server
 
 
-class _NoCookies(DefaultCookiePolicy):
-    """A browser that keeps no cookies."""
-
-    def set_ok(self, *_: object) -> bool:
-        return False
-
-
+SOON = "import vit_viz.session.session as s; s.LEFT_SECONDS = 1.0"
 GONE = "The uploaded file is no longer here; please choose the picture again."
 
 
@@ -31,7 +24,7 @@ def ada(meet: Callable[..., Visitor]) -> Visitor:
     """A visitor with a picture of her own."""
     visitor = meet()
     visitor.arrive()
-    visitor.bring("ada-and-her-cat.png", encoded(photo(11), "PNG"), follow=True)
+    visitor.bring("ada-and-her-cat.png", encoded(photo(11), "PNG"))
     return visitor
 
 
@@ -47,9 +40,9 @@ def test_the_id_of_an_upload_is_worthless_to_another_visitor(
 ) -> None:
     image, eve = ada.opened()["image"], meet()
     assert image.startswith("u")
-    eve.arrive(f"?image={image}")
+    notes = eve.arrive(f"?image={image}").value["notes"]
     assert eve.opened()["image"] != image
-    assert "uploaded elsewhere" in " ".join(eve.value("vv-facts")["notes"])
+    assert "uploaded elsewhere" in " ".join(notes)
 
 
 def test_the_owner_finds_the_upload_again_by_its_id(ada: Visitor) -> None:
@@ -60,8 +53,8 @@ def test_the_owner_finds_the_upload_again_by_its_id(ada: Visitor) -> None:
 
 def test_another_visitor_cannot_bring_the_same_file_by_its_path(ada: Visitor, eve: Visitor) -> None:
     path = ada.upload("private.png", encoded(photo(12), "PNG")).json()[0]
-    assert eve.choose(path).refusals == [GONE]
-    assert ada.choose(path).refusals == []
+    assert eve.take(path).refusals == [GONE]
+    assert ada.take(path).refusals == []
 
 
 def test_another_visitor_cannot_fetch_the_same_file(ada: Visitor, eve: Visitor) -> None:
@@ -81,7 +74,7 @@ def test_a_path_that_was_never_uploaded_is_refused(
     link = app.files / "link.png"
     if trick == "link":
         link.symlink_to(secret)
-    tricks = {
+    tricks: dict[str, object] = {
         "passwd": "/etc/passwd",
         "dots": f"{app.files}/../../../../../etc/passwd",
         "link": str(link),
@@ -90,20 +83,22 @@ def test_a_path_that_was_never_uploaded_is_refused(
         "other": f"{app.files}/{'0' * 64}/photo.png",
         "url": "http://127.0.0.1:9/x.png",
         "folder": str(app.files),
-        "nested": "x",
+        "nested": {
+            "path": str(secret),
+            "url": "http://127.0.0.1:9/y.png",
+            "meta": {"_type": "gradio.FileData"},
+        },
     }
-    fields = {"url": {"path": "http://127.0.0.1:9/y.png", "meta": {"_type": "gradio.FileData"}}}
-    told = eve.choose(tricks[trick], **(fields if trick == "nested" else {}))
+    told = eve.ask("bring", uploads=[tricks[trick]])
     link.unlink(missing_ok=True)
-    assert len(told.refusals) == 1
-    assert told.refusals[0].startswith(("Please upload", "The uploaded file"))
+    assert (told.value["images"], told.refusals) == ([], [GONE])
     assert secret.exists()
 
 
 def test_the_log_says_nothing_of_pictures_and_their_names(ada: Visitor, eve: Visitor, app: Server) -> None:
     image = ada.opened()["image"]
     ada.bring("broken-holiday.jpg", b"\xff\xd8\xff" + bytes(50))
-    ada.choose("/nowhere/hidden-name.png", orig_name="hidden-name.png")
+    ada.take("/nowhere/hidden-name.png")
     eve.arrive(f"?image={image}&layer=999&model=a-strange-model")
     ada.http.get("/vit_viz/photo/not-a-handle")
     log = app.said()
@@ -149,18 +144,73 @@ def test_a_header_of_a_proxy_is_not_believed_where_there_is_none(meet: Callable[
 
 
 def test_a_visitor_without_cookies_is_served_as_well(meet: Callable[..., Visitor]) -> None:
-    visitor = meet()
-    visitor.http.cookies.jar.set_policy(_NoCookies())
+    visitor = meet(keeps_cookies=False)
     visitor.arrive()
-    assert visitor.bring("photo.png", encoded(photo(15), "PNG"), follow=True).refusals == []
+    assert visitor.bring("photo.png", encoded(photo(15), "PNG")).refusals == []
     value = visitor.opened()
     assert value["image"].startswith("u")
     assert visitor.http.get(value["photo"]).status_code == 200
+
+
+def test_the_pictures_of_one_browser_are_in_no_other_s_tray(ada: Visitor, eve: Visitor) -> None:
+    image = ada.opened()["image"]
+    assert image in tray(ada)
+    assert image not in tray(eve)
+    assert "ada-and-her-cat" not in eve.ask("tray").text
+
+
+def tray(visitor: Visitor) -> list[str]:
+    """The ids of the pictures that a visitor is shown."""
+    return [picture["id"] for picture in visitor.ask("tray").value["pictures"]]
+
+
+def test_the_name_of_a_page_opens_nothing_in_another_browser(
+    meet: Callable[..., Visitor], ada: Visitor
+) -> None:
+    """Of two that keep no cookies, too: of these each page has what is its own."""
+    quiet, thief = meet(keeps_cookies=False), meet(keeps_cookies=False)
+    for page in (quiet, thief):
+        page.arrive()
+    quiet.bring("quiet.png", encoded(photo(17), "PNG"))
+    mine = quiet.opened()["image"]
+    assert mine in tray(quiet)
+    assert mine not in tray(thief)
+    for other in (ada, meet()):
+        other.http.get("/")
+        other.page = quiet.page
+        assert mine not in tray(other)
+
+
+def test_who_keeps_no_cookies_and_has_opened_no_page_is_nobody(meet: Callable[..., Visitor]) -> None:
+    nobody, somebody = meet(keeps_cookies=False), meet()
+    somebody.arrive()
+    nobody.page = somebody.page
+    for name in ("open", "tray", "facts"):
+        assert nobody.ask(name).status in (404, 405)
+    assert nobody.question("classes", image={"sample": "lion"}).status == 404
+
+
+@pytest.mark.slow
+def test_pictures_are_forgotten_a_while_after_the_last_page_was_closed(
+    start_app: Callable[..., Server], meet: Callable[..., Visitor]
+) -> None:
+    server = start_app("--model", "mini", before=SOON)
+    one, other = meet(server), meet(server)
+    one.arrive()
+    one.bring("mine.png", encoded(photo(18), "PNG"))
+    image = one.link["image"]
+    other.http.cookies.update(one.http.cookies)  # two pages of one browser
+    other.arrive()
+    one.close_page()
+    assert image in tray(one)
+    one.follow(image=None)  # whoever asks for a picture keeps it
+    other.close_page()
+    until(lambda: image not in tray(one), what="a tray without the picture")
 
 
 @pytest.mark.slow
 def test_a_file_is_gone_soon_after_it_was_read(ada: Visitor, app: Server) -> None:
     path = Path(ada.upload("soon.png", encoded(photo(16), "PNG")).json()[0])
     assert path.exists()
-    ada.choose(str(path))
+    ada.take(str(path))
     until(lambda: not path.exists())

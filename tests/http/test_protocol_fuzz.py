@@ -5,9 +5,11 @@ VIT_VIZ_TEST_EFFORT says how many exchanges; 1 takes about half a minute, 10 fiv
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from tests.effort import EFFORT, effort
 from tests.http.hostile import HOSTILE_TEXT, encoded, photo
-from tests.http.visitor import Visitor
+from tests.http.visitor import PAGE_ANSWERS, Visitor
 from tests.serving import ROOT, Server
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
@@ -84,10 +86,28 @@ path = st.one_of(
 )  # fmt: skip
 method = st.sampled_from(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
 values = st.lists(st.one_of(odd_value, file_value), max_size=5)
+link = st.dictionaries(
+    st.sampled_from(
+        [
+            *("image", "model", "mode", "size", "part", "edits", "tab", "layer", "head", "query"),
+            *("method", "target", "ask", "x"),
+        ]
+    ),
+    odd_text,
+    max_size=4,
+).map(urlencode)
+said = st.dictionaries(
+    st.sampled_from(
+        ["name", "find", "uploads", "method", "gone", "options", "role", "second", "kept", "view"]
+    ),
+    st.one_of(odd_value, st.lists(st.one_of(odd_value, file_value), max_size=5)),
+    max_size=3,
+)
 body = st.sampled_from(["queue/join", "cancel", "upload", "reset"])
 exchange = st.one_of(
     st.tuples(st.just("get"), method, path, query, headers),
     st.tuples(st.just("join"), st.integers(-2, 200), values, odd_value, odd_value),
+    st.tuples(st.just("ask"), st.sampled_from(PAGE_ANSWERS), link, said, st.booleans()),
     st.tuples(st.just("raw"), body, st.binary(max_size=60), headers, st.none()),
     st.tuples(st.just("upload"), odd_text, st.binary(max_size=300), odd_text, st.none()),
 )
@@ -122,6 +142,10 @@ def answer(visitor: Visitor, one: tuple[Any, ...]) -> httpx.Response | None:
             session = visitor.page if fourth is not None else str(fourth)
             body = {"fn_index": first, "session_hash": session, "data": second, "event_data": third}
             return visitor.http.post("/gradio_api/queue/join", json=body)
+        if kind == "ask":
+            headers = {"accept": "text/event-stream" if fourth else "application/json"}
+            content = json.dumps({"view": second} | third)
+            return visitor.http.post(f"/vit_viz/{first}", content=content, headers=headers)
         if kind == "raw":
             return visitor.http.post(f"/gradio_api/{first}", content=second, headers=third)
         return visitor.http.post(
@@ -158,7 +182,8 @@ def test_no_exchange_of_the_protocol_ends_in_a_fault(fuzzed: Server) -> None:
     visitor.close()
     with Visitor(fuzzed) as after:  # and somebody else is served as ever
         after.arrive()
-        assert after.bring("photo.png", encoded(photo(41), "PNG"), follow=True).refusals == []
+        assert after.bring("photo.png", encoded(photo(41), "PNG")).refusals == []
+        assert after.ask("facts").refusals == []
     assert len(seen) > EXAMPLES // 2
     assert {200, 400, 404} <= set(seen)
     assert "Traceback" not in fuzzed.said()

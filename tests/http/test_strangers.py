@@ -42,15 +42,9 @@ def attacked(start_app: Callable[..., Server]) -> Server:
 
 
 @pytest.fixture(scope="module")
-def config(attacked: Server) -> dict[str, Any]:
-    with Visitor(attacked) as visitor:
-        return visitor.config
-
-
-@pytest.fixture(scope="module")
-def calm(attacked: Server, config: dict[str, Any]) -> Experience:
+def calm(attacked: Server) -> Experience:
     """What the neighbours meet when nobody attacks."""
-    seen = neighbours(attacked, config)
+    seen = neighbours(attacked)
     assert seen.refusals == []
     return seen
 
@@ -82,7 +76,7 @@ def bytes_of(path: Path) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("attack", [trust_that_nobody_reads, uploads_broken_off, invented_pages])
 def test_neighbours_are_served_while_somebody_attacks_and_after(
-    attacked: Server, config: dict[str, Any], calm: Experience, attack: Any
+    attacked: Server, calm: Experience, attack: Any
 ) -> None:
     disk: list[int] = []
     over = threading.Event()
@@ -94,9 +88,9 @@ def test_neighbours_are_served_while_somebody_attacks_and_after(
     watching = threading.Thread(target=look, daemon=True)
     watching.start()
     quiet = attacked.memory()
-    with under(attack, attacked, config):
-        during = neighbours(attacked, config, calm=calm)
-    after = neighbours(attacked, config, calm=calm)
+    with under(attack, attacked):
+        during = neighbours(attacked, calm=calm)
+    after = neighbours(attacked, calm=calm)
     over.set()
     watching.join()
     assert (during.refusals, during.wrong) == ([], [])
@@ -109,14 +103,13 @@ def test_neighbours_are_served_while_somebody_attacks_and_after(
 
 
 @pytest.mark.slow
-def test_what_nobody_waits_for_makes_room_at_once(attacked: Server, config: dict[str, Any]) -> None:
+def test_what_nobody_waits_for_makes_room_at_once(attacked: Server) -> None:
     """Eight visitors fill the slow lane and leave; the next one's figures come without waiting for theirs."""
-    with under(trust_that_nobody_reads, attacked, config):
+    with under(trust_that_nobody_reads, attacked):
         pass  # it has begun when each visitor has asked
-    with Visitor(attacked, timeout=120, config=config) as visitor:
+    with Visitor(attacked, timeout=120) as visitor:
         visitor.arrive("?tab=explain")
-        told = visitor.act("vv-gallery", "trust", data={"known": [], "methods": ["rollout"]}, follow=False)
-    assert told.refusals == []
+        assert visitor.ask("trust", methods=["rollout"]).refusals == []
 
 
 # --- what a request cannot reach
@@ -199,9 +192,9 @@ def test_a_page_without_a_proper_name_is_refused_quietly(
     visitor.arrive()
     before = len(app.said())
     assert visitor.http.get(f"/gradio_api/heartbeat/{name}").status_code in (400, 404)
-    assert visitor.http.get(f"/gradio_api/queue/data?session_hash={name}").status_code == 400
-    body = {"session_hash": name, "fn_index": 1, "data": []}
-    assert visitor.http.post("/gradio_api/queue/join", json=body).status_code == 400
+    nobody = meet(keeps_cookies=False)
+    nobody.page = name
+    assert nobody.ask("open").status in (404, 405)
     assert len(app.said()) == before
 
 
@@ -212,6 +205,7 @@ def test_a_tiff_full_of_private_tags_adds_at_most_a_line_to_the_log(
     visitor.arrive()
     before = len(app.said())
     assert visitor.bring("tags.tif", tiff_with_private_tags(4000)).refusals == []
+    assert visitor.ask("facts").refusals == []
     assert len(app.said()) - before < 300
 
 

@@ -1,88 +1,50 @@
-"""A visitor who asks, leaves, hangs up, cancels and comes back under other names, in an order that chance decides."""
+"""A visitor who asks, leaves, hangs up and comes back under other names, in an order that chance decides."""
 
 from __future__ import annotations
 
 import json
 import random
-import secrets
 import threading
-from contextlib import ExitStack
-from http.cookiejar import DefaultCookiePolicy
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import httpx
 
-from tests.http.visitor import HasUrl, Visitor
+from tests.http.visitor import PAGE_ANSWERS, HasUrl, Visitor
 
-MOST_STREAMS = 6  # that one visitor holds open
-STOPPED = "Queue is stopped."
+MOST_STREAMS = 12  # that one visitor holds open: more than slow questions of one visitor may wait
 METHODS = ["relevance", "rollout", "grad_cam", "attention"]
-ACTIONS = ["slow", "quick", "new", "back", "listen", "beat", "hang_up", "cancel", "odd", "garbage"]
+ACTIONS = ["slow", "quick", "new", "back", "beat", "hang_up", "odd", "garbage"]
 ODD_PARTS: tuple[dict[str, Any], ...] = (
-    {"batched": True},
-    {"simple_format": True},
-    {"fn_index": -1},
-    {"fn_index": 10**30},
-    {"fn_index": 2.5},
-    {"data": {"x": 1}},
-    {"data": []},
-    {"data": [float("nan"), "\ud800", [[[]]]]},
-    {"event_data": "\ud800"},
-    {"event_data": [1]},
-    {"trigger_id": "x"},
-    {"trigger_id": -1},
-    {"event_id": "mine"},
-    {"oauth_token": 5},
-    {"session_hash": {"a": 1}},
-    {"session_hash": "_" * 9},
+    {"view": None},
+    {"view": 5},
+    {"view": ["image=lion"]},
+    {"view": "\ud800"},
+    {"view": "model=nothing&image=u" + "A" * 24},
+    {"view": "edits=;;&size=1e9&part=0,0,0,0"},
+    {"methods": {"x": 1}},
+    {"methods": [[[]], 10**30, float("nan")]},
+    {"method": "\ud800"},
+    {"uploads": ["/etc/passwd", 5, None]},
+    {"options": {"layer": float("nan")}},
+    {"name": "_" * 9},
 )
 
 
-class NoCookies(DefaultCookiePolicy):
-    """A browser that keeps no cookies."""
-
-    def set_ok(self, *_: object) -> bool:
-        return False
-
-
-def trust(visitor: Visitor) -> httpx.Response:
-    """Ask for the slow figures of the Explain tab, and do not wait for them."""
-    event = visitor.event("vv-gallery", "trust")
-    return visitor.join(event["id"], visitor.inputs(event, ()), {"known": [], "methods": METHODS})
-
-
-def arrive(visitor: Visitor) -> httpx.Response:
-    """Open a page as its script does, and do not wait for what it shows."""
-    event = visitor.event("", "arrive")
-    return visitor.join(event["id"], visitor.inputs(event, ()), {"search": ""})
-
-
 class Unruly:
-    """One who obeys no order.
+    """One browser that behaves in no order."""
 
-    Args:
-        server: the app.
-        config: what the page says of its components and events.
-        seed: of the order.
-        keeps_cookies: without, all pages count as those of one visitor.
-    """
-
-    def __init__(
-        self, server: HasUrl, config: dict[str, Any], seed: int, *, keeps_cookies: bool = True
-    ) -> None:
+    def __init__(self, server: HasUrl, seed: int, *, keeps_cookies: bool = True) -> None:
         self.dice = random.Random(seed)
-        self.visitor = Visitor(server, timeout=60, config=config)
-        if not keeps_cookies:
-            self.visitor.http.cookies.jar.set_policy(NoCookies())
+        self.visitor = Visitor(server, timeout=60, keeps_cookies=keeps_cookies)
         self.visitor.http.get("/")
         self.pages = [self.visitor.page]
-        self.events: list[tuple[str, str]] = []  # (page, event) that were taken in
         self.streams: list[ExitStack] = []
         self.said: list[tuple[str, int, str]] = []  # (action, status, sentence) of each answer
 
     def act(self) -> None:
         """One thing, as chance has it."""
-        name = self.dice.choice(["new"] * 6 + ["slow"] * 2 + ACTIONS)
+        name = self.dice.choice(["new"] * 6 + ["slow"] * 3 + ACTIONS)
         answer = getattr(self, name)()
         if answer is not None:
             self.said.append((name, answer.status_code, answer.text))
@@ -96,51 +58,40 @@ class Unruly:
         self.leave()
 
     def slow(self) -> httpx.Response:
-        return self._noted(trust(self.visitor))
+        """Ask for the slow figures of the Explain tab, and do not wait for them."""
+        return self._open(self.visitor.asking("trust", methods=METHODS))
 
     def quick(self) -> httpx.Response:
-        return self._noted(arrive(self.visitor))
+        """Ask what a page asks first."""
+        return self.visitor.post("/vit_viz/facts", self.visitor.about_link({}))
 
     def new(self) -> httpx.Response:
-        """Go on under a new name, and ask at once."""
-        self.visitor.page = "".join(self.dice.choices("abcdefghij0123456789", k=14)) + secrets.token_hex(3)
+        """Go on as another page, and ask at once."""
+        self.visitor.rename()
         self.pages.append(self.visitor.page)
+        self.said.append(("beat", (beat := self.beat()).status_code, beat.text))
         return self.dice.choice([self.slow, self.quick])()
 
     def back(self) -> None:
         """Go on under a name from before."""
         self.visitor.page = self.dice.choice(self.pages)
 
-    def listen(self) -> httpx.Response:
-        return self._open("/gradio_api/queue/data", {"session_hash": self.visitor.page})
-
     def beat(self) -> httpx.Response:
-        return self._open(f"/gradio_api/heartbeat/{self.visitor.page}", {})
+        """Say that the page is open."""
+        return self._open(self.visitor.heartbeat())
 
     def hang_up(self) -> None:
         """Close one of the streams in the middle."""
         if self.streams:
             self.streams.pop(self.dice.randrange(len(self.streams))).close()
 
-    def cancel(self) -> httpx.Response:
-        """End a question of one of the own pages, or one that is over, or that never was."""
-        page, event = self.dice.choice([*self.events[-12:], (self.visitor.page, "nothing")])
-        body = {"session_hash": page, "event_id": event, "fn_index": 1}
-        return self.visitor.http.post("/gradio_api/cancel", json=body)
-
     def odd(self) -> httpx.Response:
         """Ask in a form that no page uses."""
-        event = self.visitor.event("", "arrive")
-        body = {
-            "data": self.visitor.inputs(event, ()),
-            "fn_index": event["id"],
-            "session_hash": self.visitor.page,
-        } | self.dice.choice(ODD_PARTS)
-        return self._noted(self.visitor.http.post("/gradio_api/queue/join", content=json_of(body)))
+        name, body = self.dice.choice(PAGE_ANSWERS), {"view": ""} | self.dice.choice(ODD_PARTS)
+        return self.visitor.http.post(f"/vit_viz/{name}", content=json_of(body))
 
     def garbage(self) -> httpx.Response:
-        path = self.dice.choice(["queue/join", "cancel"])
-        return self.visitor.http.post(f"/gradio_api/{path}", content=self.dice.randbytes(40))
+        return self.visitor.http.post("/vit_viz/open", content=self.dice.randbytes(40))
 
     def leave(self) -> None:
         """Close everything at once."""
@@ -148,16 +99,11 @@ class Unruly:
             self.streams.pop().close()
         self.visitor.close()
 
-    def _noted(self, joined: httpx.Response) -> httpx.Response:
-        if joined.status_code == 200:
-            self.events.append((self.visitor.page, joined.json()["event_id"]))
-        return joined
-
-    def _open(self, path: str, query: dict[str, str]) -> httpx.Response:
+    def _open(self, stream: AbstractContextManager[httpx.Response]) -> httpx.Response:
         if len(self.streams) >= MOST_STREAMS:
             self.hang_up()
         kept = ExitStack()
-        answer = kept.enter_context(self.visitor.http.stream("GET", path, params=query))
+        answer = kept.enter_context(stream)
         if answer.status_code == 200:
             self.streams.append(kept)
             return httpx.Response(200)

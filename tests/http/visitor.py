@@ -1,21 +1,27 @@
-"""One visitor without a browser: speaks Gradio's queue as the page's own script does, and keeps what every component shows."""
+"""One visitor without a browser: holds a page open, keeps its link, and asks as the page's own scripts do."""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
+from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlencode
 
 import httpx
 
 from tests.waiting import PATIENCE
-from vit_viz.surface import PAGE_HEADER
+from vit_viz.surface import EVENTS, PAGE_HEADER
 
-PAGES = ("gradio_api/queue/join", "gradio_api/queue/data")
+PAGE_ANSWERS = (
+    *("open", "target", "facts", "edited", "models", "wanted", "load", "tray", "bring"),
+    *("gallery", "map", "trust", "sanity", "stage", "without", "lead"),
+    *("place", "panel", "answer", "causal", "surgery", "walkthrough", "colours"),
+)
+"""What a page asks of its link."""
 
 
 class HasUrl(Protocol):
@@ -26,18 +32,46 @@ class HasUrl(Protocol):
         """Its address, without a slash at the end."""
 
 
+class NoCookies(DefaultCookiePolicy):
+    """A browser that keeps no cookies."""
+
+    def set_ok(self, *_: object) -> bool:
+        return False
+
+
 @dataclass
 class Told:
-    """What the server answered to one event: the toasts, the failures, and the parts that it woke."""
+    """What the server answered.
 
-    toasts: list[str] = field(default_factory=list)
-    failures: list[Any] = field(default_factory=list)
-    woken: list[int] = field(default_factory=list)
+    Args:
+        status: of the answer; where it told how far it is, the one that it would have had.
+        value: what it says, where that is JSON.
+        text: what it says as it came.
+        shares: how far it was, each time that it said so.
+        previews: what there was of it, each time.
+    """
+
+    status: int
+    value: dict[str, Any] = field(default_factory=dict)
+    text: str = ""
+    shares: list[float] = field(default_factory=list)
+    previews: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, answer: httpx.Response) -> Told:
+        """A whole answer."""
+        try:
+            value = answer.json()
+        except ValueError:
+            value = None
+        return cls(answer.status_code, value if isinstance(value, dict) else {}, answer.text)
 
     @property
     def refusals(self) -> list[str]:
-        """Every sentence that the visitor reads; "" for a failure without words."""
-        return [*self.toasts, *(str(f.get("error") or "") for f in self.failures)]
+        """Every sentence that says no; "" for a failure without words."""
+        if self.status >= 400:
+            return [str(self.value.get("error") or "") if self.value else self.text]
+        return [str(problem) for problem in self.value.get("problems", [])]
 
 
 class Visitor:
@@ -46,137 +80,108 @@ class Visitor:
     Args:
         server: the app.
         timeout: seconds after which an answer counts as missing.
-        config: what the page says of its components and events, where another visitor has asked already.
+        keeps_cookies: whether the browser does.
 
-    `link` is what the address bar holds, `followed` how often its rooms have written there.
+    `link` is what the address bar holds, `page` the name of the page.
     """
 
-    def __init__(
-        self, server: HasUrl, *, timeout: float = PATIENCE, config: dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, server: HasUrl, *, timeout: float = PATIENCE, keeps_cookies: bool = True) -> None:
         self.http = httpx.Client(base_url=server.url, timeout=timeout)
-        self.page = secrets.token_hex(8)
-        self.shown: dict[int, Any] = {}
+        if not keeps_cookies:
+            self.http.cookies.jar.set_policy(NoCookies())
+        self.rename()
         self.link: dict[str, str] = {}
-        self.followed = 0
-        self._config = config
-        self._heart: Any = None
+        self._heart: AbstractContextManager[httpx.Response] | None = None
 
-    @property
-    def config(self) -> dict[str, Any]:
-        if self._config is None:
-            self._config = config_in(self.http.get("/").text)
-        return self._config
-
-    @cached_property
-    def events(self) -> list[dict[str, Any]]:
-        """Gradio's list of event handlers."""
-        found: list[dict[str, Any]] = self.config["dependencies"]
-        return found
-
-    def component(self, elem_id: str) -> int:
-        """Id of a component by its name in the page."""
-        for component in self.config["components"]:
-            if component["props"].get("elem_id") == elem_id:
-                return int(component["id"])
-        raise LookupError(elem_id)
-
-    def event(self, elem_id: str, name: str) -> dict[str, Any]:
-        """The handler of an event of a component; `elem_id` "" for the address bar, which has none."""
-        if not elem_id:
-            return next(e for e in self.events if any(t[1] == name for t in e["targets"]))
-        target = [self.component(elem_id), name]
-        return next(e for e in self.events if target in [list(t) for t in e["targets"]])
-
-    def value(self, elem_id: str) -> Any:
-        """What a component shows now."""
-        return self.shown.get(self.component(elem_id))
+    def rename(self) -> None:
+        """Be another page of the same browser from now on."""
+        self.page = secrets.token_hex(8)
 
     def arrive(self, search: str = "") -> Told:
-        """Open the page at an address, as a browser does that will tell when the page is closed, and let everything be drawn."""
+        """Open the page at an address, as a browser does that tells when it is closed, and ask what is said of the photo."""
         self.http.get("/" + search)
-        if self._heart is None:
-            self._heart = self.http.stream("GET", f"/gradio_api/heartbeat/{self.page}")
-            self._heart.__enter__()
         self.link = dict(parse_qsl(search.lstrip("?")))
-        return self.act("", "arrive", data={"search": search, "told": self.followed})
+        refused = self.keep_open() if self._heart is None else None
+        return refused or self.ask("facts")
+
+    def keep_open(self) -> Told | None:
+        """Say that the page is open until it is closed; returns the refusal, if it is one."""
+        heart = self.heartbeat()
+        answer = heart.__enter__()
+        if answer.status_code == 200:
+            self._heart = heart
+            return None
+        answer.read()
+        heart.__exit__(None, None, None)
+        return Told.of(answer)
+
+    def heartbeat(self) -> AbstractContextManager[httpx.Response]:
+        """The connection by which this page says that it is open."""
+        return self.http.stream("GET", f"/gradio_api/heartbeat/{self.page}")
 
     def opened(self) -> dict[str, Any]:
-        """What the rooms in the browser are told of what the link names: the answer of /vit_viz/open."""
-        body, page = {"view": urlencode(self.link)}, {PAGE_HEADER: self.page}
-        told: dict[str, Any] = self.http.post("/vit_viz/open", json=body, headers=page).json()
-        return told
+        """What the rooms in the browser are told of what the link names."""
+        return self.ask("open").value
 
-    def open_tab(self, name: str) -> Told:
-        """Choose a tab, as its button does."""
-        self.followed += 1
-        return self.act("", "follow", data={"set": {"tab": name}, "told": self.followed})
+    def follow(self, **change: str | None) -> None:
+        """Change the link; None takes a part out of it."""
+        link = self.link | change
+        self.link = {name: text for name, text in link.items() if text is not None}
 
-    def act(self, elem_id: str, name: str, *values: Any, data: Any = None, follow: bool = True) -> Told:
-        """Trigger an event; with `follow` also what it wakes, as the page does."""
-        event = self.event(elem_id, name)
-        told = self.send(event, self.inputs(event, values), data)
-        while follow and told.woken:
-            woken, told.woken = told.woken, []
-            for e in self.events:
-                if any(t[0] in woken and t[1] == "change" for t in e["targets"]):
-                    more = self.send(e, self.inputs(e, ()), None)
-                    told.toasts += more.toasts
-                    told.failures += more.failures
-                    told.woken += more.woken
-        return told
+    def ask(self, name: str, /, **body: Any) -> Told:
+        """Ask something of the link, as the page does."""
+        return Told.of(self.post(f"/vit_viz/{name}", self.about_link(body)))
 
-    def inputs(self, event: dict[str, Any], values: tuple[Any, ...]) -> list[Any]:
-        """Values for the components that are no state; the server keeps the states."""
-        kinds = {c["id"]: c["type"] for c in self.config["components"]}
-        given = iter(values)
-        return [None if kinds.get(i) == "state" else next(given, None) for i in event["inputs"]]
+    def question(self, name: str, /, **body: Any) -> Told:
+        """Ask a question by its name."""
+        return Told.of(self.post(f"/api/v1/{name}", body))
 
-    def send(self, event: dict[str, Any], values: Any, data: Any) -> Told:
-        """Join the queue with these very values and read what comes back."""
-        told = Told()
-        joined = self.join(event["id"], values, data)
-        if joined.status_code != 200:
-            told.failures.append({"error": sentence_of(joined), "status": joined.status_code})
-            return told
-        raw: dict[int, Any] = {}
-        for message in self.messages():
-            self._note(message, event, told, raw)
-        return told
+    def hear(self, name: str, /, **body: Any) -> Told:
+        """Ask something of the link, and hear how far the answer is until it is there."""
+        with self.asking(name, **body) as answer:
+            if not answer.headers["content-type"].startswith(EVENTS):
+                answer.read()
+                return Told.of(answer)
+            return told_by(events_in(answer.iter_lines()))
 
-    def join(self, number: Any, values: Any, data: Any = None) -> httpx.Response:
-        """Ask for an event to be handled."""
-        body = {"data": values, "fn_index": number, "session_hash": self.page, "event_data": data}
-        return self.http.post("/gradio_api/queue/join", json=body)
+    def asking(self, name: str, /, **body: Any) -> AbstractContextManager[httpx.Response]:
+        """A question of the link on its way; to leave it before its end is to hang up."""
+        headers = {PAGE_HEADER: self.page, "accept": EVENTS}
+        return self.http.stream("POST", f"/vit_viz/{name}", json=self.about_link(body), headers=headers)
 
-    def messages(self) -> Iterator[dict[str, Any]]:
-        """What the queue tells this page until nothing of it is waiting."""
-        with self.http.stream("GET", "/gradio_api/queue/data", params={"session_hash": self.page}) as lines:
-            for line in lines.iter_lines():
-                if line.startswith("data: "):
-                    yield json.loads(line[6:])
+    def post(self, path: str, body: Any) -> httpx.Response:
+        """Send JSON as this page."""
+        return self.http.post(path, json=body, headers={PAGE_HEADER: self.page})
+
+    def about_link(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A question with the link that it is about."""
+        return {"view": urlencode(self.link)} | body
 
     def upload(self, name: str, content: bytes) -> httpx.Response:
         """Send a file; the answer holds its path on the server."""
         return self.http.post("/gradio_api/upload", files={"files": (name, content)})
 
-    def choose(self, path: str, *, follow: bool = False, **fields: Any) -> Told:
-        """Make an uploaded file the image, as the page does once it is uploaded."""
-        payload = {"path": path, "orig_name": "photo.png", "meta": {"_type": "gradio.FileData"}} | fields
-        return self.act("vv-upload", "input", payload, follow=follow)
+    def take(self, *paths: str) -> Told:
+        """Make uploaded files pictures of this visit, and look at the last of them."""
+        told = self.ask("bring", uploads=list(paths))
+        for image in told.value.get("images", []):
+            self.follow(image=image)
+        return told
 
-    def bring(self, name: str, content: bytes, *, follow: bool = False) -> Told:
-        """Upload a file and make it the image."""
+    def bring(self, name: str, content: bytes) -> Told:
+        """Upload a file and look at it."""
         sent = self.upload(name, content)
-        if sent.status_code != 200:
-            return Told(failures=[{"error": sentence_of(sent), "status": sent.status_code}])
-        return self.choose(sent.json()[0], follow=follow, orig_name=name)
+        return self.take(*sent.json()) if sent.status_code == 200 else Told.of(sent)
 
-    def close(self) -> None:
-        """Close the page; the server is told by the end of its heartbeat."""
+    def close_page(self) -> None:
+        """Close the page, of which the server hears by the end of its heartbeat, but not the browser."""
         if self._heart is not None:
             self._heart.__exit__(None, None, None)
             self._heart = None
+
+    def close(self) -> None:
+        """Close page and browser."""
+        self.close_page()
         self.http.close()
 
     def __enter__(self) -> Visitor:
@@ -185,28 +190,29 @@ class Visitor:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _note(self, message: dict[str, Any], event: dict[str, Any], told: Told, raw: dict[int, Any]) -> None:
-        """Take one message in; `raw` holds what this event has sent so far, in place of which generators send other values."""
-        if message["msg"] == "log":
-            told.toasts.append(message["log"])
-        elif message["msg"] in ("process_completed", "process_generating", "unexpected_error"):
-            if not message.get("success"):
-                told.failures.append(message.get("output") or {"error": message.get("message")})
-                return
-            told.woken += message["output"].get("changed_state_ids") or []
-            differs = message["msg"] == "process_generating" and bool(raw)
-            for component, value in zip(event["outputs"], message["output"].get("data") or [], strict=False):
-                raw[component] = value[0][2] if differs else value
-                self._show(component, raw[component])
 
-    def _show(self, component: int, value: Any) -> None:
-        if isinstance(value, dict) and "set" in value and "push" in value:  # of the address bar
-            link = self.link | value["set"]
-            self.link = {name: text for name, text in link.items() if text is not None}
-        if not (isinstance(value, dict) and value.get("__type__") == "update"):
-            self.shown[component] = value
-        elif "value" in value:
-            self.shown[component] = value["value"]
+def events_in(lines: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Server-sent events: the kind of each, and what it says."""
+    kind = ""
+    for line in lines:
+        name, _, said = line.partition(": ")
+        if name == "event":
+            kind = said
+        elif name == "data":
+            yield kind, json.loads(said)
+
+
+def told_by(events: Iterable[tuple[str, dict[str, Any]]]) -> Told:
+    """The answer that events tell; a failure without words where they break off before it."""
+    told = Told(500)
+    for kind, said in events:
+        if kind == "progress":
+            told.shares.append(said["share"])
+        elif kind == "preview":
+            told.previews.append(said)
+        else:
+            told.status, told.value = (200, said) if kind == "answer" else (said["status"], said)
+    return told
 
 
 def config_in(page: str) -> dict[str, Any]:
@@ -214,12 +220,3 @@ def config_in(page: str) -> dict[str, Any]:
     start = page.index("window.gradio_config = ") + len("window.gradio_config = ")
     config, _end = json.JSONDecoder().raw_decode(page, start)
     return dict(config)
-
-
-def sentence_of(answer: httpx.Response) -> str:
-    """The words of a refusal that came as an HTTP status."""
-    try:
-        body = answer.json()
-    except ValueError:
-        return answer.text
-    return str(body.get("detail") or body.get("error") or "") if isinstance(body, dict) else str(body)
