@@ -23,8 +23,8 @@ pytestmark = pytest.mark.server
 QUESTION = {"image": {"sample": "lion"}}
 MANY = 96
 MOST_SLOW = LANES[SLOW].each
-QUICK = "passage._is_slow knows questions by name, none of the page's: map, sanity, lead and answer take quick places"
-APART = "passage._ask counts each page of a browser without cookies as a visitor of its own"
+
+
 HELD = """
 import time
 from vit_viz.ui.explain import trust
@@ -113,7 +113,7 @@ def test_bodies_that_stall_take_no_place_from_anybody(
     "name",
     [
         "trust",
-        pytest.param("sanity", marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=QUICK)),
+        "sanity",
     ],
 )
 def test_slow_questions_of_one_browser_are_eight_and_whoever_hangs_up_ends_them(
@@ -139,7 +139,6 @@ def test_slow_questions_of_one_browser_are_eight_and_whoever_hangs_up_ends_them(
     until(lambda: is_let_in(greedy), what="a place that was free again")
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason=APART)
 def test_slow_questions_of_pages_without_a_cookie_share_one_allowance_and_leave_programs_theirs(
     open_server: Server, meet: Callable[..., Visitor]
 ) -> None:

@@ -100,15 +100,6 @@ LINKS = (
     *("method=${7*7}&explain_face=nan&step=-1", "ask=nothing&run=1", "ask=occlusion&o.window=1e300"),
 )
 
-COLOURS = (
-    "tokens.answers.colours passes on whatever is sent as options: a 'name' is a TypeError there, status 500"
-)
-ASKED = [
-    pytest.param(name, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=COLOURS))
-    if name == "colours"
-    else name
-    for name in PAGE_ANSWERS
-]
 MOST = 12  # of the answers to one name that are waited for: some compute for seconds
 
 
@@ -246,7 +237,7 @@ def alone(start_app: Callable[..., Server]) -> Server:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", PAGE_ANSWERS)
 def test_garbage_for_a_question_of_the_page_is_answered_in_one_sentence(
     alone: Server, meet: Callable[..., Visitor], name: str
 ) -> None:

@@ -14,7 +14,7 @@ const fields = JSON.parse(read('./links.json')).fields.map((/** @type {any} */ f
 const settled = () => new Promise((done) => setImmediate(done));
 
 test('what a link is to is opened before there is a room for it, and once', async (t) => {
-  const browser = new Browser('?layer=3');
+  const browser = new Browser('?layer=3&tab=patches');
   /** @type {{body: any, signal: AbortSignal}[]} */
   const asked = [];
   const fetch = async (/** @type {string} */ path, /** @type {any} */ { body, signal }) => {
@@ -23,13 +23,16 @@ test('what a link is to is opened before there is a room for it, and once', asyn
     return new Response(body);
   };
   const address = { props: { fields: JSON.stringify(fields) } };
-  browser.install(t, { fetch, gradio_config: { components: [{ props: {} }, { props: address }] } });
+  const tabs = { elem_id: 'vv-tabs', selected: 'look' };
+  const components = [{ props: {} }, { props: address }, { props: tabs }].map((one) => ({ ...one }));
+  browser.install(t, { fetch, gradio_config: { components } });
   thePage().store.read(); // other tests have used it
   void begin();
   assert.equal(asked[0].body, 'model=mini&image=lion');
+  assert.equal(tabs.selected, 'patches'); // that of the link: no other tab is seen before it
   const { store } = thePage();
   assert.equal(store.view.layer.value, 3);
-  const answer = opened(thePage(), 'look');
+  const answer = opened(thePage(), 'patches');
   await settled();
   await settled();
   assert.deepEqual(

@@ -23,15 +23,6 @@ STILL = """() => !document.getAnimations().some((one) =>
   one instanceof CSSTransition && one.playState === 'running')"""
 """Nothing moves."""
 
-COME = """async () => {
-  const isThere = () => {
-    const one = document.querySelector('.toast-body');
-    return one && getComputedStyle(one).opacity === '1' && !one.getAnimations().some(({ playState }) => playState === 'running');
-  };
-  for (let frames = 0; frames < 20; frames = isThere() ? frames + 1 : 0) await new Promise(requestAnimationFrame);
-}"""
-"""A message of Gradio is there: in the frame in which it is put there, the animation that it comes by has not begun."""
-
 SETTLED = """() => {
   const seen = (one) => one.checkVisibility({ visibilityProperty: true });
   const parts = [...document.querySelectorAll('[aria-busy=true], .vv-busy, .vv-heads-wait, .vv-gallery-wait')];
@@ -119,20 +110,19 @@ def over(page: Any, *, has_menu: bool) -> Iterator[str]:
     return chain(over_the_page(page, has_menu=has_menu), tour(page), edited(page), failures(page))
 
 
-def of_gradio(page: Any) -> Iterator[str]:
-    """What Gradio itself draws over the page, and moves as it likes: its camera and its messages."""
+def bringing(page: Any) -> Iterator[str]:
+    """What brings a picture, and what is said where none comes: of a machine without a camera, of a file that is none."""
     open_tab(page, "look")
     page.locator("#vv-bring-opener button").click()
-    page.get_by_role("button", name="Capture from camera").click()
-    page.get_by_text("Click to Access Webcam").wait_for()
+    yield from _settled(page, "bring a picture")
+    note = page.locator(".vv-bring-note")
+    page.get_by_role("button", name="Use the camera").click()
+    note.wait_for()
     yield from _settled(page, "camera")
-    page.keyboard.press("Escape")
-    page.locator("#vv-bring-opener button").click()
     broken = {"name": "broken.png", "mimeType": "image/png", "buffer": b"no picture"}
     page.locator("#vv-upload input[type=file]").set_input_files(broken)
-    page.evaluate(COME)
+    note.filter(has_text="text file").wait_for()
     yield from _settled(page, "a picture that is none")
-    page.locator(".toast-close").click()
     page.keyboard.press("Escape")
 
 

@@ -19,7 +19,7 @@ from tests.ui.test_access import axe
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 OVER = (
-    "dialog:modal, .vv-popover, #vv-more.vv-opened, .vv-tour, .vv-help-card, .vv-lost, .vv-bring-note, .toast-body, "
+    "dialog:modal, .vv-popover, #vv-more.vv-opened, .vv-tour, .vv-help-card, .vv-lost, .vv-bring-note, "
     "#vv-loading .vv-job, #vv-top .vv-status"
 )
 """What lies over the page, or comes and goes above it."""
@@ -71,7 +71,7 @@ def test_axe_finds_nothing_of_any_impact_in_what_opens_over_the_page(
     theme = "dark" if dark else "light"
     window = {"viewport": {"width": width, "height": 844}, "color_scheme": theme}
     page, found = open_page(f"{whole_app}?__theme={theme}", script=axe(), **window), {}
-    for place in chain(places.of_gradio(page), places.over(page, has_menu=width < 640)):
+    for place in chain(places.bringing(page), places.over(page, has_menu=width < 640)):
         answer = page.evaluate(FOUND, OVER)
         assert answer["open"], place
         assert answer["looked"], place

@@ -8,6 +8,7 @@ and fails when one is neither here nor in its own list of closed ones.
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -106,6 +107,13 @@ ADDRESSES = (
 )
 
 
+def most_bytes(kind: Kind | None, path: str) -> float:
+    """Of a request: what others ask may hold a picture, what a page asks names it; an upload is counted where it is kept."""
+    if kind == "upload":
+        return math.inf
+    return BODY_BYTES if kind in OPTIONAL and not path.startswith("/vit_viz/") else REQUEST_BYTES
+
+
 def kind_of(method: str, path: str) -> Kind | None:
     """What a request is for; None where there is nothing."""
     for address in ADDRESSES:
@@ -183,8 +191,7 @@ def refused_entry(
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdigit()):
         return refusal(400, NOT_READABLE, kind, path)
-    most = BODY_BYTES if kind in OPTIONAL else REQUEST_BYTES
-    if kind != "upload" and int(length) > most:
+    if int(length) > most_bytes(kind, path):
         return refusal(413, TOO_LARGE, kind, path)
     if kind not in _FOR_EVERY_PAGE and is_of_another_site(headers):
         return refusal(403, FOREIGN_PAGE, kind, path)

@@ -22,14 +22,14 @@ from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, ParameterError
 from vit_viz.images.signatures import readable_format
 from vit_viz.session.handles import COOKIE, new_visitor, owner_of, visitor_in
-from vit_viz.surface import BODY_BYTES, EVENTS, OWNER, PAGE_HEADER, UPLOADS
+from vit_viz.surface import EVENTS, OWNER, PAGE_HEADER, UPLOADS
 from vit_viz.ui.edge.addresses import (
     API,
     OPTIONAL,
-    REQUEST_BYTES,
     Kind,
     failure,
     kind_of,
+    most_bytes,
     refusal,
     refused_entry,
 )
@@ -127,8 +127,7 @@ class Passage:
         message = await self._receive()
         self._is_read = not message.get("more_body")
         self._taken += len(message.get("body", b""))
-        most = {"api": BODY_BYTES, "mcp": BODY_BYTES, "upload": math.inf}.get(self.kind or "", REQUEST_BYTES)
-        if self._taken > most:  # an upload is counted where it is kept
+        if self._taken > most_bytes(self.kind, self.path):
             self._is_too_large = True
             raise TooLarge
         return message
@@ -173,7 +172,10 @@ class Passage:
         owner = owner_of(self.cookie, self.opened) if is_page_s else f"{self.kind} {self.visitor}"
         lane = "quick" if is_page_s and not _is_slow(self.path) else SLOW
         self.scope = {**self.scope, OWNER: owner, UPLOADS: self.guard.blocks.files}
-        asker = OpenPage("", self.cookie or owner, owner, self.address)  # pages without a cookie count apart
+        named = self.cookie or (
+            self.visitor if self.opened else owner
+        )  # pages without a cookie share what one visitor may
+        asker = OpenPage("", named, owner, self.address)
         if self.scope["method"] != "POST":
             with self.guard.place(STREAMS, asker) if self.kind == "mcp" else nullcontext():
                 await self._pass_on()

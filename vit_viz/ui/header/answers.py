@@ -7,7 +7,6 @@
 /vit_viz/load     {"name": ...}: answers once this model is here; says how far that is
 /vit_viz/tray     the pictures of this visit
 /vit_viz/bring    {"uploads": [path, ...]}: files that were uploaded become pictures of this visit
-/vit_viz/end      ends all that is computed for this visitor
 """
 
 from __future__ import annotations

@@ -55,6 +55,8 @@ def colours(asked: PageCall) -> dict[str, Any]:
     """
     session, subject = asked.session, asked.subject
     options = {name: value for name, value in asked.body.items() if name not in ("view", "second")}
+    if unknown := options.keys() - {field.name for field in TOKEN_COMPONENTS.options.schema()}:
+        raise ParameterError(f"There is no option {min(unknown)[:40]!r} of these colours.")
     request = request_for(session, subject, TOKEN_COMPONENTS.name, **options)
     image, second, note = str(asked.body.get("second", "")), None, ""
     if image in ("", subject.image):
