@@ -170,6 +170,8 @@ test('a slow question waits until it is asked for, once, and the link says so fr
   await press('go');
   assert.deepEqual(place.written, [[{ run: '1' }, false]]);
   assert.deepEqual([state(), of('answer').length, find('question-go').hidden], ['running', 1, true]);
+  find('question-go').click(); // a press that comes late
+  assert.deepEqual([state(), of('answer').length], ['running', 1]);
   await type('3'); // which would take as long again
   assert.deepEqual(place.written.at(-1), [{ run: null, 'ask.power': '3' }, false]);
   assert.deepEqual([of('answer')[0].stop.aborted, of('answer').length, state()], [true, 1, 'waiting']);

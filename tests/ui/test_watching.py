@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.ui.conftest import served_here
+from tests.ui.conftest import served_here, wait_until_ready
 from tests.ui.waits import expect
 from tests.waiting import PATIENCE
 from vit_viz.errors import Cancelled
@@ -44,6 +44,7 @@ def test_closing_a_tab_ends_its_slow_method_and_loading_it_again_keeps_its_pictu
     with served_here(build_app(session), session) as url, closing(browser.new_context()) as context:
         page = context.new_page()
         page.goto(f"{url}?tab=explain")
+        wait_until_ready(page)
         page.locator("#vv-upload input[type=file]").set_input_files(tmp_path / "photo.png")
         page.wait_for_function("/image=u/.test(location.search)")
         address = page.url

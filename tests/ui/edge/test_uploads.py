@@ -17,6 +17,7 @@ from vit_viz.errors import BusyError
 from vit_viz.ui.edge import uploads
 from vit_viz.ui.edge.uploads import (
     FULL,
+    MOST_ARRIVING,
     SHORT_OF_ROOM_SECONDS,
     TOO_MANY_OF_YOURS,
     UNREAD_SECONDS,
@@ -186,6 +187,17 @@ def test_the_share_of_one_visitor_is_over_all_that_is_there_and_arrives(watched:
         with pytest.raises(BusyError, match=TOO_MANY_OF_YOURS):
             second.take(1)
     assert watched.files.used_bytes == 30
+
+
+def test_questions_that_are_under_way_keep_no_upload_out(watched: Watched) -> None:
+    with ExitStack() as stack:
+        for _ in range(MOST_ARRIVING + 3):
+            stack.enter_context(watched.files.arriving("ada", is_upload=False))
+        for _ in range(MOST_ARRIVING):
+            stack.enter_context(watched.files.arriving("ada"))
+        stack.enter_context(watched.files.arriving("ada", is_upload=False))
+        with pytest.raises(BusyError, match=TOO_MANY_OF_YOURS):
+            stack.enter_context(watched.files.arriving("ada"))
 
 
 @pytest.mark.parametrize(("size", "fits"), [(46, True), (47, True), (48, False)])

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import math
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, nullcontext
@@ -180,7 +179,7 @@ class Passage:
             with self.guard.place(STREAMS, asker) if self.kind == "mcp" else nullcontext():
                 await self._pass_on()
             return
-        with self.guard.blocks.files.arriving(self.visitor, most=math.inf) as arrival:
+        with self.guard.blocks.files.arriving(self.visitor, is_upload=False) as arrival:
             body = await read_body(self._take, counted=arrival.take)
             async with self.guard.answer_turns.beside(self.visitor, self.address) as self._passing:
                 with self._places:

@@ -79,11 +79,12 @@ class _File:
 
 
 class Arrival:
-    """An upload that is arriving: its bytes count against its visitor's share and the total."""
+    """What is arriving, an upload or the body of a question: its bytes count against its visitor's share and the total."""
 
-    def __init__(self, files: UploadFiles, visitor: str) -> None:
+    def __init__(self, files: UploadFiles, visitor: str, *, is_upload: bool) -> None:
         self._files = files
         self.visitor = visitor
+        self.is_upload = is_upload
         self.size = 0
 
     def take(self, count: int) -> float:
@@ -125,18 +126,19 @@ class UploadFiles:
         )
 
     @contextmanager
-    def arriving(self, visitor: str, *, most: float = MOST_ARRIVING) -> Iterator[Arrival]:
+    def arriving(self, visitor: str, *, is_upload: bool = True) -> Iterator[Arrival]:
         """Count what arrives for as long as it takes; afterwards its bytes are free again, unless it was kept.
 
         Args:
-            most: of this visitor's at a time.
+            is_upload: and not the body of a question, of which a page asks several at a time.
 
         Raises:
-            BusyError: so many of this visitor's arrive already.
+            BusyError: `MOST_ARRIVING` uploads of this visitor's arrive already.
         """
-        arrival = Arrival(self, visitor)
+        arrival = Arrival(self, visitor, is_upload=is_upload)
         with self._lock:
-            if sum(one.visitor == visitor for one in self._arriving) >= most:
+            uploads = sum(one.is_upload and one.visitor == visitor for one in self._arriving)
+            if is_upload and uploads >= MOST_ARRIVING:
                 raise BusyError(TOO_MANY_OF_YOURS)
             self._arriving.add(arrival)
         try:

@@ -32,7 +32,7 @@ export function headerOf({ store, ask, turn }, samples) {
   const load = signal(/** @type {Far | null} */ (null)); // of a model that was chosen and is not there yet
   const problem = signal(''); // what became of that, in a sentence
   const note = signal({ subject: '', words: '' }); // why the view gave way to another one
-  /** The last view whose pass was there, value by value. @type {{subject: string, values: Record<string, any>} | null} */
+  /** The last view whose pass was there, value by value. @type {Record<string, any> | null} */
   let shown = null;
 
   /** @type {import('../kit/ask.js').Ask} */
@@ -66,10 +66,9 @@ export function headerOf({ store, ask, turn }, samples) {
   const isThere = () => facts.value.state === 'done' && facts.value.value.subject === store.subject();
 
   effect(() => {
-    const subject = store.subject();
     const names = [...store.fields.keys()].filter((name) => name !== 'tab');
     const values = Object.fromEntries(names.map((name) => [name, store.view[name].value]));
-    if (isThere() && !facts.value.value.unloaded) shown = { subject, values };
+    if (isThere() && !facts.value.value.unloaded) shown = values;
   });
   effect(() => {
     if (isThere() && facts.value.value.unloaded) giveWay(facts.value.value.unloaded);
@@ -78,7 +77,7 @@ export function headerOf({ store, ask, turn }, samples) {
   /** Shows the view that was there before this one, or what the page begins with, and says why. @param {string} words */
   function giveWay(words) {
     pass.value = null;
-    if (shown) store.set(shown.values, { push: false });
+    if (shown) store.set(shown, { push: false });
     else store.look({ model: usual('model') }, { push: false });
     note.value = { subject: store.subject(), words };
   }

@@ -132,9 +132,10 @@ export class QuestionPanel {
     const { find, store, dialog } = this;
     listenToOptions(this.controls, (chosen) => void this.choose(chosen));
     find('question-go').addEventListener('click', () => {
-      const isAgain = dialog.dataset.state === 'failed';
+      const { state } = dialog.dataset;
+      if (state === 'running' || state === 'done') return; // a press that comes late
       if (this.isToRun()) store.set({ run: true });
-      if (isAgain) this.again.value += 1;
+      if (state === 'failed') this.again.value += 1;
       this.tell({ share: 0 });
     });
     find('question-stop').addEventListener('click', () => {
