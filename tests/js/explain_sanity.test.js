@@ -113,7 +113,7 @@ test('the check can be cancelled, and says why it failed, until it is started ag
   find('go').click();
   find('stop').click();
   assert.ok(asked()[0].stop.aborted);
-  const cancelled = 'The computation was cancelled; nothing of it was kept.';
+  const cancelled = 'This was stopped; nothing of it was kept.';
   assert.deepEqual(shown(), { words: cancelled, runs: false, curve: '' });
   await asked()[0].answer(new Error('aborted'));
   assert.deepEqual(shown(), { words: cancelled, runs: false, curve: '' });

@@ -155,7 +155,7 @@ test('several slow methods run at once, each with its bar; more of them wait, as
   );
   await part.asked[1].answer(new Error('aborted'));
   assert.deepEqual(methods(), ['one', 'two', 'four']);
-  const cancelled = 'The computation was cancelled; nothing of it was kept.';
+  const cancelled = 'This was stopped; nothing of it was kept.';
   assert.deepEqual(words(), ['50% of about 800 runs', cancelled, cancelled, 'Starting …']);
   part.asked[1].tell({ share: 0.75, left: '' }); // came late
   assert.equal(words()[1], cancelled);
@@ -253,7 +253,7 @@ test('a test that is cancelled keeps what was tested, and may be taken up again'
   assert.ok(asked.stop.aborted);
   assert.deepEqual(
     [inside(job, 'job-words').textContent, inside(job, 'progress').hidden, inside(job, 'stop').hidden],
-    ['The computation was cancelled; nothing of it was kept.', true, true],
+    ['This was stopped; nothing of it was kept.', true, true],
   );
   assert.equal(inside(card(part, 'rollout'), 'falls').textContent, known.falls);
   assert.deepEqual(

@@ -9,8 +9,8 @@ import {
   leaveDialogs,
   onReturn,
   openDialog,
+  visit,
   wholeAddress,
-  writeLink,
 } from '../../vit_viz/ui/visit/link.js';
 import { Browser, parse } from './browser.js';
 import { storeAt } from './header_page.js';
@@ -51,10 +51,10 @@ test('a dialog that is closed in another way leaves no entry, and what was writt
   const { browser, history, returned } = begin(t);
   const dialog = makeDialog();
   openDialog(dialog);
-  writeLink('?tab=heads&layer=3', { push: false });
+  visit().write('?tab=heads&layer=3', false);
   dialog.close();
   assert.deepEqual([browser.location.search, history.state, returned], ['?tab=heads&layer=3', {}, []]);
-  writeLink('?tab=look', { push: true });
+  visit().write('?tab=look', true);
   assert.equal(history.length, 2);
   history.back();
   assert.deepEqual(returned, ['?tab=heads&layer=3']);
@@ -68,7 +68,7 @@ test('another view that comes while dialogs are open lies below them', (t) => {
   assert.equal(history.length, 3);
   history.back();
   assert.deepEqual([under.open, over.open], [true, false]);
-  writeLink('?tab=look', { push: true });
+  visit().write('?tab=look', true);
   assert.deepEqual([history.length, under.open], [3, true]);
   history.back();
   assert.deepEqual([under.open, browser.location.search, returned], [false, '?tab=look', []]);
@@ -78,10 +78,10 @@ test('another view that comes while dialogs are open lies below them', (t) => {
 
 test('what was written beside a dialog stays after Back, and a jump over it leads to that view', (t) => {
   const { browser, history, returned } = begin(t);
-  writeLink('?tab=look', { push: true });
+  visit().write('?tab=look', true);
   const dialog = makeDialog();
   openDialog(dialog);
-  writeLink('?tab=look&head=2', { push: false });
+  visit().write('?tab=look&head=2', false);
   history.back();
   assert.deepEqual([browser.location.search, returned], ['?tab=look&head=2', []]);
   history.go(1);

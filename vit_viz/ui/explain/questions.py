@@ -203,11 +203,6 @@ class Questions:
         return self.subject.request("randomisation", method=method.name, target=target_of(self.targeted.view))
 
 
-def shows_maps(view: ViewState) -> bool:
-    """Whether the face of the tab that is looked at is that of the maps."""
-    return view.explain.explain_face == "why"
-
-
 @dataclass(frozen=True)
 class Line:
     """One class, value, or the similarity of an embedding: its score with all patches, and without those that are gone."""

@@ -17,7 +17,7 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import OptionField
 from vit_viz.analyses.spec import AnyMethod
 from vit_viz.capture import Trace
-from vit_viz.explorer.value import Value, described
+from vit_viz.explorer.value import Value, control
 from vit_viz.figures.lettering import number
 from vit_viz.figures.maps import drawn_words
 from vit_viz.figures.request import DrawingOptions
@@ -182,13 +182,8 @@ def controls_value(shown: Shown) -> Value:
 
 def _control(field: OptionField, method: str, layers: int) -> Value:
     """A control of an option; that of a layer offers those that the model has, and says how many there are."""
-    option = field.option
-    control = described(field) | {
-        "link": field.link_name(method),
-        "label": option.label,
-        "sentence": option.sentence,
-    }
-    return control | ({"low": 0, "high": max(layers - 1, 1), "layers": layers} if option.is_layer else {})
+    said = control(field, layers) | {"link": field.link_name(method)}
+    return said | ({"layers": layers} if field.option.is_layer else {})
 
 
 def _query_controls(layout: TokenLayout) -> list[Value]:

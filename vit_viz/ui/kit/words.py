@@ -44,11 +44,6 @@ def formulas(*parts: tuple[str, str]) -> str:
     return "".join(f"<p class=vv-math>{typeset(line)}</p><p>{typeset(words)}</p>" for line, words in parts)
 
 
-def plain(text: str) -> str:
-    """Text as one paragraph of HTML."""
-    return f"<p>{html.escape(text)}</p>"
-
-
 def steps(shapes: Iterable[tuple[str, str, str]]) -> str:
     """Shapes of the data as HTML, in its order: (name, shape, what it is)."""
     cells = [

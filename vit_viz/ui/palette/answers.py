@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from starlette.routing import Route
 
 from vit_viz import samples
-from vit_viz.analyses.options import OptionField
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.answer import arrays_of
 from vit_viz.capture.given import class_index
 from vit_viz.errors import ParameterError
-from vit_viz.explorer.value import Value, described
+from vit_viz.explorer.value import Value, control
 from vit_viz.figures.answers import formats_of
 from vit_viz.geometry import parse_query
 from vit_viz.session.answers import facts_of
@@ -210,17 +209,13 @@ def controls(view: ViewState, panel: Panel, layers: int) -> list[Value]:
         told.append(_text("query", "query", query_sentence(question), view.query))
     if question.takes_target:
         told.append(_text("target", "class", TARGET, view.target))
-    return told + [_control(field, chosen[field.name], layers) for field in question.options.schema()]
+    return told + [
+        control(field, layers) | {"value": chosen[field.name]} for field in question.options.schema()
+    ]
 
 
 def _text(name: str, label: str, sentence: str, value: str) -> Value:
     return {"name": name, "label": label, "sentence": sentence, "default": "", "value": value}
-
-
-def _control(field: OptionField, value: Any, layers: int) -> Value:
-    option = field.option
-    said = described(field) | {"label": option.label, "sentence": option.sentence, "value": value}
-    return said | ({"low": 0, "high": max(layers - 1, 1)} if option.is_layer and layers else {})
 
 
 def answer_value(session: Session, subject: Subject, view: ViewState, answer: object) -> Value:

@@ -171,15 +171,6 @@ function stateWith(count) {
   return state;
 }
 
-/**
- * Puts a query string into the address bar, unless it is there already.
- * @param {string} search "" or what begins with "?"
- * @param {{push: boolean}} how push: a new entry of the history, so that Back leads to what was there before
- */
-export function writeLink(search, { push }) {
-  visit().write(search, push);
-}
-
 /** Leaves the entries of dialogs that were open before a reload. */
 export function leaveDialogs() {
   if (history.state?.[MARK]) visit().leave(history.state[MARK]);

@@ -1,8 +1,7 @@
 // What takes long: how far it is, until it is there, has failed, or was ended.
 
+import { STOPPED } from '../kit/job.js';
 /** @import { Ask } from '../kit/ask.js' */
-
-const CANCELLED = 'The computation was cancelled; nothing of it was kept.';
 
 /** So many places for what runs at the same time; what comes later waits for one. */
 export class Places {
@@ -76,7 +75,7 @@ export class Run {
 
   /** Its visitor wants it no longer. */
   cancel() {
-    this.end(CANCELLED);
+    this.end(STOPPED);
     this.changed();
   }
 
